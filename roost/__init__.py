@@ -1,0 +1,1 @@
+"""Roost: a compute control plane that asks cells of hosts to run servers."""

@@ -1,0 +1,91 @@
+"""The one seam that picks native threads or eventlet, before anything else is imported.
+
+Every entry point calls :func:`select` as its first statement: eventlet must patch the standard
+library before other modules bind ``threading.Lock``, ``socket.socket`` or ``time.sleep``, and
+oslo.service locks in a backend when it is first imported. So the choice cannot wait for
+oslo.config: it is read by a bare look at the same files and arguments.
+"""
+
+import configparser
+import os
+import pathlib
+import sys
+from collections.abc import Sequence
+from concurrent import futures
+
+THREADING = "threading"
+EVENTLET = "eventlet"
+ENVIRONMENT = "OS_DEFAULT__CONCURRENCY"  # where oslo.config would look for the option, too
+_TOO_LATE = ("oslo_messaging", "kombu", "sqlalchemy", "oslo_service", "oslo_log", "falcon")
+_selected: list[str] = []
+
+
+def select(arguments: Sequence[str] | None = None, mode: str | None = None) -> str:
+    """Choose for this process; a second call must agree with the first.
+
+    :param arguments: the command line, searched for ``--config-file`` and ``--config-dir``
+    :param mode: overrules environment and files
+    :raises RuntimeError: when the choice is unknown, contradicts an earlier one or comes too late
+    """
+    mode = mode or _configured(sys.argv[1:] if arguments is None else arguments)
+    if _selected:
+        if _selected[0] != mode:
+            raise RuntimeError(f"concurrency is {_selected[0]} already, cannot become {mode}")
+        return mode
+    if mode not in (THREADING, EVENTLET):
+        raise RuntimeError(f"[DEFAULT] concurrency must be threading or eventlet, not {mode!r}")
+    if mode == EVENTLET:
+        _patch()
+    from oslo_service import backend
+
+    backend.init_backend(backend.BackendType(mode))
+    _selected.append(mode)
+    return mode
+
+
+def selected() -> str:
+    """Return the mode of this process (threads when nothing was selected, as in tests)."""
+    return _selected[0] if _selected else THREADING
+
+
+def executor(max_workers: int) -> futures.Executor:
+    """Make an executor of the selected kind for a daemon's own work."""
+    import futurist
+
+    if selected() == EVENTLET:
+        return futurist.GreenThreadPoolExecutor(max_workers=max_workers)  # type: ignore[no-any-return]
+    return futurist.ThreadPoolExecutor(max_workers=max_workers)  # type: ignore[no-any-return]
+
+
+def _patch() -> None:
+    late = [name for name in _TOO_LATE if name in sys.modules]
+    if late:
+        raise RuntimeError(f"too late to choose eventlet, loaded already: {', '.join(late)}")
+    import eventlet
+
+    eventlet.monkey_patch()
+
+
+def _configured(arguments: Sequence[str]) -> str:
+    if os.environ.get(ENVIRONMENT):
+        return os.environ[ENVIRONMENT]
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    parser.read(_config_files(arguments))
+    return parser.defaults().get("concurrency") or THREADING
+
+
+def _config_files(arguments: Sequence[str]) -> list[pathlib.Path]:
+    files = [pathlib.Path(name) for name in _values(arguments, "--config-file")]
+    if not files:
+        files = [pathlib.Path("/etc/roost/roost.conf")]
+    for folder in _values(arguments, "--config-dir"):
+        files += sorted(pathlib.Path(folder).glob("*.conf"))
+    return files
+
+
+def _values(arguments: Sequence[str], option: str) -> list[str]:
+    found = [word.split("=", 1)[1] for word in arguments if word.startswith(option + "=")]
+    for at, word in enumerate(arguments[:-1]):
+        if word == option:
+            found.append(arguments[at + 1])
+    return found

@@ -1,0 +1,49 @@
+"""Options of roost-compute."""
+
+from oslo_config import cfg
+
+GROUP = "compute"
+OPTIONS = [
+    cfg.StrOpt("virt_driver", default="fake", help="What runs the guests: an entry point's name."),
+    cfg.StrOpt(
+        "availability_zone",
+        default="nova",
+        help="The zone that this host says it is in. (The default is the name that clients know.)",
+    ),
+    cfg.FloatOpt(
+        "report_interval",
+        default=30.0,
+        min=0.1,
+        help="Seconds between two reports to the scheduler when nothing changes; a change is"
+        " reported within about a second.",
+    ),
+    cfg.FloatOpt("cpu_allocation_ratio", default=4.0, min=0.01, help="Virtual CPUs per real one."),
+    cfg.FloatOpt("ram_allocation_ratio", default=1.0, min=0.01, help="Overcommit of memory."),
+    cfg.FloatOpt("disk_allocation_ratio", default=1.0, min=0.01, help="Overcommit of disk."),
+    cfg.IntOpt("reserved_host_cpus", default=0, min=0, help="CPUs that servers never get."),
+    cfg.IntOpt("reserved_host_memory_mb", default=512, min=0, help="MiB that servers never get."),
+    cfg.IntOpt(
+        "reserved_host_disk_mb", default=0, min=0, help="MiB of disk that servers never get."
+    ),
+    cfg.IntOpt(
+        "max_concurrent_builds",
+        default=10,
+        min=1,
+        help="Servers that this host builds at once; more wait for their turn.",
+    ),
+]
+GROUPS = [
+    (
+        "fake_driver",
+        [
+            cfg.IntOpt("vcpus", default=64, min=1, help="CPUs of the pretended host."),
+            cfg.IntOpt("memory_mb", default=256 * 1024, min=1, help="MiB of memory of it."),
+            cfg.IntOpt("disk_gb", default=4096, min=1, help="GiB of disk of it."),
+            cfg.StrOpt(
+                "faults_file",
+                help="A JSON file that says what goes wrong, looked at before every step; it may"
+                " change at any time. See doc/rig.",
+            ),
+        ],
+    ),
+]

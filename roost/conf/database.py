@@ -1,0 +1,19 @@
+"""Where the three kinds of database are. A daemon connects only to those that are its own."""
+
+from oslo_config import cfg
+
+_HELP = (
+    "The %s database, as an SQLAlchemy URL: postgresql+psycopg://user:password@host/name,"
+    " mysql+pymysql://user:password@host/name or sqlite:////path."
+)
+
+
+def _connection(whose: str) -> list[cfg.Opt]:
+    return [cfg.StrOpt("connection", secret=True, help=_HELP % whose)]
+
+
+GROUPS = [
+    ("api_database", _connection("API-level")),
+    ("cell_database", _connection("cell's own")),
+    ("scheduler_database", _connection("scheduler's own")),
+]

@@ -1,0 +1,14 @@
+"""Networks of the servers."""
+
+from oslo_config import cfg
+
+GROUP = "network"
+OPTIONS = [
+    cfg.StrOpt("driver", default="local", help="Who gives out addresses: an entry point's name."),
+    cfg.ListOpt(
+        "local_networks",
+        default=["private=10.0.0.0/16"],
+        help="The networks of the local driver, name=cidr each; the first serves requests that name"
+        " none. Every cell has its own addresses of each. roost-api and cell-conductors must agree.",
+    ),
+]

@@ -1,0 +1,151 @@
+"""Tables of a cell's database (cell0 has the same, and no hosts)."""
+
+import sqlalchemy as sa
+
+from roost.db.types import Key, LongText, UtcDateTime, Uuid
+
+metadata = sa.MetaData()
+
+# Which cell this database is: one row, written when the cell is mapped.
+identity = sa.Table(
+    "identity",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("cell_uuid", Uuid, nullable=False),
+    sa.Column("cell_name", sa.String(255), nullable=False),
+)
+
+# deleted_at marks a buried instance; the row stays for lists that ask for deleted ones.
+instances = sa.Table(
+    "instances",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("uuid", Uuid, nullable=False, unique=True),
+    sa.Column("project_id", sa.String(255), nullable=False),
+    sa.Column("user_id", sa.String(255), nullable=False),
+    sa.Column("reservation_id", sa.String(255), nullable=False),
+    sa.Column("launch_index", sa.Integer, nullable=False, default=0),
+    sa.Column("display_name", sa.String(255), nullable=False),
+    sa.Column("display_description", sa.String(255)),
+    sa.Column("hostname", sa.String(255), nullable=False),
+    sa.Column("flavor_id", sa.String(255), nullable=False),
+    sa.Column("flavor", LongText, nullable=False),
+    sa.Column("image_id", sa.String(64)),
+    sa.Column("image", LongText),
+    sa.Column("key_name", sa.String(255)),
+    sa.Column("user_data", LongText),
+    sa.Column("config_drive", sa.Boolean, nullable=False, default=False),
+    sa.Column("metadata", LongText, nullable=False),
+    sa.Column("tags", LongText, nullable=False),
+    sa.Column("access_ip_v4", sa.String(39)),
+    sa.Column("access_ip_v6", sa.String(39)),
+    sa.Column("availability_zone", sa.String(255)),
+    sa.Column("host", sa.String(255)),
+    sa.Column("node", sa.String(255)),
+    sa.Column("attempt", sa.Integer, nullable=False, default=0),
+    sa.Column("vm_state", sa.String(32), nullable=False),
+    sa.Column("task_state", sa.String(32)),
+    sa.Column("power_state", sa.Integer, nullable=False, default=0),
+    sa.Column("networks", LongText, nullable=False),
+    sa.Column("network_info", LongText),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+    sa.Column("launched_at", UtcDateTime),
+    sa.Column("deleted_at", UtcDateTime),
+    sa.Index("instances_by_project", "project_id", "deleted_at", "created_at", "uuid"),
+    sa.Index("instances_by_age", "deleted_at", "created_at", "uuid"),
+    sa.Index("instances_by_host", "host", "deleted_at"),
+    sa.Index("instances_by_change", "updated_at"),
+)
+
+# A build under way: what a reschedule needs. The row goes when the build ends, either way.
+builds = sa.Table(
+    "builds",
+    metadata,
+    sa.Column("instance_uuid", Uuid, primary_key=True),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("host", sa.String(255), nullable=False, index=True),
+    sa.Column("spec", LongText, nullable=False),
+    sa.Column("alternates", LongText, nullable=False),
+    sa.Column("tried", LongText, nullable=False),
+    sa.Column("lease_until", UtcDateTime, index=True),
+)
+
+instance_faults = sa.Table(
+    "instance_faults",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("instance_uuid", Uuid, nullable=False, index=True),
+    sa.Column("code", sa.Integer, nullable=False),
+    sa.Column("message", sa.Text, nullable=False),
+    sa.Column("details", LongText),
+    sa.Column("host", sa.String(255)),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+
+instance_actions = sa.Table(
+    "instance_actions",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("instance_uuid", Uuid, nullable=False, index=True),
+    sa.Column("action", sa.String(255), nullable=False),
+    sa.Column("request_id", sa.String(64), nullable=False),
+    sa.Column("user_id", sa.String(255)),
+    sa.Column("project_id", sa.String(255)),
+    sa.Column("start_time", UtcDateTime, nullable=False),
+    sa.Column("finish_time", UtcDateTime),
+    sa.Column("updated_at", UtcDateTime),
+    sa.Column("message", sa.Text),
+    sa.UniqueConstraint("instance_uuid", "request_id", "action"),
+)
+
+instance_action_events = sa.Table(
+    "instance_action_events",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column(
+        "action_id",
+        Key,
+        sa.ForeignKey("instance_actions.id", ondelete="CASCADE"),
+        nullable=False,
+        index=True,
+    ),
+    sa.Column("event", sa.String(255), nullable=False),
+    sa.Column("host", sa.String(255)),
+    sa.Column("start_time", UtcDateTime, nullable=False),
+    sa.Column("finish_time", UtcDateTime),
+    sa.Column("result", sa.String(16)),
+    sa.Column("details", sa.Text),
+)
+
+services = sa.Table(
+    "services",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("uuid", Uuid, nullable=False, unique=True),
+    sa.Column("host", sa.String(255), nullable=False),
+    sa.Column("binary", sa.String(255), nullable=False),
+    sa.Column("availability_zone", sa.String(255)),
+    sa.Column("disabled", sa.Boolean, nullable=False, default=False),
+    sa.Column("disabled_reason", sa.String(255)),
+    sa.Column("forced_down", sa.Boolean, nullable=False, default=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("last_seen_up", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("host", "binary"),
+)
+
+# The local network driver's addresses. A port belongs to one instance, wherever that is built.
+ports = sa.Table(
+    "ports",
+    metadata,
+    sa.Column("id", Uuid, primary_key=True),
+    sa.Column("instance_uuid", Uuid, nullable=False, index=True),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("network_id", Uuid, nullable=False),
+    sa.Column("ip", sa.String(39), nullable=False),
+    sa.Column("mac", sa.String(17), nullable=False, unique=True),
+    sa.Column("host", sa.String(255)),
+    sa.Column("tag", sa.String(60)),
+    sa.UniqueConstraint("network_id", "ip"),
+    sa.UniqueConstraint("instance_uuid", "position"),
+)

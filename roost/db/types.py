@@ -1,0 +1,52 @@
+"""Column types that mean the same on SQLite, PostgreSQL and MariaDB/MySQL."""
+
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+from sqlalchemy.engine import Dialect
+
+Key = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+
+
+class Uuid(sa.types.TypeDecorator[str]):
+    """A uuid as its 36 characters, compared byte by byte."""
+
+    impl = sa.String(36)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> Any:
+        if dialect.name in ("mysql", "mariadb"):
+            return dialect.type_descriptor(
+                mysql.VARCHAR(36, charset="ascii", collation="ascii_bin")
+            )
+        return dialect.type_descriptor(sa.String(36))
+
+
+class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
+    """A point in time with microseconds, stored as UTC without zone, given back with it."""
+
+    impl = sa.DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> Any:
+        if dialect.name in ("mysql", "mariadb"):
+            return dialect.type_descriptor(mysql.DATETIME(fsp=6))
+        return dialect.type_descriptor(sa.DateTime())
+
+    def process_bind_param(
+        self, value: datetime.datetime | None, dialect: Dialect
+    ) -> datetime.datetime | None:
+        if value is None:
+            return None
+        return value.astimezone(datetime.UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime.datetime | None:
+        return None if value is None else value.replace(tzinfo=datetime.UTC)
+
+
+def utcnow() -> datetime.datetime:
+    """Return the time, with zone."""
+    return datetime.datetime.now(datetime.UTC)

@@ -1,0 +1,108 @@
+"""The kinds of failure that Roost knows, for every floor.
+
+A kind answers one question: who must act, and how? Each has a stable ``code`` that clients and
+daemons may match, a ``message`` for the user and ``details`` for the log. They cross the bus whole
+(oslo.messaging rebuilds them from ``args`` and ``kwargs``). Only ``api/faults.py`` knows HTTP.
+
+Subclass a kind only where somebody catches the subclass.
+"""
+
+from typing import Any, ClassVar
+
+
+class RoostError(Exception):
+    """Base of all kinds; raised itself only by mistake."""
+
+    code: ClassVar[str] = "internal"
+
+    def __init__(self, message: str = "", **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.kwargs = details
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What the log should know beyond the message; plain JSON values."""
+        return self.kwargs
+
+
+class NotFound(RoostError):
+    """The named thing does not exist, or not for this caller."""
+
+    code = "not_found"
+
+
+class Conflict(RoostError):
+    """The thing is not in the state that the request expects."""
+
+    code = "conflict"
+
+
+class Invalid(RoostError):
+    """The request cannot be meant: a value is missing, malformed or contradictory."""
+
+    code = "invalid"
+
+
+class Forbidden(RoostError):
+    """The caller may not do this."""
+
+    code = "forbidden"
+
+
+class Unauthenticated(RoostError):
+    """Nobody knows who the caller is."""
+
+    code = "unauthenticated"
+
+
+class QuotaExceeded(RoostError):
+    """The project's limit would be passed; details name resource, used, asked and limit."""
+
+    code = "quota_exceeded"
+
+
+class NoCapacity(RoostError):
+    """There is no room for what was asked, here or anywhere."""
+
+    code = "no_capacity"
+
+
+class NoValidHost(NoCapacity):
+    """The scheduler refused every host; ``details['refusals']`` says why, per filter."""
+
+    code = "no_valid_host"
+
+
+class Unavailable(RoostError):
+    """A database, bus or peer cannot be reached now; the same request may do later."""
+
+    code = "unavailable"
+
+
+class Timeout(Unavailable):
+    """A peer did not answer in time; whether it acted is not known."""
+
+    code = "timeout"
+
+
+class VersionTooOld(RoostError):
+    """The peer does not know this method, argument or object version yet."""
+
+    code = "version_too_old"
+
+
+class Internal(RoostError):
+    """A promise of our own code was broken."""
+
+    code = "internal"
+
+
+class BuildFailed(RoostError):
+    """A build failed on its host; ``reschedulable`` says whether another host may do."""
+
+    code = "build_failed"
+
+    def __init__(self, message: str = "", *, reschedulable: bool = True, **details: Any) -> None:
+        super().__init__(message, reschedulable=reschedulable, **details)
+        self.reschedulable = reschedulable

@@ -1,0 +1,62 @@
+"""Run named steps in order; on failure, undo the begun ones backwards."""
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+LOG = logging.getLogger(__name__)
+W = TypeVar("W")
+
+
+@dataclasses.dataclass(frozen=True)
+class Step(Generic[W]):
+    """One thing to do to the work at hand, and how to take it back.
+
+    Both must be safe to repeat: a daemon may die between doing a step and remembering that it did.
+    The undo is also called for a step that failed half-way.
+    """
+
+    do: Callable[[W], None]
+    undo: Callable[[W], None] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.do.__name__
+
+
+class Flow(Generic[W]):
+    """Steps that succeed as a whole or leave nothing behind.
+
+    ``run`` is called for every do and undo; tests hand in one that fails, repeats or records.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        steps: Iterable[Step[W]],
+        run: Callable[[Callable[[W], None], W], None] = lambda do, work: do(work),
+    ) -> None:
+        self.name = name
+        self.steps = tuple(steps)
+        self.run = run
+
+    def __call__(self, work: W) -> None:
+        begun: list[Step[W]] = []
+        for step in self.steps:
+            begun.append(step)
+            try:
+                self.run(step.do, work)
+            except Exception:
+                LOG.info("%s: %s failed, undoing", self.name, step.name)
+                self._undo(reversed(begun), work)
+                raise
+
+    def _undo(self, steps: Iterable[Step[W]], work: W) -> None:
+        for step in steps:
+            if step.undo is None:
+                continue
+            try:
+                self.run(step.undo, work)
+            except Exception:
+                LOG.exception("%s: could not undo %s", self.name, step.name)

@@ -1,0 +1,155 @@
+"""The base of all objects: oslo.versionedobjects with the same wire form, made several times cheaper.
+
+Stock conversion scans the list of all fields for every field and coerces parsed values twice. The
+methods below plan the fields of a class once and skip values that already have their exact wire
+type. That trusts the peer's types, which is right between our own daemons and nowhere else: what
+users send is validated by JSON Schema before it becomes an object.
+"""
+
+import datetime
+from typing import Any, NamedTuple, Self
+
+from oslo_versionedobjects import base, fields
+
+# Field types for which a value of the exact wire type needs no work at all.
+_IDENTITIES = {fields.String: str, fields.Integer: int, fields.Boolean: bool, fields.UUID: str}
+
+
+class _Plan(NamedTuple):
+    name: str
+    attribute: str
+    field: Any
+    identity: type | None
+    nested: bool
+
+
+class IsoDateTime(fields.DateTime):  # type: ignore[misc]
+    """Times with zone and microseconds, as ISO 8601: what the standard library parses fastest."""
+
+    def coerce(self, obj: Any, attr: str, value: Any) -> datetime.datetime:
+        if isinstance(value, str):
+            value = datetime.datetime.fromisoformat(value)
+        if not isinstance(value, datetime.datetime):
+            raise ValueError(f"{attr} must be a time, not {value!r}")  # noqa: TRY004
+        return value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+
+    def from_primitive(self, obj: Any, attr: str, value: Any) -> datetime.datetime:
+        return self.coerce(obj, attr, value)
+
+    @staticmethod
+    def to_primitive(obj: Any, attr: str, value: datetime.datetime) -> str:  # noqa: ARG004
+        return value.isoformat()
+
+
+class DateTimeField(fields.AutoTypedField):  # type: ignore[misc]
+    """A field of :class:`IsoDateTime`."""
+
+    AUTO_TYPE = IsoDateTime()
+
+
+class RoostObject(base.VersionedObject):
+    """A versioned value. Two are equal when their set fields are."""
+
+    OBJ_SERIAL_NAMESPACE = "roost_object"
+    OBJ_PROJECT_NAMESPACE = "roost"
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return self.values() == other.values()  # type: ignore[attr-defined]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def values(self) -> dict[str, Any]:
+        """Return the set fields by name."""
+        attributes = self.__dict__
+        return {p.name: attributes[p.attribute] for p in self._plan() if p.attribute in attributes}
+
+    @classmethod
+    def of(cls, **values: Any) -> Self:
+        """Make an object that counts as unchanged, as read from a database."""
+        made = cls(**values)
+        made.obj_reset_changes(recursive=True)
+        return made
+
+    def obj_attr_is_set(self, attrname: str) -> bool:
+        if "_obj_" + attrname in self.__dict__:
+            return True
+        if attrname not in self.fields and attrname not in self.obj_extra_fields:
+            raise AttributeError(f"{self.obj_name()} object has no attribute '{attrname}'")
+        return False
+
+    @classmethod
+    def _plan(cls) -> list[_Plan]:
+        plan: list[_Plan] | None = cls.__dict__.get("_planned")
+        if plan is None:
+            plan = [_planned(name, field) for name, field in cls.fields.items()]
+            cls._planned = plan
+        return plan
+
+    def obj_what_changed(self) -> set[str]:
+        changed = {name for name in self._changed_fields if name in self.fields}
+        for planned in self._plan():
+            value = self.__dict__.get(planned.attribute) if planned.nested else None
+            if isinstance(value, base.VersionedObject) and value.obj_what_changed():
+                changed.add(planned.name)
+        return changed
+
+    def obj_to_primitive(
+        self, target_version: str | None = None, version_manifest: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        if version_manifest or target_version not in (None, self.VERSION):
+            return super().obj_to_primitive(target_version, version_manifest)  # type: ignore[no-any-return]
+        data = self._data()
+        key = self._obj_primitive_key
+        primitive = {
+            key("name"): self.obj_name(),
+            key("namespace"): self.OBJ_PROJECT_NAMESPACE,
+            key("version"): self.VERSION,
+            key("data"): data,
+        }
+        changes = [name for name in self.obj_what_changed() if name in data]
+        if changes:
+            primitive[key("changes")] = sorted(changes)
+        return primitive
+
+    def _data(self) -> dict[str, Any]:
+        data = {}
+        for planned in self._plan():
+            if planned.attribute not in self.__dict__:
+                continue
+            value = self.__dict__[planned.attribute]
+            if value is not None and type(value) is not planned.identity:
+                value = planned.field.to_primitive(self, planned.name, value)
+            data[planned.name] = value
+        return data
+
+    @classmethod
+    def _obj_from_primitive(cls, context: Any, objver: str, primitive: dict[str, Any]) -> Self:
+        self = cls()
+        self._context = context
+        self.VERSION = objver
+        data = cls._obj_primitive_field(primitive, "data")
+        for planned in cls._plan():
+            if planned.name in data:
+                self.__dict__[planned.attribute] = _parsed(self, planned, data[planned.name])
+        changes = cls._obj_primitive_field(primitive, "changes", [])
+        self._changed_fields = {name for name in changes if name in cls.fields}
+        return self
+
+
+def _planned(name: str, field: Any) -> _Plan:
+    nested = isinstance(field, fields.ObjectField | fields.ListOfObjectsField)
+    return _Plan(name, "_obj_" + name, field, _IDENTITIES.get(type(field._type)), nested)  # noqa: SLF001
+
+
+def _parsed(obj: RoostObject, planned: _Plan, value: Any) -> Any:
+    if type(value) is planned.identity:
+        return value
+    value = planned.field.from_primitive(obj, planned.name, value)
+    if planned.nested and value is not None:
+        return value
+    return planned.field.coerce(obj, planned.name, value)
+
+
+register = base.VersionedObjectRegistry.register

@@ -1,0 +1,21 @@
+"""The persisted wish for one instance, before a cell is known."""
+
+from oslo_versionedobjects import fields
+
+from roost.objects import base
+
+
+@base.register
+class BuildRequest(base.RoostObject):
+    """One wished-for instance. Those of one POST share ``request_uuid`` and its RequestSpec."""
+
+    VERSION = "1.0"
+    fields = {
+        "instance_uuid": fields.UUIDField(),
+        "request_uuid": fields.UUIDField(),
+        "request_id": fields.StringField(),
+        "project_id": fields.StringField(),
+        "user_id": fields.StringField(),
+        "instance": fields.ObjectField("Instance"),
+        "created_at": base.DateTimeField(),
+    }

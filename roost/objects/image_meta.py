@@ -1,0 +1,28 @@
+"""What a server boots from."""
+
+from oslo_versionedobjects import fields
+
+from roost.objects import base
+
+
+@base.register
+class ImageMeta(base.RoostObject):
+    """An image as its store describes it. Size in bytes, min_ram in MiB, min_disk in GiB."""
+
+    VERSION = "1.0"
+    fields = {
+        "id": fields.StringField(),
+        "name": fields.StringField(),
+        "status": fields.StringField(),
+        "visibility": fields.StringField(),
+        "owner": fields.StringField(nullable=True),
+        "disk_format": fields.StringField(),
+        "container_format": fields.StringField(),
+        "size": fields.IntegerField(),
+        "sha256": fields.StringField(),
+        "min_ram": fields.IntegerField(),
+        "min_disk": fields.IntegerField(),
+        "properties": fields.DictOfStringsField(),
+        "created_at": base.DateTimeField(),
+        "updated_at": base.DateTimeField(),
+    }

@@ -1,0 +1,23 @@
+"""The versioned answer of the scheduler."""
+
+from oslo_versionedobjects import fields
+
+from roost.objects import base
+
+
+@base.register
+class Selection(base.RoostObject):
+    """A host for one instance.
+
+    The first of an instance's list is the chosen one and holds a claim; the others are alternates
+    in the same cell, which hold none.
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "host": fields.StringField(),
+        "node": fields.StringField(),
+        "cell_uuid": fields.UUIDField(),
+        "availability_zone": fields.StringField(nullable=True),
+        "claimed": fields.BooleanField(),
+    }

@@ -1,0 +1,87 @@
+"""Turns objects and contexts into what the bus carries, and back."""
+
+from typing import Any, Protocol
+
+import oslo_messaging as messaging
+from oslo_serialization import jsonutils
+from oslo_versionedobjects import base as ovo
+from oslo_versionedobjects import exception as ovo_exception
+
+from roost import exception
+from roost.context import RequestContext
+from roost.objects import base
+
+
+class Backporter(Protocol):
+    """Whoever knows newer objects and can turn one into the versions that we know."""
+
+    def __call__(
+        self, context: RequestContext, *, primitive: dict[str, Any], versions: dict[str, str]
+    ) -> Any: ...
+
+
+class ObjectSerializer(ovo.VersionedObjectSerializer):  # type: ignore[misc]
+    """Objects travel as their primitives; one newer than we know is sent to the backporter."""
+
+    OBJ_BASE_CLASS = base.RoostObject
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.backporter: Backporter | None = None
+
+    def _process_object(self, context: Any, objprim: dict[str, Any]) -> Any:
+        try:
+            return self.OBJ_BASE_CLASS.obj_from_primitive(objprim, context=context)
+        except ovo_exception.IncompatibleObjectVersion as error:
+            if self.backporter is None:
+                raise exception.VersionTooOld(f"nobody here can backport: {error}") from error
+            name = objprim["roost_object.name"]
+            versions = ovo.obj_tree_get_versions(name)
+            return self.backporter(context, primitive=objprim, versions=versions)
+
+
+class ContextSerializer(messaging.Serializer):  # type: ignore[misc]
+    """Carries our context beside what ``entities`` makes of arguments and results."""
+
+    def __init__(self, entities: ObjectSerializer) -> None:
+        self.entities = entities
+
+    def serialize_entity(self, ctxt: Any, entity: Any) -> Any:
+        return self.entities.serialize_entity(ctxt, entity)
+
+    def deserialize_entity(self, ctxt: Any, entity: Any) -> Any:
+        return self.entities.deserialize_entity(ctxt, entity)
+
+    def serialize_context(self, ctxt: RequestContext) -> dict[str, Any]:
+        return ctxt.to_dict()
+
+    def deserialize_context(self, ctxt: dict[str, Any]) -> RequestContext:
+        return RequestContext.from_dict(ctxt)
+
+
+class CopyingSerializer(ContextSerializer):
+    """For the in-process bus, which hands over the sender's own dicts: makes it a real wire."""
+
+    def serialize_entity(self, ctxt: Any, entity: Any) -> Any:
+        return _through_json(super().serialize_entity(ctxt, entity))
+
+    def serialize_context(self, ctxt: RequestContext) -> dict[str, Any]:
+        copied: dict[str, Any] = _through_json(super().serialize_context(ctxt))
+        return copied
+
+
+def _through_json(value: Any) -> Any:
+    return jsonutils.loads(jsonutils.dumps(value))
+
+
+def backported(primitive: dict[str, Any], versions: dict[str, str]) -> dict[str, Any]:
+    """Return the primitive of an object at the versions that the asker knows.
+
+    :param primitive: an object of a version that we know
+    :param versions: object name -> version, for the object and all that it holds
+    """
+    whole = base.RoostObject.obj_from_primitive(primitive)
+    older: dict[str, Any] = whole.obj_to_primitive(
+        target_version=versions[whole.obj_name()], version_manifest=versions
+    )
+    return older
