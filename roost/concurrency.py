@@ -53,8 +53,8 @@ def executor(max_workers: int) -> futures.Executor:
     import futurist
 
     if selected() == EVENTLET:
-        return futurist.GreenThreadPoolExecutor(max_workers=max_workers)  # type: ignore[no-any-return]
-    return futurist.ThreadPoolExecutor(max_workers=max_workers)  # type: ignore[no-any-return]
+        return futurist.GreenThreadPoolExecutor(max_workers=max_workers)
+    return futurist.ThreadPoolExecutor(max_workers=max_workers)
 
 
 def _patch() -> None:

@@ -6,7 +6,7 @@ from typing import Any, Self
 from oslo_context import context
 
 
-class RequestContext(context.RequestContext):  # type: ignore[misc]
+class RequestContext(context.RequestContext):
     """An oslo.context that also carries a deadline.
 
     ``deadline`` is seconds since the epoch after which the caller has stopped waiting, or None.

@@ -20,7 +20,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def load(
-    arguments: Sequence[str] = (), files: Sequence[str] | None = None, prog: str = "roost"
+    arguments: Sequence[str] = (), files: list[str] | None = None, prog: str = "roost"
 ) -> cfg.ConfigOpts:
     """Read a command line, and the files it names (or ``/etc/roost/roost.conf``)."""
     conf = cfg.ConfigOpts()

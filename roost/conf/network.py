@@ -9,6 +9,7 @@ OPTIONS = [
         "local_networks",
         default=["private=10.0.0.0/16"],
         help="The networks of the local driver, name=cidr each; the first serves requests that name"
-        " none. Every cell has its own addresses of each. roost-api and cell-conductors must agree.",
+        " none. Every cell has its own addresses of each. roost-api and the cell-conductors must"
+        " agree.",
     ),
 ]

@@ -21,6 +21,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Session = orm.Session
 
+# What a database that is down, away, unknown or closed to us answers with, driver by driver.
+UNREACHABLE = (
+    db_exception.DBConnectionError,
+    db_exception.DBNonExistentDatabase,
+    sa.exc.OperationalError,
+    sa.exc.TimeoutError,
+)
+
 
 class Database:
     """One database, reached by URL. Connects on first use, so it may be made before a fork.
@@ -39,7 +47,7 @@ class Database:
             _with_driver(url).render_as_string(hide_password=False),
             max_pool_size=self._connections,
             max_overflow=0,
-            pool_timeout=30,
+            pool_timeout=None if url.get_backend_name() == "sqlite" else 30,  # it has no pool
             max_retries=0,
             sqlite_fk=True,
         )
@@ -65,7 +73,7 @@ class Database:
         try:
             with orm.Session(engine) as session, session.begin():
                 yield session
-        except (db_exception.DBConnectionError, sa.exc.TimeoutError) as error:
+        except UNREACHABLE as error:
             raise exception.Unavailable(
                 f"the database {self} cannot be reached: {error}"
             ) from error
@@ -92,9 +100,14 @@ def retried(step: Callable[P, R]) -> Callable[P, R]:
 
 
 def _with_driver(url: sa.URL) -> sa.URL:
-    """Psycopg 3 cannot be made cooperative; under eventlet psycopg2 stands in for it."""
+    """Psycopg 3 cannot be made cooperative; under eventlet psycopg2 stands in for it.
+
+    And MySQL's "utf8", which oslo.db would ask for, is not all of it.
+    """
     if concurrency.selected() == concurrency.EVENTLET and url.drivername == "postgresql+psycopg":
         return url.set(drivername="postgresql+psycopg2")
+    if url.get_backend_name() in ("mysql", "mariadb") and "charset" not in url.query:
+        return url.update_query_dict({"charset": "utf8mb4"})
     return url
 
 
@@ -106,19 +119,23 @@ def _prepare_sqlite(engine: sa.Engine) -> None:
     """
 
     @sa.event.listens_for(engine, "connect")
-    def _on_connect(connection: Any, _record: Any) -> None:
+    def _on_connect(connection: Any, record: Any) -> None:
         cursor = connection.cursor()
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=NORMAL")
         cursor.execute("PRAGMA busy_timeout=30000")
         cursor.close()
+        record.info["in_transaction"] = True  # so oslo.db, whose listeners come first, begins none
 
-    @sa.event.listens_for(engine, "begin", insert=True)
+    @sa.event.listens_for(engine, "begin")
     def _on_begin(connection: sa.Connection) -> None:
-        if connection.get_execution_options().get("reads"):
-            return
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-        connection.info["in_transaction"] = True  # oslo.db then begins nothing itself
+        reads = connection.get_execution_options().get("reads")
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+    @sa.event.listens_for(engine, "commit")
+    @sa.event.listens_for(engine, "rollback")
+    def _on_end(connection: sa.Connection) -> None:
+        connection.info["in_transaction"] = True  # oslo.db has just taken it away
 
 
 def _share_ssl_context(engine: sa.Engine) -> None:

@@ -5,7 +5,7 @@ from oslo_versionedobjects import fields
 from roost.objects import base
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class InstanceActionEvent(base.RoostObject):
     """One step of an action: its name, who did it where, when, and how it went.
 
@@ -23,7 +23,7 @@ class InstanceActionEvent(base.RoostObject):
     }
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class InstanceAction(base.RoostObject):
     """One request on an instance, with its events in order of their start."""
 

@@ -5,7 +5,7 @@ from oslo_versionedobjects import fields
 from roost.objects import base
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class BuildRequest(base.RoostObject):
     """One wished-for instance. Those of one POST share ``request_uuid`` and its RequestSpec."""
 

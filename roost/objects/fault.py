@@ -5,7 +5,7 @@ from oslo_versionedobjects import fields
 from roost.objects import base
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class InstanceFault(base.RoostObject):
     """The latest fault of an instance: ``message`` for its user, ``details`` for an admin."""
 

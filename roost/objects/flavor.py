@@ -5,7 +5,7 @@ from oslo_versionedobjects import fields
 from roost.objects import base
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class Flavor(base.RoostObject):
     """A size. Memory and swap in MiB, disks in GiB."""
 

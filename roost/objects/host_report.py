@@ -5,7 +5,7 @@ from oslo_versionedobjects import fields
 from roost.objects import base
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class HostReport(base.RoostObject):
     """Inventory and contents of one (host, node).
 

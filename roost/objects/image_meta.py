@@ -5,7 +5,7 @@ from oslo_versionedobjects import fields
 from roost.objects import base
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class ImageMeta(base.RoostObject):
     """An image as its store describes it. Size in bytes, min_ram in MiB, min_disk in GiB."""
 

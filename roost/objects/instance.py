@@ -5,7 +5,7 @@ from oslo_versionedobjects import fields
 from roost.objects import base
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class Instance(base.RoostObject):
     """An instance: what was asked for, where it is, and in which state.
 

@@ -7,7 +7,7 @@ from roost.objects import base
 CELL0_UUID = "00000000-0000-0000-0000-000000000000"
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class CellMapping(base.RoostObject):
     """A cell and the way to its bus and database. cell0 has no bus."""
 
@@ -25,7 +25,7 @@ class CellMapping(base.RoostObject):
         return bool(self.uuid == CELL0_UUID)
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class HostMapping(base.RoostObject):
     """Which cell a host belongs to."""
 
@@ -33,7 +33,7 @@ class HostMapping(base.RoostObject):
     fields = {"host": fields.StringField(), "cell_uuid": fields.UUIDField()}
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class InstanceMapping(base.RoostObject):
     """Which cell an instance is in (None: not placed yet), and what it counts against quota."""
 

@@ -5,7 +5,7 @@ from oslo_versionedobjects import fields
 from roost.objects import base
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class NetworkRequest(base.RoostObject):
     """One interface that a user asks for; no network_id: any network that the project may use."""
 
@@ -18,7 +18,7 @@ class NetworkRequest(base.RoostObject):
     }
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class Vif(base.RoostObject):
     """One interface of one instance: a port, bound to the host that it is plugged on."""
 
@@ -36,7 +36,7 @@ class Vif(base.RoostObject):
     }
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class NetworkInfo(base.RoostObject):
     """All interfaces of one instance, in the order they were asked for."""
 

@@ -5,7 +5,7 @@ from oslo_versionedobjects import fields
 from roost.objects import base
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class TriedHost(base.RoostObject):
     """A host that an instance was tried on, and why that failed."""
 
@@ -17,7 +17,7 @@ class TriedHost(base.RoostObject):
     }
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class Retry(base.RoostObject):
     """How often an instance was tried, and where."""
 
@@ -28,7 +28,7 @@ class Retry(base.RoostObject):
     }
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class RequestSpec(base.RoostObject):
     """What the instances of one request need of a host.
 

@@ -5,7 +5,7 @@ from oslo_versionedobjects import fields
 from roost.objects import base
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class Selection(base.RoostObject):
     """A host for one instance.
 

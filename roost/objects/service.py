@@ -5,7 +5,7 @@ from oslo_versionedobjects import fields
 from roost.objects import base
 
 
-@base.register
+@base.VersionedObjectRegistry.register
 class Service(base.RoostObject):
     """A daemon on a host, as its heartbeats tell."""
 

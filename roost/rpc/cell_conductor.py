@@ -83,7 +83,7 @@ class CellConductor(interface.Interface):
         reason: str,
         events: list[InstanceActionEvent],
     ) -> None:
-        """Build an instance elsewhere in the cell: ``attempt`` on ``host`` failed for ``reason``."""
+        """Build an instance elsewhere in the cell: this attempt, on ``host``, failed."""
 
     @interface.cast(since="1.0")
     def abandon_build(

@@ -10,7 +10,7 @@ import functools
 import inspect
 import logging
 from collections.abc import Callable
-from typing import Any, ClassVar, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, ParamSpec, Protocol, Self, TypeVar
 
 import oslo_messaging as messaging
 from kombu import exceptions as kombu_exceptions
@@ -26,6 +26,13 @@ CALL_TIMEOUT = 60  # seconds
 
 class ContractBroken(TypeError):
     """A declaration is inconsistent, or a server does not honour it."""
+
+
+class _Sending(NamedTuple):
+    kind: str
+    method: str
+    version: str
+    timeout: int | None
 
 
 class ClientMaker(Protocol):
@@ -76,7 +83,8 @@ def _declare(
             if key not in added or value != signature.parameters[key].default
         }
         needed = [since, *(added[key] for key in used if key in added)]
-        return self._send(kind, context, name, used, max(needed, key=_as_numbers), timeout)
+        sending = _Sending(kind, name, max(needed, key=_as_numbers), timeout)
+        return self._send(sending, context, used)
 
     send.since, send.added, send.kind = since, added, kind  # type: ignore[attr-defined]
     send.signature = signature  # type: ignore[attr-defined]
@@ -115,39 +123,25 @@ class Interface:
     def on(self, server: str) -> Self:
         """Return the same interface, addressed to one server."""
         addressed = copy.copy(self)
-        addressed._server = server
+        addressed._server = server  # noqa: SLF001 - our own copy
         return addressed
 
-    def _send(
-        self,
-        kind: str,
-        context: RequestContext,
-        name: str,
-        arguments: dict[str, Any],
-        version: str,
-        timeout: int | None,
-    ) -> Any:
-        prepared = self._client.prepare(server=self._server, version=version, timeout=timeout)
-        if timeout is not None:
+    def _send(self, sending: _Sending, context: RequestContext, arguments: dict[str, Any]) -> Any:
+        called = f"{self.topic}{'@' + self._server if self._server else ''}.{sending.method}"
+        prepared = self._client.prepare(
+            server=self._server, version=sending.version, timeout=sending.timeout
+        )
+        if sending.timeout is not None:
             self._bus.check_replies()
-            context = context.until(timeout)
+            context = context.until(sending.timeout)
         try:
-            return getattr(prepared, kind)(context, name, **arguments)
+            return getattr(prepared, sending.kind)(context, sending.method, **arguments)
         except messaging.MessagingTimeout as error:
-            raise exception.Timeout(
-                f"{self._called(name)} did not answer in {timeout} s"
-            ) from error
+            raise exception.Timeout(f"{called} did not answer in {sending.timeout} s") from error
         except (messaging.RPCVersionCapError, messaging.UnsupportedVersion) as error:
-            raise exception.VersionTooOld(
-                f"{self._called(name)} needs version {version}: {error}"
-            ) from error
+            raise exception.VersionTooOld(f"{called} must be {sending.version}: {error}") from error
         except (messaging.MessageDeliveryFailure, kombu_exceptions.OperationalError) as error:
-            raise exception.Unavailable(
-                f"the bus did not take {self._called(name)}: {error}"
-            ) from error
-
-    def _called(self, name: str) -> str:
-        return f"{self.topic}{'@' + self._server if self._server else ''}.{name}"
+            raise exception.Unavailable(f"the bus did not take {called}: {error}") from error
 
 
 def endpoint(interface: type[Interface], manager: object) -> object:

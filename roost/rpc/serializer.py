@@ -20,7 +20,7 @@ class Backporter(Protocol):
     ) -> Any: ...
 
 
-class ObjectSerializer(ovo.VersionedObjectSerializer):  # type: ignore[misc]
+class ObjectSerializer(ovo.VersionedObjectSerializer):
     """Objects travel as their primitives; one newer than we know is sent to the backporter."""
 
     OBJ_BASE_CLASS = base.RoostObject

@@ -1,0 +1,34 @@
+# What people and CI type. Everything runs in .venv, which the first command makes.
+.PHONY: help rig test lint samples doc clean environment
+
+BIN = .venv/bin
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+
+rig:  ## boot ten servers through two cells, all in one process (KEEP=1: leave it running)
+	@sh tools/environment.sh
+	@$(BIN)/roost-rig demo $(if $(KEEP),--keep)
+
+test:  ## all that CI runs: linters, documentation, unit, functional and integration tests
+	@sh tools/environment.sh test lint doc
+	@sh tools/packages.sh
+	@$(BIN)/python tools/run_tests.py
+
+lint:  ## ruff, mypy, the floors, spelling, the systemd units
+	@sh tools/environment.sh test lint doc
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/lint.sh
+
+samples:  ## write etc/roost/*.sample anew from the options and policies
+	@sh tools/environment.sh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/samples.sh
+
+doc:  ## build the documentation into doc/build
+	@sh tools/environment.sh test lint doc
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/doc.sh
+
+clean:  ## remove what was made here: the environment, a rig, caches
+	@if [ -x $(BIN)/roost-rig ]; then $(BIN)/roost-rig down --if-there; fi
+	rm -rf .venv .tox .rig .services build doc/build *.egg-info
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find roost tests tools doc -name __pycache__ -type d -prune -exec rm -rf {} +

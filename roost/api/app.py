@@ -1,0 +1,41 @@
+"""Puts the API together: a WSGI callable, and what surrounds every handler."""
+
+import falcon
+
+from roost.api import auth, door, faults, microversions, request_ids, routes
+from roost.api.services import Services
+
+
+def make_app(services: Services) -> falcon.App:
+    """Return the WSGI application: ``routes.ROUTES``, served by ``services``.
+
+    A request passes, from the outside in:
+
+    1. request id, first, so that whatever fails afterwards can be found in the log;
+    2. microversion, before authentication, because refusals too are told in headers of a version;
+    3. authentication, which makes the context;
+    4. Falcon's router (404 and 405 in our shape, with the headers of 1 and 2);
+    5. the door of the path (``door.py``): version, policy, query, body, in this order, so that
+       nobody learns from error messages what they may not do; then the handler.
+
+    Errors from any of these meet ``faults.py``, the only place that knows their HTTP form.
+    """
+    app = falcon.App(
+        middleware=[
+            request_ids.RequestIds(),
+            microversions_middleware(),
+            auth.NoAuth(),
+        ],
+    )
+    app.req_options.strip_url_path_trailing_slash = True
+    app.req_options.keep_blank_qs_values = True
+    app.req_options.auto_parse_qs_csv = False
+    faults.install(app)
+    doors = door.doors(routes.ROUTES, services)
+    for path, door_ in doors.items():
+        app.add_route(path, door_)
+    return app
+
+
+def microversions_middleware() -> "door.Negotiation":
+    return door.Negotiation(microversions.negotiate)

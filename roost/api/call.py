@@ -1,0 +1,97 @@
+"""One request as handlers see it, and what they answer. No HTTP library in sight."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from roost import exception
+from roost.api.policy import Policy
+from roost.context import RequestContext
+
+
+class Query:
+    """The query of a request: names to lists of strings, validated before."""
+
+    def __init__(self, values: Mapping[str, list[str]]) -> None:
+        self.values = values
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def all(self, name: str) -> list[str]:
+        return self.values.get(name, [])
+
+    def one(self, name: str) -> str | None:
+        """Return the last value given, as OpenStack does when a name is repeated."""
+        return self.values[name][-1] if name in self.values else None
+
+    def number(self, name: str) -> int | None:
+        """Return a whole number; nothing for a name left out or empty."""
+        value = self.one(name)
+        return int(value) if value else None
+
+    def flag(self, name: str) -> bool | None:
+        """Return a boolean as OpenStack's clients write it.
+
+        :raises roost.exception.Invalid: when the value is none
+        """
+        value = self.one(name)
+        if value is None:
+            return None
+        return truth(value, name=name)
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What a handler answers; ``body`` None: nothing."""
+
+    body: Any = None
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Call:
+    """A request that passed its door: known caller, allowed, valid query and body.
+
+    ``base_url`` is where links begin, without trailing slash. ``rule`` is the policy rule that let
+    the caller in, judged with their own project; see :meth:`may_touch`.
+    """
+
+    context: RequestContext
+    version: int
+    path: str
+    params: Mapping[str, str]
+    query: Query
+    body: Any
+    base_url: str
+    policy: Policy
+    rule: str
+
+    def allows(self, rule: str, *, project_id: str | None = None) -> bool:
+        """Tell whether the caller passes another rule, for a thing of ``project_id`` (own)."""
+        return self.policy.allows(self.context, rule, project_id=project_id)
+
+    def require(self, rule: str) -> None:
+        """Raise :class:`roost.exception.Forbidden` unless the caller passes another rule."""
+        self.policy.require(self.context, rule)
+
+    def may_touch(self, project_id: str, *, name: str) -> None:
+        """Judge the call's own rule again, with the project that the thing really belongs to.
+
+        :raises roost.exception.NotFound: naming the thing, as if it did not exist
+        """
+        if not self.allows(self.rule, project_id=project_id):
+            raise exception.NotFound(f"{name} could not be found.")
+
+
+def truth(value: str, *, name: str) -> bool:
+    """Read a boolean word.
+
+    :raises roost.exception.Invalid: when it is none
+    """
+    word = value.strip().lower()
+    if word in ("1", "t", "true", "on", "y", "yes"):
+        return True
+    if word in ("0", "f", "false", "off", "n", "no", ""):
+        return False
+    raise exception.Invalid(f"Invalid value for {name}: {value!r} is no boolean.")

@@ -1,0 +1,102 @@
+"""The one place that knows what a failure looks like in HTTP."""
+
+import logging
+from typing import Any, Final
+
+import falcon
+
+from roost import exception
+
+LOG = logging.getLogger(__name__)
+
+# The first kind that fits, so subclasses stand before their bases.
+STATUSES: Final[tuple[tuple[type[exception.RoostError], int], ...]] = (
+    (exception.NotFound, 404),
+    (exception.Conflict, 409),
+    (exception.Invalid, 400),
+    (exception.QuotaExceeded, 403),
+    (exception.Forbidden, 403),
+    (exception.Unauthenticated, 401),
+    (exception.NoCapacity, 409),
+    (exception.Timeout, 504),
+    (exception.Unavailable, 503),
+    (exception.VersionTooOld, 501),
+)
+# What OpenStack's clients expect the error's one key to be; any other status: computeFault.
+NAMES: Final = {
+    400: "badRequest",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "itemNotFound",
+    405: "badMethod",
+    409: "conflictingRequest",
+    413: "overLimit",
+    415: "badMediaType",
+    429: "overLimit",
+    501: "notImplemented",
+    503: "serviceUnavailable",
+    504: "gatewayTimeout",
+}
+MESSAGES: Final = {
+    404: "The resource could not be found.",
+    405: "The method is not allowed for this resource.",
+    413: "The request body is too large.",
+}
+_UNKNOWN: Final = 500
+App = falcon.App[falcon.Request, falcon.Response]
+
+
+def install(app: App) -> None:
+    """Let ``app`` answer every failure, its own and Falcon's, in the OpenStack shape."""
+    app.add_error_handler(Exception, _accident)
+    app.add_error_handler(falcon.HTTPError, _falcon_error)
+    app.add_error_handler(exception.RoostError, _known_kind)
+
+
+def body(status: int, message: str, **more: Any) -> dict[str, Any]:
+    """Return an error as OpenStack writes it."""
+    return {NAMES.get(status, "computeFault"): {"code": status, "message": message, **more}}
+
+
+def status_of(error: exception.RoostError) -> int:
+    """Return the status that tells this kind of failure; 500 for what should not reach users."""
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), _UNKNOWN)
+
+
+def _known_kind(
+    req: falcon.Request, resp: falcon.Response, error: exception.RoostError, params: dict[str, Any]
+) -> None:
+    status = status_of(error)
+    if status == _UNKNOWN:
+        _accident(req, resp, error, params)
+        return
+    if status > _UNKNOWN:
+        LOG.warning("%s %s: %s: %s", req.method, req.path, error.code, error.message)
+    resp.status = status
+    resp.media = body(status, _for_users(error, status))
+
+
+def _for_users(error: exception.RoostError, status: int) -> str:
+    """Say what the user may know: addresses of databases and buses are not for them."""
+    if status > _UNKNOWN:
+        return "A part of the cloud cannot be reached now. Please try again later."
+    return error.message or MESSAGES.get(status, error.code)
+
+
+def _falcon_error(
+    req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: dict[str, Any]
+) -> None:
+    status = error.status_code
+    resp.status = status
+    resp.media = body(status, error.description or MESSAGES.get(status, error.title or "Error"))
+    for name, value in dict(error.headers or {}).items():
+        resp.set_header(name, value)
+
+
+def _accident(
+    req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, Any]
+) -> None:
+    request_id = getattr(req.context, "request_id", "unknown")
+    LOG.error("%s %s failed [%s]", req.method, req.path, request_id, exc_info=error)
+    resp.status = _UNKNOWN
+    resp.media = body(_UNKNOWN, f"Unexpected API error. The request's id is {request_id}.")

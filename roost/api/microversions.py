@@ -1,0 +1,62 @@
+"""Microversions: which revision of Compute v2.1 a request speaks.
+
+Inside the API a microversion is its minor number: 2.47 is 47.
+"""
+
+import re
+from typing import Final
+
+MINIMUM: Final = 1
+MAXIMUM: Final = 96
+HEADER: Final = "OpenStack-API-Version"
+LEGACY_HEADER: Final = "X-OpenStack-Nova-API-Version"
+SERVICE: Final = "compute"
+_FORM: Final = re.compile(r"([1-9][0-9]{0,8})\.([1-9][0-9]{0,8}|0)", re.ASCII)
+
+
+class Malformed(ValueError):
+    """What was asked for is not a version at all."""
+
+
+class NotOffered(ValueError):
+    """A version, but none of ours."""
+
+
+def negotiate(header: str | None, legacy: str | None) -> int:
+    """Return the minor version that the two request headers ask for; neither: the minimum.
+
+    :param header: ``OpenStack-API-Version``: ``service version`` pairs, comma separated
+    :param legacy: ``X-OpenStack-Nova-API-Version``: the version alone
+    :raises Malformed: when it is no version
+    :raises NotOffered: when it is out of our range
+    """
+    asked = _of_service(header) or (legacy or "").strip()
+    if not asked:
+        return MINIMUM
+    if asked.lower() == "latest":
+        return MAXIMUM
+    found = _FORM.fullmatch(asked)
+    if not found:
+        raise Malformed(
+            f"API Version String {asked} is of invalid format. Must be of format MajorNum.MinorNum."
+        )
+    major, minor = int(found[1]), int(found[2])
+    if major != 2 or not MINIMUM <= minor <= MAXIMUM:  # noqa: PLR2004
+        raise NotOffered(
+            f"Version {asked} is not supported by the API. "
+            f"Minimum is {name(MINIMUM)} and maximum is {name(MAXIMUM)}."
+        )
+    return minor
+
+
+def name(minor: int) -> str:
+    """Return how the version is written: 47 is 2.47."""
+    return f"2.{minor}"
+
+
+def _of_service(header: str | None) -> str | None:
+    for part in (header or "").split(","):
+        words = part.split()
+        if words and words[0].lower() == SERVICE:
+            return " ".join(words[1:]) or "nothing"
+    return None

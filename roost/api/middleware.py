@@ -1,0 +1,79 @@
+"""What every request passes before it is routed: ids, microversion, authentication."""
+
+import re
+import uuid
+from typing import Any, Final
+
+import falcon
+
+from roost import exception
+from roost.api import microversions
+from roost.context import RequestContext
+
+_REQUEST_ID: Final = re.compile(r"req-[0-9a-fA-F-]{36}", re.ASCII)
+_UNSAFE: Final = re.compile(r"[^\x20-\x7e]")
+COMPUTE: Final = "/v2.1"
+
+
+class RequestIds:
+    """Names each request, and remembers the name that a calling service gave it."""
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        req.context.request_id = f"req-{uuid.uuid4()}"
+        given = req.get_header("X-OpenStack-Request-ID") or ""
+        req.context.global_request_id = given if _REQUEST_ID.fullmatch(given) else None
+        resp.set_header("x-openstack-request-id", req.context.request_id)
+        resp.set_header("x-compute-request-id", req.context.request_id)
+
+
+class Microversions:
+    """Negotiates the microversion of a request for Compute, and tells it in every answer."""
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        req.context.version = microversions.MINIMUM
+        if req.path != COMPUTE and not req.path.startswith(COMPUTE + "/"):
+            return
+        resp.set_header("Vary", f"{microversions.HEADER}, {microversions.LEGACY_HEADER}")
+        try:
+            req.context.version = microversions.negotiate(
+                req.get_header(microversions.HEADER), req.get_header(microversions.LEGACY_HEADER)
+            )
+        except microversions.Malformed as error:
+            raise exception.Invalid(str(error)) from error
+        except microversions.NotOffered as error:
+            raise falcon.HTTPNotAcceptable(description=str(error)) from error
+        version = microversions.name(req.context.version)
+        resp.set_header(microversions.HEADER, f"{microversions.SERVICE} {version}")
+        resp.set_header(microversions.LEGACY_HEADER, version)
+
+
+class NoAuth:
+    """Believes everybody: ``X-Auth-Token: user:project`` says who asks.
+
+    Whoever is, or works for, ``admin`` is an administrator; so is who brings no token at all.
+    A token without colon names user and project alike.
+    """
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        user, project = _who(req.get_header("X-Auth-Token"))
+        is_admin = "admin" in (user, project)
+        req.context.caller = RequestContext(
+            user_id=user,
+            project_id=project,
+            is_admin=is_admin,
+            roles=["admin", "member", "reader"] if is_admin else ["member", "reader"],
+            request_id=req.context.request_id,
+            global_request_id=req.context.global_request_id,
+            overwrite=False,
+        )
+
+
+def strategy(name: str) -> Any:
+    """Return the authentication middleware of ``[api] auth_strategy``."""
+    return {"noauth": NoAuth}[name]()
+
+
+def _who(token: str | None) -> tuple[str, str]:
+    user, _, project = _UNSAFE.sub("", token or "").strip()[:255].partition(":")
+    user = user or "admin"
+    return user, project or user

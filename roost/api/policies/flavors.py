@@ -1,0 +1,32 @@
+"""Rules of flavors and their extra specs."""
+
+from roost.api.policies.base import ADMIN, READER, rule
+
+LIST = "os_compute_api:flavors:index"
+SHOW = "os_compute_api:flavors:show"
+CREATE = "os_compute_api:os-flavor-manage:create"
+UPDATE = "os_compute_api:os-flavor-manage:update"
+DELETE = "os_compute_api:os-flavor-manage:delete"
+ALL = "os_compute_api:os-flavor-access"
+LIST_SPECS = "os_compute_api:os-flavor-extra-specs:index"
+SHOW_SPEC = "os_compute_api:os-flavor-extra-specs:show"
+CREATE_SPECS = "os_compute_api:os-flavor-extra-specs:create"
+UPDATE_SPEC = "os_compute_api:os-flavor-extra-specs:update"
+DELETE_SPEC = "os_compute_api:os-flavor-extra-specs:delete"
+
+_FLAVOR = "/flavors/{flavor_id}"
+_SPECS = f"{_FLAVOR}/os-extra_specs"
+
+RULES = [
+    rule(LIST, READER, "List flavors.", "GET /flavors", "GET /flavors/detail"),
+    rule(SHOW, READER, "Show a flavor.", f"GET {_FLAVOR}"),
+    rule(ALL, ADMIN, "See flavors that are not public.", "GET /flavors", f"GET {_FLAVOR}"),
+    rule(CREATE, ADMIN, "Create a flavor.", "POST /flavors"),
+    rule(UPDATE, ADMIN, "Change a flavor's description.", f"PUT {_FLAVOR}"),
+    rule(DELETE, ADMIN, "Delete a flavor.", f"DELETE {_FLAVOR}"),
+    rule(LIST_SPECS, READER, "List a flavor's extra specs.", f"GET {_SPECS}"),
+    rule(SHOW_SPEC, READER, "Show an extra spec of a flavor.", f"GET {_SPECS}/{{key}}"),
+    rule(CREATE_SPECS, ADMIN, "Add extra specs to a flavor.", f"POST {_SPECS}"),
+    rule(UPDATE_SPEC, ADMIN, "Change an extra spec of a flavor.", f"PUT {_SPECS}/{{key}}"),
+    rule(DELETE_SPEC, ADMIN, "Delete an extra spec of a flavor.", f"DELETE {_SPECS}/{{key}}"),
+]

@@ -1,0 +1,51 @@
+"""Rules of servers."""
+
+from roost.api.policies.base import ADMIN, MEMBER, READER, rule
+
+LIST = "os_compute_api:servers:index"
+DETAIL = "os_compute_api:servers:detail"
+SHOW = "os_compute_api:servers:show"
+CREATE = "os_compute_api:servers:create"
+UPDATE = "os_compute_api:servers:update"
+DELETE = "os_compute_api:servers:delete"
+ALL_PROJECTS = "os_compute_api:servers:index:get_all_tenants"
+ALL_FILTERS = "os_compute_api:servers:allow_all_filters"
+FORCED_HOST = "os_compute_api:servers:create:forced_host"
+REQUESTED_HOST = "compute:servers:create:requested_destination"
+SHOW_HOST = "os_compute_api:os-extended-server-attributes"
+SHOW_HOST_STATUS = "os_compute_api:servers:show:host_status"
+
+_LISTS = ("GET /servers", "GET /servers/detail")
+_SERVER = "/servers/{server_id}"
+
+RULES = [
+    rule(LIST, READER, "List servers.", "GET /servers"),
+    rule(DETAIL, READER, "List servers with details.", "GET /servers/detail"),
+    rule(ALL_PROJECTS, ADMIN, "List the servers of all projects.", *_LISTS),
+    rule(ALL_FILTERS, ADMIN, "Filter lists by host, deletion and the like.", *_LISTS),
+    rule(SHOW, READER, "Show a server.", f"GET {_SERVER}"),
+    rule(
+        SHOW_HOST,
+        ADMIN,
+        "See a server's host and other things of the cloud's inside.",
+        f"GET {_SERVER}",
+        "GET /servers/detail",
+    ),
+    rule(
+        SHOW_HOST_STATUS,
+        ADMIN,
+        "See whether a server's host is up.",
+        f"GET {_SERVER}",
+        "GET /servers/detail",
+    ),
+    rule(CREATE, MEMBER, "Create servers.", "POST /servers"),
+    rule(
+        FORCED_HOST,
+        ADMIN,
+        "Name the host of a new server in its availability zone, zone:host:node.",
+        "POST /servers",
+    ),
+    rule(REQUESTED_HOST, ADMIN, "Name the host of a new server.", "POST /servers"),
+    rule(UPDATE, MEMBER, "Change a server's name or description.", f"PUT {_SERVER}"),
+    rule(DELETE, MEMBER, "Delete a server.", f"DELETE {_SERVER}"),
+]

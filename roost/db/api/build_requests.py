@@ -1,0 +1,133 @@
+"""Wishes for instances that nobody has fulfilled yet, and who works on them."""
+
+import datetime
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from roost import exception
+from roost.db import wire
+from roost.db.api import models
+from roost.db.engine import Session
+from roost.db.types import utcnow
+from roost.objects import BuildRequest, RequestSpec
+
+_requests = models.build_requests
+_specs = models.request_specs
+_mappings = models.instance_mappings
+
+
+def create(session: Session, requests: Sequence[BuildRequest], *, spec: RequestSpec) -> None:
+    """Insert the wishes of one POST, their common spec and their mappings."""
+    session.execute(sa.insert(_specs).values(request_uuid=spec.request_uuid, spec=wire.dump(spec)))
+    session.execute(sa.insert(_requests), [_request_row(request) for request in requests])
+    session.execute(sa.insert(_mappings), [_mapping_row(request) for request in requests])
+
+
+def find(session: Session, instance_uuid: str) -> BuildRequest | None:
+    """Return the wish for this instance, while it is one."""
+    row = session.execute(
+        sa.select(_requests).where(_requests.c.instance_uuid == instance_uuid)
+    ).one_or_none()
+    return None if row is None else row_to_request(row)
+
+
+def forget(session: Session, instance_uuid: str) -> bool:
+    """Delete the wish; tell whether it was still there: only one can be told so."""
+    gone = session.execute(sa.delete(_requests).where(_requests.c.instance_uuid == instance_uuid))
+    return gone.rowcount == 1  # type: ignore[attr-defined, no-any-return]
+
+
+def get_spec(session: Session, request_uuid: str) -> RequestSpec:
+    """Return what the instances of one request need.
+
+    :raises roost.exception.NotFound: when there is no such request
+    """
+    text = session.execute(
+        sa.select(_specs.c.spec).where(_specs.c.request_uuid == request_uuid)
+    ).scalar_one_or_none()
+    if text is None:
+        raise exception.NotFound(f"there is no request {request_uuid}")
+    spec: RequestSpec = wire.load(text)
+    return spec
+
+
+def lease(
+    session: Session,
+    *,
+    owner: str,
+    seconds: float,
+    instance_uuids: Sequence[str] | None = None,
+    limit: int = 1000,
+) -> list[BuildRequest]:
+    """Take wishes that nobody works on (any, or those named) for a while.
+
+    :param owner: names this taking, not only the taker, so it must be new each time
+    """
+    now = utcnow()
+    free = sa.or_(_requests.c.lease_until.is_(None), _requests.c.lease_until < now)
+    if instance_uuids is None:
+        instance_uuids = _waiting(session, free, limit)
+    session.execute(
+        sa.update(_requests)
+        .where(_requests.c.instance_uuid.in_(instance_uuids), free)
+        .values(lease_owner=owner, lease_until=now + datetime.timedelta(seconds=seconds))
+    )
+    rows = session.execute(
+        sa.select(_requests).where(_requests.c.lease_owner == owner).order_by(_requests.c.id)
+    )
+    return [row_to_request(row) for row in rows]
+
+
+def hand_back(session: Session, owner: str) -> None:
+    """End a lease early: somebody else may take its wishes up at once."""
+    session.execute(
+        sa.update(_requests)
+        .where(_requests.c.lease_owner == owner)
+        .values(lease_owner=None, lease_until=None)
+    )
+
+
+def list_older_than(session: Session, age: datetime.timedelta) -> list[BuildRequest]:
+    """Return wishes that have waited for long, for audits."""
+    rows = session.execute(sa.select(_requests).where(_requests.c.created_at < utcnow() - age))
+    return [row_to_request(row) for row in rows]
+
+
+def row_to_request(row: sa.Row[tuple[object, ...]]) -> BuildRequest:
+    """Make the object of a whole row."""
+    values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
+    plain = ("instance_uuid", "request_uuid", "request_id", "project_id", "user_id", "created_at")
+    return BuildRequest.of(
+        instance=wire.load(values["instance"]), **{name: values[name] for name in plain}
+    )
+
+
+def _waiting(session: Session, free: sa.ColumnElement[bool], limit: int) -> Sequence[str]:
+    query = sa.select(_requests.c.instance_uuid).where(free).order_by(_requests.c.id).limit(limit)
+    return session.execute(query).scalars().all()
+
+
+def _request_row(request: BuildRequest) -> dict[str, object]:
+    return {
+        "instance_uuid": request.instance_uuid,
+        "request_uuid": request.request_uuid,
+        "request_id": request.request_id,
+        "project_id": request.project_id,
+        "user_id": request.user_id,
+        "instance": wire.dump(request.instance),
+        "created_at": request.created_at,
+    }
+
+
+def _mapping_row(request: BuildRequest) -> dict[str, object]:
+    return {
+        "instance_uuid": request.instance_uuid,
+        "request_uuid": request.request_uuid,
+        "project_id": request.project_id,
+        "user_id": request.user_id,
+        "vcpus": request.instance.flavor.vcpus,
+        "memory_mb": request.instance.flavor.memory_mb,
+        "queued_for_delete": False,
+        "created_at": request.created_at,
+    }

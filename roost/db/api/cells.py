@@ -1,0 +1,116 @@
+"""Cells, and which hosts belong to them."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+
+from roost import exception
+from roost.db.api import models
+from roost.db.engine import Session
+from roost.objects import CellMapping, HostMapping
+
+_cells = models.cell_mappings
+_hosts = models.host_mappings
+
+
+def list_cells(session: Session) -> list[CellMapping]:
+    """Return all cells in order of their creation."""
+    return [_mapping(row) for row in session.execute(sa.select(_cells).order_by(_cells.c.id))]
+
+
+def get(session: Session, uuid: str) -> CellMapping:
+    """Return a cell by uuid.
+
+    :raises roost.exception.NotFound: when there is none
+    """
+    return _one(session, _cells.c.uuid == uuid, uuid)
+
+
+def get_by_name(session: Session, name: str) -> CellMapping:
+    """Return a cell by name.
+
+    :raises roost.exception.NotFound: when there is none
+    """
+    return _one(session, _cells.c.name == name, name)
+
+
+def create(session: Session, mapping: CellMapping) -> None:
+    """Add a cell.
+
+    :raises roost.exception.Conflict: when its name or uuid is taken
+    """
+    try:
+        with session.begin_nested():
+            session.execute(sa.insert(_cells).values(**mapping.values()))
+    except db_exception.DBDuplicateEntry as error:
+        raise exception.Conflict(f"there is a cell {mapping.name!r} already") from error
+
+
+def update(session: Session, uuid: str, **changes: Any) -> None:
+    """Change name, transport_url, database_url or disabled."""
+    session.execute(sa.update(_cells).where(_cells.c.uuid == uuid).values(**changes))
+
+
+def delete(session: Session, uuid: str) -> None:
+    """Forget a cell and its hosts."""
+    session.execute(sa.delete(_hosts).where(_hosts.c.cell_uuid == uuid))
+    session.execute(sa.delete(_cells).where(_cells.c.uuid == uuid))
+
+
+def count_instances(session: Session, uuid: str) -> int:
+    """Return how many instances are mapped to a cell."""
+    mappings = models.instance_mappings
+    query = sa.select(sa.func.count()).where(mappings.c.cell_uuid == uuid)
+    return int(session.execute(query.select_from(mappings)).scalar_one())
+
+
+def find_host(session: Session, host: str) -> HostMapping | None:
+    """Return which cell a host is in, if that is known."""
+    row = session.execute(sa.select(_hosts).where(_hosts.c.host == host)).one_or_none()
+    return None if row is None else HostMapping.of(host=row.host, cell_uuid=row.cell_uuid)
+
+
+def list_hosts(session: Session, cell_uuid: str | None = None) -> list[HostMapping]:
+    """Return the mapped hosts, of one cell or all, by name."""
+    query = sa.select(_hosts).order_by(_hosts.c.host)
+    if cell_uuid is not None:
+        query = query.where(_hosts.c.cell_uuid == cell_uuid)
+    return [HostMapping.of(host=r.host, cell_uuid=r.cell_uuid) for r in session.execute(query)]
+
+
+def map_host(session: Session, host: str, cell_uuid: str) -> bool:
+    """Note which cell a host is in; tell whether that was news.
+
+    :raises roost.exception.Conflict: when it is mapped to another cell
+    """
+    known = find_host(session, host)
+    if known is None:
+        try:
+            with session.begin_nested():
+                session.execute(sa.insert(_hosts).values(host=host, cell_uuid=cell_uuid))
+        except db_exception.DBDuplicateEntry:
+            return False
+        return True
+    if known.cell_uuid != cell_uuid:
+        raise exception.Conflict(
+            f"host {host} is mapped to cell {known.cell_uuid} already; a host name must be unique "
+            f"over all cells. If the host has moved, unmap it first",
+        )
+    return False
+
+
+def unmap_host(session: Session, host: str) -> None:
+    session.execute(sa.delete(_hosts).where(_hosts.c.host == host))
+
+
+def _one(session: Session, condition: sa.ColumnElement[bool], said: str) -> CellMapping:
+    row = session.execute(sa.select(_cells).where(condition)).one_or_none()
+    if row is None:
+        raise exception.NotFound(f"there is no cell {said!r}")
+    return _mapping(row)
+
+
+def _mapping(row: sa.Row[tuple[object, ...]]) -> CellMapping:
+    values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
+    return CellMapping.of(**{name: values[name] for name in CellMapping.fields})

@@ -1,0 +1,116 @@
+"""What was asked of instances, step by step."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+
+from roost import exception
+from roost.db.cell import models
+from roost.db.engine import Session
+from roost.db.types import utcnow
+from roost.objects import InstanceAction, InstanceActionEvent
+
+_actions = models.instance_actions
+_events = models.instance_action_events
+_ACTION = tuple(name for name in InstanceAction.fields if name != "events")
+_EVENT = tuple(InstanceActionEvent.fields)
+
+
+def start(session: Session, action: InstanceAction) -> None:
+    """Begin an action, with the events it has so far; the same again changes nothing."""
+    values = action.values()
+    events = values.pop("events", [])
+    try:
+        with session.begin_nested():
+            result = session.execute(
+                sa.insert(_actions).values(updated_at=utcnow(), **_without(values, "updated_at"))
+            )
+            action_id = result.inserted_primary_key[0]  # type: ignore[attr-defined]
+            _insert_events(session, action_id, events)
+    except db_exception.DBDuplicateEntry:
+        pass  # it was begun before
+
+
+def add_events(
+    session: Session,
+    instance_uuid: str,
+    events: Sequence[InstanceActionEvent],
+    *,
+    finish: bool = False,
+    message: str | None = None,
+) -> None:
+    """Add steps to the latest action of an instance, and end it if asked.
+
+    :param message: what to say of the action as a whole, when it failed
+    """
+    if not events and not finish:
+        return
+    newest = (
+        sa.select(_actions.c.id)
+        .where(_actions.c.instance_uuid == instance_uuid)
+        .order_by(_actions.c.id.desc())
+        .limit(1)
+    )
+    action_id = session.execute(newest).scalar_one_or_none()
+    if action_id is None:
+        return
+    _insert_events(session, action_id, events)
+    changes = {"updated_at": utcnow()}
+    if finish:
+        changes["finish_time"] = changes["updated_at"]
+    if message is not None:
+        changes["message"] = message  # type: ignore[assignment]
+    session.execute(sa.update(_actions).where(_actions.c.id == action_id).values(changes))
+
+
+def list_actions(session: Session, instance_uuid: str) -> list[InstanceAction]:
+    """Return the actions of an instance, the newest first, without their events."""
+    rows = session.execute(
+        sa.select(_actions)
+        .where(_actions.c.instance_uuid == instance_uuid)
+        .order_by(_actions.c.id.desc())
+    )
+    return [_action(row, []) for row in rows]
+
+
+def get(session: Session, instance_uuid: str, request_id: str) -> InstanceAction:
+    """Return one action with its events in order of their start.
+
+    :raises roost.exception.NotFound: when the instance has none of this request
+    """
+    row = session.execute(
+        sa.select(_actions)
+        .where(_actions.c.instance_uuid == instance_uuid, _actions.c.request_id == request_id)
+        .order_by(_actions.c.id.desc())
+        .limit(1)
+    ).one_or_none()
+    if row is None:
+        raise exception.NotFound(f"Action for request_id {request_id} could not be found.")
+    events = session.execute(
+        sa.select(_events)
+        .where(_events.c.action_id == row.id)
+        .order_by(_events.c.start_time, _events.c.id)
+    )
+    return _action(row, [_event(found) for found in events])
+
+
+def _insert_events(session: Session, action_id: int, events: Sequence[InstanceActionEvent]) -> None:
+    if events:
+        session.execute(
+            sa.insert(_events), [{**event.values(), "action_id": action_id} for event in events]
+        )
+
+
+def _without(values: dict[str, object], name: str) -> dict[str, object]:
+    return {key: value for key, value in values.items() if key != name}
+
+
+def _action(row: sa.Row[tuple[object, ...]], events: list[InstanceActionEvent]) -> InstanceAction:
+    values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
+    return InstanceAction.of(events=events, **{name: values[name] for name in _ACTION})
+
+
+def _event(row: sa.Row[tuple[object, ...]]) -> InstanceActionEvent:
+    values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
+    return InstanceActionEvent.of(**{name: values[name] for name in _EVENT})

@@ -1,0 +1,76 @@
+"""Builds under way: what a reschedule needs to know. A row lives as long as its build."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+
+from roost.db import wire
+from roost.db.cell import models
+from roost.db.engine import Session
+from roost.objects import RequestSpec, Selection, TriedHost
+
+_builds = models.builds
+
+
+@dataclasses.dataclass(frozen=True)
+class BuildRow:
+    """One build: the attempt under way and its host, what is left to try and what was tried."""
+
+    instance_uuid: str
+    attempt: int
+    host: str
+    spec: RequestSpec
+    alternates: Sequence[Selection]
+    tried: Sequence[TriedHost]
+
+
+def create(session: Session, build: BuildRow) -> None:
+    """Note a build; the same again changes nothing."""
+    try:
+        with session.begin_nested():
+            session.execute(sa.insert(_builds).values(**_values(build)))
+    except db_exception.DBDuplicateEntry:
+        pass  # it was noted before
+
+
+def find(session: Session, instance_uuid: str) -> BuildRow | None:
+    row = session.execute(
+        sa.select(_builds).where(_builds.c.instance_uuid == instance_uuid)
+    ).one_or_none()
+    if row is None:
+        return None
+    return BuildRow(
+        instance_uuid=row.instance_uuid,
+        attempt=row.attempt,
+        host=row.host,
+        spec=wire.load(row.spec),
+        alternates=wire.load_list(row.alternates),
+        tried=wire.load_list(row.tried),
+    )
+
+
+def advance(session: Session, build: BuildRow, *, from_attempt: int) -> bool:
+    """Replace the row, if it still is at that attempt; tell whether it was."""
+    done = session.execute(
+        sa.update(_builds)
+        .where(_builds.c.instance_uuid == build.instance_uuid, _builds.c.attempt == from_attempt)
+        .values(**_values(build))
+    )
+    return done.rowcount == 1  # type: ignore[attr-defined, no-any-return]
+
+
+def end(session: Session, instance_uuid: str) -> None:
+    session.execute(sa.delete(_builds).where(_builds.c.instance_uuid == instance_uuid))
+
+
+def _values(build: BuildRow) -> dict[str, object]:
+    return {
+        "instance_uuid": build.instance_uuid,
+        "attempt": build.attempt,
+        "host": build.host,
+        "spec": wire.dump(build.spec),
+        "alternates": wire.dump_list(build.alternates),
+        "tried": wire.dump_list(build.tried),
+    }

@@ -1,0 +1,29 @@
+"""Which cell a database is: written once, when the cell is mapped."""
+
+import sqlalchemy as sa
+
+from roost import exception
+from roost.db.cell import models
+from roost.db.engine import Session
+
+_identity = models.identity
+
+
+def get_identity(session: Session) -> tuple[str, str] | None:
+    """Return (uuid, name) of the cell, None while nobody has mapped it."""
+    row = session.execute(sa.select(_identity)).one_or_none()
+    return None if row is None else (row.cell_uuid, row.cell_name)
+
+
+def set_identity(session: Session, *, cell_uuid: str, cell_name: str) -> None:
+    """Make this the database of a cell; the same again changes its name.
+
+    :raises roost.exception.Conflict: when it is another cell's
+    """
+    known = get_identity(session)
+    if known is None:
+        session.execute(sa.insert(_identity).values(id=1, cell_uuid=cell_uuid, cell_name=cell_name))
+    elif known[0] != cell_uuid:
+        raise exception.Conflict(f"this database belongs to the cell {known[1]!r} ({known[0]})")
+    else:
+        session.execute(sa.update(_identity).values(cell_name=cell_name))

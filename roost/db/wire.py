@@ -1,0 +1,33 @@
+"""Objects in text columns: their versioned primitives as JSON."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from roost.objects.base import RoostObject
+
+T = TypeVar("T", bound=RoostObject)
+
+
+def dump(value: RoostObject | None) -> str | None:
+    """Return what to store of an object."""
+    return None if value is None else json.dumps(value.obj_to_primitive(), separators=(",", ":"))
+
+
+def dump_list(values: Iterable[RoostObject]) -> str:
+    return json.dumps([value.obj_to_primitive() for value in values], separators=(",", ":"))
+
+
+def load(text: str | None) -> Any:
+    """Return the object that was stored, as unchanged."""
+    return None if text is None else _object(json.loads(text))
+
+
+def load_list(text: str) -> list[Any]:
+    return [_object(primitive) for primitive in json.loads(text)]
+
+
+def _object(primitive: dict[str, Any]) -> Any:
+    found = RoostObject.obj_from_primitive(primitive)
+    found.obj_reset_changes(recursive=True)
+    return found

@@ -1,0 +1,1 @@
+"""The history of a cell's database (cell0 included)."""
