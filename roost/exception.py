@@ -38,6 +38,12 @@ class Conflict(RoostError):
     code = "conflict"
 
 
+class AddressInUse(Conflict):
+    """The address that was asked for belongs to another instance."""
+
+    code = "address_in_use"
+
+
 class Invalid(RoostError):
     """The request cannot be meant: a value is missing, malformed or contradictory."""
 

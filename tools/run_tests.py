@@ -39,7 +39,7 @@ def run(stage: str, command: list[str]) -> Outcome:
     print(f"==== {stage}: {' '.join(command)}", flush=True)
     began = time.monotonic()
     path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
-    with subprocess.Popen(  # noqa: S603 - the commands are those above
+    with subprocess.Popen(
         command,
         cwd=ROOT,
         env={**os.environ, "PATH": path},

@@ -2,12 +2,12 @@
 
 import falcon
 
-from roost.api import auth, door, faults, microversions, request_ids, routes
+from roost.api import door, faults, middleware, routes
 from roost.api.services import Services
 
 
-def make_app(services: Services) -> falcon.App:
-    """Return the WSGI application: ``routes.ROUTES``, served by ``services``.
+def make_app(services: Services) -> faults.App:
+    """Return the WSGI application: ``routes.ROUTES``, served by ``services``. Does no I/O.
 
     A request passes, from the outside in:
 
@@ -22,20 +22,15 @@ def make_app(services: Services) -> falcon.App:
     """
     app = falcon.App(
         middleware=[
-            request_ids.RequestIds(),
-            microversions_middleware(),
-            auth.NoAuth(),
+            middleware.RequestIds(),
+            middleware.Microversions(),
+            middleware.strategy(services.options.auth_strategy),
         ],
     )
     app.req_options.strip_url_path_trailing_slash = True
     app.req_options.keep_blank_qs_values = True
     app.req_options.auto_parse_qs_csv = False
     faults.install(app)
-    doors = door.doors(routes.ROUTES, services)
-    for path, door_ in doors.items():
-        app.add_route(path, door_)
+    for path, resource in door.doors(routes.ROUTES, services).items():
+        app.add_route(path, resource)
     return app
-
-
-def microversions_middleware() -> "door.Negotiation":
-    return door.Negotiation(microversions.negotiate)

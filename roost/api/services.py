@@ -9,7 +9,7 @@ from roost.api.policy import Policy
 from roost.cells import Cells
 from roost.db.engine import Database
 from roost.db.types import utcnow
-from roost.image import ImageStore
+from roost.image.driver import ImageStore
 from roost.networks import LocalNetwork
 from roost.rpc.super_conductor import SuperConductor
 from roost.scheduler.client import SchedulerClient
@@ -27,6 +27,7 @@ class Options:
     max_limit: int = 1000
     max_instances_per_request: int = 1000
     public_url: str | None = None
+    auth_strategy: str = "noauth"
     quota: Mapping[str, int] = dataclasses.field(
         default_factory=lambda: {"instances": 10, "cores": 20, "ram": 51200}
     )

@@ -3,13 +3,16 @@
 Only ``cmd/`` and test fixtures read files; below, a component gets plain values or its group.
 """
 
-from collections.abc import Sequence
+import pathlib
+from collections.abc import Callable, Sequence
+from importlib import metadata
 from typing import Any
 
 from oslo_config import cfg
 
 from roost.conf import api, compute, conductor, database, default, image, network, quota, scheduler
 
+DEFAULT_FILE = "/etc/roost/roost.conf"
 _MODULES = (default, database, api, quota, conductor, scheduler, compute, network, image)
 
 
@@ -20,12 +23,29 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def load(
-    arguments: Sequence[str] = (), files: list[str] | None = None, prog: str = "roost"
+    arguments: Sequence[str] = (),
+    files: list[str] | None = None,
+    prog: str = "roost",
+    *,
+    extend: Callable[[cfg.ConfigOpts], None] = lambda _: None,
 ) -> cfg.ConfigOpts:
-    """Read a command line, and the files it names (or ``/etc/roost/roost.conf``)."""
+    """Read a command line, and the files it names (or ``/etc/roost/roost.conf``).
+
+    :param extend: registers the options of libraries that add to the command line
+    """
     conf = cfg.ConfigOpts()
     register(conf)
-    conf(list(arguments), project="roost", prog=prog, default_config_files=files)
+    extend(conf)
+    if files is None:
+        files = [DEFAULT_FILE] if pathlib.Path(DEFAULT_FILE).exists() else []
+    conf(
+        list(arguments),
+        project="roost",
+        prog=prog,
+        version=metadata.version("roost"),
+        default_config_files=files,
+        default_config_dirs=[],
+    )
     return conf
 
 

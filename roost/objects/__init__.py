@@ -13,13 +13,16 @@ from roost.objects.image_meta import ImageMeta
 from roost.objects.instance import Instance
 from roost.objects.mapping import CellMapping, HostMapping, InstanceMapping
 from roost.objects.network import NetworkInfo, NetworkRequest, Vif
+from roost.objects.notification import BuildPayload, DestinationsPayload
 from roost.objects.request_spec import RequestSpec, Retry, TriedHost
 from roost.objects.selection import Selection
 from roost.objects.service import Service
 
 __all__ = [
+    "BuildPayload",
     "BuildRequest",
     "CellMapping",
+    "DestinationsPayload",
     "Flavor",
     "HostMapping",
     "HostReport",

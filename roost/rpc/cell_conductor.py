@@ -3,7 +3,7 @@
 from typing import Any
 
 from roost.context import RequestContext
-from roost.objects import Instance, InstanceActionEvent, NetworkInfo
+from roost.objects import Instance, InstanceActionEvent, NetworkInfo, RoostObject
 from roost.rpc import interface
 
 
@@ -118,6 +118,10 @@ class CellConductor(interface.Interface):
 
     @interface.call(since="1.0")
     def object_backport(
-        self, context: RequestContext, *, primitive: dict[str, Any], versions: dict[str, str]
-    ) -> dict[str, Any]:
-        """Return an object, as its primitive, in the versions that the asker knows."""
+        self, context: RequestContext, *, objinst: RoostObject, versions: dict[str, str]
+    ) -> RoostObject:
+        """Return an object in the versions that the asker knows.
+
+        The asker sends it as it came, as a primitive; here it is known, so it arrives whole. The
+        answer is a primitive, which becomes an object again at the asker's.
+        """

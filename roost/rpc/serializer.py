@@ -16,7 +16,7 @@ class Backporter(Protocol):
     """Whoever knows newer objects and can turn one into the versions that we know."""
 
     def __call__(
-        self, context: RequestContext, *, primitive: dict[str, Any], versions: dict[str, str]
+        self, context: RequestContext, *, objinst: Any, versions: dict[str, str]
     ) -> Any: ...
 
 
@@ -37,7 +37,7 @@ class ObjectSerializer(ovo.VersionedObjectSerializer):
                 raise exception.VersionTooOld(f"nobody here can backport: {error}") from error
             name = objprim["roost_object.name"]
             versions = ovo.obj_tree_get_versions(name)
-            return self.backporter(context, primitive=objprim, versions=versions)
+            return self.backporter(context, objinst=objprim, versions=versions)
 
 
 class ContextSerializer(messaging.Serializer):  # type: ignore[misc]
@@ -74,14 +74,12 @@ def _through_json(value: Any) -> Any:
     return jsonutils.loads(jsonutils.dumps(value))
 
 
-def backported(primitive: dict[str, Any], versions: dict[str, str]) -> dict[str, Any]:
+def backported(objinst: base.RoostObject, versions: dict[str, str]) -> dict[str, Any]:
     """Return the primitive of an object at the versions that the asker knows.
 
-    :param primitive: an object of a version that we know
     :param versions: object name -> version, for the object and all that it holds
     """
-    whole = base.RoostObject.obj_from_primitive(primitive)
-    older: dict[str, Any] = whole.obj_to_primitive(
-        target_version=versions[whole.obj_name()], version_manifest=versions
+    older: dict[str, Any] = objinst.obj_to_primitive(
+        target_version=versions[objinst.obj_name()], version_manifest=versions
     )
     return older

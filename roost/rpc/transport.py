@@ -33,8 +33,8 @@ class Bus:
             conf, url, allowed_remote_exmods=list(REMOTE_KINDS)
         )
         target = messaging.TransportURL.parse(conf, url)
-        self.name = (target.virtual_host or "").strip("/") or "roost"
         self.in_process = target.transport == "fake"
+        self.name = _name(target)
         self.objects = ObjectSerializer()
         wire = CopyingSerializer if self.in_process else ContextSerializer
         self.serializer: ContextSerializer = wire(self.objects)
@@ -103,6 +103,15 @@ class Bus:
             except Exception as error:  # noqa: BLE001 - whatever it is, the broker is not there yet
                 LOG.info("bus %s: no way for replies yet: %s", self.name, error)
                 threading.Event().wait(1)
+
+
+def _name(target: messaging.TransportURL) -> str:
+    """``rabbit://.../cell1`` and ``fake://cell1/`` are both the bus cell1."""
+    if target.virtual_host and target.virtual_host.strip("/"):
+        return str(target.virtual_host.strip("/"))
+    if target.transport == "fake" and target.hosts and target.hosts[0].hostname:
+        return str(target.hosts[0].hostname)
+    return "roost"
 
 
 def _register_driver_options(conf: cfg.ConfigOpts) -> None:

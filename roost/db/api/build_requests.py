@@ -53,28 +53,34 @@ def get_spec(session: Session, request_uuid: str) -> RequestSpec:
 
 
 def lease(
-    session: Session,
-    *,
-    owner: str,
-    seconds: float,
-    instance_uuids: Sequence[str] | None = None,
-    limit: int = 1000,
+    session: Session, *, owner: str, seconds: float, instance_uuids: Sequence[str]
 ) -> list[BuildRequest]:
-    """Take wishes that nobody works on (any, or those named) for a while.
+    """Take those of these wishes that nobody works on, for a while.
 
     :param owner: names this taking, not only the taker, so it must be new each time
     """
     now = utcnow()
-    free = sa.or_(_requests.c.lease_until.is_(None), _requests.c.lease_until < now)
-    if instance_uuids is None:
-        instance_uuids = _waiting(session, free, limit)
     session.execute(
         sa.update(_requests)
-        .where(_requests.c.instance_uuid.in_(instance_uuids), free)
+        .where(_requests.c.instance_uuid.in_(instance_uuids), _free(now))
         .values(lease_owner=owner, lease_until=now + datetime.timedelta(seconds=seconds))
     )
     rows = session.execute(
-        sa.select(_requests).where(_requests.c.lease_owner == owner).order_by(_requests.c.id)
+        sa.select(_requests)
+        .where(_requests.c.instance_uuid.in_(instance_uuids), _requests.c.lease_owner == owner)
+        .order_by(_requests.c.id)
+    )
+    return [row_to_request(row) for row in rows]
+
+
+def list_waiting(session: Session, *, older_than: datetime.timedelta) -> list[BuildRequest]:
+    """Return wishes of some age that nobody works on, those of one request side by side."""
+    now = utcnow()
+    rows = session.execute(
+        sa.select(_requests)
+        .where(_free(now), _requests.c.created_at < now - older_than)
+        .order_by(_requests.c.request_uuid, _requests.c.id)
+        .limit(1000)
     )
     return [row_to_request(row) for row in rows]
 
@@ -103,9 +109,8 @@ def row_to_request(row: sa.Row[tuple[object, ...]]) -> BuildRequest:
     )
 
 
-def _waiting(session: Session, free: sa.ColumnElement[bool], limit: int) -> Sequence[str]:
-    query = sa.select(_requests.c.instance_uuid).where(free).order_by(_requests.c.id).limit(limit)
-    return session.execute(query).scalars().all()
+def _free(now: datetime.datetime) -> sa.ColumnElement[bool]:
+    return sa.or_(_requests.c.lease_until.is_(None), _requests.c.lease_until < now)
 
 
 def _request_row(request: BuildRequest) -> dict[str, object]:

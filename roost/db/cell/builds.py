@@ -1,17 +1,22 @@
 """Builds under way: what a reschedule needs to know. A row lives as long as its build."""
 
 import dataclasses
+import datetime
+import functools
 from collections.abc import Sequence
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
+from roost import states
 from roost.db import wire
 from roost.db.cell import models
 from roost.db.engine import Session
+from roost.db.types import utcnow
 from roost.objects import RequestSpec, Selection, TriedHost
 
 _builds = models.builds
+_instances = models.instances
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +66,31 @@ def advance(session: Session, build: BuildRow, *, from_attempt: int) -> bool:
     return done.rowcount == 1  # type: ignore[attr-defined, no-any-return]
 
 
+def lease_unbegun(session: Session, *, seconds: float) -> list[BuildRow]:
+    """Return builds that their host should have begun by now, and give it as long again.
+
+    A build is first noticed here, then given ``seconds``; so nothing is paid for those that begin
+    in time.
+    """
+    now = utcnow()
+    waiting = session.execute(
+        sa.select(_builds.c.instance_uuid, _builds.c.lease_until)
+        .join(_instances, _instances.c.uuid == _builds.c.instance_uuid)
+        .where(
+            _instances.c.task_state == states.SCHEDULING,
+            _instances.c.deleted_at.is_(None),
+            sa.or_(_builds.c.lease_until.is_(None), _builds.c.lease_until < now),
+        )
+    ).all()
+    session.execute(
+        sa.update(_builds)
+        .where(_builds.c.instance_uuid.in_([row.instance_uuid for row in waiting]))
+        .values(lease_until=now + datetime.timedelta(seconds=seconds))
+    )
+    late = [row.instance_uuid for row in waiting if row.lease_until is not None]
+    return [build for build in map(functools.partial(find, session), late) if build is not None]
+
+
 def end(session: Session, instance_uuid: str) -> None:
     session.execute(sa.delete(_builds).where(_builds.c.instance_uuid == instance_uuid))
 
@@ -73,4 +103,5 @@ def _values(build: BuildRow) -> dict[str, object]:
         "spec": wire.dump(build.spec),
         "alternates": wire.dump_list(build.alternates),
         "tried": wire.dump_list(build.tried),
+        "lease_until": None,
     }

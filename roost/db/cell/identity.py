@@ -15,6 +15,19 @@ def get_identity(session: Session) -> tuple[str, str] | None:
     return None if row is None else (row.cell_uuid, row.cell_name)
 
 
+def get(session: Session) -> tuple[str, str]:
+    """Return (uuid, name) of the cell.
+
+    :raises roost.exception.Unavailable: while nobody has mapped it
+    """
+    known = get_identity(session)
+    if known is None:
+        raise exception.Unavailable(
+            "this cell's database belongs to no cell yet: run roost-manage cell create"
+        )
+    return known
+
+
 def set_identity(session: Session, *, cell_uuid: str, cell_name: str) -> None:
     """Make this the database of a cell; the same again changes its name.
 

@@ -121,6 +121,16 @@ def list_on_host(session: Session, host: str) -> list[Instance]:
     return [row_to_instance(row) for row in rows]
 
 
+def ending_states(session: Session, uuids: Collection[str]) -> dict[str, bool]:
+    """Tell, of those of these instances that still live, whether they are being deleted."""
+    rows = session.execute(
+        sa.select(_instances.c.uuid, _instances.c.task_state).where(
+            _instances.c.uuid.in_(uuids), _instances.c.deleted_at.is_(None)
+        )
+    )
+    return {row.uuid: row.task_state == states.DELETING for row in rows}
+
+
 def list_live(
     session: Session, *, marker: int = 0, limit: int = 1000
 ) -> list[tuple[int, str, str | None, str, str | None]]:

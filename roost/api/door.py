@@ -1,0 +1,150 @@
+"""The door of each path: which operation is meant, may the caller, is the request valid."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+import falcon
+
+from roost import exception
+from roost.api.call import Answer, Call, Query
+from roost.api.route import Route
+from roost.api.services import Services
+
+MAX_BODY: Final = 1024 * 1024  # bytes; user data, the largest thing sent, may have 64 KiB
+MAX_DEPTH: Final = 64
+JSON: Final = "application/json"
+_BODILESS: Final = ("GET", "HEAD", "DELETE")
+
+
+def doors(routes: Sequence[Route], services: Services) -> dict[str, "Door"]:
+    """Return a Falcon resource for each path of the table, the handlers made once."""
+    nouns = {route.noun: route.noun(services) for route in routes}
+    by_path: dict[str, list[Route]] = {}
+    for route in routes:
+        by_path.setdefault(route.path, []).append(route)
+    return {path: Door(of_path, nouns, services) for path, of_path in by_path.items()}
+
+
+class Door:
+    """Serves one path. Falcon finds ``on_get`` and the like, one for each method of the path."""
+
+    def __init__(
+        self, routes: Sequence[Route], nouns: Mapping[type[Any], Any], services: Services
+    ) -> None:
+        self._routes = routes
+        self._nouns = nouns
+        self._services = services
+        for method in {route.method for route in routes}:
+            setattr(self, f"on_{method.lower()}", self._serve)
+
+    def _serve(self, req: falcon.Request, resp: falcon.Response, **params: str) -> None:
+        route = self._find(req.method, req.context.version)
+        policy = self._services.policy
+        policy.require(req.context.caller, route.policy)
+        answer = route.handler(
+            self._nouns[route.noun],
+            Call(
+                context=req.context.caller,
+                version=req.context.version,
+                path=req.path,
+                params=_safe(params),
+                query=_query(req, route),
+                body=_body(req, route),
+                base_url=self._services.options.public_url or _base_url(req),
+                policy=policy,
+                rule=route.policy,
+            ),
+        )
+        _send(answer, route, resp)
+
+    def _find(self, method: str, version: int) -> Route:
+        for route in self._routes:
+            if route.method == method and route.since <= version <= route.until:
+                return route
+        raise exception.NotFound
+
+
+def _query(req: falcon.Request, route: Route) -> Query:
+    values = {
+        name: value if isinstance(value, list) else [value] for name, value in req.params.items()
+    }
+    _check_text(values)
+    route.query.check(values, minor=req.context.version, what="query")
+    return Query(values)
+
+
+def _body(req: falcon.Request, route: Route) -> Any:
+    if route.body is None:
+        return None
+    body = _read_json(req)
+    route.body.check(body, minor=req.context.version, what="body")
+    return body
+
+
+def _read_json(req: falcon.Request) -> Any:
+    kind = (req.content_type or JSON).partition(";")[0].strip().lower()
+    if kind != JSON:
+        raise falcon.HTTPUnsupportedMediaType(description=f"Unsupported Content-Type {kind}")
+    data = _read(req)
+    if len(data) > MAX_BODY:
+        raise falcon.HTTPContentTooLarge(
+            description=f"The request body has more than {MAX_BODY} bytes."
+        )
+    try:
+        body = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+        if b"\\u" in data or b"[" * MAX_DEPTH in data or data.count(b"{") > MAX_DEPTH:
+            _check_text(body)
+    except (ValueError, RecursionError) as error:
+        raise exception.Invalid("Malformed request body: it is no JSON") from error
+    return body
+
+
+def _read(req: falcon.Request) -> bytes:
+    """Read one byte more than allowed at most; a body without length only where that is safe."""
+    if req.content_length is None and req.env.get("wsgi.input_terminated"):
+        return bytes(req.stream.read(MAX_BODY + 1))
+    if (req.content_length or 0) > MAX_BODY:
+        return b" " * (MAX_BODY + 1)
+    return req.bounded_stream.read(MAX_BODY + 1)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _safe(params: dict[str, str]) -> dict[str, str]:
+    if any("\0" in value for value in params.values()):
+        raise exception.NotFound
+    return params
+
+
+def _check_text(value: Any, *, depth: int = 0) -> None:
+    """Refuse text that no database keeps, and nesting that no request of ours has.
+
+    :raises roost.exception.Invalid: for NUL, halves of surrogate pairs and deep nesting
+    """
+    if depth > MAX_DEPTH:
+        raise exception.Invalid("Malformed request: it is nested too deeply")
+    if isinstance(value, str):
+        if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise exception.Invalid("Malformed request: it has characters that are no text")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            _check_text(key, depth=depth + 1)
+            _check_text(inner, depth=depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_text(inner, depth=depth + 1)
+
+
+def _base_url(req: falcon.Request) -> str:
+    return req.prefix.rstrip("/")
+
+
+def _send(answer: Answer, route: Route, resp: falcon.Response) -> None:
+    resp.status = route.status
+    if answer.body is not None:
+        resp.media = answer.body
+    for name, value in answer.headers.items():
+        resp.set_header(name, value)

@@ -1,0 +1,156 @@
+"""Flavors and their extra specs."""
+
+import uuid
+from typing import Any
+
+from roost import exception
+from roost.api import paging, policies
+from roost.api.call import Answer, Call, truth
+from roost.api.services import Services
+from roost.api.views import flavors as views
+from roost.db.api import flavors as rows
+from roost.objects import Flavor
+
+
+class Flavors:
+    """Handlers of ``/flavors``."""
+
+    def __init__(self, services: Services) -> None:
+        self._database = services.api_database
+        self._most = services.options.max_limit
+
+    def list(self, call: Call) -> Answer:
+        return self._list(call, views.brief)
+
+    def detail(self, call: Call) -> Answer:
+        return self._list(call, views.full)
+
+    def show(self, call: Call) -> Answer:
+        return _shown(self._get(call), call)
+
+    def create(self, call: Call) -> Answer:
+        flavor = _new(call.body["flavor"])
+        with self._database.begin() as session:
+            rows.create(session, flavor)
+        return _shown(flavor, call)
+
+    def update(self, call: Call) -> Answer:
+        flavorid = call.params["flavor_id"]
+        with self._database.begin() as session:
+            rows.update_description(session, flavorid, call.body["flavor"]["description"])
+            flavor = rows.get(session, flavorid)
+        return _shown(flavor, call)
+
+    def delete(self, call: Call) -> Answer:
+        with self._database.begin() as session:
+            rows.delete(session, call.params["flavor_id"])
+        return Answer()
+
+    def list_specs(self, call: Call) -> Answer:
+        return Answer({"extra_specs": dict(self._get(call).extra_specs)})
+
+    def show_spec(self, call: Call) -> Answer:
+        flavor, key = self._get(call), call.params["key"]
+        if key not in flavor.extra_specs:
+            raise exception.NotFound(
+                f"Flavor {flavor.flavorid} has no extra specs with key {key}."
+            )
+        return Answer({key: flavor.extra_specs[key]})
+
+    def create_specs(self, call: Call) -> Answer:
+        specs = _strings(call.body["extra_specs"])
+        with self._database.begin() as session:
+            rows.set_extra_specs(session, call.params["flavor_id"], specs)
+        return Answer({"extra_specs": specs})
+
+    def update_spec(self, call: Call) -> Answer:
+        specs = _strings(call.body)
+        if call.params["key"] not in specs:
+            raise exception.Invalid("Request body and URI mismatch")
+        with self._database.begin() as session:
+            rows.set_extra_specs(session, call.params["flavor_id"], specs)
+        return Answer(specs)
+
+    def delete_spec(self, call: Call) -> Answer:
+        with self._database.begin() as session:
+            rows.delete_extra_spec(session, call.params["flavor_id"], call.params["key"])
+        return Answer()
+
+    def _get(self, call: Call) -> Flavor:
+        """Return the flavor of the path; one that is not public only to who may see all."""
+        flavorid = call.params["flavor_id"]
+        with self._database.read() as session:
+            flavor = rows.get(session, flavorid)
+        if not flavor.is_public and not call.allows(policies.flavors.ALL):
+            raise exception.NotFound(f"Flavor {flavorid} could not be found.")
+        return flavor
+
+    def _list(self, call: Call, view: Any) -> Answer:
+        limit = paging.limit(call, most=self._most)
+        try:
+            with self._database.read() as session:
+                found = rows.list_flavors(
+                    session,
+                    is_public=_publicity(call),
+                    min_ram=call.query.number("minRam"),
+                    min_disk=call.query.number("minDisk"),
+                    sort_key=call.query.one("sort_key") or "flavorid",
+                    sort_dir=call.query.one("sort_dir") or "asc",
+                    marker=call.query.one("marker") or None,
+                    limit=limit,
+                )
+        except exception.NotFound as error:
+            raise exception.Invalid(error.message) from error
+        shown = [view(flavor, version=call.version, base_url=call.base_url) for flavor in found]
+        more = len(found) == limit
+        last = found[-1].flavorid if found else ""
+        return Answer({"flavors": shown, **paging.links(call, "flavors", full=more, last=last)})
+
+
+def _publicity(call: Call) -> bool | None:
+    """Return whether public flavors are asked for; only who may see all can ask for others."""
+    if not call.allows(policies.flavors.ALL):
+        return True
+    asked = call.query.one("is_public")
+    if asked is None:
+        return True
+    return None if asked.strip().lower() == "none" else truth(asked, name="is_public")
+
+
+def _new(asked: dict[str, Any]) -> Flavor:
+    """Make a flavor of a valid body.
+
+    :raises roost.exception.Invalid: for numbers out of range, written as strings
+    """
+    given = asked.get("id")
+    return Flavor(
+        flavorid=str(uuid.uuid4()) if given in (None, "auto") else str(given),
+        name=asked["name"].strip(),
+        memory_mb=_number(asked, "ram", least=1),
+        vcpus=_number(asked, "vcpus", least=1),
+        root_gb=_number(asked, "disk"),
+        ephemeral_gb=_number(asked, "OS-FLV-EXT-DATA:ephemeral"),
+        swap=_number(asked, "swap"),
+        rxtx_factor=float(asked.get("rxtx_factor", 1.0)),
+        is_public=truth(str(asked.get("os-flavor-access:is_public", True)), name="is_public"),
+        disabled=False,
+        description=asked.get("description"),
+        extra_specs={},
+    )
+
+
+def _number(asked: dict[str, Any], name: str, *, least: int = 0) -> int:
+    value = int(asked.get(name) or 0)
+    if not least <= value < 2**31:
+        raise exception.Invalid(
+            f"Invalid input for field/attribute {name}: {value} is not from {least} to {2**31 - 1}"
+        )
+    return value
+
+
+def _strings(specs: dict[str, Any]) -> dict[str, str]:
+    return {key: str(value) for key, value in specs.items()}
+
+
+def _shown(flavor: Flavor, call: Call) -> Answer:
+    return Answer({"flavor": views.full(flavor, version=call.version, base_url=call.base_url)})

@@ -1,0 +1,26 @@
+"""Pages of lists: what the query asks for, and the link to the next one."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib import parse
+
+from roost.api.call import Call
+
+
+def limit(call: Call, *, most: int) -> int:
+    """Return how many items a page has: what is asked, ``most`` at most; 0 means no wish."""
+    asked = call.query.number("limit")
+    return min(asked or most, most) if asked != 0 else most
+
+
+def links(call: Call, name: str, *, full: bool, last: str) -> Mapping[str, Any]:
+    """Return ``{name}_links`` with the next page, if this one is full.
+
+    :param last: what the next page's ``marker`` is
+    """
+    if not full:
+        return {}
+    query = [(key, value) for key, values in call.query.values.items() for value in values]
+    query = [(key, value) for key, value in query if key != "marker"] + [("marker", last)]
+    href = f"{call.base_url}{call.path}?{parse.urlencode(query)}"
+    return {f"{name}_links": [{"rel": "next", "href": href}]}

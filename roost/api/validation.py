@@ -1,0 +1,132 @@
+"""JSON Schema for bodies and queries, with one schema per range of microversions."""
+
+import base64
+import binascii
+import datetime
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import jsonschema
+from jsonschema import exceptions as schema_exceptions
+
+from roost import exception
+
+Document = Mapping[str, Any]
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{32}")
+_FORMATS: Final = jsonschema.FormatChecker(formats=())
+_SHOWN: Final = 80  # characters of a bad value that an error message repeats
+
+
+class Schema:
+    """What a body or a query must be, from some microversions on.
+
+    :param since: minor microversion -> document; a request meets the last one not after its own
+    """
+
+    def __init__(self, since: Mapping[int, Document]) -> None:
+        self._validators = [
+            (minor, _validator(document)) for minor, document in sorted(since.items(), reverse=True)
+        ]
+
+    @property
+    def documents(self) -> dict[int, Document]:
+        """Return the documents by the minor microversion that each begins with."""
+        return {minor: validator.schema for minor, validator in self._validators}
+
+    def document(self, minor: int) -> Document:
+        """Return what applies to a microversion."""
+        found: Document = self._at(minor).schema
+        return found
+
+    def check(self, value: Any, *, minor: int, what: str) -> None:
+        """Raise :class:`roost.exception.Invalid`, naming the place, unless ``value`` fits.
+
+        :param what: ``body`` or ``query``, for the message
+        """
+        error = schema_exceptions.best_match(self._at(minor).iter_errors(value))
+        if error is not None:
+            raise exception.Invalid(_message(error, what))
+
+    def _at(self, minor: int) -> jsonschema.Draft202012Validator:
+        return next(found for since, found in self._validators if since <= minor)
+
+
+def always(document: Document) -> Schema:
+    """Return a schema that no microversion changes."""
+    return Schema({1: document})
+
+
+def nothing() -> Schema:
+    """Return the schema of a request that has no body."""
+    return NOTHING
+
+
+def is_uuid(value: str) -> bool:
+    """Tell whether a string is a uuid, with or without hyphens."""
+    return _UUID.fullmatch(value) is not None
+
+
+def timestamp(value: str) -> datetime.datetime:
+    """Read a time in ISO 8601; one without zone is UTC.
+
+    :raises ValueError: when it is none
+    """
+    # a "+" of an unquoted query arrives as a space
+    read = datetime.datetime.fromisoformat(value.strip().replace(" ", "+", value.count(":") > 2))  # noqa: PLR2004
+    return read if read.tzinfo else read.replace(tzinfo=datetime.UTC)
+
+
+def _validator(document: Document) -> jsonschema.Draft202012Validator:
+    jsonschema.Draft202012Validator.check_schema(document)
+    return jsonschema.Draft202012Validator(document, format_checker=_FORMATS)
+
+
+def _message(error: schema_exceptions.ValidationError, what: str) -> str:
+    where = "/".join(str(part) for part in error.absolute_path)
+    said = error.message
+    if len(said) > 4 * _SHOWN:
+        said = f"{said[:_SHOWN]} ... {said[-_SHOWN:]}"
+    if not where:
+        return f"Invalid {what}: {said}"
+    return f"Invalid input for field/attribute {where[:_SHOWN]}: {said}"
+
+
+def _format(name: str) -> Callable[[Callable[[str], Any]], Callable[[str], Any]]:
+    """Register a check, which raises ValueError or returns a false value for what is bad."""
+
+    def register(check: Callable[[str], Any]) -> Callable[[str], Any]:
+        _FORMATS.checks(name, raises=(ValueError,))(
+            lambda value: not isinstance(value, str) or bool(check(value))
+        )
+        return check
+
+    return register
+
+
+_format("uuid")(is_uuid)
+_format("ipv4")(ipaddress.IPv4Address)
+_format("ipv6")(ipaddress.IPv6Address)
+_format("ip")(ipaddress.ip_address)
+
+
+@_format("date-time")
+def _is_time(value: str) -> bool:
+    try:
+        timestamp(value).astimezone(datetime.UTC)
+    except OverflowError as error:
+        raise ValueError(value) from error
+    return True
+
+
+@_format("base64")
+def _is_base64(value: str) -> bool:
+    try:
+        base64.b64decode("".join(value.split()), validate=True)
+    except (binascii.Error, UnicodeEncodeError) as error:
+        raise ValueError(value) from error
+    return True
+
+
+NOTHING: Final = always({"type": "null"})

@@ -1,0 +1,1 @@
+"""Objects as JSON, per microversion: the only place where the words outside and inside meet."""

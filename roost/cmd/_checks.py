@@ -1,0 +1,59 @@
+"""What daemons wait for before they serve."""
+
+import socket
+from collections.abc import Callable
+
+import oslo_messaging as messaging
+from oslo_config import cfg
+
+from roost import exception, migrations
+from roost.cmd._waiting import Check
+from roost.db.engine import Database
+
+DEFAULT_PORT = 5672
+SECONDS = 5  # for a broker's port to answer
+
+
+def schema(database: Database, kind: str) -> Check:
+    """The database can be reached, and ``roost-manage db sync`` has been run on it."""
+    return Check(f"the {kind} database", lambda: migrations.check(database, kind))
+
+
+def option(value: str | None, *, name: str) -> str:
+    """Return the value of an option that this daemon cannot do without.
+
+    :raises roost.exception.Invalid: when it is not set
+    """
+    if not value:
+        raise exception.Invalid(f"{name} must be set")
+    return value
+
+
+def broker(conf: cfg.ConfigOpts, url: str | None) -> Check:
+    """One of the brokers of a bus takes connections.
+
+    oslo.messaging would wait by itself, but without growing pauses and deaf to a stop. Whether the
+    broker lets us in is left to it.
+    """
+    target = messaging.TransportURL.parse(conf, url)
+    if target.transport == "fake":
+        return Check("the bus in this process", lambda: None)
+    places = [(host.hostname, host.port or DEFAULT_PORT) for host in target.hosts]
+    places = places or [("localhost", DEFAULT_PORT)]
+    named = ", ".join(f"{host}:{port}" for host, port in places)
+    return Check(f"the broker at {named}", _one_answers(places))
+
+
+def _one_answers(places: list[tuple[str, int]]) -> Callable[[], None]:
+    def ask() -> None:
+        reasons = []
+        for place in places:
+            try:
+                socket.create_connection(place, timeout=SECONDS).close()
+            except OSError as error:
+                reasons.append(str(error))
+            else:
+                return
+        raise exception.Unavailable("; ".join(reasons))
+
+    return ask

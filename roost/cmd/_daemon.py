@@ -1,0 +1,211 @@
+"""The life of one daemon inside its process: wait for what it needs, serve, stop in good order.
+
+``cmd/<daemon>.py`` builds a :class:`Daemon` without opening anything; ``_run.py`` runs it in a
+process of its own, the embedded rig and tests start and stop it in theirs.
+"""
+
+import contextlib
+import functools
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
+
+from roost.cmd._periodic import Periodic
+from roost.cmd._waiting import Check, Waiting, growing_pauses
+from roost.rpc.interface import Interface
+from roost.rpc.transport import Bus
+
+LOG = logging.getLogger(__name__)
+CLOSING = 10.0  # seconds that buses and engines get for closing
+
+
+class Server(Protocol):
+    """What a daemon serves with, at a place that it may have to wait for."""
+
+    @property
+    def place(self) -> str: ...
+
+    def start(self) -> None:
+        """Return once requests are taken; after a failure it may be called again."""
+
+    def stop(self) -> None:
+        """Take no more requests."""
+
+    def wait(self) -> None:
+        """Return when those under way are answered."""
+
+
+class Closable(Protocol):
+    """A bus, or a database."""
+
+    def close(self) -> None: ...
+
+
+class RpcServer:
+    """Serves one interface on one bus, ``threads`` messages at once.
+
+    :raises roost.rpc.interface.ContractBroken: when ``manager`` does not honour the interface
+    """
+
+    def __init__(
+        self, bus: Bus, interface: type[Interface], manager: object, *, name: str, threads: int
+    ) -> None:
+        self.place = f"the bus {bus.name!r} to let {interface.topic} in"
+        self._server = bus.server(interface, manager, name)
+        self._threads = threads
+
+    def start(self) -> None:
+        try:
+            self._server.start(override_pool_size=self._threads)
+        except Exception:
+            self._server.stop()
+            raise
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    def wait(self) -> None:
+        self._server.wait()
+
+
+class Daemon:
+    """The running parts of one daemon. It is started once and stopped once.
+
+    :param checks: what must be so before it serves, asked in this order until it is
+    :param on_start: called after the checks, each until it succeeds, before it serves
+    :param servers: what it serves with
+    :param periodics: what it does again and again while it serves
+    :param on_reload: called when the options that may change under way have changed
+    :param on_stop: called when nothing is under way any more
+    :param closing: closed last
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        checks: Sequence[Check] = (),
+        on_start: Sequence[Check] = (),
+        servers: Sequence[Server] = (),
+        periodics: Sequence[Periodic] = (),
+        on_reload: Sequence[Callable[[], object]] = (),
+        on_stop: Sequence[Callable[[], object]] = (),
+        closing: Sequence[Closable] = (),
+        pauses: Callable[[], Iterable[float]] = growing_pauses,
+    ) -> None:
+        self.name = name
+        self.servers = servers
+        self.periodics = periodics
+        self._needs = (*checks, *on_start)
+        self._on_reload = on_reload
+        self._on_stop = on_stop
+        self._closing = closing
+        self._pauses = pauses
+        self._stopping = threading.Event()
+        self._stopped = threading.Event()
+        self._starting = threading.Lock()
+        self._started: list[Server] = []
+        self.serving = False
+
+    def start(self, tell: Callable[[str], None] = lambda _: None) -> bool:
+        """Wait for what it needs, however long that takes, and serve.
+
+        :param tell: called with a line about what it waits for
+        :returns: whether it serves now; False when :meth:`stop` came first
+        """
+        with self._starting:
+            waiting = Waiting(self.name, stopping=self._stopping, tell=tell, pauses=self._pauses)
+            self.serving = waiting.until(self._needs) and self._start_servers(waiting)
+            if self.serving:
+                for periodic in self.periodics:
+                    periodic.start()
+                LOG.info("%s serves", self.name)
+        return self.serving
+
+    def stop(self, grace: float | None = 60.0) -> None:
+        """Take no more requests, finish those under way, close everything.
+
+        It may be called at any time: before, during and after :meth:`start`, and again.
+
+        :param grace: seconds that requests under way get; None: as long as they need
+        """
+        self._stopping.set()
+        with self._starting:
+            if self._stopped.is_set():
+                return
+            LOG.info("%s stops", self.name)
+            self.serving = False
+            self._finish(grace)
+            for step in self._on_stop:
+                with _logged(f"{self.name}: stopping"):
+                    step()
+            _in_parallel([thing.close for thing in self._closing], timeout=CLOSING)
+            self._stopped.set()
+        LOG.info("%s has stopped", self.name)
+
+    def wait(self) -> None:
+        """Return when :meth:`stop` has done its work."""
+        self._stopped.wait()
+
+    def reload(self) -> None:
+        """Take up the options that have changed; periodics ask for theirs anyway."""
+        for step in self._on_reload:
+            with _logged(f"{self.name}: reloading"):
+                step()
+        LOG.info("%s has reloaded what can be reloaded without a restart", self.name)
+
+    def _start_servers(self, waiting: Waiting) -> bool:
+        return all(
+            waiting.until([Check(server.place, functools.partial(self._start_server, server))])
+            for server in self.servers
+        )
+
+    def _start_server(self, server: Server) -> None:
+        server.start()
+        self._started.append(server)
+
+    def _finish(self, grace: float | None) -> None:
+        """Stop all servers at once: an idle one takes about 4 s, by its library's poll."""
+        for periodic in self.periodics:
+            periodic.stop()
+        ends = [_ended(server) for server in self._started]
+        ends += [periodic.wait for periodic in self.periodics]
+        unfinished = _in_parallel(ends, timeout=grace)
+        if unfinished:
+            LOG.warning(
+                "%s: work is under way after %g s; it is left to the sweepers", self.name, grace
+            )
+
+
+def _ended(server: Server) -> Callable[[], None]:
+    def end() -> None:
+        server.stop()
+        server.wait()
+
+    return end
+
+
+def _in_parallel(functions: Sequence[Callable[[], object]], *, timeout: float | None) -> int:
+    """Call all at once; return how many have not come to an end in time."""
+    threads = [threading.Thread(target=_call, args=(each,), daemon=True) for each in functions]
+    for thread in threads:
+        thread.start()
+    deadline = None if timeout is None else time.monotonic() + timeout
+    for thread in threads:
+        thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+    return sum(thread.is_alive() for thread in threads)
+
+
+def _call(function: Callable[[], object]) -> None:
+    with _logged(getattr(function, "__qualname__", "stopping")):
+        function()
+
+
+@contextlib.contextmanager
+def _logged(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception:
+        LOG.exception("%s failed", what)

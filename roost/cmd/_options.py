@@ -1,0 +1,64 @@
+"""The command line of every daemon: options, logs, and a word about what is wrong with them."""
+
+import sys
+from collections.abc import Sequence
+
+from oslo_config import cfg
+from oslo_log import log
+
+import roost.conf
+from roost import concurrency
+
+WRONG_CONFIGURATION = 78  # EX_CONFIG: the units do not restart after it
+# Said by libraries about themselves: of use to their authors, or said again and again.
+_QUIET = [
+    "amqp=WARN",
+    "kombu=WARN",
+    "oslo_messaging=INFO",
+    "oslo_messaging._drivers.pool=ERROR",
+    "oslo_service=WARN",
+    "cotyledon=WARN",
+    "oslo_policy=INFO",
+    "sqlalchemy=WARN",
+    "stevedore=WARN",
+    "alembic=WARN",
+    "urllib3.connectionpool=WARN",
+]
+
+
+def load(prog: str, arguments: Sequence[str] | None = None) -> cfg.ConfigOpts:
+    """Read the command line and the files it names, and set up the logs they ask for.
+
+    Ends the process when they cannot be read.
+    """
+    conf = read(prog, sys.argv[1:] if arguments is None else arguments)
+    log.setup(conf, "roost")
+    return conf
+
+
+def read(prog: str, arguments: Sequence[str]) -> cfg.ConfigOpts:
+    """Read a command line and the files it names; the process ends when they are wrong."""
+    try:
+        conf = roost.conf.load(arguments, prog=prog, extend=_register_logging)
+        check_concurrency(conf)
+    except cfg.Error as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        sys.exit(WRONG_CONFIGURATION)
+    return conf
+
+
+def check_concurrency(conf: cfg.ConfigOpts) -> None:
+    """Make sure that the option says what was chosen before it could be read.
+
+    :raises oslo_config.cfg.Error: when it does not
+    """
+    if conf.concurrency != concurrency.selected():
+        raise cfg.Error(
+            f"[DEFAULT] concurrency is {conf.concurrency!r}, but {concurrency.selected()!r} was"
+            " found before everything else: name the file that has it by --config-file"
+        )
+
+
+def _register_logging(conf: cfg.ConfigOpts) -> None:
+    log.register_options(conf)
+    conf.set_default("default_log_levels", _QUIET)

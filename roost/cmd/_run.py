@@ -1,0 +1,146 @@
+"""Runs a daemon in processes of its own: signals, workers, systemd.
+
+With native threads the workers are cotyledon's, which is also what oslo.service uses there; we go
+to it directly because a reload through oslo.service replaces the worker, and ours goes on serving.
+With eventlet they are oslo.service's.
+
+SIGTERM finishes what is under way, SIGHUP reads the options again, SIGINT ends at once.
+"""
+
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from typing import NoReturn
+
+import cotyledon
+from cotyledon import oslo_config_glue, types
+from oslo_config import cfg
+from oslo_service import service
+
+from roost import concurrency
+from roost.cmd._daemon import Daemon
+from roost.cmd._notify import Systemd
+from roost.cmd._options import WRONG_CONFIGURATION
+
+LOG = logging.getLogger(__name__)
+MakeDaemon = Callable[[cfg.ConfigOpts], Daemon]
+
+
+def run(conf: cfg.ConfigOpts, make_daemon: MakeDaemon, *, workers: int | None = None) -> NoReturn:
+    """Run until SIGTERM, then exit.
+
+    The daemon is made once here, so that what is wrong with its options is said at once and by
+    name, and again in each worker, because nothing may be shared across a fork.
+
+    :param workers: how many processes; None: ``[DEFAULT] workers``
+    """
+    systemd = Systemd.take()
+    try:
+        make_daemon(conf)
+    except Exception as error:
+        LOG.exception("this configuration cannot work")
+        sys.exit(_said(f"{type(error).__name__}: {error}"))
+    launch = _green if concurrency.selected() == concurrency.EVENTLET else _threaded
+    launch(conf, make_daemon, workers=workers or conf.workers, systemd=systemd)
+
+
+def grace(conf: cfg.ConfigOpts) -> float | None:
+    """Return the seconds that work under way gets when the daemon stops; None: all it needs.
+
+    The backends kill a process after ``graceful_shutdown_timeout``: we are done before.
+    """
+    seconds: int = conf.graceful_shutdown_timeout
+    return seconds * 0.8 if seconds else None
+
+
+def _mutate(conf: cfg.ConfigOpts) -> None:
+    """Read the files again; oslo.config warns of changes that take a restart."""
+    conf.mutate_config_files()
+
+
+def _said(message: str) -> int:
+    print(message, file=sys.stderr)
+    return WRONG_CONFIGURATION
+
+
+def _threaded(
+    conf: cfg.ConfigOpts, make_daemon: MakeDaemon, *, workers: int, systemd: Systemd
+) -> NoReturn:
+    oslo_config_glue.register_opts(conf)
+    manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.graceful_shutdown_timeout)
+    manager.register_hooks(on_terminate=systemd.stopping, on_reload=lambda: _mutate(conf))
+    manager.add(_Worker, workers, args=(conf, make_daemon, systemd))
+    manager.run()
+    sys.exit(0)
+
+
+class _Worker(cotyledon.Service):
+    """One process of the daemon; made after the fork."""
+
+    name = "worker"
+
+    def __init__(
+        self,
+        worker_id: types.WorkerId,
+        conf: cfg.ConfigOpts,
+        make_daemon: MakeDaemon,
+        systemd: Systemd,
+    ) -> None:
+        super().__init__(worker_id)
+        self._conf = conf
+        self._systemd = systemd
+        self._daemon = make_daemon(conf)
+
+    def run(self) -> None:
+        if self._daemon.start(self._systemd.status):
+            self._systemd.ready()
+
+    def terminate(self) -> None:
+        self._daemon.stop(grace(self._conf))
+
+    def reload(self) -> None:
+        _mutate(self._conf)
+        self._daemon.reload()
+
+
+def _green(
+    conf: cfg.ConfigOpts, make_daemon: MakeDaemon, *, workers: int, systemd: Systemd
+) -> NoReturn:
+    daemon = _Green(conf, make_daemon, systemd)
+    launcher = service.launch(conf, daemon, workers=workers, restart_method="mutate")
+    sys.exit(launcher.wait() or 0)
+
+
+class _Green(service.ServiceBase):  # type: ignore[misc]
+    """The daemon as oslo.service's eventlet launchers want it.
+
+    They call ``wait`` before ``start``, and ``stop`` and ``reset`` also in the parent of the
+    workers, where nothing was started. ``reset`` comes after the options were read again.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, make_daemon: MakeDaemon, systemd: Systemd) -> None:
+        super().__init__()
+        self._conf = conf
+        self._make_daemon = make_daemon
+        self._systemd = systemd
+        self._daemon: Daemon | None = None
+        self._over = threading.Event()
+
+    def start(self) -> None:
+        self._daemon = self._make_daemon(self._conf)
+        if self._daemon.start(self._systemd.status):
+            self._systemd.ready()
+
+    def stop(self) -> None:
+        self._systemd.stopping()
+        if self._daemon is not None:
+            self._daemon.stop(grace(self._conf))
+        self._over.set()
+
+    def wait(self) -> None:
+        self._over.wait()
+
+    def reset(self) -> None:
+        if self._daemon is not None:
+            self._daemon.reload()

@@ -1,0 +1,100 @@
+"""Waiting for what a daemon cannot do without, for as long as it takes."""
+
+import dataclasses
+import itertools
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator
+
+from roost import exception
+
+LOG = logging.getLogger(__name__)
+LONGEST_PAUSE = 30.0  # seconds
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """Something that must be so before a daemon serves; ``ask`` raises the reason why it is not."""
+
+    name: str
+    ask: Callable[[], object]
+
+
+def growing_pauses() -> Iterator[float]:
+    """1, 2, 4, 8, 16, 30, 30 … seconds."""
+    return (min(2.0**step, LONGEST_PAUSE) for step in itertools.count())
+
+
+class Waiting:
+    """Asks checks until they pass, or until ``stopping`` is set.
+
+    :param tell: called with a line about what it waits for
+    :param pause: waits so many seconds; tests put their clock here
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        stopping: threading.Event,
+        tell: Callable[[str], None] = lambda _: None,
+        pauses: Callable[[], Iterable[float]] = growing_pauses,
+        pause: Callable[[float], object] | None = None,
+    ) -> None:
+        self._name = name
+        self._stopping = stopping
+        self._tell = tell
+        self._pauses = pauses
+        self._pause = pause or stopping.wait
+
+    def until(self, checks: Iterable[Check]) -> bool:
+        """Ask one after the other; return whether all have passed: False means stopped."""
+        return all(self._until_passed(check) for check in checks)
+
+    def _until_passed(self, check: Check) -> bool:
+        for attempt, pause in enumerate(self._pauses()):
+            if self._stopping.is_set():
+                return False
+            self._tell(f"waiting for {check.name}")
+            reason = self._why_not(check)
+            if self._stopping.is_set():
+                return False
+            if reason is None:
+                if attempt:
+                    LOG.info("%s: %s is there now", self._name, check.name)
+                return True
+            LOG.warning(
+                "%s waits for %s, looks again in %g s: %s", self._name, check.name, pause, reason
+            )
+            self._tell(f"waiting for {check.name}: {reason}")
+            self._pause(pause)
+        return False
+
+    def _why_not(self, check: Check) -> str | None:
+        """Ask in a thread: some libraries block for ever on a broker that is away."""
+        asked = _Asked(check)
+        while not asked.over.wait(timeout=0.5):
+            if self._stopping.is_set():
+                return "stopped"
+        return asked.reason
+
+
+class _Asked:
+    """One attempt of a check, on its way."""
+
+    def __init__(self, check: Check) -> None:
+        self.over = threading.Event()
+        self.reason: str | None = None
+        self._check = check
+        threading.Thread(target=self._ask, name=f"check {check.name}", daemon=True).start()
+
+    def _ask(self) -> None:
+        try:
+            self._check.ask()
+        except exception.RoostError as error:
+            self.reason = error.message
+        except Exception as error:
+            LOG.debug("%s", self._check.name, exc_info=True)
+            self.reason = f"{type(error).__name__}: {error}"
+        finally:
+            self.over.set()

@@ -1,0 +1,31 @@
+"""A lock per key, kept only while somebody holds it or waits for it."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+
+class Locks:
+    """Lets one thread at a time work on whatever a key names: an instance, an image."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._locks: dict[str, threading.Lock] = {}
+        self._interested: dict[str, int] = {}
+
+    @contextlib.contextmanager
+    def hold(self, key: str) -> Iterator[None]:
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.Lock())
+            self._interested[key] = self._interested.get(key, 0) + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._guard:
+                self._interested[key] -= 1
+                if not self._interested[key]:
+                    del self._interested[key], self._locks[key]
+
+    def __len__(self) -> int:
+        return len(self._locks)

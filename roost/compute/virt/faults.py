@@ -1,0 +1,184 @@
+"""Trouble on demand, from a JSON file that may change at any time.
+
+The file is a list of rules, looked at before every step. A rule says where trouble strikes and what
+it is; a missing file means no trouble::
+
+    [
+      {"step": "spawn", "host": "h1", "kind": "reschedulable", "message": "no luck here"},
+      {"step": "network", "rate": 0.1, "kind": "crash"},
+      {"step": "prepare", "host": "c1-*", "delay": 2.5}
+    ]
+
+=========  =====================================================================================
+step       when it strikes
+=========  =====================================================================================
+begin      before the host asks its cell whether the instance is still wanted
+claim      before resources are set aside on the host
+network    before networks are asked for
+image      before the image is fetched
+prepare    in the hypervisor, before anything of the guest exists
+spawn      in the hypervisor, when half of the guest exists
+announce   when the guest runs, before the cell is told
+destroy    in the hypervisor, before a guest is removed
+=========  =====================================================================================
+
+=========  =====================================================================================
+key        meaning
+=========  =====================================================================================
+step       required: one of the above, or ``*``
+host       a host's name, or a pattern with ``*``; left out: every host
+rate       how often, from 0 (never) to 1 (always, when left out)
+delay      seconds to wait first; left out: none
+kind       ``reschedulable``: another host may do; ``final``: none will; ``crash``: an error that
+           nobody foresaw; left out: nothing fails, it is only slow
+message    what the failure says of itself
+=========  =====================================================================================
+
+Every rule that fits is applied, in order, until one fails the step. A file that cannot be read or
+understood is logged once, and changes nothing: the rules read before stay in force.
+"""
+
+import dataclasses
+import fnmatch
+import json
+import logging
+import pathlib
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from roost import exception
+
+LOG = logging.getLogger(__name__)
+STEPS: Final = ("begin", "claim", "network", "image", "prepare", "spawn", "announce", "destroy")
+KINDS: Final = ("reschedulable", "final", "crash")
+
+
+class Crash(RuntimeError):
+    """The failure that nobody foresaw, on demand."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """One kind of trouble: where it strikes and what it does."""
+
+    step: str
+    host: str = "*"
+    rate: float = 1.0
+    delay: float = 0.0
+    kind: str | None = None
+    message: str = "failed on demand"
+
+    def __post_init__(self) -> None:
+        _require(self.step in (*STEPS, "*"), f"step must be * or one of {', '.join(STEPS)}")
+        _require(self.kind in (*KINDS, None), f"kind must be one of {', '.join(KINDS)}")
+        _require(isinstance(self.host, str), "host must be a name or a pattern")
+        _require(isinstance(self.message, str), "message must be text")
+        _require(_is_number(self.rate) and 0 <= self.rate <= 1, "rate must be from 0 to 1")
+        _require(_is_number(self.delay) and self.delay >= 0, "delay must be seconds, 0 or more")
+
+    def fits(self, step: str, host: str) -> bool:
+        return self.step in ("*", step) and fnmatch.fnmatchcase(host, self.host)
+
+    def strike(self, step: str) -> None:
+        """Fail ``step`` in this rule's way, if it has one."""
+        message = f"{step}: {self.message}"
+        if self.kind == "crash":
+            raise Crash(message)
+        if self.kind is not None:
+            raise exception.BuildFailed(message, reschedulable=self.kind == "reschedulable")
+
+
+class Faults:
+    """The rules of one file, as one host meets them.
+
+    :param path: the file; None: no trouble, ever
+    :param sleep: waits for seconds
+    :param chance: gives numbers from 0 up to 1
+    """
+
+    def __init__(
+        self,
+        path: str | pathlib.Path | None,
+        *,
+        host: str,
+        sleep: Callable[[float], None] = time.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._path = pathlib.Path(path) if path else None
+        self._host = host
+        self._sleep = sleep
+        self._chance = chance
+        self._lock = threading.Lock()
+        self._seen: tuple[int, ...] | None = None
+        self._rules: tuple[Rule, ...] = ()
+
+    def strike(self, step: str) -> None:
+        """Delay or fail ``step``, if the file says so now.
+
+        :raises roost.exception.BuildFailed: for the kinds ``reschedulable`` and ``final``
+        :raises Crash: for the kind ``crash``
+        """
+        for rule in self._current():
+            if rule.fits(step, self._host) and self._chance() < rule.rate:
+                self._sleep(rule.delay)
+                rule.strike(step)
+
+    def _current(self) -> tuple[Rule, ...]:
+        if self._path is None:
+            return ()
+        with self._lock:
+            seen = self._look(self._path)
+            if seen != self._seen:
+                self._seen = seen
+                self._rules = self._read(self._path) if seen else ()
+            return self._rules
+
+    def _look(self, path: pathlib.Path) -> tuple[int, ...] | None:
+        """Return what changes when the file does; None: there is none."""
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def _read(self, path: pathlib.Path) -> tuple[Rule, ...]:
+        try:
+            rules = parse(path.read_text())
+        except (OSError, ValueError) as error:
+            LOG.error("faults file %s is ignored, the rules stay as they are: %s", path, error)  # noqa: TRY400
+            return self._rules
+        LOG.info("faults file %s read: %d rules", path, len(rules))
+        return rules
+
+
+def parse(text: str) -> tuple[Rule, ...]:
+    """Read rules.
+
+    :raises ValueError: naming the rule and what is wrong with it
+    """
+    entries = json.loads(text)
+    _require(isinstance(entries, list), "it must be a list of rules")
+    return tuple(_parse_one(at, entry) for at, entry in enumerate(entries, start=1))
+
+
+def _parse_one(at: int, entry: Any) -> Rule:
+    try:
+        _require(isinstance(entry, dict), "it must be an object")
+        unknown = entry.keys() - {field.name for field in dataclasses.fields(Rule)}
+        _require(not unknown, f"unknown keys {', '.join(sorted(unknown))}")
+        _require("step" in entry, "it names no step")
+        return Rule(**entry)
+    except ValueError as error:
+        raise ValueError(f"rule {at}: {error}") from error
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

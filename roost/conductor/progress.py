@@ -1,0 +1,110 @@
+"""What hosts say of their builds, written down: each a compare-and-swap in one transaction."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from roost import exception, states
+from roost.db.cell import actions, builds, instances, ports
+from roost.db.engine import Database
+from roost.db.types import utcnow
+from roost.networks import LocalNetwork
+from roost.objects import InstanceActionEvent, NetworkInfo
+
+CHANGEABLE = ("vm_state", "task_state", "power_state", "launched_at", "network_info")
+EXPECTABLE = ("host", "attempt", "vm_state", "task_state")
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """Keeps the rows of this cell's instances true.
+
+    :param host: the name of this conductor's host, for the instances' history
+    """
+
+    host: str
+    database: Database
+    networks: Sequence[LocalNetwork]
+
+    def begin_build(self, instance_uuid: str, host: str, attempt: int) -> bool:
+        """Let a host begin, once; False when the instance is not, or no longer, meant for it."""
+        begun = utcnow()
+        with self.database.begin() as session:
+            instance = instances.find(session, instance_uuid)
+            if instance is None:
+                return False
+            first = states.NETWORKING if instance.networks else states.SPAWNING
+            try:
+                instances.update(
+                    session,
+                    instance_uuid,
+                    {"task_state": first},
+                    expected={"host": host, "attempt": attempt, "task_state": states.SCHEDULING},
+                )
+            except exception.Conflict:
+                return False
+            actions.add_events(session, instance_uuid, [self._begun(begun, host)])
+            return True
+
+    def allocate_networks(self, instance_uuid: str, host: str, attempt: int) -> NetworkInfo:
+        """Give an instance its ports and let it go on to its guest."""
+        with self.database.begin() as session:
+            instance = instances.get(session, instance_uuid)
+            info = ports.allocate(
+                session,
+                instance_uuid=instance_uuid,
+                host=host,
+                requests=instance.networks,
+                networks=self.networks,
+            )
+            instances.update(
+                session,
+                instance_uuid,
+                {"task_state": states.SPAWNING, "network_info": info},
+                expected={
+                    "host": host,
+                    "attempt": attempt,
+                    "task_state": (states.NETWORKING, states.SPAWNING),
+                },
+            )
+            return info
+
+    def free_networks(self, instance_uuid: str) -> None:
+        with self.database.begin() as session:
+            ports.free(session, instance_uuid)
+
+    def update(
+        self,
+        instance_uuid: str,
+        changes: Mapping[str, Any],
+        expected: Mapping[str, Any],
+        events: Sequence[InstanceActionEvent],
+    ) -> None:
+        """Change an instance if it is as expected; one that comes to rest ends its build.
+
+        :raises roost.exception.Invalid: for a field that is not a host's to change
+        """
+        _refuse_others("changes", changes, CHANGEABLE)
+        _refuse_others("expected", expected, EXPECTABLE)
+        rests = "vm_state" in changes and changes.get("task_state", "") is None
+        with self.database.begin() as session:
+            instances.update(session, instance_uuid, changes, expected=expected)
+            actions.add_events(session, instance_uuid, events, finish=rests)
+            if rests:
+                builds.end(session, instance_uuid)
+
+    def _begun(self, begun: Any, host: str) -> InstanceActionEvent:
+        return InstanceActionEvent(
+            event="cell-conductor.begin_build",
+            host=self.host,
+            start_time=begun,
+            finish_time=utcnow(),
+            result="Success",
+            details=f"on {host}",
+        )
+
+
+def _refuse_others(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
+    other = sorted(set(given) - set(known))
+    if other:
+        raise exception.Invalid(f"{what} may not name {', '.join(other)}; only {', '.join(known)}")

@@ -1,0 +1,218 @@
+"""Flavors and their extra specs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+
+from roost import exception
+from roost.db import ordering
+from roost.db.api import models
+from roost.db.engine import Session
+from roost.db.types import utcnow
+from roost.objects import Flavor
+
+_flavors = models.flavors
+_specs = models.flavor_extra_specs
+_PLAIN = tuple(name for name in Flavor.fields if name != "extra_specs")
+SORT_KEYS = (
+    "flavorid",
+    "name",
+    "memory_mb",
+    "root_gb",
+    "ephemeral_gb",
+    "swap",
+    "vcpus",
+    "rxtx_factor",
+    "is_public",
+    "disabled",
+    "created_at",
+    "updated_at",
+    "id",
+)
+
+
+def create(session: Session, flavor: Flavor) -> Flavor:
+    """Add a flavor with its extra specs.
+
+    :raises roost.exception.Conflict: when its name or flavorid is taken
+    """
+    values = {name: getattr(flavor, name) for name in _PLAIN}
+    try:
+        with session.begin_nested():
+            added = session.execute(sa.insert(_flavors).values(**values, created_at=utcnow()))
+    except db_exception.DBDuplicateEntry as error:
+        raise exception.Conflict(_taken(session, flavor)) from error
+    (row_id,) = added.inserted_primary_key  # type: ignore[attr-defined]
+    _insert_specs(session, row_id, flavor.extra_specs)
+    return flavor
+
+
+def get(session: Session, flavorid: str) -> Flavor:
+    """Return a flavor by the id that users know.
+
+    :raises roost.exception.NotFound: when there is none
+    """
+    return _one(session, _flavors.c.flavorid == flavorid, flavorid)
+
+
+def get_by_name(session: Session, name: str) -> Flavor:
+    """Return a flavor by name.
+
+    :raises roost.exception.NotFound: when there is none
+    """
+    return _one(session, _flavors.c.name == name, name)
+
+
+def list_flavors(
+    session: Session,
+    *,
+    is_public: bool | None = True,
+    min_ram: int | None = None,
+    min_disk: int | None = None,
+    sort_key: str = "flavorid",
+    sort_dir: str = "asc",
+    marker: str | None = None,
+    limit: int | None = None,
+) -> list[Flavor]:
+    """Return a page of flavors, in order.
+
+    :param is_public: None: whether public or not
+    :param min_ram: MiB of memory at least
+    :param min_disk: GiB of root disk at least
+    :param sort_key: one of :data:`SORT_KEYS`; equal ones follow in order of their creation
+    :param marker: the flavorid of the last one of the page before
+    :raises roost.exception.NotFound: when there is no flavor ``marker``
+    """
+    query = sa.select(_flavors)
+    if is_public is not None:
+        query = query.where(_flavors.c.is_public.is_(is_public))
+    if min_ram is not None:
+        query = query.where(_flavors.c.memory_mb >= min_ram)
+    if min_disk is not None:
+        query = query.where(_flavors.c.root_gb >= min_disk)
+    order = (_sortable(session, sort_key), _flavors.c.id)
+    if marker is not None:
+        query = query.where(_after(session, order, marker, sort_dir=sort_dir))
+    directed = [key.desc() if sort_dir == "desc" else key.asc() for key in order]
+    rows = session.execute(query.order_by(*directed).limit(limit)).all()
+    return _with_specs(session, rows)
+
+
+def delete(session: Session, flavorid: str) -> None:
+    """Delete a flavor; instances keep what they were made of.
+
+    :raises roost.exception.NotFound: when there is none
+    """
+    row_id = _row_id(session, flavorid)
+    session.execute(sa.delete(_specs).where(_specs.c.flavor_id == row_id))
+    session.execute(sa.delete(_flavors).where(_flavors.c.id == row_id))
+
+
+def update_description(session: Session, flavorid: str, description: str | None) -> None:
+    """Describe a flavor anew.
+
+    :raises roost.exception.NotFound: when there is none
+    """
+    done = session.execute(
+        sa.update(_flavors)
+        .where(_flavors.c.flavorid == flavorid)
+        .values(description=description, updated_at=utcnow())
+    )
+    if done.rowcount != 1:  # type: ignore[attr-defined]
+        raise _missing(flavorid)
+
+
+def set_extra_specs(session: Session, flavorid: str, specs: Mapping[str, str]) -> None:
+    """Add extra specs, or change those that there are; others stay.
+
+    :raises roost.exception.NotFound: when there is no such flavor
+    """
+    row_id = _row_id(session, flavorid)
+    session.execute(
+        sa.delete(_specs).where(_specs.c.flavor_id == row_id, _specs.c.key.in_(list(specs)))
+    )
+    _insert_specs(session, row_id, specs)
+
+
+def delete_extra_spec(session: Session, flavorid: str, key: str) -> None:
+    """Take one extra spec away.
+
+    :raises roost.exception.NotFound: when there is no such flavor, or it has none of this key
+    """
+    row_id = _row_id(session, flavorid)
+    gone = session.execute(
+        sa.delete(_specs).where(_specs.c.flavor_id == row_id, _specs.c.key == key)
+    )
+    if gone.rowcount != 1:  # type: ignore[attr-defined]
+        raise exception.NotFound(f"Flavor {flavorid} has no extra specs with key {key}.")
+
+
+def _one(session: Session, condition: sa.ColumnElement[bool], said: str) -> Flavor:
+    rows = session.execute(sa.select(_flavors).where(condition)).all()
+    if not rows:
+        raise _missing(said)
+    return _with_specs(session, rows)[0]
+
+
+def _with_specs(session: Session, rows: Sequence[sa.Row[Any]]) -> list[Flavor]:
+    specs: dict[int, dict[str, str]] = {row.id: {} for row in rows}
+    if rows:
+        found = session.execute(sa.select(_specs).where(_specs.c.flavor_id.in_(list(specs))))
+        for spec in found:
+            specs[spec.flavor_id][spec.key] = spec.value
+    return [
+        Flavor.of(
+            extra_specs=specs[row.id],
+            **{name: row._mapping[name] for name in _PLAIN},  # noqa: SLF001 - a public name
+        )
+        for row in rows
+    ]
+
+
+def _sortable(session: Session, sort_key: str) -> sa.ColumnElement[Any]:
+    column = _flavors.c[sort_key]
+    if sort_key == "updated_at":
+        return sa.func.coalesce(column, _flavors.c.created_at)
+    return ordering.binary(session, column)
+
+
+def _after(
+    session: Session, order: Sequence[sa.ColumnElement[Any]], marker: str, *, sort_dir: str
+) -> sa.ColumnElement[bool]:
+    last = session.execute(sa.select(*order).where(_flavors.c.flavorid == marker)).one_or_none()
+    if last is None:
+        raise exception.NotFound(f"marker [{marker}] not found")
+    first, tie = order
+    if sort_dir == "desc":
+        return sa.or_(first < last[0], sa.and_(first == last[0], tie < last[1]))
+    return sa.or_(first > last[0], sa.and_(first == last[0], tie > last[1]))
+
+
+def _insert_specs(session: Session, row_id: int, specs: Mapping[str, str]) -> None:
+    rows = [{"flavor_id": row_id, "key": key, "value": value} for key, value in specs.items()]
+    if rows:
+        session.execute(sa.insert(_specs), rows)
+
+
+def _row_id(session: Session, flavorid: str) -> int:
+    row_id = session.execute(
+        sa.select(_flavors.c.id).where(_flavors.c.flavorid == flavorid)
+    ).scalar_one_or_none()
+    if row_id is None:
+        raise _missing(flavorid)
+    return int(row_id)
+
+
+def _missing(flavor: str) -> exception.NotFound:
+    return exception.NotFound(f"Flavor {flavor} could not be found.")
+
+
+def _taken(session: Session, flavor: Flavor) -> str:
+    same_id = session.execute(
+        sa.select(_flavors.c.id).where(_flavors.c.flavorid == flavor.flavorid)
+    ).first()
+    if same_id is not None:
+        return f"Flavor with ID {flavor.flavorid} already exists."
+    return f"Flavor with name {flavor.name} already exists."

@@ -1,0 +1,131 @@
+"""Which instances a list asks for, whether they are rows of a cell or wishes not yet placed."""
+
+import dataclasses
+import datetime
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from roost.db.ordering import Sort
+from roost.objects import Instance
+
+NEWEST_FIRST: Final = (Sort("created_at", descending=True), Sort("uuid", descending=True))
+ANY_TASK: Final = "*"
+SORT_KEYS: Final = (
+    "availability_zone",
+    "config_drive",
+    "created_at",
+    "display_description",
+    "display_name",
+    "flavor_id",
+    "host",
+    "hostname",
+    "image_id",
+    "key_name",
+    "launch_index",
+    "launched_at",
+    "node",
+    "power_state",
+    "project_id",
+    "task_state",
+    "updated_at",
+    "user_id",
+    "uuid",
+    "vm_state",
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Filters, all of which must hold, and an order that ends with ``uuid``.
+
+    :param equal: column -> values, one of which it must have
+    :param like: column -> pattern of SQL's LIKE with backslash as escape; case does not matter
+    :param states: (vm state, task state) pairs, one of which must hold; the task may be
+        :data:`ANY_TASK`
+    :param deleted: whether buried; None: either
+    :param changed_since: when it was last changed, or else created, at the earliest
+    :param changed_before: the same, at the latest
+    :param tags: groups of tags, of each of which one at least must be there
+    :param not_tags: groups of tags, of each of which one at least must be missing
+    """
+
+    equal: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
+    like: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    states: Sequence[tuple[str, str | None]] | None = None
+    deleted: bool | None = False
+    changed_since: datetime.datetime | None = None
+    changed_before: datetime.datetime | None = None
+    tags: Sequence[Sequence[str]] = ()
+    not_tags: Sequence[Sequence[str]] = ()
+    order: Sequence[Sort] = NEWEST_FIRST
+
+
+def value_of(instance: Instance, column: str) -> Any:
+    """Return what an instance's row has in a column."""
+    special = _SPECIAL.get(column)
+    return getattr(instance, column) if special is None else special(instance)
+
+
+def values_of(instance: Instance, order: Sequence[Sort]) -> list[Any]:
+    """Return what an instance's row has in the columns of an order."""
+    return [value_of(instance, sort.name) for sort in order]
+
+
+def matches(instance: Instance, wanted: Wanted) -> bool:
+    """Tell whether an instance without a row passes the filters."""
+    changed = instance.updated_at or instance.created_at
+    has = set(instance.tags)
+    return (
+        not wanted.deleted
+        and all(value_of(instance, name) in given for name, given in wanted.equal.items())
+        and all(_like(value_of(instance, name), p) for name, p in wanted.like.items())
+        and (wanted.states is None or _in(instance, wanted.states))
+        and (wanted.changed_since is None or changed >= wanted.changed_since)
+        and (wanted.changed_before is None or changed <= wanted.changed_before)
+        and all(has.intersection(group) for group in wanted.tags)
+        and all(not has.issuperset(group) for group in wanted.not_tags)
+    )
+
+
+def _in(instance: Instance, states: Sequence[tuple[str, str | None]]) -> bool:
+    return any(
+        instance.vm_state == vm and task in (ANY_TASK, instance.task_state) for vm, task in states
+    )
+
+
+def _like(value: str | None, pattern: str) -> bool:
+    """Match as SQL's ILIKE does, in time that grows with the value, not with the wildcards."""
+    if value is None:
+        return False
+    first, *rest = _between_wildcards(pattern)
+    if not rest:
+        return first.fullmatch(value) is not None
+    head = first.match(value)
+    if head is None:
+        return False
+    at = head.end()
+    for part in rest[:-1]:
+        found = part.search(value, at)
+        if found is None:
+            return False
+        at = found.end()
+    tail = re.compile(f"(?:{rest[-1].pattern})\\Z", rest[-1].flags)
+    return tail.search(value, at) is not None
+
+
+def _between_wildcards(pattern: str) -> list[re.Pattern[str]]:
+    """Cut a pattern at its ``%``; what is between matches a fixed number of characters."""
+    parts = [""]
+    for token in re.findall(r"\\.|.", pattern, re.DOTALL):
+        if token == "%":
+            parts.append("")
+        else:
+            parts[-1] += "." if token == "_" else re.escape(token[-1])
+    return [re.compile(part, re.DOTALL | re.IGNORECASE) for part in parts]
+
+
+_SPECIAL: Final[Mapping[str, Callable[[Instance], Any]]] = {
+    "image_id": lambda instance: instance.image.id if instance.image else None,
+    "flavor_id": lambda instance: instance.flavor.flavorid,
+}

@@ -1,0 +1,32 @@
+"""Payloads of the notifications that conductors send."""
+
+from oslo_versionedobjects import fields
+
+from roost.objects import base
+
+
+@base.VersionedObjectRegistry.register
+class DestinationsPayload(base.RoostObject):
+    """A question put to the scheduler, and its answer: a host per instance, or why not."""
+
+    VERSION = "1.0"
+    fields = {
+        "request_spec": fields.ObjectField("RequestSpec"),
+        "instance_uuids": fields.ListOfStringsField(),
+        "selections": fields.ListOfObjectsField("Selection"),
+        "reason": fields.StringField(nullable=True),
+    }
+
+
+@base.VersionedObjectRegistry.register
+class BuildPayload(base.RoostObject):
+    """A build that ended without a server, or goes on elsewhere: where it was, and why."""
+
+    VERSION = "1.0"
+    fields = {
+        "instance_uuid": fields.UUIDField(),
+        "project_id": fields.StringField(),
+        "attempt": fields.IntegerField(),
+        "host": fields.StringField(nullable=True),
+        "reason": fields.StringField(),
+    }

@@ -1,0 +1,186 @@
+"""The rig in one process: an in-memory bus, SQLite files, fake hypervisors, HTTP by cheroot.
+
+The daemons are those that ``cmd/`` builds for real, from the same configuration files. Tests use
+:class:`EmbeddedRig` in their own process; ``roost-rig up --embedded`` runs this module.
+"""
+
+import importlib
+import logging
+import pathlib
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent import futures
+from typing import Any
+
+from cheroot import wsgi
+from oslo_config import cfg
+
+from roost import exception
+from roost.cmd import _options
+from roost.cmd._daemon import Daemon
+from roost.context import admin_context
+from roost.rig.install import install
+from roost.rig.plan import Options, Plan, new_plan
+from roost.rpc.transport import Bus
+from roost.scheduler.client import SchedulerClient
+
+LOG = logging.getLogger(__name__)
+READY_SECONDS = 60
+HTTP_THREADS = 16
+API = "api"
+# Everything happens soon: a rig is for people and tests, who wait.
+QUICK: Options = {
+    "DEFAULT": {"service_report_interval": 1.0},
+    "compute": {"report_interval": 5.0},
+    "conductor": {"sweep_interval": 1.0},
+}
+
+
+class EmbeddedRig:
+    """A small cloud inside this process.
+
+    :param overrides: options for all daemons, by group
+    """
+
+    def __init__(
+        self,
+        state: pathlib.Path,
+        *,
+        cells: int = 2,
+        hosts: int = 3,
+        port: int | None = None,
+        overrides: Options | None = None,
+    ) -> None:
+        options = {**QUICK}
+        for group, values in (overrides or {}).items():
+            options[group] = {**options.get(group, {}), **values}
+        self.plan = new_plan(state, port=port, cells=cells, hosts=hosts, overrides=options)
+        self._daemons: dict[str, Daemon] = {}
+        self._http: _Http | None = None
+
+    @classmethod
+    def of(cls, plan: Plan) -> "EmbeddedRig":
+        """Return the rig of a plan that was made before."""
+        rig = cls.__new__(cls)
+        rig.plan, rig._daemons, rig._http = plan, {}, None
+        return rig
+
+    @property
+    def endpoint(self) -> str:
+        return self.plan.endpoint
+
+    @property
+    def state(self) -> pathlib.Path:
+        return self.plan.state
+
+    def start(self) -> None:
+        """Start everything; return when all hosts can be booted on and the API answers.
+
+        :raises roost.exception.Timeout: when that takes too long
+        """
+        self.plan.save()
+        install(self.plan)
+        _at_once(self._start, [daemon.name for daemon in self.plan.daemons if daemon.topic])
+        self._wait_for_hosts()
+        self._start(API)
+        LOG.info("the rig serves %s", self.endpoint)
+
+    def stop(self) -> None:
+        """Stop everything, all at once."""
+        _at_once(self._stop, [*self._daemons, API])
+
+    def kill(self, name: str) -> None:
+        """End one daemon without waiting for its work under way."""
+        self.plan.find(name)
+        self._stop(name, grace=0)
+
+    def start_daemon(self, name: str) -> None:
+        """Start a daemon that was killed; one that runs is left alone."""
+        self.plan.find(name)
+        self._start(name)
+
+    def conf(self, name: str) -> cfg.ConfigOpts:
+        """Return the configuration of a daemon, as it reads it."""
+        daemon = self.plan.find(name)
+        return _options.read(daemon.program, ["--config-file", str(self.plan.config_file(name))])
+
+    def _start(self, name: str) -> None:
+        if name == API:
+            self._http = self._http or _Http(self.conf(API), self.plan.port)
+            return
+        if name in self._daemons:
+            return
+        build = _command(self.plan.find(name).program).build
+        daemon: Daemon = build(self.conf(name))
+        daemon.start()
+        self._daemons[name] = daemon
+
+    def _stop(self, name: str, grace: float = 10.0) -> None:
+        if name == API:
+            http, self._http = self._http, None
+            if http:
+                http.stop()
+            return
+        daemon = self._daemons.pop(name, None)
+        if daemon:
+            daemon.stop(grace)
+
+    def _wait_for_hosts(self) -> None:
+        bus = Bus(self.conf(API), self.plan.bus_url(API))
+        scheduler = SchedulerClient(bus)
+        expected = set(self.plan.all_hosts)
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            known = {report.host for report in scheduler.list_hosts(admin_context())}
+            if expected <= known:
+                return
+            if time.monotonic() > deadline:
+                missing = ", ".join(sorted(expected - known))
+                raise exception.Timeout(f"the scheduler has not heard of {missing}")
+            time.sleep(0.02)
+
+
+class _Http:
+    """roost-api's application, served by threads of this process."""
+
+    def __init__(self, conf: cfg.ConfigOpts, port: int) -> None:
+        app = _command("roost-api").build_app(conf)
+        self._server = wsgi.Server(("127.0.0.1", port), app, numthreads=HTTP_THREADS)
+        self._server.prepare()
+        self._thread = threading.Thread(target=self._server.serve, daemon=True, name="roost-http")
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.stop()
+        self._thread.join()
+
+
+def _command(program: str) -> Any:
+    name = program.removeprefix("roost-").replace("-", "_")
+    return importlib.import_module(f"roost.cmd.{name}")
+
+
+def _at_once(function: Callable[[str], object], names: Iterable[str]) -> None:
+    """Call the function for all names in parallel; raise what the first of them raised."""
+    with futures.ThreadPoolExecutor() as pool:
+        for called in [pool.submit(function, name) for name in names]:
+            called.result()
+
+
+def main(arguments: list[str]) -> None:
+    """Run the rig whose plan is in the folder named, until SIGTERM or SIGINT."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    rig = EmbeddedRig.of(Plan.load(pathlib.Path(arguments[0])))
+    over = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: over.set())
+    rig.start()
+    over.wait()
+    rig.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

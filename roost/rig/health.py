@@ -1,0 +1,171 @@
+"""Whether each daemon of a rig is alive and answers."""
+
+import dataclasses
+import time
+from concurrent import futures
+from typing import Any
+
+import oslo_messaging as messaging
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+import roost.conf
+from roost import exception
+from roost.context import admin_context
+from roost.rig.client import Client
+from roost.rig.plan import API_LEVEL, Daemon, Plan
+from roost.rig.processes import Process, Supervisor, usage
+from roost.rpc.transport import Bus
+from roost.scheduler.client import SchedulerClient
+
+EMBEDDED = "embedded"
+PING_SECONDS = 3
+# No daemon has this method; that one says so shows that it takes messages and answers them. The
+# ending keeps oslo.messaging from logging it as a failure.
+_PING = "ping_ignore_errors"
+
+
+@dataclasses.dataclass(frozen=True)
+class Health:
+    """One daemon: its process, and what it answered. CPU in seconds, memory in bytes."""
+
+    name: str
+    process: Process | None
+    answers: bool
+    said: str
+    heartbeat: str
+    cpu_seconds: float
+    memory: int
+
+    @property
+    def well(self) -> bool:
+        return self.answers and (self.process is None or self.process.running)
+
+
+def look(plan: Plan, supervisor: Supervisor) -> list[Health]:
+    """Ask every daemon at once."""
+    processes = {process.name: process for process in supervisor.list_processes()}
+    services = _services(plan)
+    pings = {} if plan.embedded else _ping_all(plan)
+    names = [EMBEDDED] if plan.embedded else []
+    names += [daemon.name for daemon in plan.daemons]
+    return [_health(name, processes, services, pings) for name in names]
+
+
+def unknown_hosts(plan: Plan) -> str:
+    """Say which hosts the schedulers have not heard of; empty when they know all."""
+    bus = _bus(plan.bus_url(API_LEVEL))
+    try:
+        reports = SchedulerClient(bus).list_hosts(admin_context())
+    except exception.RoostError as error:
+        return error.message
+    finally:
+        bus.close()
+    missing = set(plan.all_hosts) - {report.host for report in reports}
+    return f"the scheduler has not heard of {', '.join(sorted(missing))}" if missing else ""
+
+
+def table(healths: list[Health]) -> Table:
+    """Draw one line per daemon."""
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("daemon", "process", "pid", "answers", "heartbeat"):
+        drawn.add_column(heading)
+    for heading in ("cpu s", "MiB"):
+        drawn.add_column(heading, justify="right")
+    for health in healths:
+        drawn.add_row(*_cells(health))
+    return drawn
+
+
+def _cells(health: Health) -> list[str | Text]:
+    process = health.process
+    return [
+        Text(health.name, style="" if health.well else "bold red"),
+        process.state if process else "",
+        str(process.pid) if process and process.running else "",
+        Text(health.said, style="green" if health.answers else "red"),
+        health.heartbeat,
+        f"{health.cpu_seconds:.1f}" if process else "",
+        f"{health.memory / 2**20:.0f}" if process else "",
+    ]
+
+
+def _health(
+    name: str,
+    processes: dict[str, Process],
+    services: dict[str, dict[str, Any]],
+    pings: dict[str, tuple[bool, str]],
+) -> Health:
+    process = processes.get(name)
+    service = services.get(name, {})
+    up = service.get("state", "up") == "up" and (process is None or process.running)
+    answers, said = pings.get(name, (up, "yes" if up else "no"))
+    seconds, memory = usage(process.pid) if process and process.running else (0.0, 0)
+    return Health(
+        name=name,
+        process=process,
+        answers=answers,
+        said=said,
+        heartbeat=_heartbeat(service),
+        cpu_seconds=seconds,
+        memory=memory,
+    )
+
+
+def _heartbeat(service: dict[str, Any]) -> str:
+    if not service:
+        return ""
+    return f"{service['state']}, {service.get('updated_at') or 'never'}"
+
+
+def _services(plan: Plan) -> dict[str, dict[str, Any]]:
+    try:
+        return {service["host"]: service for service in Client(plan.endpoint).services()}
+    except exception.RoostError:
+        return {}
+
+
+def _ping_all(plan: Plan) -> dict[str, tuple[bool, str]]:
+    with futures.ThreadPoolExecutor() as pool:
+        buses = dict(zip(plan.bus_levels, pool.map(_bus, _urls(plan)), strict=True))
+        asked = {
+            daemon.name: pool.submit(_ping, plan, daemon, buses[daemon.cell or API_LEVEL])
+            for daemon in plan.daemons
+        }
+        return {name: answer.result() for name, answer in asked.items()}
+
+
+def _urls(plan: Plan) -> list[str]:
+    return [plan.bus_url(level) for level in plan.bus_levels]
+
+
+def _bus(url: str) -> Bus:
+    bus = Bus(roost.conf.of({}), url)
+    bus.expect_replies()
+    return bus
+
+
+def _ping(plan: Plan, daemon: Daemon, bus: Bus) -> tuple[bool, str]:
+    began = time.monotonic()
+    try:
+        if daemon.topic is None:
+            answered = Client(plan.endpoint, timeout=PING_SECONDS).answers()
+        else:
+            answered = _rpc_answers(daemon, bus)
+    except exception.RoostError as error:
+        return False, error.message
+    return answered, f"in {(time.monotonic() - began) * 1000:.0f} ms" if answered else "no"
+
+
+def _rpc_answers(daemon: Daemon, bus: Bus) -> bool:
+    bus.check_replies()
+    server = daemon.name if daemon.topic == "compute" else None
+    client = bus.client(str(daemon.topic))
+    try:
+        client.prepare(server=server, timeout=PING_SECONDS).call(admin_context(), _PING)
+    except messaging.MessagingTimeout:
+        return False
+    except messaging.RemoteError:
+        return True
+    return True

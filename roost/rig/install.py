@@ -1,0 +1,94 @@
+"""Lay what a rig stands on: schemas, cells, flavors, an image. What an operator does by hand.
+
+Every step may be repeated.
+"""
+
+import contextlib
+import io
+import uuid
+from collections.abc import Iterator
+
+from roost import exception, migrations
+from roost.db.api import cells, flavors
+from roost.db.cell import identity
+from roost.db.engine import Database
+from roost.image.local import LocalImageStore
+from roost.objects import CellMapping, Flavor
+from roost.objects.mapping import CELL0_UUID
+from roost.rig.plan import API_LEVEL, CELL0, Plan
+
+# name: virtual CPUs, MiB of memory, GiB of disk
+FLAVORS = {
+    "m1.tiny": (1, 512, 1),
+    "m1.small": (1, 2048, 20),
+    "m1.medium": (2, 4096, 40),
+    "m1.large": (4, 8192, 80),
+    "m1.xlarge": (8, 16384, 160),
+}
+IMAGE = "tiny"
+_IMAGE_BYTES = 64 * 1024
+
+
+def install(plan: Plan) -> None:
+    """Make databases that exist and are empty into those of this rig."""
+    for whose, schema in plan.databases.items():
+        with _opened(plan, whose) as database:
+            migrations.sync(database, schema)
+    with _opened(plan, API_LEVEL) as api:
+        _map_cell(plan, api, cell=CELL0, cell_uuid=CELL0_UUID)
+        for cell in plan.cell_names:
+            _map_cell(plan, api, cell=cell, cell_uuid=str(uuid.uuid4()))
+        _add_flavors(api)
+    _add_image(plan)
+
+
+def _map_cell(plan: Plan, api: Database, *, cell: str, cell_uuid: str) -> None:
+    """What ``roost-manage cell create`` and ``map-cell0`` do."""
+    mapping = CellMapping(
+        uuid=cell_uuid,
+        name=cell,
+        transport_url=None if cell == CELL0 else plan.bus_url(cell),
+        database_url=plan.database_url(cell),
+        disabled=False,
+    )
+    with api.begin() as session:
+        known = {found.name: found.uuid for found in cells.list_cells(session)}
+        if cell not in known:
+            cells.create(session, mapping)
+    with _opened(plan, cell) as database, database.begin() as session:
+        identity.set_identity(session, cell_uuid=known.get(cell, cell_uuid), cell_name=cell)
+
+
+def _add_flavors(api: Database) -> None:
+    for number, (name, (vcpus, memory_mb, root_gb)) in enumerate(FLAVORS.items(), 1):
+        flavor = Flavor(
+            flavorid=str(number),
+            name=name,
+            vcpus=vcpus,
+            memory_mb=memory_mb,
+            root_gb=root_gb,
+            ephemeral_gb=0,
+            swap=0,
+            rxtx_factor=1.0,
+            is_public=True,
+            disabled=False,
+            description=None,
+            extra_specs={},
+        )
+        with contextlib.suppress(exception.Conflict), api.begin() as session:
+            flavors.create(session, flavor)
+
+
+def _add_image(plan: Plan) -> None:
+    store = LocalImageStore(plan.images)
+    if not any(image.name == IMAGE for image in store.list_images()):
+        store.add(name=IMAGE, data=io.BytesIO(bytes(_IMAGE_BYTES)))
+
+
+@contextlib.contextmanager
+def _opened(plan: Plan, whose: str) -> Iterator[Database]:
+    database = Database(plan.database_url(whose), connections=2)
+    try:
+        yield database
+    finally:
+        database.close()

@@ -1,0 +1,115 @@
+"""Start a rig and take it down again: databases and buses, daemons, the files for clients."""
+
+import pathlib
+import shutil
+import sys
+import time
+from collections.abc import Callable
+
+from roost import concurrency, exception
+from roost.rig import clouds, health, servers
+from roost.rig.client import Client
+from roost.rig.install import install
+from roost.rig.plan import Plan
+from roost.rig.processes import Program, Supervisor
+
+READY_SECONDS = 120
+Say = Callable[[str], object]
+
+
+def up(plan: Plan, *, mode: str, say: Say) -> None:
+    """Start the rig; return when every daemon answers and every host can be booted on.
+
+    :param mode: ``threading`` or ``eventlet``
+    :raises roost.exception.Timeout: when it does not get ready; what is there is left to look at
+    """
+    plan.save()
+    if not plan.embedded:
+        say("making databases and buses")
+        servers.create(plan)
+        say("making schemas, cells, flavors and an image")
+        install(plan)
+    say("starting the daemons")
+    supervisor = Supervisor(plan.rig, plan.state)
+    supervisor.start(programs(plan), {concurrency.ENVIRONMENT: mode})
+    for program in programs(plan):
+        supervisor.start_process(program.name)
+    say("waiting until all answer")
+    _wait(plan, supervisor)
+    clouds.write(plan)
+
+
+def down(plan: Plan, *, say: Say) -> None:
+    """End the daemons, then remove databases, buses and the rig's folder. May be repeated."""
+    say("ending the daemons")
+    Supervisor(plan.rig, plan.state).stop()
+    if not plan.embedded:
+        say("removing databases and buses")
+        servers.remove(plan)
+    shutil.rmtree(plan.state)
+
+
+def check_vacant(state: pathlib.Path) -> None:
+    """Make sure that no rig lives in a folder.
+
+    :raises roost.exception.Conflict: when one does
+    """
+    if (state / "rig.json").exists():
+        raise exception.Conflict(
+            f"there is a rig in {state} already; end it with: roost-rig down --state {state}"
+        )
+
+
+def programs(plan: Plan) -> list[Program]:
+    """Return what runs: one process per daemon, or one for all."""
+    if plan.embedded:
+        command = [sys.executable, "-m", "roost.rig.embedded", str(plan.state)]
+        return [Program(health.EMBEDDED, command, plan.log_file(health.EMBEDDED))]
+    folder = pathlib.Path(sys.executable).parent
+    return [
+        Program(
+            daemon.name,
+            [str(folder / daemon.program), "--config-file", str(plan.config_file(daemon.name))],
+            plan.log_file(daemon.name),
+        )
+        for daemon in plan.daemons
+    ]
+
+
+def _wait(plan: Plan, supervisor: Supervisor) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while True:
+        _check_alive(plan, supervisor)
+        missing = _missing(plan)
+        if not missing:
+            return
+        if time.monotonic() > deadline:
+            raise exception.Timeout(
+                f"not ready after {READY_SECONDS} s: {missing}; see {plan.state / 'log'}"
+            )
+        time.sleep(0.1)
+
+
+def _check_alive(plan: Plan, supervisor: Supervisor) -> None:
+    for process in supervisor.list_processes():
+        if not process.running:
+            log = plan.log_file(process.name)
+            last = log.read_text().strip().splitlines()[-12:] if log.exists() else []
+            raise exception.Unavailable(
+                "\n  ".join([f"{process.name} ended at once; the end of {log}:", *last])
+            )
+
+
+def _missing(plan: Plan) -> str:
+    """Say what is not there yet; empty when all is."""
+    try:
+        services = Client(plan.endpoint, timeout=5).services()
+    except exception.RoostError:
+        return "the API does not answer"
+    up_now = {service["host"] for service in services if service["state"] == "up"}
+    silent = [d.name for d in plan.daemons if d.cell and d.name not in up_now]
+    if silent:
+        return f"no sign of life of {', '.join(silent)}"
+    if plan.embedded:  # it answers only when its hosts are known
+        return ""
+    return health.unknown_hosts(plan)

@@ -1,0 +1,260 @@
+"""RabbitMQ, found or started, and its virtual hosts."""
+
+import json
+import os
+import pathlib
+import subprocess
+import urllib.parse
+import uuid
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol, Self
+
+import kombu
+import requests
+from kombu import exceptions as kombu_exceptions
+
+from roost import exception
+from roost.rig.services.private import LOOPBACK, Address, Private, Service, free_port, program
+
+_FOLDER = "/usr/lib/rabbitmq/bin"
+_PACKAGE = "rabbitmq-server"
+_COMMAND_SECONDS = 60
+_MANAGEMENT_PORT = 15672
+
+
+class Administration(Protocol):
+    """A way to make virtual hosts and remove them."""
+
+    def check(self) -> None:
+        """Raise :class:`roost.exception.Unavailable` when this way is closed."""
+
+    def create_vhost(self, name: str, *, user: str) -> None: ...
+
+    def delete_vhost(self, name: str) -> None: ...
+
+
+class RabbitMQ(Service):
+    """A RabbitMQ node on which virtual hosts can be made."""
+
+    kind: ClassVar[str] = "rabbitmq"
+    usual: ClassVar[Address] = Address(LOOPBACK, 5672, "guest", "guest")
+
+    def __init__(
+        self,
+        address: Address,
+        private: Private | None = None,
+        *,
+        administration: Administration,
+    ) -> None:
+        super().__init__(address, private)
+        self._administration = administration
+
+    @classmethod
+    def find(cls) -> Self:
+        """Return the node at its usual place.
+
+        :raises roost.exception.Unavailable: when nobody is there, does not let us in or does not
+            let us make virtual hosts
+        """
+        address = _named("ROOST_TEST_RABBITMQ") or cls.usual
+        _log_in(address)
+        return cls(address, administration=_open_way(address))
+
+    @classmethod
+    def start(cls, state_dir: pathlib.Path) -> Self:
+        """Start a private node, or take up the one that was started from ``state_dir``.
+
+        It has ports, names, cookie and folders of its own, and a port mapper (epmd) too: that of
+        another node would be shared, and would outlive ours.
+        """
+        server = program("rabbitmq-server", _FOLDER, package=_PACKAGE)
+        ctl = program("rabbitmqctl", _FOLDER, package=_PACKAGE)
+        epmd = program("epmd", package=_PACKAGE)
+        private = Private(cls.kind, state_dir, account="rabbitmq")
+        if not private.running():
+            _prepare(private)
+            environment = _environment(private)
+            private.spawn([epmd, "-address", LOOPBACK, "-port", environment["ERL_EPMD_PORT"]])
+            private.spawn([server], environment)
+        address = Address(LOOPBACK, private.details["port"], "guest", "guest")
+        private.wait_until(lambda: _log_in(address), seconds=120)
+        way = Ctl([ctl], environment=_environment(private), private=private)
+        return cls(address, private, administration=way)
+
+    def url(self, vhost: str) -> str:
+        """Return the transport URL of a virtual host."""
+        return _url(self.address, vhost, scheme="rabbit")
+
+    def create_vhost(self, name: str) -> str:
+        """Make an empty virtual host and return its transport URL."""
+        self._administration.create_vhost(name, user=self.address.user)
+        return self.url(name)
+
+    def delete_vhost(self, name: str) -> None:
+        """Remove a virtual host with all that is in it, whoever is connected."""
+        self._administration.delete_vhost(name)
+
+
+class Ctl:
+    """Administration by ``rabbitmqctl``, for those who may read the node's cookie."""
+
+    def __init__(
+        self,
+        command: list[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        private: Private | None = None,
+    ) -> None:
+        self._command = command
+        self._environment = private.environment(environment or {}) if private else None
+        self._account = private.account_arguments() if private else {}
+
+    def check(self) -> None:
+        if os.geteuid() != 0 and self._environment is None:
+            raise exception.Unavailable("only root may use rabbitmqctl")
+        self._run("list_vhosts")
+
+    def create_vhost(self, name: str, *, user: str) -> None:
+        everything = {"configure": ".*", "write": ".*", "read": ".*"}
+        definitions = {
+            "vhosts": [{"name": name}],
+            "permissions": [{"user": user, "vhost": name, **everything}],
+        }
+        self._run("import_definitions", given=json.dumps(definitions))
+
+    def delete_vhost(self, name: str) -> None:
+        self._run("delete_vhost", name)
+
+    def _run(self, *arguments: str, given: str | None = None) -> None:
+        try:
+            done = subprocess.run(
+                [*self._command, "--quiet", *arguments],
+                env=self._environment,
+                input=given,
+                capture_output=True,
+                text=True,
+                timeout=_COMMAND_SECONDS,
+                check=False,
+                cwd="/",
+                **self._account,
+            )
+        except (FileNotFoundError, subprocess.TimeoutExpired) as error:
+            raise exception.Unavailable(f"rabbitmqctl: {error}") from error
+        if done.returncode != 0:
+            said = (done.stderr or done.stdout).strip()
+            raise exception.Unavailable(f"rabbitmqctl {arguments[0]} failed: {said}")
+
+
+class Management:
+    """Administration by the HTTP interface of RabbitMQ's management plug-in."""
+
+    def __init__(self, address: Address, *, port: int = _MANAGEMENT_PORT) -> None:
+        self._url = f"http://{address.host}:{port}/api"
+        self._login = (address.user, address.password)
+
+    def check(self) -> None:
+        self._ask("GET", "vhosts")
+
+    def create_vhost(self, name: str, *, user: str) -> None:
+        self._ask("PUT", f"vhosts/{_quoted(name)}")
+        everything = {"configure": ".*", "write": ".*", "read": ".*"}
+        self._ask("PUT", f"permissions/{_quoted(name)}/{_quoted(user)}", body=everything)
+
+    def delete_vhost(self, name: str) -> None:
+        self._ask("DELETE", f"vhosts/{_quoted(name)}")
+
+    def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> None:
+        url = f"{self._url}/{path}"
+        try:
+            answer = requests.request(method, url, json=body, auth=self._login, timeout=30)
+            answer.raise_for_status()
+        except requests.ConnectionError as error:
+            message = f"the management interface on {self._url} does not answer"
+            raise exception.Unavailable(message) from error
+        except requests.RequestException as error:
+            raise exception.Unavailable(f"the management interface: {error}") from error
+
+
+def _open_way(address: Address) -> Administration:
+    """Choose how to make virtual hosts on a node that is not ours."""
+    ways: list[Administration] = [Ctl(["rabbitmqctl"]), Management(address)]
+    closed = []
+    for way in ways:
+        try:
+            way.check()
+        except exception.Unavailable as error:
+            closed.append(error.message)
+        else:
+            return way
+    raise exception.Unavailable(
+        f"RabbitMQ on {address.host}:{address.port} lets nobody here make virtual hosts"
+        f" ({'; '.join(closed)})"
+    )
+
+
+def _log_in(address: Address) -> None:
+    make: Any = kombu.Connection  # type: ignore[attr-defined]
+    connection = make(_url(address, "/", scheme="amqp"), connect_timeout=5)
+    try:
+        connection.connect()
+    except (OSError, kombu_exceptions.KombuError, *connection.connection_errors) as error:
+        raise exception.Unavailable(
+            f"RabbitMQ on {address.host}:{address.port} does not let us in: {error}"
+        ) from error
+    finally:
+        connection.release()
+
+
+def _prepare(private: Private) -> None:
+    folder = private.make_folder(
+        port=free_port(),
+        distribution_port=free_port(),
+        epmd_port=free_port(),
+        node=f"roost-{uuid.uuid4().hex[:8]}@localhost",
+    )
+    config = [
+        f"listeners.tcp.1 = {LOOPBACK}:{private.details['port']}",
+        "disk_free_limit.absolute = 50MB",
+        "log.console = true",
+        "log.file = false",
+    ]
+    (folder / "rabbitmq.conf").write_text("\n".join(config) + "\n")
+    (folder / "enabled_plugins").write_text("[].\n")
+
+
+def _environment(private: Private) -> dict[str, str]:
+    folder, details = private.folder, private.details
+    return {
+        "ERL_EPMD_PORT": str(details["epmd_port"]),
+        "ERL_EPMD_ADDRESS": LOOPBACK,
+        "RABBITMQ_NODENAME": details["node"],
+        "RABBITMQ_NODE_PORT": str(details["port"]),
+        "RABBITMQ_NODE_IP_ADDRESS": LOOPBACK,
+        "RABBITMQ_DIST_PORT": str(details["distribution_port"]),
+        "RABBITMQ_CONF_ENV_FILE": str(folder / "none"),
+        "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
+        "RABBITMQ_ADVANCED_CONFIG_FILE": str(folder / "none"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "enabled_plugins"),
+        "RABBITMQ_MNESIA_BASE": str(folder / "data"),
+        "RABBITMQ_LOG_BASE": str(folder / "log"),
+        "RABBITMQ_PID_FILE": str(folder / "pid"),
+    }
+
+
+def _named(variable: str) -> Address | None:
+    if not os.environ.get(variable):
+        return None
+    url = urllib.parse.urlsplit(os.environ[variable])
+    if not (url.hostname and url.port and url.username):
+        raise exception.Invalid(f"{variable} must be like rabbit://user:password@host:port")
+    password = urllib.parse.unquote(url.password or "")
+    return Address(url.hostname, url.port, urllib.parse.unquote(url.username), password)
+
+
+def _url(address: Address, vhost: str, *, scheme: str) -> str:
+    login = f"{_quoted(address.user)}:{_quoted(address.password)}"
+    return f"{scheme}://{login}@{address.host}:{address.port}/{_quoted(vhost)}"
+
+
+def _quoted(text: str) -> str:
+    return urllib.parse.quote(text, safe="")

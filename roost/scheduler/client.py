@@ -1,0 +1,111 @@
+"""The scheduler as all others know it: its methods, its lists in pages, and a host's reports."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from roost import exception
+from roost.context import RequestContext, admin_context
+from roost.objects import HostReport
+from roost.rpc.scheduler import Scheduler
+
+LOG = logging.getLogger(__name__)
+PAGE = 1000
+
+
+class SchedulerClient(Scheduler):
+    """The only door to the schedulers: what they declare, plus whole lists.
+
+    :param bus: the scheduler bus
+    """
+
+    def all_hosts(self, context: RequestContext) -> Iterator[HostReport]:
+        """Yield every known host in order of host and node, asked for page by page."""
+        marker: str | None = None
+        while page := self.list_hosts(context, marker=marker, limit=PAGE):
+            yield from page
+            marker = page[-1].host
+
+    def all_claims(self, context: RequestContext) -> Iterator[dict[str, Any]]:
+        """Yield every claim in order of instance uuid, asked for page by page."""
+        marker: str | None = None
+        while page := self.list_claims(context, marker=marker, limit=PAGE):
+            yield from page
+            marker = page[-1]["instance_uuid"]
+
+
+class Reporter:
+    """Reports a host: soon after a change, otherwise once per interval, and one report at a time.
+
+    Several changes within ``pause`` seconds share a report. A report that the bus did not take is
+    not lost: the next one, after another ``pause``, says how things are by then. Any thread may
+    call both methods.
+
+    :param report: tells how the host is now; called for each report that is sent
+    :param interval: seconds between two reports when nothing changes
+    """
+
+    def __init__(
+        self,
+        client: SchedulerClient,
+        *,
+        report: Callable[[], HostReport],
+        interval: float,
+        pause: float = 1.0,
+    ) -> None:
+        self._client = client
+        self._report = report
+        self._interval = interval
+        self._pause = pause
+        self._pending = threading.Event()
+        self._pending.set()
+        self._sending = threading.Lock()
+        self._tried_at: float | None = None
+        self._away = False
+
+    def changed(self) -> None:
+        """Note that the host is not any more as it was reported."""
+        self._pending.set()
+
+    def tick(self, now: float) -> bool:
+        """Send a report if one is due, and tell whether one was sent.
+
+        To be called several times per second at best, at least every few seconds.
+
+        :param now: seconds on a clock that never goes back
+        """
+        if not self._sending.acquire(blocking=False):
+            return False
+        try:
+            return self._is_due(now) and self._send(now)
+        finally:
+            self._sending.release()
+
+    def _is_due(self, now: float) -> bool:
+        if self._tried_at is None:
+            return True
+        since = now - self._tried_at
+        return since >= self._interval or (since >= self._pause and self._pending.is_set())
+
+    def _send(self, now: float) -> bool:
+        self._tried_at = now
+        self._pending.clear()  # before looking: what changes from here on is another report
+        try:
+            self._client.update_resource_stats(admin_context(), report=self._report())
+        except exception.Unavailable as error:
+            self._keep(error)
+            return False
+        except Exception:
+            self._pending.set()
+            raise
+        if self._away:
+            LOG.info("the scheduler bus is back: this host is reported again")
+            self._away = False
+        return True
+
+    def _keep(self, error: exception.Unavailable) -> None:
+        self._pending.set()
+        if not self._away:
+            LOG.warning("this host could not be reported, will try on: %s", error)
+            self._away = True

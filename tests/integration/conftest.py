@@ -1,0 +1,72 @@
+"""Real services: those on loopback, else private ones. One that is missing fails the tests."""
+
+import pathlib
+
+import pytest
+
+from roost import exception
+from roost.rig import services
+
+STATE = pathlib.Path(__file__).parents[2] / ".services"
+
+
+def provide(kind):
+    try:
+        service = services.find_or_start(kind, STATE)
+    except exception.Unavailable as missing:
+        pytest.fail(missing.message, pytrace=False)
+    yield service
+    service.stop()
+
+
+@pytest.fixture(scope="session")
+def rabbitmq():
+    yield from provide("rabbitmq")
+
+
+@pytest.fixture(scope="session")
+def postgresql():
+    yield from provide("postgresql")
+
+
+@pytest.fixture(scope="session")
+def mariadb():
+    yield from provide("mariadb")
+
+
+def fresh_database(server):
+    name = services.unique_name("test")
+    yield server.create_database(name)
+    server.drop_database(name)
+
+
+@pytest.fixture
+def rabbitmq_url(rabbitmq):
+    """The URL of an empty virtual host."""
+    name = services.unique_name("test")
+    yield rabbitmq.create_vhost(name)
+    rabbitmq.delete_vhost(name)
+
+
+@pytest.fixture
+def postgresql_url(postgresql):
+    """The URL of an empty PostgreSQL database."""
+    yield from fresh_database(postgresql)
+
+
+@pytest.fixture
+def mariadb_url(mariadb):
+    """The URL of an empty MariaDB database."""
+    yield from fresh_database(mariadb)
+
+
+@pytest.fixture(params=["postgresql", "mariadb"])
+def database_server(request):
+    """A database server of each kind in turn."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def database_url(database_server):
+    """The URL of an empty database, of each kind in turn."""
+    yield from fresh_database(database_server)

@@ -1,0 +1,111 @@
+import datetime
+import pathlib
+
+import pytest
+from oslo_versionedobjects import fields
+from oslo_versionedobjects.base import VersionedObjectRegistry
+
+import roost.objects
+from roost.objects import Flavor, Instance, NetworkInfo, RequestSpec, Service, Vif
+from roost.objects.base import RoostObject
+from tests.builders import a_flavor, a_spec, an_instance
+from tests.unit.golden import check_golden
+
+HERE = pathlib.Path(__file__).parent
+
+
+def our_objects():
+    return {
+        name: classes[0]
+        for name, classes in VersionedObjectRegistry.obj_classes().items()
+        if classes[0].__module__.startswith("roost.objects")
+    }
+
+
+def test_fields_of_every_object_are_pinned():
+    found = {
+        name: {"version": cls.VERSION, "fields": {n: repr(f) for n, f in cls.fields.items()}}
+        for name, cls in our_objects().items()
+    }
+    check_golden(HERE / "objects.json", found)
+
+
+def test_every_object_is_exported():
+    assert sorted([*our_objects(), "RoostObject"]) == sorted(roost.objects.__all__)
+
+
+@pytest.mark.parametrize("made", [a_flavor(), a_spec(), an_instance()], ids=lambda o: o.obj_name())
+def test_an_object_survives_the_wire(made):
+    assert type(made).obj_from_primitive(made.obj_to_primitive()) == made
+
+
+@pytest.mark.parametrize("made", [a_flavor(), a_spec(), an_instance()], ids=lambda o: o.obj_name())
+def test_the_fast_wire_form_is_the_stock_one(made):
+    stock = super(RoostObject, made).obj_to_primitive()
+    fast = made.obj_to_primitive()
+    stock["roost_object.changes"] = sorted(stock.get("roost_object.changes", []))
+    fast.setdefault("roost_object.changes", [])
+    assert _without_changes(fast) == _without_changes(stock)
+
+
+def test_a_value_of_the_wrong_type_is_refused():
+    with pytest.raises(ValueError):
+        Flavor(vcpus="many")
+
+
+def test_an_unset_field_is_not_sent():
+    assert RequestSpec().obj_to_primitive()["roost_object.data"] == {}
+
+
+def test_times_keep_their_microseconds_and_zone():
+    at = datetime.datetime(2026, 11, 21, 1, 2, 3, 456789, tzinfo=datetime.UTC)
+    service = Service.obj_from_primitive(Service(last_seen_up=at).obj_to_primitive())
+    assert service.last_seen_up == at
+
+
+def test_a_time_without_zone_is_taken_as_utc():
+    naive = datetime.datetime(2026, 11, 21)  # noqa: DTZ001
+    assert Service(last_seen_up=naive).last_seen_up.tzinfo is datetime.UTC
+
+
+def test_changes_are_told_apart_from_what_was_read():
+    instance = Instance.of(host="h1", attempt=1)
+    instance.host = "h2"
+    assert instance.obj_what_changed() == {"host"}
+
+
+def test_a_change_inside_a_held_object_counts():
+    instance = Instance.of(flavor=a_flavor())
+    instance.obj_reset_changes(recursive=True)
+    instance.flavor.vcpus = 99
+    assert instance.obj_what_changed() == {"flavor"}
+
+
+def test_lists_of_objects_survive_the_wire():
+    info = NetworkInfo(vifs=[Vif(id="a", ip="10.0.0.1"), Vif(id="b", ip="10.0.0.2")])
+    assert NetworkInfo.obj_from_primitive(info.obj_to_primitive()).vifs[1].ip == "10.0.0.2"
+
+
+def test_disk_of_a_flavor_counts_swap_in_whole_gib():
+    from roost.objects.flavor import disk_gb
+
+    assert disk_gb(a_flavor(root_gb=10, ephemeral_gb=5, swap=1025)) == 17
+
+
+def test_nullable_fields_take_none_and_others_do_not():
+    assert Instance(host=None).host is None
+    with pytest.raises(ValueError):
+        Instance(project_id=None)
+    assert isinstance(Instance.fields["host"], fields.StringField)
+
+
+def _without_changes(primitive):
+    if isinstance(primitive, dict):
+        return {
+            key: _without_changes(value)
+            for key, value in primitive.items()
+            if key != "roost_object.changes"
+        }
+    if isinstance(primitive, list):
+        return [_without_changes(value) for value in primitive]
+    return primitive

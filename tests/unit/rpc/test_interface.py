@@ -1,0 +1,218 @@
+import inspect
+import pathlib
+import threading
+
+import pytest
+
+from roost import conf, exception
+from roost.context import RequestContext, admin_context
+from roost.rpc import cell_conductor, compute, interface, scheduler, super_conductor
+from roost.rpc.transport import Bus
+from tests.unit.golden import check_golden
+
+HERE = pathlib.Path(__file__).parent
+INTERFACES = (
+    cell_conductor.CellConductor,
+    compute.Compute,
+    scheduler.Scheduler,
+    super_conductor.SuperConductor,
+)
+
+
+class Power(interface.Interface):
+    topic = "power"
+    version = "1.1"
+
+    @interface.cast(since="1.0")
+    def on_(self, context: RequestContext, *, name: str) -> None: ...
+
+    @interface.call(since="1.0", added={"force": "1.1"}, timeout=5)
+    def off(self, context: RequestContext, *, name: str, force: bool = False) -> list: ...
+
+
+class Manager:
+    def __init__(self):
+        self.switched_on = []
+        self.seen = threading.Event()
+
+    def on_(self, context, *, name):
+        self.switched_on.append(name)
+        self.seen.set()
+        if name == "broken":
+            raise exception.NotFound("no such thing")
+
+    def off(self, context, *, name, force=False):
+        if name == "missing":
+            raise exception.BuildFailed("it burns", reschedulable=False, host="h9")
+        if name == "crash":
+            raise ZeroDivisionError
+        return [name, force, context.user_id, context.deadline is not None]
+
+    def undeclared(self, context):
+        raise AssertionError("must not be reachable")
+
+
+class PowerOfLastYear(interface.Interface):
+    topic = "power"
+    version = "1.0"
+
+    @interface.call(since="1.0", timeout=5)
+    def off(self, context: RequestContext, *, name: str) -> list: ...
+
+
+class ManagerOfLastYear:
+    def off(self, context, *, name):
+        return [name]
+
+
+@pytest.fixture
+def bus(request):
+    bus = Bus(conf.of({}), f"fake://{request.node.name.replace('[', '-').rstrip(']')}/")
+    yield bus
+    bus.close()
+
+
+@pytest.fixture
+def serve(bus):
+    servers = []
+
+    def start(declaration, manager, name="h1"):
+        server = bus.server(declaration, manager, name)
+        server.start()
+        servers.append(server)
+        return manager
+
+    yield start
+    for server in servers:
+        server.stop()
+        server.wait()
+
+
+def context(**values):
+    return RequestContext(overwrite=False, **values)
+
+
+def test_a_call_brings_back_what_the_manager_answers(bus, serve):
+    serve(Power, Manager())
+    assert Power(bus).off(context(user_id="u"), name="a") == ["a", False, "u", True]
+
+
+def test_a_cast_reaches_the_manager(bus, serve):
+    manager = serve(Power, Manager())
+    Power(bus).on("h1").on_(context(), name="a")
+    assert manager.seen.wait(5)
+    assert manager.switched_on == ["a"]
+
+
+def test_a_failing_cast_does_not_hurt_the_server(bus, serve):
+    manager = serve(Power, Manager())
+    Power(bus).on_(context(), name="broken")
+    assert manager.seen.wait(5)
+    assert Power(bus).off(context(), name="a")
+
+
+def test_a_kind_of_failure_crosses_the_bus_whole(bus, serve):
+    serve(Power, Manager())
+    with pytest.raises(exception.BuildFailed) as caught:
+        Power(bus).off(context(), name="missing")
+    assert (caught.value.message, caught.value.reschedulable) == ("it burns", False)
+    assert caught.value.details["host"] == "h9"
+
+
+def test_buses_of_different_paths_are_apart(bus, serve):
+    serve(Power, Manager())
+    other = Bus(conf.of({}), "fake://elsewhere/")
+    prepared = Power(other)._client.prepare(timeout=0.3)
+    with pytest.raises(Exception, match="No reply|Timed out"):
+        prepared.call(context(), "off", name="a")
+
+
+def test_nothing_but_what_is_declared_can_be_called(bus, serve):
+    serve(Power, Manager())
+    with pytest.raises(Exception, match="undeclared"):
+        Power(bus)._client.prepare(timeout=5).call(context(), "undeclared")
+
+
+def test_a_wrong_argument_is_refused_before_it_is_sent(bus):
+    with pytest.raises(TypeError, match="argument"):
+        Power(bus).off(context(), nane="a")
+
+
+def test_a_peer_of_the_release_before_serves_what_it_knows(bus, serve):
+    serve(PowerOfLastYear, ManagerOfLastYear())
+    assert Power(bus).off(context(), name="a") == ["a"]
+
+
+def test_a_peer_of_the_release_before_refuses_the_new_argument_by_name(bus, serve):
+    serve(PowerOfLastYear, ManagerOfLastYear())
+    with pytest.raises(exception.VersionTooOld, match="1.1"):
+        Power(bus).off(context(), name="a", force=True)
+
+
+def test_a_capped_client_does_not_send_what_its_peers_do_not_know(bus):
+    with pytest.raises(exception.VersionTooOld, match="1.1"):
+        Power(bus, version_cap="1.0").off(context(), name="a", force=True)
+
+
+def test_a_call_that_arrives_after_its_deadline_is_not_carried_out():
+    served = interface.endpoint(Power, manager := Manager())
+    late = context()
+    late.deadline = 1.0
+    with pytest.raises(Exception):  # noqa: B017 - wrapped for the wire
+        served.off(late, name="a")
+    assert manager.switched_on == []
+
+
+def test_a_manager_that_lacks_a_method_may_not_serve(bus):
+    with pytest.raises(interface.ContractBroken, match="lacks on_"):
+        bus.server(Power, ManagerOfLastYear(), "h1")
+
+
+def test_a_manager_with_other_arguments_may_not_serve(bus):
+    class Careless(Manager):
+        def off(self, context, *, name, hard=False): ...
+
+    with pytest.raises(interface.ContractBroken, match="off is not as Power declares it"):
+        bus.server(Power, Careless(), "h1")
+
+
+def test_a_method_newer_than_its_interface_may_not_be_declared():
+    with pytest.raises(interface.ContractBroken, match="needs 1.2"):
+
+        class Confused(interface.Interface):
+            topic = "confused"
+            version = "1.1"
+
+            @interface.call(since="1.2")
+            def off(self, context: RequestContext) -> None: ...
+
+
+def test_signatures_of_all_interfaces_are_pinned():
+    found = {
+        cls.topic: {
+            "version": cls.version,
+            "methods": {
+                name: {
+                    "kind": method.kind,
+                    "since": method.since,
+                    "added": method.added,
+                    "signature": str(inspect.signature(method)),
+                }
+                for name, method in cls.methods.items()
+            },
+        }
+        for cls in INTERFACES
+    }
+    check_golden(HERE / "interfaces.json", found)
+
+
+def test_the_context_travels_with_roles_and_request():
+    sent = RequestContext(
+        user_id="u", project_id="p", roles=["admin"], is_admin=True, request_id="req-1"
+    )
+    got = RequestContext.from_dict(sent.to_dict())
+    assert got.to_dict() == sent.to_dict()
+
+
+def test_a_daemons_own_context_is_an_admins():
+    assert admin_context().is_admin

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Make sure that the integration tests find RabbitMQ, PostgreSQL and MariaDB, or can start them.
+#
+# A service that answers at its usual port on loopback needs no package. The Debian packages of the
+# others are installed when we are root; their own units are kept from starting then, because the
+# tests start private services. Exits 0 when all is there; 1, with a plain message, when something
+# is missing and we are not root, or when apt-get fails.
+set -eu
+
+POLICY=/usr/sbin/policy-rc.d
+
+say() { echo "roost: $*" >&2; }
+
+answers() {
+    python3 -c 'import socket, sys; socket.create_connection(("127.0.0.1", int(sys.argv[1])), 2)' \
+        "$1" 2>/dev/null
+}
+
+installed() {
+    status=$(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null) || return 1
+    [ "$status" = installed ]
+}
+
+list_missing() {
+    for need in rabbitmq-server:5672 postgresql:5432 mariadb-server:3306; do
+        installed "${need%:*}" || answers "${need#*:}" || echo "${need%:*}"
+    done
+}
+
+# Debian asks this file before it starts a service; 101 means no. One that is there stays.
+forbid_starting() {
+    [ -e "$POLICY" ] && return
+    printf '#!/bin/sh\nexit 101\n' >"$POLICY"
+    chmod 755 "$POLICY"
+    trap 'rm -f "$POLICY"' EXIT
+    trap 'exit 1' HUP INT TERM
+}
+
+missing=$(list_missing | tr '\n' ' ')
+[ -z "$missing" ] && exit 0
+
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    say "the integration tests need services that neither run on loopback nor are installed."
+    say "As root, run: apt-get install $missing"
+    exit 1
+fi
+
+say "installing $missing"
+forbid_starting
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086 # one word per package
+if ! { apt-get update -qq && apt-get install -qq -y --no-install-recommends $missing >/dev/null; }
+then
+    say "apt-get could not install $missing; see its messages above"
+    exit 1
+fi
