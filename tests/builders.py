@@ -18,7 +18,7 @@ from roost.objects import (
 
 CELL1 = "11111111-1111-4111-8111-111111111111"
 CELL2 = "22222222-2222-4222-8222-222222222222"
-NOW = datetime.datetime(2026, 11, 21, 12, tzinfo=datetime.UTC)
+NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)  # some time ago
 
 
 def a_uuid() -> str:

@@ -3,3 +3,42 @@
 from roost import concurrency
 
 concurrency.select([])
+
+import pytest
+
+from roost.db.api import models as api_models
+from roost.db.cell import identity
+from roost.db.cell import models as cell_models
+from roost.db.engine import Database
+
+
+@pytest.fixture
+def make_database(tmp_path):
+    """Make SQLite databases with the tables of a schema; closed when the test ends."""
+    made = []
+
+    def make(name, metadata):
+        database = Database(f"sqlite:///{tmp_path}/{name}.sqlite")
+        metadata.create_all(database.engine)
+        made.append(database)
+        return database
+
+    yield make
+    for database in made:
+        database.close()
+
+
+@pytest.fixture
+def api_db(make_database):
+    return make_database("api", api_models.metadata)
+
+
+@pytest.fixture
+def cell_db(make_database):
+    """The database of a cell that has been mapped."""
+    from tests.builders import CELL1
+
+    database = make_database("cell1", cell_models.metadata)
+    with database.begin() as session:
+        identity.set_identity(session, cell_uuid=CELL1, cell_name="cell1")
+    return database

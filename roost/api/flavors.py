@@ -19,10 +19,10 @@ class Flavors:
         self._database = services.api_database
         self._most = services.options.max_limit
 
-    def list(self, call: Call) -> Answer:
+    def list_brief(self, call: Call) -> Answer:
         return self._list(call, views.brief)
 
-    def detail(self, call: Call) -> Answer:
+    def list_detailed(self, call: Call) -> Answer:
         return self._list(call, views.full)
 
     def show(self, call: Call) -> Answer:

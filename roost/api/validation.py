@@ -5,7 +5,7 @@ import binascii
 import datetime
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import jsonschema
@@ -58,9 +58,24 @@ def always(document: Document) -> Schema:
     return Schema({1: document})
 
 
-def nothing() -> Schema:
-    """Return the schema of a request that has no body."""
-    return NOTHING
+def grown(
+    rows: Sequence[tuple[int, int, str, Document]],
+    build: Callable[[int, dict[str, Any]], Document],
+) -> Schema:
+    """Make a schema of a table of properties, each with the microversions that have it.
+
+    :param rows: (first, last, property, its document); a later row overrules an earlier one
+    :param build: (minor, properties) -> the whole document of that version
+    """
+    changes = {1, *(first for first, _, _, _ in rows), *(last + 1 for _, last, _, _ in rows)}
+    return Schema(
+        {
+            minor: build(
+                minor, {name: doc for first, last, name, doc in rows if first <= minor <= last}
+            )
+            for minor in sorted(changes)
+        }
+    )
 
 
 def is_uuid(value: str) -> bool:
@@ -127,6 +142,3 @@ def _is_base64(value: str) -> bool:
     except (binascii.Error, UnicodeEncodeError) as error:
         raise ValueError(value) from error
     return True
-
-
-NOTHING: Final = always({"type": "null"})

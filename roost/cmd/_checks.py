@@ -19,16 +19,6 @@ def schema(database: Database, kind: str) -> Check:
     return Check(f"the {kind} database", lambda: migrations.check(database, kind))
 
 
-def option(value: str | None, *, name: str) -> str:
-    """Return the value of an option that this daemon cannot do without.
-
-    :raises roost.exception.Invalid: when it is not set
-    """
-    if not value:
-        raise exception.Invalid(f"{name} must be set")
-    return value
-
-
 def broker(conf: cfg.ConfigOpts, url: str | None) -> Check:
     """One of the brokers of a bus takes connections.
 

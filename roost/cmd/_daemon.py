@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 from roost.cmd._periodic import Periodic
 from roost.cmd._waiting import Check, Waiting, growing_pauses
@@ -19,6 +19,7 @@ from roost.rpc.transport import Bus
 
 LOG = logging.getLogger(__name__)
 CLOSING = 10.0  # seconds that buses and engines get for closing
+ENDLESS = 86400.0  # seconds
 
 
 class Server(Protocol):
@@ -78,6 +79,7 @@ class Daemon:
     :param servers: what it serves with
     :param periodics: what it does again and again while it serves
     :param on_reload: called when the options that may change under way have changed
+    :param drain: called while the servers stop, with the seconds that work under way may take
     :param on_stop: called when nothing is under way any more
     :param closing: closed last
     """
@@ -91,6 +93,7 @@ class Daemon:
         servers: Sequence[Server] = (),
         periodics: Sequence[Periodic] = (),
         on_reload: Sequence[Callable[[], object]] = (),
+        drain: Sequence[Callable[[float], object]] = (),
         on_stop: Sequence[Callable[[], object]] = (),
         closing: Sequence[Closable] = (),
         pauses: Callable[[], Iterable[float]] = growing_pauses,
@@ -100,6 +103,7 @@ class Daemon:
         self.periodics = periodics
         self._needs = (*checks, *on_start)
         self._on_reload = on_reload
+        self._drain = drain
         self._on_stop = on_stop
         self._closing = closing
         self._pauses = pauses
@@ -108,6 +112,20 @@ class Daemon:
         self._starting = threading.Lock()
         self._started: list[Server] = []
         self.serving = False
+
+    @classmethod
+    def joined(cls, name: str, *daemons: Self) -> Self:
+        """Make one daemon of the parts of several, none of which was started."""
+        return cls(
+            name,
+            checks=[each for daemon in daemons for each in daemon._needs],
+            servers=[each for daemon in daemons for each in daemon.servers],
+            periodics=[each for daemon in daemons for each in daemon.periodics],
+            on_reload=[each for daemon in daemons for each in daemon._on_reload],
+            drain=[each for daemon in daemons for each in daemon._drain],
+            on_stop=[each for daemon in daemons for each in daemon._on_stop],
+            closing=[each for daemon in daemons for each in daemon._closing],
+        )
 
     def start(self, tell: Callable[[str], None] = lambda _: None) -> bool:
         """Wait for what it needs, however long that takes, and serve.
@@ -172,6 +190,8 @@ class Daemon:
             periodic.stop()
         ends = [_ended(server) for server in self._started]
         ends += [periodic.wait for periodic in self.periodics]
+        seconds = ENDLESS if grace is None else grace
+        ends += [functools.partial(drain, seconds) for drain in self._drain]
         unfinished = _in_parallel(ends, timeout=grace)
         if unfinished:
             LOG.warning(

@@ -40,14 +40,22 @@ def read(prog: str, arguments: Sequence[str]) -> cfg.ConfigOpts:
     """Read a command line and the files it names; the process ends when they are wrong."""
     try:
         conf = roost.conf.load(arguments, prog=prog, extend=_register_logging)
-        check_concurrency(conf)
+        _check_values(conf)
+        _check_concurrency(conf)
     except cfg.Error as error:
         print(f"{prog}: {error}", file=sys.stderr)
         sys.exit(WRONG_CONFIGURATION)
     return conf
 
 
-def check_concurrency(conf: cfg.ConfigOpts) -> None:
+def _check_values(conf: cfg.ConfigOpts) -> None:
+    """Look at every option now: oslo.config would only judge one when it is first used."""
+    for group, options in roost.conf.list_opts():
+        for option in options:
+            conf[option.name] if group == "DEFAULT" else conf[group][option.name]
+
+
+def _check_concurrency(conf: cfg.ConfigOpts) -> None:
     """Make sure that the option says what was chosen before it could be read.
 
     :raises oslo_config.cfg.Error: when it does not

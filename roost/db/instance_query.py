@@ -61,6 +61,19 @@ class Wanted:
     order: Sequence[Sort] = NEWEST_FIRST
 
 
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """A listed instance; ``values`` are those of the order's columns, by which lists are merged.
+
+    Making the object costs more than reading its row, and of what is read for a merge much is
+    dropped: so ``load`` makes it when it is needed.
+    """
+
+    uuid: str
+    values: Sequence[Any]
+    load: Callable[[], Instance]
+
+
 def value_of(instance: Instance, column: str) -> Any:
     """Return what an instance's row has in a column."""
     special = _SPECIAL.get(column)

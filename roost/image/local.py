@@ -59,7 +59,9 @@ class LocalImageStore:
         except FileNotFoundError as error:
             if not description.exists():
                 raise _not_found(image_id) from error
-            raise exception.Internal(f"image {image_id} has lost its data, {error.filename}") from error
+            raise exception.Internal(
+                f"image {image_id} has lost its data, {error.filename}"
+            ) from error
         except (ValueError, TypeError, KeyError, OSError) as error:
             raise exception.Internal(f"the image file {description} is damaged: {error}") from error
         if size != image.size:

@@ -1,5 +1,7 @@
 """Finds the image store that ``[image] store`` names among the entry points."""
 
+from typing import Any
+
 from oslo_config import cfg
 from stevedore import driver as stevedore_driver
 from stevedore import exception as stevedore_exception
@@ -17,10 +19,12 @@ def load_store(conf: cfg.ConfigOpts) -> ImageStore:
     """
     name = conf.image.store
     try:
-        found = stevedore_driver.DriverManager(GROUP, name, warn_on_missing_entrypoint=False)
+        plugin: Any = stevedore_driver.DriverManager(
+            GROUP, name, warn_on_missing_entrypoint=False
+        ).driver
     except stevedore_exception.NoMatches as error:
         raise exception.Invalid(
             f"[image] store = {name}: no entry point of {GROUP} has that name"
         ) from error
-    store: ImageStore = found.driver.from_conf(conf)
+    store: ImageStore = plugin.from_conf(conf)
     return store

@@ -13,19 +13,21 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent import futures
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cheroot import wsgi
 from oslo_config import cfg
 
 from roost import exception
 from roost.cmd import _options
-from roost.cmd._daemon import Daemon
 from roost.context import admin_context
 from roost.rig.install import install
 from roost.rig.plan import Options, Plan, new_plan
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
+
+if TYPE_CHECKING:
+    from roost.cmd._daemon import Daemon
 
 LOG = logging.getLogger(__name__)
 READY_SECONDS = 60
@@ -39,34 +41,13 @@ QUICK: Options = {
 }
 
 
-class EmbeddedRig:
-    """A small cloud inside this process.
+class PlannedRig:
+    """A small cloud inside this process."""
 
-    :param overrides: options for all daemons, by group
-    """
-
-    def __init__(
-        self,
-        state: pathlib.Path,
-        *,
-        cells: int = 2,
-        hosts: int = 3,
-        port: int | None = None,
-        overrides: Options | None = None,
-    ) -> None:
-        options = {**QUICK}
-        for group, values in (overrides or {}).items():
-            options[group] = {**options.get(group, {}), **values}
-        self.plan = new_plan(state, port=port, cells=cells, hosts=hosts, overrides=options)
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self._daemons: dict[str, Daemon] = {}
         self._http: _Http | None = None
-
-    @classmethod
-    def of(cls, plan: Plan) -> "EmbeddedRig":
-        """Return the rig of a plan that was made before."""
-        rig = cls.__new__(cls)
-        rig.plan, rig._daemons, rig._http = plan, {}, None
-        return rig
 
     @property
     def endpoint(self) -> str:
@@ -143,6 +124,26 @@ class EmbeddedRig:
             time.sleep(0.02)
 
 
+class EmbeddedRig(PlannedRig):
+    """The same, planned here: what tests use.
+
+    :param overrides: options for all daemons, by group
+    """
+
+    def __init__(
+        self,
+        state: pathlib.Path,
+        *,
+        cells: int = 2,
+        hosts: int = 3,
+        overrides: Options | None = None,
+    ) -> None:
+        options = {**QUICK}
+        for group, values in (overrides or {}).items():
+            options[group] = {**options.get(group, {}), **values}
+        super().__init__(new_plan(state, cells=cells, hosts=hosts, overrides=options))
+
+
 class _Http:
     """roost-api's application, served by threads of this process."""
 
@@ -173,7 +174,7 @@ def _at_once(function: Callable[[str], object], names: Iterable[str]) -> None:
 def main(arguments: list[str]) -> None:
     """Run the rig whose plan is in the folder named, until SIGTERM or SIGINT."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    rig = EmbeddedRig.of(Plan.load(pathlib.Path(arguments[0])))
+    rig = PlannedRig(Plan.load(pathlib.Path(arguments[0])))
     over = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: over.set())

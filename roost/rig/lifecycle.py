@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from roost import concurrency, exception
-from roost.rig import clouds, health, servers
+from roost.rig import backing, clouds, health
 from roost.rig.client import Client
 from roost.rig.install import install
 from roost.rig.plan import Plan
@@ -26,7 +26,7 @@ def up(plan: Plan, *, mode: str, say: Say) -> None:
     plan.save()
     if not plan.embedded:
         say("making databases and buses")
-        servers.create(plan)
+        backing.create(plan)
         say("making schemas, cells, flavors and an image")
         install(plan)
     say("starting the daemons")
@@ -45,7 +45,7 @@ def down(plan: Plan, *, say: Say) -> None:
     Supervisor(plan.rig, plan.state).stop()
     if not plan.embedded:
         say("removing databases and buses")
-        servers.remove(plan)
+        backing.remove(plan)
     shutil.rmtree(plan.state)
 
 

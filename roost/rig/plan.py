@@ -12,7 +12,7 @@ import socket
 import uuid
 from collections.abc import Mapping
 from typing import Any, Self
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from roost import exception
 
@@ -96,7 +96,7 @@ class Plan:
     def bus_url(self, level: str) -> str:
         """Return the bus of the API level or of a cell."""
         parts = urlsplit(self.bus)
-        return urlunsplit((parts.scheme, parts.netloc, "/" + self.bus_name(level), "", ""))
+        return f"{parts.scheme}://{parts.netloc}/{self.bus_name(level)}"
 
     def database_name(self, whose: str) -> str:
         return f"roost_{self.rig}_{whose}"
@@ -106,9 +106,23 @@ class Plan:
         parts = urlsplit(self.database)
         if parts.scheme == "sqlite":
             return f"sqlite:///{self.state}/db/{whose}.sqlite"
-        return urlunsplit(
-            (parts.scheme, parts.netloc, "/" + self.database_name(whose), parts.query, "")
-        )
+        query = f"?{parts.query}" if parts.query else ""
+        return f"{parts.scheme}://{parts.netloc}/{self.database_name(whose)}{query}"
+
+    @property
+    def bus_host(self) -> str:
+        """Where the broker is, for people: no secrets."""
+        return self._server(self.bus)
+
+    @property
+    def database_host(self) -> str:
+        """Where the databases are, for people: no secrets."""
+        return self._server(self.database)
+
+    def _server(self, url: str) -> str:
+        parts = urlsplit(url)
+        kind = parts.scheme.partition("+")[0]
+        return f"{kind} {parts.hostname}:{parts.port}" if parts.hostname else kind
 
     @property
     def bus_levels(self) -> list[str]:

@@ -111,7 +111,7 @@ class _Pool:
         return best
 
     def _scores(self) -> Floats:
-        """Weigh: each weigher answers from 0 (worst open host) to 1 (best), times its multiplier."""
+        """Add up the weighers, each scaled to 0 (worst open host) .. 1, times its multiplier."""
         scores: Floats = np.zeros(len(self._rows), dtype=np.float64)
         if self._open.any():
             for weigher, multiplier in self._weighers:

@@ -52,8 +52,9 @@ class Words:
 class Hosts:
     """Columns: element i of each is the same host.
 
-    ``capacity`` and ``used`` have a line per resource, in the order of ``RESOURCES``. Names are kept as numbers; use :meth:`having` and :meth:`name`. ``reported_at`` is in seconds
-    since the epoch.
+    ``capacity`` and ``used`` have a line per resource, in the order of ``RESOURCES``;
+    ``reported_at`` is in seconds since the epoch. Names are kept as numbers: use :meth:`having` and
+    :meth:`name`.
     """
 
     words: Words

@@ -10,7 +10,7 @@ if __name__ == "__main__":
 
 import logging
 import os
-import threading
+import sys
 import time
 
 from roost.cmd import _checks, _options
@@ -47,8 +47,9 @@ class EchoManager:
 
 
 def mode():
-    """Say what a lock really is, rather than what was asked for."""
-    return "eventlet" if "eventlet" in type(threading.Event()._cond).__module__ else "threading"
+    """Say what is patched, rather than what was asked for."""
+    patcher = sys.modules.get("eventlet.patcher")
+    return "eventlet" if patcher and patcher.is_monkey_patched("thread") else "threading"
 
 
 def build(conf):

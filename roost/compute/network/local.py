@@ -21,23 +21,25 @@ _FINAL = (
 class LocalNetworkDriver:
     """Asks the cell-conductor; nothing is plugged on the host.
 
+    :param host: whose interfaces these are
     :param host_bound: pretend that interfaces cannot leave their host, as on bare metal
     """
 
-    def __init__(self, conductor: CellConductor, *, host_bound: bool = False) -> None:
+    def __init__(self, conductor: CellConductor, *, host: str, host_bound: bool = False) -> None:
         self._conductor = conductor
+        self._host = host
         self.host_bound = host_bound
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, conductor: CellConductor) -> Self:
-        return cls(conductor)
+        return cls(conductor, host=conf.host)
 
     def allocate(self, context: RequestContext, instance: Instance) -> NetworkInfo:
         try:
             return self._conductor.allocate_networks(
                 context,
                 instance_uuid=instance.uuid,
-                host=instance.host,
+                host=self._host,
                 attempt=instance.attempt,
             )
         except _FINAL as error:
@@ -52,4 +54,4 @@ class HostBoundNetworkDriver(LocalNetworkDriver):
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, conductor: CellConductor) -> Self:
-        return cls(conductor, host_bound=True)
+        return cls(conductor, host=conf.host, host_bound=True)

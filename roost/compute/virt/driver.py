@@ -77,7 +77,7 @@ class VirtDriver(Protocol):
 
 @runtime_checkable
 class WatchesSteps(Protocol):
-    """A driver that is told of every step of a build before it is done, and may delay or fail it."""
+    """A driver that is told of every step of a build before it is done, and may fail it."""
 
     def before_step(self, name: str) -> None:
         """Raise to let the step fail; steps are named in :mod:`roost.compute.build`."""

@@ -45,7 +45,9 @@ class FakeDriver:
             hypervisor_version=_VERSION,
         )
         folder = pathlib.Path(conf.state_path, conf.host)
-        return cls(resources, folder=folder, faults=Faults(conf.fake_driver.faults_file, host=conf.host))
+        return cls(
+            resources, folder=folder, faults=Faults(conf.fake_driver.faults_file, host=conf.host)
+        )
 
     def resources(self) -> HostResources:
         return self._resources
@@ -61,7 +63,9 @@ class FakeDriver:
             values = json.loads(self._file(uuid).read_text())
         except FileNotFoundError as error:
             raise exception.NotFound(f"There is no guest {uuid} on this host.") from error
-        return Guest(**{name: values[name] for name in ("power_state", "vcpus", "memory_mb")}, uuid=uuid)
+        return Guest(
+            **{name: values[name] for name in ("power_state", "vcpus", "memory_mb")}, uuid=uuid
+        )
 
     def spawn(
         self,

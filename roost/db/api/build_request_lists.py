@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from roost.db import ordering
+from roost.db import ordering, wire
 from roost.db.api import models
 from roost.db.api.build_requests import row_to_request
 from roost.db.engine import Session
-from roost.db.instance_query import Wanted, matches, values_of
+from roost.db.instance_query import Found, Wanted, matches, values_of
 from roost.objects import BuildRequest
 
 _requests = models.build_requests
@@ -24,7 +24,7 @@ _COLUMNS: Final = {
 
 def list_page(
     session: Session, wanted: Wanted, *, after: Sequence[Any] | None = None, limit: int
-) -> list[BuildRequest]:
+) -> list[Found]:
     """Return the first ``limit`` wishes whose instances are wanted, in order.
 
     In the usual order, by age, no more rows are looked at than it takes to find them; in any other,
@@ -34,13 +34,14 @@ def list_page(
     """
     query = sa.select(_requests).where(*_conditions(wanted))
     if all(sort.name in _COLUMNS for sort in wanted.order):
-        return list(itertools.islice(_in_order(session, query, wanted, after), limit))
+        first = itertools.islice(_in_order(session, query, wanted, after), limit)
+        return [_found(request, wanted) for request in first]
     found = [request for request in _rows(session, query) if matches(request.instance, wanted)]
     found.sort(key=lambda request: _rank(request, wanted))
     if after is not None:
         last = ordering.rank(after, wanted.order)
         found = [request for request in found if last < _rank(request, wanted)]
-    return found[:limit]
+    return [_found(request, wanted) for request in found[:limit]]
 
 
 def _conditions(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
@@ -67,5 +68,21 @@ def _rows(session: Session, query: sa.Select[Any]) -> Iterator[BuildRequest]:
         yield row_to_request(row)
 
 
+def _found(request: BuildRequest, wanted: Wanted) -> Found:
+    instance = request.instance
+    return Found(request.instance_uuid, values_of(instance, wanted.order), lambda: instance)
+
+
 def _rank(request: BuildRequest, wanted: Wanted) -> ordering.Ranked:
     return ordering.rank(values_of(request.instance, wanted.order), wanted.order)
+
+
+def zones_asked_for(session: Session, instance_uuids: Sequence[str]) -> dict[str, str | None]:
+    """Return, for each of these instances, the availability zone that its user asked for."""
+    mappings, specs = models.instance_mappings, models.request_specs
+    rows = session.execute(
+        sa.select(mappings.c.instance_uuid, specs.c.spec)
+        .join(specs, specs.c.request_uuid == mappings.c.request_uuid)
+        .where(mappings.c.instance_uuid.in_(instance_uuids))
+    )
+    return {row.instance_uuid: wire.load(row.spec).availability_zone for row in rows}

@@ -1,5 +1,6 @@
 """Pages of a cell's instances: filtered, in order, after a marker."""
 
+import functools
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -10,15 +11,14 @@ from roost.db import ordering
 from roost.db.cell import models
 from roost.db.cell.instances import row_to_instance
 from roost.db.engine import Session
-from roost.db.instance_query import ANY_TASK, Wanted
-from roost.objects import Instance
+from roost.db.instance_query import ANY_TASK, Found, Wanted
 
 _instances = models.instances
 
 
 def list_page(
     session: Session, wanted: Wanted, *, after: Sequence[Any] | None = None, limit: int
-) -> list[Instance]:
+) -> list[Found]:
     """Return the first ``limit`` wanted instances, in order, in one statement.
 
     :param after: the values of the order's columns of the last instance of the page before
@@ -35,7 +35,13 @@ def list_page(
     if after is not None:
         query = query.where(ordering.after(keys, after))
     order_by = [clause for key in keys for clause in key.order_by()]
-    return [row_to_instance(row) for row in session.execute(query.order_by(*order_by).limit(limit))]
+    rows = session.execute(query.order_by(*order_by).limit(limit))
+    return [_found(row, wanted) for row in rows]
+
+
+def _found(row: sa.Row[Any], wanted: Wanted) -> Found:
+    values = [row._mapping[sort.name] for sort in wanted.order]  # noqa: SLF001 - a public name
+    return Found(row.uuid, values, functools.partial(row_to_instance, row))
 
 
 def _conditions(wanted: Wanted) -> list[sa.ColumnElement[bool]]:

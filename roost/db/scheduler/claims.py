@@ -57,7 +57,7 @@ def find(
     if host is not None:
         statement = statement.join(_HOSTS).where(_HOSTS.c.host == host)
     rows = session.connection().execute(statement)
-    return {row[0]: Claim(*row[:4], tuple(row[4:])) for row in rows}
+    return {row.instance_uuid: _as_claim(row) for row in rows}
 
 
 def exchange(
@@ -111,6 +111,16 @@ def list_page(session: Session, *, marker: str | None, limit: int) -> list[dict[
     if marker is not None:
         statement = statement.where(columns.instance_uuid > marker)
     return [dict(row) for row in session.execute(statement).mappings()]
+
+
+def _as_claim(row: sa.Row[Any]) -> Claim:
+    return Claim(
+        instance_uuid=row.instance_uuid,
+        host_id=row.host_id,
+        request_uuid=row.request_uuid,
+        project_id=row.project_id,
+        sizes=tuple(row[-len(RESOURCES) :]),
+    )
 
 
 def _changes(gained: Iterable[Claim], lost: Iterable[Claim]) -> dict[int, Amounts]:

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -162,9 +162,20 @@ def _rows(session: Session, condition: sa.ColumnElement[bool]) -> list[HostRow]:
     return [_as_row(row) for row in session.connection().execute(statement)]
 
 
-def _as_row(row: Sequence[Any]) -> HostRow:
-    plain, capacity, used = row[:8], row[8 : 8 + len(RESOURCES)], row[8 + len(RESOURCES) :]
-    return HostRow(*plain, tuple(capacity), tuple(used))
+def _as_row(row: sa.Row[Any]) -> HostRow:
+    amounts = row[-2 * len(RESOURCES) :]
+    return HostRow(
+        id=row.id,
+        generation=row.generation,
+        host=row.host,
+        node=row.node,
+        cell_uuid=row.cell_uuid,
+        availability_zone=row.availability_zone,
+        enabled=row.enabled,
+        reported_at=row.reported_at,
+        capacity=tuple(amounts[: len(RESOURCES)]),
+        used=tuple(amounts[len(RESOURCES) :]),
+    )
 
 
 def _as_report(row: sa.RowMapping, alive_since: datetime.datetime) -> HostReport:

@@ -19,7 +19,7 @@ from typing import Final, Literal, overload
 from roost import exception
 from roost.rig.services.mariadb import MariaDB
 from roost.rig.services.postgresql import PostgreSQL
-from roost.rig.services.private import Service
+from roost.rig.services.private import Service, note_of
 from roost.rig.services.rabbitmq import RabbitMQ
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "find",
     "find_or_start",
     "start",
+    "started",
     "unique_name",
 ]
 
@@ -81,6 +82,11 @@ def start(kind: Kind, state_dir: pathlib.Path) -> RabbitMQ | PostgreSQL | MariaD
     :raises roost.exception.Unavailable: when its packages are missing or it does not come up
     """
     return _SERVICES[kind].start(state_dir)
+
+
+def started(kind: str, state_dir: pathlib.Path) -> bool:
+    """Tell whether a private service was started from ``state_dir`` and not stopped since."""
+    return note_of(kind, state_dir).exists()
 
 
 def unique_name(prefix: str) -> str:

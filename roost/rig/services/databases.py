@@ -31,6 +31,16 @@ class DatabaseServer(Service):
         return found
 
     @classmethod
+    def at(cls, url: str) -> Self:
+        """Return the server that a URL names.
+
+        :raises roost.exception.Unavailable: when it does not let us in
+        """
+        found = cls(_address(url, said="the URL of a database server"))
+        found.check()
+        return found
+
+    @classmethod
     def start(cls, state_dir: pathlib.Path) -> Self:
         """Start a private server, or take up the one that was started from ``state_dir``."""
         raise NotImplementedError
@@ -84,9 +94,12 @@ def private_address(private: Private, user: str) -> Address:
 
 
 def _named(variable: str) -> Address | None:
-    if not os.environ.get(variable):
-        return None
-    url = sa.make_url(os.environ[variable])
+    url = os.environ.get(variable)
+    return _address(url, said=variable) if url else None
+
+
+def _address(text: str, *, said: str) -> Address:
+    url = sa.make_url(text)
     if url.host is None or url.port is None or url.username is None:
-        raise exception.Invalid(f"{variable} must name user, host and port: {url!r}")
+        raise exception.Invalid(f"{said} must name user, host and port: {url!r}")
     return Address(url.host, url.port, url.username, url.password or "")

@@ -62,7 +62,7 @@ class Private:
     def __init__(self, kind: str, state_dir: pathlib.Path, *, account: str) -> None:
         self.kind = kind
         self.log = state_dir / f"{kind}.log"
-        self.note = state_dir / f"{kind}.json"
+        self.note = note_of(kind, state_dir)
         self.folder = pathlib.Path("/nowhere")
         self.details: dict[str, Any] = {}
         self._account = _account(account)
@@ -188,6 +188,11 @@ class Private:
                 start_new_session=True,
                 **self.account_arguments(),
             )
+
+
+def note_of(kind: str, state_dir: pathlib.Path) -> pathlib.Path:
+    """Return the file that tells of a private service, as long as it was not stopped."""
+    return state_dir / f"{kind}.json"
 
 
 def free_port() -> int:

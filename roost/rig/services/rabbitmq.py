@@ -61,6 +61,16 @@ class RabbitMQ(Service):
         return cls(address, administration=_open_way(address))
 
     @classmethod
+    def at(cls, url: str) -> Self:
+        """Return the node that a URL names.
+
+        :raises roost.exception.Unavailable: as :meth:`find` does
+        """
+        address = _address(url, said="the URL of a broker")
+        _log_in(address)
+        return cls(address, administration=_open_way(address))
+
+    @classmethod
     def start(cls, state_dir: pathlib.Path) -> Self:
         """Start a private node, or take up the one that was started from ``state_dir``.
 
@@ -242,11 +252,14 @@ def _environment(private: Private) -> dict[str, str]:
 
 
 def _named(variable: str) -> Address | None:
-    if not os.environ.get(variable):
-        return None
-    url = urllib.parse.urlsplit(os.environ[variable])
+    url = os.environ.get(variable)
+    return _address(url, said=variable) if url else None
+
+
+def _address(text: str, *, said: str) -> Address:
+    url = urllib.parse.urlsplit(text)
     if not (url.hostname and url.port and url.username):
-        raise exception.Invalid(f"{variable} must be like rabbit://user:password@host:port")
+        raise exception.Invalid(f"{said} must be like rabbit://user:password@host:port")
     password = urllib.parse.unquote(url.password or "")
     return Address(url.hostname, url.port, urllib.parse.unquote(url.username), password)
 

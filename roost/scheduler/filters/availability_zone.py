@@ -15,5 +15,5 @@ class AvailabilityZoneFilter:
         return request.spec.availability_zone is not None
 
     def refuse(self, request: Request, hosts: Hosts) -> list[Refusal]:
-        zone: str = request.spec.availability_zone
-        return [Refusal("in another availability zone", ~hosts.having("zone", zone))]
+        there = hosts.having("zone", str(request.spec.availability_zone))
+        return [Refusal("in another availability zone", ~there)]

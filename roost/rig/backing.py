@@ -4,9 +4,7 @@ import pathlib
 
 from roost.rig import services
 from roost.rig.plan import Plan
-from roost.rig.services import DatabaseServer, RabbitMQ
-
-FOUND = ("rabbitmq", "postgresql", "mariadb")
+from roost.rig.services import MariaDB, PostgreSQL, RabbitMQ
 
 
 def find_broker(wanted: str, state: pathlib.Path) -> str:
@@ -14,9 +12,9 @@ def find_broker(wanted: str, state: pathlib.Path) -> str:
 
     :param wanted: ``rabbitmq``, or a URL
     """
-    if wanted != "rabbitmq":
-        return wanted.replace("amqp://", "rabbit://", 1)
-    return services.find_or_start("rabbitmq", _folder(state)).url("")
+    if wanted == "rabbitmq":
+        return services.find_or_start("rabbitmq", _folder(state)).url("")
+    return wanted.replace("amqp://", "rabbit://", 1)
 
 
 def find_database(wanted: str, state: pathlib.Path) -> str:
@@ -24,9 +22,11 @@ def find_database(wanted: str, state: pathlib.Path) -> str:
 
     :param wanted: ``postgresql``, ``mariadb``, or a URL
     """
-    if wanted not in FOUND:
-        return wanted
-    return services.find_or_start(wanted, _folder(state)).url("")
+    if wanted == "postgresql":
+        return services.find_or_start("postgresql", _folder(state)).url("")
+    if wanted == "mariadb":
+        return services.find_or_start("mariadb", _folder(state)).url("")
+    return wanted
 
 
 def create(plan: Plan) -> None:
@@ -39,22 +39,27 @@ def create(plan: Plan) -> None:
 
 
 def remove(plan: Plan) -> None:
-    """Remove them, and the servers themselves where they are the rig's own."""
+    """Remove them; servers that were started for this rig end altogether."""
     broker, database = _broker(plan), _database(plan)
     for level in plan.bus_levels:
         broker.delete_vhost(plan.bus_name(level))
     for whose in plan.databases:
         database.drop_database(plan.database_name(whose))
-    for kind in FOUND:
-        services.stop_private(kind, _folder(plan.state))
+    broker.stop()
+    database.stop()
 
 
 def _broker(plan: Plan) -> RabbitMQ:
+    if services.started("rabbitmq", _folder(plan.state)):
+        return RabbitMQ.start(_folder(plan.state))
     return RabbitMQ.at(plan.bus)
 
 
-def _database(plan: Plan) -> DatabaseServer:
-    return services.database_server(plan.database)
+def _database(plan: Plan) -> PostgreSQL | MariaDB:
+    kind = PostgreSQL if plan.database.startswith("postgresql") else MariaDB
+    if services.started(kind.kind, _folder(plan.state)):
+        return kind.start(_folder(plan.state))
+    return kind.at(plan.database)
 
 
 def _folder(state: pathlib.Path) -> pathlib.Path:

@@ -1,0 +1,159 @@
+"""Compares what the parts of a deployment say: pure functions from a snapshot to findings."""
+
+import collections
+import dataclasses
+import datetime
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from roost import states
+from roost.audit.snapshot import LiveInstance, Snapshot
+from roost.db.types import utcnow
+
+STUCK_AFTER: Final = datetime.timedelta(minutes=2)
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Finding:
+    """One thing that is wrong: of which kind, about what (a uuid or project), and how."""
+
+    kind: str
+    subject: str
+    detail: str
+
+
+def compare(snapshot: Snapshot) -> list[Finding]:
+    """Return all that is wrong, by kind and subject."""
+    return sorted(
+        Finding(kind, subject, detail)
+        for kind, check in _CHECKS.items()
+        for subject, detail in check(snapshot)
+    )
+
+
+def _instances_without_claim(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    for instance in snapshot.instances:
+        if snapshot.claims is None or not _needs_claim(instance):
+            continue
+        claimed = snapshot.claims.get(instance.uuid)
+        if claimed is None:
+            yield instance.uuid, f"is on {instance.host}, the scheduler has no claim"
+        elif claimed != instance.host:
+            yield instance.uuid, f"is on {instance.host}, its claim on {claimed}"
+
+
+def _claims_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    live = {instance.uuid for instance in snapshot.instances}
+    for uuid, host in (snapshot.claims or {}).items():
+        if uuid not in live and uuid not in snapshot.wishes and not _unknown(snapshot, uuid):
+            yield uuid, f"has a claim on {host}, but does not live"
+
+
+def _quota_differs(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    nothing = {"instances": 0, "cores": 0, "ram": 0}
+    for project in sorted({*snapshot.quota_used, *snapshot.quota_counted}):
+        used = snapshot.quota_used.get(project, nothing)
+        counted = snapshot.quota_counted.get(project, nothing)
+        if used != counted:
+            amounts = [f"{name} {used[name]} for {counted[name]}" for name in nothing]
+            yield project, f"is charged {', '.join(amounts)}"
+
+
+def _ports_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    for port, instance in snapshot.orphaned_ports:
+        yield port, f"is kept for instance {instance}, which does not live"
+
+
+def _guests_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    live = {(instance.uuid, instance.cell_uuid) for instance in snapshot.instances}
+    for (cell, host), guests in snapshot.guests.items():
+        if cell not in snapshot.unknown_cells:
+            for uuid in guests:
+                if (uuid, cell) not in live:
+                    yield uuid, f"runs on {host}, but does not live in that cell"
+
+
+def _instances_without_guest(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    for instance in snapshot.instances:
+        guests = snapshot.guests.get((instance.cell_uuid, instance.host or ""))
+        active = (instance.vm_state, instance.task_state) == (states.ACTIVE, None)
+        if active and guests is not None and instance.uuid not in guests:
+            yield instance.uuid, f"should run on {instance.host}, which has no such guest"
+
+
+def _instances_on_two_hosts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    places: dict[str, set[str]] = collections.defaultdict(set)
+    for (_cell, host), guests in snapshot.guests.items():
+        for uuid in guests:
+            places[uuid].add(host)
+    for instance in snapshot.instances:
+        if instance.uuid in places and instance.host:
+            places[instance.uuid].add(instance.host)
+    for uuid, hosts in places.items():
+        if len(hosts) > 1:
+            yield uuid, f"is on {' and '.join(sorted(hosts))}"
+
+
+def _instances_in_two_cells(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    cells: dict[str, list[str]] = collections.defaultdict(list)
+    for instance in snapshot.instances:
+        cells[instance.uuid].append(instance.cell_uuid)
+    for uuid, found in cells.items():
+        if len(found) > 1:
+            yield uuid, f"lives in the cells {' and '.join(sorted(found))}"
+
+
+def _instances_without_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    for instance in snapshot.instances:
+        mapping = snapshot.mappings.get(instance.uuid)
+        if mapping is None:
+            yield instance.uuid, f"lives in cell {instance.cell_uuid}, but is not mapped"
+        elif mapping.cell_uuid not in (instance.cell_uuid, None):
+            yield (
+                instance.uuid,
+                f"lives in cell {instance.cell_uuid}, but is mapped to {mapping.cell_uuid}",
+            )
+
+
+def _mappings_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """One that is queued for delete may outlive its instance, until the sweeper comes by."""
+    live = {instance.uuid for instance in snapshot.instances}
+    for uuid, mapping in snapshot.mappings.items():
+        if uuid in live or mapping.queued_for_delete or _unknown(snapshot, uuid):
+            continue
+        if mapping.cell_uuid is not None:
+            yield uuid, f"is mapped to cell {mapping.cell_uuid}, but does not live there"
+        elif uuid not in snapshot.wishes:
+            yield uuid, "is mapped to no cell, and nobody is asked to build it"
+
+
+def _wishes_stuck(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    for uuid, since in snapshot.wishes.items():
+        if since < utcnow() - STUCK_AFTER:
+            yield uuid, f"has waited for a host since {since:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _needs_claim(instance: LiveInstance) -> bool:
+    """One in ERROR keeps its claim or not, as its failure left it; all others on a host do."""
+    return instance.host is not None and instance.vm_state != states.ERROR
+
+
+def _unknown(snapshot: Snapshot, uuid: str) -> bool:
+    mapping = snapshot.mappings.get(uuid)
+    return mapping is not None and mapping.cell_uuid in snapshot.unknown_cells
+
+
+_CHECKS: Final[dict[str, Callable[[Snapshot], Iterator[tuple[str, str]]]]] = {
+    "instances without claim": _instances_without_claim,
+    "claims without instance": _claims_without_instance,
+    "quota usage other than the mappings": _quota_differs,
+    "ports without instance": _ports_without_instance,
+    "guests without instance": _guests_without_instance,
+    "instances without guest": _instances_without_guest,
+    "instances on two hosts": _instances_on_two_hosts,
+    "instances in two cells": _instances_in_two_cells,
+    "instances without mapping": _instances_without_mapping,
+    "mappings without instance": _mappings_without_instance,
+    "build requests stuck": _wishes_stuck,
+}
+KINDS: Final = tuple(_CHECKS)

@@ -1,0 +1,52 @@
+"""What a host did for an instance, step by step, as its user will see it."""
+
+import contextlib
+import datetime
+from collections.abc import Iterator
+
+from roost import exception
+from roost.objects import InstanceActionEvent
+
+
+class Timeline:
+    """Gathers the events of one operation, to be sent in one go with its outcome."""
+
+    def __init__(self, host: str) -> None:
+        self.events: list[InstanceActionEvent] = []
+        self._host = host
+
+    @contextlib.contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Time the block as one event, which is an Error when the block raises."""
+        start = _now()
+        try:
+            yield
+        except Exception as error:
+            self._add(name, start, result="Error", details=reason(error))
+            raise
+        self._add(name, start, result="Success", details=None)
+
+    def _add(
+        self, name: str, start: datetime.datetime, *, result: str, details: str | None
+    ) -> None:
+        self.events.append(
+            InstanceActionEvent.of(
+                event=name,
+                host=self._host,
+                start_time=start,
+                finish_time=_now(),
+                result=result,
+                details=details,
+            )
+        )
+
+
+def reason(error: Exception) -> str:
+    """Say why something failed: our own kinds in their words, others with their class as well."""
+    if isinstance(error, exception.RoostError) and error.message:
+        return error.message
+    return f"{type(error).__name__}: {error}"
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)

@@ -1,0 +1,254 @@
+"""``roost-rig``: start, show, use, break and end a test rig."""
+
+from roost import concurrency
+
+concurrency.select(["--config-file", "/dev/null"])
+
+import pathlib  # noqa: E402 - the choice above comes before all else
+import sys  # noqa: E402
+import time  # noqa: E402
+from collections.abc import Callable  # noqa: E402
+from typing import Any  # noqa: E402
+
+import click  # noqa: E402
+
+from roost import exception  # noqa: E402
+from roost.rig import backing, boots, clouds, demo, health, lifecycle, logs, screen  # noqa: E402
+from roost.rig.client import Client  # noqa: E402
+from roost.rig.install import IMAGE  # noqa: E402
+from roost.rig.plan import Plan, new_plan  # noqa: E402
+from roost.rig.processes import Supervisor  # noqa: E402
+
+
+class Command(click.Command):
+    """A command whose own failures are one line, not a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except exception.RoostError as error:
+            raise click.ClickException(error.message) from error
+
+
+class Commands(click.Group):
+    command_class = Command
+
+
+def state_option(function: Callable[..., None]) -> Callable[..., None]:
+    return click.option(
+        "--state",
+        type=click.Path(file_okay=False, path_type=pathlib.Path),
+        default=pathlib.Path(".rig"),
+        envvar="ROOST_RIG_STATE",
+        show_default=True,
+        help="The rig's folder: its plan, configuration, logs, data.",
+    )(function)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """A small cloud of Roost's daemons on this machine, for tests and for looking at."""
+
+
+@main.command()
+@state_option
+@click.option("--cells", type=click.IntRange(1), default=2, show_default=True)
+@click.option("--hosts", type=click.IntRange(1), default=3, show_default=True, help="In each cell.")
+@click.option("--embedded", is_flag=True, help="All in one process, with nothing to install.")
+@click.option(
+    "--bus",
+    default="rabbitmq",
+    metavar="URL",
+    help="The broker, as amqp://user:password@host:port. Left out: RabbitMQ on loopback, or one"
+    " started for this rig.",
+)
+@click.option(
+    "--db",
+    default="postgresql",
+    metavar="URL",
+    help="The database server, as an SQLAlchemy URL without a database; or postgresql or mariadb:"
+    " the one on loopback, or one started for this rig.",
+)
+@click.option("--port", type=int, help="The API's port. Left out: 8774, or a free one.")
+@click.option(
+    "--concurrency",
+    "mode",
+    type=click.Choice([concurrency.THREADING, concurrency.EVENTLET]),
+    default=concurrency.THREADING,
+    show_default=True,
+)
+def up(
+    *,
+    state: pathlib.Path,
+    cells: int,
+    hosts: int,
+    embedded: bool,
+    bus: str,
+    db: str,
+    port: int | None,
+    mode: str,
+) -> None:
+    """Start a rig and return; it runs until ``roost-rig down``."""
+    lifecycle.check_vacant(state)
+    console = screen.console()
+    where = {}
+    if not embedded:
+        where = {
+            "bus": backing.find_broker(bus, state),
+            "database": backing.find_database(db, state),
+        }
+    overrides = {"DEFAULT": {"concurrency": mode}}
+    plan = new_plan(state, cells=cells, hosts=hosts, port=port, overrides=overrides, **where)
+    with screen.steps(console, f"starting {cells} cells of {hosts} hosts") as say:
+        lifecycle.up(plan, mode=mode, say=say)
+    console.print(f"the rig serves {plan.endpoint}")
+    for line in clouds.hints(plan):
+        console.print(f"  {line}")
+
+
+@main.command()
+@state_option
+def status(state: pathlib.Path) -> None:
+    """Show every daemon: its process, whether it answers, what it uses. Exits 1 if one does not."""
+    plan = Plan.load(state)
+    found = health.look(plan, Supervisor(plan.rig, plan.state))
+    console = screen.console()
+    console.print(health.table(found))
+    console.print(f"{plan.endpoint}  bus {plan.bus_host}  database {plan.database_host}")
+    if not all(one.well for one in found):
+        sys.exit(1)
+
+
+@main.command()
+@state_option
+@click.option("-n", "count", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--flavor", default="m1.tiny", show_default=True)
+@click.option("--image", default=IMAGE, show_default=True)
+@click.option(
+    "--networks", default="auto", show_default=True, help="auto, none, or ids with commas."
+)
+@click.option(
+    "--name", default="rig", show_default=True, help="What the servers' names begin with."
+)
+@click.option("--per-request", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Until all are done.")
+@click.option("--timeout", type=float, default=300, show_default=True, help="Seconds to wait.")
+@click.option("--delete-all", is_flag=True, help="Delete every server instead.")
+def boot(
+    *,
+    state: pathlib.Path,
+    count: int,
+    flavor: str,
+    image: str,
+    networks: str,
+    name: str,
+    per_request: int,
+    wait: bool,
+    timeout: float,
+    delete_all: bool,
+) -> None:
+    """Boot servers through the REST API. Exits 1 unless all become ACTIVE."""
+    plan = Plan.load(state)
+    client = Client(plan.endpoint)
+    console = screen.console()
+    if delete_all:
+        _delete_all(client, timeout)
+        return
+    wish = boots.Wish(
+        flavor=boots.choose(client.flavors(), flavor, "flavor"),
+        image=boots.choose(client.images(), image, "image"),
+        networks=networks,
+        prefix=name,
+    )
+    with screen.progress(console, count) as show:
+        booted = boots.boot(
+            client,
+            wish,
+            count=count,
+            timeout=timeout if wait else 0,
+            per_request=per_request,
+            show=show,
+        )
+    screen.report(console, plan, booted)
+    if wait and boots.states(booted) != {"ACTIVE": count}:
+        sys.exit(1)
+
+
+def _delete_all(client: Client, timeout: float) -> None:
+    console = screen.console()
+    began = time.monotonic()
+    with screen.steps(console, "deleting all servers") as say:
+        left = boots.delete_all(client, timeout=timeout, show=lambda n: say(f"{n} left"))
+    if left:
+        raise click.ClickException(f"{left} are still there after {time.monotonic() - began:.0f} s")
+
+
+@main.command()
+@state_option
+@click.argument("daemon")
+@click.option("--signal", default="KILL", show_default=True, help="TERM, STOP, CONT, HUP, …")
+def kill(state: pathlib.Path, daemon: str, signal: str) -> None:
+    """Send a signal to a daemon; nobody starts it again."""
+    plan = _with_processes(state)
+    plan.find(daemon)
+    pid = Supervisor(plan.rig, plan.state).signal(daemon, signal)
+    if not pid:
+        raise click.ClickException(f"{daemon} does not run")
+    screen.console().print(f"{daemon} (pid {pid}) was sent {signal}")
+
+
+@main.command()
+@state_option
+@click.argument("daemon")
+def start(state: pathlib.Path, daemon: str) -> None:
+    """Start a daemon that was killed."""
+    plan = _with_processes(state)
+    plan.find(daemon)
+    supervisor = Supervisor(plan.rig, plan.state)
+    supervisor.start_process(daemon)
+    screen.console().print(f"{daemon} runs as pid {supervisor.find(daemon).pid}")
+
+
+@main.command("logs")
+@state_option
+@click.argument("daemon", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Go on as lines come, until interrupted.")
+@click.option("-n", "lines", type=int, default=20, show_default=True, help="Last lines of each.")
+def show_logs(state: pathlib.Path, daemon: str | None, follow: bool, lines: int) -> None:
+    """Show what a daemon (or every one) has logged."""
+    plan = Plan.load(state)
+    for line in logs.tail(plan, daemon, lines=lines, follow=follow):
+        click.echo(line)
+
+
+@main.command()
+@state_option
+@click.option("--if-there", is_flag=True, help="Say nothing when there is no rig.")
+def down(state: pathlib.Path, if_there: bool) -> None:
+    """End the rig: daemons, databases, virtual hosts, its folder."""
+    try:
+        plan = Plan.load(state)
+    except exception.NotFound:
+        if if_there:
+            return
+        raise
+    with screen.steps(screen.console(), "ending the rig") as say:
+        lifecycle.down(plan, say=say)
+
+
+@main.command("demo")
+@state_option
+@click.option("--keep", is_flag=True, help="Leave the rig running.")
+def show_demo(state: pathlib.Path, keep: bool) -> None:
+    """Boot ten servers through two cells in one process, and show each step. Exits 1 on failure."""
+    if not demo.run(state, keep=keep, console=screen.console()):
+        sys.exit(1)
+
+
+def _with_processes(state: pathlib.Path) -> Plan:
+    plan = Plan.load(state)
+    if plan.embedded:
+        raise exception.Invalid(
+            "an embedded rig is one process: its daemons have none of their own"
+        )
+    return plan

@@ -1,0 +1,148 @@
+"""What ``make rig`` shows: ten servers through two cells, step by step, and one that had to move.
+
+Everything is asked of the REST API; the rig itself is one other process.
+"""
+
+import collections
+import json
+import pathlib
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.panel import Panel
+
+from roost import concurrency, exception
+from roost.rig import boots, clouds, lifecycle, screen, timeline
+from roost.rig.boots import Server, Wish
+from roost.rig.client import Client
+from roost.rig.install import IMAGE
+from roost.rig.plan import Plan, new_plan
+from roost.rig.timeline import Timeline
+
+CELLS = 2
+HOSTS = 3
+SERVERS = 10
+TIMEOUT = 60
+TRIES = 6  # servers booted to see one land on a host that fails
+
+
+def run(state: pathlib.Path, *, keep: bool, console: Console) -> bool:
+    """Show the rig; return whether every server became ACTIVE and one was rescheduled."""
+    _end_the_one_before(state, console)
+    plan = new_plan(state, cells=CELLS, hosts=HOSTS)
+    console.print(_welcome(plan))
+    kept = False
+    try:
+        with screen.steps(
+            console, f"starting {CELLS} cells of {HOSTS} hosts in one process"
+        ) as say:
+            lifecycle.up(plan, mode=concurrency.THREADING, say=say)
+        well = _show(plan, console)
+        kept = keep
+    finally:
+        if not kept:
+            with screen.steps(console, "ending the rig") as say:
+                lifecycle.down(plan, say=say)
+    if kept:
+        console.print(_how_to_use(plan))
+    return well
+
+
+def _show(plan: Plan, console: Console) -> bool:
+    client = Client(plan.endpoint)
+    wish = Wish(
+        flavor=boots.choose(client.flavors(), "m1.tiny", "flavor"),
+        image=boots.choose(client.images(), IMAGE, "image"),
+    )
+    console.rule(f"booting {SERVERS} servers", align="left")
+    with screen.progress(console, SERVERS) as show:
+        servers = boots.boot(client, wish, count=SERVERS, timeout=TIMEOUT, show=show)
+    lines = [timeline_of(plan, client, server) for server in servers]
+    for line in lines:
+        console.print(timeline.render(line))
+    console.print(timeline.summary(lines))
+    screen.report(console, plan, servers)
+    moved = _reschedule(plan, client, wish, servers, console)
+    well = all(server.state == "ACTIVE" for server in servers)
+    console.print(_verdict(servers, moved))
+    return well and moved is not None and moved.state == "ACTIVE"
+
+
+def timeline_of(plan: Plan, client: Client, server: Server) -> Timeline:
+    """Ask for the steps of a server's boot."""
+    return Timeline(
+        name=server.name,
+        state=server.state,
+        cell=plan.cell_of(server.host),
+        host=server.host,
+        events=client.boot_events(server.id),
+    )
+
+
+def _reschedule(
+    plan: Plan, client: Client, wish: Wish, servers: Sequence[Server], console: Console
+) -> Timeline | None:
+    """Let hosts fail in the middle of a build until a server had to move; return its story."""
+    failing = _likely_hosts(plan, servers)
+    console.rule(
+        f"a reschedule: {', '.join(failing)} now fail when they start a guest", align="left"
+    )
+    rules = [{"step": "spawn", "host": host, "kind": "reschedulable"} for host in failing]
+    plan.faults_file.write_text(json.dumps(rules))
+    try:
+        for number in range(1, TRIES + 1):
+            unlucky = Wish(wish.flavor, wish.image, prefix=f"unlucky-{number}")
+            (server,) = boots.boot(client, unlucky, count=1, timeout=TIMEOUT)
+            line = timeline_of(plan, client, server)
+            if len(line.hosts_tried) > 1:
+                console.print(timeline.render(line))
+                return line
+            console.print(f"{server.name} met no failing host; another one")
+    finally:
+        plan.faults_file.unlink()
+    return None
+
+
+def _likely_hosts(plan: Plan, servers: Sequence[Server]) -> list[str]:
+    """Return the emptiest hosts, where the next server goes; each cell keeps one that works."""
+    load = collections.Counter(server.host for server in servers)
+    failing = []
+    for cell in plan.cell_names:
+        by_load = sorted(plan.hosts_of(cell), key=lambda host: load[host])
+        failing += by_load[:-1]
+    return failing
+
+
+def _end_the_one_before(state: pathlib.Path, console: Console) -> None:
+    try:
+        before = Plan.load(state)
+    except exception.NotFound:
+        return
+    if not before.embedded:
+        lifecycle.check_vacant(state)
+    with screen.steps(console, "ending the rig from before") as say:
+        lifecycle.down(before, say=say)
+
+
+def _welcome(plan: Plan) -> Panel:
+    return Panel(
+        "[bold]Roost[/]: a compute control plane\n"
+        f"{CELLS} cells, {HOSTS} hosts each, all daemons in one process: in-memory bus, SQLite,"
+        f" fake hypervisors\n[dim]{plan.endpoint}, files in {plan.state}[/]",
+        expand=False,
+    )
+
+
+def _verdict(servers: Sequence[Server], moved: Timeline | None) -> str:
+    active = sum(server.state == "ACTIVE" for server in servers)
+    counted = f"{active} of {len(servers)} servers are ACTIVE"
+    if moved is None:
+        return f"[red]✗[/] {counted}; no reschedule was seen"
+    failed, last = ", ".join(moved.hosts_tried[:-1]), moved.hosts_tried[-1]
+    mark = "[green]✓[/]" if active == len(servers) and moved.state == "ACTIVE" else "[red]✗[/]"
+    return f"{mark} {counted}; {moved.name} failed on {failed} and is {moved.state} on {last}"
+
+
+def _how_to_use(plan: Plan) -> Panel:
+    lines = "\n".join(clouds.hints(plan))
+    return Panel(lines, title=f"it runs: {plan.endpoint}", title_align="left", expand=False)

@@ -1,0 +1,36 @@
+"""A bus that keeps what is cast, and can be away."""
+
+import oslo_messaging as messaging
+
+
+class RecordingBus:
+    """Takes casts of any interface: ``sent`` holds (server, method, arguments)."""
+
+    def __init__(self):
+        self.sent = []
+        self.away = False
+
+    def client(self, topic, version_cap=None):
+        return _Client(self, topic)
+
+    def check_replies(self):
+        pass
+
+    def close(self):
+        pass
+
+    def methods(self):
+        return [method for _server, method, _arguments in self.sent]
+
+
+class _Client:
+    def __init__(self, bus, topic, server=None):
+        self._bus, self._topic, self._server = bus, topic, server
+
+    def prepare(self, *, server, version, timeout):
+        return _Client(self._bus, self._topic, server)
+
+    def cast(self, context, method, **arguments):
+        if self._bus.away:
+            raise messaging.MessageDeliveryFailure("the broker is away")
+        self._bus.sent.append((self._server, method, arguments))

@@ -1,0 +1,64 @@
+"""A scheduler that keeps its promises: claims by instance, room by host, all or none."""
+
+from roost import exception
+from tests.builders import a_selection
+
+
+class FakeScheduler:
+    """Stands behind ``SchedulerClient``'s methods; ``room`` counts instances per host."""
+
+    def __init__(self, **room):
+        self.room = room or {"h1": 10, "h2": 10, "h3": 10}
+        self.claims = {}
+        self.asked = []
+        self.away = False
+
+    def select_destinations(self, context, *, request_spec, instance_uuids, alternates):
+        self._reach()
+        self.asked.append((request_spec, list(instance_uuids)))
+        return [self._choose(request_spec, uuid, alternates) for uuid in instance_uuids]
+
+    def move_claim(self, context, *, instance_uuid, request_spec, to):
+        self._reach()
+        if self._free(to.host) < 1:
+            raise exception.NoCapacity(f"no room on {to.host}")
+        self.claims[instance_uuid] = to.host
+        return a_selection(to.host, claimed=True)
+
+    def release_claims(self, context, *, instance_uuids, host=None):
+        self._reach()
+        for uuid in instance_uuids:
+            if host in (None, self.claims.get(uuid)):
+                self.claims.pop(uuid, None)
+
+    def _choose(self, spec, uuid, alternates):
+        ignored = set(spec.ignore_hosts)
+        fit = [h for h in self.room if h not in ignored and self._free(h) > 0]
+        if self.claims.get(uuid) in self.room and self.claims[uuid] not in ignored:
+            fit = [self.claims[uuid], *[h for h in fit if h != self.claims[uuid]]]
+        if not fit:
+            raise exception.NoValidHost(
+                "No valid host was found. 3 hosts: no room", refusals={"ram": {"no room": 3}}
+            )
+        self.claims[uuid] = fit[0]
+        return [a_selection(fit[0], claimed=True), *map(a_selection, fit[1 : alternates + 1])]
+
+    def _free(self, host):
+        return self.room[host] - sum(claimed == host for claimed in self.claims.values())
+
+    def _reach(self):
+        if self.away:
+            raise exception.Unavailable("the scheduler does not answer")
+
+
+class FakeNotifier:
+    def __init__(self):
+        self.sent = []
+
+    def info(self, context, event, payload):
+        self.sent.append((event, payload.obj_clone()))
+
+    error = info
+
+    def events(self):
+        return [event for event, _payload in self.sent]

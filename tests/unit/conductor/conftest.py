@@ -1,0 +1,152 @@
+"""Two cells and cell0 on SQLite, a fake scheduler, a bus that records."""
+
+import dataclasses
+
+import pytest
+
+from roost.cells import Cells
+from roost.conductor.boot import Boots
+from roost.conductor.delete import Deletion
+from roost.conductor.progress import Progress
+from roost.conductor.reschedule import Rescheduling
+from roost.conductor.sweeper import SuperSweeper
+from roost.db.api import build_requests, cells, quota
+from roost.db.cell import identity, services
+from roost.db.cell import models as cell_models
+from roost.db.engine import Database
+from roost.networks import parse
+from roost.objects import CellMapping
+from roost.objects.mapping import CELL0_UUID
+from roost.rpc.compute import Compute
+from tests.builders import CELL1, CELL2, a_context, a_spec, a_wish
+from tests.fakes.bus import RecordingBus
+from tests.fakes.scheduler import FakeNotifier, FakeScheduler
+
+NO_LIMITS = {"instances": -1, "cores": -1, "ram": -1}
+
+
+@dataclasses.dataclass
+class World:
+    api_db: Database
+    databases: dict
+    buses: dict
+    cells: Cells
+    scheduler: FakeScheduler
+    notifier: FakeNotifier
+    boots: Boots
+    sweeper: SuperSweeper
+    context: object = dataclasses.field(default_factory=a_context)
+
+    @property
+    def cell0(self):
+        return self.databases[CELL0_UUID]
+
+    @property
+    def cell1(self):
+        return self.databases[CELL1]
+
+    def wish(self, count=1, **spec):
+        """Do the api's part: wishes, mappings and quota in one transaction."""
+        asked = a_spec(num_instances=count, **spec)
+        made = [a_wish(asked) for _ in range(count)]
+        with self.api_db.begin() as session:
+            build_requests.create(session, made, spec=asked)
+            quota.take(
+                session,
+                project_id="project",
+                instances=count,
+                cores=count,
+                ram=512 * count,
+                defaults=NO_LIMITS,
+            )
+        return asked.request_uuid, [wish.instance_uuid for wish in made]
+
+    def build(self, request):
+        self.boots.build(self.context, *request)
+
+    def casts(self):
+        return [sent for bus in self.buses.values() for sent in bus.sent]
+
+
+@pytest.fixture
+def world(api_db, make_database):
+    databases = {
+        uuid: make_database(name, cell_models.metadata)
+        for uuid, name in ((CELL0_UUID, "cell0"), (CELL1, "cell1"), (CELL2, "cell2"))
+    }
+    buses = {"fake://cell1/": RecordingBus(), "fake://cell2/": RecordingBus()}
+    _map_cells(api_db, databases)
+    by_url = {database.url: database for database in databases.values()}
+    registry = Cells(api_db, make_database=by_url.get, make_bus=buses.get)
+    scheduler, notifier = FakeScheduler(), FakeNotifier()
+    boots = Boots(
+        host="super1",
+        database=api_db,
+        cells=registry,
+        scheduler=scheduler,
+        notifier=notifier,
+        alternates=2,
+        lease_seconds=30,
+    )
+    sweeper = SuperSweeper(api_db, registry, boots, patience=-1)
+    return World(api_db, databases, buses, registry, scheduler, notifier, boots, sweeper)
+
+
+def _map_cells(api_db, databases):
+    with api_db.begin() as session:
+        for uuid, database in databases.items():
+            name = f"cell{list(databases).index(uuid)}"
+            url = None if uuid == CELL0_UUID else f"fake://{name}/"
+            cells.create(
+                session,
+                CellMapping(
+                    uuid=uuid,
+                    name=name,
+                    transport_url=url,
+                    database_url=database.url,
+                    disabled=False,
+                ),
+            )
+            _name(database, uuid, name)
+        for host in ("h1", "h2", "h3"):
+            cells.map_host(session, host, CELL1)
+
+
+def _name(database, uuid, name):
+    with database.begin() as session:
+        identity.set_identity(session, cell_uuid=uuid, cell_name=name)
+        services.report(session, host=f"new-{name}", binary="roost-compute")
+
+
+@dataclasses.dataclass
+class CellWorld:
+    database: Database
+    scheduler: FakeScheduler
+    notifier: FakeNotifier
+    bus: RecordingBus
+    rescheduling: Rescheduling
+    progress: Progress
+    deletion: Deletion
+    context: object = dataclasses.field(default_factory=a_context)
+
+
+@pytest.fixture
+def cell(cell_db):
+    bus, scheduler, notifier = RecordingBus(), FakeScheduler(), FakeNotifier()
+    compute = Compute(bus)
+    return CellWorld(
+        database=cell_db,
+        scheduler=scheduler,
+        notifier=notifier,
+        bus=bus,
+        rescheduling=Rescheduling(
+            host="conductor1",
+            database=cell_db,
+            scheduler=scheduler,
+            compute=compute,
+            notifier=notifier,
+            max_attempts=3,
+        ),
+        progress=Progress("conductor1", cell_db, parse(["private=10.0.0.0/29"])),
+        deletion=Deletion(cell_db, scheduler, compute),
+    )

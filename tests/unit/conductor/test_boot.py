@@ -1,0 +1,246 @@
+"""From a wish to a host that was told of it: what the super-conductor does."""
+
+import pytest
+
+from roost import exception, states
+from roost.conductor import boot
+from roost.db.api import build_requests, instance_mappings, quota
+from roost.db.cell import actions, builds, faults, instances
+from roost.flow import Flow
+from roost.objects.mapping import CELL0_UUID
+from tests.builders import CELL1, CELL2
+
+
+def mapping(world, uuid):
+    with world.api_db.read() as session:
+        return instance_mappings.find(session, uuid)
+
+
+def wish(world, uuid):
+    with world.api_db.read() as session:
+        return build_requests.find(session, uuid)
+
+
+def instance(database, uuid):
+    with database.read() as session:
+        return instances.find(session, uuid)
+
+
+def assert_clean_slate(world, uuid):
+    """Nothing is left of a server that its user deleted: no claim, no row."""
+    assert uuid not in world.scheduler.claims
+    for database in world.databases.values():
+        assert instance(database, uuid) is None
+    assert wish(world, uuid) is None
+
+
+def test_a_wish_becomes_an_instance_on_the_chosen_host(world):
+    request, (uuid,) = made = world.wish()
+    world.build(made)
+    found = instance(world.cell1, uuid)
+    assert (found.host, found.attempt) == ("h1", 1)
+    assert (found.vm_state, found.task_state) == states.WAITING
+    assert mapping(world, uuid).cell_uuid == CELL1
+    assert wish(world, uuid) is None
+
+
+def test_the_host_is_told_once(world):
+    made = world.wish()
+    world.build(made)
+    assert [(server, method) for server, method, _ in world.casts()] == [
+        ("h1", "build_and_run_instance")
+    ]
+
+
+def test_the_scheduler_is_asked_once_for_all_instances_of_a_request(world):
+    made = world.wish(3)
+    world.build(made)
+    assert [uuids for _spec, uuids in world.scheduler.asked] == [made[1]]
+    assert len(world.casts()) == 3
+
+
+def test_a_doubled_hint_builds_nothing_twice(world):
+    made = world.wish()
+    world.build(made)
+    world.build(made)
+    assert len(world.casts()) == 1
+    assert len(world.scheduler.asked) == 1
+
+
+def test_alternates_wait_in_the_cell_for_a_reschedule(world):
+    _request, (uuid,) = made = world.wish()
+    world.build(made)
+    with world.cell1.read() as session:
+        assert [s.host for s in builds.find(session, uuid).alternates] == ["h2", "h3"]
+
+
+def test_the_history_names_the_steps_in_order(world):
+    _request, (uuid,) = made = world.wish()
+    world.build(made)
+    with world.cell1.read() as session:
+        (action,) = actions.list_actions(session, uuid)
+        events = actions.get(session, uuid, action.request_id).events
+    assert [event.event for event in events] == [
+        "api.accept",
+        "super-conductor.lease",
+        "scheduler.select_destinations",
+        "super-conductor.create_in_cell",
+    ]
+
+
+def test_without_a_valid_host_the_instance_rests_in_cell0_with_the_reason(world):
+    world.scheduler.room = {"h1": 0}
+    _request, (uuid,) = made = world.wish()
+    world.build(made)
+    assert instance(world.cell0, uuid).vm_state == states.ERROR
+    with world.cell0.read() as session:
+        assert "no room" in faults.latest(session, [uuid])[uuid].message
+    assert mapping(world, uuid).cell_uuid == CELL0_UUID
+    assert wish(world, uuid) is None
+    assert world.casts() == []
+
+
+def test_notifications_tell_of_the_question_and_the_answer(world):
+    world.build(world.wish())
+    assert world.notifier.events() == [
+        "scheduler.select_destinations.start",
+        "scheduler.select_destinations.end",
+    ]
+    assert world.notifier.sent[1][1].selections[0].host == "h1"
+
+
+def test_a_notification_tells_why_there_is_no_host(world):
+    world.scheduler.room = {"h1": 0}
+    world.build(world.wish())
+    event, payload = world.notifier.sent[-1]
+    assert event == "scheduler.select_destinations.error"
+    assert "no room" in payload.reason
+
+
+def test_a_server_deleted_before_it_is_mapped_leaves_nothing(world):
+    _request, (uuid,) = made = world.wish()
+    created = boot.create_in_cell
+
+    def delete_now(work):
+        created(work)
+        with world.api_db.begin() as session:
+            assert instance_mappings.withdraw(session, uuid)
+
+    run_with(world, {"create_in_cell": delete_now}, made)
+    assert_clean_slate(world, uuid)
+    assert world.casts() == []
+    with world.api_db.read() as session:
+        assert quota.usage(session, "project")["instances"] == 0
+
+
+def test_a_server_deleted_while_no_host_is_found_leaves_nothing(world):
+    world.scheduler.room = {"h1": 0}
+    _request, (uuid,) = made = world.wish()
+    refuse = world.scheduler.select_destinations
+
+    def delete_now(*args, **kwargs):
+        with world.api_db.begin() as session:
+            instance_mappings.withdraw(session, uuid)
+        return refuse(*args, **kwargs)
+
+    world.scheduler.select_destinations = delete_now
+    world.build(made)
+    assert_clean_slate(world, uuid)
+
+
+def test_a_host_seen_for_the_first_time_is_mapped(world):
+    world.scheduler.room = {"new-cell1": 1}
+    _request, (uuid,) = made = world.wish()
+    world.build(made)
+    assert instance(world.cell1, uuid).host == "new-cell1"
+
+
+def test_a_host_that_no_cell_knows_is_no_place_to_build(world):
+    world.scheduler.room = {"stranger": 1}
+    _request, (uuid,) = made = world.wish()
+    world.build(made)
+    assert world.scheduler.claims == {}
+    assert wish(world, uuid) is not None
+
+
+def test_with_the_cells_bus_away_the_row_still_says_what_to_build(world):
+    world.buses["fake://cell1/"].away = True
+    _request, (uuid,) = made = world.wish()
+    world.build(made)
+    assert instance(world.cell1, uuid).host == "h1"
+    assert mapping(world, uuid).cell_uuid == CELL1
+
+
+def test_with_the_scheduler_away_the_wish_stays_and_is_free_for_the_next(world):
+    world.scheduler.away = True
+    _request, (uuid,) = made = world.wish()
+    with pytest.raises(exception.Unavailable):
+        world.build(made)
+    world.scheduler.away = False
+    world.sweeper.sweep()
+    assert instance(world.cell1, uuid).host == "h1"
+
+
+def run_with(world, replaced, made):
+    """Run the boot with some steps replaced by name."""
+    flow = Flow("place", boot.PLACE.steps, lambda do, work: replaced.get(do.__name__, do)(work))
+    original = boot.PLACE
+    boot.PLACE = flow
+    try:
+        world.build(made)
+    finally:
+        boot.PLACE = original
+
+
+class Broken(exception.RoostError):
+    pass
+
+
+def failing(step, *, after):
+    def fail(work):
+        if after:
+            step.do(work)
+        raise Broken("on purpose")
+
+    return {step.name: fail}
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("step", boot.PLACE.steps[:2], ids=lambda step: step.name)
+def test_a_placement_that_fails_leaves_the_wish_and_nothing_else(world, step, after):
+    _request, (uuid,) = made = world.wish()
+    run_with(world, failing(step, after=after), made)
+    assert uuid not in world.scheduler.claims
+    assert instance(world.cell1, uuid) is None
+    assert wish(world, uuid) is not None
+
+
+@pytest.mark.parametrize("step", boot.PLACE.steps[:-1], ids=lambda step: step.name)
+def test_a_placement_that_failed_succeeds_when_it_is_tried_again(world, step):
+    _request, (uuid,) = made = world.wish()
+    run_with(world, failing(step, after=False), made)
+    with world.api_db.begin() as session:
+        session.execute(build_requests._requests.update().values(lease_until=None))
+    world.build(made)
+    assert instance(world.cell1, uuid).host in world.scheduler.claims[uuid]
+    assert mapping(world, uuid).cell_uuid == CELL1
+
+
+@pytest.mark.parametrize("step", boot.PLACE.steps[:2], ids=lambda step: step.name)
+def test_every_step_and_undo_may_be_repeated(world, step):
+    _request, (uuid,) = made = world.wish()
+
+    def twice(do, work):
+        do(work)
+        do(work)
+
+    replaced = {step.name: lambda work: twice(step.do, work)}
+    if step.undo:
+        replaced[step.undo.__name__] = lambda work: twice(step.undo, work)
+    run_with(world, replaced, made)
+    assert instance(world.cell1, uuid).host == "h1"
+
+
+def test_a_disabled_mapping_is_still_a_cell(world):
+    assert [cell.name for cell in world.cells.all()] == ["cell0", "cell1", "cell2"]
+    assert world.cells.get(CELL2).name == "cell2"

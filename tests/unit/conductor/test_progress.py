@@ -1,0 +1,125 @@
+"""What hosts report of their builds, and how an instance ends."""
+
+import pytest
+
+from roost import exception, states
+from roost.db.cell import builds, instances, ports
+from roost.objects import NetworkRequest
+from tests.unit.conductor.test_reschedule import ANY, NETWORKS, get, under_way
+
+
+def waiting(cell, **values):
+    made = under_way(cell, **values)
+    with cell.database.begin() as session:
+        instances.update(session, made.uuid, {"task_state": states.SCHEDULING}, expected={})
+    return made
+
+
+def test_a_host_begins_a_build_once(cell):
+    made = waiting(cell)
+    assert cell.progress.begin_build(made.uuid, "h1", 1)
+    assert not cell.progress.begin_build(made.uuid, "h1", 1)
+
+
+@pytest.mark.parametrize(("host", "attempt"), [("h2", 1), ("h1", 2)])
+def test_a_build_meant_for_another_host_or_attempt_is_not_begun(cell, host, attempt):
+    assert not cell.progress.begin_build(waiting(cell).uuid, host, attempt)
+
+
+def test_a_deleted_instance_is_not_begun(cell):
+    made = waiting(cell)
+    with cell.database.begin() as session:
+        instances.bury(session, made.uuid)
+    assert not cell.progress.begin_build(made.uuid, "h1", 1)
+
+
+@pytest.mark.parametrize(
+    ("networks", "task"), [([], states.SPAWNING), ([ANY], states.NETWORKING)]
+)
+def test_networks_come_first_when_there_are_any(cell, networks, task):
+    made = waiting(cell, networks=networks)
+    cell.progress.begin_build(made.uuid, "h1", 1)
+    assert get(cell, made.uuid).task_state == task
+
+
+def test_ports_are_given_and_the_guest_is_next(cell):
+    made = waiting(cell, networks=[ANY])
+    cell.progress.begin_build(made.uuid, "h1", 1)
+    info = cell.progress.allocate_networks(made.uuid, "h1", 1)
+    assert len(info.vifs) == 1
+    assert get(cell, made.uuid).task_state == states.SPAWNING
+    assert get(cell, made.uuid).network_info == info
+
+
+def test_ports_are_kept_when_asked_again(cell):
+    made = waiting(cell, networks=[ANY])
+    cell.progress.begin_build(made.uuid, "h1", 1)
+    first = cell.progress.allocate_networks(made.uuid, "h1", 1)
+    assert cell.progress.allocate_networks(made.uuid, "h1", 1) == first
+
+
+def test_no_ports_for_a_build_that_is_not_wanted(cell):
+    made = waiting(cell, networks=[ANY])
+    with pytest.raises(exception.Conflict):
+        cell.progress.allocate_networks(made.uuid, "h1", 1)
+    with cell.database.read() as session:
+        assert ports.info(session, made.uuid, networks=NETWORKS).vifs == []
+
+
+def test_an_unknown_network_is_named(cell):
+    request = NetworkRequest(network_id="no-such", fixed_ip=None, port_id=None, tag=None)
+    made = waiting(cell, networks=[request])
+    cell.progress.begin_build(made.uuid, "h1", 1)
+    with pytest.raises(exception.NotFound, match="no-such"):
+        cell.progress.allocate_networks(made.uuid, "h1", 1)
+
+
+def activate(cell, uuid):
+    cell.progress.update(
+        uuid,
+        {"vm_state": states.ACTIVE, "task_state": None, "power_state": states.RUNNING},
+        {"host": "h1", "attempt": 1, "task_state": states.SPAWNING},
+        [],
+    )
+
+
+def test_an_active_instance_has_no_build_any_more(cell):
+    made = under_way(cell)
+    activate(cell, made.uuid)
+    assert get(cell, made.uuid).vm_state == states.ACTIVE
+    with cell.database.read() as session:
+        assert builds.find(session, made.uuid) is None
+
+
+def test_an_instance_deleted_meanwhile_does_not_become_active(cell):
+    made = under_way(cell)
+    with cell.database.begin() as session:
+        instances.update(session, made.uuid, {"task_state": states.DELETING}, expected={})
+    with pytest.raises(exception.Conflict):
+        activate(cell, made.uuid)
+
+
+def test_a_host_may_not_change_what_is_not_its_own(cell):
+    with pytest.raises(exception.Invalid, match="project_id"):
+        cell.progress.update(under_way(cell).uuid, {"project_id": "mine"}, {}, [])
+
+
+def test_a_deleted_instance_leaves_row_claim_and_ports(cell):
+    made = under_way(cell)
+    cell.deletion.finish(cell.context, made.uuid, "h1", [])
+    assert get(cell, made.uuid) is None
+    assert made.uuid not in cell.scheduler.claims
+
+
+def test_deleting_twice_is_the_same_as_once(cell):
+    made = under_way(cell)
+    for _ in range(2):
+        cell.deletion.finish(cell.context, made.uuid, "h1", [])
+    assert get(cell, made.uuid) is None
+
+
+def test_an_instance_that_moved_is_ended_where_it_is(cell):
+    made = under_way(cell, host="h2", attempt=2)
+    cell.deletion.finish(cell.context, made.uuid, "h1", [])
+    assert [sent[:2] for sent in cell.bus.sent] == [("h2", "terminate_instance")]
+    assert get(cell, made.uuid) is not None

@@ -1,0 +1,205 @@
+"""Wishes, mappings, quota and cells in the API-level database."""
+
+import concurrent.futures
+import datetime
+
+import pytest
+
+from roost import exception
+from roost.db.api import build_requests, cells, instance_mappings, quota
+from roost.objects import CellMapping
+from tests.builders import CELL1, CELL2, a_flavor, a_spec, a_uuid, a_wish
+
+NO_LIMITS = {"instances": -1, "cores": -1, "ram": -1}
+TEN = {"instances": 10, "cores": 20, "ram": 10240}
+
+
+def wishes(session, count=1, spec=None, **values):
+    spec = spec or a_spec()
+    made = [a_wish(spec, **values) for _ in range(count)]
+    build_requests.create(session, made, spec=spec)
+    for _ in made:
+        quota.take(
+            session, project_id="project", instances=1, cores=1, ram=512, defaults=NO_LIMITS
+        )
+    return made
+
+
+def test_a_wish_is_found_until_it_is_forgotten(api_db):
+    with api_db.begin() as session:
+        (wish,) = wishes(session)
+        assert build_requests.find(session, wish.instance_uuid) == wish
+        assert build_requests.forget(session, wish.instance_uuid)
+        assert build_requests.find(session, wish.instance_uuid) is None
+
+
+def test_only_one_can_forget_a_wish(api_db):
+    with api_db.begin() as session:
+        (wish,) = wishes(session)
+        assert build_requests.forget(session, wish.instance_uuid)
+        assert not build_requests.forget(session, wish.instance_uuid)
+
+
+def test_a_spec_comes_back_as_it_was_asked(api_db):
+    spec = a_spec(hints={"group": ["g"]})
+    with api_db.begin() as session:
+        wishes(session, spec=spec)
+        assert build_requests.get_spec(session, spec.request_uuid) == spec
+
+
+def test_a_wish_under_lease_is_nobody_elses(api_db):
+    with api_db.begin() as session:
+        uuids = [wish.instance_uuid for wish in wishes(session, 3)]
+        first = build_requests.lease(session, owner="a", seconds=30, instance_uuids=uuids)
+        second = build_requests.lease(session, owner="b", seconds=30, instance_uuids=uuids)
+    assert (len(first), len(second)) == (3, 0)
+
+
+def test_a_lease_that_ran_out_is_taken_over(api_db):
+    with api_db.begin() as session:
+        uuids = [wish.instance_uuid for wish in wishes(session)]
+        build_requests.lease(session, owner="a", seconds=-1, instance_uuids=uuids)
+        assert build_requests.lease(session, owner="b", seconds=30, instance_uuids=uuids)
+
+
+def test_a_lease_handed_back_is_free_at_once(api_db):
+    with api_db.begin() as session:
+        uuids = [wish.instance_uuid for wish in wishes(session)]
+        build_requests.lease(session, owner="a", seconds=30, instance_uuids=uuids)
+        build_requests.hand_back(session, "a")
+        assert build_requests.lease(session, owner="b", seconds=30, instance_uuids=uuids)
+
+
+def test_the_sweeper_sees_old_wishes_and_leaves_young_ones(api_db):
+    now = datetime.datetime.now(datetime.UTC)
+    with api_db.begin() as session:
+        (old,) = wishes(session, created_at=now - datetime.timedelta(minutes=1))
+        wishes(session, created_at=now)
+        waiting = build_requests.list_waiting(session, older_than=datetime.timedelta(seconds=5))
+    assert [wish.instance_uuid for wish in waiting] == [old.instance_uuid]
+
+
+def test_a_mapping_begins_without_a_cell(api_db):
+    with api_db.begin() as session:
+        (wish,) = wishes(session)
+        mapping = instance_mappings.get(session, wish.instance_uuid)
+        assert mapping.cell_uuid is None
+        instance_mappings.place(session, wish.instance_uuid, CELL1)
+        assert instance_mappings.get(session, wish.instance_uuid).cell_uuid == CELL1
+
+
+def test_a_mapping_that_is_not_there_is_named(api_db):
+    with api_db.read() as session, pytest.raises(exception.NotFound, match="abc"):
+        instance_mappings.get(session, "abc")
+
+
+def test_a_withdrawn_wish_leaves_nothing_and_counts_for_nothing(api_db):
+    with api_db.begin() as session:
+        (wish,) = wishes(session)
+        assert instance_mappings.withdraw(session, wish.instance_uuid)
+        assert instance_mappings.find(session, wish.instance_uuid) is None
+        assert quota.usage(session, "project") == {"instances": 0, "cores": 0, "ram": 0}
+        assert not instance_mappings.withdraw(session, wish.instance_uuid)
+
+
+def test_an_instance_queued_for_delete_gives_its_quota_back_once(api_db):
+    with api_db.begin() as session:
+        one, _two = wishes(session, 2)
+        assert instance_mappings.queue_for_delete(session, one.instance_uuid)
+        assert instance_mappings.queue_for_delete(session, one.instance_uuid) is None
+        instance_mappings.forget(session, one.instance_uuid)
+        assert quota.usage(session, "project")["instances"] == 1
+        assert quota.counted(session)["project"]["instances"] == 1
+
+
+def test_what_mappings_add_up_to_is_what_is_used(api_db):
+    with api_db.begin() as session:
+        wishes(session, 3)
+        assert quota.counted(session) == quota.all_usages(session)
+
+
+def test_quota_is_taken_up_to_the_limit_and_no_further(api_db):
+    with api_db.begin() as session:
+        quota.take(session, project_id="p", instances=10, cores=10, ram=512, defaults=TEN)
+        with pytest.raises(exception.QuotaExceeded, match="instances: asked for 1, used 10 of 10"):
+            quota.take(session, project_id="p", instances=1, cores=1, ram=512, defaults=TEN)
+
+
+def test_a_refused_taking_takes_nothing(api_db):
+    with api_db.begin() as session:
+        with pytest.raises(exception.QuotaExceeded) as caught:
+            quota.take(session, project_id="p", instances=1, cores=21, ram=99999, defaults=TEN)
+        assert caught.value.details["resources"] == ["cores", "ram"]
+        assert quota.usage(session, "p") == {"instances": 0, "cores": 0, "ram": 0}
+
+
+def test_minus_one_means_no_limit(api_db):
+    with api_db.begin() as session:
+        quota.take(session, project_id="p", instances=10**6, cores=1, ram=1, defaults=NO_LIMITS)
+        assert quota.usage(session, "p")["instances"] == 10**6
+
+
+def test_parallel_takings_never_pass_the_limit(api_db):
+    def take(_):
+        try:
+            with api_db.begin() as session:
+                quota.take(session, project_id="p", instances=1, cores=1, ram=1, defaults=TEN)
+        except exception.QuotaExceeded:
+            return False
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(take, range(40))) == 10
+
+
+def a_cell(name="cell1", uuid=CELL1):
+    return CellMapping(
+        uuid=uuid,
+        name=name,
+        transport_url=f"fake://{name}/",
+        database_url="sqlite://",
+        disabled=False,
+    )
+
+
+def test_cells_are_found_by_uuid_and_by_name(api_db):
+    with api_db.begin() as session:
+        cells.create(session, a_cell())
+        assert cells.get(session, CELL1) == cells.get_by_name(session, "cell1")
+        assert [cell.name for cell in cells.list_cells(session)] == ["cell1"]
+
+
+def test_two_cells_of_one_name_are_refused(api_db):
+    with api_db.begin() as session:
+        cells.create(session, a_cell())
+        with pytest.raises(exception.Conflict, match="cell1"):
+            cells.create(session, a_cell(uuid=CELL2))
+
+
+def test_a_host_is_mapped_once_and_to_one_cell(api_db):
+    with api_db.begin() as session:
+        assert cells.map_host(session, "h1", CELL1)
+        assert not cells.map_host(session, "h1", CELL1)
+        with pytest.raises(exception.Conflict, match="unmap it first"):
+            cells.map_host(session, "h1", CELL2)
+
+
+def test_a_deleted_cell_takes_its_hosts_along(api_db):
+    with api_db.begin() as session:
+        cells.create(session, a_cell())
+        cells.map_host(session, "h1", CELL1)
+        cells.delete(session, CELL1)
+        assert cells.find_host(session, "h1") is None
+
+
+def test_a_mapping_counts_what_its_flavor_takes(api_db):
+    with api_db.begin() as session:
+        (wish,) = wishes(session, spec=a_spec(flavor=a_flavor(vcpus=4, memory_mb=4096)))
+        mapping = instance_mappings.get(session, wish.instance_uuid)
+    assert (mapping.vcpus, mapping.memory_mb) == (4, 4096)
+
+
+def test_a_missing_request_is_named(api_db):
+    uuid = a_uuid()
+    with api_db.read() as session, pytest.raises(exception.NotFound, match=uuid):
+        build_requests.get_spec(session, uuid)

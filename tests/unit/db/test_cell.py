@@ -1,0 +1,259 @@
+"""Instances, builds, actions, services and identity in a cell's database."""
+
+import datetime
+
+import pytest
+
+from roost import exception, states
+from roost.db.cell import actions, builds, burial, faults, identity, instances, services
+from roost.objects import InstanceAction, InstanceActionEvent, InstanceFault, TriedHost
+from tests.builders import CELL1, CELL2, NOW, a_selection, a_spec, a_uuid, an_instance
+
+
+def an_event(name="compute.spawn", at=NOW, **values):
+    return InstanceActionEvent(
+        **{
+            "event": name,
+            "host": "h1",
+            "start_time": at,
+            "finish_time": at,
+            "result": "Success",
+            "details": None,
+        }
+        | values
+    )
+
+
+def an_action(uuid, request_id="req-1", events=()):
+    return InstanceAction(
+        instance_uuid=uuid,
+        action="create",
+        request_id=request_id,
+        user_id="user",
+        project_id="project",
+        start_time=NOW,
+        finish_time=None,
+        message=None,
+        events=list(events),
+    )
+
+
+def a_build(uuid, **values):
+    return builds.BuildRow(
+        **{
+            "instance_uuid": uuid,
+            "attempt": 1,
+            "host": "h1",
+            "spec": a_spec(),
+            "alternates": [a_selection("h2")],
+            "tried": [],
+        }
+        | values
+    )
+
+
+def test_an_instance_comes_back_as_it_was_created(cell_db):
+    made = an_instance(metadata={"a": "é"}, tags=["t"], host="h1", attempt=1)
+    with cell_db.begin() as session:
+        assert instances.create(session, made)
+        assert instances.get(session, made.uuid) == made
+
+
+def test_creating_an_instance_twice_creates_it_once(cell_db):
+    made = an_instance()
+    with cell_db.begin() as session:
+        assert instances.create(session, made)
+        assert not instances.create(session, made)
+
+
+def test_an_instance_is_changed_when_it_is_as_expected(cell_db):
+    made = an_instance(host="h1", attempt=1)
+    with cell_db.begin() as session:
+        instances.create(session, made)
+        instances.update(
+            session,
+            made.uuid,
+            {"task_state": states.SPAWNING},
+            expected={"host": "h1", "attempt": 1, "task_state": states.BUILD_TASKS},
+        )
+        assert instances.get(session, made.uuid).task_state == states.SPAWNING
+
+
+@pytest.mark.parametrize(
+    "expected", [{"host": "h2"}, {"attempt": 2}, {"task_state": None}, {"vm_state": ["active"]}]
+)
+def test_an_instance_that_is_not_as_expected_is_left_alone(cell_db, expected):
+    made = an_instance(host="h1", attempt=1)
+    with cell_db.begin() as session:
+        instances.create(session, made)
+        with pytest.raises(exception.Conflict, match="building/scheduling"):
+            instances.update(session, made.uuid, {"power_state": 1}, expected=expected)
+        assert instances.get(session, made.uuid).power_state == 0
+
+
+def test_a_move_that_the_table_forbids_is_refused(cell_db):
+    made = an_instance()
+    with cell_db.begin() as session:
+        instances.create(session, made)
+        with pytest.raises(exception.Conflict):
+            instances.update(
+                session, made.uuid, {"vm_state": states.ACTIVE, "task_state": None}, expected={}
+            )
+
+
+def test_changing_an_instance_that_is_gone_says_so(cell_db):
+    with cell_db.begin() as session, pytest.raises(exception.NotFound):
+        instances.update(session, a_uuid(), {"power_state": 1}, expected={})
+
+
+def test_a_buried_instance_is_found_only_by_those_who_ask_for_it(cell_db):
+    made = an_instance()
+    with cell_db.begin() as session:
+        instances.create(session, made)
+        assert instances.bury(session, made.uuid)
+        assert not instances.bury(session, made.uuid)
+        assert instances.find(session, made.uuid) is None
+        assert instances.get(session, made.uuid, deleted=True).vm_state == states.DELETED
+
+
+def test_a_removed_instance_leaves_no_row(cell_db):
+    made = an_instance()
+    with cell_db.begin() as session:
+        instances.create(session, made)
+        builds.create(session, a_build(made.uuid))
+        actions.start(session, an_action(made.uuid, events=[an_event()]))
+        instances.remove(session, made.uuid)
+        assert instances.find(session, made.uuid, deleted=True) is None
+        assert builds.find(session, made.uuid) is None
+        assert actions.list_actions(session, made.uuid) == []
+
+
+def test_instances_of_a_host_are_those_alive(cell_db):
+    alive, dead = an_instance(host="h1"), an_instance(host="h1")
+    with cell_db.begin() as session:
+        for made in (alive, dead, an_instance(host="h2")):
+            instances.create(session, made)
+        instances.bury(session, dead.uuid)
+        assert [i.uuid for i in instances.list_on_host(session, "h1")] == [alive.uuid]
+
+
+def test_a_build_moves_on_only_from_where_it_is(cell_db):
+    uuid = a_uuid()
+    with cell_db.begin() as session:
+        builds.create(session, a_build(uuid))
+        tried = [TriedHost(host="h1", node=None, reason="fire")]
+        following = a_build(uuid, attempt=2, host="h2", alternates=[], tried=tried)
+        assert builds.advance(session, following, from_attempt=1)
+        assert not builds.advance(session, following, from_attempt=1)
+        found = builds.find(session, uuid)
+        assert (found.attempt, found.host, found.tried[0].reason) == (2, "h2", "fire")
+
+
+def test_a_build_that_its_host_does_not_begin_is_given_time_and_then_told_again(cell_db):
+    made = an_instance(host="h1", attempt=1)
+    with cell_db.begin() as session:
+        instances.create(session, made)
+        builds.create(session, a_build(made.uuid))
+        assert builds.lease_unbegun(session, seconds=-1) == []
+        assert [b.host for b in builds.lease_unbegun(session, seconds=60)] == ["h1"]
+        assert builds.lease_unbegun(session, seconds=60) == []
+
+
+def test_a_build_under_way_is_not_told_again(cell_db):
+    made = an_instance(host="h1", attempt=1, task_state=states.SPAWNING)
+    with cell_db.begin() as session:
+        instances.create(session, made)
+        builds.create(session, a_build(made.uuid))
+        for _ in range(2):
+            assert builds.lease_unbegun(session, seconds=-1) == []
+
+
+def test_an_action_begun_twice_is_begun_once(cell_db):
+    uuid = a_uuid()
+    with cell_db.begin() as session:
+        for _ in range(2):
+            actions.start(session, an_action(uuid, events=[an_event()]))
+        assert len(actions.list_actions(session, uuid)) == 1
+        assert len(actions.get(session, uuid, "req-1").events) == 1
+
+
+def test_events_go_to_the_latest_action_and_come_in_order(cell_db):
+    uuid, later = a_uuid(), NOW + datetime.timedelta(seconds=1)
+    with cell_db.begin() as session:
+        actions.start(session, an_action(uuid, "req-1"))
+        actions.start(session, an_action(uuid, "req-2"))
+        actions.add_events(session, uuid, [an_event("second", later), an_event("first")])
+        found = actions.get(session, uuid, "req-2")
+        assert [event.event for event in found.events] == ["first", "second"]
+        assert actions.get(session, uuid, "req-1").events == []
+
+
+def test_a_finished_action_has_its_time_and_message(cell_db):
+    uuid = a_uuid()
+    with cell_db.begin() as session:
+        actions.start(session, an_action(uuid))
+        actions.add_events(session, uuid, [], finish=True, message="no host")
+        found = actions.get(session, uuid, "req-1")
+    assert found.finish_time is not None
+    assert found.message == "no host"
+
+
+def test_an_unknown_action_is_named(cell_db):
+    with cell_db.read() as session, pytest.raises(exception.NotFound, match="req-x"):
+        actions.get(session, a_uuid(), "req-x")
+
+
+def test_the_latest_fault_is_the_one_shown(cell_db):
+    uuid = a_uuid()
+    with cell_db.begin() as session:
+        for message in ("first", "second"):
+            faults.add(
+                session,
+                InstanceFault(
+                    instance_uuid=uuid,
+                    code=500,
+                    message=message,
+                    details=None,
+                    host=None,
+                    created_at=NOW,
+                ),
+            )
+        assert faults.latest(session, [uuid])[uuid].message == "second"
+        assert faults.latest(session, []) == {}
+
+
+def test_a_daemon_is_known_from_its_first_report_on(cell_db):
+    with cell_db.begin() as session:
+        first = services.report(session, host="h1", binary="roost-compute")
+        again = services.report(session, host="h1", binary="roost-compute")
+        assert first.uuid == again.uuid
+        assert again.last_seen_up >= first.last_seen_up
+        assert len(services.list_services(session, host="h1")) == 1
+
+
+def test_a_disabled_service_stays_so_when_it_reports(cell_db):
+    with cell_db.begin() as session:
+        service = services.report(session, host="h1", binary="roost-compute")
+        services.update(session, service.uuid, disabled=True, disabled_reason="repair")
+        assert services.report(session, host="h1", binary="roost-compute").disabled
+
+
+def test_a_cell_database_belongs_to_one_cell(cell_db):
+    with cell_db.begin() as session:
+        assert identity.get(session) == (CELL1, "cell1")
+        identity.set_identity(session, cell_uuid=CELL1, cell_name="renamed")
+        assert identity.get(session) == (CELL1, "renamed")
+        with pytest.raises(exception.Conflict, match="renamed"):
+            identity.set_identity(session, cell_uuid=CELL2, cell_name="other")
+
+
+def test_burial_leaves_nothing_but_the_marked_row(cell_db):
+    made = an_instance()
+    with cell_db.begin() as session:
+        instances.create(session, made)
+        builds.create(session, a_build(made.uuid))
+        actions.start(session, an_action(made.uuid))
+        assert burial.bury(session, made.uuid, [an_event("compute.destroy")])
+        assert not burial.bury(session, made.uuid, [])
+        assert builds.find(session, made.uuid) is None
+        assert actions.get(session, made.uuid, "req-1").finish_time is not None
