@@ -10,6 +10,7 @@ import configparser
 import os
 import pathlib
 import sys
+import warnings
 from collections.abc import Sequence
 from concurrent import futures
 
@@ -34,6 +35,8 @@ def select(arguments: Sequence[str] | None = None, mode: str | None = None) -> s
         return mode
     if mode not in (THREADING, EVENTLET):
         raise RuntimeError(f"[DEFAULT] concurrency must be threading or eventlet, not {mode!r}")
+    # Libraries import eventlet even where native threads were chosen; an operator can do nothing.
+    warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
     if mode == EVENTLET:
         _patch()
     from oslo_service import backend

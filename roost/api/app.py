@@ -3,11 +3,11 @@
 import falcon
 
 from roost.api import door, faults, middleware, routes
-from roost.api.services import Services
+from roost.api.parts import Parts
 
 
-def make_app(services: Services) -> faults.App:
-    """Return the WSGI application: ``routes.ROUTES``, served by ``services``. Does no I/O.
+def make_app(parts: Parts) -> faults.App:
+    """Return the WSGI application: ``routes.ROUTES``, served by ``parts``. Does no I/O.
 
     A request passes, from the outside in:
 
@@ -24,13 +24,13 @@ def make_app(services: Services) -> faults.App:
         middleware=[
             middleware.RequestIds(),
             middleware.Microversions(),
-            middleware.strategy(services.options.auth_strategy),
+            middleware.strategy(parts.options.auth_strategy),
         ],
     )
     app.req_options.strip_url_path_trailing_slash = True
     app.req_options.keep_blank_qs_values = True
     app.req_options.auto_parse_qs_csv = False
     faults.install(app)
-    for path, resource in door.doors(routes.ROUTES, services).items():
+    for path, resource in door.doors(routes.ROUTES, parts).items():
         app.add_route(path, resource)
     return app

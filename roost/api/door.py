@@ -8,8 +8,8 @@ import falcon
 
 from roost import exception
 from roost.api.call import Answer, Call, Query
+from roost.api.parts import Parts
 from roost.api.route import Route
-from roost.api.services import Services
 
 MAX_BODY: Final = 1024 * 1024  # bytes; user data, the largest thing sent, may have 64 KiB
 MAX_DEPTH: Final = 64
@@ -17,30 +17,30 @@ JSON: Final = "application/json"
 _BODILESS: Final = ("GET", "HEAD", "DELETE")
 
 
-def doors(routes: Sequence[Route], services: Services) -> dict[str, "Door"]:
+def doors(routes: Sequence[Route], parts: Parts) -> dict[str, "Door"]:
     """Return a Falcon resource for each path of the table, the handlers made once."""
-    nouns = {route.noun: route.noun(services) for route in routes}
+    nouns = {route.noun: route.noun(parts) for route in routes}
     by_path: dict[str, list[Route]] = {}
     for route in routes:
         by_path.setdefault(route.path, []).append(route)
-    return {path: Door(of_path, nouns, services) for path, of_path in by_path.items()}
+    return {path: Door(of_path, nouns, parts) for path, of_path in by_path.items()}
 
 
 class Door:
     """Serves one path. Falcon finds ``on_get`` and the like, one for each method of the path."""
 
     def __init__(
-        self, routes: Sequence[Route], nouns: Mapping[type[Any], Any], services: Services
+        self, routes: Sequence[Route], nouns: Mapping[type[Any], Any], parts: Parts
     ) -> None:
         self._routes = routes
         self._nouns = nouns
-        self._services = services
+        self._parts = parts
         for method in {route.method for route in routes}:
             setattr(self, f"on_{method.lower()}", self._serve)
 
     def _serve(self, req: falcon.Request, resp: falcon.Response, **params: str) -> None:
         route = self._find(req.method, req.context.version)
-        policy = self._services.policy
+        policy = self._parts.policy
         policy.require(req.context.caller, route.policy)
         answer = route.handler(
             self._nouns[route.noun],
@@ -51,7 +51,7 @@ class Door:
                 params=_safe(params),
                 query=_query(req, route),
                 body=_body(req, route),
-                base_url=self._services.options.public_url or _base_url(req),
+                base_url=self._parts.options.public_url or _base_url(req),
                 policy=policy,
                 rule=route.policy,
             ),

@@ -84,7 +84,7 @@ def _for_users(error: exception.RoostError, status: int) -> str:
 
 
 def _falcon_error(
-    req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: dict[str, Any]
+    _req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: dict[str, Any]
 ) -> None:
     status = error.status_code
     resp.status = status
@@ -94,7 +94,7 @@ def _falcon_error(
 
 
 def _accident(
-    req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, Any]
+    req: falcon.Request, resp: falcon.Response, error: Exception, _params: dict[str, Any]
 ) -> None:
     request_id = getattr(req.context, "request_id", "unknown")
     LOG.error("%s %s failed [%s]", req.method, req.path, request_id, exc_info=error)

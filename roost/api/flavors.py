@@ -6,7 +6,7 @@ from typing import Any
 from roost import exception
 from roost.api import paging, policies
 from roost.api.call import Answer, Call, truth
-from roost.api.services import Services
+from roost.api.parts import Parts
 from roost.api.views import flavors as views
 from roost.db.api import flavors as rows
 from roost.objects import Flavor
@@ -15,9 +15,9 @@ from roost.objects import Flavor
 class Flavors:
     """Handlers of ``/flavors``."""
 
-    def __init__(self, services: Services) -> None:
-        self._database = services.api_database
-        self._most = services.options.max_limit
+    def __init__(self, parts: Parts) -> None:
+        self._database = parts.api_database
+        self._most = parts.options.max_limit
 
     def list_brief(self, call: Call) -> Answer:
         return self._list(call, views.brief)
@@ -52,9 +52,7 @@ class Flavors:
     def show_spec(self, call: Call) -> Answer:
         flavor, key = self._get(call), call.params["key"]
         if key not in flavor.extra_specs:
-            raise exception.NotFound(
-                f"Flavor {flavor.flavorid} has no extra specs with key {key}."
-            )
+            raise exception.NotFound(f"Flavor {flavor.flavorid} has no extra specs with key {key}.")
         return Answer({key: flavor.extra_specs[key]})
 
     def create_specs(self, call: Call) -> Answer:

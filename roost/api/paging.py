@@ -14,7 +14,7 @@ def limit(call: Call, *, most: int) -> int:
 
 
 def links(call: Call, name: str, *, full: bool, last: str) -> Mapping[str, Any]:
-    """Return ``{name}_links`` with the next page, if this one is full.
+    """Return ``{name}_links`` (or ``links``) with the next page, if this one is full.
 
     :param last: what the next page's ``marker`` is
     """
@@ -23,4 +23,5 @@ def links(call: Call, name: str, *, full: bool, last: str) -> Mapping[str, Any]:
     query = [(key, value) for key, values in call.query.values.items() for value in values]
     query = [(key, value) for key, value in query if key != "marker"] + [("marker", last)]
     href = f"{call.base_url}{call.path}?{parse.urlencode(query)}"
-    return {f"{name}_links": [{"rel": "next", "href": href}]}
+    key = name if name == "links" else f"{name}_links"
+    return {key: [{"rel": "next", "href": href}]}

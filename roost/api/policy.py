@@ -26,7 +26,7 @@ class Policy:
         self._enforcer.load_rules()
 
     def allows(self, context: RequestContext, rule: str, *, project_id: str | None = None) -> bool:
-        """Tell whether the caller passes ``rule`` for a thing of a project (left out: their own)."""
+        """Tell whether the caller passes ``rule`` for a thing of a project (own)."""
         target: dict[str, Any] = {
             "project_id": context.project_id if project_id is None else project_id,
             "user_id": context.user_id,

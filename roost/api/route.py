@@ -13,7 +13,7 @@ from roost.api.validation import Schema
 class Route:
     """A method of a path, and all that must hold before its handler is called.
 
-    ``noun`` is the class that ``handler`` is a method of; it is made once, with the services.
+    ``noun`` is the class that ``handler`` is a method of; it is made once, with the parts.
     ``policy`` is one rule's name. ``body`` None: what is sent is not looked at. ``since`` and
     ``until`` are minor microversions.
     """

@@ -8,10 +8,9 @@ from typing import Any
 from roost import exception, states
 from roost.api.call import Call
 from roost.api.gather import Gatherer
-from roost.api.services import Services
-from roost.api.validation import is_uuid
-from roost.api.views.services import host_status
+from roost.api.parts import Parts
 from roost.api.views.servers import Shown
+from roost.api.views.services import host_status
 from roost.api.whereabouts import Whereabouts
 from roost.cells import Cell
 from roost.db import ordering
@@ -31,8 +30,8 @@ class ServerLists:
     none is missed.
     """
 
-    def __init__(self, services: Services, gatherer: Gatherer, whereabouts: Whereabouts) -> None:
-        self._services = services
+    def __init__(self, parts: Parts, gatherer: Gatherer, whereabouts: Whereabouts) -> None:
+        self._parts = parts
         self._gatherer = gatherer
         self._whereabouts = whereabouts
 
@@ -42,14 +41,14 @@ class ServerLists:
         :raises roost.exception.Invalid: when there is no server as the query's marker says
         """
         after = self._after(call, wanted)
-        with self._services.api_database.read() as session:
+        with self._parts.api_database.read() as session:
             wishes = build_request_lists.list_page(session, wanted, after=after, limit=limit)
         sources = self._gatherer.from_each(
-            self._services.cells.all(), lambda cell: _from_cell(cell, wanted, after, limit)
+            self._parts.cells.all(), lambda cell: _from_cell(cell, wanted, after, limit)
         )
         placed = {found.uuid for _, page in sources for found in page}
         waiting = [found for found in wishes if found.uuid not in placed]
-        pages = [[(None, found) for found in waiting]]
+        pages: list[list[tuple[Cell | None, Found]]] = [[(None, found) for found in waiting]]
         pages += [[(cell, found) for found in page] for cell, page in sources]
         merged = heapq.merge(*pages, key=lambda pair: ordering.rank(pair[1].values, wanted.order))
         return [(cell, found.load()) for cell, found in itertools.islice(merged, limit)]
@@ -96,12 +95,12 @@ class ServerLists:
             return ""
         return host_status(
             serving.get(instance.host),
-            now=self._services.now(),
-            down_time=self._services.options.service_down_time,
+            now=self._parts.now(),
+            down_time=self._parts.options.service_down_time,
         )
 
     def _pinned_zones(self, uuids: dict[str, Any]) -> dict[str, str | None]:
-        with self._services.api_database.read() as session:
+        with self._parts.api_database.read() as session:
             return build_request_lists.zones_asked_for(session, list(uuids))
 
     def _after(self, call: Call, wanted: Wanted) -> Sequence[Any] | None:
@@ -109,17 +108,13 @@ class ServerLists:
         if not marker:
             return None
         try:
-            if not is_uuid(marker):
-                raise exception.NotFound
             found = self._whereabouts.find(call, marker, deleted=True)
         except exception.NotFound as error:
             raise exception.Invalid(f"marker [{marker}] not found") from error
         return values_of(found.instance, wanted.order)
 
 
-def _from_cell(
-    cell: Cell, wanted: Wanted, after: Sequence[Any] | None, limit: int
-) -> list[Found]:
+def _from_cell(cell: Cell, wanted: Wanted, after: Sequence[Any] | None, limit: int) -> list[Found]:
     with cell.database.read() as session:
         return instance_lists.list_page(session, wanted, after=after, limit=limit)
 

@@ -60,17 +60,17 @@ def like(pattern: str) -> str:
     """
     begins, ends = pattern.startswith("^"), re.search(r"(?<!\\)(\\\\)*\$\Z", pattern) is not None
     inner = pattern[begins : len(pattern) - ends]
-    tokens = re.findall(r"\\.|\.\*|.", inner, re.DOTALL)
-    middle = "".join(_like_token(token) for token in tokens)
+    parts = re.findall(r"\\.|\.\*|.", inner, re.DOTALL)
+    middle = "".join(map(_like_part, parts))
     return f"{'' if begins else '%'}{middle}{'' if ends else '%'}"
 
 
-def _like_token(token: str) -> str:
-    if token == ".*":
+def _like_part(part: str) -> str:
+    if part == ".*":
         return "%"
-    if token == ".":
+    if part == ".":
         return "_"
-    letter = token[-1]
+    letter = part[-1]
     return f"\\{letter}" if letter in "%_\\" else letter
 
 
@@ -90,19 +90,19 @@ def _columns(call: Call) -> dict[str, Sequence[Any]]:
 
 def _projects(call: Call) -> dict[str, Sequence[str]]:
     """Keep to the caller's project, unless an administrator asks for others."""
-    if call.query.flag("all_tenants") or ("all_tenants" in call.query and not _asked_all(call)):
-        call.require(policies.servers.ALL_PROJECTS)
-        others = [value for name in _OF_PROJECTS for value in call.query.all(name)]
-        return {"project_id": others} if others else {}
     others = [value for name in _OF_PROJECTS for value in call.query.all(name)]
+    if _all_projects(call):
+        call.require(policies.servers.ALL_PROJECTS)
+        return {"project_id": others} if others else {}
     if others and call.allows(policies.servers.ALL_PROJECTS):
         return {"project_id": others}
     return {"project_id": [str(call.context.project_id)]}
 
 
-def _asked_all(call: Call) -> bool:
-    """A bare ``all_tenants`` or an empty one asks for all; the word for no does not."""
-    return bool(call.query.one("all_tenants"))
+def _all_projects(call: Call) -> bool:
+    """Tell whether the list is of all projects; ``all_tenants`` alone says so, too."""
+    value = call.query.one("all_tenants")
+    return value is not None and (value == "" or truth(value, name="all_tenants"))
 
 
 def _patterns(call: Call) -> dict[str, str]:

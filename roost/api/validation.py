@@ -27,18 +27,18 @@ class Schema:
 
     def __init__(self, since: Mapping[int, Document]) -> None:
         self._validators = [
-            (minor, _validator(document)) for minor, document in sorted(since.items(), reverse=True)
+            (minor, document, _validator(document))
+            for minor, document in sorted(since.items(), reverse=True)
         ]
 
     @property
     def documents(self) -> dict[int, Document]:
         """Return the documents by the minor microversion that each begins with."""
-        return {minor: validator.schema for minor, validator in self._validators}
+        return {minor: document for minor, document, _ in self._validators}
 
     def document(self, minor: int) -> Document:
         """Return what applies to a microversion."""
-        found: Document = self._at(minor).schema
-        return found
+        return next(document for since, document, _ in self._validators if since <= minor)
 
     def check(self, value: Any, *, minor: int, what: str) -> None:
         """Raise :class:`roost.exception.Invalid`, naming the place, unless ``value`` fits.
@@ -50,7 +50,7 @@ class Schema:
             raise exception.Invalid(_message(error, what))
 
     def _at(self, minor: int) -> jsonschema.Draft202012Validator:
-        return next(found for since, found in self._validators if since <= minor)
+        return next(found for since, _, found in self._validators if since <= minor)
 
 
 def always(document: Document) -> Schema:

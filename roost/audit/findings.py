@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from roost import states
-from roost.audit.snapshot import LiveInstance, Snapshot
+from roost.audit.snapshot import Snapshot
 from roost.db.types import utcnow
 
 STUCK_AFTER: Final = datetime.timedelta(minutes=2)
@@ -33,7 +33,7 @@ def compare(snapshot: Snapshot) -> list[Finding]:
 
 def _instances_without_claim(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for instance in snapshot.instances:
-        if snapshot.claims is None or not _needs_claim(instance):
+        if snapshot.claims is None or instance.host is None:
             continue
         claimed = snapshot.claims.get(instance.uuid)
         if claimed is None:
@@ -43,9 +43,12 @@ def _instances_without_claim(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _claims_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    live = {instance.uuid for instance in snapshot.instances}
+    live = {instance.uuid: instance for instance in snapshot.instances}
     for uuid, host in (snapshot.claims or {}).items():
-        if uuid not in live and uuid not in snapshot.wishes and not _unknown(snapshot, uuid):
+        if uuid in live:
+            if live[uuid].host is None and live[uuid].vm_state == states.ERROR:
+                yield uuid, f"has a claim on {host}, but is in ERROR without a host"
+        elif uuid not in snapshot.wishes and not _unknown(snapshot, uuid):
             yield uuid, f"has a claim on {host}, but does not live"
 
 
@@ -131,11 +134,6 @@ def _wishes_stuck(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for uuid, since in snapshot.wishes.items():
         if since < utcnow() - STUCK_AFTER:
             yield uuid, f"has waited for a host since {since:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _needs_claim(instance: LiveInstance) -> bool:
-    """One in ERROR keeps its claim or not, as its failure left it; all others on a host do."""
-    return instance.host is not None and instance.vm_state != states.ERROR
 
 
 def _unknown(snapshot: Snapshot, uuid: str) -> bool:

@@ -23,9 +23,7 @@ _HOSTS_AT_ONCE = 32
 class Claims(Protocol):
     """What an audit needs of the scheduler's client."""
 
-    def list_claims(
-        self, context: RequestContext, *, marker: str | None = None, limit: int = 1000
-    ) -> list[dict[str, Any]]: ...
+    def all_claims(self, context: RequestContext) -> Iterator[dict[str, Any]]: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,12 +140,8 @@ class Collector:
             snapshot.orphaned_ports += ports.list_orphans(session)
 
     def _list_claims(self) -> dict[str, str]:
-        claims: dict[str, str] = {}
-        marker = None
-        while page := self._claims.list_claims(self._context, marker=marker, limit=_PAGE):
-            marker = page[-1]["instance_uuid"]
-            claims.update({claim["instance_uuid"]: claim["host"] for claim in page})
-        return claims
+        claims = self._claims.all_claims(self._context)
+        return {claim["instance_uuid"]: claim["host"] for claim in claims}
 
     def _read_api(self, snapshot: Snapshot) -> None:
         with self._api_database.read() as session:

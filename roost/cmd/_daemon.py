@@ -101,11 +101,11 @@ class Daemon:
         self.name = name
         self.servers = servers
         self.periodics = periodics
-        self._needs = (*checks, *on_start)
-        self._on_reload = on_reload
-        self._drain = drain
-        self._on_stop = on_stop
-        self._closing = closing
+        self.needs = (*checks, *on_start)
+        self.on_reload = on_reload
+        self.drain = drain
+        self.on_stop = on_stop
+        self.closing = closing
         self._pauses = pauses
         self._stopping = threading.Event()
         self._stopped = threading.Event()
@@ -118,13 +118,13 @@ class Daemon:
         """Make one daemon of the parts of several, none of which was started."""
         return cls(
             name,
-            checks=[each for daemon in daemons for each in daemon._needs],
+            checks=[each for daemon in daemons for each in daemon.needs],
             servers=[each for daemon in daemons for each in daemon.servers],
             periodics=[each for daemon in daemons for each in daemon.periodics],
-            on_reload=[each for daemon in daemons for each in daemon._on_reload],
-            drain=[each for daemon in daemons for each in daemon._drain],
-            on_stop=[each for daemon in daemons for each in daemon._on_stop],
-            closing=[each for daemon in daemons for each in daemon._closing],
+            on_reload=[each for daemon in daemons for each in daemon.on_reload],
+            drain=[each for daemon in daemons for each in daemon.drain],
+            on_stop=[each for daemon in daemons for each in daemon.on_stop],
+            closing=[each for daemon in daemons for each in daemon.closing],
         )
 
     def start(self, tell: Callable[[str], None] = lambda _: None) -> bool:
@@ -135,7 +135,7 @@ class Daemon:
         """
         with self._starting:
             waiting = Waiting(self.name, stopping=self._stopping, tell=tell, pauses=self._pauses)
-            self.serving = waiting.until(self._needs) and self._start_servers(waiting)
+            self.serving = waiting.until(self.needs) and self._start_servers(waiting)
             if self.serving:
                 for periodic in self.periodics:
                     periodic.start()
@@ -156,10 +156,10 @@ class Daemon:
             LOG.info("%s stops", self.name)
             self.serving = False
             self._finish(grace)
-            for step in self._on_stop:
+            for step in self.on_stop:
                 with _logged(f"{self.name}: stopping"):
                     step()
-            _in_parallel([thing.close for thing in self._closing], timeout=CLOSING)
+            _in_parallel([thing.close for thing in self.closing], timeout=CLOSING)
             self._stopped.set()
         LOG.info("%s has stopped", self.name)
 
@@ -169,7 +169,7 @@ class Daemon:
 
     def reload(self) -> None:
         """Take up the options that have changed; periodics ask for theirs anyway."""
-        for step in self._on_reload:
+        for step in self.on_reload:
             with _logged(f"{self.name}: reloading"):
                 step()
         LOG.info("%s has reloaded what can be reloaded without a restart", self.name)
@@ -188,10 +188,10 @@ class Daemon:
         """Stop all servers at once: an idle one takes about 4 s, by its library's poll."""
         for periodic in self.periodics:
             periodic.stop()
-        ends = [_ended(server) for server in self._started]
+        ends: list[Callable[[], object]] = [_ended(server) for server in self._started]
         ends += [periodic.wait for periodic in self.periodics]
         seconds = ENDLESS if grace is None else grace
-        ends += [functools.partial(drain, seconds) for drain in self._drain]
+        ends += [functools.partial(drain, seconds) for drain in self.drain]
         unfinished = _in_parallel(ends, timeout=grace)
         if unfinished:
             LOG.warning(

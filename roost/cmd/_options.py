@@ -1,14 +1,18 @@
 """The command line of every daemon: options, logs, and a word about what is wrong with them."""
 
+import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from oslo_config import cfg
 from oslo_log import log
 
 import roost.conf
-from roost import concurrency
+from roost import concurrency, exception
 
+LOG = logging.getLogger(__name__)
+T = TypeVar("T")
 WRONG_CONFIGURATION = 78  # EX_CONFIG: the units do not restart after it
 # Said by libraries about themselves: of use to their authors, or said again and again.
 _QUIET = [
@@ -46,6 +50,17 @@ def read(prog: str, arguments: Sequence[str]) -> cfg.ConfigOpts:
         print(f"{prog}: {error}", file=sys.stderr)
         sys.exit(WRONG_CONFIGURATION)
     return conf
+
+
+def explained(make: Callable[[], T]) -> T:
+    """Make something of the options; when they do not allow it, say why and end the process."""
+    try:
+        return make()
+    except exception.RoostError as error:
+        print(error.message, file=sys.stderr)
+    except Exception:
+        LOG.exception("these options cannot work")
+    sys.exit(WRONG_CONFIGURATION)
 
 
 def _check_values(conf: cfg.ConfigOpts) -> None:

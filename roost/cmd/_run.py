@@ -21,7 +21,7 @@ from oslo_service import service
 from roost import concurrency
 from roost.cmd._daemon import Daemon
 from roost.cmd._notify import Systemd
-from roost.cmd._options import WRONG_CONFIGURATION
+from roost.cmd._options import explained
 
 LOG = logging.getLogger(__name__)
 MakeDaemon = Callable[[cfg.ConfigOpts], Daemon]
@@ -36,11 +36,7 @@ def run(conf: cfg.ConfigOpts, make_daemon: MakeDaemon, *, workers: int | None = 
     :param workers: how many processes; None: ``[DEFAULT] workers``
     """
     systemd = Systemd.take()
-    try:
-        make_daemon(conf)
-    except Exception as error:
-        LOG.exception("this configuration cannot work")
-        sys.exit(_said(f"{type(error).__name__}: {error}"))
+    explained(lambda: make_daemon(conf))
     launch = _green if concurrency.selected() == concurrency.EVENTLET else _threaded
     launch(conf, make_daemon, workers=workers or conf.workers, systemd=systemd)
 
@@ -57,11 +53,6 @@ def grace(conf: cfg.ConfigOpts) -> float | None:
 def _mutate(conf: cfg.ConfigOpts) -> None:
     """Read the files again; oslo.config warns of changes that take a restart."""
     conf.mutate_config_files()
-
-
-def _said(message: str) -> int:
-    print(message, file=sys.stderr)
-    return WRONG_CONFIGURATION
 
 
 def _threaded(

@@ -34,7 +34,7 @@ def load_network(conf: cfg.ConfigOpts, conductor: CellConductor) -> NetworkDrive
 
 def _find(group: str, name: str, option: str) -> Any:
     try:
-        return stevedore_driver.DriverManager(group, name, warn_on_missing_entrypoint=False).driver
+        return stevedore_driver.DriverManager(group, name).driver
     except stevedore_exception.NoMatches as error:
         raise exception.Invalid(
             f"{option} = {name}: no entry point of {group} has that name"

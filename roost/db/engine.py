@@ -50,11 +50,14 @@ class Database:
             pool_timeout=None if url.get_backend_name() == "sqlite" else 30,  # it has no pool
             max_retries=0,
             sqlite_fk=True,
+            mysql_sql_mode="TRADITIONAL",
         )
         if url.get_backend_name() == "sqlite":
             _prepare_sqlite(engine)
         if url.get_backend_name() in ("mysql", "mariadb"):
             _share_ssl_context(engine)
+            # As PostgreSQL does by default. REPEATABLE READ locks gaps, where inserts deadlock.
+            engine = engine.execution_options(isolation_level="READ COMMITTED")
         return engine
 
     def begin(self) -> contextlib.AbstractContextManager[Session]:

@@ -130,11 +130,11 @@ def _like(value: str | None, pattern: str) -> bool:
 def _between_wildcards(pattern: str) -> list[re.Pattern[str]]:
     """Cut a pattern at its ``%``; what is between matches a fixed number of characters."""
     parts = [""]
-    for token in re.findall(r"\\.|.", pattern, re.DOTALL):
-        if token == "%":
+    for piece in re.findall(r"\\.|.", pattern, re.DOTALL):
+        if piece == "%":
             parts.append("")
         else:
-            parts[-1] += "." if token == "_" else re.escape(token[-1])
+            parts[-1] += "." if piece == "_" else re.escape(piece[-1])
     return [re.compile(part, re.DOTALL | re.IGNORECASE) for part in parts]
 
 

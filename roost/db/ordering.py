@@ -42,7 +42,8 @@ class Key:
         if self.descending:
             further: sa.ColumnElement[bool] = self.column < value
             return sa.or_(further, self.column.is_(None)) if self.nullable else further
-        return self.column > value
+        later: sa.ColumnElement[bool] = self.column > value
+        return later
 
     def same(self, value: Any) -> sa.ColumnElement[bool]:
         return self.column.is_(None) if value is None else self.column == value

@@ -19,9 +19,7 @@ def load_store(conf: cfg.ConfigOpts) -> ImageStore:
     """
     name = conf.image.store
     try:
-        plugin: Any = stevedore_driver.DriverManager(
-            GROUP, name, warn_on_missing_entrypoint=False
-        ).driver
+        plugin: Any = stevedore_driver.DriverManager(GROUP, name).driver
     except stevedore_exception.NoMatches as error:
         raise exception.Invalid(
             f"[image] store = {name}: no entry point of {GROUP} has that name"

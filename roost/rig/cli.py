@@ -2,22 +2,22 @@
 
 from roost import concurrency
 
-concurrency.select(["--config-file", "/dev/null"])
+concurrency.select(mode=concurrency.THREADING)
 
-import pathlib  # noqa: E402 - the choice above comes before all else
-import sys  # noqa: E402
-import time  # noqa: E402
-from collections.abc import Callable  # noqa: E402
-from typing import Any  # noqa: E402
+import pathlib
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
 
-import click  # noqa: E402
+import click
 
-from roost import exception  # noqa: E402
-from roost.rig import backing, boots, clouds, demo, health, lifecycle, logs, screen  # noqa: E402
-from roost.rig.client import Client  # noqa: E402
-from roost.rig.install import IMAGE  # noqa: E402
-from roost.rig.plan import Plan, new_plan  # noqa: E402
-from roost.rig.processes import Supervisor  # noqa: E402
+from roost import exception
+from roost.rig import backing, boots, clouds, demo, health, lifecycle, logs, screen
+from roost.rig.client import Client
+from roost.rig.install import IMAGE
+from roost.rig.plan import Plan, new_plan
+from roost.rig.processes import Supervisor
 
 
 class Command(click.Command):

@@ -1,28 +1,25 @@
-"""The rig in one process: an in-memory bus, SQLite files, fake hypervisors, HTTP by cheroot.
+"""The rig in one process: an in-memory bus, SQLite files, fake hypervisors, HTTP by threads.
 
 The daemons are those that ``cmd/`` builds for real, from the same configuration files. Tests use
-:class:`EmbeddedRig` in their own process; ``roost-rig up --embedded`` runs this module.
+:class:`EmbeddedRig` in their own process; ``roost-rig up --embedded`` runs ``serve.py``.
 """
 
 import importlib
 import logging
 import pathlib
-import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from concurrent import futures
 from typing import TYPE_CHECKING, Any
 
-from cheroot import wsgi
 from oslo_config import cfg
 
 from roost import exception
 from roost.cmd import _options
 from roost.context import admin_context
-from roost.rig.install import install
-from roost.rig.plan import Options, Plan, new_plan
+from roost.rig.install import install, map_hosts
+from roost.rig.plan import API_LEVEL, Options, Plan, new_plan
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
 
@@ -31,8 +28,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 READY_SECONDS = 60
-HTTP_THREADS = 16
-API = "api"
+_API = "api"
 # Everything happens soon: a rig is for people and tests, who wait.
 QUICK: Options = {
     "DEFAULT": {"service_report_interval": 1.0},
@@ -47,7 +43,6 @@ class PlannedRig:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._daemons: dict[str, Daemon] = {}
-        self._http: _Http | None = None
 
     @property
     def endpoint(self) -> str:
@@ -66,12 +61,13 @@ class PlannedRig:
         install(self.plan)
         _at_once(self._start, [daemon.name for daemon in self.plan.daemons if daemon.topic])
         self._wait_for_hosts()
-        self._start(API)
+        map_hosts(self.plan)
+        self._start(_API)
         LOG.info("the rig serves %s", self.endpoint)
 
     def stop(self) -> None:
         """Stop everything, all at once."""
-        _at_once(self._stop, [*self._daemons, API])
+        _at_once(self._stop, list(self._daemons))
 
     def kill(self, name: str) -> None:
         """End one daemon without waiting for its work under way."""
@@ -89,28 +85,22 @@ class PlannedRig:
         return _options.read(daemon.program, ["--config-file", str(self.plan.config_file(name))])
 
     def _start(self, name: str) -> None:
-        if name == API:
-            self._http = self._http or _Http(self.conf(API), self.plan.port)
-            return
         if name in self._daemons:
             return
-        build = _command(self.plan.find(name).program).build
+        program = self.plan.find(name).program
+        module = program.removeprefix("roost-").replace("-", "_")
+        build = importlib.import_module(f"roost.cmd.{module}").build
         daemon: Daemon = build(self.conf(name))
         daemon.start()
         self._daemons[name] = daemon
 
     def _stop(self, name: str, grace: float = 10.0) -> None:
-        if name == API:
-            http, self._http = self._http, None
-            if http:
-                http.stop()
-            return
         daemon = self._daemons.pop(name, None)
         if daemon:
             daemon.stop(grace)
 
     def _wait_for_hosts(self) -> None:
-        bus = Bus(self.conf(API), self.plan.bus_url(API))
+        bus = Bus(self.conf(_API), self.plan.bus_url(API_LEVEL))
         scheduler = SchedulerClient(bus)
         expected = set(self.plan.all_hosts)
         deadline = time.monotonic() + READY_SECONDS
@@ -144,44 +134,8 @@ class EmbeddedRig(PlannedRig):
         super().__init__(new_plan(state, cells=cells, hosts=hosts, overrides=options))
 
 
-class _Http:
-    """roost-api's application, served by threads of this process."""
-
-    def __init__(self, conf: cfg.ConfigOpts, port: int) -> None:
-        app = _command("roost-api").build_app(conf)
-        self._server = wsgi.Server(("127.0.0.1", port), app, numthreads=HTTP_THREADS)
-        self._server.prepare()
-        self._thread = threading.Thread(target=self._server.serve, daemon=True, name="roost-http")
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._server.stop()
-        self._thread.join()
-
-
-def _command(program: str) -> Any:
-    name = program.removeprefix("roost-").replace("-", "_")
-    return importlib.import_module(f"roost.cmd.{name}")
-
-
-def _at_once(function: Callable[[str], object], names: Iterable[str]) -> None:
+def _at_once(function: Callable[[str], object], names: Sequence[str]) -> None:
     """Call the function for all names in parallel; raise what the first of them raised."""
-    with futures.ThreadPoolExecutor() as pool:
+    with futures.ThreadPoolExecutor(max_workers=len(names)) as pool:
         for called in [pool.submit(function, name) for name in names]:
             called.result()
-
-
-def main(arguments: list[str]) -> None:
-    """Run the rig whose plan is in the folder named, until SIGTERM or SIGINT."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    rig = PlannedRig(Plan.load(pathlib.Path(arguments[0])))
-    over = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: over.set())
-    rig.start()
-    over.wait()
-    rig.stop()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

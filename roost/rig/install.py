@@ -42,6 +42,15 @@ def install(plan: Plan) -> None:
     _add_image(plan)
 
 
+def map_hosts(plan: Plan) -> None:
+    """Map every host to its cell: what ``roost-manage cell discover-hosts`` does."""
+    with _opened(plan, API_LEVEL) as api, api.begin() as session:
+        for cell in plan.cell_names:
+            mapping = cells.get_by_name(session, cell)
+            for host in plan.hosts_of(cell):
+                cells.map_host(session, host, mapping.uuid)
+
+
 def _map_cell(plan: Plan, api: Database, *, cell: str, cell_uuid: str) -> None:
     """What ``roost-manage cell create`` and ``map-cell0`` do."""
     mapping = CellMapping(

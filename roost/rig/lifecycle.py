@@ -9,7 +9,7 @@ from collections.abc import Callable
 from roost import concurrency, exception
 from roost.rig import backing, clouds, health
 from roost.rig.client import Client
-from roost.rig.install import install
+from roost.rig.install import install, map_hosts
 from roost.rig.plan import Plan
 from roost.rig.processes import Program, Supervisor
 
@@ -36,6 +36,8 @@ def up(plan: Plan, *, mode: str, say: Say) -> None:
         supervisor.start_process(program.name)
     say("waiting until all answer")
     _wait(plan, supervisor)
+    if not plan.embedded:
+        map_hosts(plan)
     clouds.write(plan)
 
 
@@ -63,7 +65,7 @@ def check_vacant(state: pathlib.Path) -> None:
 def programs(plan: Plan) -> list[Program]:
     """Return what runs: one process per daemon, or one for all."""
     if plan.embedded:
-        command = [sys.executable, "-m", "roost.rig.embedded", str(plan.state)]
+        command = [sys.executable, "-m", "roost.rig.serve", str(plan.state)]
         return [Program(health.EMBEDDED, command, plan.log_file(health.EMBEDDED))]
     folder = pathlib.Path(sys.executable).parent
     return [

@@ -145,6 +145,19 @@ class Plan:
             self._api(),
         ]
 
+    @property
+    def operator(self) -> dict[str, dict[str, Any]]:
+        """The options of ``roost-manage``, which reaches everything."""
+        return _merged(
+            {
+                "DEFAULT": {"transport_url": self.bus_url(API_LEVEL)},
+                "api_database": {"connection": self.database_url(API_LEVEL)},
+                "scheduler_database": {"connection": self.database_url("scheduler")},
+                "image": {"local_path": str(self.images)},
+            },
+            self.overrides,
+        )
+
     def find(self, name: str) -> Daemon:
         """Return one daemon.
 
@@ -221,6 +234,7 @@ class Plan:
         _plan_file(self.state).write_text(json.dumps(values, indent=2) + "\n")
         for daemon in self.daemons:
             self.config_file(daemon.name).write_text(config_text(daemon.options))
+        self.config_file("manage").write_text(config_text(self.operator))
 
     @classmethod
     def load(cls, state: pathlib.Path) -> Self:

@@ -8,6 +8,7 @@ SHOW = "os_compute_api:servers:show"
 CREATE = "os_compute_api:servers:create"
 UPDATE = "os_compute_api:servers:update"
 DELETE = "os_compute_api:servers:delete"
+ACT = "roost:servers:action"
 ALL_PROJECTS = "os_compute_api:servers:index:get_all_tenants"
 ALL_FILTERS = "os_compute_api:servers:allow_all_filters"
 FORCED_HOST = "os_compute_api:servers:create:forced_host"
@@ -47,5 +48,6 @@ RULES = [
     ),
     rule(REQUESTED_HOST, ADMIN, "Name the host of a new server.", "POST /servers"),
     rule(UPDATE, MEMBER, "Change a server's name or description.", f"PUT {_SERVER}"),
+    rule(ACT, MEMBER, "Act on a server.", f"POST {_SERVER}/action"),
     rule(DELETE, MEMBER, "Delete a server.", f"DELETE {_SERVER}"),
 ]

@@ -23,8 +23,10 @@ TIME: Final = {"type": "string", "format": "date-time", "maxLength": 64}
 WHOLE_NUMBER: Final = {"type": "string", "pattern": "^[0-9]{0,9}$"}
 BOOLEAN: Final = {
     "type": ["boolean", "string"],
-    "enum": [True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes", "y", "t"]
-    + [False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no", "n", "f"],
+    "enum": [
+        *(True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes", "y", "t"),
+        *(False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no", "n", "f"),
+    ],
 }
 SORT_DIRECTION: Final = {"type": "string", "enum": ["asc", "desc"]}
 

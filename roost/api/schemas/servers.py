@@ -16,7 +16,7 @@ from roost.api.schemas.base import (
     of,
     query,
 )
-from roost.api.validation import Schema, grown
+from roost.api.validation import Schema, always, grown
 
 NO_PERSONALITY: Final = 57
 NETWORKS_REQUIRED: Final = 37
@@ -210,3 +210,4 @@ LIST_QUERY: Final = Schema(
         ),
     }
 )
+ACTION: Final = always({"type": "object", "minProperties": 1, "maxProperties": 1})

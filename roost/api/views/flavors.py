@@ -13,7 +13,7 @@ ZERO_SWAP: Final = 75  # before, no swap was an empty string
 
 def brief(flavor: Flavor, *, version: int, base_url: str) -> dict[str, Any]:
     """Return a flavor of a plain list."""
-    shown = {
+    shown: dict[str, Any] = {
         "id": flavor.flavorid,
         "name": flavor.name,
         "links": links(base_url, "flavors", flavor.flavorid),

@@ -224,7 +224,7 @@ FIELDS: Final = (
     Field(_SRV + "ramdisk_id", _always(""), since=3, when=_sees_host),
     Field(_SRV + "root_device_name", _always(None), since=3, when=_sees_host),
     Field(_SRV + "user_data", _of("user_data"), since=3, when=_sees_host),
-    Field("locked", _always(False), since=9),  # noqa: FBT003
+    Field("locked", _always(False), since=9),
     Field("host_status", lambda s, _: s.host_status, since=16, when=_sees_host_status),
     Field("description", _of("display_description"), since=19),
     Field("tags", lambda shown, _: list(shown.instance.tags), since=26),

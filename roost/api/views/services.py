@@ -13,7 +13,7 @@ COMPUTE: Final = "roost-compute"
 
 
 def is_up(service: Service, *, now: datetime.datetime, down_time: float) -> bool:
-    """Tell whether a daemon was heard of within ``down_time`` seconds, and nobody said otherwise."""
+    """Tell whether a daemon was heard of in the last ``down_time`` seconds and not forced down."""
     silent = (now - service.last_seen_up).total_seconds()
     return silent <= down_time and not service.forced_down
 

@@ -45,9 +45,7 @@ def list_page(
 
 
 def _conditions(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
-    return [
-        _COLUMNS[name].in_(values) for name, values in wanted.equal.items() if name in _COLUMNS
-    ]
+    return [_COLUMNS[name].in_(values) for name, values in wanted.equal.items() if name in _COLUMNS]
 
 
 def _in_order(

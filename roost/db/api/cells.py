@@ -3,11 +3,11 @@
 from typing import Any
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exception
 
 from roost import exception
 from roost.db.api import models
 from roost.db.engine import Session
+from roost.db.insert import insert_once
 from roost.objects import CellMapping, HostMapping
 
 _cells = models.cell_mappings
@@ -40,11 +40,8 @@ def create(session: Session, mapping: CellMapping) -> None:
 
     :raises roost.exception.Conflict: when its name or uuid is taken
     """
-    try:
-        with session.begin_nested():
-            session.execute(sa.insert(_cells).values(**mapping.values()))
-    except db_exception.DBDuplicateEntry as error:
-        raise exception.Conflict(f"there is a cell {mapping.name!r} already") from error
+    if not insert_once(session, _cells, mapping.values()):
+        raise exception.Conflict(f"there is a cell {mapping.name!r} already")
 
 
 def update(session: Session, uuid: str, **changes: Any) -> None:
@@ -86,12 +83,7 @@ def map_host(session: Session, host: str, cell_uuid: str) -> bool:
     """
     known = find_host(session, host)
     if known is None:
-        try:
-            with session.begin_nested():
-                session.execute(sa.insert(_hosts).values(host=host, cell_uuid=cell_uuid))
-        except db_exception.DBDuplicateEntry:
-            return False
-        return True
+        return insert_once(session, _hosts, {"host": host, "cell_uuid": cell_uuid})
     if known.cell_uuid != cell_uuid:
         raise exception.Conflict(
             f"host {host} is mapped to cell {known.cell_uuid} already; a host name must be unique "

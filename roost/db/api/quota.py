@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exception
 
 from roost import exception
 from roost.db.api import models
 from roost.db.engine import Session
+from roost.db.insert import insert_once
 
 RESOURCES = ("instances", "cores", "ram")
 _usages = models.quota_usages
@@ -106,13 +106,8 @@ def _moved(asked: Mapping[str, int]) -> dict[str, sa.ColumnElement[int]]:
 
 
 def _ensure_row(session: Session, project_id: str) -> None:
-    try:
-        with session.begin_nested():
-            session.execute(
-                sa.insert(_usages).values(project_id=project_id, instances=0, cores=0, ram=0)
-            )
-    except db_exception.DBDuplicateEntry:
-        pass  # the project has a row already
+    row = {"project_id": project_id, **dict.fromkeys(RESOURCES, 0)}
+    insert_once(session, _usages, row)
 
 
 def _exceeded(

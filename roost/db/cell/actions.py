@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exception
 
 from roost import exception
 from roost.db.cell import models
 from roost.db.engine import Session
+from roost.db.insert import insert_once
 from roost.db.types import utcnow
 from roost.objects import InstanceAction, InstanceActionEvent
 
@@ -19,17 +19,10 @@ _EVENT = tuple(InstanceActionEvent.fields)
 
 def start(session: Session, action: InstanceAction) -> None:
     """Begin an action, with the events it has so far; the same again changes nothing."""
-    values = action.values()
+    values = {**action.values(), "updated_at": utcnow()}
     events = values.pop("events", [])
-    try:
-        with session.begin_nested():
-            result = session.execute(
-                sa.insert(_actions).values(updated_at=utcnow(), **_without(values, "updated_at"))
-            )
-            action_id = result.inserted_primary_key[0]  # type: ignore[attr-defined]
-            _insert_events(session, action_id, events)
-    except db_exception.DBDuplicateEntry:
-        pass  # it was begun before
+    if insert_once(session, _actions, values):
+        _insert_events(session, _newest(session, action.instance_uuid), events)
 
 
 def add_events(
@@ -46,13 +39,7 @@ def add_events(
     """
     if not events and not finish:
         return
-    newest = (
-        sa.select(_actions.c.id)
-        .where(_actions.c.instance_uuid == instance_uuid)
-        .order_by(_actions.c.id.desc())
-        .limit(1)
-    )
-    action_id = session.execute(newest).scalar_one_or_none()
+    action_id = _newest(session, instance_uuid)
     if action_id is None:
         return
     _insert_events(session, action_id, events)
@@ -95,15 +82,19 @@ def get(session: Session, instance_uuid: str, request_id: str) -> InstanceAction
     return _action(row, [_event(found) for found in events])
 
 
-def _insert_events(session: Session, action_id: int, events: Sequence[InstanceActionEvent]) -> None:
+def _newest(session: Session, instance_uuid: str) -> int | None:
+    query = sa.select(sa.func.max(_actions.c.id)).where(_actions.c.instance_uuid == instance_uuid)
+    newest: int | None = session.execute(query).scalar_one()
+    return newest
+
+
+def _insert_events(
+    session: Session, action_id: int | None, events: Sequence[InstanceActionEvent]
+) -> None:
     if events:
         session.execute(
             sa.insert(_events), [{**event.values(), "action_id": action_id} for event in events]
         )
-
-
-def _without(values: dict[str, object], name: str) -> dict[str, object]:
-    return {key: value for key, value in values.items() if key != name}
 
 
 def _action(row: sa.Row[tuple[object, ...]], events: list[InstanceActionEvent]) -> InstanceAction:

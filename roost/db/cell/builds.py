@@ -6,12 +6,12 @@ import functools
 from collections.abc import Sequence
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exception
 
 from roost import states
 from roost.db import wire
 from roost.db.cell import models
 from roost.db.engine import Session
+from roost.db.insert import insert_once
 from roost.db.types import utcnow
 from roost.objects import RequestSpec, Selection, TriedHost
 
@@ -33,11 +33,7 @@ class BuildRow:
 
 def create(session: Session, build: BuildRow) -> None:
     """Note a build; the same again changes nothing."""
-    try:
-        with session.begin_nested():
-            session.execute(sa.insert(_builds).values(**_values(build)))
-    except db_exception.DBDuplicateEntry:
-        pass  # it was noted before
+    insert_once(session, _builds, _values(build))
 
 
 def find(session: Session, instance_uuid: str) -> BuildRow | None:

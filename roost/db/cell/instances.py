@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exception
 
 from roost import exception, states
 from roost.db import wire
 from roost.db.cell import models
 from roost.db.engine import Session
+from roost.db.insert import insert_once
 from roost.db.types import utcnow
 from roost.objects import Instance, NetworkInfo
 
@@ -31,12 +31,7 @@ def create(session: Session, instance: Instance) -> bool:
     values["networks"] = wire.dump_list(instance.networks)
     values["flavor_id"] = instance.flavor.flavorid
     values["image_id"] = instance.image.id if instance.image else None
-    try:
-        with session.begin_nested():
-            session.execute(sa.insert(_instances).values(**values))
-    except db_exception.DBDuplicateEntry:
-        return False
-    return True
+    return insert_once(session, _instances, values)
 
 
 def get(session: Session, uuid: str, *, deleted: bool = False) -> Instance:

@@ -4,11 +4,11 @@ import uuid as uuids
 from typing import Any
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exception
 
 from roost import exception
 from roost.db.cell import models
 from roost.db.engine import Session
+from roost.db.insert import insert_once
 from roost.db.types import utcnow
 from roost.objects import Service
 
@@ -61,21 +61,9 @@ def delete(session: Session, uuid: str) -> None:
 
 
 def _insert(session: Session, host: str, binary: str, seen: dict[str, Any]) -> None:
-    try:
-        with session.begin_nested():
-            session.execute(
-                sa.insert(_services).values(
-                    uuid=str(uuids.uuid4()),
-                    host=host,
-                    binary=binary,
-                    created_at=seen["last_seen_up"],
-                    disabled=False,
-                    forced_down=False,
-                    **seen,
-                )
-            )
-    except db_exception.DBDuplicateEntry:
-        pass  # another report of the same daemon was first
+    new = {"uuid": str(uuids.uuid4()), "host": host, "binary": binary}
+    flags = {"disabled": False, "forced_down": False, "created_at": seen["last_seen_up"]}
+    insert_once(session, _services, {**new, **flags, **seen})
 
 
 def _service(row: sa.Row[tuple[object, ...]]) -> Service:

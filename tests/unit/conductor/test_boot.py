@@ -35,7 +35,7 @@ def assert_clean_slate(world, uuid):
 
 
 def test_a_wish_becomes_an_instance_on_the_chosen_host(world):
-    request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.wish()
     world.build(made)
     found = instance(world.cell1, uuid)
     assert (found.host, found.attempt) == ("h1", 1)

@@ -33,9 +33,7 @@ def test_a_deleted_instance_is_not_begun(cell):
     assert not cell.progress.begin_build(made.uuid, "h1", 1)
 
 
-@pytest.mark.parametrize(
-    ("networks", "task"), [([], states.SPAWNING), ([ANY], states.NETWORKING)]
-)
+@pytest.mark.parametrize(("networks", "task"), [([], states.SPAWNING), ([ANY], states.NETWORKING)])
 def test_networks_come_first_when_there_are_any(cell, networks, task):
     made = waiting(cell, networks=networks)
     cell.progress.begin_build(made.uuid, "h1", 1)

@@ -16,9 +16,7 @@ ANY = NetworkRequest(network_id=None, fixed_ip=None, port_id=None, tag=None)
 
 def under_way(cell, *, alternates=("h2", "h3"), attempt=1, host="h1", **values):
     """An instance that h1 is building."""
-    made = an_instance(
-        host=host, node=host, attempt=attempt, task_state=states.SPAWNING, **values
-    )
+    made = an_instance(host=host, node=host, attempt=attempt, task_state=states.SPAWNING, **values)
     build = builds.BuildRow(
         instance_uuid=made.uuid,
         attempt=attempt,

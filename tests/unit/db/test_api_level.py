@@ -19,9 +19,7 @@ def wishes(session, count=1, spec=None, **values):
     made = [a_wish(spec, **values) for _ in range(count)]
     build_requests.create(session, made, spec=spec)
     for _ in made:
-        quota.take(
-            session, project_id="project", instances=1, cores=1, ram=512, defaults=NO_LIMITS
-        )
+        quota.take(session, project_id="project", instances=1, cores=1, ram=512, defaults=NO_LIMITS)
     return made
 
 

@@ -1,0 +1,26 @@
+"""What a project may use, and uses."""
+
+from roost.api import policies
+from roost.api.call import Answer, Call
+from roost.api.parts import Parts
+from roost.api.views import limits as views
+from roost.db.api import quota
+
+
+class Limits:
+    """Handlers of ``/limits``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._database = parts.api_database
+        self._defaults = parts.options.quota
+
+    def show(self, call: Call) -> Answer:
+        project = str(call.context.project_id)
+        other = call.query.one("tenant_id")
+        if other and other != project:
+            call.require(policies.limits.OTHER_PROJECT)
+            project = other
+        with self._database.read() as session:
+            most = quota.limits(session, project, self._defaults)
+            used = quota.usage(session, project)
+        return Answer(views.full(most, used, version=call.version))

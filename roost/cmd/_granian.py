@@ -1,0 +1,120 @@
+"""A WSGI application in processes of its own, served by Granian.
+
+The parent waits for what the application needs, listens, and replaces workers that die. Each worker
+makes its application after the fork, from a command line that it reads itself; so SIGHUP, which
+replaces the workers one after the other, takes up all options but those of the server.
+"""
+
+import contextlib
+import functools
+import http.client
+import logging
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NoReturn
+
+from cotyledon import oslo_config_glue
+from granian.constants import Interfaces
+from granian.server import Server
+from oslo_config import cfg
+
+from roost.cmd._daemon import Closable
+from roost.cmd._http import Wsgi
+from roost.cmd._notify import Systemd
+from roost.cmd._waiting import Check, Waiting
+
+LOG = logging.getLogger(__name__)
+EVERY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - and where we reach it
+# Granian logs like everything else, not by handlers of its own.
+_LOGGERS: Final = {"_granian": {"propagate": True}, "granian.access": {"propagate": True}}
+
+
+def run(
+    conf: cfg.ConfigOpts,
+    *,
+    name: str,
+    make_app: Callable[[], Wsgi],
+    checks: Sequence[Check] = (),
+    closing: Sequence[Closable] = (),
+) -> NoReturn:
+    """Serve ``[api] listen`` and ``port`` until SIGTERM, then finish what is under way and exit.
+
+    :param make_app: called in each worker
+    :param checks: what must be so before it serves
+    :param closing: what the checks have opened; closed before there are workers
+    """
+    systemd = Systemd.take()
+    oslo_config_glue.register_opts(conf)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    Waiting(name, stopping=threading.Event(), tell=systemd.status).until(checks)
+    for opened in closing:
+        opened.close()
+    server = _server(conf, name, systemd)
+    loader = functools.partial(_load, make_app, _Probe(systemd, conf.api.listen, conf.api.port))
+    server.serve(target_loader=loader, wrap_loader=False)
+    sys.exit(0)
+
+
+def _server(conf: cfg.ConfigOpts, name: str, systemd: Systemd) -> "_Server":
+    return _Server(
+        systemd,
+        target=name,
+        address=str(conf.api.listen),
+        port=conf.api.port,
+        interface=Interfaces.WSGI,
+        workers=conf.workers,
+        blocking_threads=conf.api.threads,
+        respawn_failed_workers=True,
+        workers_kill_timeout=conf.graceful_shutdown_timeout or None,
+        log_dictconfig={"handlers": {}, "loggers": _LOGGERS},
+    )
+
+
+class _Server(Server):  # type: ignore[misc, valid-type]
+    """Granian, which also tells systemd when it is asked to stop."""
+
+    def __init__(self, systemd: Systemd, **options: Any) -> None:
+        super().__init__(**options)
+        self._systemd = systemd
+
+    def signal_handler_interrupt(self, *args: Any, **kwargs: Any) -> None:
+        self._systemd.stopping()
+        super().signal_handler_interrupt(*args, **kwargs)
+
+
+class _Probe:
+    """Says READY once the port really answers: Granian listens long before its workers serve."""
+
+    def __init__(self, systemd: Systemd, host: str, port: int) -> None:
+        self._systemd = systemd
+        self._host = EVERY_ADDRESS.get(str(host), str(host))
+        self._port = port
+
+    def start(self) -> None:
+        threading.Thread(target=self._wait, name="probe", daemon=True).start()
+
+    def _wait(self) -> None:
+        while not self._answers():
+            time.sleep(0.05)
+        LOG.info("port %d answers", self._port)
+        self._systemd.ready()
+
+    def _answers(self) -> bool:
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=2)
+        with (
+            contextlib.closing(connection),
+            contextlib.suppress(OSError, http.client.HTTPException),
+        ):
+            connection.request("GET", "/")
+            connection.getresponse()
+            return True
+        return False
+
+
+def _load(make_app: Callable[[], Wsgi], probe: _Probe) -> Wsgi:
+    app = make_app()
+    probe.start()
+    return app

@@ -1,0 +1,74 @@
+"""Which hosts belong to which cell."""
+
+import click
+
+from roost import exception
+from roost.cells import Cell
+from roost.cmd.manage.deployment import Deployment, pass_deployment
+from roost.cmd.manage.output import json_option, show_rows, warn
+from roost.db.api import cells
+from roost.db.cell import services
+
+COMPUTE = "roost-compute"
+_cell = click.option("--cell", "cell_name", metavar="NAME", help="Look at this cell only.")
+
+
+@click.command("discover-hosts")
+@_cell
+@json_option
+@click.pass_context
+@pass_deployment
+def discover_hosts(
+    deployment: Deployment, context: click.Context, *, cell_name: str | None, as_json: bool
+) -> None:
+    """Map the hosts that have reported to their cells since the last time. May be repeated.
+
+    Exits with 1 when a cell is out of reach or a host name is used twice; the others are mapped.
+    """
+    found: list[dict[str, str]] = []
+    problems = []
+    for cell in deployment.named_cells(cell_name):
+        try:
+            found += _discover(deployment, cell)
+        except (exception.Unavailable, exception.Conflict) as error:
+            problems.append(f"cell {cell.name}: {error.message}")
+    show_rows(found, ("host", "cell"), as_json=as_json)
+    for problem in problems:
+        warn(problem)
+    if problems:
+        context.exit(1)
+
+
+@click.command("list-hosts")
+@_cell
+@json_option
+@pass_deployment
+def list_hosts(deployment: Deployment, *, cell_name: str | None, as_json: bool) -> None:
+    """List the mapped hosts with their cells."""
+    names = {cell.uuid: cell.name for cell in deployment.named_cells(cell_name)}
+    with deployment.api_database.read() as session:
+        hosts = cells.list_hosts(session)
+    rows = [
+        {"host": mapping.host, "cell": names[mapping.cell_uuid], "cell_uuid": mapping.cell_uuid}
+        for mapping in hosts
+        if mapping.cell_uuid in names
+    ]
+    show_rows(rows, ("host", "cell", "cell_uuid"), as_json=as_json)
+
+
+def list_computes(cell: Cell) -> list[str]:
+    """Return the hosts that have reported to a cell."""
+    with cell.database.read() as session:
+        return [each.host for each in services.list_services(session, binary=COMPUTE)]
+
+
+def _discover(deployment: Deployment, cell: Cell) -> list[dict[str, str]]:
+    if cell.is_cell0:
+        return []
+    hosts = list_computes(cell)
+    with deployment.api_database.begin() as session:
+        return [
+            {"host": host, "cell": cell.name}
+            for host in hosts
+            if cells.map_host(session, host, cell.uuid)
+        ]

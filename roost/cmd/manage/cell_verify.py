@@ -1,0 +1,132 @@
+"""Whether a cell can do its work, and what to do if it cannot."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+
+import click
+
+from roost import exception, migrations
+from roost.cells import Cell
+from roost.cmd import _checks
+from roost.cmd.manage.cell_hosts import list_computes
+from roost.cmd.manage.deployment import Deployment, pass_deployment
+from roost.cmd.manage.output import json_option, show_rows
+from roost.db.api import cells
+from roost.db.cell import identity
+
+_COLUMNS = ("cell", "check", "passed", "what_to_do")
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """One thing that must hold; ``ask`` raises a RoostError that says what to do."""
+
+    cell: str
+    name: str
+    ask: Callable[[], None]
+
+
+@click.command()
+@click.argument("name", metavar="[NAME|UUID]", required=False)
+@json_option
+@click.pass_context
+@pass_deployment
+def verify(
+    deployment: Deployment, context: click.Context, *, name: str | None, as_json: bool
+) -> None:
+    """Check that cells can work: databases, buses, hosts. Exits with 1 when anything fails."""
+    rows = [_row(check) for check in _checks_of(deployment, name)]
+    show_rows(rows, _COLUMNS, as_json=as_json)
+    if not all(row["passed"] for row in rows):
+        context.exit(1)
+
+
+def _checks_of(deployment: Deployment, name: str | None) -> Iterator[Check]:
+    if name is None:
+        yield Check("-", "there is a cell0", lambda: _cell0(deployment))
+        yield Check("-", "there is a cell for servers", lambda: _any_cell(deployment))
+    for cell in deployment.named_cells(name):
+        yield from _checks_of_one(deployment, cell)
+
+
+def _checks_of_one(deployment: Deployment, cell: Cell) -> Iterator[Check]:
+    yield Check(cell.name, "database and schema", lambda: _schema(cell))
+    yield Check(cell.name, "the database is this cell's", lambda: _identity(cell))
+    if not cell.is_cell0:
+        yield Check(cell.name, "bus", lambda: _bus(deployment, cell))
+        yield Check(cell.name, "hosts are mapped", lambda: _hosts(deployment, cell))
+
+
+def _row(check: Check) -> dict[str, object]:
+    try:
+        check.ask()
+    except exception.RoostError as error:
+        return {**_told(check), "passed": False, "what_to_do": error.message}
+    return {**_told(check), "passed": True, "what_to_do": None}
+
+
+def _told(check: Check) -> dict[str, object]:
+    return {"cell": check.cell, "check": check.name}
+
+
+def _cell0(deployment: Deployment) -> None:
+    deployment.cells.cell0()
+
+
+def _any_cell(deployment: Deployment) -> None:
+    if not deployment.cells.open():
+        raise exception.NotFound(
+            "no cell is enabled: run roost-manage cell create, or cell update NAME --enable"
+        )
+
+
+def _schema(cell: Cell) -> None:
+    try:
+        migrations.check(cell.database, migrations.CELL)
+    except exception.Unavailable as error:
+        message = error.message.replace("db sync cell", f"db sync --cell {cell.name}")
+        raise exception.Unavailable(message) from error
+
+
+def _identity(cell: Cell) -> None:
+    with cell.database.read() as session:
+        known = identity.get_identity(session)
+    if known is None:
+        raise exception.NotFound(
+            "it belongs to no cell; to make it this one's, run roost-manage cell update"
+            f" {cell.name} --database-url URL"
+        )
+    if known[0] != cell.uuid:
+        raise exception.Conflict(
+            f"it belongs to the cell {known[1]!r} ({known[0]}); two mappings share a database:"
+            f" run roost-manage cell update {cell.name} --database-url URL"
+        )
+
+
+def _bus(deployment: Deployment, cell: Cell) -> None:
+    """Ask the port first: its refusal says more than oslo.messaging's silence."""
+    url = cell.mapping.transport_url
+    try:
+        _checks.broker(deployment.conf, url).ask()
+        cell.bus.check_replies()
+    except exception.Unavailable as error:
+        raise exception.Unavailable(
+            f"{error.message}: start the broker, or correct its URL (user, password, vhost) by"
+            f" roost-manage cell update {cell.name} --transport-url URL"
+        ) from error
+
+
+def _hosts(deployment: Deployment, cell: Cell) -> None:
+    reported = set(list_computes(cell))
+    with deployment.api_database.read() as session:
+        mapped = {mapping.host for mapping in cells.list_hosts(session, cell.uuid)}
+    unmapped, silent = sorted(reported - mapped), sorted(mapped - reported)
+    if unmapped:
+        raise exception.NotFound(
+            f"{', '.join(unmapped)} not mapped: run roost-manage cell discover-hosts"
+        )
+    if silent:
+        raise exception.NotFound(
+            f"{', '.join(silent)} mapped, but no roost-compute of that name has reported to this"
+            " cell: start it, with this cell's transport_url"
+        )

@@ -1,0 +1,71 @@
+"""The commands of ``roost-manage``, and how their failures are told."""
+
+import logging
+import pathlib
+from typing import Any
+
+import click
+from oslo_config import cfg
+
+from roost import exception
+from roost.cmd.manage import audit, cell, database, flavor, image, service
+from roost.cmd.manage.deployment import Deployment
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=pathlib.Path)
+
+
+class Commands(click.Group):
+    """Tells an operator's mistakes, and what is away, in a sentence; exits with 1 then."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except exception.Internal:
+            raise
+        except exception.RoostError as error:
+            raise click.ClickException(error.message) from error
+        except cfg.Error as error:
+            raise click.ClickException(f"the configuration cannot be read: {error}") from error
+        except OSError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, and all is well; 1 failed, or something is wrong; 2 the command"
+    " line is wrong.",
+)
+@click.option(
+    "--config-file",
+    "files",
+    type=_FILE,
+    multiple=True,
+    help="Read this file; may be repeated. Default: /etc/roost/roost.conf, if it is there.",
+)
+@click.option(
+    "--config-dir",
+    "folders",
+    type=_FOLDER,
+    multiple=True,
+    help="Read all *.conf files in this folder, after the files; may be repeated.",
+)
+@click.option("--debug", is_flag=True, help="Say on stderr what is done.")
+@click.version_option(package_name="roost")
+@click.pass_context
+def roost_manage(
+    context: click.Context,
+    files: tuple[pathlib.Path, ...],
+    folders: tuple[pathlib.Path, ...],
+    debug: bool,
+) -> None:
+    """Manage a deployment of Roost: databases, cells, flavors, images; and audit it."""
+    logging.basicConfig(level=logging.DEBUG if debug else logging.ERROR)
+    context.obj = Deployment(files, folders)
+    context.call_on_close(context.obj.close)
+
+
+for _group in (database.db, cell.cell, service.service, flavor.flavor, image.image):
+    roost_manage.add_command(_group)
+roost_manage.add_command(audit.audit)

@@ -1,0 +1,125 @@
+"""The deployment that a command works on: its configuration, databases, cells and buses."""
+
+import functools
+import pathlib
+import re
+from collections.abc import Sequence
+from typing import TypeVar
+
+import click
+import oslo_messaging as messaging
+import sqlalchemy as sa
+from oslo_config import cfg
+
+import roost.conf
+from roost import exception, migrations
+from roost.cells import Cell, Cells
+from roost.db.engine import Database
+from roost.image.driver import ImageStore
+from roost.image.plugins import load_store
+from roost.rpc.transport import Bus
+from roost.scheduler.client import SchedulerClient
+
+CONNECTIONS = 4  # a command does one thing at a time
+T = TypeVar("T", Database, Bus)
+_SECRET = re.compile(r"(?<=[/,])([^:@/,]*):[^/,]*@")
+
+
+class Deployment:
+    """Made for each command; nothing is read or connected before it is asked for."""
+
+    def __init__(self, files: Sequence[pathlib.Path], folders: Sequence[pathlib.Path]) -> None:
+        self._arguments = [f"--config-file={path}" for path in files]
+        self._arguments += [f"--config-dir={path}" for path in folders]
+        self._opened: list[Database | Bus] = []
+
+    @functools.cached_property
+    def conf(self) -> cfg.ConfigOpts:
+        return roost.conf.load(self._arguments, prog="roost-manage")
+
+    def configured(self, schema: str) -> Database | None:
+        """Return the database that the configuration names for a schema, whatever is in it."""
+        url = self.conf[f"{schema}_database"].connection
+        return self.database(url) if url else None
+
+    @functools.cached_property
+    def api_database(self) -> Database:
+        """The API-level database.
+
+        :raises roost.exception.Unavailable: when it cannot be reached or is behind
+        """
+        found = self.configured(migrations.API)
+        if found is None:
+            raise exception.Invalid(
+                "no API database is configured: set [api_database] connection, in the file that"
+                " --config-file names"
+            )
+        migrations.check(found, migrations.API)
+        return found
+
+    @functools.cached_property
+    def cells(self) -> Cells:
+        return Cells(self.api_database, make_database=self.database, make_bus=self.bus)
+
+    @functools.cached_property
+    def scheduler(self) -> SchedulerClient:
+        return SchedulerClient(self.bus(self.conf.scheduler.transport_url))
+
+    @functools.cached_property
+    def images(self) -> ImageStore:
+        return load_store(self.conf)
+
+    def named_cells(self, name: str | None) -> list[Cell]:
+        """Return the cell of this name or uuid; None: all."""
+        cells = self.cells.all()
+        if name is None:
+            return cells
+        found = [cell for cell in cells if name in (cell.name, cell.uuid)]
+        if not found:
+            raise exception.NotFound(
+                f"there is no cell {name!r}; roost-manage cell list shows those that there are"
+            )
+        return found
+
+    def database(self, url: str) -> Database:
+        """Return the database at a URL.
+
+        :raises roost.exception.Invalid: when it is no URL of a database that we know
+        """
+        try:
+            sa.make_url(url).get_dialect()
+        except (sa.exc.ArgumentError, ImportError, ValueError) as error:
+            raise exception.Invalid(
+                f"{masked(url)!r} is not the URL of a database, like"
+                " postgresql+psycopg://user:password@host/name,"
+                " mysql+pymysql://user:password@host/name or sqlite:////path"
+            ) from error
+        return self._closed_later(Database(url, connections=CONNECTIONS))
+
+    def bus(self, url: str | None) -> Bus:
+        """Return the bus at a URL (None: that of the configuration).
+
+        :raises roost.exception.Invalid: when it is no URL of a bus that we know
+        """
+        try:
+            return self._closed_later(Bus(self.conf, url))
+        except (messaging.InvalidTransportURL, messaging.DriverLoadFailure) as error:
+            raise exception.Invalid(
+                f"{masked(url)!r} is not the URL of a bus, like rabbit://user:password@host/vhost"
+            ) from error
+
+    def close(self) -> None:
+        for opened in self._opened:
+            opened.close()
+
+    def _closed_later(self, opened: T) -> T:
+        self._opened.append(opened)
+        return opened
+
+
+def masked(url: str | None) -> str:
+    """Return a URL of a database or bus without its passwords."""
+    return "" if url is None else _SECRET.sub(r"\1:***@", url)
+
+
+pass_deployment = click.make_pass_decorator(Deployment)

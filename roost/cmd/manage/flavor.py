@@ -1,0 +1,105 @@
+"""``roost-manage flavor``: the sizes that users choose from."""
+
+import uuid
+
+import click
+
+from roost import exception
+from roost.cmd.manage.deployment import Deployment, pass_deployment
+from roost.cmd.manage.output import json_option, show_one, show_rows
+from roost.cmd.manage.properties import properties_option, to_mapping
+from roost.db.api import flavors
+from roost.objects import Flavor
+
+_COLUMNS = ("id", "name", "vcpus", "ram", "disk", "ephemeral", "swap", "public", "extra_specs")
+
+
+@click.group()
+def flavor() -> None:
+    """Manage the sizes that users choose from."""
+
+
+@flavor.command()
+@click.argument("name")
+@click.option("--id", "flavorid", help="The id that users know. Default: a new uuid.")
+@click.option("--vcpus", type=click.IntRange(1), required=True, help="Virtual CPUs.")
+@click.option("--ram", type=click.IntRange(1), required=True, help="Memory in MiB.")
+@click.option("--disk", type=click.IntRange(0), default=0, help="Root disk in GiB.")
+@click.option("--ephemeral", type=click.IntRange(0), default=0, help="Further disk in GiB.")
+@click.option("--swap", type=click.IntRange(0), default=0, help="Swap in MiB.")
+@click.option("--private", is_flag=True, help="Not for everybody.")
+@click.option("--description", help="For those who choose.")
+@properties_option
+@json_option
+@pass_deployment
+def create(
+    deployment: Deployment,
+    *,
+    name: str,
+    flavorid: str | None,
+    vcpus: int,
+    ram: int,
+    disk: int,
+    ephemeral: int,
+    swap: int,
+    private: bool,
+    description: str | None,
+    properties: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Create a flavor."""
+    wanted = Flavor.of(
+        flavorid=flavorid or str(uuid.uuid4()),
+        name=name,
+        vcpus=vcpus,
+        memory_mb=ram,
+        root_gb=disk,
+        ephemeral_gb=ephemeral,
+        swap=swap,
+        rxtx_factor=1.0,
+        is_public=not private,
+        disabled=False,
+        description=description,
+        extra_specs=to_mapping(properties),
+    )
+    with deployment.api_database.begin() as session:
+        created = flavors.create(session, wanted)
+    show_one(_row(created), as_json=as_json)
+
+
+@flavor.command("list")
+@json_option
+@pass_deployment
+def list_flavors(deployment: Deployment, *, as_json: bool) -> None:
+    """List flavors, private ones included."""
+    with deployment.api_database.read() as session:
+        found = flavors.list_flavors(session, is_public=None)
+    show_rows([_row(each) for each in found], _COLUMNS, as_json=as_json)
+
+
+@flavor.command()
+@click.argument("flavor_id", metavar="ID|NAME")
+@pass_deployment
+def delete(deployment: Deployment, *, flavor_id: str) -> None:
+    """Delete a flavor; servers keep what they were made of."""
+    with deployment.api_database.begin() as session:
+        try:
+            found = flavors.get(session, flavor_id)
+        except exception.NotFound:
+            found = flavors.get_by_name(session, flavor_id)
+        flavors.delete(session, found.flavorid)
+    click.echo(f"deleted the flavor {found.name} ({found.flavorid})")
+
+
+def _row(flavor: Flavor) -> dict[str, object]:
+    return {
+        "id": flavor.flavorid,
+        "name": flavor.name,
+        "vcpus": flavor.vcpus,
+        "ram": flavor.memory_mb,
+        "disk": flavor.root_gb,
+        "ephemeral": flavor.ephemeral_gb,
+        "swap": flavor.swap,
+        "public": flavor.is_public,
+        "extra_specs": flavor.extra_specs,
+    }

@@ -1,0 +1,75 @@
+"""``roost-manage image``: the configured image store."""
+
+import pathlib
+
+import click
+
+from roost.cmd.manage.deployment import Deployment, pass_deployment
+from roost.cmd.manage.output import json_option, show_one, show_rows
+from roost.cmd.manage.properties import properties_option, to_mapping
+from roost.image.driver import DISK_FORMATS
+from roost.objects import ImageMeta
+
+_COLUMNS = ("id", "name", "status", "disk_format", "size", "sha256", "min_ram", "min_disk")
+
+
+@click.group()
+def image() -> None:
+    """Manage what servers boot from, in the local image store."""
+
+
+@image.command()
+@click.argument("name")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=pathlib.Path))
+@click.option(
+    "--disk-format", type=click.Choice(sorted(DISK_FORMATS)), default="raw", show_default=True
+)
+@click.option("--min-ram", type=click.IntRange(0), default=0, help="MiB that a server needs.")
+@click.option("--min-disk", type=click.IntRange(0), default=0, help="GiB that its disk needs.")
+@properties_option
+@json_option
+@pass_deployment
+def add(
+    deployment: Deployment,
+    *,
+    name: str,
+    file: pathlib.Path,
+    disk_format: str,
+    min_ram: int,
+    min_disk: int,
+    properties: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Take FILE into the store under NAME."""
+    with file.open("rb") as data:
+        added = deployment.images.add(
+            name=name,
+            data=data,
+            disk_format=disk_format,
+            min_ram=min_ram,
+            min_disk=min_disk,
+            properties=to_mapping(properties),
+        )
+    show_one(_row(added), as_json=as_json)
+
+
+@image.command("list")
+@json_option
+@pass_deployment
+def list_images(deployment: Deployment, *, as_json: bool) -> None:
+    """List images, the oldest first."""
+    found = deployment.images.list_images()
+    show_rows([_row(each) for each in found], _COLUMNS, as_json=as_json)
+
+
+@image.command()
+@click.argument("image_id", metavar="ID")
+@pass_deployment
+def delete(deployment: Deployment, *, image_id: str) -> None:
+    """Delete an image; servers that were made of it are not touched."""
+    deployment.images.delete(image_id)
+    click.echo(f"deleted the image {image_id}")
+
+
+def _row(image: ImageMeta) -> dict[str, object]:
+    return {column: getattr(image, column) for column in _COLUMNS}

@@ -1,0 +1,58 @@
+"""``roost-manage service``: the daemons of the cells."""
+
+import datetime
+
+import click
+
+from roost import exception
+from roost.cmd.manage.deployment import Deployment, pass_deployment
+from roost.cmd.manage.output import json_option, show_rows, warn
+from roost.db.cell import services
+from roost.db.types import utcnow
+from roost.objects import Service
+
+_COLUMNS = ("cell", "binary", "host", "zone", "status", "state", "last_seen_up", "reason")
+
+
+@click.group()
+def service() -> None:
+    """See the daemons of the cells."""
+
+
+@service.command("list")
+@click.option("--cell", "cell_name", metavar="NAME", help="Those of this cell only.")
+@json_option
+@click.pass_context
+@pass_deployment
+def list_services(
+    deployment: Deployment, context: click.Context, *, cell_name: str | None, as_json: bool
+) -> None:
+    """List daemons, and whether they are up; exits with 1 when a cell is out of reach."""
+    silence = datetime.timedelta(seconds=deployment.conf.service_down_time)
+    rows, away = [], []
+    for cell in deployment.named_cells(cell_name):
+        try:
+            with cell.database.read() as session:
+                found = services.list_services(session)
+        except exception.Unavailable as error:
+            away.append(f"cell {cell.name}: {error.message}")
+        else:
+            rows += [{"cell": cell.name, **_row(each, silence)} for each in found]
+    show_rows(rows, _COLUMNS, as_json=as_json)
+    for message in away:
+        warn(message)
+    if away:
+        context.exit(1)
+
+
+def _row(service: Service, silence: datetime.timedelta) -> dict[str, object]:
+    up = not service.forced_down and service.last_seen_up > utcnow() - silence
+    return {
+        "binary": service.binary,
+        "host": service.host,
+        "zone": service.availability_zone,
+        "status": "disabled" if service.disabled else "enabled",
+        "state": "up" if up else "down",
+        "last_seen_up": service.last_seen_up,
+        "reason": service.disabled_reason,
+    }

@@ -1,0 +1,63 @@
+"""roost-super-conductor: turns accepted requests into builds. Any number serve the API bus."""
+
+from roost import concurrency
+
+concurrency.select()
+
+from oslo_config import cfg
+
+from roost import migrations
+from roost.cells import Cells
+from roost.cmd import _checks, _options, _parts, _run
+from roost.cmd._daemon import Daemon, RpcServer
+from roost.cmd._periodic import Periodic
+from roost.cmd._waiting import Check
+from roost.conductor.boot import Boots
+from roost.conductor.super_conductor import SuperConductorManager
+from roost.conductor.sweeper import SuperSweeper
+from roost.db.engine import Database
+from roost.rpc.notifications import Notifier
+from roost.rpc.super_conductor import SuperConductor
+from roost.rpc.transport import Bus
+from roost.scheduler.client import SchedulerClient
+
+NAME = "roost-super-conductor"
+
+
+def build(conf: cfg.ConfigOpts) -> Daemon:
+    """Put a super-conductor together."""
+    bus = Bus(conf)
+    scheduler_bus = _parts.scheduler_bus(conf, bus)
+    database = _parts.database(conf, "api_database")
+    cells = _parts.cells(conf, database)
+    boots = _boots(conf, database, cells, SchedulerClient(scheduler_bus))
+    manager = SuperConductorManager(boots)
+    sweeper = SuperSweeper(
+        database=database, cells=cells, boots=boots, patience=conf.conductor.sweep_interval
+    )
+    return Daemon(
+        NAME,
+        checks=[_checks.schema(database, migrations.API), _checks.broker(conf, None)],
+        on_start=[Check("the way for answers", scheduler_bus.expect_replies)],
+        servers=[RpcServer(bus, SuperConductor, manager, name=conf.host, threads=conf.rpc_threads)],
+        periodics=[Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper")],
+        closing=[cells, scheduler_bus, bus, database],
+    )
+
+
+def _boots(
+    conf: cfg.ConfigOpts, database: Database, cells: Cells, scheduler: SchedulerClient
+) -> Boots:
+    return Boots(
+        host=conf.host,
+        database=database,
+        cells=cells,
+        scheduler=scheduler,
+        notifier=Notifier(conf, f"{NAME}:{conf.host}"),
+        alternates=conf.conductor.max_attempts - 1,
+        lease_seconds=conf.conductor.lease_seconds,
+    )
+
+
+def main() -> None:
+    _run.run(_options.load(NAME), build)

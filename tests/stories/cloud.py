@@ -1,0 +1,131 @@
+"""A running rig as the stories see it: HTTP in front, trouble on demand, audits behind."""
+
+import contextlib
+import json
+import time
+
+import requests
+
+from roost import audit, conf
+from roost.cells import Cells
+from roost.db.engine import Database
+from roost.rig.client import Client
+from roost.rpc.transport import Bus
+from roost.scheduler.client import SchedulerClient
+
+PATIENCE = 60  # seconds
+
+
+def wait_until(condition, what, timeout=PATIENCE):
+    """Return the first true answer; fail with ``what`` when there is none in time."""
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        answer = condition()
+        if answer:
+            return answer
+        time.sleep(0.05)
+    raise AssertionError(f"not within {timeout} s: {what}")
+
+
+class Cloud:
+    """Wraps a rig, embedded or real: whatever has ``plan``, ``kill`` and ``start_daemon``."""
+
+    def __init__(self, rig):
+        self.rig = rig
+        self.plan = rig.plan
+        self.client = Client(rig.plan.endpoint)
+        self.flavor = self._id("m1.tiny", self.client.flavors())
+        self.image = self.client.images()[0]["id"]
+
+    def boot(self, name="server", *, count=1, **values):
+        """Ask for servers and return their ids."""
+        body = {"name": name, "flavorRef": self.flavor, "imageRef": self.image, "networks": "none"}
+        return self.client.create_servers({"server": body | values}, count=count)
+
+    def show(self, server_id):
+        """Return the server, None when it is gone."""
+        answer = requests.get(
+            f"{self.client.endpoint}/servers/{server_id}",
+            headers={"OpenStack-API-Version": "compute 2.90"},
+            timeout=30,
+        )
+        return None if answer.status_code == 404 else answer.json()["server"]
+
+    def wait(self, server_ids, status):
+        """Wait until all servers have a status, and return them."""
+        settled = ("ACTIVE", "ERROR")
+
+        def look():
+            found = [self.show(server_id) for server_id in server_ids]
+            for server in found:
+                if server and server["status"] in settled and server["status"] != status:
+                    raise AssertionError(f"{server['status']}: {server.get('fault')}")
+            return found if all(s and s["status"] == status for s in found) else None
+
+        return wait_until(look, f"{status} of {server_ids}")
+
+    def wait_gone(self, server_ids):
+        wait_until(
+            lambda: not any(self.show(server_id) for server_id in server_ids),
+            f"end of {server_ids}",
+        )
+
+    @contextlib.contextmanager
+    def faults(self, *rules):
+        """Trouble for the fake hypervisors, as long as the block lasts."""
+        self._write_faults(rules)
+        try:
+            yield
+        finally:
+            self._write_faults([])
+
+    @contextlib.contextmanager
+    def without(self, daemon):
+        """The rig while one daemon is dead."""
+        self.rig.kill(daemon)
+        try:
+            yield
+        finally:
+            self.rig.start_daemon(daemon)
+
+    def create_flavor(self, **values):
+        body = {"name": "x", "ram": 512, "vcpus": 1, "disk": 1} | values
+        answer = requests.post(f"{self.client.endpoint}/flavors", json={"flavor": body}, timeout=30)
+        answer.raise_for_status()
+        return answer.json()["flavor"]["id"]
+
+    def delete_all(self):
+        ids = [server["id"] for server in self.client.servers()]
+        for server_id in ids:
+            self.client.delete_server(server_id)
+        self.wait_gone(ids)
+
+    def audit(self):
+        """Return what is wrong, by kind; nothing when all is well."""
+        settings = conf.of({})
+        api = Database(self.plan.database_url("api"), connections=4)
+        bus = Bus(settings, self.plan.bus_url("api"))
+        cells = Cells(
+            api,
+            make_database=lambda url: Database(url, connections=4),
+            make_bus=lambda url: Bus(settings, url),
+        )
+        try:
+            collect = audit.Collector(api, cells, SchedulerClient(bus))
+            report = audit.audit(collect, settle=1.0)
+        finally:
+            if not self.plan.embedded:  # closing one in-process bus would empty them all
+                bus.close()
+                cells.close()
+            api.close()
+        assert report.unchecked == []
+        return {kind: count for kind, count in report.counts.items() if count}
+
+    def _write_faults(self, rules):
+        temporary = self.plan.faults_file.with_suffix(".new")
+        temporary.write_text(json.dumps(list(rules)))
+        temporary.replace(self.plan.faults_file)
+
+    @staticmethod
+    def _id(name, items):
+        return next(item["id"] for item in items if item["name"] == name)

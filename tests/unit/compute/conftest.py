@@ -1,0 +1,137 @@
+"""One compute host of real parts; only the conductor and the scheduler are fakes."""
+
+import io
+import json
+import threading
+import time
+from concurrent import futures
+
+import futurist
+import pytest
+
+from roost.compute.host import Host
+from roost.compute.image import ImageCache
+from roost.compute.manager import ComputeManager
+from roost.compute.network.local import LocalNetworkDriver
+from roost.compute.patience import Patience
+from roost.compute.resource_tracker import Amounts, HostSettings, ResourceTracker
+from roost.compute.virt.driver import HostResources
+from roost.compute.virt.fake import FakeDriver
+from roost.compute.virt.faults import Faults
+from roost.image.local import LocalImageStore
+from roost.objects import NetworkRequest
+from tests.builders import a_context, a_flavor, a_spec, an_instance
+from tests.fakes.cell_conductor import FakeCellConductor
+from tests.fakes.reporter import FakeReporter
+
+RESOURCES = HostResources(
+    node="h1",
+    vcpus=4,
+    memory_mb=4096,
+    disk_gb=40,
+    hypervisor_type="fake",
+    hypervisor_version=1,
+)
+SETTINGS = HostSettings(
+    host="h1",
+    availability_zone="nova",
+    reserved=Amounts(vcpus=0, memory_mb=1024, disk_gb=0),
+    ratios=Amounts(vcpus=2.0, memory_mb=1.0, disk_gb=1.0),
+)
+
+
+class Rig:
+    """A host, what surrounds it, and the questions that tests ask of both."""
+
+    def __init__(self, path, *, host_bound=False):
+        self.faults_file = path / "faults.json"
+        self.conductor = FakeCellConductor()
+        self.reporter = FakeReporter()
+        self.store = LocalImageStore(path / "images")
+        self.image = self.store.add(name="tiny", data=io.BytesIO(b"tiny"))
+        self.virt = FakeDriver(
+            RESOURCES, folder=path / "h1", faults=Faults(self.faults_file, host="h1")
+        )
+        self.tracker = ResourceTracker(
+            self.virt, settings=SETTINGS, on_change=self.reporter.changed
+        )
+        self.host = Host(
+            name="h1",
+            conductor=self.conductor,
+            virt=self.virt,
+            networks=LocalNetworkDriver(self.conductor, host="h1", host_bound=host_bound),
+            images=ImageCache(self.store, folder=path / "cache"),
+            tracker=self.tracker,
+            patience=Patience(seconds=0.1, first=0.001, longest=0.01),
+        )
+
+    def instance(self, **values):
+        """An instance that was just handed to this host."""
+        networks = [NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)]
+        made = an_instance(
+            **{
+                "host": "h1",
+                "attempt": 1,
+                "flavor": a_flavor(memory_mb=1024),
+                "image": self.image,
+                "networks": networks,
+            }
+            | values
+        )
+        self.conductor.instances[made.uuid] = made
+        return made
+
+    def manager(self, *, executor=None, flow=None):
+        return ComputeManager(
+            self.host,
+            availability_zone="nova",
+            reporter=self.reporter,
+            executor=executor or futurist.SynchronousExecutor(),
+            flow=flow,
+        )
+
+    def trouble(self, *rules):
+        self.faults_file.write_text(json.dumps(rules))
+
+    def assert_clean_slate(self):
+        """Nothing of any instance is left on this host."""
+        assert self.virt.list_guests() == []
+        assert self.tracker.claims == {}
+
+
+@pytest.fixture
+def rig(tmp_path):
+    return Rig(tmp_path)
+
+
+@pytest.fixture
+def host_bound_rig(tmp_path):
+    return Rig(tmp_path, host_bound=True)
+
+
+@pytest.fixture
+def boot():
+    """Hand an instance to a manager as a conductor does."""
+
+    def boot(manager, instance):
+        manager.build_and_run_instance(a_context(), instance=instance, request_spec=a_spec())
+
+    return boot
+
+
+@pytest.fixture
+def threads():
+    """Run builds in threads of their own, two at once; they have ended when the test has."""
+    with futures.ThreadPoolExecutor(max_workers=2) as pool:
+        yield pool
+
+
+@pytest.fixture
+def wait_until():
+    def wait_until(reached, seconds=10):
+        deadline = time.monotonic() + seconds
+        while not reached():
+            assert time.monotonic() < deadline, "this state was not reached"
+            threading.Event().wait(0.005)
+
+    return wait_until

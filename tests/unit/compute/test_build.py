@@ -1,0 +1,213 @@
+"""A build as its conductor and its user see it."""
+
+import datetime
+
+import pytest
+
+from roost import exception, states
+from roost.compute.build import Build, build_flow, carry_out
+from roost.rpc.cell_conductor import CellConductor
+from roost.rpc.interface import endpoint
+from tests.builders import a_context, a_flavor, an_image
+from tests.fakes.cell_conductor import FakeCellConductor
+
+
+def carry(rig, instance):
+    build = Build(rig.host, a_context(), instance)
+    carry_out(build, build_flow())
+    return build
+
+
+def names(events):
+    return [(event.event, event.result) for event in events]
+
+
+def test_the_fake_conductor_honours_the_real_interface():
+    endpoint(CellConductor, FakeCellConductor())
+
+
+def test_a_build_ends_active_with_its_networks(rig):
+    instance = rig.instance()
+    carry(rig, instance)
+    assert (instance.vm_state, instance.task_state) == (states.ACTIVE, None)
+    assert instance.power_state == states.RUNNING
+    assert [vif.host for vif in instance.network_info.vifs] == ["h1"]
+    assert instance.launched_at.tzinfo is datetime.UTC
+
+
+def test_the_guest_has_the_address_that_its_instance_was_given(rig):
+    instance = rig.instance()
+    build = carry(rig, instance)
+    assert rig.virt.describe(instance.uuid).power_state == states.RUNNING
+    assert build.network_info.vifs[0].ip == "10.0.0.2"
+
+
+def test_each_step_is_an_event_on_this_host_sent_with_the_outcome(rig):
+    instance = rig.instance()
+    carry(rig, instance)
+    events = rig.conductor.events[instance.uuid]
+    steps = ("begin", "claim", "network", "image", "spawn")
+    assert names(events) == [(f"compute.{step}", "Success") for step in steps]
+    assert {event.host for event in events} == {"h1"}
+    assert all(event.start_time <= event.finish_time for event in events)
+
+
+def test_a_failed_step_says_why_in_its_event(rig):
+    rig.trouble({"step": "spawn", "kind": "reschedulable", "message": "no luck"})
+    instance = rig.instance()
+    carry(rig, instance)
+    failed = rig.conductor.events[instance.uuid][-1]
+    assert (failed.event, failed.result) == ("compute.spawn", "Error")
+    assert failed.details == "spawn: no luck"
+
+
+def test_a_build_without_networks_asks_for_none(rig):
+    instance = rig.instance(networks=[])
+    carry(rig, instance)
+    assert instance.vm_state == states.ACTIVE
+    assert rig.conductor.ports == {}
+
+
+def test_a_build_without_an_image_fetches_none(rig):
+    instance = rig.instance(image=None)
+    carry(rig, instance)
+    assert instance.vm_state == states.ACTIVE
+
+
+@pytest.mark.parametrize("gone", [{"host": "h2"}, {"attempt": 2}, {"task_state": states.DELETING}])
+def test_a_build_that_is_not_wanted_here_is_dropped_in_silence(rig, gone):
+    handed = rig.instance()
+    rig.instance(uuid=handed.uuid, **gone)
+    carry(rig, handed)
+    rig.assert_clean_slate()
+    assert rig.conductor.rescheduled == rig.conductor.abandoned == []
+
+
+def test_a_build_begun_before_does_nothing(rig):
+    instance = rig.instance()
+    carry(rig, instance)
+    carry(rig, instance)
+    assert rig.virt.list_guests() == [instance.uuid]
+    assert rig.conductor.rescheduled == []
+
+
+def test_a_guest_left_by_an_earlier_attempt_makes_way(rig):
+    instance = rig.instance()
+    rig.trouble({"step": "announce", "kind": "reschedulable"}, {"step": "destroy", "kind": "crash"})
+    carry(rig, instance)
+    assert rig.virt.list_guests() == [instance.uuid]
+    rig.trouble()
+    again = rig.instance(uuid=instance.uuid, attempt=2)
+    carry(rig, again)
+    assert again.vm_state == states.ACTIVE
+
+
+def test_a_host_without_room_says_which_resource_is_short(rig):
+    instance = rig.instance(flavor=a_flavor(memory_mb=4096))
+    carry(rig, instance)
+    why = "h1 has not enough MiB of memory: 4096 asked, 3072 free"
+    assert rig.conductor.rescheduled == [(instance.uuid, "h1", 1, why)]
+    assert rig.conductor.ports == {}, "networks come after the claim"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        exception.NoCapacity("full"),
+        exception.NotFound("no such network"),
+        exception.AddressInUse("taken"),
+        exception.Invalid("outside"),
+    ],
+)
+def test_what_no_host_of_the_cell_could_cure_is_final(rig, error):
+    instance = rig.instance()
+    rig.conductor.fail("allocate_networks", error)
+    carry(rig, instance)
+    assert rig.conductor.abandoned == [(instance.uuid, "h1", 1, error.message)]
+    rig.assert_clean_slate()
+
+
+def test_an_image_that_is_gone_is_final(rig):
+    instance = rig.instance(image=an_image(name="lost"))
+    carry(rig, instance)
+    (abandoned,) = rig.conductor.abandoned
+    assert "(lost) is no longer there" in abandoned[3]
+
+
+@pytest.mark.parametrize("method", ["allocate_networks", "instance_update"])
+def test_an_instance_deleted_under_way_is_undone_in_silence(rig, method):
+    instance = rig.instance()
+    rig.conductor.fail(method, exception.Conflict("deleting"))
+    if method == "instance_update":
+        rig.conductor.fail(method, exception.Conflict("not active either"))
+    carry(rig, instance)
+    rig.assert_clean_slate()
+    assert rig.conductor.rescheduled == rig.conductor.abandoned == []
+
+
+def test_an_instance_gone_under_way_is_undone_in_silence(rig):
+    instance = rig.instance()
+    rig.conductor.fail("instance_update", exception.NotFound("gone"))
+    carry(rig, instance)
+    rig.assert_clean_slate()
+    assert rig.conductor.rescheduled == []
+
+
+def test_networks_of_one_that_moved_are_the_next_hosts_business(host_bound_rig):
+    rig = host_bound_rig
+    instance = rig.instance()
+    rig.conductor.fail("instance_update", exception.NotFound("gone"))
+    carry(rig, instance)
+    assert instance.uuid in rig.conductor.ports
+
+
+@pytest.mark.parametrize("applied", [False, True])
+@pytest.mark.parametrize("error", [exception.Timeout("no answer"), ValueError("an accident")])
+def test_an_announcement_without_an_answer_is_sent_again(rig, error, applied):
+    instance = rig.instance()
+    rig.conductor.fail("instance_update", error, applied=applied)
+    carry(rig, instance)
+    assert instance.vm_state == states.ACTIVE
+    assert rig.virt.list_guests() == [instance.uuid]
+    assert len(rig.conductor.events[instance.uuid]) == 5, "no event is written twice"
+
+
+def test_a_guest_that_may_be_active_is_never_destroyed(rig):
+    instance = rig.instance()
+    rig.conductor.fail("instance_update", *[exception.Timeout("no answer")] * 1000)
+    carry(rig, instance)
+    assert rig.virt.list_guests() == [instance.uuid]
+    assert rig.tracker.claims.keys() == {instance.uuid}
+    assert rig.conductor.rescheduled == []
+
+
+def test_a_conductor_that_does_not_begin_in_time_is_asked_to_go_elsewhere(rig):
+    instance = rig.instance()
+    rig.conductor.fail("begin_build", exception.Timeout("no answer"), applied=True)
+    carry(rig, instance)
+    assert rig.conductor.rescheduled == [(instance.uuid, "h1", 1, "no answer")]
+
+
+def test_a_failed_build_is_given_back_when_the_bus_is_there_again(rig):
+    instance = rig.instance()
+    rig.trouble({"step": "spawn", "kind": "final"})
+    rig.conductor.fail("abandon_build", *[exception.Unavailable("no bus")] * 3)
+    carry(rig, instance)
+    assert len(rig.conductor.abandoned) == 1
+
+
+def test_a_failed_build_that_cannot_be_given_back_is_logged(rig, caplog):
+    rig.trouble({"step": "spawn", "kind": "final"})
+    rig.conductor.fail("abandon_build", *[exception.Unavailable("no bus")] * 1000)
+    carry(rig, rig.instance())
+    assert "could not be given back: no bus" in caplog.text
+    rig.assert_clean_slate()
+
+
+@pytest.mark.parametrize("step", ["begin", "claim", "network", "image", "prepare", "announce"])
+def test_the_faults_file_reaches_every_step(rig, step):
+    rig.trouble({"step": step, "kind": "crash", "message": "bang"})
+    instance = rig.instance()
+    carry(rig, instance)
+    rig.assert_clean_slate()
+    assert rig.conductor.rescheduled == [(instance.uuid, "h1", 1, f"Crash: {step}: bang")]

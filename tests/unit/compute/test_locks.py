@@ -1,0 +1,36 @@
+"""Locks by key."""
+
+import threading
+
+import pytest
+
+from roost.compute.locks import Locks
+
+
+def test_one_key_lets_one_thread_in_at_a_time(wait_until):
+    locks, entered = Locks(), []
+
+    def enter():
+        with locks.hold("a"):
+            entered.append(True)
+
+    with locks.hold("a"):
+        other = threading.Thread(target=enter)
+        other.start()
+        wait_until(lambda: locks._interested["a"] == 2)
+        assert entered == []
+    other.join()
+    assert entered == [True]
+
+
+def test_other_keys_do_not_wait():
+    locks = Locks()
+    with locks.hold("a"), locks.hold("b"):
+        assert len(locks) == 2
+
+
+def test_a_lock_that_nobody_wants_is_forgotten():
+    locks = Locks()
+    with pytest.raises(ZeroDivisionError), locks.hold("a"):
+        raise ZeroDivisionError
+    assert len(locks) == 0

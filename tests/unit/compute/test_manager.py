@@ -1,0 +1,255 @@
+"""What a compute host does when it is told to."""
+
+import threading
+
+import pytest
+
+from roost import exception, states
+from roost.compute.build import build_flow
+from roost.rpc.compute import Compute
+from roost.rpc.interface import endpoint
+from tests.builders import CELL1, a_context, a_flavor, a_uuid
+
+
+class Gate:
+    """Holds builds up before the named step, and counts how often each step is done."""
+
+    def __init__(self, step):
+        self.step = step
+        self.done = []
+        self.reached = threading.Semaphore(0)
+        self.go_on = threading.Event()
+
+    def __call__(self, do, build):
+        self.done.append(do.__name__)
+        if do.__name__ == self.step:
+            self.reached.release()
+            assert self.go_on.wait(10)
+        do(build)
+
+
+@pytest.fixture
+def gate():
+    gate = Gate("spawn")
+    yield gate
+    gate.go_on.set()
+
+
+def test_the_manager_is_what_is_declared(rig):
+    endpoint(Compute, rig.manager())
+
+
+def test_a_host_learns_at_its_start_where_it_is_and_what_it_holds(rig):
+    instance = rig.instance(vm_state=states.ACTIVE, task_state=None)
+    rig.instance(host="h2")
+    rig.manager().start()
+    report = rig.tracker.report()
+    assert (report.cell_uuid, report.instances) == (CELL1, [instance.uuid])
+    assert rig.reporter.changes > 0
+
+
+def test_a_start_without_an_answer_may_be_repeated(rig):
+    manager = rig.manager()
+    rig.conductor.fail("report_service", exception.Unavailable("cell is not mapped"))
+    with pytest.raises(exception.Unavailable):
+        manager.start()
+    manager.start()
+    assert rig.tracker.report().cell_uuid == CELL1
+
+
+def test_a_heartbeat_brings_what_the_operator_decided(rig):
+    manager = rig.manager()
+    manager.start()
+    rig.conductor.disabled = True
+    manager.heartbeat()
+    assert not rig.tracker.report().enabled
+
+
+def test_a_host_can_be_disabled_at_once(rig):
+    manager = rig.manager()
+    manager.start()
+    changes = rig.reporter.changes
+    manager.set_enabled(a_context(), enabled=False)
+    assert not rig.tracker.report().enabled
+    assert rig.reporter.changes == changes + 1
+
+
+def test_a_tick_is_passed_on_to_the_reporter(rig):
+    rig.manager().tick()
+    assert len(rig.reporter.ticks) == 1
+
+
+def test_a_booted_guest_is_listed(rig, boot):
+    manager, instance = rig.manager(), rig.instance()
+    boot(manager, instance)
+    assert manager.list_guests(a_context()) == [instance.uuid]
+
+
+def test_a_doubled_build_message_does_nothing(rig, boot, gate, threads):
+    manager, instance = rig.manager(executor=threads, flow=build_flow(gate)), rig.instance()
+    boot(manager, instance)
+    gate.reached.acquire()
+    boot(manager, instance)
+    gate.go_on.set()
+    assert manager.drain(10)
+    assert gate.done.count("begin") == 1
+    assert instance.vm_state == states.ACTIVE
+
+
+def test_no_more_builds_run_at_once_than_there_is_room_for(rig, boot, gate, threads):
+    manager = rig.manager(executor=threads, flow=build_flow(gate))
+    made = [rig.instance(flavor=a_flavor(memory_mb=64)) for _ in range(5)]
+    for instance in made:
+        boot(manager, instance)
+    gate.reached.acquire()
+    gate.reached.acquire()
+    assert gate.done.count("begin") == 2
+    gate.go_on.set()
+    assert len(rig.tracker.claims) >= 2
+
+
+def test_all_waiting_builds_get_their_turn(rig, boot, threads, wait_until):
+    manager = rig.manager(executor=threads)
+    made = [rig.instance(flavor=a_flavor(memory_mb=64)) for _ in range(5)]
+    for instance in made:
+        boot(manager, instance)
+    wait_until(lambda: all(each.vm_state == states.ACTIVE for each in made))
+
+
+def test_a_delete_ends_guest_claim_and_row(rig, boot):
+    manager, instance = rig.manager(), rig.instance()
+    boot(manager, instance)
+    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    rig.assert_clean_slate()
+    assert rig.conductor.buried == [instance.uuid]
+    assert rig.conductor.ports == {}
+    assert rig.conductor.events[instance.uuid][-1].event == "compute.destroy"
+
+
+def test_a_delete_may_be_repeated(rig, boot):
+    manager, instance = rig.manager(), rig.instance()
+    boot(manager, instance)
+    for _ in range(2):
+        manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    assert rig.conductor.buried == [instance.uuid]
+
+
+def test_a_delete_of_an_instance_that_was_never_here_still_buries_it(rig):
+    instance = rig.instance()
+    rig.manager().terminate_instance(a_context(), instance_uuid=instance.uuid)
+    assert rig.conductor.buried == [instance.uuid]
+
+
+def test_a_delete_waits_for_the_conductor(rig, boot):
+    manager, instance = rig.manager(), rig.instance()
+    boot(manager, instance)
+    rig.conductor.fail("finish_delete", *[exception.Unavailable("no bus")] * 3)
+    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    assert rig.conductor.buried == [instance.uuid]
+
+
+def test_a_delete_that_was_finished_before_is_no_failure(rig):
+    rig.conductor.fail("finish_delete", exception.NotFound("gone"))
+    rig.manager().terminate_instance(a_context(), instance_uuid=a_uuid())
+
+
+def test_a_guest_that_cannot_be_destroyed_leaves_its_instance_deleting(rig, boot):
+    manager, instance = rig.manager(), rig.instance()
+    boot(manager, instance)
+    instance.task_state = states.DELETING
+    rig.trouble({"step": "destroy", "kind": "crash", "message": "stuck"})
+    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    failed = rig.conductor.events[instance.uuid][-1]
+    assert (failed.event, failed.result) == ("compute.destroy", "Error")
+    assert instance.task_state == states.DELETING
+    assert rig.tracker.claims.keys() == {instance.uuid}
+
+
+def test_a_guest_that_could_not_be_destroyed_is_destroyed_by_the_next_delete(rig, boot):
+    manager, instance = rig.manager(), rig.instance()
+    boot(manager, instance)
+    rig.trouble({"step": "destroy", "kind": "crash"})
+    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    rig.trouble()
+    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    rig.assert_clean_slate()
+    assert rig.conductor.buried == [instance.uuid]
+
+
+def test_a_delete_ends_the_build_under_way(rig, boot, gate, threads):
+    manager, instance = rig.manager(executor=threads, flow=build_flow(gate)), rig.instance()
+    boot(manager, instance)
+    gate.reached.acquire()
+    deleting = threading.Thread(
+        target=manager.terminate_instance,
+        args=(a_context(),),
+        kwargs={"instance_uuid": instance.uuid},
+    )
+    deleting.start()
+    gate.go_on.set()
+    deleting.join(10)
+    rig.assert_clean_slate()
+    assert rig.conductor.buried == [instance.uuid]
+    assert rig.conductor.rescheduled == []
+
+
+def test_a_delete_settles_a_build_that_waits_for_an_answer(rig, boot, threads, wait_until):
+    rig.host.patience._seconds = 600
+    manager, instance = rig.manager(executor=threads), rig.instance()
+    rig.conductor.fail("instance_update", *[exception.Timeout("no answer")] * 10_000)
+    boot(manager, instance)
+    wait_until(lambda: rig.virt.list_guests() == [instance.uuid])
+    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    rig.assert_clean_slate()
+
+
+def test_a_delete_drops_a_build_that_waits_for_its_turn(rig, boot, gate, threads):
+    manager = rig.manager(executor=threads, flow=build_flow(gate))
+    first, second, third = (rig.instance(flavor=a_flavor(memory_mb=64)) for _ in range(3))
+    for instance in (first, second, third):
+        boot(manager, instance)
+    gate.reached.acquire()
+    gate.reached.acquire()
+    manager.terminate_instance(a_context(), instance_uuid=third.uuid)
+    gate.go_on.set()
+    assert manager.drain(10)
+    assert rig.virt.list_guests() == sorted([first.uuid, second.uuid])
+    assert rig.conductor.rescheduled == []
+
+
+def test_a_stopping_host_finishes_what_runs_and_gives_back_what_waits(rig, boot, gate, threads):
+    manager = rig.manager(executor=threads, flow=build_flow(gate))
+    made = [rig.instance(flavor=a_flavor(memory_mb=64)) for _ in range(3)]
+    for instance in made:
+        boot(manager, instance)
+    gate.reached.acquire()
+    gate.reached.acquire()
+    threading.Timer(0.05, gate.go_on.set).start()
+    assert manager.drain(10)
+    assert [each.vm_state for each in made] == [states.ACTIVE, states.ACTIVE, states.BUILDING]
+    assert rig.conductor.rescheduled == [(made[2].uuid, "h1", 1, "The host is stopping.")]
+
+
+def test_a_stopping_host_gives_back_what_takes_too_long(rig, boot, gate, threads):
+    manager, instance = rig.manager(executor=threads, flow=build_flow(gate)), rig.instance()
+    boot(manager, instance)
+    gate.reached.acquire()
+    threading.Timer(0.1, gate.go_on.set).start()
+    assert manager.drain(0.01)
+    rig.assert_clean_slate()
+    assert rig.conductor.rescheduled == [(instance.uuid, "h1", 1, "The host is stopping.")]
+
+
+def test_a_stopping_host_gives_new_builds_back(rig, boot):
+    manager, instance = rig.manager(), rig.instance()
+    manager.drain(0)
+    boot(manager, instance)
+    assert rig.conductor.rescheduled == [(instance.uuid, "h1", 1, "The host is stopping.")]
+
+
+def test_a_host_that_starts_again_builds_again(rig, boot):
+    manager, instance = rig.manager(), rig.instance(host="h1")
+    manager.drain(0)
+    manager.start()
+    boot(manager, instance)
+    assert instance.vm_state == states.ACTIVE

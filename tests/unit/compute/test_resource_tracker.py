@@ -1,0 +1,115 @@
+"""A host's own view of what it has and what is taken."""
+
+import threading
+
+import pytest
+
+from roost import conf, exception
+from roost.compute.resource_tracker import Amounts, HostSettings
+from tests.builders import CELL1, a_flavor, an_instance
+
+
+def sized(**values):
+    return an_instance(flavor=a_flavor(**values))
+
+
+@pytest.fixture
+def tracker(rig):
+    rig.tracker.locate(cell_uuid=CELL1, enabled=True)
+    rig.reporter.changes = 0
+    return rig.tracker
+
+
+@pytest.mark.parametrize(
+    ("too_big", "resource", "asked", "free"),
+    [
+        ({"vcpus": 9}, "vcpus", 9, 8),
+        ({"memory_mb": 3073}, "memory_mb", 3073, 3072),
+        ({"root_gb": 41}, "disk_gb", 41, 40),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_resource(tracker, too_big, resource, asked, free):
+    with pytest.raises(exception.NoCapacity) as refused:
+        tracker.claim(sized(**too_big))
+    assert refused.value.details == {"resource": resource, "asked": asked, "free": free}
+    assert tracker.claims == {}
+
+
+def test_an_instance_may_take_the_last_of_everything(tracker):
+    tracker.claim(sized(vcpus=8, memory_mb=3072, root_gb=40))
+    with pytest.raises(exception.NoCapacity):
+        tracker.claim(sized(vcpus=1, memory_mb=0, root_gb=0))
+
+
+def test_a_claim_made_twice_counts_once(tracker):
+    instance = sized(memory_mb=2048)
+    tracker.claim(instance)
+    tracker.claim(instance)
+    assert tracker.report().memory_mb_used == 2048
+
+
+def test_what_is_released_can_be_claimed_again(tracker):
+    first = sized(memory_mb=3072)
+    tracker.claim(first)
+    tracker.release(first.uuid)
+    tracker.release(first.uuid)
+    tracker.claim(sized(memory_mb=3072))
+
+
+def test_only_a_change_is_told(rig, tracker):
+    instance = sized()
+    tracker.claim(instance)
+    tracker.release(instance.uuid)
+    tracker.release(instance.uuid)
+    tracker.set_enabled(True)
+    assert rig.reporter.changes == 2
+
+
+def test_what_is_here_already_counts_even_if_it_does_not_fit(tracker):
+    tracker.fill([sized(memory_mb=9999)])
+    with pytest.raises(exception.NoCapacity, match="1 asked, 0 free"):
+        tracker.claim(sized(memory_mb=1))
+
+
+def test_a_report_says_what_the_host_has_and_holds(tracker):
+    instance = sized(vcpus=2, memory_mb=512, root_gb=3, swap=1)
+    tracker.claim(instance)
+    report = tracker.report()
+    assert (report.host, report.node, report.availability_zone) == ("h1", "h1", "nova")
+    assert (report.vcpus, report.vcpus_ratio, report.vcpus_used) == (4, 2.0, 2)
+    assert (report.memory_mb, report.memory_mb_reserved, report.memory_mb_used) == (4096, 1024, 512)
+    assert (report.disk_gb, report.disk_gb_used) == (40, 4)
+    assert report.instances == [instance.uuid]
+    assert report.enabled
+    assert report.up
+
+
+def test_a_host_that_does_not_know_its_cell_reports_nothing(rig):
+    with pytest.raises(exception.Unavailable):
+        rig.tracker.report()
+
+
+def test_threads_that_claim_at_once_never_take_more_than_there_is(tracker):
+    outcomes = []
+
+    def claim():
+        try:
+            tracker.claim(sized(vcpus=1, memory_mb=512))
+            outcomes.append(True)
+        except exception.NoCapacity:
+            outcomes.append(False)
+
+    threads = [threading.Thread(target=claim) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(outcomes) == 6
+
+
+def test_settings_come_from_the_options_with_disk_rounded_up_to_gib():
+    options = {"reserved_host_disk_mb": 1025, "cpu_allocation_ratio": 16.0}
+    settings = HostSettings.from_conf(conf.of({"DEFAULT": {"host": "h9"}, "compute": options}))
+    assert settings.host == "h9"
+    assert settings.reserved == Amounts(vcpus=0, memory_mb=512, disk_gb=2)
+    assert settings.ratios == Amounts(vcpus=16.0, memory_mb=1.0, disk_gb=1.0)

@@ -1,0 +1,199 @@
+"""Addresses: nobody has another's, and an instance keeps its own."""
+
+import threading
+
+import pytest
+
+from roost import exception, networks
+from roost.db.cell import instances, ports
+from roost.db.engine import retried
+from roost.objects import NetworkRequest
+from tests.builders import a_uuid, an_instance
+
+PRIVATE, PUBLIC, TINY = NETWORKS = networks.parse(
+    ["private=10.0.0.0/16", "public=192.0.2.0/24", "tiny=198.51.100.0/29"]
+)
+
+
+def a_request(network=None, **values):
+    fields = {"network_id": network.id if network else None, "fixed_ip": None}
+    return NetworkRequest.of(**fields | {"port_id": None, "tag": None} | values)
+
+
+@pytest.fixture
+def allocate(cell_db):
+    """Allocate in a transaction of its own."""
+
+    @retried
+    def allocate(*requests, instance_uuid=None, host="h1", networks=NETWORKS):
+        with cell_db.begin() as session:
+            return ports.allocate(
+                session,
+                instance_uuid=instance_uuid or a_uuid(),
+                host=host,
+                requests=requests,
+                networks=networks,
+            ).vifs
+
+    return allocate
+
+
+def test_a_request_without_a_network_gets_the_first_one(allocate):
+    (vif,) = allocate(a_request(tag="nic"))
+    assert (vif.network_id, vif.network_name) == (PRIVATE.id, "private")
+    assert (vif.cidr, vif.gateway) == ("10.0.0.0/16", "10.0.0.1")
+    assert (vif.host, vif.tag) == ("h1", "nic")
+    assert vif.ip.startswith("10.0.")
+    assert vif.mac.startswith("02:")
+
+
+def test_interfaces_come_in_the_order_they_were_asked_for(allocate):
+    vifs = allocate(a_request(PUBLIC), a_request(PRIVATE), a_request(PUBLIC))
+    assert [vif.network_name for vif in vifs] == ["public", "private", "public"]
+
+
+def test_an_instance_keeps_its_ports_and_they_move_along(allocate):
+    uuid = a_uuid()
+    before = allocate(a_request(), a_request(PUBLIC), instance_uuid=uuid, host="h1")
+    after = allocate(a_request(), a_request(PUBLIC), instance_uuid=uuid, host="h2")
+    assert [(vif.id, vif.ip, vif.mac) for vif in before] == [
+        (vif.id, vif.ip, vif.mac) for vif in after
+    ]
+    assert {vif.host for vif in after} == {"h2"}
+
+
+def test_an_allocation_that_ended_half_way_is_completed(allocate):
+    uuid = a_uuid()
+    (first,) = allocate(a_request(), instance_uuid=uuid)
+    vifs = allocate(a_request(), a_request(), instance_uuid=uuid)
+    assert vifs[0] == first
+    assert len(vifs) == 2
+
+
+def test_a_fixed_address_is_honoured(allocate):
+    (vif,) = allocate(a_request(fixed_ip="10.0.7.7"))
+    assert vif.ip == "10.0.7.7"
+
+
+def test_a_fixed_address_that_is_taken_is_a_conflict(allocate):
+    allocate(a_request(fixed_ip="10.0.7.7"))
+    with pytest.raises(exception.AddressInUse, match=r"10\.0\.7\.7"):
+        allocate(a_request(fixed_ip="10.0.7.7"))
+
+
+def test_one_instance_cannot_have_an_address_twice(allocate):
+    with pytest.raises(exception.Conflict):
+        allocate(a_request(fixed_ip="10.0.7.7"), a_request(fixed_ip="10.0.7.7"))
+
+
+def test_the_same_address_may_be_used_in_two_networks(allocate):
+    both = networks.parse(["a=10.0.0.0/24", "b=10.0.0.0/24"])
+    requests = [a_request(network, fixed_ip="10.0.0.5") for network in both]
+    assert [vif.ip for vif in allocate(*requests, networks=both)] == ["10.0.0.5"] * 2
+
+
+@pytest.mark.parametrize(
+    "address", ["10.1.0.5", "10.0.0.0", "10.0.0.1", "10.0.255.255", "fe80::1", "ten"]
+)
+def test_an_address_that_the_network_cannot_give_is_refused(allocate, address):
+    with pytest.raises(exception.Invalid, match=address):
+        allocate(a_request(fixed_ip=address))
+
+
+def test_a_port_of_ones_own_is_refused(allocate):
+    with pytest.raises(exception.Invalid, match="makes its own ports"):
+        allocate(a_request(port_id=a_uuid()))
+
+
+@pytest.mark.parametrize("known", [NETWORKS, []])
+def test_an_unknown_network_is_not_found(allocate, known):
+    with pytest.raises(exception.NotFound):
+        allocate(a_request(network_id=a_uuid()), networks=known)
+
+
+def test_a_network_gives_all_its_addresses_and_is_then_full(allocate):
+    given = {allocate(a_request(TINY))[0].ip for _ in range(5)}
+    assert given == {f"198.51.100.{last}" for last in range(2, 7)}
+    with pytest.raises(exception.NoCapacity, match="tiny"):
+        allocate(a_request(TINY))
+
+
+def test_a_failed_allocation_takes_nothing(allocate, cell_db):
+    uuid = a_uuid()
+    with pytest.raises(exception.NotFound):
+        allocate(a_request(), a_request(network_id=a_uuid()), instance_uuid=uuid)
+    with cell_db.read() as session:
+        assert ports.info(session, uuid, networks=NETWORKS).vifs == []
+
+
+def test_ipv6_networks_give_addresses_as_well(allocate):
+    six = networks.parse(["six=2001:db8::/64"])
+    (vif,) = allocate(a_request(), networks=six)
+    assert vif.ip.startswith("2001:db8::")
+
+
+def test_what_is_freed_can_be_given_again(allocate, cell_db):
+    uuid = a_uuid()
+    allocate(a_request(fixed_ip="10.0.7.7"), a_request(), instance_uuid=uuid)
+    with cell_db.begin() as session:
+        assert ports.free(session, uuid) == 2
+        assert ports.free(session, uuid) == 0
+    allocate(a_request(fixed_ip="10.0.7.7"))
+
+
+def test_a_port_of_a_network_that_is_configured_no_more_is_still_shown(allocate, cell_db):
+    uuid = a_uuid()
+    (vif,) = allocate(a_request(), instance_uuid=uuid)
+    with cell_db.read() as session:
+        (shown,) = ports.info(session, uuid, networks=[]).vifs
+    assert (shown.network_name, shown.cidr) == (PRIVATE.id, f"{vif.ip}/32")
+
+
+def test_ports_without_a_living_instance_are_orphans(allocate, cell_db):
+    living, buried = an_instance(), an_instance()
+    with cell_db.begin() as session:
+        for each in (living, buried):
+            instances.create(session, each)
+        instances.bury(session, buried.uuid)
+    allocate(a_request(), instance_uuid=living.uuid)
+    (of_buried,) = allocate(a_request(), instance_uuid=buried.uuid)
+    lost = a_uuid()
+    (of_lost,) = allocate(a_request(), instance_uuid=lost)
+    with cell_db.read() as session:
+        found = ports.list_orphans(session)
+    assert sorted(found) == sorted([(of_buried.id, buried.uuid), (of_lost.id, lost)])
+
+
+def test_instances_that_allocate_at_once_never_share_an_address(allocate):
+    small = networks.parse(["small=10.5.0.0/26"])
+    given, full = [], []
+
+    def take():
+        for _ in range(8):
+            try:
+                given.append(allocate(a_request(), networks=small)[0].ip)
+            except exception.NoCapacity:
+                full.append(True)
+
+    threads = [threading.Thread(target=take) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(given) == len(set(given)) == 61
+    assert len(full) == 3
+
+
+def test_a_request_sent_twice_at_once_is_served_once(allocate):
+    uuid, given = a_uuid(), []
+    threads = [
+        threading.Thread(
+            target=lambda: given.append(allocate(a_request(), a_request(), instance_uuid=uuid))
+        )
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert given == [given[0]] * 4

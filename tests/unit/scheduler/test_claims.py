@@ -1,0 +1,307 @@
+"""Claims of one scheduler after another, on SQLite."""
+
+import pytest
+import sqlalchemy as sa
+
+from roost import conf, exception
+from roost.db.scheduler import claims as claim_rows
+from roost.db.scheduler import models
+from roost.objects import Retry, TriedHost
+from roost.scheduler import plugins
+from roost.scheduler.manager import SchedulerManager
+from tests.builders import CELL1, CELL2, a_flavor, a_selection, a_spec, a_uuid
+
+
+@pytest.fixture
+def select(manager, context):
+    def select(*instances, spec=None, alternates=0, by=manager):
+        return by.select_destinations(
+            context,
+            request_spec=spec or a_spec(),
+            instance_uuids=list(instances),
+            alternates=alternates,
+        )
+
+    return select
+
+
+@pytest.fixture
+def claims(manager, context):
+    """Which host each instance holds, by the database."""
+    return lambda: {claim["instance_uuid"]: claim["host"] for claim in manager.list_claims(context)}
+
+
+@pytest.fixture
+def used(manager, context):
+    return lambda: {
+        host.host: (host.vcpus_used, host.memory_mb_used, host.disk_gb_used)
+        for host in manager.list_hosts(context)
+    }
+
+
+def tried(*hosts):
+    return Retry(
+        max_attempts=3, tried=[TriedHost(host=host, node=host, reason="broke") for host in hosts]
+    )
+
+
+def test_a_selection_is_claimed_and_its_alternates_are_not(report, select, claims):
+    report("h1", "h2", "h3")
+    instance = a_uuid()
+    ((chosen, *alternates),) = select(instance, alternates=2)
+    assert (chosen.claimed, chosen.cell_uuid, chosen.availability_zone) == (True, CELL1, "nova")
+    assert [other.claimed for other in alternates] == [False, False]
+    assert claims() == {instance: chosen.host}
+
+
+def test_what_a_host_has_in_use_is_the_sum_of_its_claims(report, select, used):
+    report("h1")
+    select(a_uuid(), a_uuid(), spec=a_spec(flavor=a_flavor(vcpus=2, memory_mb=100, root_gb=7)))
+    assert used() == {"h1": (4, 200, 14)}
+
+
+def test_asking_again_gives_the_claim_that_is_there(report, select, claims, used):
+    report("h1", "h2")
+    instance, spec = a_uuid(), a_spec()
+    first = select(instance, spec=spec, alternates=1)
+    before = used()
+    assert select(instance, spec=spec, alternates=1) == first
+    assert used() == before
+
+
+def test_asking_for_one_more_places_only_that_one(report, select, claims):
+    report("h1", "h2")
+    old, new = a_uuid(), a_uuid()
+    ((kept,),) = select(old)
+    ((again,), (fresh,)) = select(old, new)
+    assert again == kept
+    assert claims() == {old: kept.host, new: fresh.host}
+
+
+def test_naming_an_instance_twice_places_it_once(report, select, claims):
+    report("h1", "h2")
+    instance = a_uuid()
+    assert len(select(instance, instance)) == 2
+    assert list(claims()) == [instance]
+
+
+@pytest.mark.parametrize("unwanted", [{"ignore_hosts": ["h1"]}, {"retry": tried("h1")}])
+def test_a_claim_on_a_host_to_be_left_is_replaced(report, select, claims, used, unwanted):
+    report("h1")
+    instance = a_uuid()
+    select(instance)
+    report("h2")
+    ((chosen,),) = select(instance, spec=a_spec(**unwanted))
+    assert chosen.host == "h2"
+    assert claims() == {instance: "h2"}
+    assert used() == {"h1": (0, 0, 0), "h2": (1, 512, 1)}
+
+
+def test_a_claim_that_cannot_be_replaced_stays(report, select, claims):
+    report("h1")
+    instance = a_uuid()
+    select(instance)
+    with pytest.raises(exception.NoValidHost):
+        select(instance, spec=a_spec(ignore_hosts=["h1"]))
+    assert claims() == {instance: "h1"}
+
+
+def test_nobody_is_placed_when_not_all_can_be(report, select, claims, used):
+    report("h1", vcpus=2)
+    with pytest.raises(exception.NoValidHost, match="room for 2 of 3") as caught:
+        select(a_uuid(), a_uuid(), a_uuid())
+    assert caught.value.details["refusals"] == {"cpu": {"not enough CPUs": 1}}
+    assert (claims(), used()) == ({}, {"h1": (0, 0, 0)})
+
+
+def test_asking_for_nobody_gives_nothing(select):
+    assert select() == []
+
+
+def test_before_refusing_the_scheduler_looks_again(
+    report, select, make_manager, manager, context, claims
+):
+    other = make_manager()
+    report("h1", vcpus=1)
+    instance = a_uuid()
+    select(instance)
+    with pytest.raises(exception.NoValidHost):
+        select(a_uuid(), by=other)
+    manager.release_claims(context, instance_uuids=[instance])
+    assert select(a_uuid(), by=other)[0][0].host == "h1"
+
+
+def test_a_scheduler_that_remembers_too_little_use_decides_again(report, select, make_manager):
+    report("h1", "h2", vcpus=1)
+    other = make_manager()
+    ((first,),) = select(a_uuid(), by=other)
+    ((second,),) = select(a_uuid())
+    with pytest.raises(exception.NoValidHost, match="2 hosts: not enough CPUs"):
+        select(a_uuid(), by=other)
+    assert {first.host, second.host} == {"h1", "h2"}
+
+
+def test_a_host_closed_through_another_scheduler_gets_nothing(
+    report, select, make_manager, manager, context
+):
+    other = make_manager()
+    report("h1", "h2")
+    select(a_uuid(), by=other)
+    manager.set_host_enabled(context, host="h1", enabled=False)
+    chosen = select(*(a_uuid() for _ in range(4)), by=other)
+    assert {selections[0].host for selections in chosen} == {"h2"}
+
+
+def test_without_the_disk_filter_disk_may_be_oversubscribed(database, clock, report, select):
+    options = conf.of({"scheduler": {"filters": ["enabled", "ram", "cpu"]}}).scheduler
+    lax = SchedulerManager(
+        database, driver=plugins.load_driver(options), host_silence=120, clock=clock
+    )
+    report("h1", disk_gb=1)
+    assert len(select(a_uuid(), a_uuid(), by=lax)) == 2
+
+
+def test_who_did_not_see_a_rivals_claim_for_the_same_instance_ends_up_with_it(
+    report, select, make_manager, monkeypatch, used
+):
+    report("h1", "h2")
+    instance = a_uuid()
+    rivals = select(instance, by=make_manager())
+    find, views = claim_rows.find, [{}]
+    monkeypatch.setattr(
+        claim_rows, "find", lambda *args, **kwargs: views.pop() if views else find(*args, **kwargs)
+    )
+    assert select(instance) == rivals
+    assert sum(vcpus for vcpus, _, _ in used().values()) == 1
+
+
+def test_a_scheduler_that_loses_every_race_says_so(report, select, monkeypatch, used):
+    report("h1", "h2")
+    instance = a_uuid()
+    select(instance)
+    monkeypatch.setattr(claim_rows, "find", lambda *_args, **_kwargs: {})
+    with pytest.raises(exception.Unavailable, match="10 times"):
+        select(instance)
+    assert sum(vcpus for vcpus, _, _ in used().values()) == 1
+
+
+def test_a_claim_moves_in_one_step(manager, context, report, select, claims, used):
+    report("h1")
+    instance, spec = a_uuid(), a_spec()
+    select(instance, spec=spec)
+    report("h2")
+    moved = manager.move_claim(
+        context, instance_uuid=instance, request_spec=spec, to=a_selection("h2")
+    )
+    assert (moved.host, moved.claimed) == ("h2", True)
+    assert claims() == {instance: "h2"}
+    assert used() == {"h1": (0, 0, 0), "h2": (1, 512, 1)}
+
+
+def test_moving_a_claim_to_where_it_is_changes_nothing(manager, context, report, select, used):
+    report("h1")
+    instance, spec = a_uuid(), a_spec()
+    select(instance, spec=spec)
+    for _ in range(2):
+        manager.move_claim(context, instance_uuid=instance, request_spec=spec, to=a_selection("h1"))
+    assert used() == {"h1": (1, 512, 1)}
+
+
+def test_moving_gives_a_claim_to_who_has_none(manager, context, report, claims):
+    report("h1")
+    instance = a_uuid()
+    manager.move_claim(context, instance_uuid=instance, request_spec=a_spec(), to=a_selection("h1"))
+    assert claims() == {instance: "h1"}
+
+
+@pytest.mark.parametrize("trouble", [{"vcpus": 0}, {"enabled": False}])
+def test_a_claim_stays_when_its_new_host_cannot_take_it(
+    manager, context, report, select, claims, used, trouble
+):
+    report("h1")
+    instance, spec = a_uuid(), a_spec()
+    select(instance, spec=spec)
+    report("h2", **trouble)
+    with pytest.raises(exception.NoCapacity, match="h2"):
+        manager.move_claim(context, instance_uuid=instance, request_spec=spec, to=a_selection("h2"))
+    assert claims() == {instance: "h1"}
+    assert used() == {"h1": (1, 512, 1), "h2": (0, 0, 0)}
+
+
+def test_a_claim_does_not_move_to_a_silent_host(manager, context, clock, report):
+    report("h1")
+    clock.pass_(121)
+    with pytest.raises(exception.NoCapacity, match="not been heard of"):
+        manager.move_claim(
+            context, instance_uuid=a_uuid(), request_spec=a_spec(), to=a_selection("h1")
+        )
+
+
+def test_a_claim_does_not_move_to_a_host_that_nobody_knows(manager, context):
+    with pytest.raises(exception.NoCapacity):
+        manager.move_claim(
+            context, instance_uuid=a_uuid(), request_spec=a_spec(), to=a_selection("h9")
+        )
+
+
+def test_released_claims_give_back_what_they_took(manager, context, report, select, claims, used):
+    report("h1", "h2")
+    instances = [a_uuid() for _ in range(5)]
+    select(*instances)
+    for _ in range(2):  # the second time there is nothing left to do
+        manager.release_claims(context, instance_uuids=instances[:3])
+    assert set(claims()) == set(instances[3:])
+    assert sum(vcpus for vcpus, _, _ in used().values()) == 2
+
+
+def test_releasing_on_one_host_leaves_claims_elsewhere(manager, context, report, select, claims):
+    report("h1")
+    instance = a_uuid()
+    select(instance)
+    manager.release_claims(context, instance_uuids=[instance], host="h2")
+    assert claims() == {instance: "h1"}
+    manager.release_claims(context, instance_uuids=[instance], host="h1")
+    assert claims() == {}
+
+
+def test_room_that_was_released_is_given_again(manager, context, report, select):
+    report("h1", vcpus=1)
+    for _ in range(3):
+        instance = a_uuid()
+        select(instance)
+        manager.release_claims(context, instance_uuids=[instance])
+
+
+def test_alternates_are_of_the_cell_of_the_chosen_host(report, select):
+    report("a1", "a2", cell_uuid=CELL1)
+    report("b1", "b2", cell_uuid=CELL2)
+    for selections in select(*(a_uuid() for _ in range(4)), alternates=3):
+        assert len(selections) == 2
+        assert len({each.cell_uuid for each in selections}) == 1
+
+
+def test_claims_come_in_pages_in_order(manager, context, report, select):
+    report("h1")
+    instances = sorted(a_uuid() for _ in range(5))
+    select(*instances)
+    first = manager.list_claims(context, limit=3)
+    rest = manager.list_claims(context, marker=first[-1]["instance_uuid"], limit=3)
+    assert [claim["instance_uuid"] for claim in first + rest] == instances
+    assert first[0] == {
+        "instance_uuid": instances[0],
+        "host": "h1",
+        "node": "h1",
+        "state": "reserved",
+        "vcpus": 1,
+        "memory_mb": 512,
+        "disk_gb": 1,
+    }
+
+
+def test_two_hosts_that_change_by_different_amounts_change_together(database, report, select, used):
+    report("h1", vcpus=4)
+    report("h2", vcpus=2)
+    select(*(a_uuid() for _ in range(6)))
+    assert {host: vcpus for host, (vcpus, _, _) in used().items()} == {"h1": 4, "h2": 2}
+    with database.read() as session:
+        assert session.scalar(sa.select(sa.func.count()).select_from(models.claims)) == 6

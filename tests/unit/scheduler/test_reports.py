@@ -1,0 +1,139 @@
+"""What hosts say of themselves."""
+
+import concurrent.futures
+import datetime
+
+from roost.rpc import interface
+from roost.rpc.scheduler import Scheduler
+from tests.builders import NOW, a_report, a_spec, a_uuid
+
+SECOND = datetime.timedelta(seconds=1)
+
+
+def listed(manager, context, **paging):
+    return [(host.host, host.node) for host in manager.list_hosts(context, **paging)]
+
+
+def test_the_manager_is_what_the_interface_declares(manager):
+    assert interface.endpoint(Scheduler, manager)
+
+
+def test_the_first_report_creates_the_host(manager, context, report):
+    report("h1", traits=["HW_X"], hypervisor_version=7)
+    (host,) = manager.list_hosts(context)
+    assert (host.host, host.node, host.up, host.enabled) == ("h1", "h1", True, True)
+    assert (host.traits, host.hypervisor_version, host.instances) == (["HW_X"], 7, [])
+
+
+def test_a_later_report_counts(manager, context, report):
+    report("h1", vcpus=8)
+    report("h1", vcpus=4, reported_at=NOW - SECOND)
+    assert manager.list_hosts(context)[0].vcpus == 8
+
+
+def test_an_older_report_is_dropped(manager, context, clock, report):
+    report("h1", vcpus=8)
+    clock.pass_(2)
+    report("h1", vcpus=4, reported_at=NOW + SECOND)
+    assert manager.list_hosts(context)[0].vcpus == 4
+
+
+def test_a_clock_ahead_does_not_silence_its_host_once_it_is_right(manager, context, clock, report):
+    report("h1", vcpus=8, reported_at=NOW + datetime.timedelta(days=1))
+    clock.pass_(10)
+    report("h1", vcpus=4, reported_at=clock.now)
+    assert manager.list_hosts(context)[0].vcpus == 4
+
+
+def test_a_silent_host_is_not_up(manager, context, clock, report):
+    report("h1")
+    clock.pass_(120)
+    assert manager.list_hosts(context)[0].up
+    clock.pass_(1)
+    assert not manager.list_hosts(context)[0].up
+
+
+def test_two_first_reports_at_once_create_the_host_once(make_manager, context):
+    managers = [make_manager() for _ in range(4)]
+
+    def report(numbered):
+        number, manager = numbered
+        late = NOW - SECOND * number
+        manager.update_resource_stats(context, report=a_report("h1", reported_at=late))
+
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        list(threads.map(report, enumerate(managers)))
+    (host,) = managers[0].list_hosts(context)
+    assert host.reported_at == NOW
+
+
+def test_a_report_confirms_the_claims_it_lists(manager, context, clock, report):
+    report("h1")
+    known, unknown = sorted([a_uuid(), a_uuid()])
+    manager.select_destinations(
+        context, request_spec=a_spec(), instance_uuids=[known, unknown], alternates=0
+    )
+    clock.pass_(1)
+    report("h1", reported_at=clock.now, instances=[known, a_uuid()])
+    states = {each["instance_uuid"]: each["state"] for each in manager.list_claims(context)}
+    assert states == {known: "confirmed", unknown: "reserved"}
+
+
+def test_a_report_of_another_host_confirms_nothing(manager, context, report):
+    report("h1")
+    instance = a_uuid()
+    manager.select_destinations(
+        context, request_spec=a_spec(), instance_uuids=[instance], alternates=0
+    )
+    report("h2", instances=[instance])
+    assert manager.list_claims(context)[0]["state"] == "reserved"
+
+
+def test_reports_do_not_change_what_is_claimed(manager, context, clock, report):
+    report("h1")
+    manager.select_destinations(
+        context, request_spec=a_spec(), instance_uuids=[a_uuid()], alternates=0
+    )
+    clock.pass_(1)
+    report("h1", reported_at=clock.now, vcpus_used=0)
+    assert manager.list_hosts(context)[0].vcpus_used == 1
+
+
+def test_what_may_be_given_is_total_less_reserved_times_ratio(manager, context, report):
+    report("h1", vcpus=4, vcpus_reserved=1, vcpus_ratio=1.5)
+    uuids = [a_uuid() for _ in range(4)]
+    placed = manager.select_destinations(
+        context, request_spec=a_spec(), instance_uuids=uuids, alternates=0
+    )
+    assert len(placed) == 4
+
+
+def test_hosts_come_in_pages_in_order(manager, context, report):
+    report("h3", "h1", "h2")
+    first = listed(manager, context, limit=2)
+    assert first == [("h1", "h1"), ("h2", "h2")]
+    assert listed(manager, context, marker="h2", limit=2) == [("h3", "h3")]
+    assert listed(manager, context, marker="h3", limit=2) == []
+
+
+def test_a_page_does_not_end_between_the_nodes_of_a_host(manager, context, report):
+    for node in ("a", "b", "c"):
+        report("h1", node=node)
+    report("h2")
+    assert listed(manager, context, limit=2) == [("h1", "a"), ("h1", "b"), ("h1", "c")]
+    assert listed(manager, context, marker="h1", limit=2) == [("h2", "h2")]
+
+
+def test_closing_a_host_closes_all_its_nodes(manager, context, report):
+    report("h1", node="a")
+    report("h1", node="b")
+    report("h2")
+    manager.set_host_enabled(context, host="h1", enabled=False)
+    assert [host.enabled for host in manager.list_hosts(context)] == [False, False, True]
+    manager.set_host_enabled(context, host="h1", enabled=True)
+    assert all(host.enabled for host in manager.list_hosts(context))
+
+
+def test_closing_a_host_that_nobody_knows_is_no_error(manager, context):
+    manager.set_host_enabled(context, host="h9", enabled=False)
+    assert manager.list_hosts(context) == []
