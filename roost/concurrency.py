@@ -22,12 +22,15 @@ _selected: list[str] = []
 
 
 def select(arguments: Sequence[str] | None = None, mode: str | None = None) -> str:
-    """Choose for this process; a second call must agree with the first.
+    """Choose for this process; a second call must agree with the first, or say nothing.
 
-    :param arguments: the command line, searched for ``--config-file`` and ``--config-dir``
+    :param arguments: the command line, searched for ``--config-file`` and ``--config-dir``; None:
+        this process's, if nothing was chosen yet
     :param mode: overrules environment and files
     :raises RuntimeError: when the choice is unknown, contradicts an earlier one or comes too late
     """
+    if _selected and mode is None and arguments is None:
+        return _selected[0]
     mode = mode or _configured(sys.argv[1:] if arguments is None else arguments)
     if _selected:
         if _selected[0] != mode:

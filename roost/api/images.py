@@ -46,9 +46,16 @@ def _may_see(call: Call, image: ImageMeta) -> bool:
 def _passes(call: Call, image: ImageMeta) -> bool:
     for name in _FILTERS:
         asked = call.query.one(name)
-        if asked is not None and getattr(image, name) != asked.removeprefix("eq:"):
+        if asked is not None and getattr(image, name) not in _values(asked):
             return False
     return True
+
+
+def _values(asked: str) -> list[str]:
+    """Read a filter of Image v2: a value, ``eq:value`` or ``in:one,two``."""
+    if asked.startswith("in:"):
+        return [value.strip('"') for value in asked[3:].split(",")]
+    return [asked.removeprefix("eq:")]
 
 
 def _after(found: list[ImageMeta], marker: str | None) -> list[ImageMeta]:

@@ -13,6 +13,7 @@ from roost.context import RequestContext
 _REQUEST_ID: Final = re.compile(r"req-[0-9a-fA-F-]{36}", re.ASCII)
 _UNSAFE: Final = re.compile(r"[^\x20-\x7e]")
 COMPUTE: Final = "/v2.1"
+NO_TOKEN: Final = "notused"
 
 
 class RequestIds:
@@ -50,8 +51,9 @@ class Microversions:
 class NoAuth:
     """Believes everybody: ``X-Auth-Token: user:project`` says who asks.
 
-    Whoever is, or works for, ``admin`` is an administrator; so is who brings no token at all.
-    A token without colon names user and project alike.
+    Whoever is, or works for, ``admin`` is an administrator; so is who brings no token at all, or
+    the word that keystoneauth's plug-in ``none`` sends for want of one. A token without colon names
+    user and project alike.
     """
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -74,6 +76,8 @@ def strategy(name: str) -> Any:
 
 
 def _who(token: str | None) -> tuple[str, str]:
+    if token == NO_TOKEN:
+        token = None
     user, _, project = _UNSAFE.sub("", token or "").strip()[:255].partition(":")
     user = user or "admin"
     return user, project or user

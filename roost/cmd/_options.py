@@ -82,6 +82,11 @@ def _check_concurrency(conf: cfg.ConfigOpts) -> None:
         )
 
 
+def set_library_defaults() -> None:
+    """Give libraries' options the defaults that they have here: for the sample generator."""
+    log.set_defaults(default_log_levels=_QUIET)
+
+
 def _register_logging(conf: cfg.ConfigOpts) -> None:
     log.register_options(conf)
     conf.set_default("default_log_levels", _QUIET)

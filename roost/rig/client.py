@@ -140,13 +140,14 @@ def _event(values: dict[str, Any]) -> Event:
     return Event(
         name=values["event"],
         host=values.get("host") or "",
-        start=_time(values["start_time"]),
-        finish=_time(finish) if finish else None,
+        start=moment(values["start_time"]),
+        finish=moment(finish) if finish else None,
         result=values.get("result") or "",
         details=values.get("details") or values.get("traceback") or "",
     )
 
 
-def _time(text: str) -> datetime.datetime:
+def moment(text: str) -> datetime.datetime:
+    """Read a time as the API writes it."""
     found = datetime.datetime.fromisoformat(text)
     return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)

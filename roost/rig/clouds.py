@@ -1,11 +1,13 @@
 """What clients need to reach a rig: ``clouds.yaml``, a file for the shell, and lines to try."""
 
 import pathlib
+import sys
 
 from roost.rig.client import MICROVERSION
 from roost.rig.plan import Plan
 
 CLOUD = "roost-rig"
+_INSTALL = "{programs}/pip install python-openstackclient"
 _CLOUDS = """\
 # For openstack and openstacksdk: OS_CLIENT_CONFIG_FILE={file} openstack --os-cloud {cloud} ...
 clouds:
@@ -40,13 +42,25 @@ def clouds_file(plan: Plan) -> pathlib.Path:
 
 
 def hints(plan: Plan) -> list[str]:
-    """Return the lines that use a rig and end it."""
+    """Return the lines that use a rig and end it, to be typed where we are now."""
+    programs = _near(pathlib.Path(sys.executable).parent)
+    state = _near(plan.state)
+    rig = f"{programs}/roost-rig {{}} --state {state}"
+    openstack = f"{programs}/openstack"
+    install = [] if pathlib.Path(openstack).exists() else [_INSTALL.format(programs=programs)]
     return [
         f"curl -s {plan.endpoint}/servers/detail | python3 -m json.tool",
-        f". {plan.state}/openrc",
-        "openstack server list",
-        "openstack server create --flavor m1.tiny --image tiny --nic auto mine",
-        f"roost-rig status --state {plan.state}",
-        f"roost-rig boot -n 20 --state {plan.state}",
-        f"roost-rig down --state {plan.state}",
+        *install,
+        f". {state}/openrc",
+        f"{openstack} server list",
+        f"{openstack} server create --flavor m1.tiny --image tiny --nic auto mine",
+        rig.format("status"),
+        rig.format("boot -n 20"),
+        rig.format("down"),
     ]
+
+
+def _near(path: pathlib.Path) -> pathlib.Path:
+    """Shorten a path that is below the present folder."""
+    here = pathlib.Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

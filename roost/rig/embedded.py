@@ -7,11 +7,10 @@ The daemons are those that ``cmd/`` builds for real, from the same configuration
 import importlib
 import logging
 import pathlib
-import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent import futures
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 

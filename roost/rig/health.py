@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from collections.abc import Callable
 from concurrent import futures
 from typing import Any
 
@@ -13,7 +14,8 @@ from rich.text import Text
 import roost.conf
 from roost import exception
 from roost.context import admin_context
-from roost.rig.client import Client
+from roost.db.types import utcnow
+from roost.rig.client import Client, moment
 from roost.rig.plan import API_LEVEL, Daemon, Plan
 from roost.rig.processes import Process, Supervisor, usage
 from roost.rpc.transport import Bus
@@ -28,11 +30,14 @@ _PING = "ping_ignore_errors"
 
 @dataclasses.dataclass(frozen=True)
 class Health:
-    """One daemon: its process, and what it answered. CPU in seconds, memory in bytes."""
+    """One daemon: its process, and what it answered (None: it has not been asked).
+
+    CPU in seconds, memory in bytes.
+    """
 
     name: str
     process: Process | None
-    answers: bool
+    answers: bool | None
     said: str
     heartbeat: str
     cpu_seconds: float
@@ -40,14 +45,14 @@ class Health:
 
     @property
     def well(self) -> bool:
-        return self.answers and (self.process is None or self.process.running)
+        return self.answers is not False and (self.process is None or self.process.running)
 
 
 def look(plan: Plan, supervisor: Supervisor) -> list[Health]:
     """Ask every daemon at once."""
     processes = {process.name: process for process in supervisor.list_processes()}
     services = _services(plan)
-    pings = {} if plan.embedded else _ping_all(plan)
+    pings = _ping_api(plan) if plan.embedded else _ping_all(plan)
     names = [EMBEDDED] if plan.embedded else []
     names += [daemon.name for daemon in plan.daemons]
     return [_health(name, processes, services, pings) for name in names]
@@ -95,12 +100,13 @@ def _health(
     name: str,
     processes: dict[str, Process],
     services: dict[str, dict[str, Any]],
-    pings: dict[str, tuple[bool, str]],
+    pings: dict[str, tuple[bool | None, str]],
 ) -> Health:
     process = processes.get(name)
-    service = services.get(name, {})
-    up = service.get("state", "up") == "up" and (process is None or process.running)
-    answers, said = pings.get(name, (up, "yes" if up else "no"))
+    service = services.get(name)
+    answers, said = pings.get(name, (None, ""))
+    if answers is None and service:
+        answers = service["state"] == "up"
     seconds, memory = usage(process.pid) if process and process.running else (0.0, 0)
     return Health(
         name=name,
@@ -113,10 +119,12 @@ def _health(
     )
 
 
-def _heartbeat(service: dict[str, Any]) -> str:
-    if not service:
+def _heartbeat(service: dict[str, Any] | None) -> str:
+    if service is None:
         return ""
-    return f"{service['state']}, {service.get('updated_at') or 'never'}"
+    seen = service.get("updated_at")
+    age = f", {(utcnow() - moment(seen)).total_seconds():.0f} s ago" if seen else ""
+    return f"{service['state']}{age}"
 
 
 def _services(plan: Plan) -> dict[str, dict[str, Any]]:
@@ -126,7 +134,13 @@ def _services(plan: Plan) -> dict[str, dict[str, Any]]:
         return {}
 
 
-def _ping_all(plan: Plan) -> dict[str, tuple[bool, str]]:
+def _ping_api(plan: Plan) -> dict[str, tuple[bool | None, str]]:
+    """Ask the one that answers by HTTP; the in-memory bus cannot be reached from outside."""
+    answered, said = _ping_http(plan)
+    return {API_LEVEL: (answered, said)}
+
+
+def _ping_all(plan: Plan) -> dict[str, tuple[bool | None, str]]:
     with futures.ThreadPoolExecutor() as pool:
         buses = dict(zip(plan.bus_levels, pool.map(_bus, _urls(plan)), strict=True))
         asked = {
@@ -147,14 +161,21 @@ def _bus(url: str) -> Bus:
 
 
 def _ping(plan: Plan, daemon: Daemon, bus: Bus) -> tuple[bool, str]:
-    began = time.monotonic()
+    if daemon.topic is None:
+        return _ping_http(plan)
     try:
-        if daemon.topic is None:
-            answered = Client(plan.endpoint, timeout=PING_SECONDS).answers()
-        else:
-            answered = _rpc_answers(daemon, bus)
+        return _timed(lambda: _rpc_answers(daemon, bus))
     except exception.RoostError as error:
         return False, error.message
+
+
+def _ping_http(plan: Plan) -> tuple[bool, str]:
+    return _timed(Client(plan.endpoint, timeout=PING_SECONDS).answers)
+
+
+def _timed(ask: Callable[[], bool]) -> tuple[bool, str]:
+    began = time.monotonic()
+    answered = ask()
     return answered, f"in {(time.monotonic() - began) * 1000:.0f} ms" if answered else "no"
 
 

@@ -63,9 +63,9 @@ def render(timeline: Timeline) -> RenderableType:
     table.add_column(no_wrap=True, min_width=BAR)
     for event in timeline.events:
         table.add_row(*_row(timeline, event))
-    for event in timeline.events:
         if event.failed and event.details:
             table.add_row("", "", Text(_first_line(event.details), style="red"))
+    table.add_row(f"+{timeline.total_ms:.0f} ms", _state(timeline.state))
     return Group(_title(timeline, took=f" in {timeline.total_ms:.0f} ms"), table, Text())
 
 

@@ -3,7 +3,7 @@
     python -m tests.bench.bench_scheduler [--hosts 1000 10000] [--url sqlite:////tmp/x.sqlite ...]
 
 Per number of hosts: the engine alone (decide in memory, nothing written), and whole
-``select_destinations`` calls, committed, in the given databases (their tables are made and dropped).
+``select_destinations`` calls, committed, in the databases given (tables come and go).
 CPU is this process's; a database server's comes on top.
 """
 

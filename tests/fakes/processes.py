@@ -49,17 +49,24 @@ class ServiceManager:
 
 
 class DaemonProcess:
-    """``python -m module --config-file …``, its log in a file, killed at the end if need be."""
+    """A program with ``--config-file``, its log in a file, killed at the end if need be.
 
-    def __init__(self, module, config, log, *, environment=None):
+    :param program: a script of Roost, or a module to run
+    """
+
+    def __init__(self, program, config, log, *, environment=None):
         self.manager = ServiceManager()
         self.log_file = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", module, "--config-file", str(config)],
+                [*_command(program), "--config-file", str(config)],
                 cwd=ROOT,
                 env={
-                    **os.environ,
+                    **{
+                        name: value
+                        for name, value in os.environ.items()
+                        if not name.startswith("OS_")
+                    },
                     "NOTIFY_SOCKET": self.manager.address,
                     **(environment or {}),
                 },
@@ -106,3 +113,9 @@ class DaemonProcess:
                 member.kill()
         self._process.wait()
         self.manager.close()
+
+
+def _command(program):
+    if program.startswith("roost-"):
+        return [str(pathlib.Path(sys.executable).parent / program)]
+    return [sys.executable, "-m", program]

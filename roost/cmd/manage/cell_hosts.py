@@ -8,6 +8,7 @@ from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_rows, warn
 from roost.db.api import cells
 from roost.db.cell import services
+from roost.db.engine import Database
 
 COMPUTE = "roost-compute"
 _cell = click.option("--cell", "cell_name", metavar="NAME", help="Look at this cell only.")
@@ -56,16 +57,16 @@ def list_hosts(deployment: Deployment, *, cell_name: str | None, as_json: bool) 
     show_rows(rows, ("host", "cell", "cell_uuid"), as_json=as_json)
 
 
-def list_computes(cell: Cell) -> list[str]:
+def list_computes(cell_database: Database) -> list[str]:
     """Return the hosts that have reported to a cell."""
-    with cell.database.read() as session:
+    with cell_database.read() as session:
         return [each.host for each in services.list_services(session, binary=COMPUTE)]
 
 
 def _discover(deployment: Deployment, cell: Cell) -> list[dict[str, str]]:
     if cell.is_cell0:
         return []
-    hosts = list_computes(cell)
+    hosts = list_computes(deployment.checked(cell))
     with deployment.api_database.begin() as session:
         return [
             {"host": host, "cell": cell.name}

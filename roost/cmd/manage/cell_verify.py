@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 import click
 
-from roost import exception, migrations
+from roost import exception
 from roost.cells import Cell
 from roost.cmd import _checks
 from roost.cmd.manage.cell_hosts import list_computes
-from roost.cmd.manage.deployment import Deployment, pass_deployment
+from roost.cmd.manage.deployment import Deployment, masked, pass_deployment
 from roost.cmd.manage.output import json_option, show_rows
 from roost.db.api import cells
 from roost.db.cell import identity
@@ -23,7 +23,7 @@ class Check:
 
     cell: str
     name: str
-    ask: Callable[[], None]
+    ask: Callable[[], object]
 
 
 @click.command()
@@ -50,8 +50,8 @@ def _checks_of(deployment: Deployment, name: str | None) -> Iterator[Check]:
 
 
 def _checks_of_one(deployment: Deployment, cell: Cell) -> Iterator[Check]:
-    yield Check(cell.name, "database and schema", lambda: _schema(cell))
-    yield Check(cell.name, "the database is this cell's", lambda: _identity(cell))
+    yield Check(cell.name, "database and schema", lambda: deployment.checked(cell))
+    yield Check(cell.name, "the database is this cell's", lambda: _identity(deployment, cell))
     if not cell.is_cell0:
         yield Check(cell.name, "bus", lambda: _bus(deployment, cell))
         yield Check(cell.name, "hosts are mapped", lambda: _hosts(deployment, cell))
@@ -80,16 +80,8 @@ def _any_cell(deployment: Deployment) -> None:
         )
 
 
-def _schema(cell: Cell) -> None:
-    try:
-        migrations.check(cell.database, migrations.CELL)
-    except exception.Unavailable as error:
-        message = error.message.replace("db sync cell", f"db sync --cell {cell.name}")
-        raise exception.Unavailable(message) from error
-
-
-def _identity(cell: Cell) -> None:
-    with cell.database.read() as session:
+def _identity(deployment: Deployment, cell: Cell) -> None:
+    with deployment.checked(cell).read() as session:
         known = identity.get_identity(session)
     if known is None:
         raise exception.NotFound(
@@ -111,13 +103,13 @@ def _bus(deployment: Deployment, cell: Cell) -> None:
         cell.bus.check_replies()
     except exception.Unavailable as error:
         raise exception.Unavailable(
-            f"{error.message}: start the broker, or correct its URL (user, password, vhost) by"
-            f" roost-manage cell update {cell.name} --transport-url URL"
+            f"{masked(url)}: {error.message}: start the broker, or correct the URL (user, password,"
+            f" vhost) by roost-manage cell update {cell.name} --transport-url URL"
         ) from error
 
 
 def _hosts(deployment: Deployment, cell: Cell) -> None:
-    reported = set(list_computes(cell))
+    reported = set(list_computes(deployment.checked(cell)))
     with deployment.api_database.read() as session:
         mapped = {mapping.host for mapping in cells.list_hosts(session, cell.uuid)}
     unmapped, silent = sorted(reported - mapped), sorted(mapped - reported)

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 from oslo_config import cfg
+from oslo_db import exception as db_exception
 
 from roost import exception
 from roost.cmd.manage import audit, cell, database, flavor, image, service
@@ -27,6 +28,11 @@ class Commands(click.Group):
             raise click.ClickException(error.message) from error
         except cfg.Error as error:
             raise click.ClickException(f"the configuration cannot be read: {error}") from error
+        except db_exception.DBNonExistentTable as error:
+            raise click.ClickException(
+                f"a table is missing, {error.table}: roost-manage db version shows which database"
+                " is behind (with --all-cells, too); roost-manage db sync brings it up to date"
+            ) from error
         except OSError as error:
             raise click.ClickException(str(error)) from error
 

@@ -81,13 +81,25 @@ class Deployment:
             )
         return found
 
+    def checked(self, cell: Cell) -> Database:
+        """Return the database of a cell, which is there and up to date.
+
+        :raises roost.exception.Unavailable: when it is not; the message says what to run
+        """
+        try:
+            migrations.check(cell.database, migrations.CELL)
+        except exception.Unavailable as error:
+            message = error.message.replace("db sync cell", f"db sync --cell {cell.name}")
+            raise exception.Unavailable(message) from error
+        return cell.database
+
     def database(self, url: str) -> Database:
         """Return the database at a URL.
 
         :raises roost.exception.Invalid: when it is no URL of a database that we know
         """
         try:
-            sa.make_url(url).get_dialect()
+            sa.make_url(url).get_dialect().import_dbapi()
         except (sa.exc.ArgumentError, ImportError, ValueError) as error:
             raise exception.Invalid(
                 f"{masked(url)!r} is not the URL of a database, like"
@@ -117,9 +129,9 @@ class Deployment:
         return opened
 
 
-def masked(url: str | None) -> str:
+def masked(url: str | None) -> str | None:
     """Return a URL of a database or bus without its passwords."""
-    return "" if url is None else _SECRET.sub(r"\1:***@", url)
+    return None if url is None else _SECRET.sub(r"\1:***@", url)
 
 
 pass_deployment = click.make_pass_decorator(Deployment)

@@ -32,7 +32,7 @@ def list_services(
     rows, away = [], []
     for cell in deployment.named_cells(cell_name):
         try:
-            with cell.database.read() as session:
+            with deployment.checked(cell).read() as session:
                 found = services.list_services(session)
         except exception.Unavailable as error:
             away.append(f"cell {cell.name}: {error.message}")

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exception
 
 from roost import exception
 from roost.db.cell import models
 from roost.db.engine import Session
+from roost.db.insert import insert_once
 from roost.networks import LocalNetwork
 from roost.objects import NetworkInfo, NetworkRequest, Vif
 
@@ -46,7 +46,6 @@ def allocate(
     held = {row.position for row in _list(session, instance_uuid)}
     if held:
         _bind(session, instance_uuid, host)
-    alone = True
     for position, request in enumerate(requests):
         if position not in held:
             network = _network_of(request, networks)
@@ -57,9 +56,8 @@ def allocate(
                 "host": host,
                 "tag": request.tag,
             }
-            fixed_ip = _fixed_ip(request, network)
-            alone &= _take_address(session, port, network, fixed_ip=fixed_ip)
-    return _info(_list(session, instance_uuid, latest=not alone), networks)
+            _take_address(session, port, network, fixed_ip=_fixed_ip(request, network))
+    return info(session, instance_uuid, networks=networks)
 
 
 def info(session: Session, instance_uuid: str, *, networks: Sequence[LocalNetwork]) -> NetworkInfo:
@@ -67,7 +65,9 @@ def info(session: Session, instance_uuid: str, *, networks: Sequence[LocalNetwor
 
     A port of a network that the configuration has lost shows its id as name, and only its address.
     """
-    return _info(_list(session, instance_uuid), networks)
+    by_id = {network.id: network for network in networks}
+    rows = _list(session, instance_uuid)
+    return NetworkInfo.of(vifs=[_vif(row, by_id.get(row.network_id)) for row in rows])
 
 
 def free(session: Session, instance_uuid: str) -> int:
@@ -89,15 +89,10 @@ def list_orphans(session: Session) -> list[tuple[str, str]]:
     return [(row.id, row.instance_uuid) for row in rows]
 
 
-def _list(session: Session, instance_uuid: str, *, latest: bool = False) -> Sequence[sa.Row[Any]]:
-    """Read an instance's ports.
-
-    :param latest: as they are now, not as they were when the transaction began. MariaDB then locks
-        the place where a missing row would go, so this is not for the usual case of no row yet.
-    """
-    query = sa.select(_ports).where(_ports.c.instance_uuid == instance_uuid)
-    query = query.order_by(_ports.c.position)
-    return session.execute(query.with_for_update(read=True) if latest else query).all()
+def _list(session: Session, instance_uuid: str) -> Sequence[sa.Row[Any]]:
+    return session.execute(
+        sa.select(_ports).where(_ports.c.instance_uuid == instance_uuid).order_by(_ports.c.position)
+    ).all()
 
 
 def _bind(session: Session, instance_uuid: str, host: str) -> None:
@@ -134,16 +129,15 @@ def _fixed_ip(request: NetworkRequest, network: LocalNetwork) -> str | None:
 
 def _take_address(
     session: Session, port: dict[str, Any], network: LocalNetwork, *, fixed_ip: str | None
-) -> bool:
-    """Insert the port with an address that nobody has; False: another transaction just did it."""
+) -> None:
+    """Insert the port with an address that nobody has, unless it is there by now."""
     candidates = iter([fixed_ip] * _DRAWS) if fixed_ip else _candidates(session, network)
     for ip in candidates:
-        if _insert(session, port | {"ip": ip}):
-            return True
-        if _owner(session, network, ip) not in (None, port["instance_uuid"]):
-            continue
+        row = port | {"id": str(uuid.uuid4()), "ip": ip, "mac": _random_mac()}
+        if insert_once(session, _ports, row):
+            return
         if _is_there(session, port):  # the same request, sent twice, was faster elsewhere
-            return False
+            return
     if fixed_ip:
         raise exception.AddressInUse(
             f"Fixed IP {fixed_ip} of network {network.name} is in use.", address=fixed_ip
@@ -153,28 +147,8 @@ def _take_address(
     )
 
 
-def _insert(session: Session, port: dict[str, Any]) -> bool:
-    try:
-        with session.begin_nested():
-            session.execute(
-                sa.insert(_ports).values(id=str(uuid.uuid4()), mac=_random_mac(), **port)
-            )
-    except db_exception.DBDuplicateEntry:
-        return False
-    return True
-
-
-def _owner(session: Session, network: LocalNetwork, ip: str) -> str | None:
-    found = session.execute(
-        sa.select(_ports.c.instance_uuid)
-        .where(_ports.c.network_id == network.id, _ports.c.ip == ip)
-        .with_for_update(read=True)
-    ).scalar_one_or_none()
-    return None if found is None else str(found)
-
-
 def _is_there(session: Session, port: dict[str, Any]) -> bool:
-    rows = _list(session, port["instance_uuid"], latest=True)
+    rows = _list(session, port["instance_uuid"])
     return any(row.position == port["position"] for row in rows)
 
 
@@ -204,11 +178,6 @@ def _may_be_given(
 def _random_mac() -> str:
     """Return a locally administered unicast address."""
     return "02:" + secrets.token_bytes(5).hex(":")
-
-
-def _info(rows: Sequence[sa.Row[Any]], networks: Sequence[LocalNetwork]) -> NetworkInfo:
-    by_id = {network.id: network for network in networks}
-    return NetworkInfo.of(vifs=[_vif(row, by_id.get(row.network_id)) for row in rows])
 
 
 def _vif(row: sa.Row[Any], network: LocalNetwork | None) -> Vif:

@@ -7,6 +7,7 @@ commit, and no two transactions wait for each other in a circle.
 
 import dataclasses
 import datetime
+import functools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
@@ -25,6 +26,14 @@ CONFIRMED: Final = "confirmed"
 _CLAIMS = models.claims
 _HOSTS = models.hosts
 _SIZES = tuple(_CLAIMS.c[name] for name in RESOURCES)
+# Statements of the busy path are put together once: that costs more than running them.
+_FIND = sa.select(
+    _CLAIMS.c.instance_uuid,
+    _CLAIMS.c.host_id,
+    _CLAIMS.c.request_uuid,
+    _CLAIMS.c.project_id,
+    *_SIZES,
+).where(_CLAIMS.c.instance_uuid.in_(sa.bindparam("instance_uuids", expanding=True)))
 
 
 class HostFull(exception.Conflict):
@@ -50,13 +59,8 @@ def find(
     session: Session, instance_uuids: Collection[str], *, host: str | None = None
 ) -> dict[str, Claim]:
     """Return the claims of these instances, by instance; only those on ``host`` if one is named."""
-    columns = _CLAIMS.c
-    statement = sa.select(
-        columns.instance_uuid, columns.host_id, columns.request_uuid, columns.project_id, *_SIZES
-    ).where(columns.instance_uuid.in_(instance_uuids))
-    if host is not None:
-        statement = statement.join(_HOSTS).where(_HOSTS.c.host == host)
-    rows = session.connection().execute(statement)
+    statement = _FIND if host is None else _FIND.join(_HOSTS).where(_HOSTS.c.host == host)
+    rows = session.connection().execute(statement, {"instance_uuids": list(instance_uuids)})
     return {row.instance_uuid: _as_claim(row) for row in rows}
 
 
@@ -154,21 +158,27 @@ def _use(
     for host_id, amounts in changes.items():
         alike[amounts, host_id in gaining].append(host_id)
     for (amounts, gains), ids in alike.items():
-        statement = _usage_change(amounts, guards if gains else ()).where(_HOSTS.c.id.in_(ids))
-        changed = session.connection().execute(statement).rowcount
+        growing = {name for name, amount in zip(RESOURCES, amounts, strict=True) if amount > 0}
+        checked = {"enabled", *growing}.intersection(guards) if gains else ()
+        values = {f"more_{name}": more for name, more in zip(RESOURCES, amounts, strict=True)}
+        statement = _usage_change(frozenset(checked))
+        changed = session.connection().execute(statement, {"ids": ids, **values}).rowcount
         if changed != len(ids):
             raise HostFull(f"{len(ids) - changed} of {len(ids)} hosts cannot take what they should")
 
 
-def _usage_change(amounts: Amounts, guards: Collection[str]) -> sa.Update:
+@functools.cache
+def _usage_change(guards: frozenset[str]) -> sa.Update:
     columns = _HOSTS.c
     values: dict[str, Any] = {"generation": columns.generation + 1}
-    conditions = [columns.enabled == sa.true()] if "enabled" in guards else []
-    for name, amount in zip(RESOURCES, amounts, strict=True):
+    conditions: list[sa.ColumnElement[bool]] = [columns.id.in_(sa.bindparam("ids", expanding=True))]
+    if "enabled" in guards:
+        conditions.append(columns.enabled == sa.true())
+    for name in RESOURCES:
         used = columns[f"{name}_used"]
-        values[used.name] = used + amount
-        if amount > 0 and name in guards:
-            conditions.append(used + amount <= columns[f"{name}_capacity"])
+        values[used.name] = used + sa.bindparam(f"more_{name}")
+        if name in guards:
+            conditions.append(values[used.name] <= columns[f"{name}_capacity"])
     return sa.update(_HOSTS).values(values).where(*conditions)
 
 

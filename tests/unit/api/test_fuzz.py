@@ -1,0 +1,206 @@
+"""Whatever is sent, the answer is never that the API has failed."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from roost.api import microversions
+from roost.api.routes import ROUTES
+from tests.api_world import IMAGE, PRIVATE
+
+_SETTINGS = settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+_WITH_BODY = [route for route in ROUTES if route.body is not None]
+_PARAMS = {
+    "flavor_id": "1",
+    "key": "a",
+    "server_id": IMAGE,
+    "service_id": "enable",
+    "request_id": "req-1",
+    "image_id": IMAGE,
+    "network_id": IMAGE,
+}
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+_NAMES = sorted({name for r in ROUTES for name in r.query.document(1)["properties"]})
+_QUERY = st.lists(st.tuples(st.sampled_from([*_NAMES, "x"]), st.text(max_size=20)), max_size=4)
+_GOOD = {
+    "Flavors.create": {
+        "flavor": {
+            "name": "a",
+            "id": "auto",
+            "ram": 1,
+            "vcpus": "1",
+            "disk": 0,
+            "swap": "",
+            "OS-FLV-EXT-DATA:ephemeral": 0,
+            "rxtx_factor": 1.5,
+            "os-flavor-access:is_public": True,
+            "description": None,
+        }
+    },
+    "Flavors.update": {"flavor": {"description": "a"}},
+    "Flavors.create_specs": {"extra_specs": {"a": "b", "c": 1}},
+    "Flavors.update_spec": {"a": "b"},
+    "Servers.create": {
+        "server": {
+            "name": "a",
+            "flavorRef": "1",
+            "imageRef": IMAGE,
+            "networks": [{"uuid": PRIVATE.id, "fixed_ip": "10.0.0.9", "tag": "x"}],
+            "metadata": {"a": "b"},
+            "availability_zone": "nova:h1:h1",
+            "min_count": 1,
+            "max_count": "1",
+            "user_data": "aGVsbG8=",
+            "config_drive": "true",
+            "security_groups": [{"name": "default"}],
+            "block_device_mapping_v2": [{"uuid": IMAGE, "source_type": "image", "boot_index": 0}],
+            "description": "a",
+            "tags": ["a"],
+            "hostname": "a-host.example",
+            "accessIPv4": "10.0.0.9",
+            "return_reservation_id": False,
+        },
+        "os:scheduler_hints": {"group": "a", "hosts": ["a"]},
+    },
+    "Servers.update": {"server": {"name": "a", "description": None, "accessIPv6": "::1"}},
+    "Servers.act": {"os-start": None},
+    "Services.update_legacy": {"host": "h1", "binary": "roost-compute", "forced_down": True},
+    "Services.update": {"status": "disabled", "disabled_reason": "a", "forced_down": "false"},
+}
+_ODD = [
+    b"",
+    b"[]",
+    b"null",
+    b"5",
+    b'"server"',
+    b"{",
+    b"\xff\xfe",
+    b"\x00",
+    b'{"server": NaN}',
+    b'{"server": 1e999}',
+    b'{"server": {"name": "a\\u0000b", "flavorRef": "1"}}',
+    b'{"server": {"name": "\\ud800", "flavorRef": "1"}}',
+    b'{"flavor": {"name": "a", "ram": 1' + b"0" * 5000 + b', "vcpus": 1, "disk": 1}}',
+    b'{"flavor": {"name": "a", "ram": 99999999999999999999, "vcpus": 1, "disk": 1}}',
+    b'{"flavor": {"name": "a", "ram": "9999999999", "vcpus": "1", "disk": "0"}}',
+    b"[" * 100000,
+    b'{"a":' * 50000 + b"1" + b"}" * 50000,
+    b'{"extra_specs": {"a\\u0000": "b"}}',
+]
+
+
+def _spoilt(good):
+    """Make a strategy of ``good`` with the value at one place replaced by anything."""
+    return st.builds(_replaced, st.just(good), st.sampled_from(list(_places(good))), _JSON)
+
+
+def _places(value, path=()):
+    yield path
+    items = value.items() if isinstance(value, dict) else ()
+    items = enumerate(value) if isinstance(value, list) else items
+    for key, inner in items:
+        yield from _places(inner, (*path, key))
+
+
+def _replaced(value, path, new):
+    if not path:
+        return new
+    copy = value.copy()
+    copy[path[0]] = _replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+def _name(route):
+    return f"{route.method} {route.path} {route.since}"
+
+
+def _ask(client, route, minor=None, **more):
+    version = microversions.name(minor or route.until)
+    return client.ask(route.method, route.path.format(**_PARAMS), version=version, **more)
+
+
+def _send(client, route, data, **more):
+    return _ask(client, route, body=data, headers={"Content-Type": "application/json"}, **more)
+
+
+@pytest.mark.parametrize("route", _WITH_BODY, ids=_name)
+@pytest.mark.parametrize("data", _ODD, ids=range(len(_ODD)))
+def test_an_odd_body_is_refused(client, route, data):
+    answer = _send(client, route, data)
+    assert answer.status_code in (400, 404), answer.text
+    assert answer.json
+
+
+@pytest.mark.parametrize("route", _WITH_BODY, ids=_name)
+def test_any_json_is_answered(world, route):
+    @_SETTINGS
+    @given(body=_JSON)
+    def ask(body):
+        answer = _send(world.client, route, json.dumps(body).encode())
+        assert answer.status_code < 500, answer.text
+
+    ask()
+
+
+@pytest.mark.parametrize("route", _WITH_BODY, ids=_name)
+def test_a_good_body_gone_bad_in_one_place_is_answered(world, route):
+    @_SETTINGS
+    @given(body=_spoilt(_GOOD[route.handler.__qualname__]))
+    def ask(body):
+        answer = _send(world.client, route, json.dumps(body).encode())
+        assert answer.status_code < 500, answer.text
+
+    ask()
+
+
+@pytest.mark.parametrize("route", _WITH_BODY, ids=_name)
+def test_the_good_bodies_fit_their_schemas(route):
+    body = _GOOD[route.handler.__qualname__]
+    route.body.check(body, minor=route.until, what="body")
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if r.method == "GET"], ids=_name)
+def test_any_query_is_answered(world, route):
+    @_SETTINGS
+    @given(query=_QUERY, minor=st.integers(microversions.MINIMUM, microversions.MAXIMUM))
+    def ask(query, minor):
+        params = {}
+        for name, value in query:
+            params.setdefault(name, []).append(value)
+        answer = _ask(world.client, route, minor, params=params, params_csv=False)
+        assert answer.status_code < 500, answer.text
+
+    ask()
+
+
+@pytest.mark.parametrize(
+    "query", ["a=%00", "name=%00", "marker=%ff%fe", "limit=9" * 3, "&&==", "%"]
+)
+def test_odd_queries_are_answered(client, query):
+    assert client.get("/v2.1/servers", query_string=query).status_code < 500
+
+
+@pytest.mark.parametrize("path", ["%00", "%ff", "a%2Fb", "..", "%E2%82%AC", "x" * 5000])
+def test_odd_paths_are_not_found(client, path):
+    for noun in ("servers", "flavors"):
+        assert client.get(f"/v2.1/{noun}/{path}").status_code == 404
+
+
+@pytest.mark.parametrize("token", ["", ":", "::", "a:b:c", "é", "x" * 9000, "\x01", "admin"])
+def test_any_token_is_taken(client, token):
+    assert client.get("/v2.1/servers", token=token).status_code == 200
+
+
+@pytest.mark.parametrize("version", ["2.x", "", "9" * 500 + ".1", "2." + "9" * 500, "2.1\x01", "é"])
+def test_odd_versions_are_told_so(client, version):
+    assert client.get("/v2.1/servers", version=version).status_code in (400, 406)

@@ -1,0 +1,65 @@
+"""Every route has a policy, a schema and a handler that exists; nothing is declared twice."""
+
+import itertools
+
+import pytest
+from oslo_policy import generator
+
+from roost.api import policies
+from roost.api.routes import ROUTES
+
+_WRITES = ("POST", "PUT", "PATCH")
+
+
+def test_every_route_has_a_policy_that_is_registered():
+    registered = {rule.name for rule in policies.list_rules()}
+    assert [route for route in ROUTES if route.policy not in registered] == []
+
+
+def test_every_policy_but_the_roles_is_of_some_use():
+    used = {route.policy for route in ROUTES}
+    documented = {rule.name for rule in policies.list_rules() if getattr(rule, "operations", None)}
+    inner = {
+        policies.flavors.ALL,
+        policies.servers.ALL_PROJECTS,
+        policies.servers.ALL_FILTERS,
+        policies.servers.FORCED_HOST,
+        policies.servers.REQUESTED_HOST,
+        policies.servers.SHOW_HOST,
+        policies.servers.SHOW_HOST_STATUS,
+        policies.instance_actions.EVENTS,
+        policies.instance_actions.EVENT_DETAILS,
+        policies.limits.OTHER_PROJECT,
+    }
+    assert documented == used | inner
+
+
+def test_every_route_has_a_schema_for_its_query():
+    assert [route for route in ROUTES if not route.query.documents] == []
+
+
+def test_every_route_with_a_body_has_a_schema_for_it():
+    assert [route for route in ROUTES if route.method in _WRITES and route.body is None] == []
+
+
+def test_every_handler_is_a_method_of_its_noun():
+    for route in ROUTES:
+        assert getattr(route.noun, route.handler.__name__) is route.handler
+
+
+def test_no_two_routes_answer_the_same_request():
+    for one, other in itertools.combinations(ROUTES, 2):
+        if (one.method, one.path) == (other.method, other.path):
+            assert one.until < other.since or other.until < one.since
+
+
+def test_every_schema_applies_from_the_first_microversion_of_its_route():
+    for route in ROUTES:
+        for schema in filter(None, (route.query, route.body)):
+            assert schema.document(route.since)
+
+
+@pytest.mark.parametrize("rule", policies.list_rules(), ids=lambda rule: rule.name)
+def test_every_rule_is_explained_to_operators(rule):
+    assert rule.description.endswith(".")
+    assert generator._format_rule_default_yaml(rule)

@@ -1,0 +1,116 @@
+import pytest
+
+from roost import conf, exception, states
+from roost.api import policies, server_query
+from roost.api.call import Call, Query
+from roost.api.policy import Policy
+from roost.db.ordering import Sort
+from tests.builders import a_context
+
+POLICY = Policy(conf.of({}))
+
+
+def _wanted(*, roles=("member", "reader"), **query):
+    call = Call(
+        context=a_context(roles=list(roles)),
+        version=96,
+        path="/v2.1/servers",
+        params={},
+        query=Query({name.replace("__", "-"): value for name, value in query.items()}),
+        body=None,
+        base_url="http://api",
+        policy=POLICY,
+        rule=policies.servers.LIST,
+    )
+    return server_query.wanted(call)
+
+
+@pytest.mark.parametrize(
+    ("said", "pattern"),
+    [
+        ("web", "%web%"),
+        ("^web", "web%"),
+        ("web$", "%web"),
+        ("^web$", "web"),
+        ("a.*b", "%a%b%"),
+        ("a.b", "%a_b%"),
+        (r"a\.b", "%a.b%"),
+        ("100%", r"%100\%%"),
+        ("a_b", r"%a\_b%"),
+        (r"5\$", "%5$%"),
+        ("[a(", "%[a(%"),
+        ("", "%%"),
+        ("^", "%"),
+        ("\\", r"%\\%"),
+    ],
+)
+def test_a_users_pattern_becomes_one_of_sql(said, pattern):
+    assert server_query.like(said) == pattern
+
+
+def test_a_list_keeps_to_the_callers_project():
+    assert _wanted().equal == {"project_id": ["project"]}
+    assert _wanted(project_id=["other"]).equal == {"project_id": ["project"]}
+
+
+def test_an_administrator_may_ask_for_other_projects():
+    admin = ("admin",)
+    assert _wanted(roles=admin, all_tenants=["1"]).equal == {}
+    assert _wanted(roles=admin, all_tenants=[""]).equal == {}
+    assert _wanted(roles=admin, all_tenants=["0"]).equal == {"project_id": ["project"]}
+    assert _wanted(roles=admin, tenant_id=["other"]).equal == {"project_id": ["other"]}
+
+
+def test_others_may_not_list_all_projects():
+    with pytest.raises(exception.Forbidden):
+        _wanted(all_tenants=["1"])
+
+
+def test_the_hosts_are_the_administrators_business():
+    assert "host" not in _wanted(host=["h1"]).equal
+    assert _wanted(roles=("admin",), host=["h1"]).equal["host"] == ["h1"]
+    with pytest.raises(exception.Forbidden):
+        _wanted(sort_key=["host"])
+
+
+def test_a_status_that_no_server_ever_has_finds_nothing():
+    assert _wanted(status=["SHUTOFF"]) is None
+    assert _wanted(status=["SHUTOFF", "active"]).states == [(states.ACTIVE, "*")]
+
+
+def test_who_follows_changes_learns_of_deletions():
+    assert _wanted().deleted is False
+    assert _wanted(changes__since=["2026-01-01T00:00:00Z"]).deleted is None
+
+
+def test_deleted_servers_are_shown_to_administrators():
+    assert _wanted(deleted=["1"]).deleted is False
+    assert _wanted(roles=("admin",), deleted=["1"]).deleted is True
+    assert _wanted(roles=("admin",), status=["DELETED"]).deleted is True
+    assert _wanted(roles=("admin",), status=["DELETED", "ACTIVE"]).deleted is None
+    with pytest.raises(exception.Forbidden):
+        _wanted(status=["DELETED"])
+
+
+def test_an_order_always_ends_with_age_and_uuid():
+    assert _wanted().order == [Sort("created_at", descending=True), Sort("uuid", descending=True)]
+    assert _wanted(sort_key=["name"], sort_dir=["asc"]).order == [
+        Sort("display_name"),
+        Sort("created_at"),
+        Sort("uuid"),
+    ]
+    assert _wanted(sort_key=["uuid", "created_at"], sort_dir=["asc", "desc"]).order == [
+        Sort("uuid"),
+        Sort("created_at", descending=True),
+    ]
+
+
+def test_more_directions_than_keys_are_refused():
+    with pytest.raises(exception.Invalid):
+        _wanted(sort_key=["name"], sort_dir=["asc", "desc"])
+
+
+def test_tags_are_grouped_as_their_filters_say():
+    wanted = _wanted(**{"tags": ["a,b"], "tags-any": ["c,d"], "not-tags": ["e,f"]})
+    assert list(wanted.tags) == [["a"], ["b"], ["c", "d"]]
+    assert list(wanted.not_tags) == [["e", "f"]]

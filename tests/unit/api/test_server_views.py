@@ -1,0 +1,113 @@
+import pytest
+
+from roost import states
+from roost.api.views import servers as views
+from roost.objects import InstanceFault, NetworkInfo, Vif
+from tests.builders import NOW, a_flavor, an_instance
+
+_GROWTH = {
+    3: {"OS-EXT-SRV-ATTR:reservation_id", "OS-EXT-SRV-ATTR:launch_index"},
+    9: {"locked"},
+    16: {"host_status"},
+    19: {"description"},
+    26: {"tags"},
+    63: {"trusted_image_certificates"},
+    71: {"server_groups"},
+    73: {"locked_reason"},
+    96: {"pinned_availability_zone"},
+}
+
+
+def _looker(version=96, *, inside=True):
+    return views.Looker(
+        version=version, base_url="http://api", sees_host=inside, sees_host_status=inside
+    )
+
+
+def _full(version=96, *, inside=True, fault=None, **values):
+    shown = views.Shown(instance=an_instance(**values), fault=fault, host_status="UP")
+    return views.full(shown, _looker(version, inside=inside))
+
+
+@pytest.mark.parametrize("version", _GROWTH)
+def test_fields_appear_with_their_microversion(version):
+    assert _GROWTH[version] <= set(_full(version))
+    assert not _GROWTH[version] & set(_full(version - 1))
+
+
+def test_users_learn_nothing_of_hosts():
+    told = _full(inside=False, host="h1", node="n1")
+    hidden = [name for name in told if name.startswith("OS-EXT-SRV-ATTR:")]
+    assert hidden == ["OS-EXT-SRV-ATTR:hostname"]
+    assert "host_status" not in told
+    assert "h1" not in str(told["hostId"])
+
+
+def test_the_host_id_is_the_same_for_a_project_and_differs_between_projects():
+    ids = [_full(host="h1", project_id=project)["hostId"] for project in ("a", "a", "b")]
+    assert ids[0] == ids[1] != ids[2]
+    assert len(ids[0]) == 56
+
+
+def test_the_flavor_is_a_link_until_2_47_and_then_told_whole():
+    flavor = a_flavor(extra_specs={"a": "b"})
+    assert _full(46, flavor=flavor)["flavor"]["id"] == "1"
+    told = _full(47, flavor=flavor)["flavor"]
+    assert told["original_name"] == "m1.tiny"
+    assert told["extra_specs"] == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("vm_state", "task_state", "status"),
+    [
+        (states.BUILDING, states.SPAWNING, "BUILD"),
+        (states.ACTIVE, None, "ACTIVE"),
+        (states.ACTIVE, states.DELETING, "ACTIVE"),
+        (states.ERROR, None, "ERROR"),
+        (states.DELETED, None, "DELETED"),
+    ],
+)
+def test_the_status_follows_from_the_states_inside(vm_state, task_state, status):
+    assert _full(vm_state=vm_state, task_state=task_state)["status"] == status
+
+
+def _a_fault():
+    return InstanceFault(
+        instance_uuid=an_instance().uuid,
+        code=500,
+        message="No valid host was found.",
+        details="ram: 3 hosts",
+        host=None,
+        created_at=NOW,
+    )
+
+
+def test_a_fault_is_shown_while_the_server_is_in_error():
+    assert _full(vm_state=states.ERROR, fault=_a_fault())["fault"]["code"] == 500
+    assert "fault" not in _full(vm_state=states.ACTIVE, fault=_a_fault())
+
+
+def test_the_details_of_a_fault_are_for_administrators():
+    assert _full(vm_state=states.ERROR, fault=_a_fault())["fault"]["details"] == "ram: 3 hosts"
+    assert "details" not in _full(vm_state=states.ERROR, fault=_a_fault(), inside=False)["fault"]
+
+
+def test_addresses_are_grouped_by_network():
+    vif = Vif(
+        id="p",
+        network_id="n",
+        network_name="private",
+        mac="fa:16:3e:00:00:01",
+        ip="10.0.0.5",
+        cidr="10.0.0.0/24",
+        gateway=None,
+        host=None,
+        tag=None,
+    )
+    told = _full(network_info=NetworkInfo(vifs=[vif]))["addresses"]
+    assert told["private"][0] == {
+        "version": 4,
+        "addr": "10.0.0.5",
+        "OS-EXT-IPS:type": "fixed",
+        "OS-EXT-IPS-MAC:mac_addr": "fa:16:3e:00:00:01",
+    }

@@ -1,0 +1,140 @@
+"""What an audit makes of what the parts say."""
+
+import datetime
+
+import pytest
+
+from roost import audit, states
+from roost.audit.snapshot import LiveInstance
+from roost.db.types import utcnow
+from roost.objects import InstanceMapping
+from tests.builders import CELL1, CELL2
+
+ONE = "aaaaaaaa-0000-4000-8000-000000000001"
+TWO = "aaaaaaaa-0000-4000-8000-000000000002"
+
+
+def live(uuid=ONE, cell=CELL1, host="h1", vm_state=states.ACTIVE, task_state=None):
+    return LiveInstance(uuid, cell, host, vm_state, task_state)
+
+
+def mapping(uuid=ONE, cell=CELL1, queued=False):
+    return InstanceMapping.of(
+        instance_uuid=uuid,
+        request_uuid=TWO,
+        cell_uuid=cell,
+        project_id="p",
+        user_id="u",
+        vcpus=1,
+        memory_mb=512,
+        queued_for_delete=queued,
+        created_at=utcnow(),
+    )
+
+
+def healthy(**changes):
+    """One active instance that everybody agrees about."""
+    amounts = {"instances": 1, "cores": 1, "ram": 512}
+    values = {
+        "instances": [live()],
+        "mappings": {ONE: mapping()},
+        "claims": {ONE: "h1"},
+        "guests": {(CELL1, "h1"): {ONE}},
+        "quota_used": {"p": amounts},
+        "quota_counted": {"p": dict(amounts)},
+    }
+    return audit.Snapshot(**values | changes)
+
+
+def kinds(snapshot):
+    return [finding.kind for finding in audit.compare(snapshot)]
+
+
+def test_a_healthy_deployment_has_no_findings():
+    assert kinds(healthy()) == []
+
+
+AN_HOUR_AGO = utcnow() - datetime.timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"claims": {}}, ["instances without claim"]),
+        ({"claims": {ONE: "h2"}}, ["instances without claim"]),
+        ({"claims": {ONE: "h1", TWO: "h1"}}, ["claims without instance"]),
+        ({"quota_used": {}}, ["quota usage other than the mappings"]),
+        ({"quota_counted": {}}, ["quota usage other than the mappings"]),
+        ({"orphaned_ports": [(TWO, ONE)]}, ["ports without instance"]),
+        ({"guests": {(CELL1, "h1"): {ONE, TWO}}}, ["guests without instance"]),
+        ({"guests": {(CELL1, "h1"): set()}}, ["instances without guest"]),
+        (
+            {"guests": {(CELL1, "h1"): {ONE}, (CELL1, "h2"): {ONE}}},
+            ["instances on two hosts"],
+        ),
+        (
+            {"instances": [live(), live(cell=CELL2)]},
+            ["instances in two cells", "instances without mapping"],
+        ),
+        ({"mappings": {}}, ["instances without mapping"]),
+        ({"mappings": {ONE: mapping(cell=CELL2)}}, ["instances without mapping"]),
+        ({"mappings": {ONE: mapping(), TWO: mapping(TWO)}}, ["mappings without instance"]),
+        ({"mappings": {ONE: mapping(), TWO: mapping(TWO, None)}}, ["mappings without instance"]),
+        ({"wishes": {TWO: AN_HOUR_AGO}}, ["build requests stuck"]),
+    ],
+)
+def test_a_disagreement_is_found(changes, expected):
+    assert sorted(set(kinds(healthy(**changes)))) == expected
+
+
+def test_a_guest_on_another_host_than_its_instance_is_on_two_hosts():
+    snapshot = healthy(guests={(CELL1, "h2"): {ONE}})
+
+    (finding,) = audit.compare(snapshot)
+
+    assert (finding.subject, finding.detail) == (ONE, "is on h1 and h2")
+
+
+def test_a_claim_left_by_a_failed_build_is_found():
+    failed = live(host=None, vm_state=states.ERROR)
+
+    assert kinds(healthy(instances=[failed], guests={})) == ["claims without instance"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"wishes": {TWO: utcnow()}, "mappings": {ONE: mapping(), TWO: mapping(TWO, None)}},
+        {"wishes": {TWO: utcnow()}, "claims": {ONE: "h1", TWO: "h2"}},
+        {"mappings": {ONE: mapping(), TWO: mapping(TWO, queued=True)}},
+        {"claims": None},
+        {"guests": {}},
+    ],
+)
+def test_what_is_under_way_or_unknown_is_no_finding(changes):
+    assert kinds(healthy(**changes)) == []
+
+
+def test_nothing_is_found_about_a_cell_that_could_not_be_read():
+    snapshot = healthy(instances=[], unknown_cells={CELL1})
+
+    assert kinds(snapshot) == []
+
+
+def test_only_what_is_seen_twice_counts():
+    looks = iter([healthy(claims={}), healthy()])
+
+    report = audit.audit(lambda: next(looks), sleep=lambda _: None)
+
+    assert report.findings == []
+
+
+def test_what_stays_is_reported_and_counted():
+    slept = []
+
+    report = audit.audit(lambda: healthy(claims={}), settle=3, sleep=slept.append)
+
+    assert slept == [3]
+    assert report.counts["instances without claim"] == 1
+    assert sum(report.counts.values()) == 1
+    assert list(report.counts) == list(audit.KINDS)

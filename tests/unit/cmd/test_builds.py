@@ -1,0 +1,77 @@
+"""Every daemon is put together from its options, and opens nothing by that."""
+
+import importlib
+import socket
+
+import pytest
+
+import roost.conf
+from roost import exception
+from roost.cmd import _parts
+from roost.rpc.transport import Bus
+
+DAEMONS = {
+    "api": {"api_database"},
+    "super_conductor": {"api_database"},
+    "cell_conductor": {"cell_database"},
+    "conductor": {"api_database", "cell_database"},
+    "scheduler": {"scheduler_database"},
+    "compute": set(),
+}
+
+
+def options(daemon, tmp_path, **default):
+    """Name the daemon's databases, at places where there is nothing."""
+    values = {
+        group: {"connection": f"postgresql+psycopg://nobody@127.0.0.1:1/{group}"}
+        for group in DAEMONS[daemon]
+    }
+    values["DEFAULT"] = {"host": "here", "state_path": str(tmp_path), **default}
+    return roost.conf.of(values)
+
+
+def build(daemon, conf):
+    conf.set_override("transport_url", "rabbit://nobody@127.0.0.1:1/nowhere")
+    return importlib.import_module(f"roost.cmd.{daemon}").build(conf)
+
+
+@pytest.fixture
+def conf_of(tmp_path):
+    def conf_of(daemon):
+        conf = options(daemon, tmp_path)
+        Bus(conf, "fake://")  # makes oslo.messaging's own options known
+        return conf
+
+    return conf_of
+
+
+@pytest.mark.parametrize("daemon", DAEMONS)
+def test_it_is_built_without_connecting_or_writing(daemon, conf_of, tmp_path, monkeypatch):
+    conf = conf_of(daemon)
+
+    def refuse(*_):
+        raise AssertionError("connected")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    built = build(daemon, conf)
+    assert built.name == f"roost-{daemon.replace('_', '-')}"
+    assert built.servers
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("daemon", "group"), [(daemon, group) for daemon in DAEMONS for group in DAEMONS[daemon]]
+)
+def test_a_database_that_is_not_named_is_asked_for_by_its_option(daemon, group, conf_of):
+    conf = conf_of(daemon)
+    conf.clear_override("connection", group=group)
+    with pytest.raises(exception.Invalid, match=rf"\[{group}\] connection must be set"):
+        build(daemon, conf)
+
+
+def test_the_scheduler_bus_is_the_own_one_unless_another_is_named():
+    conf = roost.conf.of({"scheduler": {"transport_url": "fake:///elsewhere"}})
+    own = Bus(conf, "fake:///own")
+    assert _parts.scheduler_bus(conf, own).name == "elsewhere"
+    conf.clear_override("transport_url", group="scheduler")
+    assert _parts.scheduler_bus(conf, own) is own

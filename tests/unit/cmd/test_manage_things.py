@@ -1,0 +1,179 @@
+"""Services, flavors, images, the audit; and what holds for all commands."""
+
+import click
+import pytest
+import sqlalchemy as sa
+from click.testing import CliRunner
+
+from roost.cmd.manage import audit as audit_command
+from roost.cmd.manage.cli import roost_manage
+from roost.db.api import quota
+from roost.db.cell import models as cell_models
+from roost.db.cell import services
+
+
+class NobodyToAsk:
+    """Stands in for the schedulers, which have nothing to say."""
+
+    def all_claims(self, context):
+        return iter(())
+
+
+@pytest.fixture
+def no_claims(monkeypatch):
+    from roost.cmd.manage.deployment import Deployment
+
+    monkeypatch.setattr(Deployment, "scheduler", NobodyToAsk())
+
+
+def commands(group=roost_manage, path=()):
+    for name, command in group.commands.items():
+        yield (*path, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+@pytest.mark.parametrize("command", list(commands()), ids=" ".join)
+def test_every_command_has_help(command):
+    result = CliRunner().invoke(roost_manage, [*command, "--help"])
+
+    assert result.exit_code == 0
+    assert len(result.output.splitlines()) > 3
+    assert result.output.startswith("Usage: ")
+
+
+def test_services_are_listed_with_their_states(manage, cell1, databases):
+    with databases.cell1.begin() as session:
+        services.report(session, host="h1", binary="roost-compute", availability_zone="west")
+        dead = services.report(session, host="h2", binary="roost-compute")
+        services.update(session, dead.uuid, forced_down=True, disabled=True)
+
+    rows = manage("service", "list", "--json").json
+
+    assert [(row["host"], row["state"], row["status"]) for row in rows] == [
+        ("h1", "up", "enabled"),
+        ("h2", "down", "disabled"),
+    ]
+    assert rows[0]["cell"] == "cell1"
+    assert "west" in manage("service", "list").out
+
+
+def test_a_cell_without_schema_does_not_hide_the_services_of_others(manage, cell1, databases):
+    with databases.cell1.begin() as session:
+        services.report(session, host="h1", binary="roost-compute")
+    with databases.cell0.begin() as session:
+        session.execute(sa.text("DROP TABLE roost_cell_version"))
+
+    told = manage("service", "list", code=1)
+
+    assert "h1" in told.out
+    assert "cell cell0: the database" in told.err
+    assert "db sync --cell cell0" in told.err
+
+
+def test_a_table_that_was_dropped_is_told(manage, cell1, databases, no_claims):
+    with databases.cell1.begin() as session:
+        session.execute(sa.text("DROP TABLE ports"))
+
+    assert "a table is missing, ports" in manage("audit", code=1).err
+
+
+def test_a_flavor_is_created_listed_and_deleted(manage):
+    sizes = ("--vcpus", 2, "--ram", 2048, "--disk", 10, "--property", "hw:x=y")
+
+    created = manage("flavor", "create", "m1.small", *sizes, "--id", "2", "--json").json
+
+    assert created["extra_specs"] == {"hw:x": "y"}
+    (listed,) = manage("flavor", "list", "--json").json
+    assert listed == created
+    assert "m1.small" in manage("flavor", "list").out
+    manage("flavor", "delete", "m1.small")
+    assert manage("flavor", "list", "--json").json == []
+
+
+def test_a_private_flavor_is_listed_too(manage):
+    manage("flavor", "create", "big", "--vcpus", 64, "--ram", 65536, "--private")
+
+    assert [row["public"] for row in manage("flavor", "list", "--json").json] == [False]
+
+
+def test_flavor_mistakes_are_told(manage):
+    manage("flavor", "create", "a", "--vcpus", 1, "--ram", 1, "--id", "1")
+
+    assert "exists" in manage("flavor", "create", "a", "--vcpus", 1, "--ram", 1, code=1).err
+    assert "nope" in manage("flavor", "delete", "nope", code=1).err
+    manage("flavor", "create", "b", "--vcpus", 0, "--ram", 1, code=2)
+    manage("flavor", "create", "b", "--vcpus", 1, "--ram", 1, "--property", "x", code=2)
+
+
+def test_an_image_is_added_listed_and_deleted(manage, tmp_path):
+    file = tmp_path / "cirros.img"
+    file.write_bytes(b"bits")
+
+    added = manage("image", "add", "cirros", file, "--disk-format", "qcow2", "--json").json
+
+    assert (added["name"], added["size"], added["disk_format"]) == ("cirros", 4, "qcow2")
+    assert manage("image", "list", "--json").json == [added]
+    manage("image", "delete", added["id"])
+    assert manage("image", "list", "--json").json == []
+
+
+def test_image_mistakes_are_told(manage, tmp_path):
+    assert "could not be found" in manage("image", "delete", "nope", code=1).err
+    manage("image", "add", "x", tmp_path / "missing", code=2)
+
+
+def test_an_audit_of_an_empty_deployment_is_all_zero(manage, cell1, no_claims):
+    answer = manage("audit", "--json").json
+
+    assert set(answer["counts"].values()) == {0}
+    assert answer["unchecked"] == []
+
+
+def test_an_audit_tells_what_it_found_and_exits_with_1(manage, cell1, databases, no_claims):
+    with databases.api.begin() as session:
+        limits = dict.fromkeys(quota.RESOURCES, -1)
+        quota.take(session, project_id="p1", instances=1, cores=1, ram=1, defaults=limits)
+
+    told = manage("audit", "--settle", 0, "--verbose", code=1)
+
+    assert "p1" in told.out
+    assert "is charged instances 1 for 0" in told.out
+
+
+def test_an_audit_that_could_not_look_everywhere_exits_with_1(manage, cell1, databases, no_claims):
+    with databases.cell1.begin() as session:
+        services.report(session, host="h1", binary="roost-compute")
+        table = cell_models.services
+        session.execute(sa.update(table).values(forced_down=True))
+
+    assert "could not look at guests on host h1" in manage("audit", code=1).err
+
+
+def test_a_configuration_without_api_database_is_told(tmp_path):
+    empty = tmp_path / "empty.conf"
+    empty.write_text("")
+
+    result = CliRunner().invoke(roost_manage, ["--config-file", str(empty), "cell", "list"])
+
+    assert result.exit_code == 1
+    assert "[api_database] connection" in result.stderr
+
+
+def test_a_configuration_that_cannot_be_read_is_told(tmp_path):
+    broken = tmp_path / "broken.conf"
+    broken.write_text("[DEFAULT]\nworkers = many\n[api_database]\nconnection\n")
+
+    result = CliRunner().invoke(roost_manage, ["--config-file", str(broken), "cell", "list"])
+
+    assert result.exit_code == 1
+    assert "cannot be read" in result.stderr
+
+
+def test_a_failure_of_our_own_keeps_its_traceback(monkeypatch, manage, cell1, config_file):
+    monkeypatch.setattr(audit_command, "look", lambda *_, **__: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        CliRunner().invoke(
+            roost_manage, ["--config-file", str(config_file), "audit"], catch_exceptions=False
+        )
