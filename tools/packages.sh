@@ -36,7 +36,7 @@ forbid_starting() {
     trap 'exit 1' HUP INT TERM
 }
 
-missing=$(list_missing | tr '\n' ' ')
+missing=$(list_missing | paste -sd " " -)
 [ -z "$missing" ] && exit 0
 
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then

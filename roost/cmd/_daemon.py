@@ -78,7 +78,6 @@ class Daemon:
     :param on_start: called after the checks, each until it succeeds, before it serves
     :param servers: what it serves with
     :param periodics: what it does again and again while it serves
-    :param on_reload: called when the options that may change under way have changed
     :param drain: called while the servers stop, with the seconds that work under way may take
     :param on_stop: called when nothing is under way any more
     :param closing: closed last
@@ -92,7 +91,6 @@ class Daemon:
         on_start: Sequence[Check] = (),
         servers: Sequence[Server] = (),
         periodics: Sequence[Periodic] = (),
-        on_reload: Sequence[Callable[[], object]] = (),
         drain: Sequence[Callable[[float], object]] = (),
         on_stop: Sequence[Callable[[], object]] = (),
         closing: Sequence[Closable] = (),
@@ -102,7 +100,6 @@ class Daemon:
         self.servers = servers
         self.periodics = periodics
         self.needs = (*checks, *on_start)
-        self.on_reload = on_reload
         self.drain = drain
         self.on_stop = on_stop
         self.closing = closing
@@ -121,7 +118,6 @@ class Daemon:
             checks=[each for daemon in daemons for each in daemon.needs],
             servers=[each for daemon in daemons for each in daemon.servers],
             periodics=[each for daemon in daemons for each in daemon.periodics],
-            on_reload=[each for daemon in daemons for each in daemon.on_reload],
             drain=[each for daemon in daemons for each in daemon.drain],
             on_stop=[each for daemon in daemons for each in daemon.on_stop],
             closing=[each for daemon in daemons for each in daemon.closing],
@@ -168,10 +164,11 @@ class Daemon:
         self._stopped.wait()
 
     def reload(self) -> None:
-        """Take up the options that have changed; periodics ask for theirs anyway."""
-        for step in self.on_reload:
-            with _logged(f"{self.name}: reloading"):
-                step()
+        """Take up the options that may change under way; they have been read again.
+
+        Log levels have changed by then, and periodics ask for their intervals. All others are
+        parts' constructor arguments: oslo.config has warned that they take a restart.
+        """
         LOG.info("%s has reloaded what can be reloaded without a restart", self.name)
 
     def _start_servers(self, waiting: Waiting) -> bool:

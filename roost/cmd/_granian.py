@@ -48,7 +48,8 @@ def run(
     """
     systemd = Systemd.take()
     oslo_config_glue.register_opts(conf)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until Granian takes them over
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     Waiting(name, stopping=threading.Event(), tell=systemd.status).until(checks)
     for opened in closing:
         opened.close()

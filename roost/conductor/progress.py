@@ -6,7 +6,7 @@ from typing import Any
 
 from roost import exception, states
 from roost.db.cell import actions, builds, instances, ports
-from roost.db.engine import Database
+from roost.db.engine import Database, retried
 from roost.db.types import utcnow
 from roost.networks import LocalNetwork
 from roost.objects import InstanceActionEvent, NetworkInfo
@@ -46,6 +46,7 @@ class Progress:
             actions.add_events(session, instance_uuid, [self._begun(begun, host)])
             return True
 
+    @retried
     def allocate_networks(self, instance_uuid: str, host: str, attempt: int) -> NetworkInfo:
         """Give an instance its ports and let it go on to its guest."""
         with self.database.begin() as session:

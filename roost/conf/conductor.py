@@ -20,6 +20,7 @@ OPTIONS = [
         "sweep_interval",
         default=5.0,
         min=0.1,
+        mutable=True,
         help="Seconds between two looks for requests that nobody works on.",
     ),
 ]

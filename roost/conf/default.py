@@ -47,6 +47,7 @@ OPTIONS = [
         "service_report_interval",
         default=10.0,
         min=0.1,
+        mutable=True,
         help="Seconds between two signs of life of a daemon.",
     ),
     cfg.FloatOpt(

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
-from oslo_db.sqlalchemy import engines
+from oslo_db.sqlalchemy import engines, exc_filters
 from sqlalchemy import orm
 
 from roost import concurrency, exception
@@ -30,6 +30,10 @@ UNREACHABLE = (
 )
 
 
+class Deadlock(exception.Unavailable):
+    """The database ended this transaction so that another could go on; it may be run again."""
+
+
 class Database:
     """One database, reached by URL. Connects on first use, so it may be made before a fork.
 
@@ -43,17 +47,16 @@ class Database:
     @functools.cached_property
     def engine(self) -> sa.Engine:
         url = sa.make_url(self.url)
+        if url.get_backend_name() == "sqlite":
+            return _sqlite_engine(url, self._connections)
         engine: sa.Engine = engines.create_engine(
             _with_driver(url).render_as_string(hide_password=False),
             max_pool_size=self._connections,
             max_overflow=0,
-            pool_timeout=None if url.get_backend_name() == "sqlite" else 30,  # it has no pool
+            pool_timeout=30,
             max_retries=0,
-            sqlite_fk=True,
             mysql_sql_mode="TRADITIONAL",
         )
-        if url.get_backend_name() == "sqlite":
-            _prepare_sqlite(engine)
         if url.get_backend_name() in ("mysql", "mariadb"):
             _share_ssl_context(engine)
             # As PostgreSQL does by default. REPEATABLE READ locks gaps, where inserts deadlock.
@@ -64,6 +67,7 @@ class Database:
         """Run a transaction: committed at the end of the block, rolled back if it raises.
 
         :raises roost.exception.Unavailable: when the database cannot be reached
+        :raises Deadlock: when the database chose this transaction as the victim of a deadlock
         """
         return self._transaction(self.engine)
 
@@ -80,6 +84,10 @@ class Database:
             raise exception.Unavailable(
                 f"the database {self} cannot be reached: {error}"
             ) from error
+        except db_exception.DBError as error:
+            if _is_deadlock(error):
+                raise Deadlock(f"a deadlock in {self}, and this was its victim") from error
+            raise
 
     def close(self) -> None:
         if "engine" in self.__dict__:
@@ -95,7 +103,7 @@ def retried(step: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(step)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         for _ in range(4):
-            with contextlib.suppress(db_exception.DBDeadlock):
+            with contextlib.suppress(Deadlock):
                 return step(*args, **kwargs)
         return step(*args, **kwargs)
 
@@ -114,31 +122,41 @@ def _with_driver(url: sa.URL) -> sa.URL:
     return url
 
 
-def _prepare_sqlite(engine: sa.Engine) -> None:
+def _is_deadlock(error: BaseException | None) -> bool:
+    """On MariaDB a deadlock also ends the savepoints, and their rollback fails on top of it."""
+    while error is not None and not isinstance(error, db_exception.DBDeadlock):
+        error = getattr(error, "cause", None) or error.__cause__ or error.__context__
+    return error is not None
+
+
+def _sqlite_engine(url: sa.URL, connections: int) -> sa.Engine:
     """Readers beside one writer; the next writer waits for its turn instead of failing.
 
     A transaction that reads first and writes later could not wait: its view would be stale. So
-    every transaction that may write takes the writer's place when it begins.
+    every transaction that may write takes the writer's place when it begins. Connections are kept:
+    the last one that closes would clear the write-ahead log each time.
     """
+    engine = sa.create_engine(
+        url,
+        poolclass=sa.QueuePool,
+        pool_size=connections,
+        max_overflow=0,
+        connect_args={"timeout": 30, "check_same_thread": False},
+    )
+    exc_filters.register_engine(engine)
 
     @sa.event.listens_for(engine, "connect")
-    def _on_connect(connection: Any, record: Any) -> None:
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode=WAL")
-        cursor.execute("PRAGMA synchronous=NORMAL")
-        cursor.execute("PRAGMA busy_timeout=30000")
-        cursor.close()
-        record.info["in_transaction"] = True  # so oslo.db, whose listeners come first, begins none
+    def _on_connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # transactions are begun below, and only there
+        for setting in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {setting}")
 
     @sa.event.listens_for(engine, "begin")
     def _on_begin(connection: sa.Connection) -> None:
         reads = connection.get_execution_options().get("reads")
         connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
-    @sa.event.listens_for(engine, "commit")
-    @sa.event.listens_for(engine, "rollback")
-    def _on_end(connection: sa.Connection) -> None:
-        connection.info["in_transaction"] = True  # oslo.db has just taken it away
+    return engine
 
 
 def _share_ssl_context(engine: sa.Engine) -> None:

@@ -124,6 +124,15 @@ def test_a_broker_that_is_down_at_start_is_waited_for(start, echo, forwarder, ra
     assert ask(echo, text="hello")["text"] == "hello"
 
 
+def test_a_virtual_host_that_is_not_there_does_not_keep_it_from_ending(start, rabbitmq_url):
+    daemon = start(transport_url=f"{rabbitmq_url}-not-there")
+    daemon.manager.wait_for("STATUS=waiting for the bus")
+    daemon.wait_for_log("AMQP server on")
+    assert not daemon.manager.ready
+    daemon.terminate()
+    assert daemon.exit_status() == 0
+
+
 def test_a_broker_that_goes_away_later_is_waited_for(start, echo, forwarder, rabbitmq_url):
     url = urlsplit(rabbitmq_url)
     through = url._replace(netloc=f"{url.username}:{url.password}@127.0.0.1:{forwarder.port}")

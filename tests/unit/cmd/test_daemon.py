@@ -174,9 +174,25 @@ def test_one_part_that_cannot_be_stopped_does_not_keep_the_others(diary, caplog)
     assert "stuck" in caplog.text
 
 
-def test_a_reload_reaches_the_parts(diary):
-    daemon = Daemon("d", on_reload=[diary.write("reloaded")])
+def test_several_become_one(diary):
+    first = Daemon("a", servers=[FakeServer(diary, "first")], closing=[diary.closable("closed 1")])
+    second = Daemon("b", checks=[diary.check("check")], on_stop=[diary.write("second stops")])
+    both = Daemon.joined("both", first, second)
+    assert both.start()
+    both.stop()
+    assert diary.lines == [
+        "check",
+        "first starts",
+        "first stops",
+        "first ended",
+        "second stops",
+        "closed 1",
+    ]
+
+
+def test_work_that_was_taken_in_is_drained_while_the_servers_stop():
+    asked = []
+    daemon = Daemon("d", drain=[asked.append])
     daemon.start()
-    daemon.reload()
-    daemon.stop()
-    assert diary.lines == ["reloaded"]
+    daemon.stop(grace=7)
+    assert asked == [7]

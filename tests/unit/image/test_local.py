@@ -76,7 +76,7 @@ def test_a_deleted_image_is_gone(store, image):
         store.get(image.id)
 
 
-@pytest.mark.parametrize("image_id", [a_uuid(), "../../etc/passwd", "", "tiny"])
+@pytest.mark.parametrize("image_id", ["ad7bb6bd-d979-441d-8571-64acf18086ed", "../../etc/passwd", "", "tiny"])
 @pytest.mark.parametrize("method", ["get", "open", "delete"])
 def test_what_is_not_there_is_not_found(store, image, method, image_id):
     with pytest.raises(exception.NotFound):

@@ -1,0 +1,90 @@
+"""Choosing threads or eventlet happens once per process, so each test has its own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def run():
+    """Run lines of Python in a process of their own; return what they print last."""
+
+    def run(*lines, arguments=(), environment=None):
+        known = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+        ran = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", "\n".join(lines), *arguments],
+            env={**known, **(environment or {})},
+            capture_output=True,
+            text=True,
+        )
+        return (ran.stdout or ran.stderr).strip().splitlines()[-1]
+
+    return run
+
+
+SELECT = "from roost import concurrency; print(concurrency.select())"
+
+
+@pytest.fixture
+def config(tmp_path):
+    config = tmp_path / "roost.conf"
+    config.write_text("[DEFAULT]\nconcurrency = eventlet\n[api]\nport = 1\n")
+    return config
+
+
+def test_threads_are_the_default(run):
+    assert run(SELECT) == "threading"
+
+
+@pytest.mark.parametrize("form", [["--config-file={}"], ["--config-file", "{}"]])
+def test_a_configuration_file_chooses(run, config, form):
+    assert run(SELECT, arguments=[word.format(config) for word in form]) == "eventlet"
+
+
+def test_a_folder_of_configuration_files_chooses(run, config):
+    assert run(SELECT, arguments=["--config-dir", str(config.parent)]) == "eventlet"
+
+
+def test_the_environment_overrules_the_files(run, config):
+    chosen = run(
+        SELECT,
+        arguments=["--config-file", str(config)],
+        environment={"OS_DEFAULT__CONCURRENCY": "threading"},
+    )
+    assert chosen == "threading"
+
+
+def test_who_asks_later_without_a_wish_gets_what_was_chosen(run):
+    first = "from roost import concurrency; concurrency.select([], mode='eventlet')"
+    assert run(first, SELECT) == "eventlet"
+
+
+def test_another_wish_later_is_refused(run):
+    first = "from roost import concurrency; concurrency.select([], mode='threading')"
+    said = run(first, "concurrency.select([], mode='eventlet')")
+    assert "concurrency is threading already, cannot become eventlet" in said
+
+
+def test_eventlet_is_refused_when_it_comes_too_late(run):
+    said = run(
+        "import sqlalchemy",
+        "from roost import concurrency",
+        "concurrency.select([], mode='eventlet')",
+    )
+    assert "too late to choose eventlet, loaded already: sqlalchemy" in said
+
+
+def test_an_unknown_choice_is_refused(run):
+    said = run("from roost import concurrency; concurrency.select([], mode='fibers')")
+    assert "must be threading or eventlet, not 'fibers'" in said
+
+
+@pytest.mark.parametrize("mode", ["threading", "eventlet"])
+def test_its_executor_does_work_in_both(run, mode):
+    lines = [
+        f"from roost import concurrency; concurrency.select([], mode='{mode}')",
+        "print(concurrency.executor(2).submit(lambda: 6 * 7).result())",
+    ]
+    assert run(*lines) == "42"
