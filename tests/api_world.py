@@ -1,17 +1,19 @@
 """The whole API in this process: two cells and cell0 on SQLite, buses that record."""
 
+import contextlib
 import dataclasses
 from concurrent import futures
 
 import falcon.testing
 import pytest
+import sqlalchemy as sa
 
 from roost import conf
 from roost.api.app import make_app
 from roost.api.parts import Options, Parts
 from roost.api.policy import Policy
 from roost.cells import Cells
-from roost.db.api import cells, flavors, instance_mappings, quota
+from roost.db.api import build_requests, cells, flavors, instance_mappings, quota
 from roost.db.cell import instances, services
 from roost.db.cell import models as cell_models
 from roost.db.engine import Database
@@ -71,8 +73,6 @@ class World:
                 instances.create(session, instance)
         spec = a_spec(project_id=instance.project_id)
         with self.api_db.begin() as session:
-            from roost.db.api import build_requests
-
             wish = a_wish(spec, instance=instance, created_at=instance.created_at)
             build_requests.create(session, [wish], spec=spec)
             if cell_uuid is not None:
@@ -153,3 +153,31 @@ def _fill(api_db, databases):
     for uuid, host in ((CELL1, "h1"), (CELL2, "h2")):
         with databases[uuid].begin() as session:
             services.report(session, host=host, binary="roost-compute", availability_zone="nova")
+
+
+@dataclasses.dataclass
+class Counted:
+    seen: list
+
+    @property
+    def count(self):
+        return len(self.seen)
+
+
+@contextlib.contextmanager
+def count_statements(world):
+    """Count the statements that any database gets within the block."""
+    counted = Counted([])
+    engines = [database.engine for database in (world.api_db, *world.databases.values())]
+
+    def note(_connection, _cursor, statement, *_more):
+        if statement.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE"):
+            counted.seen.append(statement)
+
+    for engine in engines:
+        sa.event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield counted
+    finally:
+        for engine in engines:
+            sa.event.remove(engine, "before_cursor_execute", note)

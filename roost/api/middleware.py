@@ -13,7 +13,7 @@ from roost.context import RequestContext
 _REQUEST_ID: Final = re.compile(r"req-[0-9a-fA-F-]{36}", re.ASCII)
 _UNSAFE: Final = re.compile(r"[^\x20-\x7e]")
 COMPUTE: Final = "/v2.1"
-NO_TOKEN: Final = "notused"
+ANONYMOUS: Final = "notused"
 
 
 class RequestIds:
@@ -76,7 +76,7 @@ def strategy(name: str) -> Any:
 
 
 def _who(token: str | None) -> tuple[str, str]:
-    if token == NO_TOKEN:
+    if token == ANONYMOUS:
         token = None
     user, _, project = _UNSAFE.sub("", token or "").strip()[:255].partition(":")
     user = user or "admin"

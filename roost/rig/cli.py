@@ -16,7 +16,7 @@ from roost import exception
 from roost.rig import backing, boots, clouds, demo, health, lifecycle, logs, screen
 from roost.rig.client import Client
 from roost.rig.install import IMAGE
-from roost.rig.plan import Plan, new_plan
+from roost.rig.plan import Plan, new_plan, parse_settings
 from roost.rig.processes import Supervisor
 
 
@@ -69,6 +69,13 @@ def main() -> None:
     help="The database server, as an SQLAlchemy URL without a database; or postgresql or mariadb:"
     " the one on loopback, or one started for this rig.",
 )
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="GROUP.OPTION=VALUE",
+    help="An option for all daemons, like DEFAULT.rpc_threads=32; may be repeated.",
+)
 @click.option("--port", type=int, help="The API's port. Left out: 8774, or a free one.")
 @click.option(
     "--concurrency",
@@ -85,6 +92,7 @@ def up(
     embedded: bool,
     bus: str,
     db: str,
+    settings: tuple[str, ...],
     port: int | None,
     mode: str,
 ) -> None:
@@ -97,7 +105,7 @@ def up(
             "bus": backing.find_broker(bus, state),
             "database": backing.find_database(db, state),
         }
-    overrides = {"DEFAULT": {"concurrency": mode}}
+    overrides = parse_settings([f"DEFAULT.concurrency={mode}", *settings])
     plan = new_plan(state, cells=cells, hosts=hosts, port=port, overrides=overrides, **where)
     with screen.steps(console, f"starting {cells} cells of {hosts} hosts") as say:
         lifecycle.up(plan, mode=mode, say=say)

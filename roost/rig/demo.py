@@ -79,11 +79,21 @@ def timeline_of(plan: Plan, client: Client, server: Server) -> Timeline:
     )
 
 
+def failing_hosts(plan: Plan, servers: Sequence[Server]) -> list[str]:
+    """Return the emptiest hosts, where the next server goes; each cell keeps one that works."""
+    load = collections.Counter(server.host for server in servers)
+    failing = []
+    for cell in plan.cell_names:
+        by_load = sorted(plan.hosts_of(cell), key=lambda host: load[host])
+        failing += by_load[:-1]
+    return failing
+
+
 def _reschedule(
     plan: Plan, client: Client, wish: Wish, servers: Sequence[Server], console: Console
 ) -> Timeline | None:
     """Let hosts fail in the middle of a build until a server had to move; return its story."""
-    failing = _likely_hosts(plan, servers)
+    failing = failing_hosts(plan, servers)
     console.rule(
         f"a reschedule: {', '.join(failing)} now fail when they start a guest", align="left"
     )
@@ -101,16 +111,6 @@ def _reschedule(
     finally:
         plan.faults_file.unlink()
     return None
-
-
-def _likely_hosts(plan: Plan, servers: Sequence[Server]) -> list[str]:
-    """Return the emptiest hosts, where the next server goes; each cell keeps one that works."""
-    load = collections.Counter(server.host for server in servers)
-    failing = []
-    for cell in plan.cell_names:
-        by_load = sorted(plan.hosts_of(cell), key=lambda host: load[host])
-        failing += by_load[:-1]
-    return failing
 
 
 def _end_the_one_before(state: pathlib.Path, console: Console) -> None:

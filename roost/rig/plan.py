@@ -10,7 +10,7 @@ import json
 import pathlib
 import socket
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -21,6 +21,9 @@ API_LEVEL = "api"
 CELL0 = "cell0"
 NO_LIMIT = -1
 IN_PROCESS = "fake"
+# Of each daemon, and connections to each database: so a rig fits into the hundred that PostgreSQL
+# allows when nobody has told it otherwise.
+THREADS = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,7 +220,7 @@ class Plan:
                 "state_path": str(self.state / "var" / name),
                 "service_report_interval": 2.0,
                 "service_down_time": 10.0,
-                "rpc_threads": 16,
+                "rpc_threads": THREADS,
             },
             "image": {"local_path": str(self.images)},
         }
@@ -268,6 +271,21 @@ def free_port(preferred: int = 8774) -> int:
                 continue
             return int(probe.getsockname()[1])
     raise exception.Unavailable("127.0.0.1 has no free port")
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Read options from words like ``conductor.max_attempts=5``.
+
+    :raises roost.exception.Invalid: naming the word that is not like that
+    """
+    options: dict[str, dict[str, str]] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        group, dot, option = name.partition(".")
+        if not (group and dot and option and equals):
+            raise exception.Invalid(f"{setting!r} must read GROUP.OPTION=VALUE")
+        options.setdefault(group, {})[option] = value
+    return options
 
 
 def config_text(options: Options) -> str:

@@ -22,7 +22,7 @@ from supervisor.xmlrpc import SupervisorTransport
 
 from roost import exception
 
-STOP_SECONDS = 20  # what a daemon gets to end in peace before it is killed
+STOP_SECONDS = 20
 START_SECONDS = 15
 _RPC_FACTORY = "supervisor.rpcinterface:make_main_rpcinterface"
 
@@ -55,10 +55,12 @@ class Supervisor:
 
     :param rig: the rig's name; the control socket is named after it (and is in the folder for
         temporary files, because the path of a socket may not be long)
+    :param grace: seconds that a daemon gets to end in peace before it is killed
     """
 
-    def __init__(self, rig: str, state: pathlib.Path) -> None:
+    def __init__(self, rig: str, state: pathlib.Path, *, grace: int = STOP_SECONDS) -> None:
         self._state = state
+        self._grace = grace
         self._socket = pathlib.Path(tempfile.gettempdir()) / f"roost-rig-{rig}.sock"
         self._config = state / "supervisord.conf"
 
@@ -136,12 +138,14 @@ class Supervisor:
         pid = self.pid
         if pid is None:
             return
+        self._call("stopAllProcesses", True)  # at once; a shutdown would end one after the other
         self._call("shutdown")
-        deadline = time.monotonic() + STOP_SECONDS + 5
+        deadline = time.monotonic() + self._grace + 5
         while _lives(pid) and time.monotonic() < deadline:
             time.sleep(0.05)
         if _lives(pid):
             self._end_by_force(pid)
+        self._socket.unlink(missing_ok=True)
 
     def _end_by_force(self, pid: int) -> None:
         mine = psutil.Process(pid)
@@ -175,7 +179,7 @@ class Supervisor:
             "[supervisord]",
             f"logfile = {self._state}/supervisord.log",
             f"pidfile = {self._state}/supervisord.pid",
-            f"childlogdir = {self._state}/log",
+            f"childlogdir = {self._state}",
             "minfds = 1024",
             "[unix_http_server]",
             f"file = {self._socket}",
@@ -184,7 +188,7 @@ class Supervisor:
             "supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface",
         ]
         for priority, program in enumerate(programs):
-            sections += _program_section(program, priority)
+            sections += _program_section(program, priority, self._grace)
         return "\n".join(sections) + "\n"
 
 
@@ -202,7 +206,7 @@ def usage(pid: int) -> tuple[float, int]:
     return seconds, memory
 
 
-def _program_section(program: Program, priority: int) -> list[str]:
+def _program_section(program: Program, priority: int, grace: int) -> list[str]:
     command = " ".join(f'"{word}"' for word in program.command)
     return [
         f"[program:{program.name}]",
@@ -211,7 +215,7 @@ def _program_section(program: Program, priority: int) -> list[str]:
         "autostart = false",
         "autorestart = false",
         "startsecs = 0",
-        f"stopwaitsecs = {STOP_SECONDS}",
+        f"stopwaitsecs = {grace}",
         "killasgroup = true",
         "redirect_stderr = true",
         f"stdout_logfile = {program.log}".replace("%", "%%"),

@@ -11,5 +11,7 @@ from tests.stories.cloud import Cloud
 def cloud(tmp_path_factory):
     rig = EmbeddedRig(tmp_path_factory.mktemp("rig"))
     rig.start()
-    yield Cloud(rig)
+    cloud = Cloud(rig)
+    yield cloud
     rig.stop()
+    cloud.close()

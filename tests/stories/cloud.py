@@ -1,6 +1,7 @@
 """A running rig as the stories see it: HTTP in front, trouble on demand, audits behind."""
 
 import contextlib
+import functools
 import json
 import time
 
@@ -36,6 +37,7 @@ class Cloud:
         self.client = Client(rig.plan.endpoint)
         self.flavor = self._id("m1.tiny", self.client.flavors())
         self.image = self.client.images()[0]["id"]
+        self._closing = []
 
     def boot(self, name="server", *, count=1, **values):
         """Ask for servers and return their ids."""
@@ -102,6 +104,12 @@ class Cloud:
 
     def audit(self):
         """Return what is wrong, by kind; nothing when all is well."""
+        report = audit.audit(self._collector, settle=1.0)
+        assert report.unchecked == []
+        return {kind: count for kind, count in report.counts.items() if count}
+
+    @functools.cached_property
+    def _collector(self):
         settings = conf.of({})
         api = Database(self.plan.database_url("api"), connections=4)
         bus = Bus(settings, self.plan.bus_url("api"))
@@ -110,16 +118,13 @@ class Cloud:
             make_database=lambda url: Database(url, connections=4),
             make_bus=lambda url: Bus(settings, url),
         )
-        try:
-            collect = audit.Collector(api, cells, SchedulerClient(bus))
-            report = audit.audit(collect, settle=1.0)
-        finally:
-            if not self.plan.embedded:  # closing one in-process bus would empty them all
-                bus.close()
-                cells.close()
-            api.close()
-        assert report.unchecked == []
-        return {kind: count for kind, count in report.counts.items() if count}
+        self._closing += [api, cells, bus]
+        return audit.Collector(api, cells, SchedulerClient(bus))
+
+    def close(self):
+        """Let go of the databases and buses that audits look into."""
+        for opened in self._closing:
+            opened.close()
 
     def _write_faults(self, rules):
         temporary = self.plan.faults_file.with_suffix(".new")

@@ -135,7 +135,7 @@ def test_nothing_but_what_is_declared_can_be_called(bus, serve):
 
 def test_a_wrong_argument_is_refused_before_it_is_sent(bus):
     with pytest.raises(TypeError, match="argument"):
-        Power(bus).off(context(), nane="a")
+        Power(bus).off(context(), colour="a")
 
 
 def test_a_peer_of_the_release_before_serves_what_it_knows(bus, serve):

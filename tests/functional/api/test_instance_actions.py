@@ -1,0 +1,115 @@
+import datetime
+
+import pytest
+
+from roost.db.cell import actions, instances
+from roost.objects import InstanceAction, InstanceActionEvent
+from tests.api_world import ALICE
+from tests.builders import CELL1, NOW
+
+
+@pytest.fixture
+def server(world):
+    """A server with a finished create and a delete under way."""
+    server = world.place(CELL1, host="h1")
+    with world.databases[CELL1].begin() as session:
+        actions.start(session, _action(server, "create", [_event()]))
+        actions.start(session, _action(server, "delete", [], minutes=1))
+    return server
+
+
+def _action(server, name, events, *, minutes=0):
+    return InstanceAction(
+        instance_uuid=server.uuid,
+        action=name,
+        request_id=f"req-{name}",
+        user_id="alice",
+        project_id="project",
+        start_time=NOW + datetime.timedelta(minutes=minutes),
+        finish_time=None,
+        message=None,
+        events=events,
+    )
+
+
+def _event():
+    return InstanceActionEvent(
+        event="spawn",
+        host="h1",
+        start_time=NOW,
+        finish_time=NOW,
+        result="Error",
+        details="disk full",
+    )
+
+
+def _path(server, request_id=""):
+    return f"/v2.1/servers/{server.uuid}/os-instance-actions{request_id and '/' + request_id}"
+
+
+def _show(world, server, version, token=ALICE):
+    answer = world.client.get(_path(server, "req-create"), version=version, token=token)
+    return answer.json["instanceAction"]
+
+
+def test_actions_are_listed_newest_first(world, server):
+    listed = world.client.get(_path(server), token=ALICE).json["instanceActions"]
+    assert [one["action"] for one in listed] == ["delete", "create"]
+    assert "events" not in listed[0]
+
+
+@pytest.mark.parametrize(("version", "told"), [("2.1", False), ("2.50", False), ("2.51", True)])
+def test_users_see_events_since_2_51(world, server, version, told):
+    assert ("events" in _show(world, server, version)) is told
+
+
+def test_administrators_saw_them_before(world, server):
+    (event,) = _show(world, server, "2.1", token="admin:ops")["events"]
+    assert (event["event"], event["result"]) == ("spawn", "Error")
+
+
+def test_hosts_are_told_to_administrators_since_2_62(world, server):
+    (ours,) = _show(world, server, "2.62")["events"]
+    (theirs,) = _show(world, server, "2.62", token="admin:ops")["events"]
+    assert "host" not in ours
+    assert theirs["host"] == "h1"
+    assert ours["hostId"] == theirs["hostId"] != ""
+
+
+def test_details_are_told_to_administrators_since_2_84(world, server):
+    assert "details" not in _show(world, server, "2.84")["events"][0]
+    assert "details" not in _show(world, server, "2.83", token="admin:ops")["events"][0]
+    assert _show(world, server, "2.84", token="admin:ops")["events"][0]["details"] == "disk full"
+
+
+def test_the_list_has_pages_since_2_58(world, server):
+    first = world.client.get(f"{_path(server)}?limit=1", token=ALICE, version="2.58").json
+    assert [one["action"] for one in first["instanceActions"]] == ["delete"]
+    path = first["links"][0]["href"].removeprefix("http://falconframework.org")
+    second = world.client.get(path, token=ALICE, version="2.58").json
+    assert [one["action"] for one in second["instanceActions"]] == ["create"]
+
+
+def test_changes_are_looked_for_since_2_58(world, server):
+    later = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)).isoformat()
+    answer = world.client.get(
+        _path(server), params={"changes-since": later}, token=ALICE, version="2.58"
+    )
+    assert answer.json["instanceActions"] == []
+
+
+@pytest.mark.parametrize(("version", "status"), [("2.20", 404), ("2.21", 200)])
+def test_buried_servers_keep_their_history_since_2_21(world, server, version, status):
+    with world.databases[CELL1].begin() as session:
+        instances.bury(session, server.uuid)
+    assert world.client.get(_path(server), token=ALICE, version=version).status_code == status
+
+
+def test_a_wish_has_no_history_yet(world):
+    wish = world.wish()
+    assert world.client.get(_path(wish), token=ALICE).json == {"instanceActions": []}
+    assert world.client.get(_path(wish, "req-1"), token=ALICE).status_code == 404
+
+
+def test_the_history_of_others_is_theirs(world, server):
+    assert world.client.get(_path(server), token="bob:other").status_code == 404

@@ -1,0 +1,149 @@
+"""What every answer has: ids, versions, errors in the OpenStack shape."""
+
+import logging
+import re
+
+import falcon.testing
+import pytest
+
+from roost import exception
+from tests.api_world import ALICE
+
+_REQUEST_ID = re.compile(r"req-[0-9a-f-]{36}")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "name"),
+    [
+        ("GET", "/v2.1/nowhere", 404, "itemNotFound"),
+        ("GET", "/nowhere", 404, "itemNotFound"),
+        ("GET", "/v2.1/flavors/none", 404, "itemNotFound"),
+        ("PATCH", "/v2.1/flavors", 405, "badMethod"),
+        ("POST", "/v2.1/flavors/1", 405, "badMethod"),
+        ("PUT", "/v2.1/flavors/1", 404, "itemNotFound"),  # there since 2.55
+        ("GET", "/v2.1/servers?limit=x", 400, "badRequest"),
+        ("GET", "/v2.1/servers?limit=-1", 400, "badRequest"),
+        ("GET", "/v2.1/servers?sort_key=moon", 400, "badRequest"),
+        ("GET", "/v2.1/servers?changes-since=then", 400, "badRequest"),
+        ("GET", "/v2.1/servers?all_tenants=maybe", 400, "badRequest"),
+        ("GET", "/v2.1/servers?marker=nobody", 400, "badRequest"),
+        ("POST", "/v2.1/flavors", 400, "badRequest"),
+    ],
+)
+def test_an_error_has_the_shape_that_clients_know(client, method, path, status, name):
+    answer = client.ask(method, path)
+    assert answer.status_code == status
+    assert list(answer.json) == [name]
+    assert answer.json[name]["code"] == status
+    assert answer.json[name]["message"]
+
+
+def test_every_answer_is_named(client):
+    ids = {client.get(path).headers["x-openstack-request-id"] for path in ("/", "/v2.1/nowhere")}
+    assert len(ids) == 2
+    assert all(_REQUEST_ID.fullmatch(one) for one in ids)
+
+
+def test_every_answer_of_compute_tells_its_version(client):
+    for path in ("/v2.1/flavors", "/v2.1/nowhere"):
+        headers = client.get(path, version="2.47").headers
+        assert headers["OpenStack-API-Version"] == "compute 2.47"
+        assert headers["X-OpenStack-Nova-API-Version"] == "2.47"
+        assert headers["Vary"] == "OpenStack-API-Version, X-OpenStack-Nova-API-Version"
+
+
+def test_a_version_that_is_not_offered_is_refused_with_the_range(client):
+    answer = client.get("/v2.1/flavors", version="2.999")
+    assert answer.status_code == 406
+    assert "Minimum is 2.1 and maximum is 2.96" in answer.json["computeFault"]["message"]
+
+
+def test_a_malformed_version_is_a_bad_request(client):
+    assert client.get("/v2.1/flavors", version="two").json["badRequest"]["code"] == 400
+
+
+def test_a_body_of_another_kind_is_told_so(client):
+    answer = client.ask(
+        "POST", "/v2.1/flavors", body="<flavor/>", headers={"Content-Type": "application/xml"}
+    )
+    assert answer.json["badMediaType"]["code"] == 415
+
+
+def test_a_body_that_is_too_large_is_not_read(client):
+    answer = client.ask("POST", "/v2.1/flavors", body=b" " * (1024 * 1024 + 1))
+    assert answer.json["overLimit"]["code"] == 413
+
+
+def test_the_table_of_routes_refuses_before_it_looks_at_the_body(client):
+    answer = client.post("/v2.1/flavors", {}, token=ALICE)
+    assert answer.json["forbidden"]["code"] == 403
+
+
+def test_an_accident_tells_the_request_id_and_nothing_else(world, caplog):
+    world.scheduler.all_hosts = None  # a promise of our own code is broken
+    with caplog.at_level(logging.ERROR):
+        answer = world.client.get("/v2.1/os-availability-zone")
+    request_id = answer.headers["x-openstack-request-id"]
+    assert answer.json == {
+        "computeFault": {
+            "code": 500,
+            "message": f"Unexpected API error. The request's id is {request_id}.",
+        }
+    }
+    assert request_id in caplog.text
+
+
+def test_a_part_that_is_away_is_told_without_its_address(world):
+    world.scheduler.away = True
+    answer = world.client.get("/v2.1/os-availability-zone")
+    assert answer.json["serviceUnavailable"]["code"] == 503
+    assert "scheduler" not in answer.text
+
+
+def test_the_version_documents_lead_from_the_root_to_the_range(client):
+    (root,) = client.get("/").json["versions"]
+    path = root["links"][0]["href"].removeprefix("http://falconframework.org")
+    version = client.get(path).json["version"]
+    assert (version["min_version"], version["version"]) == ("2.1", "2.96")
+    assert version["status"] == "CURRENT"
+
+
+@pytest.mark.parametrize("path", ["/image", "/image/v2/", "/network/"])
+def test_image_and_network_have_version_documents(client, path):
+    assert client.get(path).json["versions"][0]["status"] == "CURRENT"
+
+
+def test_links_begin_where_clients_come_from(client):
+    answer = client.get("/v2.1/flavors/1", headers={"Host": "cloud.example:8774"})
+    href = answer.json["flavor"]["links"][0]["href"]
+    assert href == "http://cloud.example:8774/v2.1/flavors/1"
+
+
+def test_who_brings_no_token_is_the_administrator(client):
+    plain = falcon.testing.TestClient(client.app)
+    assert plain.simulate_get("/v2.1/os-services").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("token", "status"),
+    [("admin:x", 200), ("x:admin", 200), ("notused", 200), ("alice:project", 403), ("bob", 403)],
+)
+def test_the_token_says_who_is_an_administrator(client, token, status):
+    assert client.get("/v2.1/os-services", token=token).status_code == status
+
+
+def test_the_name_that_a_calling_service_gave_goes_on(world):
+    seen = []
+    world.scheduler.all_hosts = lambda context: seen.append(context) or iter(())
+    name = "req-" + "a" * 8 + "-1111-4111-8111-" + "b" * 12
+    world.client.get("/v2.1/os-availability-zone", headers={"X-OpenStack-Request-ID": name})
+    assert seen[0].global_request_id == name
+
+
+def test_every_kind_of_failure_has_a_status_of_its_own_or_is_an_accident():
+    from roost.api import faults
+
+    assert faults.status_of(exception.QuotaExceeded()) == 403
+    assert faults.status_of(exception.NoValidHost()) == 409
+    assert faults.status_of(exception.Timeout()) == 504
+    assert faults.status_of(exception.Internal()) == 500

@@ -1,0 +1,119 @@
+import pytest
+
+from roost import exception, states
+from roost.db.cell import instances
+from roost.objects.mapping import CELL0_UUID
+from tests.api_world import ALICE, IMAGE
+from tests.builders import CELL1
+
+_ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1", "node": "h1"}
+
+
+def _delete(world, uuid, token=ALICE):
+    return world.client.delete(f"/v2.1/servers/{uuid}", token=token).status_code
+
+
+def _create(world):
+    body = {"server": {"name": "web", "flavorRef": "1", "imageRef": IMAGE}}
+    return world.client.post("/v2.1/servers", body, token=ALICE).json["server"]["id"]
+
+
+def test_a_wish_is_withdrawn_at_once_and_leaves_nothing(world):
+    uuid = _create(world)
+    assert _delete(world, uuid) == 204
+    assert world.mapping(uuid) is None
+    assert world.usage() == {"instances": 0, "cores": 0, "ram": 0}
+    assert _delete(world, uuid) == 404
+
+
+def test_the_delete_of_a_placed_server_goes_to_its_host(world):
+    server = world.place(CELL1, **_ACTIVE)
+    assert _delete(world, server.uuid) == 204
+    assert world.instance(server.uuid).task_state == states.DELETING
+    assert world.mapping(server.uuid).queued_for_delete
+    sent = world.buses["fake://cell1/"].sent
+    assert sent == [("h1", "terminate_instance", {"instance_uuid": server.uuid})]
+
+
+def test_a_delete_may_be_asked_again_while_the_server_is_there(world):
+    server = world.place(CELL1, **_ACTIVE)
+    assert [_delete(world, server.uuid) for _ in range(2)] == [204, 204]
+    with world.databases[CELL1].begin() as session:
+        instances.bury(session, server.uuid)
+    assert _delete(world, server.uuid) == 404
+
+
+def test_the_quota_is_given_back_once(world):
+    uuid = _create(world)
+    server = world.place(CELL1, **_ACTIVE)  # counted by nobody, so it shows what is given back
+    for _ in range(2):
+        _delete(world, server.uuid)
+    assert world.usage() == {"instances": 0, "cores": 0, "ram": 0}
+    assert world.mapping(uuid) is not None
+
+
+def test_a_server_in_cell0_is_buried_at_once(world):
+    server = world.place(CELL0_UUID, vm_state=states.ERROR, task_state=None)
+    assert _delete(world, server.uuid) == 204
+    assert world.instance(server.uuid, CELL0_UUID).vm_state == states.DELETED
+    assert world.client.get(f"/v2.1/servers/{server.uuid}", token=ALICE).status_code == 404
+
+
+def test_a_cell_that_is_away_does_not_stop_a_delete(world):
+    server = world.place(CELL1, **_ACTIVE)
+
+    def away():
+        raise exception.Unavailable("no route")
+
+    world.databases[CELL1].begin = away
+    assert _delete(world, server.uuid) == 204
+    assert world.mapping(server.uuid).queued_for_delete
+
+
+def test_a_bus_that_is_away_does_not_stop_a_delete(world):
+    server = world.place(CELL1, **_ACTIVE)
+    world.buses["fake://cell1/"].away = True
+    assert _delete(world, server.uuid) == 204
+    assert world.instance(server.uuid).task_state == states.DELETING
+
+
+def test_nobody_deletes_servers_of_others(world):
+    server = world.place(CELL1, project_id="other", **_ACTIVE)
+    assert _delete(world, server.uuid) == 404
+    assert not world.mapping(server.uuid).queued_for_delete
+
+
+def test_a_name_and_a_description_change(world):
+    server = world.place(CELL1, **_ACTIVE)
+    body = {"server": {"name": " new ", "description": "words", "accessIPv4": "10.0.0.9"}}
+    answer = world.client.put(f"/v2.1/servers/{server.uuid}", body, token=ALICE, version="2.19")
+    assert answer.json["server"]["name"] == "new"
+    assert answer.json["server"]["description"] == "words"
+    assert answer.json["server"]["accessIPv4"] == "10.0.0.9"
+
+
+def test_a_hostname_changes_since_2_90(world):
+    server = world.place(CELL1, **_ACTIVE)
+    path, body = f"/v2.1/servers/{server.uuid}", {"server": {"hostname": "web-9"}}
+    shown = world.client.put(path, body, token=ALICE, version="2.90").json["server"]
+    assert shown["OS-EXT-SRV-ATTR:hostname"] == "web-9"
+    assert world.client.put(path, body, token=ALICE, version="2.89").status_code == 400
+
+
+def test_a_wish_cannot_be_renamed_yet(world):
+    uuid = _create(world)
+    answer = world.client.put(f"/v2.1/servers/{uuid}", {"server": {"name": "b"}}, token=ALICE)
+    assert answer.json["conflictingRequest"]["code"] == 409
+
+
+@pytest.mark.parametrize("body", [{"server": {}}, {"server": {"name": ""}}, {"server": {"x": 1}}])
+def test_a_bad_change_is_refused(world, body):
+    server = world.place(CELL1, **_ACTIVE)
+    assert world.client.put(f"/v2.1/servers/{server.uuid}", body, token=ALICE).status_code == 400
+
+
+def test_an_action_that_there_is_not_is_told_by_name(world):
+    server = world.place(CELL1, **_ACTIVE)
+    path = f"/v2.1/servers/{server.uuid}/action"
+    answer = world.client.post(path, {"reboot": {"type": "SOFT"}}, token=ALICE)
+    assert answer.json["badRequest"]["message"] == "There is no such action: reboot"

@@ -1,0 +1,269 @@
+import datetime
+import itertools
+
+import pytest
+
+from roost import exception, states
+from roost.api.parts import Options
+from roost.db.cell import faults, instances
+from roost.objects import InstanceFault
+from roost.objects.mapping import CELL0_UUID
+from tests.api_world import ALICE, count_statements
+from tests.builders import CELL1, CELL2, NOW, a_flavor, a_uuid
+
+_HOST = "http://falconframework.org"
+_ACTIVE = {"vm_state": states.ACTIVE, "task_state": None}
+
+
+@pytest.fixture
+def options():
+    return Options(max_limit=100, cell_timeout=5.0, cell_pause=30.0)
+
+
+def _names(answer):
+    assert answer.status_code == 200, answer.text
+    return [server["name"] for server in answer.json["servers"]]
+
+
+def _spread(world, count):
+    """Put servers into all cells and among the wishes by turns: s0 is the oldest."""
+    homes = itertools.cycle([CELL1, CELL2, CELL0_UUID, None])
+    for number in range(count):
+        moment = NOW + datetime.timedelta(seconds=number)
+        world.place(next(homes), display_name=f"s{number}", created_at=moment)
+
+
+def _all_pages(client, path):
+    pages = []
+    while path:
+        answer = client.get(path, token=ALICE)
+        pages.append(_names(answer))
+        links = answer.json.get("servers_links", [])
+        path = links[0]["href"].removeprefix(_HOST) if links else None
+    return pages
+
+
+def test_a_list_merges_all_cells_and_the_wishes_newest_first(world):
+    _spread(world, 9)
+    listed = _names(world.client.get("/v2.1/servers", token=ALICE))
+    assert listed == [f"s{number}" for number in reversed(range(9))]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4, 5, 20])
+def test_pages_show_every_server_once_in_order(world, limit):
+    _spread(world, 9)
+    pages = _all_pages(world.client, f"/v2.1/servers?limit={limit}")
+    assert list(itertools.chain(*pages)) == [f"s{number}" for number in reversed(range(9))]
+    assert all(len(page) == limit for page in pages[:-1])
+
+
+@pytest.mark.parametrize("direction", ["asc", "desc"])
+@pytest.mark.parametrize("key", ["display_name", "launched_at", "host", "vm_state", "uuid"])
+def test_any_order_pages_alike_even_where_values_are_missing(world, key, direction):
+    for number, home in zip(range(8), itertools.cycle([CELL1, None, CELL2]), strict=False):
+        launched = NOW + datetime.timedelta(seconds=number) if number % 3 else None
+        world.place(
+            home,
+            display_name=("a", "B", "é", "_", "z", "Z", "b", "A")[number],
+            launched_at=launched,
+            host="h1" if number % 2 else None,
+        )
+    path = f"/v2.1/servers?sort_key={key}&sort_dir={direction}&all_tenants=1"
+    whole = [s["id"] for s in world.client.get(path).json["servers"]]
+    paged, marker = [], ""
+    while page := world.client.get(f"{path}&limit=3{marker}").json["servers"]:
+        paged += [server["id"] for server in page]
+        marker = f"&marker={paged[-1]}"
+    assert len(set(whole)) == 8
+    assert paged == whole
+
+
+def test_names_are_ordered_by_their_characters(world):
+    for name in ("b", "a", "B", "é"):
+        world.place(CELL1 if name < "b" else CELL2, display_name=name)
+    answer = world.client.get("/v2.1/servers?sort_key=name&sort_dir=asc", token=ALICE)
+    assert _names(answer) == ["B", "a", "b", "é"]
+
+
+def test_a_list_costs_one_statement_per_cell_and_one_for_the_wishes(world):
+    _spread(world, 8)
+    world.client.get("/v2.1/servers", token=ALICE)  # the cells are known from now on
+    with count_statements(world) as counted:
+        world.client.get("/v2.1/servers/detail", token=ALICE)
+    assert counted.count == 4, counted.seen
+
+
+def test_a_server_placed_while_it_is_listed_is_shown_once(world):
+    wish = world.wish(display_name="twice")
+    with world.databases[CELL1].begin() as session:
+        instances.create(session, wish)
+    assert _names(world.client.get("/v2.1/servers", token=ALICE)) == ["twice"]
+
+
+def test_a_cell_that_is_away_does_not_hide_the_others(world):
+    world.place(CELL1, display_name="here")
+    world.place(CELL2, display_name="there")
+    asked = []
+
+    def away():
+        asked.append(1)
+        raise exception.Unavailable("no route")
+
+    world.databases[CELL2].read = away
+    for _ in range(3):
+        assert _names(world.client.get("/v2.1/servers", token=ALICE)) == ["here"]
+    assert len(asked) == 1  # and after the first time nobody waits for it
+
+
+def test_a_server_in_a_cell_that_is_away_cannot_be_told(world):
+    server = world.place(CELL2)
+
+    def away():
+        raise exception.Unavailable("no route")
+
+    world.databases[CELL2].read = away
+    answer = world.client.get(f"/v2.1/servers/{server.uuid}", token=ALICE)
+    assert answer.json["serviceUnavailable"]["code"] == 503
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("name=web", ["web-2", "web-1", "old-web"]),
+        ("name=^web", ["web-2", "web-1"]),
+        ("name=^WEB-1$", ["web-1"]),
+        ("name=w.*1", ["web-1"]),
+        ("name=%25", []),
+        ("status=ACTIVE", ["web-1"]),
+        ("status=active&status=ERROR", ["old-web", "web-1"]),
+        ("status=BUILD", ["web-2", "wish"]),
+        ("status=SHUTOFF", []),
+        ("vm_state=error", ["old-web"]),
+        ("task_state=spawning", ["web-2"]),
+        ("flavor=2", ["wish"]),
+        ("reservation_id=r-1", ["web-1"]),
+        ("uuid=nonsense", []),
+        ("availability_zone=east", ["web-2"]),
+        ("config_drive=true", ["web-2"]),
+        ("changes-since=2026-01-02T03:05:00Z", ["old-web"]),
+        ("limit=0&name=web-1", ["web-1"]),
+        ("what=ever&name=web-1", ["web-1"]),
+    ],
+)
+def test_filters_narrow_a_list(world, query, names):
+    later = NOW + datetime.timedelta(minutes=1)
+    world.place(CELL1, display_name="web-1", reservation_id="r-1", **_ACTIVE)
+    world.place(
+        CELL2,
+        display_name="web-2",
+        availability_zone="east",
+        config_drive=True,
+        task_state=states.SPAWNING,
+    )
+    world.place(
+        CELL0_UUID,
+        display_name="old-web",
+        vm_state=states.ERROR,
+        task_state=None,
+        updated_at=later,
+    )
+    world.wish(display_name="wish", flavor=a_flavor(flavorid="2"))
+    assert sorted(_names(world.client.get(f"/v2.1/servers?{query}", token=ALICE))) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("tags=a", ["ab", "a"]),
+        ("tags=a,b", ["ab"]),
+        ("tags-any=b,c", ["ab"]),
+        ("not-tags=a,b", ["a", "none"]),
+        ("not-tags-any=a,b", ["none"]),
+        ("tags=A", []),
+    ],
+)
+@pytest.mark.parametrize("home", [CELL1, None])
+def test_tags_narrow_a_list_since_2_26(world, home, query, names):
+    for name, tags in (("ab", ["a", "b"]), ("a", ["a"]), ("none", [])):
+        world.place(home, display_name=name, tags=tags)
+    answer = world.client.get(f"/v2.1/servers?{query}", token=ALICE, version="2.26")
+    assert sorted(_names(answer)) == sorted(names)
+
+
+def test_unknown_filters_are_refused_since_2_75(client):
+    assert client.get("/v2.1/servers?moon=full", version="2.74").status_code == 200
+    assert client.get("/v2.1/servers?moon=full", version="2.75").status_code == 400
+
+
+def test_other_projects_are_invisible_but_to_administrators(world):
+    other = world.place(CELL1, project_id="other", display_name="theirs")
+    assert _names(world.client.get("/v2.1/servers", token=ALICE)) == []
+    assert world.client.get(f"/v2.1/servers/{other.uuid}", token=ALICE).status_code == 404
+    assert world.client.get("/v2.1/servers?all_tenants=1", token=ALICE).status_code == 403
+    assert _names(world.client.get("/v2.1/servers?all_tenants=1")) == ["theirs"]
+    assert _names(world.client.get("/v2.1/servers?all_tenants=1&project_id=x")) == []
+    assert world.client.get(f"/v2.1/servers/{other.uuid}").status_code == 200
+
+
+def test_a_marker_of_another_project_is_not_found(world):
+    other = world.place(CELL1, project_id="other")
+    answer = world.client.get(f"/v2.1/servers?marker={other.uuid}", token=ALICE)
+    assert answer.status_code == 400
+
+
+def test_buried_servers_are_shown_only_to_administrators_who_ask(world):
+    server = world.place(CELL1, display_name="gone")
+    with world.databases[CELL1].begin() as session:
+        instances.bury(session, server.uuid)
+    path = "/v2.1/servers/detail?all_tenants=1"
+    assert _names(world.client.get(path)) == []
+    (shown,) = world.client.get(f"{path}&deleted=1").json["servers"]
+    assert shown["status"] == "DELETED"
+    assert world.client.get(f"/v2.1/servers/{server.uuid}").status_code == 404
+
+
+def test_a_server_in_error_tells_why(world):
+    server = world.place(CELL0_UUID, vm_state=states.ERROR, task_state=None)
+    with world.databases[CELL0_UUID].begin() as session:
+        faults.add(session, _fault(server.uuid))
+    shown = world.client.get(f"/v2.1/servers/{server.uuid}", token=ALICE).json["server"]
+    (listed,) = world.client.get("/v2.1/servers/detail", token=ALICE).json["servers"]
+    assert shown["fault"]["message"] == listed["fault"]["message"] == "No valid host was found."
+
+
+@pytest.mark.parametrize(("host", "status"), [("h1", "UP"), ("h9", "UNKNOWN"), (None, "")])
+def test_administrators_see_whether_the_host_is_up(world, host, status):
+    server = world.place(CELL1, host=host, **_ACTIVE)
+    shown = world.client.get(f"/v2.1/servers/{server.uuid}", version="2.16").json["server"]
+    assert shown["host_status"] == status
+
+
+def test_the_zone_asked_for_is_told_beside_the_one_it_is_in(world):
+    server = world.place(CELL1, host="h1", availability_zone="nova", **_ACTIVE)
+    shown = world.client.get(f"/v2.1/servers/{server.uuid}", version="2.96").json["server"]
+    assert shown["OS-EXT-AZ:availability_zone"] == "nova"
+    assert shown["pinned_availability_zone"] is None
+
+
+def test_a_server_is_shown_with_few_statements(world):
+    server = world.place(CELL1, **_ACTIVE)
+    world.client.get(f"/v2.1/servers/{server.uuid}", token=ALICE)
+    with count_statements(world) as counted:
+        world.client.get(f"/v2.1/servers/{server.uuid}", token=ALICE)
+    assert counted.count == 2, counted.seen
+
+
+@pytest.mark.parametrize("identity", ["nobody", "1", a_uuid()])
+def test_a_server_that_is_not_there_is_not_found(client, identity):
+    assert client.get(f"/v2.1/servers/{identity}").status_code == 404
+
+
+def _fault(uuid):
+    return InstanceFault(
+        instance_uuid=uuid,
+        code=500,
+        message="No valid host was found.",
+        details=None,
+        host=None,
+        created_at=NOW,
+    )

@@ -1,0 +1,142 @@
+import datetime
+
+import pytest
+
+from roost.db.cell import services
+from tests.api_world import ALICE
+from tests.builders import CELL1, CELL2, a_report
+
+
+def _listed(world, query="", version="2.53"):
+    return world.client.get(f"/v2.1/os-services{query}", version=version).json["services"]
+
+
+def _update(world, body, host="h1"):
+    (service,) = _listed(world, f"?host={host}")
+    return world.client.put(f"/v2.1/os-services/{service['id']}", body, version="2.53")
+
+
+def _age(world, cell_uuid, **since):
+    later = world.parts.now() + datetime.timedelta(**since)
+    object.__setattr__(world.parts, "now", lambda: later)
+
+
+def test_the_daemons_of_all_cells_are_listed(world):
+    assert [(one["host"], one["state"], one["status"]) for one in _listed(world)] == [
+        ("h1", "up", "enabled"),
+        ("h2", "up", "enabled"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "hosts"), [("?host=h2", ["h2"]), ("?binary=nothing", []), ("?host=", ["h1", "h2"])]
+)
+def test_daemons_are_listed_by_host_and_binary(world, query, hosts):
+    assert [one["host"] for one in _listed(world, query)] == hosts
+
+
+def test_a_silent_daemon_is_down(world):
+    _age(world, CELL1, seconds=61)
+    assert [one["state"] for one in _listed(world)] == ["down", "down"]
+
+
+@pytest.mark.parametrize(("version", "kind"), [("2.52", int), ("2.53", str)])
+def test_ids_are_uuids_since_2_53(world, version, kind):
+    assert {type(one["id"]) for one in _listed(world, version=version)} == {kind}
+
+
+@pytest.mark.parametrize(("version", "told"), [("2.10", False), ("2.11", True)])
+def test_forced_down_is_told_since_2_11(world, version, told):
+    assert ("forced_down" in _listed(world, version=version)[0]) is told
+
+
+def test_disabling_a_host_tells_its_row_the_scheduler_and_the_host(world):
+    answer = _update(world, {"status": "disabled", "disabled_reason": "disk"}, host="h2")
+    assert answer.json["service"]["disabled_reason"] == "disk"
+    with world.databases[CELL2].read() as session:
+        assert services.list_services(session, host="h2")[0].disabled
+    assert world.scheduler.enabled == {"h2": False}
+    assert world.buses["fake://cell2/"].sent == [("h2", "set_enabled", {"enabled": False})]
+
+
+def test_enabling_it_again_forgets_the_reason(world):
+    _update(world, {"status": "disabled", "disabled_reason": "disk"})
+    shown = _update(world, {"status": "enabled"}).json["service"]
+    assert (shown["status"], shown["disabled_reason"]) == ("enabled", None)
+    assert world.scheduler.enabled == {"h1": True}
+
+
+def test_a_scheduler_or_host_that_is_away_learns_it_later(world):
+    world.scheduler.away = world.buses["fake://cell1/"].away = True
+    assert _update(world, {"status": "disabled"}).json["service"]["status"] == "disabled"
+
+
+def test_a_daemon_can_be_declared_down(world):
+    assert _update(world, {"forced_down": True}).json["service"]["state"] == "down"
+
+
+def test_only_computes_are_disabled(world):
+    with world.databases[CELL1].begin() as session:
+        services.report(session, host="c1", binary="roost-cell-conductor")
+    assert _update(world, {"status": "disabled"}, host="c1").status_code == 400
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"status": "on"}, {"disabled_reason": "x"}, {"forced_down": "maybe"}]
+)
+def test_a_bad_update_is_refused(world, body):
+    assert _update(world, body).status_code == 400
+
+
+@pytest.mark.parametrize(("identity", "status"), [("1", 400), ("f" * 32, 404)])
+def test_a_daemon_that_is_not_there_cannot_be_changed(client, identity, status):
+    path = f"/v2.1/os-services/{identity}"
+    assert client.put(path, {"status": "enabled"}, version="2.53").status_code == status
+
+
+@pytest.mark.parametrize(
+    ("todo", "more", "shown"),
+    [
+        ("disable", {}, {"status": "disabled"}),
+        (
+            "disable-log-reason",
+            {"disabled_reason": "x"},
+            {"status": "disabled", "disabled_reason": "x"},
+        ),
+        ("enable", {}, {"status": "enabled"}),
+        ("force-down", {"forced_down": True}, {"forced_down": True}),
+    ],
+)
+def test_the_path_said_what_to_do_before_2_53(client, todo, more, shown):
+    body = {"host": "h1", "binary": "roost-compute"} | more
+    answer = client.put(f"/v2.1/os-services/{todo}", body, version="2.11")
+    assert answer.json["service"] == {"host": "h1", "binary": "roost-compute"} | shown
+
+
+@pytest.mark.parametrize(
+    ("todo", "host", "status"),
+    [("dance", "h1", 404), ("enable", "h9", 404), ("disable-log-reason", "h1", 400)],
+)
+def test_the_old_way_refuses_what_is_unknown(client, todo, host, status):
+    body = {"host": host, "binary": "roost-compute"}
+    assert client.put(f"/v2.1/os-services/{todo}", body, version="2.11").status_code == status
+
+
+def test_daemons_are_the_administrators_business(client):
+    assert client.get("/v2.1/os-services", token=ALICE).status_code == 403
+
+
+def test_zones_are_what_the_hosts_say(world):
+    world.scheduler.reports.append(a_report("h3", availability_zone="west", enabled=False))
+    zones = world.client.get("/v2.1/os-availability-zone", token=ALICE).json
+    assert [
+        (zone["zoneName"], zone["zoneState"]["available"], zone["hosts"])
+        for zone in zones["availabilityZoneInfo"]
+    ] == [("east", True, None), ("nova", True, None), ("west", False, None)]
+
+
+def test_hosts_of_zones_are_for_administrators(client):
+    path = "/v2.1/os-availability-zone/detail"
+    assert client.get(path, token=ALICE).status_code == 403
+    (zone, _) = client.get(path).json["availabilityZoneInfo"]
+    assert zone["hosts"]["h2"]["roost-compute"]["available"] is True

@@ -1,0 +1,94 @@
+"""The embedded rig: as an object, as a command, and as the demonstration of ``make rig``."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from roost import exception
+from roost.rig import boots
+from roost.rig.client import Client
+from tests.stories.cloud import wait_until
+
+ROOST_RIG = str(pathlib.Path(sys.executable).parent / "roost-rig")
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Run ``roost-rig`` with a folder of its own, which is empty again in the end."""
+
+    def run(name, *arguments):
+        return subprocess.run(
+            [ROOST_RIG, name, "--state", str(tmp_path / "rig"), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+
+    yield run
+    assert run("down", "--if-there").returncode == 0
+    assert not (tmp_path / "rig").exists()
+
+
+def states(rig):
+    return {service["host"]: service["state"] for service in Client(rig.endpoint).services()}
+
+
+def test_every_host_and_conductor_is_up_when_it_has_started(rig):
+    conductors = [f"{cell}-conductor" for cell in rig.plan.cell_names]
+    assert states(rig) == dict.fromkeys([*rig.plan.all_hosts, *conductors], "up")
+
+
+def test_servers_are_booted_on_it(rig):
+    client = Client(rig.endpoint)
+    wish = boots.Wish(
+        flavor=boots.choose(client.flavors(), "m1.tiny", "flavor"),
+        image=boots.choose(client.images(), None, "image"),
+    )
+    servers = boots.boot(client, wish, count=3, timeout=60)
+    assert boots.states(servers) == {"ACTIVE": 3}
+    assert boots.delete_all(client, timeout=60, show=lambda _left: None) == 0
+
+
+def test_a_killed_daemon_can_be_started_again(rig):
+    rig.kill("api")
+    with pytest.raises(exception.Unavailable):
+        Client(rig.endpoint).services()
+    rig.start_daemon("api")
+    wait_until(lambda: set(states(rig).values()) == {"up"}, "the API answers again")
+
+
+def test_the_demonstration_shows_every_step_and_a_reschedule(command):
+    done = command("demo")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("ACTIVE in") == 11
+    assert "10 of 10 servers are ACTIVE" in done.stdout
+    assert "spawn FAILED" in done.stdout
+    for step in ("accept", "lease", "select_destinations", "create_in_cell", "begin_build"):
+        assert done.stdout.count(step) >= 11
+    assert done.stderr == ""
+
+
+def test_a_kept_demonstration_is_there_to_use_and_to_end(command):
+    shown = command("demo", "--keep")
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert "curl -s http://127.0.0.1:" in shown.stdout
+    assert command("status").returncode == 0
+    assert "ACTIVE 2" in command("boot", "-n", "2").stdout
+    assert "serves" in command("logs", "embedded", "-n", "500").stdout
+    refused = command("kill", "cell1-host1")
+    assert (refused.returncode, "one process" in refused.stderr) == (1, True)
+
+
+def test_a_second_rig_in_the_same_folder_is_refused(command):
+    assert command("up", "--embedded", "--cells", "1", "--hosts", "1").returncode == 0
+    second = command("up", "--embedded")
+    assert (second.returncode, "there is a rig in" in second.stderr) == (1, True)
+
+
+def test_an_embedded_rig_runs_on_eventlet_too(command):
+    up = command("up", "--embedded", "--cells", "1", "--hosts", "2", "--concurrency", "eventlet")
+    assert up.returncode == 0, up.stdout + up.stderr
+    booted = command("boot", "-n", "3", "--timeout", "60")
+    assert "ACTIVE 3" in booted.stdout, booted.stdout + booted.stderr

@@ -1,0 +1,44 @@
+"""The API's lists and writes, which other tests try on SQLite, on PostgreSQL and MariaDB."""
+
+from tests.api_world import client, world
+from tests.functional.api.test_server_create import (
+    test_a_create_is_accepted_stored_counted_and_announced,
+    test_a_create_takes_few_statements,
+    test_fewer_are_made_when_the_quota_allows_no_more,
+    test_more_than_the_quota_is_refused_whole,
+)
+from tests.functional.api.test_server_lists import (
+    options,
+    test_any_order_pages_alike_even_where_values_are_missing,
+    test_filters_narrow_a_list,
+    test_names_are_ordered_by_their_characters,
+    test_tags_narrow_a_list_since_2_26,
+)
+from tests.integration.test_databases import make_database
+from tests.unit.api.test_fuzz import (
+    test_a_good_body_gone_bad_in_one_place_is_answered,
+    test_any_query_is_answered,
+    test_odd_paths_are_not_found,
+    test_odd_queries_are_answered,
+)
+from tests.unit.db.test_flavors import *  # noqa: F403
+from tests.unit.db.test_instance_lists import *  # noqa: F403
+
+__all__ = [
+    "client",
+    "make_database",
+    "options",
+    "test_a_create_is_accepted_stored_counted_and_announced",
+    "test_a_create_takes_few_statements",
+    "test_a_good_body_gone_bad_in_one_place_is_answered",
+    "test_any_order_pages_alike_even_where_values_are_missing",
+    "test_any_query_is_answered",
+    "test_fewer_are_made_when_the_quota_allows_no_more",
+    "test_filters_narrow_a_list",
+    "test_more_than_the_quota_is_refused_whole",
+    "test_names_are_ordered_by_their_characters",
+    "test_odd_paths_are_not_found",
+    "test_odd_queries_are_answered",
+    "test_tags_narrow_a_list_since_2_26",
+    "world",
+]

@@ -1,0 +1,147 @@
+import datetime
+
+import pytest
+
+from roost import states
+from roost.db import ordering
+from roost.db.api import build_request_lists, build_requests
+from roost.db.cell import instance_lists, instances
+from roost.db.instance_query import Wanted, matches
+from roost.db.ordering import Sort
+from tests.builders import NOW, a_spec, a_wish, an_instance
+
+_BY_UUID = (Sort("uuid"),)
+
+
+def _listed(database, limit=100, after=None, **wanted):
+    with database.read() as session:
+        found = instance_lists.list_page(session, Wanted(**wanted), after=after, limit=limit)
+    return [one.load().display_name for one in found]
+
+
+def _wished(database, limit=100, after=None, **wanted):
+    with database.read() as session:
+        found = build_request_lists.list_page(session, Wanted(**wanted), after=after, limit=limit)
+    return [one.load().display_name for one in found]
+
+
+@pytest.fixture
+def three(cell_db, api_db):
+    """The same three instances as rows of a cell and as wishes, the oldest first."""
+    made = [
+        an_instance(
+            display_name=name,
+            created_at=NOW + datetime.timedelta(seconds=age),
+            availability_zone=zone,
+        )
+        for age, (name, zone) in enumerate([("b", None), ("C", "east"), ("a", "west")])
+    ]
+    with cell_db.begin() as session:
+        for instance in made:
+            instances.create(session, instance)
+    spec = a_spec(num_instances=3)
+    with api_db.begin() as session:
+        wishes = [a_wish(spec, instance=one, created_at=one.created_at) for one in made]
+        build_requests.create(session, wishes, spec=spec)
+    return made
+
+
+@pytest.fixture(params=["cell", "wishes"])
+def listed(request, three, cell_db, api_db):
+    """Both kinds of source must list alike."""
+
+    def listed(**wanted):
+        if request.param == "cell":
+            return _listed(cell_db, **wanted)
+        return _wished(api_db, **wanted)
+
+    return listed
+
+
+@pytest.mark.parametrize(
+    ("sorts", "names"),
+    [
+        ((Sort("created_at", descending=True),), ["a", "C", "b"]),
+        ((Sort("created_at"),), ["b", "C", "a"]),
+        ((Sort("display_name"),), ["C", "a", "b"]),
+        ((Sort("availability_zone"),), ["b", "C", "a"]),
+        ((Sort("availability_zone", descending=True),), ["a", "C", "b"]),
+    ],
+)
+def test_the_order_is_by_code_points_and_what_is_missing_comes_first(listed, sorts, names):
+    assert listed(order=sorts + _BY_UUID) == names
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("key", ["created_at", "availability_zone", "display_name"])
+def test_a_page_goes_on_after_the_last_one(listed, three, key, descending):
+    order = (Sort(key, descending), *_BY_UUID)
+    whole = listed(order=order)
+    last = next(one for one in three if one.display_name == whole[0])
+    after = [getattr(last, key), last.uuid]
+    assert listed(order=order, after=after) == whole[1:]
+    assert listed(order=order, after=after, limit=1) == whole[1:2]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        ({"equal": {"availability_zone": ["east"]}}, ["C"]),
+        ({"equal": {"availability_zone": ["east", "west"]}}, ["a", "C"]),
+        ({"equal": {"project_id": ["other"]}}, []),
+        ({"like": {"display_name": "c"}}, ["C"]),
+        ({"like": {"display_name": "%"}}, ["a", "C", "b"]),
+        ({"like": {"display_name": "\\%"}}, []),
+        ({"like": {"availability_zone": "%st"}}, ["a", "C"]),
+        ({"states": [(states.BUILDING, "*")]}, ["a", "C", "b"]),
+        ({"states": [(states.BUILDING, None)]}, []),
+        ({"states": [(states.BUILDING, states.SCHEDULING)]}, ["a", "C", "b"]),
+        ({"states": []}, []),
+        ({"deleted": True}, []),
+        ({"deleted": None}, ["a", "C", "b"]),
+        ({"changed_since": NOW + datetime.timedelta(seconds=1)}, ["a", "C"]),
+        ({"changed_before": NOW + datetime.timedelta(seconds=1)}, ["C", "b"]),
+    ],
+)
+def test_filters_mean_the_same_for_rows_and_wishes(listed, wanted, names):
+    assert listed(**wanted) == names
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "fits"),
+    [
+        ("%a%b", "xaxb", True),
+        ("%a%b", "xbxa", False),
+        ("a%a", "a", False),
+        ("a_c", "abc", True),
+        (r"a\_c", "abc", False),
+        ("", "", True),
+        ("%", "", True),
+        ("%%b", "aB", True),
+        ("a%", None, False),
+    ],
+)
+def test_patterns_match_wishes_as_sql_would(pattern, value, fits):
+    instance = an_instance(display_description=value)
+    assert matches(instance, Wanted(like={"display_description": pattern})) is fits
+
+
+def test_a_pattern_made_to_be_slow_is_not():
+    instance = an_instance(display_name="a" * 255)
+    assert not matches(instance, Wanted(like={"display_name": "%a" * 100 + "%b"}))
+
+
+def test_values_rank_as_the_database_orders_them():
+    order = (Sort("a"), Sort("b", descending=True))
+    rows = [(1, 1), (None, 2), (1, None), (None, None), (0, 5)]
+    ranked = sorted(rows, key=lambda row: ordering.rank(row, order))
+    assert ranked == [(None, 2), (None, None), (0, 5), (1, 1), (1, None)]
+
+
+def test_the_zones_asked_for_are_found_by_server(api_db, three):
+    spec = a_spec(availability_zone="east")
+    wish = a_wish(spec)
+    with api_db.begin() as session:
+        build_requests.create(session, [wish], spec=spec)
+        zones = build_request_lists.zones_asked_for(session, [wish.instance_uuid, three[0].uuid])
+    assert zones == {wish.instance_uuid: "east", three[0].uuid: None}

@@ -1,0 +1,97 @@
+"""Daemons under the rig's own supervisord; the daemons here are small scripts."""
+
+import os
+import sys
+import uuid
+
+import pytest
+
+from roost import exception
+from roost.rig.processes import Program, Supervisor, usage
+from tests.stories.cloud import wait_until
+
+SLEEPER = "import time; print('here', flush=True); time.sleep(600)"
+STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEEPER}"
+
+
+@pytest.fixture
+def supervisor(tmp_path):
+    made = Supervisor(uuid.uuid4().hex[:8], tmp_path, grace=1)
+    programs = [
+        Program(name, [sys.executable, "-c", script], tmp_path / f"{name}.log")
+        for name, script in {"one": SLEEPER, "stubborn": STUBBORN}.items()
+    ]
+    made.start(programs, {"ROOST_RIG_TEST": "yes"})
+    yield made
+    made.stop()
+
+
+def ready(tmp_path, name):
+    log = tmp_path / f"{name}.log"
+    wait_until(lambda: log.exists() and "here" in log.read_text(), f"{name} runs")
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_nothing_runs_before_it_is_started(supervisor):
+    assert [process.running for process in supervisor.list_processes()] == [False, False]
+
+
+def test_a_started_daemon_runs_and_logs(supervisor, tmp_path):
+    supervisor.start_process("one")
+    ready(tmp_path, "one")
+    assert supervisor.find("one").running
+
+
+def test_a_daemon_that_runs_is_not_started_twice(supervisor):
+    supervisor.start_process("one")
+    pid = supervisor.find("one").pid
+    supervisor.start_process("one")
+    assert supervisor.find("one").pid == pid
+
+
+def test_a_killed_daemon_stays_dead_until_it_is_started(supervisor):
+    supervisor.start_process("one")
+    pid = supervisor.signal("one", "KILL")
+    wait_until(lambda: not supervisor.find("one").running, "it is dead")
+    supervisor.start_process("one")
+    assert supervisor.find("one").pid not in (0, pid)
+
+
+def test_a_signal_to_a_daemon_that_does_not_run_is_told(supervisor):
+    assert supervisor.signal("one", "TERM") == 0
+
+
+def test_a_daemon_that_will_not_end_is_killed(supervisor, tmp_path):
+    supervisor.start_process("stubborn")
+    ready(tmp_path, "stubborn")
+    pid = supervisor.find("stubborn").pid
+    supervisor.stop()
+    assert not alive(pid)
+
+
+def test_when_it_stops_nothing_is_left(supervisor):
+    supervisor.start_process("one")
+    pid = supervisor.find("one").pid
+    supervisor.stop()
+    assert not alive(pid)
+    assert not supervisor.running
+
+
+def test_a_rig_that_does_not_run_is_told(tmp_path):
+    with pytest.raises(exception.Unavailable, match="does not run"):
+        Supervisor("nobody", tmp_path).list_processes()
+
+
+def test_what_a_process_uses_is_known_until_it_is_gone(supervisor):
+    supervisor.start_process("one")
+    pid = supervisor.find("one").pid
+    assert usage(pid)[1] > 0
+    supervisor.stop()
+    assert usage(pid) == (0.0, 0)
