@@ -1,5 +1,6 @@
 """Asks several cells the same at once, and does without those that do not answer."""
 
+import functools
 import logging
 import threading
 import time
@@ -39,7 +40,7 @@ class Gatherer:
         answers = []
         for cell, future in waiting:
             try:
-                answers.append((cell, future.result(max(0.0, until - time.monotonic()))))
+                answers.append((cell, _result(future, until, functools.partial(work, cell))))
             except (exception.Unavailable, futures.TimeoutError) as error:
                 self._leave_alone(cell, error)
         return answers
@@ -57,3 +58,16 @@ class Gatherer:
         )
         with self._lock:
             self._away[cell.uuid] = time.monotonic() + self._pause
+
+
+def _result(future: futures.Future[T], until: float, work: Callable[[], T]) -> T:
+    """Wait for an answer; what no thread was free for in time is done by ours.
+
+    Otherwise one cell that hangs, and holds all threads, would make the others look away.
+    """
+    try:
+        return future.result(max(0.0, until - time.monotonic()))
+    except futures.TimeoutError:
+        if future.cancel():
+            return work()
+        raise

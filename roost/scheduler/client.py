@@ -39,7 +39,8 @@ class Reporter:
     """Reports a host: soon after a change, otherwise once per interval, and one report at a time.
 
     Several changes within ``pause`` seconds share a report. A report that the bus did not take is
-    not lost: the next one, after another ``pause``, says how things are by then. Any thread may
+    not lost: the next one, after another ``pause``, says how things are by then. The first reports
+    come at growing intervals, since one may be cast before any scheduler listens. Any thread may
     call both methods.
 
     :param report: tells how the host is now; called for each report that is sent
@@ -58,6 +59,7 @@ class Reporter:
         self._report = report
         self._interval = interval
         self._pause = pause
+        self._quiet = pause / 2  # seconds without a change until the next report; grows to interval
         self._pending = threading.Event()
         self._pending.set()
         self._sending = threading.Lock()
@@ -86,10 +88,11 @@ class Reporter:
         if self._tried_at is None:
             return True
         since = now - self._tried_at
-        return since >= self._interval or (since >= self._pause and self._pending.is_set())
+        return since >= self._quiet or (since >= self._pause and self._pending.is_set())
 
     def _send(self, now: float) -> bool:
         self._tried_at = now
+        self._quiet = min(2 * self._quiet, self._interval)
         self._pending.clear()  # before looking: what changes from here on is another report
         try:
             self._client.update_resource_stats(admin_context(), report=self._report())

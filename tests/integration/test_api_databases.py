@@ -1,5 +1,9 @@
 """The API's lists and writes, which other tests try on SQLite, on PostgreSQL and MariaDB."""
 
+import pytest
+
+from roost.db.engine import Database
+from roost.rig.services import unique_name
 from tests.api_world import client, world
 from tests.functional.api.test_server_create import (
     test_a_create_is_accepted_stored_counted_and_announced,
@@ -14,7 +18,6 @@ from tests.functional.api.test_server_lists import (
     test_names_are_ordered_by_their_characters,
     test_tags_narrow_a_list_since_2_26,
 )
-from tests.integration.test_databases import make_database
 from tests.unit.api.test_fuzz import (
     test_a_good_body_gone_bad_in_one_place_is_answered,
     test_any_query_is_answered,
@@ -26,7 +29,6 @@ from tests.unit.db.test_instance_lists import *  # noqa: F403
 
 __all__ = [
     "client",
-    "make_database",
     "options",
     "test_a_create_is_accepted_stored_counted_and_announced",
     "test_a_create_takes_few_statements",
@@ -42,3 +44,41 @@ __all__ = [
     "test_tags_narrow_a_list_since_2_26",
     "world",
 ]
+
+
+@pytest.fixture(scope="module", params=["postgresql", "mariadb"])
+def server(request):
+    """A database server of each kind in turn."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="module")
+def kept_databases(server):
+    """Databases by name and server: making one takes longer than most of these tests."""
+    kept = {}
+    yield kept
+    for database_name, database in kept.values():
+        database.close()
+        server.drop_database(database_name)
+
+
+@pytest.fixture
+def make_database(server, kept_databases):
+    """The same promise as on SQLite: what is made is empty."""
+
+    def make(name, metadata):
+        if name not in kept_databases:
+            database_name = unique_name("test")
+            database = Database(server.create_database(database_name), connections=10)
+            metadata.create_all(database.engine)
+            kept_databases[name] = (database_name, database)
+        _, database = kept_databases[name]
+        with database.begin() as session:
+            for table in reversed(metadata.sorted_tables):
+                session.execute(table.delete())
+        return database
+
+    yield make
+    for _, database in kept_databases.values():
+        vars(database).pop("read", None)  # what a test put in the way
+        vars(database).pop("begin", None)

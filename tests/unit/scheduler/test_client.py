@@ -1,5 +1,6 @@
 """The library that others use: pages become lists, changes become reports."""
 
+import itertools
 import logging
 import threading
 
@@ -63,8 +64,13 @@ def test_the_first_tick_reports(reporter, scheduler):
 
 
 def test_nothing_new_is_reported_once_per_interval(reporter, scheduler):
-    sent = [second for second in range(61) if reporter.tick(second)]
-    assert sent == [0, 30, 60]
+    sent = [second for second in range(100) if reporter.tick(second)]
+    assert [later - sooner for sooner, later in itertools.pairwise(sent[-3:])] == [30, 30]
+
+
+def test_the_first_reports_come_at_growing_intervals(reporter, scheduler):
+    sent = [second for second in range(31) if reporter.tick(second)]
+    assert sent == [0, 1, 3, 7, 15]
 
 
 def test_a_change_is_reported_at_the_next_tick(reporter):
