@@ -11,12 +11,12 @@ from roost.cmd import _parts
 from roost.rpc.transport import Bus
 
 DAEMONS = {
-    "api": {"api_database"},
-    "super_conductor": {"api_database"},
-    "cell_conductor": {"cell_database"},
-    "conductor": {"api_database", "cell_database"},
-    "scheduler": {"scheduler_database"},
-    "compute": set(),
+    "api": ["api_database"],
+    "super_conductor": ["api_database"],
+    "cell_conductor": ["cell_database"],
+    "conductor": ["api_database", "cell_database"],
+    "scheduler": ["scheduler_database"],
+    "compute": [],
 }
 
 
