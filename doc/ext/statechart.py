@@ -15,6 +15,8 @@ FILLS = {
     states.ERROR: "#f9dcdc",
     states.DELETED: "#e6e6e6",
 }
+# where the states of rest stand, in columns: beside the ways of the others
+REST = {states.ACTIVE: 2, states.ERROR: 0, states.DELETED: 1}
 ROWS = [states.BUILDING, states.ACTIVE, states.ERROR, states.DELETED]
 
 
@@ -64,7 +66,7 @@ def _places() -> dict[State, tuple[int, int]]:
         members = [state for state in states.MOVES if state.vm == vm]
         members.sort(key=lambda state: (state.task == states.DELETING, state.task is None))
         for column, state in enumerate(members):
-            at = 3 if state.task == states.DELETING else column
+            at = 3 if state.task == states.DELETING else REST.get(vm, column)
             places[state] = (MARGIN + at * COLUMN, MARGIN + row * ROW)
     return places
 

@@ -115,7 +115,7 @@ def _note(drawing: Drawing, x: int, y: int, text: str) -> None:
     right = x < drawing.width / 2
     drawing.text(
         x + (12 if right else -12), y + 1, text, anchor="start" if right else "end",
-        style='font-style="italic" paint-order="stroke" stroke="#fff" stroke-width="4"',
+        style='font-style="italic"',
     )  # fmt: skip
 
 
@@ -123,10 +123,7 @@ def _message(drawing: Drawing, to: str, ends: tuple[int, int], y: int, text: str
     method = INTERFACES[to].methods.get(text) if to in INTERFACES else None
     dashed = 'stroke-dasharray="6 4" ' if method is not None and method.kind == "cast" else ""
     drawing.line(ends[0], y, ends[1], y, style=f'{dashed}marker-end="url(#head)"')
-    drawing.text(
-        sum(ends) / 2, y - 5, text,
-        style='paint-order="stroke" stroke="#fff" stroke-width="4"',
-    )  # fmt: skip
+    drawing.text(sum(ends) / 2, y - 5, text)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

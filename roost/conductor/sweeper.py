@@ -5,7 +5,6 @@ import dataclasses
 import datetime
 import itertools
 import logging
-import uuid as uuids
 from collections.abc import Iterable, Sequence
 
 from roost import exception
@@ -96,6 +95,10 @@ class CellSweeper:
     lease_seconds: float
 
     def sweep(self) -> None:
+        self.tell_builds()
+        self.tell_deletes()
+
+    def tell_builds(self) -> None:
         with self.database.begin() as session:
             waiting = builds.lease_unbegun(session, seconds=self.lease_seconds)
             found = [instances.find(session, build.instance_uuid) for build in waiting]
@@ -103,8 +106,15 @@ class CellSweeper:
             if instance is not None:
                 LOG.info("%s: telling %s again to build it", build.instance_uuid, build.host)
                 self.compute.on(build.host).build_and_run_instance(
-                    admin_context(uuids.uuid4().hex), instance=instance, request_spec=build.spec
+                    admin_context(), instance=instance, request_spec=build.spec
                 )
+
+    def tell_deletes(self) -> None:
+        with self.database.begin() as session:
+            waiting = instances.lease_ending(session, seconds=self.lease_seconds)
+        for uuid, host in waiting:
+            LOG.info("%s: telling %s again to end it", uuid, host)
+            self.compute.on(host).terminate_instance(admin_context(), instance_uuid=uuid)
 
 
 def _by_cell(mappings: Iterable[InstanceMapping]) -> dict[str, list[InstanceMapping]]:

@@ -164,6 +164,7 @@ def _ping(plan: Plan, daemon: Daemon, bus: Bus) -> tuple[bool, str]:
     if daemon.topic is None:
         return _ping_http(plan)
     try:
+        bus.check_replies()
         return _timed(lambda: _rpc_answers(daemon, bus))
     except exception.RoostError as error:
         return False, error.message
@@ -180,7 +181,6 @@ def _timed(ask: Callable[[], bool]) -> tuple[bool, str]:
 
 
 def _rpc_answers(daemon: Daemon, bus: Bus) -> bool:
-    bus.check_replies()
     server = daemon.name if daemon.topic == "compute" else None
     client = bus.client(str(daemon.topic))
     try:

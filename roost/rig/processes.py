@@ -193,14 +193,17 @@ class Supervisor:
 
 
 def usage(pid: int) -> tuple[float, int]:
-    """Return CPU seconds and resident bytes of a process and its children (0, 0: it is gone)."""
+    """Return CPU seconds and bytes of memory of a process and its children (0, 0: it is gone).
+
+    Memory that several processes share counts once, in equal parts.
+    """
     seconds, memory = 0.0, 0
     try:
         mine = psutil.Process(pid)
         for process in [mine, *mine.children(recursive=True)]:
             times = process.cpu_times()
             seconds += times.user + times.system
-            memory += process.memory_info().rss
+            memory += process.memory_full_info().pss
     except psutil.NoSuchProcess:
         pass
     return seconds, memory

@@ -6,6 +6,10 @@ from roost.context import RequestContext
 from roost.objects import Instance, InstanceActionEvent, NetworkInfo, RoostObject
 from roost.rpc import interface
 
+# A host that comes before its conductor speaks to nobody: the message is dropped, and it must not
+# wait for long before it speaks again.
+HEARTBEAT_TIMEOUT = 5  # seconds
+
 
 class CellConductor(interface.Interface):
     """Served on each cell's bus, by any number of cell-conductors."""
@@ -13,7 +17,7 @@ class CellConductor(interface.Interface):
     topic = "cell-conductor"
     version = "1.0"
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", timeout=HEARTBEAT_TIMEOUT)
     def report_service(
         self,
         context: RequestContext,

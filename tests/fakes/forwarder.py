@@ -15,6 +15,10 @@ class Forwarder:
         with socket.create_server(("127.0.0.1", 0)) as probe:
             self.port = probe.getsockname()[1]
 
+    @property
+    def is_open(self):
+        return self._listener is not None
+
     def open(self):
         self._listener = socket.create_server(("127.0.0.1", self.port))
         threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()

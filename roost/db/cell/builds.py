@@ -78,6 +78,8 @@ def lease_unbegun(session: Session, *, seconds: float) -> list[BuildRow]:
             sa.or_(_builds.c.lease_until.is_(None), _builds.c.lease_until < now),
         )
     ).all()
+    if not waiting:
+        return []
     session.execute(
         sa.update(_builds)
         .where(_builds.c.instance_uuid.in_([row.instance_uuid for row in waiting]))

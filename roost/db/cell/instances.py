@@ -126,6 +126,26 @@ def ending_states(session: Session, uuids: Collection[str]) -> dict[str, bool]:
     return {row.uuid: row.task_state == states.DELETING for row in rows}
 
 
+def lease_ending(session: Session, *, seconds: float) -> list[tuple[str, str]]:
+    """Return (uuid, host) of instances whose deletion has not moved for ``seconds``.
+
+    They get as long again: each is returned to one caller at a time.
+    """
+    c, now = _instances.c, utcnow()
+    rows = session.execute(
+        sa.select(c.uuid, c.host).where(
+            c.task_state == states.DELETING,
+            c.deleted_at.is_(None),
+            c.host.is_not(None),
+            c.updated_at < now - datetime.timedelta(seconds=seconds),
+        )
+    ).all()
+    if rows:
+        uuids = [row.uuid for row in rows]
+        session.execute(sa.update(_instances).where(c.uuid.in_(uuids)).values(updated_at=now))
+    return [(row.uuid, row.host) for row in rows]
+
+
 def list_live(
     session: Session, *, marker: int = 0, limit: int = 1000
 ) -> list[tuple[int, str, str | None, str, str | None]]:

@@ -5,6 +5,7 @@ from roost.conductor.sweeper import CellSweeper
 from roost.db.api import instance_mappings
 from roost.db.cell import instances
 from roost.rpc.compute import Compute
+from tests.builders import CELL1
 from tests.unit.conductor.test_boot import instance, mapping
 
 
@@ -63,3 +64,14 @@ def test_a_host_that_did_not_begin_is_told_again(world):
     assert len(bus.sent) == 1
     sweeper.sweep()
     assert bus.methods() == ["build_and_run_instance"] * 2
+
+
+def test_a_host_that_did_not_end_an_instance_is_told_again(world):
+    _request, (uuid,) = made = world.wish()
+    world.build(made)
+    world.cells.get(CELL1).end_instance(world.context, uuid)
+    bus = world.buses["fake://cell1/"]
+    CellSweeper(world.cell1, Compute(bus), lease_seconds=60).sweep()
+    assert bus.methods().count("terminate_instance") == 1
+    CellSweeper(world.cell1, Compute(bus), lease_seconds=-1).sweep()
+    assert bus.methods().count("terminate_instance") == 2
