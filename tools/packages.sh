@@ -25,6 +25,7 @@ list_missing() {
     for need in rabbitmq-server:5672 postgresql:5432 mariadb-server:3306; do
         installed "${need%:*}" || answers "${need#*:}" || echo "${need%:*}"
     done
+    command -v systemd-analyze >/dev/null || echo systemd  # judges our units
 }
 
 # Debian asks this file before it starts a service; 101 means no. One that is there stays.

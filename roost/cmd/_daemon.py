@@ -59,7 +59,7 @@ class RpcServer:
 
     def start(self) -> None:
         try:
-            self._server.start(override_pool_size=self._threads)
+            self._server.start(self._threads)
         except Exception:
             self._server.stop()
             raise

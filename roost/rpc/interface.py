@@ -140,6 +140,8 @@ class Interface:
             raise exception.Timeout(f"{called} did not answer in {sending.timeout} s") from error
         except (messaging.RPCVersionCapError, messaging.UnsupportedVersion) as error:
             raise exception.VersionTooOld(f"{called} must be {sending.version}: {error}") from error
+        except messaging.MessageUndeliverable as error:
+            raise exception.Unavailable(f"nobody listens for {called}") from error
         except (messaging.MessageDeliveryFailure, kombu_exceptions.OperationalError) as error:
             raise exception.Unavailable(f"the bus did not take {called}: {error}") from error
 

@@ -16,6 +16,7 @@ from roost import exception
 from roost.context import RequestContext, admin_context
 from roost.rpc.interface import Interface, endpoint
 from roost.rpc.serializer import ContextSerializer, CopyingSerializer, ObjectSerializer
+from roost.rpc.server import Server
 
 LOG = logging.getLogger(__name__)
 REMOTE_KINDS = ["roost.exception"]
@@ -42,27 +43,29 @@ class Bus:
         self._warming: threading.Thread | None = None
 
     def client(self, topic: str, version_cap: str | None = None) -> Any:
-        """Return a client that gives up on a bus that is away instead of waiting for ever."""
+        """Return a client that waits neither for a bus that is away nor where nobody listens."""
         return messaging.get_rpc_client(
             self.transport,
             self._target(topic),
             serializer=self.serializer,
             version_cap=version_cap,
+            transport_options=messaging.TransportOptions(at_least_once=not self.in_process),
             retry=1,
         )
 
-    def server(self, interface: type[Interface], manager: object, name: str) -> Any:
+    def server(self, interface: type[Interface], manager: object, name: str) -> Server:
         """Return a server, not started, that offers exactly what ``interface`` declares.
 
         :raises roost.rpc.interface.ContractBroken: when ``manager`` does not honour it
         """
-        return messaging.get_rpc_server(
+        served = messaging.get_rpc_server(
             self.transport,
             self._target(interface.topic, server=name),
             [endpoint(interface, manager)],
             serializer=self.serializer,
             access_policy=messaging.ExplicitRPCAccessPolicy,
         )
+        return Server(served)
 
     def expect_replies(self) -> None:
         """Open the way for answers, in the background, however long the broker takes.
@@ -91,14 +94,12 @@ class Bus:
         return messaging.Target(topic=name, server=server, exchange=self.name)
 
     def _warm(self) -> None:
-        client = messaging.get_rpc_client(
-            self.transport, self._target("nobody"), serializer=self.serializer, timeout=1, retry=1
-        )
+        client = self.client("nobody").prepare(timeout=1)
         context: RequestContext = admin_context()
         while not self._replies.is_set():
             try:
                 client.call(context, "nothing")
-            except messaging.MessagingTimeout:
+            except (messaging.MessageUndeliverable, messaging.MessagingTimeout):
                 self._replies.set()
             except Exception as error:  # noqa: BLE001 - whatever it is, the broker is not there yet
                 LOG.info("bus %s: no way for replies yet: %s", self.name, error)

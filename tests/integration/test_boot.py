@@ -6,6 +6,7 @@ from tests.stories.boots import *  # noqa: F403
 from tests.stories.cloud import Cloud
 from tests.stories.real_rig import RealRig
 
+
 @pytest.fixture(
     scope="module",
     params=[("threading", "postgresql"), ("eventlet", "mariadb")],

@@ -95,9 +95,7 @@ def test_while_the_database_is_away_the_api_says_so_and_goes_on_when_it_is_back(
     assert answer.status_code == 503
     assert "127.0.0.1" not in answer.text
     database.open()
-    wait_until(
-        lambda: requests.get(f"{cloud.client.endpoint}/servers", timeout=60).ok, "an answer"
-    )
+    wait_until(lambda: requests.get(f"{cloud.client.endpoint}/servers", timeout=60).ok, "an answer")
     cloud.wait(cloud.boot(count=3), "ACTIVE")
 
 

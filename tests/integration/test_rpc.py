@@ -1,0 +1,119 @@
+"""RPC over RabbitMQ: what the in-process bus cannot show."""
+
+import threading
+import time
+
+import pytest
+
+from roost import conf, exception
+from roost.rpc import interface
+from roost.rpc.transport import Bus
+from tests.builders import a_context
+
+
+class Echo(interface.Interface):
+    topic = "echo"
+    version = "1.0"
+
+    @interface.call(since="1.0", timeout=10)
+    def say(self, context, *, number: int) -> int: ...
+
+    @interface.cast(since="1.0")
+    def note(self, context, *, number: int) -> None: ...
+
+
+class Manager:
+    def __init__(self):
+        self.noted = []
+
+    def say(self, context, *, number):
+        if number < 0:
+            raise exception.NoCapacity("negative", number=number)
+        return number
+
+    def note(self, context, *, number):
+        self.noted.append(number)
+
+
+@pytest.fixture
+def bus(rabbitmq_url):
+    bus = Bus(conf.of({}), rabbitmq_url)
+    yield bus
+    bus.close()
+
+
+@pytest.fixture
+def serve(rabbitmq_url):
+    """Serve on a connection of its own, as another process would."""
+    opened = []
+
+    def start():
+        bus = Bus(conf.of({}), rabbitmq_url)
+        server = bus.server(Echo, Manager(), "h1")
+        server.start(8)
+        opened.append((server, bus))
+        return server, bus
+
+    yield start
+    for server, bus in opened:
+        end(server, bus)
+
+
+def end(server, bus):
+    server.stop()
+    server.wait()
+    bus.close()
+
+
+def test_a_call_is_answered(bus, serve):
+    serve()
+    assert Echo(bus).say(a_context(), number=7) == 7
+
+
+def test_a_failure_keeps_its_kind_and_details(bus, serve):
+    serve()
+    with pytest.raises(exception.NoCapacity) as caught:
+        Echo(bus).say(a_context(), number=-1)
+    assert (caught.value.message, caught.value.details) == ("negative", {"number": -1})
+
+
+@pytest.mark.parametrize("method", ["say", "note"])
+def test_where_nobody_listens_the_sender_is_told_at_once(bus, method):
+    began = time.monotonic()
+    with pytest.raises(exception.Unavailable, match="nobody listens for echo"):
+        getattr(Echo(bus), method)(a_context(), number=1)
+    assert time.monotonic() - began < 5
+
+
+def test_a_bus_that_cannot_be_reached_is_no_reason_to_wait_for_ever(rabbitmq_url):
+    away = Bus(conf.of({}), "rabbit://guest:guest@127.0.0.1:1/nowhere")
+    with pytest.raises(exception.Unavailable):
+        Echo(away).note(a_context(), number=1)
+
+
+def test_no_call_is_lost_when_a_server_is_replaced(bus, serve):
+    server, own = serve()
+    answers, done = [], threading.Event()
+
+    def ask():
+        while not done.is_set():
+            answers.append(Echo(bus).say(a_context(), number=len(answers)))
+
+    askers = [threading.Thread(target=ask) for _ in range(4)]
+    for asker in askers:
+        asker.start()
+    _until(lambda: len(answers) > 50)
+    end(server, own)
+    before = len(answers)
+    serve()
+    _until(lambda: len(answers) > before + 50)
+    done.set()
+    for asker in askers:
+        asker.join()
+
+
+def _until(condition):
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "no answers"
+        time.sleep(0.01)
