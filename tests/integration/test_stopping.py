@@ -31,10 +31,11 @@ def clean_slate(cloud):
 
 
 def building(cloud):
-    """Ask for servers, and return their ids once every host is starting some."""
+    """Ask for servers, and return their ids once every host has begun."""
     ids = cloud.boot(count=6)
+    begun = ("spawning", None)
     wait_until(
-        lambda: all(cloud.show(i)["OS-EXT-STS:task_state"] == "spawning" for i in ids), "spawning"
+        lambda: all(cloud.show(i)["OS-EXT-STS:task_state"] in begun for i in ids), "spawning"
     )
     return ids
 
@@ -57,8 +58,7 @@ def restarted(rig):
 @pytest.mark.parametrize("delay", [1, 20], ids=["soon done", "long to go"])
 def test_builds_on_a_host_that_stops_end_in_servers(cloud, restarted, delay):
     with cloud.faults({"step": "spawn", "host": "cell1-host1", "delay": delay}):
-        ids = cloud.boot(count=6)
-        wait_until(lambda: cloud.show(ids[0]), "the request")
+        ids = building(cloud)
         restarted("cell1-host1")
     cloud.wait(ids, "ACTIVE")
 
