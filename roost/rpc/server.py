@@ -37,7 +37,7 @@ def _take_rest(server: Any) -> None:
     oslo.messaging 18.3 ends only its own polling: the broker goes on handing messages over until
     the connection is closed, and those are acknowledged while it closes, and dropped.
     """
-    listener = getattr(server.listener, "_poll_style_listener", None)
+    listener: Any = getattr(server.listener, "_poll_style_listener", None)
     connection = getattr(getattr(listener, "conn", None), "connection", None)
     if connection is None:
         return  # the in-process bus has no connection

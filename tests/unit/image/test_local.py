@@ -10,7 +10,6 @@ import pytest
 from roost import conf, exception
 from roost.image import plugins
 from roost.image.local import LocalImageStore
-from tests.builders import a_uuid
 
 
 class Breaking(io.BytesIO):
@@ -76,7 +75,9 @@ def test_a_deleted_image_is_gone(store, image):
         store.get(image.id)
 
 
-@pytest.mark.parametrize("image_id", ["ad7bb6bd-d979-441d-8571-64acf18086ed", "../../etc/passwd", "", "tiny"])
+@pytest.mark.parametrize(
+    "image_id", ["ad7bb6bd-d979-441d-8571-64acf18086ed", "../../etc/passwd", "", "tiny"]
+)
 @pytest.mark.parametrize("method", ["get", "open", "delete"])
 def test_what_is_not_there_is_not_found(store, image, method, image_id):
     with pytest.raises(exception.NotFound):
