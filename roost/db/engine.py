@@ -13,13 +13,12 @@ from typing import Any, ParamSpec, TypeVar
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import engines, exc_filters
-from sqlalchemy import orm
 
 from roost import concurrency, exception
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Session = orm.Session
+Session = sa.Connection  # in a transaction: all that the functions of db/ are given
 
 # What a database that is down, away, unknown or closed to us answers with, driver by driver.
 UNREACHABLE = (
@@ -78,7 +77,7 @@ class Database:
     @contextlib.contextmanager
     def _transaction(self, engine: sa.Engine) -> Iterator[Session]:
         try:
-            with orm.Session(engine) as session, session.begin():
+            with engine.begin() as session:
                 yield session
         except UNREACHABLE as error:
             raise exception.Unavailable(

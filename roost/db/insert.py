@@ -18,7 +18,7 @@ def insert_once(session: Session, table: sa.Table, values: Mapping[str, Any]) ->
     MariaDB and MySQL could ignore the conflict only together with every other error. There a
     failed statement leaves the transaction whole, so the error itself is the answer.
     """
-    insert = _SAYING_SO.get(session.get_bind().dialect.name)
+    insert = _SAYING_SO.get(session.dialect.name)
     if insert is not None:
         unless_there = insert(table).values(**values).on_conflict_do_nothing()
         return session.execute(unless_there.returning(*table.primary_key)).first() is not None

@@ -51,7 +51,7 @@ class Key:
 
 def binary(session: Session, column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """Return a text column that compares by code points, any other as it is."""
-    collation = _BY_CODE_POINTS.get(session.get_bind().dialect.name)
+    collation = _BY_CODE_POINTS.get(session.dialect.name)
     if collation is None or not isinstance(column.type, sa.String):
         return column
     return sa.collate(column, collation)

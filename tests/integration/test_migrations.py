@@ -46,8 +46,8 @@ def test_the_schema_is_as_the_models_would_make_it(database_server, database, sc
 
     migrated = described(database, models.metadata.tables)
     with database.begin() as session:
-        models.metadata.drop_all(session.connection())
-        models.metadata.create_all(session.connection())
+        models.metadata.drop_all(session)
+        models.metadata.create_all(session)
 
     assert migrated == described(database, models.metadata.tables)
 

@@ -35,7 +35,7 @@ def find(session: Session, instance_uuid: str) -> BuildRequest | None:
 def forget(session: Session, instance_uuid: str) -> bool:
     """Delete the wish; tell whether it was still there: only one can be told so."""
     gone = session.execute(sa.delete(_requests).where(_requests.c.instance_uuid == instance_uuid))
-    return gone.rowcount == 1  # type: ignore[attr-defined, no-any-return]
+    return gone.rowcount == 1
 
 
 def get_spec(session: Session, request_uuid: str) -> RequestSpec:

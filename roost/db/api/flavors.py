@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exception
 
 from roost import exception
 from roost.db import ordering
 from roost.db.api import models
 from roost.db.engine import Session
+from roost.db.insert import insert_once
 from roost.db.types import utcnow
 from roost.objects import Flavor
 
@@ -39,13 +39,9 @@ def create(session: Session, flavor: Flavor) -> Flavor:
     :raises roost.exception.Conflict: when its name or flavorid is taken
     """
     values = {name: getattr(flavor, name) for name in _PLAIN}
-    try:
-        with session.begin_nested():
-            added = session.execute(sa.insert(_flavors).values(**values, created_at=utcnow()))
-    except db_exception.DBDuplicateEntry as error:
-        raise exception.Conflict(_taken(session, flavor)) from error
-    (row_id,) = added.inserted_primary_key  # type: ignore[attr-defined]
-    _insert_specs(session, row_id, flavor.extra_specs)
+    if not insert_once(session, _flavors, {**values, "created_at": utcnow()}):
+        raise exception.Conflict(_taken(session, flavor))
+    _insert_specs(session, _row_id(session, flavor.flavorid), flavor.extra_specs)
     return flavor
 
 
@@ -120,7 +116,7 @@ def update_description(session: Session, flavorid: str, description: str | None)
         .where(_flavors.c.flavorid == flavorid)
         .values(description=description, updated_at=utcnow())
     )
-    if done.rowcount != 1:  # type: ignore[attr-defined]
+    if done.rowcount != 1:
         raise _missing(flavorid)
 
 
@@ -145,7 +141,7 @@ def delete_extra_spec(session: Session, flavorid: str, key: str) -> None:
     gone = session.execute(
         sa.delete(_specs).where(_specs.c.flavor_id == row_id, _specs.c.key == key)
     )
-    if gone.rowcount != 1:  # type: ignore[attr-defined]
+    if gone.rowcount != 1:
         raise exception.NotFound(f"Flavor {flavorid} has no extra specs with key {key}.")
 
 

@@ -48,7 +48,7 @@ def queue_for_delete(session: Session, instance_uuid: str) -> InstanceMapping | 
         .where(_mappings.c.instance_uuid == instance_uuid, _mappings.c.queued_for_delete.is_(False))
         .values(queued_for_delete=True)
     )
-    if changed.rowcount != 1:  # type: ignore[attr-defined]
+    if changed.rowcount != 1:
         return None
     mapping = get(session, instance_uuid)
     _uncount(session, mapping)
@@ -78,7 +78,7 @@ def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
             _mappings.c.queued_for_delete.is_(bool(mapping and mapping.queued_for_delete)),
         )
     )
-    if mapping is None or gone.rowcount != 1:  # type: ignore[attr-defined]
+    if mapping is None or gone.rowcount != 1:
         return None
     if not mapping.queued_for_delete:
         _uncount(session, mapping)

@@ -98,7 +98,7 @@ def _taken(
     done = session.execute(
         sa.update(_usages).where(_usages.c.project_id == project_id, *fits).values(_moved(asked))
     )
-    return done.rowcount == 1  # type: ignore[attr-defined, no-any-return]
+    return done.rowcount == 1
 
 
 def _moved(asked: Mapping[str, int]) -> dict[str, sa.ColumnElement[int]]:

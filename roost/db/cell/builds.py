@@ -59,7 +59,7 @@ def advance(session: Session, build: BuildRow, *, from_attempt: int) -> bool:
         .where(_builds.c.instance_uuid == build.instance_uuid, _builds.c.attempt == from_attempt)
         .values(**_values(build))
     )
-    return done.rowcount == 1  # type: ignore[attr-defined, no-any-return]
+    return done.rowcount == 1
 
 
 def lease_unbegun(session: Session, *, seconds: float) -> list[BuildRow]:

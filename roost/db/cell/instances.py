@@ -74,7 +74,7 @@ def update(
         )
         .values(updated_at=utcnow(), **_stored(changes))
     )
-    if done.rowcount != 1:  # type: ignore[attr-defined]
+    if done.rowcount != 1:
         raise _refused(session, uuid, changes, expected)
 
 
@@ -92,7 +92,7 @@ def bury(session: Session, uuid: str) -> bool:
             updated_at=now,
         )
     )
-    return done.rowcount == 1  # type: ignore[attr-defined, no-any-return]
+    return done.rowcount == 1
 
 
 def remove(session: Session, uuid: str) -> None:

@@ -73,7 +73,7 @@ def info(session: Session, instance_uuid: str, *, networks: Sequence[LocalNetwor
 def free(session: Session, instance_uuid: str) -> int:
     """Take all ports of an instance away; return how many there were."""
     done = session.execute(sa.delete(_ports).where(_ports.c.instance_uuid == instance_uuid))
-    return int(done.rowcount)  # type: ignore[attr-defined]
+    return int(done.rowcount)
 
 
 def list_orphans(session: Session) -> list[tuple[str, str]]:

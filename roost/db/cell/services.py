@@ -22,7 +22,7 @@ def report(
     key = (_services.c.host == host, _services.c.binary == binary)
     seen = {"last_seen_up": utcnow(), "availability_zone": availability_zone}
     known = session.execute(sa.update(_services).where(*key).values(**seen))
-    if known.rowcount == 0:  # type: ignore[attr-defined]
+    if known.rowcount == 0:
         _insert(session, host, binary, seen)
     return _service(session.execute(sa.select(_services).where(*key)).one())
 

@@ -60,7 +60,7 @@ def find(
 ) -> dict[str, Claim]:
     """Return the claims of these instances, by instance; only those on ``host`` if one is named."""
     statement = _FIND if host is None else _FIND.join(_HOSTS).where(_HOSTS.c.host == host)
-    rows = session.connection().execute(statement, {"instance_uuids": list(instance_uuids)})
+    rows = session.execute(statement, {"instance_uuids": list(instance_uuids)})
     return {row.instance_uuid: _as_claim(row) for row in rows}
 
 
@@ -162,7 +162,7 @@ def _use(
         checked = {"enabled", *growing}.intersection(guards) if gains else ()
         values = {f"more_{name}": more for name, more in zip(RESOURCES, amounts, strict=True)}
         statement = _usage_change(frozenset(checked))
-        changed = session.connection().execute(statement, {"ids": ids, **values}).rowcount
+        changed = session.execute(statement, {"ids": ids, **values}).rowcount
         if changed != len(ids):
             raise HostFull(f"{len(ids) - changed} of {len(ids)} hosts cannot take what they should")
 
@@ -187,7 +187,7 @@ def _delete(session: Session, lost: Iterable[Claim]) -> None:
     for claim in lost:
         by_host[claim.host_id].append(claim.instance_uuid)
     for host_id, instance_uuids in by_host.items():
-        gone = session.connection().execute(
+        gone = session.execute(
             sa.delete(_CLAIMS).where(
                 _CLAIMS.c.host_id == host_id, _CLAIMS.c.instance_uuid.in_(instance_uuids)
             )
@@ -212,6 +212,6 @@ def _insert(session: Session, gained: Sequence[Claim], now: datetime.datetime) -
         for claim in gained
     ]
     try:
-        session.connection().execute(sa.insert(_CLAIMS), rows)
+        session.execute(sa.insert(_CLAIMS), rows)
     except db_exception.DBDuplicateEntry as error:
         raise ClaimMoved("an instance holds a claim already") from error

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exception
 
 from roost.db.engine import Session
+from roost.db.insert import insert_once
 from roost.db.scheduler import models
 from roost.objects import HostReport
 
@@ -77,7 +77,7 @@ def set_enabled(session: Session, host: str, *, enabled: bool) -> list[int]:
 
 def generations(session: Session) -> list[tuple[int, int]]:
     """Return id and generation of every host: cheap enough to be asked every second."""
-    rows = session.connection().execute(sa.select(_HOSTS.c.id, _HOSTS.c.generation))
+    rows = session.execute(sa.select(_HOSTS.c.id, _HOSTS.c.generation))
     return [(row[0], row[1]) for row in rows]
 
 
@@ -120,12 +120,9 @@ def _find_id(session: Session, host: str, node: str) -> int | None:
 
 def _create(session: Session, values: dict[str, Any]) -> int | None:
     """Return the new host's id, or None when another scheduler has just created it."""
-    try:
-        with session.begin_nested():
-            made = session.execute(sa.insert(_HOSTS).values(generation=1, **values))
-    except db_exception.DBDuplicateEntry:
+    if not insert_once(session, _HOSTS, {"generation": 1, **values}):
         return None
-    return int(made.inserted_primary_key[0])  # type: ignore[attr-defined]
+    return _find_id(session, values["host"], values["node"])
 
 
 def _overwrite(session: Session, values: dict[str, Any]) -> bool:
@@ -138,7 +135,7 @@ def _overwrite(session: Session, values: dict[str, Any]) -> bool:
         )
         .values(generation=_HOSTS.c.generation + 1, **values)
     )
-    return bool(written.rowcount)  # type: ignore[attr-defined]
+    return bool(written.rowcount)
 
 
 def _values(report: HostReport, reported_at: datetime.datetime) -> dict[str, Any]:
@@ -159,7 +156,7 @@ def _rows(session: Session, condition: sa.ColumnElement[bool]) -> list[HostRow]:
         .where(condition)
         .order_by(columns.id)
     )  # fmt: skip
-    return [_as_row(row) for row in session.connection().execute(statement)]
+    return [_as_row(row) for row in session.execute(statement)]
 
 
 def _as_row(row: sa.Row[Any]) -> HostRow:
