@@ -34,6 +34,21 @@ def broker(conf: cfg.ConfigOpts, url: str | None) -> Check:
     return Check(f"the broker at {named}", _one_answers(places))
 
 
+def address(host: str, port: int) -> Check:
+    """Nobody else listens where this daemon is to."""
+    return Check(f"{host} port {port} to be free", lambda: _bind(host, port))
+
+
+def _bind(host: str, port: int) -> None:
+    family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(place)
+        except OSError as error:
+            raise exception.Unavailable(f"{error.strerror}; [api] port names another") from error
+
+
 def _one_answers(places: list[tuple[str, int]]) -> Callable[[], None]:
     def ask() -> None:
         reasons = []

@@ -21,6 +21,7 @@ from granian.constants import Interfaces
 from granian.server import Server
 from oslo_config import cfg
 
+from roost.cmd import _checks
 from roost.cmd._daemon import Closable
 from roost.cmd._http import Wsgi
 from roost.cmd._notify import Systemd
@@ -50,7 +51,8 @@ def run(
     oslo_config_glue.register_opts(conf)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until Granian takes them over
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    Waiting(name, stopping=threading.Event(), tell=systemd.status).until(checks)
+    free = _checks.address(str(conf.api.listen), conf.api.port)
+    Waiting(name, stopping=threading.Event(), tell=systemd.status).until([*checks, free])
     for opened in closing:
         opened.close()
     server = _server(conf, name, systemd)

@@ -5,7 +5,8 @@ each host, by cast; or cell0, for what no host can take.
 
 The scheduler is asked once for all instances of a request; then each is placed by the steps of
 ``PLACE``. A wish whose placing fails stays a wish: its lease runs out, and the sweeper brings it
-here again.
+here again. A worker may outlive its lease, or not hear that it succeeded; so only who holds the
+lease fulfils a wish, and nobody takes back what another goes on with.
 """
 
 import dataclasses
@@ -13,6 +14,7 @@ import datetime
 import logging
 import uuid as uuids
 from collections.abc import Sequence
+from typing import TypeVar
 
 from roost import exception, states
 from roost.cells import Cell, Cells
@@ -32,15 +34,14 @@ from roost.objects import (
     RequestSpec,
     Selection,
 )
-from roost.objects.mapping import CELL0_UUID
 from roost.rpc.notifications import Notifier
 from roost.scheduler.client import SchedulerClient
 
 LOG = logging.getLogger(__name__)
 
 
-class Withdrawn(exception.Conflict):
-    """The user deleted the server while it was being placed."""
+class NotOurs(exception.Conflict):
+    """The user deleted the server while it was being placed, or another worker has taken it up."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,31 +74,28 @@ class Boots:
                 return
             spec = build_requests.get_spec(session, request_uuid)
         try:
-            self._place_all(context, spec, wishes, begun)
+            self._place_all(Work(self, context, spec, owner), wishes, begun)
         except exception.Unavailable:
             with self.database.begin() as session:
                 build_requests.hand_back(session, owner)
             raise
 
     def _place_all(
-        self,
-        context: RequestContext,
-        spec: RequestSpec,
-        wishes: Sequence[BuildRequest],
-        begun: datetime.datetime,
+        self, work: "Work", wishes: Sequence[BuildRequest], begun: datetime.datetime
     ) -> None:
         leased = self.event("super-conductor.lease", begun)
         asked = utcnow()
+        uuids = [wish.instance_uuid for wish in wishes]
         try:
-            chosen = self._ask_scheduler(context, spec, [wish.instance_uuid for wish in wishes])
+            chosen = self._ask_scheduler(work.context, work.spec, uuids)
         except exception.NoValidHost as error:
             events = [leased, self.event("scheduler.select_destinations", asked, error.message)]
             for wish in wishes:
-                self._bury_in_cell0(wish, error, events)
+                _carry_out(BURY, Burial(work, wish, list(events), error))
             return
         events = [leased, self.event("scheduler.select_destinations", asked)]
         for wish, selections in zip(wishes, chosen, strict=True):
-            self._place(Placement(self, context, spec, wish, selections, list(events)))
+            _carry_out(PLACE, Placement(work, wish, list(events), selections))
 
     def _ask_scheduler(
         self, context: RequestContext, spec: RequestSpec, instance_uuids: list[str]
@@ -121,41 +119,6 @@ class Boots:
         self.notifier.info(context, "scheduler.select_destinations.end", asked)
         return chosen
 
-    def _place(self, placement: "Placement") -> None:
-        uuid = placement.wish.instance_uuid
-        try:
-            PLACE(placement)
-        except Withdrawn:
-            LOG.info("%s: deleted by its user while it was being placed", uuid)
-        except exception.RoostError as error:
-            LOG.warning("%s: not placed, will be tried again: %s", uuid, error.message)
-        else:
-            LOG.info("%s: placed on %s in cell %s", uuid, placement.host, placement.cell.name)
-
-    def _bury_in_cell0(
-        self,
-        wish: BuildRequest,
-        error: exception.NoValidHost,
-        events: Sequence[InstanceActionEvent],
-    ) -> None:
-        """Let an instance that no host can take rest in cell0, in ERROR, with the reason."""
-        cell0 = self.cells.cell0()
-        instance = wish.instance
-        instance.vm_state, instance.task_state = states.ERROR, None
-        with cell0.database.begin() as session:
-            if instances.create(session, instance):
-                faults.add(session, _no_host_fault(wish, error))
-            actions.start(session, _create_action(wish, events))
-            actions.add_events(session, wish.instance_uuid, [], finish=True, message=error.message)
-        with self.database.begin() as session:
-            wanted = build_requests.forget(session, wish.instance_uuid)
-            if wanted:
-                instance_mappings.place(session, wish.instance_uuid, CELL0_UUID)
-        if not wanted:
-            with cell0.database.begin() as session:
-                instances.remove(session, wish.instance_uuid)
-        LOG.info("%s: no valid host: %s", wish.instance_uuid, error.message)
-
     def event(
         self, name: str, begun: datetime.datetime, failure: str | None = None
     ) -> InstanceActionEvent:
@@ -170,17 +133,50 @@ class Boots:
         )
 
 
-@dataclasses.dataclass
-class Placement:
-    """One wish on its way to its host: what the steps below work on."""
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """One request in the hands of one worker; ``owner`` names its lease."""
 
     boots: Boots
     context: RequestContext
     spec: RequestSpec
+    owner: str
+
+
+@dataclasses.dataclass
+class Task:
+    """One wish on its way to a cell: what the steps below work on.
+
+    ``created``: the cell may have the instance, which then must keep its claim.
+    """
+
+    work: Work
     wish: BuildRequest
-    selections: Sequence[Selection]
     events: list[InstanceActionEvent]
     cell: Cell = dataclasses.field(init=False)
+    created: bool = dataclasses.field(init=False, default=False)
+
+    @property
+    def uuid(self) -> str:
+        return str(self.wish.instance_uuid)
+
+    @property
+    def boots(self) -> Boots:
+        return self.work.boots
+
+    def is_ours(self) -> bool:
+        """Tell whether what was done may be taken back: nobody has gone on with it."""
+        with self.boots.database.begin() as session:
+            if build_requests.holds(session, self.uuid, owner=self.work.owner):
+                return True
+            return instance_mappings.find(session, self.uuid) is None
+
+
+@dataclasses.dataclass
+class Placement(Task):
+    """A wish with a host."""
+
+    selections: Sequence[Selection]
 
     @property
     def host(self) -> str:
@@ -198,58 +194,90 @@ class Placement:
         return instance
 
 
-def find_cell(work: Placement) -> None:
+@dataclasses.dataclass
+class Burial(Task):
+    """A wish that no host can take, and why."""
+
+    error: exception.NoValidHost
+
+
+def find_cell(task: Placement) -> None:
     """The chosen host belongs to a cell; a host seen for the first time is mapped now."""
-    cells = work.boots.cells
+    cells = task.boots.cells
     try:
-        work.cell = cells.of_host(work.host)
+        task.cell = cells.of_host(task.host)
     except exception.NotFound:
-        work.cell = cells.discover(work.host, work.selections[0].cell_uuid)
+        task.cell = cells.discover(task.host, task.selections[0].cell_uuid)
 
 
-def release_claim(work: Placement) -> None:
-    work.boots.scheduler.release_claims(work.context, instance_uuids=[work.wish.instance_uuid])
+def release_claim(task: Placement) -> None:
+    """Let go of the host, unless the cell may have the instance there: then it is tried again."""
+    if task.is_ours() and not task.created:
+        task.boots.scheduler.release_claims(task.work.context, instance_uuids=[task.uuid])
 
 
-def create_in_cell(work: Placement) -> None:
+def create_in_cell(task: Placement) -> None:
     """The instance, its build and its history so far, in one transaction."""
     begun = utcnow()
     build = builds.BuildRow(
-        instance_uuid=work.wish.instance_uuid,
+        instance_uuid=task.uuid,
         attempt=1,
-        host=work.host,
-        spec=work.spec,
-        alternates=work.selections[1:],
+        host=task.host,
+        spec=task.work.spec,
+        alternates=task.selections[1:],
         tried=[],
     )
-    with work.cell.database.begin() as session:
-        if not instances.create(session, work.instance):
+    task.created = True
+    with task.cell.database.begin() as session:
+        if not instances.create(session, task.instance):
             return  # an earlier try came as far as this
         builds.create(session, build)
-        work.events.append(work.boots.event("super-conductor.create_in_cell", begun))
-        actions.start(session, _create_action(work.wish, work.events))
+        task.events.append(task.boots.event("super-conductor.create_in_cell", begun))
+        actions.start(session, _create_action(task.wish, task.events))
 
 
-def remove_from_cell(work: Placement) -> None:
-    with work.cell.database.begin() as session:
-        instances.remove(session, work.wish.instance_uuid)
+def remove_from_cell(task: Task) -> None:
+    if not task.is_ours():
+        return
+    with task.cell.database.begin() as session:
+        instances.remove(session, task.uuid)
+    task.created = False
 
 
-def point_mapping_to_cell(work: Placement) -> None:
+def point_mapping_to_cell(task: Task) -> None:
     """The wish is fulfilled: mapping and BuildRequest change together, so it is either or."""
-    with work.boots.database.begin() as session:
-        if not build_requests.forget(session, work.wish.instance_uuid):
-            raise Withdrawn(f"{work.wish.instance_uuid} was deleted by its user")
-        instance_mappings.place(session, work.wish.instance_uuid, work.cell.uuid)
+    with task.boots.database.begin() as session:
+        if not build_requests.forget(session, task.uuid, owner=task.work.owner):
+            raise NotOurs("deleted by its user, or taken up by another worker")
+        instance_mappings.place(session, task.uuid, task.cell.uuid)
 
 
-def hand_to_compute(work: Placement) -> None:
+def hand_to_compute(task: Placement) -> None:
     """From here on the host owns it. The cast is a hint: the build's row says it, too."""
-    compute = work.cell.compute.on(work.host)
+    LOG.info("%s: placed on %s in cell %s", task.uuid, task.host, task.cell.name)
     try:
-        compute.build_and_run_instance(work.context, instance=work.instance, request_spec=work.spec)
-    except exception.Unavailable as error:
-        LOG.warning("%s: %s not told yet: %s", work.wish.instance_uuid, work.host, error.message)
+        task.cell.compute.on(task.host).build_and_run_instance(
+            task.work.context, instance=task.instance, request_spec=task.work.spec
+        )
+    except exception.RoostError as error:
+        LOG.warning("%s: %s not told yet: %s", task.uuid, task.host, error.message)
+
+
+def find_cell0(task: Burial) -> None:
+    task.cell = task.boots.cells.cell0()
+
+
+def rest_in_cell0(task: Burial) -> None:
+    """The instance in ERROR, with the reason for its user."""
+    wish, why = task.wish, task.error.message
+    wish.instance.vm_state, wish.instance.task_state = states.ERROR, None
+    with task.cell.database.begin() as session:
+        if not instances.create(session, wish.instance):
+            return
+        faults.add(session, _no_host_fault(wish, task.error))
+        actions.start(session, _create_action(wish, task.events))
+        actions.add_events(session, task.uuid, [], finish=True, message=why)
+    LOG.info("%s: no valid host: %s", task.uuid, why)
 
 
 PLACE: Flow[Placement] = Flow(
@@ -261,6 +289,27 @@ PLACE: Flow[Placement] = Flow(
         Step(hand_to_compute),  # never fails
     ],
 )
+BURY: Flow[Burial] = Flow(
+    "bury",
+    [
+        Step(find_cell0),
+        Step(rest_in_cell0, undo=remove_from_cell),
+        Step(point_mapping_to_cell),
+    ],
+)
+T = TypeVar("T", bound=Task)
+
+
+def _carry_out(flow: Flow[T], task: T) -> None:
+    """Do what is to be done for one wish; whatever happens, the others have their turn."""
+    try:
+        flow(task)
+    except NotOurs as error:
+        LOG.info("%s: %s", task.uuid, error.message)
+    except exception.RoostError as error:
+        LOG.warning("%s: not placed, will be tried again: %s", task.uuid, error.message)
+    except Exception:
+        LOG.exception("%s: not placed, will be tried again", task.uuid)
 
 
 def _create_action(wish: BuildRequest, events: Sequence[InstanceActionEvent]) -> InstanceAction:

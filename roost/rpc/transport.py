@@ -94,12 +94,14 @@ class Bus:
         return messaging.Target(topic=name, server=server, exchange=self.name)
 
     def _warm(self) -> None:
-        client = self.client("nobody").prepare(timeout=1)
+        client = messaging.get_rpc_client(
+            self.transport, self._target("nobody"), serializer=self.serializer, timeout=1, retry=1
+        )
         context: RequestContext = admin_context()
         while not self._replies.is_set():
             try:
                 client.call(context, "nothing")
-            except (messaging.MessageUndeliverable, messaging.MessagingTimeout):
+            except messaging.MessagingTimeout:
                 self._replies.set()
             except Exception as error:  # noqa: BLE001 - whatever it is, the broker is not there yet
                 LOG.info("bus %s: no way for replies yet: %s", self.name, error)

@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import time
 from concurrent import futures
 
 import pytest
@@ -93,4 +94,15 @@ def test_a_worker_that_dies_is_replaced(start, get):
     served_by = {victim}
     while served_by <= {victim, other}:
         served_by = {worker.pid for worker in api.workers()}
+    assert get()
+
+
+def test_a_port_that_somebody_has_is_waited_for(start, get, port):
+    with socket.create_server(("127.0.0.1", port)):
+        api = start()
+        deadline = time.monotonic() + 20
+        while "in use" not in api.log:
+            assert time.monotonic() < deadline, api.log
+            time.sleep(0.05)
+    api.manager.wait_for("READY=1")
     assert get()

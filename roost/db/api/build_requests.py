@@ -32,10 +32,24 @@ def find(session: Session, instance_uuid: str) -> BuildRequest | None:
     return None if row is None else row_to_request(row)
 
 
-def forget(session: Session, instance_uuid: str) -> bool:
-    """Delete the wish; tell whether it was still there: only one can be told so."""
-    gone = session.execute(sa.delete(_requests).where(_requests.c.instance_uuid == instance_uuid))
-    return gone.rowcount == 1
+def forget(session: Session, instance_uuid: str, *, owner: str | None = None) -> bool:
+    """Delete the wish; tell whether it was still there: only one can be told so.
+
+    :param owner: only if this lease holds it
+    """
+    mine = [] if owner is None else [_requests.c.lease_owner == owner]
+    gone = session.execute(
+        sa.delete(_requests).where(_requests.c.instance_uuid == instance_uuid, *mine)
+    )
+    return gone.rowcount == 1  # type: ignore[attr-defined, no-any-return]
+
+
+def holds(session: Session, instance_uuid: str, *, owner: str) -> bool:
+    """Tell whether this lease holds the wish, and let nobody change that in this transaction."""
+    held = sa.select(_requests.c.id).where(
+        _requests.c.instance_uuid == instance_uuid, _requests.c.lease_owner == owner
+    )
+    return session.execute(held.with_for_update()).first() is not None
 
 
 def get_spec(session: Session, request_uuid: str) -> RequestSpec:

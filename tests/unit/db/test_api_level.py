@@ -7,6 +7,7 @@ import pytest
 
 from roost import exception
 from roost.db.api import build_requests, cells, instance_mappings, quota
+from roost.db.engine import retried
 from roost.objects import CellMapping
 from tests.builders import CELL1, CELL2, a_flavor, a_spec, a_uuid, a_wish
 
@@ -138,6 +139,7 @@ def test_minus_one_means_no_limit(api_db):
 
 
 def test_parallel_takings_never_pass_the_limit(api_db):
+    @retried
     def take(_):
         try:
             with api_db.begin() as session:
