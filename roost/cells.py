@@ -119,16 +119,16 @@ class Cells:
         """Return cell0 and all cells, in order of their creation."""
         return list(self._fresh().values())
 
-    def open(self) -> list[Cell]:
-        """Return the cells that may get new instances."""
-        return [cell for cell in self.all() if not cell.is_cell0 and not cell.mapping.disabled]
+    def closed(self) -> list[Cell]:
+        """Return the cells that get no new instances."""
+        return [cell for cell in self.all() if cell.mapping.disabled]
 
     def get(self, uuid: str) -> Cell:
         """Return a cell.
 
         :raises roost.exception.NotFound: when no such cell is mapped
         """
-        cell = self._known.cells.get(uuid) or self._fresh(0).get(uuid)
+        cell = self._fresh().get(uuid) or self._fresh(0).get(uuid)
         if cell is None:
             raise exception.NotFound(f"there is no cell {uuid}; see roost-manage cell list")
         return cell
@@ -147,15 +147,17 @@ class Cells:
 
         :raises roost.exception.NotFound: when the host is not mapped
         """
-        if host not in self._host_cells:
+        self._fresh()
+        known = self._host_cells  # a refresh replaces it at any moment
+        if host not in known:
             with self._api_database.read() as session:
                 mapping = cell_rows.find_host(session, host)
             if mapping is None:
                 raise exception.NotFound(
                     f"host {host} is mapped to no cell; run roost-manage cell discover-hosts"
                 )
-            self._host_cells[host] = mapping.cell_uuid
-        return self.get(self._host_cells[host])
+            known[host] = mapping.cell_uuid
+        return self.get(known[host])
 
     def discover(self, host: str, cell_uuid: str) -> Cell:
         """Map a host to the cell that its reports name, if a compute of that name serves there.

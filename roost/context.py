@@ -39,10 +39,10 @@ class RequestContext(context.RequestContext):
             **kwargs,
         )
 
-    def until(self, seconds: float) -> "RequestContext":
-        """Return a copy whose deadline is ``seconds`` from now."""
+    def until(self, seconds: float | None) -> "RequestContext":
+        """Return a copy whose deadline is ``seconds`` from now, or which has none."""
         copy = self.from_dict(self.to_dict())
-        copy.deadline = time.time() + seconds
+        copy.deadline = None if seconds is None else time.time() + seconds
         return copy
 
     @property

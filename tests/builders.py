@@ -126,6 +126,7 @@ def a_spec(**values: Any) -> RequestSpec:
             "requested_node": None,
             "requested_cell": None,
             "ignore_hosts": [],
+            "ignore_cells": [],
             "hints": {},
             "retry": None,
         }

@@ -235,6 +235,7 @@ def _spec(order: Order, count: int) -> RequestSpec:
         requested_node=order.place.node,
         requested_cell=None,
         ignore_hosts=[],
+        ignore_cells=[],
         hints=_hints(order),
         retry=None,
     )

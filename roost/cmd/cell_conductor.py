@@ -34,10 +34,18 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     bus = Bus(conf)
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     database = _parts.database(conf, "cell_database")
-    compute = Compute(bus)
-    manager = _manager(conf, database, compute, SchedulerClient(scheduler_bus))
+    compute, scheduler = Compute(bus), SchedulerClient(scheduler_bus)
+    rescheduling = Rescheduling(
+        host=conf.host,
+        database=database,
+        scheduler=scheduler,
+        compute=compute,
+        notifier=Notifier(conf, f"{NAME}:{conf.host}"),
+        max_attempts=conf.conductor.max_attempts,
+    )
+    manager = _manager(conf, database, rescheduling, Deletion(database, scheduler, compute))
     sweeper = CellSweeper(
-        database=database, compute=compute, lease_seconds=conf.conductor.lease_seconds
+        database, compute, rescheduling, lease_seconds=conf.conductor.lease_seconds
     )
     heartbeat = functools.partial(
         manager.report_service, admin_context(), host=conf.host, binary=NAME
@@ -59,7 +67,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
 
 
 def _manager(
-    conf: cfg.ConfigOpts, database: Database, compute: Compute, scheduler: SchedulerClient
+    conf: cfg.ConfigOpts, database: Database, rescheduling: Rescheduling, deletion: Deletion
 ) -> CellConductorManager:
     return CellConductorManager(
         database,
@@ -68,15 +76,8 @@ def _manager(
             database=database,
             networks=networks.parse(conf.network.local_networks),
         ),
-        rescheduling=Rescheduling(
-            host=conf.host,
-            database=database,
-            scheduler=scheduler,
-            compute=compute,
-            notifier=Notifier(conf, f"{NAME}:{conf.host}"),
-            max_attempts=conf.conductor.max_attempts,
-        ),
-        deletion=Deletion(database=database, scheduler=scheduler, compute=compute),
+        rescheduling=rescheduling,
+        deletion=deletion,
     )
 
 

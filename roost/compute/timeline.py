@@ -42,10 +42,15 @@ class Timeline:
 
 
 def reason(error: Exception) -> str:
-    """Say why something failed: our own kinds in their words, others with their class as well."""
+    """Say to users why something failed: our own kinds in their words, others with their class.
+
+    Addresses of databases and buses are not for them, nor are tracebacks from other daemons.
+    """
+    if isinstance(error, exception.Unavailable):
+        return "A part of the cloud could not be reached."
     if isinstance(error, exception.RoostError) and error.message:
         return error.message
-    return f"{type(error).__name__}: {error}"
+    return f"{type(error).__name__}: {error}".partition("\n")[0]
 
 
 def _now() -> datetime.datetime:

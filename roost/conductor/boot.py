@@ -73,6 +73,7 @@ class Boots:
             if not wishes:
                 return
             spec = build_requests.get_spec(session, request_uuid)
+        spec.ignore_cells = [cell.uuid for cell in self.cells.closed()]
         try:
             self._place_all(Work(self, context, spec, owner), wishes, begun)
         except exception.Unavailable:

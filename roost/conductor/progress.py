@@ -31,7 +31,7 @@ class Progress:
         begun = utcnow()
         with self.database.begin() as session:
             instance = instances.find(session, instance_uuid)
-            if instance is None:
+            if instance is None or builds.has_failed_on(session, instance_uuid, host):
                 return False
             first = states.NETWORKING if instance.networks else states.SPAWNING
             try:

@@ -70,6 +70,10 @@ class Rescheduling:
             "%s: attempt %d failed on %s: %s",
             failure.instance_uuid, failure.attempt, failure.host, failure.reason,
         )  # fmt: skip
+        self.go_on(context, build)
+
+    def go_on(self, context: RequestContext, build: builds.BuildRow) -> None:
+        """Find the next host for a build whose failure is written down; may be repeated."""
         if build.attempt >= self.max_attempts:
             self._give_up(context, build, f"Exceeded maximum number of attempts: {_told(build)}")
             return
@@ -101,7 +105,7 @@ class Rescheduling:
                 )
             except (exception.Conflict, exception.NotFound):
                 return None
-            if not any(tried.host == failure.host for tried in build.tried):
+            if not build.has_failed_on(failure.host):
                 actions.add_events(session, failure.instance_uuid, failure.events)
                 build = dataclasses.replace(build, tried=[*build.tried, _tried(failure)])
                 builds.advance(session, build, from_attempt=failure.attempt)

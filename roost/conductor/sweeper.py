@@ -1,20 +1,22 @@
 """What nobody works on is taken up again: rows are the truth, messages only hints."""
 
 import collections
+import contextlib
 import dataclasses
 import datetime
 import itertools
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from roost import exception
 from roost.cells import Cells
 from roost.conductor.boot import Boots
+from roost.conductor.reschedule import Rescheduling
 from roost.context import RequestContext, admin_context
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import builds, instances
 from roost.db.engine import Database
-from roost.objects import BuildRequest, InstanceMapping
+from roost.objects import BuildRequest, Instance, InstanceMapping
 from roost.rpc.compute import Compute
 
 LOG = logging.getLogger(__name__)
@@ -52,6 +54,8 @@ class SuperSweeper:
             )
         except exception.RoostError as error:
             LOG.warning("request %s: not now: %s", request_uuid, error.message)
+        except Exception:
+            LOG.exception("request %s: not now", request_uuid)
 
     def finish_deletes(self) -> None:
         """Forget the mappings of buried instances; remind the cells of those that still live."""
@@ -87,11 +91,14 @@ class SuperSweeper:
 class CellSweeper:
     """Tells hosts again of builds and deletes that they have not taken up.
 
+    A build that has failed on its host and has not got to the next one goes on from there.
+
     :param lease_seconds: how long a host may take to answer a hint
     """
 
     database: Database
     compute: Compute
+    rescheduling: Rescheduling
     lease_seconds: float
 
     def sweep(self) -> None:
@@ -104,17 +111,36 @@ class CellSweeper:
             found = [instances.find(session, build.instance_uuid) for build in waiting]
         for build, instance in zip(waiting, found, strict=True):
             if instance is not None:
-                LOG.info("%s: telling %s again to build it", build.instance_uuid, build.host)
-                self.compute.on(build.host).build_and_run_instance(
-                    admin_context(), instance=instance, request_spec=build.spec
-                )
+                with _logged(build.instance_uuid):
+                    self._go_on(build, instance)
 
     def tell_deletes(self) -> None:
         with self.database.begin() as session:
             waiting = instances.lease_ending(session, seconds=self.lease_seconds)
         for uuid, host in waiting:
             LOG.info("%s: telling %s again to end it", uuid, host)
-            self.compute.on(host).terminate_instance(admin_context(), instance_uuid=uuid)
+            with _logged(uuid):
+                self.compute.on(host).terminate_instance(admin_context(), instance_uuid=uuid)
+
+    def _go_on(self, build: builds.BuildRow, instance: Instance) -> None:
+        if build.has_failed_on(build.host):
+            self.rescheduling.go_on(admin_context(), build)
+            return
+        LOG.info("%s: telling %s again to build it", build.instance_uuid, build.host)
+        self.compute.on(build.host).build_and_run_instance(
+            admin_context(), instance=instance, request_spec=build.spec
+        )
+
+
+@contextlib.contextmanager
+def _logged(instance_uuid: str) -> Iterator[None]:
+    """What cannot be done for one instance must not keep the others waiting."""
+    try:
+        yield
+    except exception.RoostError as error:
+        LOG.warning("%s: not now: %s", instance_uuid, error.message)
+    except Exception:
+        LOG.exception("%s: not now", instance_uuid)
 
 
 def _by_cell(mappings: Iterable[InstanceMapping]) -> dict[str, list[InstanceMapping]]:

@@ -80,9 +80,8 @@ class Database:
             with engine.begin() as session:
                 yield session
         except UNREACHABLE as error:
-            raise exception.Unavailable(
-                f"the database {self} cannot be reached: {error}"
-            ) from error
+            why = str(error).partition("\n[SQL: ")[0]  # what follows has values of users
+            raise exception.Unavailable(f"the database {self} cannot be reached: {why}") from error
         except db_exception.DBError as error:
             if _is_deadlock(error):
                 raise Deadlock(f"a deadlock in {self}, and this was its victim") from error

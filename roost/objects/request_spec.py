@@ -33,7 +33,8 @@ class RequestSpec(base.RoostObject):
     """What the instances of one request need of a host.
 
     ``requested_host`` / ``requested_node`` force a host; ``ignore_hosts`` rules some out;
-    ``requested_cell`` keeps to one cell (by uuid); ``hints`` are the user's, each a list.
+    ``requested_cell`` keeps to one cell (by uuid) and ``ignore_cells`` off some; ``hints`` are the
+    user's, each a list.
     """
 
     VERSION = "1.0"
@@ -49,6 +50,7 @@ class RequestSpec(base.RoostObject):
         "requested_node": fields.StringField(nullable=True),
         "requested_cell": fields.UUIDField(nullable=True),
         "ignore_hosts": fields.ListOfStringsField(),
+        "ignore_cells": fields.ListOfStringsField(),
         "hints": fields.DictOfListOfStringsField(),
         "retry": fields.ObjectField("Retry", nullable=True),
     }

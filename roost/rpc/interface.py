@@ -131,9 +131,9 @@ class Interface:
         prepared = self._client.prepare(
             server=self._server, version=sending.version, timeout=sending.timeout
         )
+        context = context.until(sending.timeout)  # a cast has none, even one made within a call
         if sending.timeout is not None:
             self._bus.check_replies()
-            context = context.until(sending.timeout)
         try:
             return getattr(prepared, sending.kind)(context, sending.method, **arguments)
         except messaging.MessagingTimeout as error:

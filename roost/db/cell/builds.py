@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import functools
 from collections.abc import Sequence
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -17,6 +18,7 @@ from roost.objects import RequestSpec, Selection, TriedHost
 
 _builds = models.builds
 _instances = models.instances
+_AT_ONCE: Final = 1000  # rows that one statement names
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +31,9 @@ class BuildRow:
     spec: RequestSpec
     alternates: Sequence[Selection]
     tried: Sequence[TriedHost]
+
+    def has_failed_on(self, host: str) -> bool:
+        return _names(self.tried, host)
 
 
 def create(session: Session, build: BuildRow) -> None:
@@ -50,6 +55,12 @@ def find(session: Session, instance_uuid: str) -> BuildRow | None:
         alternates=wire.load_list(row.alternates),
         tried=wire.load_list(row.tried),
     )
+
+
+def has_failed_on(session: Session, instance_uuid: str, host: str) -> bool:
+    """Tell whether the instance was tried on this host before, and given back."""
+    query = sa.select(_builds.c.tried).where(_builds.c.instance_uuid == instance_uuid)
+    return _names(wire.load_list(session.execute(query).scalar_one_or_none() or "[]"), host)
 
 
 def advance(session: Session, build: BuildRow, *, from_attempt: int) -> bool:
@@ -77,6 +88,7 @@ def lease_unbegun(session: Session, *, seconds: float) -> list[BuildRow]:
             _instances.c.deleted_at.is_(None),
             sa.or_(_builds.c.lease_until.is_(None), _builds.c.lease_until < now),
         )
+        .limit(_AT_ONCE)
     ).all()
     if not waiting:
         return []
@@ -91,6 +103,10 @@ def lease_unbegun(session: Session, *, seconds: float) -> list[BuildRow]:
 
 def end(session: Session, instance_uuid: str) -> None:
     session.execute(sa.delete(_builds).where(_builds.c.instance_uuid == instance_uuid))
+
+
+def _names(tried: Sequence[TriedHost], host: str) -> bool:
+    return any(each.host == host for each in tried)
 
 
 def _values(build: BuildRow) -> dict[str, object]:

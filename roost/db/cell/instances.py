@@ -16,6 +16,7 @@ from roost.db.types import utcnow
 from roost.objects import Instance, NetworkInfo
 
 _instances = models.instances
+_AT_ONCE = 1000  # rows that one statement names
 _OBJECTS = ("flavor", "image", "network_info")
 _JSON = ("metadata", "tags")
 _PLAIN = tuple(
@@ -117,13 +118,13 @@ def list_on_host(session: Session, host: str) -> list[Instance]:
 
 
 def ending_states(session: Session, uuids: Collection[str]) -> dict[str, bool]:
-    """Tell, of those of these instances that still live, whether they are being deleted."""
+    """Tell, of those of these instances that still live, whether a host is to delete them."""
     rows = session.execute(
-        sa.select(_instances.c.uuid, _instances.c.task_state).where(
+        sa.select(_instances.c.uuid, _instances.c.task_state, _instances.c.host).where(
             _instances.c.uuid.in_(uuids), _instances.c.deleted_at.is_(None)
         )
     )
-    return {row.uuid: row.task_state == states.DELETING for row in rows}
+    return {r.uuid: r.task_state == states.DELETING and r.host is not None for r in rows}
 
 
 def lease_ending(session: Session, *, seconds: float) -> list[tuple[str, str]]:
@@ -133,12 +134,15 @@ def lease_ending(session: Session, *, seconds: float) -> list[tuple[str, str]]:
     """
     c, now = _instances.c, utcnow()
     rows = session.execute(
-        sa.select(c.uuid, c.host).where(
+        sa.select(c.uuid, c.host)
+        .where(
             c.task_state == states.DELETING,
             c.deleted_at.is_(None),
             c.host.is_not(None),
             c.updated_at < now - datetime.timedelta(seconds=seconds),
         )
+        .order_by(c.updated_at)
+        .limit(_AT_ONCE)
     ).all()
     if rows:
         uuids = [row.uuid for row in rows]

@@ -16,7 +16,8 @@ class RequestedFilter:
     def applies_to(self, request: Request) -> bool:
         spec = request.spec
         named = (spec.requested_host, spec.requested_node, spec.requested_cell)
-        return any(named) or bool(spec.ignore_hosts) or bool(tried_hosts(spec))
+        unwanted = (spec.ignore_hosts, spec.ignore_cells, tried_hosts(spec))
+        return any(named) or any(unwanted)
 
     def refuse(self, request: Request, hosts: Hosts) -> list[Refusal]:
         spec = request.spec
@@ -27,6 +28,10 @@ class RequestedFilter:
         )
         refusals = [
             Refusal(reason, ~hosts.having(column, name)) for column, name, reason in wishes if name
+        ]
+        refusals += [
+            Refusal("in a cell that is closed", hosts.having("cell", cell))
+            for cell in spec.ignore_cells
         ]
         refusals.append(
             Refusal("to be ignored", _any(hosts, [(h, None) for h in spec.ignore_hosts]))

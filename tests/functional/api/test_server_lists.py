@@ -9,7 +9,7 @@ from roost.db.cell import faults, instances
 from roost.objects import InstanceFault
 from roost.objects.mapping import CELL0_UUID
 from tests.api_world import ALICE, count_statements
-from tests.builders import CELL1, CELL2, NOW, a_flavor, a_uuid
+from tests.builders import CELL1, CELL2, NOW, a_flavor
 
 _HOST = "http://falconframework.org"
 _ACTIVE = {"vm_state": states.ACTIVE, "task_state": None}
