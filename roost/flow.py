@@ -5,6 +5,8 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
+from roost import exception
+
 LOG = logging.getLogger(__name__)
 W = TypeVar("W")
 
@@ -58,5 +60,7 @@ class Flow(Generic[W]):
                 continue
             try:
                 self.run(step.undo, work)
+            except exception.RoostError as error:
+                LOG.warning("%s: could not undo %s: %s", self.name, step.name, error.message)
             except Exception:
                 LOG.exception("%s: could not undo %s", self.name, step.name)

@@ -120,10 +120,15 @@ def _format(name: str) -> Callable[[Callable[[str], Any]], Callable[[str], Any]]
     return register
 
 
+def _unscoped(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Refuse ``fe80::1%eth0``: a scope means something on one host only."""
+    return lambda value: "%" not in value and parse(value)
+
+
 _format("uuid")(is_uuid)
 _format("ipv4")(ipaddress.IPv4Address)
-_format("ipv6")(ipaddress.IPv6Address)
-_format("ip")(ipaddress.ip_address)
+_format("ipv6")(_unscoped(ipaddress.IPv6Address))
+_format("ip")(_unscoped(ipaddress.ip_address))
 
 
 @_format("date-time")

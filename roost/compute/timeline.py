@@ -46,7 +46,7 @@ def reason(error: Exception) -> str:
 
     Addresses of databases and buses are not for them, nor are tracebacks from other daemons.
     """
-    if isinstance(error, exception.Unavailable):
+    if isinstance(error, exception.Unavailable) and not isinstance(error, exception.Timeout):
         return "A part of the cloud could not be reached."
     if isinstance(error, exception.RoostError) and error.message:
         return error.message

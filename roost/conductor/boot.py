@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from roost import exception, states
 from roost.cells import Cell, Cells
+from roost.conductor.destinations import Destinations
 from roost.context import RequestContext
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import actions, builds, faults, instances
@@ -26,7 +27,6 @@ from roost.db.types import utcnow
 from roost.flow import Flow, Step
 from roost.objects import (
     BuildRequest,
-    DestinationsPayload,
     Instance,
     InstanceAction,
     InstanceActionEvent,
@@ -88,7 +88,12 @@ class Boots:
         asked = utcnow()
         uuids = [wish.instance_uuid for wish in wishes]
         try:
-            chosen = self._ask_scheduler(work.context, work.spec, uuids)
+            chosen = Destinations(self.scheduler, self.notifier).select(
+                work.context,
+                request_spec=work.spec,
+                instance_uuids=uuids,
+                alternates=self.alternates,
+            )
         except exception.NoValidHost as error:
             events = [leased, self.event("scheduler.select_destinations", asked, error.message)]
             for wish in wishes:
@@ -97,28 +102,6 @@ class Boots:
         events = [leased, self.event("scheduler.select_destinations", asked)]
         for wish, selections in zip(wishes, chosen, strict=True):
             _carry_out(PLACE, Placement(work, wish, list(events), selections))
-
-    def _ask_scheduler(
-        self, context: RequestContext, spec: RequestSpec, instance_uuids: list[str]
-    ) -> list[list[Selection]]:
-        asked = DestinationsPayload(
-            request_spec=spec, instance_uuids=instance_uuids, selections=[], reason=None
-        )
-        self.notifier.info(context, "scheduler.select_destinations.start", asked)
-        try:
-            chosen = self.scheduler.select_destinations(
-                context,
-                request_spec=spec,
-                instance_uuids=instance_uuids,
-                alternates=self.alternates,
-            )
-        except exception.NoValidHost as error:
-            asked.reason = error.message
-            self.notifier.error(context, "scheduler.select_destinations.error", asked)
-            raise
-        asked.selections = [selections[0] for selections in chosen]
-        self.notifier.info(context, "scheduler.select_destinations.end", asked)
-        return chosen
 
     def event(
         self, name: str, begun: datetime.datetime, failure: str | None = None

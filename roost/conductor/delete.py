@@ -7,6 +7,7 @@ import dataclasses
 import logging
 from collections.abc import Sequence
 
+from roost import exception
 from roost.context import RequestContext
 from roost.db.cell import burial, instances
 from roost.db.engine import Database
@@ -39,9 +40,16 @@ class Deletion:
         with self.database.read() as session:
             instance = instances.find(session, instance_uuid)
         if instance is not None and instance.host not in (host, None):
-            self.compute.on(instance.host).terminate_instance(context, instance_uuid=instance_uuid)
+            self._tell(context, instance_uuid, str(instance.host))
             return
         self.scheduler.release_claims(context, instance_uuids=[instance_uuid])
         with self.database.begin() as session:
             if burial.bury(session, instance_uuid, events):
                 LOG.info("%s: deleted from %s", instance_uuid, host)
+
+    def _tell(self, context: RequestContext, instance_uuid: str, host: str) -> None:
+        """Cast a hint to the host that has it now; the sweeper sends a lost one again."""
+        try:
+            self.compute.on(host).terminate_instance(context, instance_uuid=instance_uuid)
+        except exception.Unavailable as error:
+            LOG.warning("%s: %s does not know yet that it ends: %s", instance_uuid, host, error)

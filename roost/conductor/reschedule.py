@@ -9,6 +9,7 @@ import logging
 from collections.abc import Sequence
 
 from roost import exception, states
+from roost.conductor.destinations import Destinations
 from roost.context import RequestContext
 from roost.db.cell import actions, builds, faults, identity, instances, ports
 from roost.db.engine import Database
@@ -132,7 +133,7 @@ class Rescheduling:
     def _ask_scheduler(
         self, context: RequestContext, build: builds.BuildRow
     ) -> tuple[Selection, Sequence[Selection]]:
-        chosen, *alternates = self.scheduler.select_destinations(
+        chosen, *alternates = Destinations(self.scheduler, self.notifier).select(
             context,
             request_spec=self._narrowed(build),
             instance_uuids=[build.instance_uuid],

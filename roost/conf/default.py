@@ -38,10 +38,10 @@ OPTIONS = [
     ),
     cfg.IntOpt(
         "rpc_threads",
-        default=64,
+        default=16,
         min=1,
-        help="How many messages one process works on at once; also the size of its pool of"
-        " connections per database.",
+        help="How many messages one process works on at once; also the most connections that it"
+        " opens to one database, so the database must allow the sum over all daemons.",
     ),
     cfg.FloatOpt(
         "service_report_interval",

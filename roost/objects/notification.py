@@ -20,7 +20,7 @@ class DestinationsPayload(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class BuildPayload(base.RoostObject):
-    """A build that ended without a server, or goes on elsewhere: where it was, and why."""
+    """A build that ended without a server: where it was last, and why."""
 
     VERSION = "1.0"
     fields = {

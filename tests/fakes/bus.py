@@ -4,11 +4,16 @@ import oslo_messaging as messaging
 
 
 class RecordingBus:
-    """Takes casts of any interface: ``sent`` holds (server, method, arguments)."""
+    """Takes casts of any interface: ``sent`` holds (server, method, arguments).
+
+    ``deaf``: servers that nobody listens for.
+    """
 
     def __init__(self):
         self.sent = []
+        self.contexts = []
         self.away = False
+        self.deaf = set()
 
     def client(self, topic, version_cap=None):
         return _Client(self, topic)
@@ -31,8 +36,9 @@ class _Client:
         return _Client(self._bus, self._topic, server)
 
     def cast(self, context, method, **arguments):
-        if self._bus.away:
+        if self._bus.away or self._server in self._bus.deaf:
             raise messaging.MessageDeliveryFailure("the broker is away")
+        self._bus.contexts.append(context)
         self._bus.sent.append((self._server, method, arguments))
 
     def call(self, context, method, **arguments):

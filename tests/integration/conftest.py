@@ -1,6 +1,7 @@
 """Real services: those on loopback, else private ones. One that is missing fails the tests."""
 
 import pathlib
+import socket
 
 import pytest
 
@@ -70,3 +71,16 @@ def database_server(request):
 def database_url(database_server):
     """The URL of an empty database, of each kind in turn."""
     yield from fresh_database(database_server)
+
+
+@pytest.fixture(params=["threading", "eventlet"])
+def mode(request):
+    """How daemons do many things at once: each way in turn."""
+    return request.param
+
+
+@pytest.fixture
+def port():
+    """A port of loopback that is free."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]

@@ -1,6 +1,5 @@
 """Every daemon of Roost in its own process: it says when it serves, and ends when it is told to."""
 
-import socket
 import time
 
 import pytest
@@ -25,17 +24,6 @@ DAEMONS = [
     "roost-compute",
     "roost-api",
 ]
-
-
-@pytest.fixture(params=["threading", "eventlet"])
-def mode(request):
-    return request.param
-
-
-@pytest.fixture
-def port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
 
 
 @pytest.fixture

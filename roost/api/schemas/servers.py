@@ -56,7 +56,13 @@ _FQDN = {
 }
 _USER_DATA = {"type": ["string", "null"], "format": "base64", "maxLength": 65535}
 _IP4 = {"oneOf": [{"type": "string", "format": "ipv4"}, {"const": ""}, {"type": "null"}]}
-_IP6 = {"oneOf": [{"type": "string", "format": "ipv6"}, {"const": ""}, {"type": "null"}]}
+_IP6 = {
+    "oneOf": [
+        {"type": "string", "format": "ipv6", "maxLength": 39},
+        {"const": ""},
+        {"type": "null"},
+    ]
+}
 _NIC: dict[str, Any] = {
     "uuid": UUID,
     "fixed_ip": {"type": "string", "format": "ip"},

@@ -74,7 +74,8 @@ def _cell0(deployment: Deployment) -> None:
 
 
 def _any_cell(deployment: Deployment) -> None:
-    if not deployment.cells.open():
+    cells_for_servers = [cell for cell in deployment.cells.all() if not cell.is_cell0]
+    if all(cell.mapping.disabled for cell in cells_for_servers):
         raise exception.NotFound(
             "no cell is enabled: run roost-manage cell create, or cell update NAME --enable"
         )

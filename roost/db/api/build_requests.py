@@ -41,7 +41,7 @@ def forget(session: Session, instance_uuid: str, *, owner: str | None = None) ->
     gone = session.execute(
         sa.delete(_requests).where(_requests.c.instance_uuid == instance_uuid, *mine)
     )
-    return gone.rowcount == 1  # type: ignore[attr-defined, no-any-return]
+    return gone.rowcount == 1
 
 
 def holds(session: Session, instance_uuid: str, *, owner: str) -> bool:

@@ -26,17 +26,18 @@ class DatabaseServer(Service):
 
         :raises roost.exception.Unavailable: when nobody is there, or does not let us in
         """
-        found = cls(_named(f"ROOST_TEST_{cls.kind.upper()}") or cls.usual)
+        found = cls(_named(f"ROOST_TEST_{cls.kind.upper()}", cls.usual.port) or cls.usual)
         found.check()
         return found
 
     @classmethod
     def at(cls, url: str) -> Self:
-        """Return the server that a URL names.
+        """Return the server that a URL names; without a port it is the usual one.
 
+        :raises roost.exception.Invalid: when the URL names no host or no user
         :raises roost.exception.Unavailable: when it does not let us in
         """
-        found = cls(_address(url, said="the URL of a database server"))
+        found = cls(_address(url, said="--db", port=cls.usual.port))
         found.check()
         return found
 
@@ -82,24 +83,33 @@ class DatabaseServer(Service):
             with engine.connect() as connection:
                 connection.exec_driver_sql(statement)
         except sa.exc.OperationalError as error:
-            where = f"{self.address.host}:{self.address.port}"
-            reason = str(error.orig).strip()
-            raise exception.Unavailable(
-                f"{type(self).__name__} on {where} does not let us in: {reason}"
-            ) from error
+            raise self._refused("does not let us in", error) from error
+        except sa.exc.DBAPIError as error:
+            raise self._refused(f"does not let us run {statement}", error) from error
+
+    def _refused(self, what: str, error: sa.exc.DBAPIError) -> exception.Unavailable:
+        where = f"{self.address.host}:{self.address.port}"
+        reason = str(error.orig).strip()
+        return exception.Unavailable(f"{type(self).__name__} on {where} {what}: {reason}")
 
 
 def private_address(private: Private, user: str) -> Address:
     return Address(LOOPBACK, private.details["port"], user)
 
 
-def _named(variable: str) -> Address | None:
+def _named(variable: str, port: int) -> Address | None:
     url = os.environ.get(variable)
-    return _address(url, said=variable) if url else None
+    return _address(url, said=variable, port=port) if url else None
 
 
-def _address(text: str, *, said: str) -> Address:
-    url = sa.make_url(text)
-    if url.host is None or url.port is None or url.username is None:
-        raise exception.Invalid(f"{said} must name user, host and port: {url!r}")
-    return Address(url.host, url.port, url.username, url.password or "")
+def _address(text: str, *, said: str, port: int) -> Address:
+    try:
+        url = sa.make_url(text)
+    except (sa.exc.ArgumentError, ValueError):
+        url = sa.URL.create("none")
+    if url.host is None or url.username is None:
+        raise exception.Invalid(
+            f"{said} must name user and host, like postgresql+psycopg://user:password@host:5432 or"
+            " mysql+pymysql://user:password@host:3306"
+        )
+    return Address(url.host, url.port or port, url.username, url.password or "")

@@ -20,6 +20,8 @@ _FOLDER = "/usr/lib/rabbitmq/bin"
 _PACKAGE = "rabbitmq-server"
 _COMMAND_SECONDS = 60
 _MANAGEMENT_PORT = 15672
+_SCHEMES = ("amqp", "rabbit")
+_FAILURES = (OSError, kombu_exceptions.KombuError)
 
 
 class Administration(Protocol):
@@ -62,11 +64,14 @@ class RabbitMQ(Service):
 
     @classmethod
     def at(cls, url: str) -> Self:
-        """Return the node that a URL names.
+        """Return the node that a URL names; without a port it is the usual one.
 
+        :raises roost.exception.Invalid: when the URL names no host or no user, or no RabbitMQ
         :raises roost.exception.Unavailable: as :meth:`find` does
         """
-        address = _address(url, said="the URL of a broker")
+        if urllib.parse.urlsplit(url).scheme not in _SCHEMES:
+            raise exception.Invalid(f"--bus must begin with one of {', '.join(_SCHEMES)}")
+        address = _address(url, said="--bus")
         _log_in(address)
         return cls(address, administration=_open_way(address))
 
@@ -207,7 +212,7 @@ def _log_in(address: Address) -> None:
     connection = make(_url(address, "/", scheme="amqp"), connect_timeout=5)
     try:
         connection.connect()
-    except (OSError, kombu_exceptions.KombuError, *connection.connection_errors) as error:
+    except (*_FAILURES, *connection.connection_errors, *connection.channel_errors) as error:
         raise exception.Unavailable(
             f"RabbitMQ on {address.host}:{address.port} does not let us in: {error}"
         ) from error
@@ -257,11 +262,15 @@ def _named(variable: str) -> Address | None:
 
 
 def _address(text: str, *, said: str) -> Address:
-    url = urllib.parse.urlsplit(text)
-    if not (url.hostname and url.port and url.username):
-        raise exception.Invalid(f"{said} must be like rabbit://user:password@host:port")
+    try:
+        url = urllib.parse.urlsplit(text)
+        port = url.port or RabbitMQ.usual.port
+    except ValueError as error:
+        raise exception.Invalid(f"{said}: {error}") from error
+    if not (url.hostname and url.username):
+        raise exception.Invalid(f"{said} must be like amqp://user:password@host:5672")
     password = urllib.parse.unquote(url.password or "")
-    return Address(url.hostname, url.port, urllib.parse.unquote(url.username), password)
+    return Address(url.hostname, port, urllib.parse.unquote(url.username), password)
 
 
 def _url(address: Address, vhost: str, *, scheme: str) -> str:

@@ -89,3 +89,16 @@ def test_times_have_a_zone_even_when_a_plus_was_lost_in_the_query(text):
 def test_a_uuid_may_come_without_hyphens():
     assert is_uuid("c" * 32)
     assert not is_uuid("c" * 31)
+
+
+@pytest.mark.parametrize(
+    "address", ["fe80::1%eth0", "0000:0000:0000:0000:0000:ffff:192.168.100.228"]
+)
+def test_an_address_that_no_column_keeps_is_refused(address):
+    with pytest.raises(exception.Invalid):
+        _create(1, accessIPv6=address)
+
+
+def test_a_fixed_address_has_no_scope_that_would_make_it_another():
+    with pytest.raises(exception.Invalid):
+        _create(37, networks=[{"uuid": _SERVER["imageRef"], "fixed_ip": "fd00::5%x"}])

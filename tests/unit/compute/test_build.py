@@ -211,3 +211,19 @@ def test_the_faults_file_reaches_every_step(rig, step):
     carry(rig, instance)
     rig.assert_clean_slate()
     assert rig.conductor.rescheduled == [(instance.uuid, "h1", 1, f"Crash: {step}: bang")]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        exception.Unavailable("the database postgresql://roost@10.0.0.5/cell1 cannot be reached"),
+        RuntimeError("Remote error: KeyError\n['Traceback: /usr/lib/roost on 10.0.0.5']"),
+    ],
+)
+def test_users_are_not_told_of_addresses_and_tracebacks(rig, error):
+    instance = rig.instance()
+    rig.conductor.fail("begin_build", error)
+    carry(rig, instance)
+    ((_uuid, _host, _attempt, why),) = rig.conductor.rescheduled
+    assert "10.0.0.5" not in why
+    assert all("10.0.0.5" not in event.details for event in rig.conductor.events[instance.uuid])

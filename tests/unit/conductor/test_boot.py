@@ -4,7 +4,7 @@ import pytest
 
 from roost import exception, states
 from roost.conductor import boot
-from roost.db.api import build_requests, instance_mappings, quota
+from roost.db.api import build_requests, cells, instance_mappings, quota
 from roost.db.cell import actions, builds, faults, instances
 from roost.flow import Flow
 from roost.objects.mapping import CELL0_UUID
@@ -219,8 +219,7 @@ def test_a_placement_that_fails_leaves_the_wish_and_nothing_else(world, step, af
 def test_a_placement_that_failed_succeeds_when_it_is_tried_again(world, step):
     _request, (uuid,) = made = world.wish()
     run_with(world, failing(step, after=False), made)
-    with world.api_db.begin() as session:
-        session.execute(build_requests._requests.update().values(lease_until=None))
+    end_leases(world)
     world.build(made)
     assert instance(world.cell1, uuid).host in world.scheduler.claims[uuid]
     assert mapping(world, uuid).cell_uuid == CELL1
@@ -244,3 +243,135 @@ def test_every_step_and_undo_may_be_repeated(world, step):
 def test_a_disabled_mapping_is_still_a_cell(world):
     assert [cell.name for cell in world.cells.all()] == ["cell0", "cell1", "cell2"]
     assert world.cells.get(CELL2).name == "cell2"
+
+
+def end_leases(world):
+    with world.api_db.begin() as session:
+        session.execute(build_requests._requests.update().values(lease_until=None))
+
+
+def assert_placed(world, uuid):
+    assert wish(world, uuid) is None
+    assert mapping(world, uuid).cell_uuid == CELL1
+    assert instance(world.cell1, uuid).host == world.scheduler.claims[uuid]
+
+
+@pytest.mark.parametrize("step", boot.PLACE.steps[:2], ids=lambda step: step.name)
+def test_a_worker_that_outlives_its_lease_takes_nothing_from_the_next_one(world, step):
+    _request, (uuid,) = made = world.wish()
+    workers = []
+
+    def slow(work):
+        step.do(work)
+        workers.append(work)
+        if len(workers) == 1:
+            end_leases(world)
+            world.build(made)
+
+    run_with(world, {step.name: slow}, made)
+    assert len(workers) == 2
+    assert_placed(world, uuid)
+    assert len(world.casts()) == 1
+
+
+def test_a_failure_of_a_worker_that_outlived_its_lease_is_not_undone(world):
+    _request, (uuid,) = made = world.wish()
+    workers = []
+
+    def slow(work):
+        boot.create_in_cell(work)
+        workers.append(work)
+        if len(workers) == 1:
+            end_leases(world)
+            world.build(made)
+            raise Broken("late, and on purpose")
+
+    run_with(world, {"create_in_cell": slow}, made)
+    assert_placed(world, uuid)
+
+
+def test_a_placement_whose_commit_was_not_heard_of_stands(world):
+    _request, (uuid,) = made = world.wish()
+
+    def unheard(work):
+        boot.point_mapping_to_cell(work)
+        raise exception.Unavailable("the connection broke")
+
+    run_with(world, {"point_mapping_to_cell": unheard}, made)
+    assert_placed(world, uuid)
+
+
+def test_an_instance_that_may_be_in_its_cell_keeps_its_claim_for_the_next_try(world):
+    _request, (uuid,) = made = world.wish()
+
+    def unheard(work):
+        boot.create_in_cell(work)
+        raise exception.Unavailable("the connection broke")
+
+    def away(_work):
+        raise exception.Unavailable("the cell is away")
+
+    run_with(world, {"create_in_cell": unheard, "remove_from_cell": away}, made)
+    assert world.scheduler.claims == {uuid: "h1"}
+    end_leases(world)
+    world.scheduler.room = {"h2": 10, "h1": 10}
+    world.build(made)
+    assert_placed(world, uuid)
+    assert instance(world.cell1, uuid).host == "h1"
+
+
+def test_an_accident_with_one_instance_does_not_keep_the_others_waiting(world):
+    _request, uuids = made = world.wish(3)
+
+    def stumble(work):
+        if work.uuid == uuids[0]:
+            raise ValueError("on purpose")
+        boot.create_in_cell(work)
+
+    run_with(world, {"create_in_cell": stumble}, made)
+    assert uuids[0] not in world.scheduler.claims
+    for uuid in uuids[1:]:
+        assert_placed(world, uuid)
+
+
+def test_a_burial_that_fails_half_way_leaves_nothing_in_cell0(world, monkeypatch):
+    _request, (uuid,) = made = world.wish()
+    room, world.scheduler.room = world.scheduler.room, {"h1": 0}
+
+    def away(*_args):
+        raise exception.Unavailable("the database is away")
+
+    with monkeypatch.context() as trouble:
+        trouble.setattr(instance_mappings, "place", away)
+        world.build(made)
+    world.scheduler.room = room
+    end_leases(world)
+    world.build(made)
+    assert_placed(world, uuid)
+    assert instance(world.cell0, uuid) is None
+
+
+def test_a_burial_that_two_workers_did_stands(world):
+    _request, (uuid,) = made = world.wish()
+    world.scheduler.room = {"h1": 0}
+    refuse = world.scheduler.select_destinations
+
+    def slow(*args, **kwargs):
+        world.scheduler.select_destinations = refuse
+        end_leases(world)
+        world.build(made)
+        return refuse(*args, **kwargs)
+
+    world.scheduler.select_destinations = slow
+    world.build(made)
+    assert mapping(world, uuid).cell_uuid == CELL0_UUID
+    assert instance(world.cell0, uuid).vm_state == states.ERROR
+
+
+def test_the_scheduler_is_told_which_cells_get_nothing_new(world):
+    with world.api_db.begin() as session:
+        cells.update(session, CELL2, disabled=True)
+    world.cells._fresh(0)
+    world.build(world.wish())
+    ((spec, _uuids),) = world.scheduler.asked
+    assert spec.ignore_cells == [CELL2]

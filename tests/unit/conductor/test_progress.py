@@ -5,7 +5,7 @@ import pytest
 from roost import exception, states
 from roost.db.cell import builds, instances, ports
 from roost.objects import NetworkRequest
-from tests.unit.conductor.test_reschedule import ANY, NETWORKS, get, under_way
+from tests.unit.conductor.test_reschedule import ANY, NETWORKS, fail, get, under_way
 
 
 def waiting(cell, **values):
@@ -121,3 +121,25 @@ def test_an_instance_that_moved_is_ended_where_it_is(cell):
     cell.deletion.finish(cell.context, made.uuid, "h1", [])
     assert [sent[:2] for sent in cell.bus.sent] == [("h2", "terminate_instance")]
     assert get(cell, made.uuid) is not None
+
+
+def test_a_build_that_its_host_gave_back_is_not_begun_there_again(cell):
+    made = waiting(cell)
+    assert cell.progress.begin_build(made.uuid, "h1", 1)
+    move, seen = cell.scheduler.move_claim, []
+
+    def doubled(*args, **kwargs):
+        seen.append(cell.progress.begin_build(made.uuid, "h1", 1))
+        return move(*args, **kwargs)
+
+    cell.scheduler.move_claim = doubled
+    fail(cell, made.uuid)
+    assert seen == [False]
+    assert get(cell, made.uuid).host == cell.scheduler.claims[made.uuid] == "h2"
+
+
+def test_a_host_is_not_kept_waiting_for_the_one_that_has_the_instance_now(cell):
+    made = under_way(cell, host="h2", attempt=2)
+    cell.bus.deaf = {"h2"}
+    cell.deletion.finish(cell.context, made.uuid, "h1", [])
+    assert get(cell, made.uuid).host == "h2"

@@ -1,6 +1,9 @@
 """Rows are the truth: what messages lost is found again."""
 
-from roost import states
+import pytest
+
+from roost import exception, states
+from roost.conductor.reschedule import Failure, Rescheduling
 from roost.conductor.sweeper import CellSweeper
 from roost.db.api import instance_mappings
 from roost.db.cell import instances
@@ -56,10 +59,18 @@ def test_the_mapping_of_an_instance_that_still_ends_is_kept(world):
     assert [method for _, method, _ in world.casts()].count("terminate_instance") == 1
 
 
+def cell_sweeper(world, *, lease_seconds):
+    compute = Compute(world.buses["fake://cell1/"])
+    rescheduling = Rescheduling(
+        "conductor1", world.cell1, world.scheduler, compute, world.notifier, max_attempts=3
+    )
+    return CellSweeper(world.cell1, compute, rescheduling, lease_seconds=lease_seconds)
+
+
 def test_a_host_that_did_not_begin_is_told_again(world):
     world.build(world.wish())
     bus = world.buses["fake://cell1/"]
-    sweeper = CellSweeper(world.cell1, Compute(bus), lease_seconds=-1)
+    sweeper = cell_sweeper(world, lease_seconds=-1)
     sweeper.sweep()
     assert len(bus.sent) == 1
     sweeper.sweep()
@@ -71,7 +82,77 @@ def test_a_host_that_did_not_end_an_instance_is_told_again(world):
     world.build(made)
     world.cells.get(CELL1).end_instance(world.context, uuid)
     bus = world.buses["fake://cell1/"]
-    CellSweeper(world.cell1, Compute(bus), lease_seconds=60).sweep()
+    cell_sweeper(world, lease_seconds=60).sweep()
     assert bus.methods().count("terminate_instance") == 1
-    CellSweeper(world.cell1, Compute(bus), lease_seconds=-1).sweep()
+    cell_sweeper(world, lease_seconds=-1).sweep()
     assert bus.methods().count("terminate_instance") == 2
+
+
+def on_two_hosts(world):
+    """Instances whose hosts have not heard of them; nobody listens on the first host."""
+    world.scheduler.room = {"h1": 1, "h2": 1}
+    bus = world.buses["fake://cell1/"]
+    bus.deaf = {"h1"}
+    _request, uuids = made = world.wish(2)
+    world.build(made)
+    bus.sent.clear()
+    return bus, uuids
+
+
+def test_a_dead_host_does_not_keep_the_builds_of_others_waiting(world):
+    bus, _uuids = on_two_hosts(world)
+    for _ in range(2):
+        cell_sweeper(world, lease_seconds=-1).sweep()
+    assert [sent[:2] for sent in bus.sent] == [("h2", "build_and_run_instance")]
+
+
+def test_a_dead_host_does_not_keep_the_deletes_of_others_waiting(world):
+    bus, uuids = on_two_hosts(world)
+    bus.deaf = {"h1", "h2"}
+    for uuid in uuids:
+        world.cells.get(CELL1).end_instance(world.context, uuid)
+    bus.deaf = {"h1"}
+    cell_sweeper(world, lease_seconds=-1).sweep()
+    assert [sent[:2] for sent in bus.sent] == [("h2", "terminate_instance")]
+
+
+def test_a_build_whose_reschedule_was_cut_short_goes_on_to_the_next_host(world):
+    _request, (uuid,) = made = world.wish()
+    world.build(made)
+    sweeper = cell_sweeper(world, lease_seconds=-1)
+    world.scheduler.away = True
+    with pytest.raises(exception.Unavailable):
+        sweeper.rescheduling.build_elsewhere(world.context, Failure(uuid, "h1", 1, "it burns", []))
+    world.scheduler.away = False
+    for _ in range(2):
+        sweeper.sweep()
+    found = instance(world.cell1, uuid)
+    assert (found.host, found.attempt, world.scheduler.claims[uuid]) == ("h2", 2, "h2")
+    assert [server for server, _, _ in world.casts()] == ["h1", "h2"]
+
+
+def test_an_accident_with_one_request_does_not_keep_the_others_waiting(world):
+    requests = dict([world.wish(), world.wish()])
+    choose = world.scheduler.select_destinations
+
+    def stumble(context, **asked):
+        if asked["request_spec"].request_uuid == min(requests):
+            raise ValueError("on purpose")
+        return choose(context, **asked)
+
+    world.scheduler.select_destinations = stumble
+    world.sweeper.sweep()
+    assert instance(world.cell1, requests[max(requests)][0]).host == "h1"
+
+
+def test_an_instance_that_lost_its_host_while_it_was_deleted_is_buried(world):
+    _request, (uuid,) = made = world.wish()
+    world.build(made)
+    world.cells.get(CELL1).end_instance(world.context, uuid)
+    with world.cell1.begin() as session:
+        instances.update(session, uuid, {"host": None}, expected={})
+    queue(world, uuid)
+    for _ in range(2):
+        world.sweeper.sweep()
+    assert instance(world.cell1, uuid) is None
+    assert mapping(world, uuid) is None

@@ -8,6 +8,7 @@ from roost import conf, exception
 from roost.context import RequestContext, admin_context
 from roost.rpc import cell_conductor, compute, interface, scheduler, super_conductor
 from roost.rpc.transport import Bus
+from tests.fakes.bus import RecordingBus
 from tests.unit.golden import check_golden
 
 HERE = pathlib.Path(__file__).parent
@@ -216,3 +217,11 @@ def test_the_context_travels_with_roles_and_request():
 
 def test_a_daemons_own_context_is_an_admins():
     assert admin_context().is_admin
+
+
+def test_a_cast_made_within_a_call_has_no_deadline():
+    recording = RecordingBus()
+    asked = context().until(5)
+    Power(recording).on_(asked, name="a")
+    assert asked.deadline is not None
+    assert [each.deadline for each in recording.contexts] == [None]

@@ -128,3 +128,10 @@ def test_a_host_tried_without_a_node_is_refused_whole():
 
 def test_who_names_no_host_is_not_asked_about_any():
     assert not RequestedFilter().applies_to(a_request(retry=tried()))
+
+
+def test_cells_that_are_closed_are_refused():
+    rows = a_row("h1", cell_uuid=CELL1), a_row("h2", cell_uuid=CELL2)
+    assert refused(RequestedFilter(), a_request(ignore_cells=[CELL2]), *rows) == {
+        "h2": "in a cell that is closed"
+    }

@@ -1,0 +1,47 @@
+"""The question where to put instances, as both conductors ask it: told to those who listen."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from roost import exception
+from roost.context import RequestContext
+from roost.objects import DestinationsPayload, RequestSpec, Selection
+from roost.rpc.notifications import Notifier
+from roost.scheduler.client import SchedulerClient
+
+
+@dataclasses.dataclass(frozen=True)
+class Destinations:
+    """Asks the scheduler, and sends the notifications that schedulers of old used to send."""
+
+    scheduler: SchedulerClient
+    notifier: Notifier
+
+    def select(
+        self,
+        context: RequestContext,
+        *,
+        request_spec: RequestSpec,
+        instance_uuids: Sequence[str],
+        alternates: int,
+    ) -> list[list[Selection]]:
+        """Return a claimed host per instance, each followed by its alternates.
+
+        :raises roost.exception.NoValidHost: when not all can be placed
+        """
+        uuids = list(instance_uuids)
+        told = DestinationsPayload(
+            request_spec=request_spec, instance_uuids=uuids, selections=[], reason=None
+        )
+        self.notifier.info(context, "scheduler.select_destinations.start", told)
+        try:
+            chosen = self.scheduler.select_destinations(
+                context, request_spec=request_spec, instance_uuids=uuids, alternates=alternates
+            )
+        except exception.NoValidHost as error:
+            told.reason = error.message
+            self.notifier.error(context, "scheduler.select_destinations.error", told)
+            raise
+        told.selections = [selections[0] for selections in chosen]
+        self.notifier.info(context, "scheduler.select_destinations.end", told)
+        return chosen

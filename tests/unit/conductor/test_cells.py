@@ -1,0 +1,47 @@
+"""Cells as those above them see them, while operators change them."""
+
+import dataclasses
+
+from roost.db.api import cells
+from tests.builders import CELL1, CELL2
+
+
+def let_time_pass(world):
+    world.cells._known = dataclasses.replace(world.cells._known, at=float("-inf"))
+
+
+class Looked(dict):
+    """Host mappings that are read again between two looks."""
+
+    def __init__(self, registry):
+        super().__init__(registry._host_cells)
+        self._registry = registry
+
+    def __contains__(self, host):
+        self._registry._fresh(0)
+        return super().__contains__(host)
+
+
+def test_a_host_is_found_while_the_mappings_are_read_again(world):
+    world.cells.all()
+    world.cells.of_host("h1")
+    world.cells._host_cells = Looked(world.cells)
+    assert world.cells.of_host("h1").uuid == CELL1
+
+
+def test_a_host_that_moved_is_found_in_its_new_cell_within_seconds(world):
+    world.cells.all()
+    assert world.cells.of_host("h1").uuid == CELL1
+    with world.api_db.begin() as session:
+        cells.unmap_host(session, "h1")
+        cells.map_host(session, "h1", CELL2)
+    let_time_pass(world)
+    assert world.cells.of_host("h1").uuid == CELL2
+
+
+def test_a_cell_that_was_changed_is_seen_within_seconds(world):
+    assert world.cells.get(CELL2).name == "cell2"
+    with world.api_db.begin() as session:
+        cells.update(session, CELL2, name="west")
+    let_time_pass(world)
+    assert world.cells.get(CELL2).name == "west"
