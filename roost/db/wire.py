@@ -1,5 +1,6 @@
 """Objects in text columns: their versioned primitives as JSON."""
 
+import functools
 import json
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -21,6 +22,15 @@ def dump_list(values: Iterable[RoostObject]) -> str:
 def load(text: str | None) -> Any:
     """Return the object that was stored, as unchanged."""
     return None if text is None else _object(json.loads(text))
+
+
+@functools.lru_cache(maxsize=1024)
+def load_shared(text: str | None) -> Any:
+    """Return the object that was stored; whoever asks for the same text gets the same object.
+
+    For values that many rows repeat, such as flavors. As a value it is never to be changed.
+    """
+    return load(text)
 
 
 def load_list(text: str) -> list[Any]:

@@ -71,9 +71,21 @@ class RoostObject(base.VersionedObject):
 
     @classmethod
     def of(cls, **values: Any) -> Self:
-        """Make an object that counts as unchanged, as read from a database."""
-        made = cls(**values)
-        made.obj_reset_changes(recursive=True)
+        """Make an object that counts as unchanged, as read from a database.
+
+        Values of the exact wire type are taken as they are; all others are coerced.
+        """
+        made = cls()
+        for planned in cls._plan():
+            if planned.name in values:
+                value = values.pop(planned.name)
+                if type(value) is not planned.identity:
+                    value = planned.field.coerce(made, planned.name, value)
+                if planned.nested:
+                    _reset(value)
+                made.__dict__[planned.attribute] = value
+        if values:
+            raise AttributeError(f"{cls.obj_name()} has no fields {', '.join(values)}")
         return made
 
     def obj_attr_is_set(self, attrname: str) -> bool:
@@ -140,6 +152,13 @@ class RoostObject(base.VersionedObject):
         changes = cls._obj_primitive_field(primitive, "changes", [])
         self._changed_fields = {name for name in changes if name in cls.fields}
         return self
+
+
+def _reset(value: Any) -> None:
+    """Let an object, or each of a list, count as unchanged."""
+    for held in value if isinstance(value, list) else [value]:
+        if held is not None and held.obj_what_changed():
+            held.obj_reset_changes(recursive=True)
 
 
 def _planned(name: str, field: Any) -> _Plan:

@@ -1,32 +1,51 @@
 """The broker and the database server that a rig of real daemons stands on."""
 
 import pathlib
+from typing import Final
 
+import sqlalchemy as sa
+
+from roost import exception
 from roost.rig import services
 from roost.rig.plan import Plan
 from roost.rig.services import MariaDB, PostgreSQL, RabbitMQ
 
+_DATABASES: Final = {"postgresql": PostgreSQL, "mysql": MariaDB, "mariadb": MariaDB}
 
-def find_broker(wanted: str, state: pathlib.Path) -> str:
-    """Return the broker's URL: the one given, or that of the one on loopback or started now.
 
-    :param wanted: ``rabbitmq``, or a URL
+def find(*, bus: str, database: str, state: pathlib.Path) -> tuple[str, str]:
+    """Return the URLs of the broker and the database server, both of which let us in.
+
+    Those given, or those on loopback, or those started now; which end again if the other is missing.
+
+    :param bus: ``rabbitmq``, or a URL
+    :param database: ``postgresql``, ``mariadb``, or a URL
+    :raises roost.exception.Invalid: for a URL that cannot be
+    :raises roost.exception.Unavailable: when one does not let us in or cannot be started
     """
+    broker = _find_broker(bus, state)
+    try:
+        return broker.url(""), _find_database(database, state)
+    except exception.RoostError:
+        broker.stop()
+        raise
+
+
+def _find_broker(wanted: str, state: pathlib.Path) -> RabbitMQ:
     if wanted == "rabbitmq":
-        return services.find_or_start("rabbitmq", _folder(state)).url("")
-    return wanted.replace("amqp://", "rabbit://", 1)
+        return services.find_or_start("rabbitmq", _folder(state))
+    return RabbitMQ.at(wanted)
 
 
-def find_database(wanted: str, state: pathlib.Path) -> str:
-    """Return the database server's URL: the one given, or that of the one found or started now.
-
-    :param wanted: ``postgresql``, ``mariadb``, or a URL
-    """
+def _find_database(wanted: str, state: pathlib.Path) -> str:
     if wanted == "postgresql":
         return services.find_or_start("postgresql", _folder(state)).url("")
     if wanted == "mariadb":
         return services.find_or_start("mariadb", _folder(state)).url("")
-    return wanted
+    kind = _kind_of(wanted)
+    port = kind.at(wanted).address.port
+    whole = sa.make_url(wanted).set(drivername=kind.driver, port=port, database=None)
+    return whole.render_as_string(hide_password=False)
 
 
 def create(plan: Plan) -> None:
@@ -56,10 +75,20 @@ def _broker(plan: Plan) -> RabbitMQ:
 
 
 def _database(plan: Plan) -> PostgreSQL | MariaDB:
-    kind = PostgreSQL if plan.database.startswith("postgresql") else MariaDB
+    kind = _kind_of(plan.database)
     if services.started(kind.kind, _folder(plan.state)):
         return kind.start(_folder(plan.state))
     return kind.at(plan.database)
+
+
+def _kind_of(url: str) -> type[PostgreSQL | MariaDB]:
+    backend = url.partition(":")[0].partition("+")[0]
+    if backend not in _DATABASES:
+        raise exception.Invalid(
+            "--db must be postgresql, mariadb, or a URL like"
+            " postgresql+psycopg://user:password@host or mysql+pymysql://user:password@host"
+        )
+    return _DATABASES[backend]
 
 
 def _folder(state: pathlib.Path) -> pathlib.Path:

@@ -57,17 +57,15 @@ def main() -> None:
 @click.option("--embedded", is_flag=True, help="All in one process, with nothing to install.")
 @click.option(
     "--bus",
-    default="rabbitmq",
     metavar="URL",
     help="The broker, as amqp://user:password@host:port. Left out: RabbitMQ on loopback, or one"
     " started for this rig.",
 )
 @click.option(
     "--db",
-    default="postgresql",
     metavar="URL",
-    help="The database server, as an SQLAlchemy URL without a database; or postgresql or mariadb:"
-    " the one on loopback, or one started for this rig.",
+    help="The database server, as an SQLAlchemy URL without a database; or postgresql (which is"
+    " taken when this is left out) or mariadb: the one on loopback, or one started for this rig.",
 )
 @click.option(
     "--set",
@@ -76,7 +74,7 @@ def main() -> None:
     metavar="GROUP.OPTION=VALUE",
     help="An option for all daemons, like DEFAULT.rpc_threads=32; may be repeated.",
 )
-@click.option("--port", type=int, help="The API's port. Left out: 8774, or a free one.")
+@click.option("--port", type=click.IntRange(1, 65535), help="The API's port. Left out: 8774, or a free one.")
 @click.option(
     "--concurrency",
     "mode",
@@ -90,28 +88,30 @@ def up(
     cells: int,
     hosts: int,
     embedded: bool,
-    bus: str,
-    db: str,
+    bus: str | None,
+    db: str | None,
     settings: tuple[str, ...],
     port: int | None,
     mode: str,
 ) -> None:
     """Start a rig and return; it runs until ``roost-rig down``."""
-    lifecycle.check_vacant(state)
-    console = screen.console()
-    where = {}
-    if not embedded:
-        where = {
-            "bus": backing.find_broker(bus, state),
-            "database": backing.find_database(db, state),
-        }
+    if embedded and (bus or db):
+        raise click.UsageError("--embedded has a bus and databases of its own: no --bus, no --db.")
     overrides = parse_settings([f"DEFAULT.concurrency={mode}", *settings])
+    lifecycle.check_vacant(state, port)
+    console = screen.console()
+    where = {} if embedded else _where(state, bus, db)
     plan = new_plan(state, cells=cells, hosts=hosts, port=port, overrides=overrides, **where)
     with screen.steps(console, f"starting {cells} cells of {hosts} hosts") as say:
         lifecycle.up(plan, mode=mode, say=say)
     console.print(f"the rig serves {plan.endpoint}")
     for line in clouds.hints(plan):
         console.print(f"  {line}")
+
+
+def _where(state: pathlib.Path, bus: str | None, db: str | None) -> dict[str, str]:
+    found = backing.find(bus=bus or "rabbitmq", database=db or "postgresql", state=state)
+    return dict(zip(("bus", "database"), found, strict=True))
 
 
 @main.command()

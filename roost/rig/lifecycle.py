@@ -1,5 +1,6 @@
 """Start a rig and take it down again: databases and buses, daemons, the files for clients."""
 
+import contextlib
 import pathlib
 import shutil
 import sys
@@ -10,7 +11,7 @@ from roost import concurrency, exception
 from roost.rig import backing, clouds, health
 from roost.rig.client import Client
 from roost.rig.install import install, map_hosts
-from roost.rig.plan import Plan
+from roost.rig.plan import Plan, free_port
 from roost.rig.processes import Program, Supervisor
 
 READY_SECONDS = 120
@@ -21,14 +22,12 @@ def up(plan: Plan, *, mode: str, say: Say) -> None:
     """Start the rig; return when every daemon answers and every host can be booted on.
 
     :param mode: ``threading`` or ``eventlet``
+    :raises roost.exception.Unavailable: when there is nothing to stand on; nothing is left then
     :raises roost.exception.Timeout: when it does not get ready; what is there is left to look at
     """
     plan.save()
     if not plan.embedded:
-        say("making databases and buses")
-        backing.create(plan)
-        say("making schemas, cells, flavors and an image")
-        install(plan)
+        _lay(plan, say)
     say("starting the daemons")
     supervisor = Supervisor(plan.rig, plan.state)
     supervisor.start(programs(plan), {concurrency.ENVIRONMENT: mode})
@@ -51,15 +50,33 @@ def down(plan: Plan, *, say: Say) -> None:
     shutil.rmtree(plan.state)
 
 
-def check_vacant(state: pathlib.Path) -> None:
-    """Make sure that no rig lives in a folder.
+def check_vacant(state: pathlib.Path, port: int | None = None) -> None:
+    """Make sure that no rig lives in a folder, and that nobody has the port asked for.
 
-    :raises roost.exception.Conflict: when one does
+    :raises roost.exception.Conflict: when one does, or somebody has
     """
+    if port is not None and free_port(port) != port:
+        raise exception.Conflict(
+            f"port {port} of 127.0.0.1 is taken: name another, or none to have a free one"
+        )
     if (state / "rig.json").exists():
         raise exception.Conflict(
             f"there is a rig in {state} already; end it with: roost-rig down --state {state}"
         )
+
+
+def _lay(plan: Plan, say: Say) -> None:
+    """Make all that daemons stand on, or leave nothing."""
+    try:
+        say("making databases and buses")
+        backing.create(plan)
+        say("making schemas, cells, flavors and an image")
+        install(plan)
+    except Exception:
+        with contextlib.suppress(exception.RoostError):
+            backing.remove(plan)
+        shutil.rmtree(plan.state)
+        raise
 
 
 def programs(plan: Plan) -> list[Program]:

@@ -170,7 +170,9 @@ def row_to_instance(row: sa.Row[tuple[object, ...]]) -> Instance:
     return Instance.of(
         networks=wire.load_list(values["networks"]),
         **{name: values[name] for name in _PLAIN},
-        **{name: wire.load(values[name]) for name in _OBJECTS},
+        flavor=wire.load_shared(values["flavor"]),
+        image=wire.load_shared(values["image"]),
+        network_info=wire.load(values["network_info"]),
         **{name: json.loads(values[name]) for name in _JSON},
     )
 
