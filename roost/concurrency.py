@@ -16,6 +16,7 @@ from concurrent import futures
 
 THREADING = "threading"
 EVENTLET = "eventlet"
+MODES = (THREADING, EVENTLET)
 ENVIRONMENT = "OS_DEFAULT__CONCURRENCY"  # where oslo.config would look for the option, too
 _TOO_LATE = ("oslo_messaging", "kombu", "sqlalchemy", "oslo_service", "oslo_log", "falcon")
 _selected: list[str] = []
@@ -36,8 +37,8 @@ def select(arguments: Sequence[str] | None = None, mode: str | None = None) -> s
         if _selected[0] != mode:
             raise RuntimeError(f"concurrency is {_selected[0]} already, cannot become {mode}")
         return mode
-    if mode not in (THREADING, EVENTLET):
-        raise RuntimeError(f"[DEFAULT] concurrency must be threading or eventlet, not {mode!r}")
+    if mode not in MODES:
+        raise RuntimeError(f"concurrency must be threading or eventlet, not {mode!r}")
     # Libraries import eventlet even where native threads were chosen; an operator can do nothing.
     warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
     if mode == EVENTLET:
@@ -73,11 +74,22 @@ def _patch() -> None:
 
 
 def _configured(arguments: Sequence[str]) -> str:
-    if os.environ.get(ENVIRONMENT):
-        return os.environ[ENVIRONMENT]
+    """Return what environment and files choose.
+
+    What cannot be read, or is no mode, counts as silence: oslo.config will soon read the same, and
+    tell it in better words.
+    """
+    chosen = os.environ.get(ENVIRONMENT) or _in_files(_config_files(arguments))
+    return chosen if chosen in MODES else THREADING
+
+
+def _in_files(files: Sequence[pathlib.Path]) -> str | None:
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
-    parser.read(_config_files(arguments))
-    return parser.defaults().get("concurrency") or THREADING
+    try:
+        parser.read(files)
+    except (configparser.Error, UnicodeDecodeError, OSError):
+        return None
+    return parser.defaults().get("concurrency")
 
 
 def _config_files(arguments: Sequence[str]) -> list[pathlib.Path]:

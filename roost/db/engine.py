@@ -120,6 +120,12 @@ def _with_driver(url: sa.URL) -> sa.URL:
     return url
 
 
+def _said(error: Exception) -> str:
+    """Return what the driver said, without what SQLAlchemy and oslo.db wrap around it."""
+    inner = getattr(error, "inner_exception", None) or error
+    return str(getattr(inner, "orig", None) or inner).strip()
+
+
 def _is_deadlock(error: BaseException | None) -> bool:
     """On MariaDB a deadlock also ends the savepoints, and their rollback fails on top of it."""
     while error is not None and not isinstance(error, db_exception.DBDeadlock):

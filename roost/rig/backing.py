@@ -10,13 +10,18 @@ from roost.rig import services
 from roost.rig.plan import Plan
 from roost.rig.services import MariaDB, PostgreSQL, RabbitMQ
 
-_DATABASES: Final = {"postgresql": PostgreSQL, "mysql": MariaDB, "mariadb": MariaDB}
+_DATABASES: Final[dict[str, type[PostgreSQL | MariaDB]]] = {
+    "postgresql": PostgreSQL,
+    "mysql": MariaDB,
+    "mariadb": MariaDB,
+}
 
 
 def find(*, bus: str, database: str, state: pathlib.Path) -> tuple[str, str]:
     """Return the URLs of the broker and the database server, both of which let us in.
 
-    Those given, or those on loopback, or those started now; which end again if the other is missing.
+    Those given, or those on loopback, or those started now. A broker that was started ends again
+    when there is no database server.
 
     :param bus: ``rabbitmq``, or a URL
     :param database: ``postgresql``, ``mariadb``, or a URL

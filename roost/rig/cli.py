@@ -74,7 +74,9 @@ def main() -> None:
     metavar="GROUP.OPTION=VALUE",
     help="An option for all daemons, like DEFAULT.rpc_threads=32; may be repeated.",
 )
-@click.option("--port", type=click.IntRange(1, 65535), help="The API's port. Left out: 8774, or a free one.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="The API's port. Left out: 8774, or a free one."
+)
 @click.option(
     "--concurrency",
     "mode",

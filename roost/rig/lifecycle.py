@@ -28,6 +28,11 @@ def up(plan: Plan, *, mode: str, say: Say) -> None:
     plan.save()
     if not plan.embedded:
         _lay(plan, say)
+    launch(plan, mode=mode, say=say)
+
+
+def launch(plan: Plan, *, mode: str, say: Say) -> None:
+    """Start the daemons of a rig that has all it stands on: the last part of :func:`up`."""
     say("starting the daemons")
     supervisor = Supervisor(plan.rig, plan.state)
     supervisor.start(programs(plan), {concurrency.ENVIRONMENT: mode})

@@ -94,10 +94,12 @@ class Supervisor:
         """Send a signal to a daemon and return its pid (0: it did not run).
 
         KILL goes to its worker processes too, which would otherwise outlive it for a while.
+
+        :raises roost.exception.Invalid: when there is no such signal
         """
+        number = _number(signal)
         found = self.find(name)
         if found.running:
-            number = signals.Signals[f"SIG{signal.upper().removeprefix('SIG')}"]
             send = os.killpg if number == signals.SIGKILL else os.kill
             send(found.pid, number)
         return found.pid
@@ -224,6 +226,13 @@ def _program_section(program: Program, priority: int, grace: int) -> list[str]:
         f"stdout_logfile = {program.log}".replace("%", "%%"),
         "stdout_logfile_maxbytes = 0",
     ]
+
+
+def _number(signal: str) -> signals.Signals:
+    try:
+        return signals.Signals[f"SIG{signal.upper().removeprefix('SIG')}"]
+    except KeyError:
+        raise exception.Invalid(f"there is no signal {signal!r}; say TERM, KILL, HUP …") from None
 
 
 def _lives(pid: int) -> bool:

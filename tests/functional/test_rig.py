@@ -1,6 +1,7 @@
 """The embedded rig: as an object, as a command, and as the demonstration of ``make rig``."""
 
 import pathlib
+import socket
 import subprocess
 import sys
 
@@ -85,6 +86,29 @@ def test_a_second_rig_in_the_same_folder_is_refused(command):
     assert command("up", "--embedded", "--cells", "1", "--hosts", "1").returncode == 0
     second = command("up", "--embedded")
     assert (second.returncode, "there is a rig in" in second.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (["--bus", "amqp://me:pw@127.0.0.1:1"], "does not let us in"),
+        (["--bus", "nonsense"], "--bus must"),
+        (["--embedded", "--bus", "amqp://me@127.0.0.1"], "no --bus"),
+        (["--embedded", "--set", "nonsense"], "GROUP.OPTION=VALUE"),
+    ],
+)
+def test_what_cannot_be_started_is_told_and_leaves_nothing(command, tmp_path, wrong, told):
+    refused = command("up", *wrong)
+    assert refused.returncode != 0
+    assert told in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert not (tmp_path / "rig").exists()
+
+
+def test_a_port_that_somebody_has_is_refused(command):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        refused = command("up", "--embedded", "--port", str(taken.getsockname()[1]))
+    assert (refused.returncode, "is taken" in refused.stderr) == (1, True)
 
 
 def test_an_embedded_rig_runs_on_eventlet_too(command):

@@ -15,7 +15,7 @@ from tests.stories.real_rig import RealRig
 def cloud(request, rabbitmq):
     mode, kind = request.param
     database = request.getfixturevalue(kind)
-    rig = RealRig(mode, rabbitmq.url(""), database.url(""))
+    rig = RealRig(mode, rabbitmq, database)
     try:
         rig.up()
         cloud = Cloud(rig)

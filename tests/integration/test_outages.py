@@ -29,8 +29,9 @@ def ways(rabbitmq, postgresql):
 
 
 @pytest.fixture(scope="module")
-def rig(ways):
-    rig = RealRig("threading", ways["broker"][1], ways["database"][1])
+def rig(rabbitmq, postgresql, ways):
+    bus, db = ways["broker"][1], ways["database"][1]
+    rig = RealRig("threading", rabbitmq, postgresql, bus=bus, db=db)
     try:
         rig.up()
         yield rig

@@ -59,6 +59,11 @@ def test_a_service_whose_starter_was_killed_can_be_stopped_by_another(private, t
     assert gone(pids)
 
 
+def test_a_private_service_is_administered_by_its_url(private):
+    """Not by way of another one that runs here, too."""
+    assert use(type(private).at(private.url(""))) == "world"
+
+
 def test_two_private_brokers_run_side_by_side(tmp_path):
     first = services.start("rabbitmq", tmp_path / "1")
     second = services.start("rabbitmq", tmp_path / "2")

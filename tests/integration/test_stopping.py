@@ -8,7 +8,7 @@ from tests.stories.real_rig import RealRig
 
 @pytest.fixture(scope="module")
 def rig(rabbitmq, postgresql):
-    rig = RealRig("threading", rabbitmq.url(""), postgresql.url(""))
+    rig = RealRig("threading", rabbitmq, postgresql)
     try:
         rig.up()
         yield rig

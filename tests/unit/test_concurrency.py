@@ -81,6 +81,25 @@ def test_an_unknown_choice_is_refused(run):
     assert "must be threading or eventlet, not 'fibers'" in said
 
 
+@pytest.mark.parametrize("text", ["[DEFAULT]\nconcurrency = fibers\n", "no file of options\n"])
+def test_what_a_file_has_wrong_is_left_to_those_who_can_tell_it(run, config, text):
+    config.write_text(text)
+    assert run(SELECT, arguments=["--config-file", str(config)]) == "threading"
+
+
+@pytest.mark.parametrize("text", ["[DEFAULT]\nconcurrency = fibers\n", "no file of options\n"])
+def test_a_daemon_tells_what_is_wrong_in_its_file_in_a_line(config, text):
+    config.write_text(text)
+    main = "from roost.cmd.scheduler import main; main()"
+    ran = subprocess.run(
+        [sys.executable, "-c", main, "--config-file", str(config)], capture_output=True, text=True
+    )
+    assert ran.returncode == 78
+    assert ran.stderr.startswith("roost-scheduler: ")
+    assert str(config) in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("mode", ["threading", "eventlet"])
 def test_its_executor_does_work_in_both(run, mode):
     lines = [

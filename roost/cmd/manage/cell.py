@@ -8,7 +8,8 @@ from roost import exception, migrations
 from roost.cells import Cell
 from roost.cmd.manage import cell_hosts, cell_verify
 from roost.cmd.manage.deployment import Deployment, masked, pass_deployment
-from roost.cmd.manage.output import json_option, show_one, show_rows, warn
+from roost.cmd.manage.names import cell_name
+from roost.cmd.manage.output import json_option, show_done, show_one, show_rows, warn
 from roost.db.api import cells
 from roost.db.cell import identity
 from roost.db.engine import Database
@@ -34,8 +35,9 @@ def cell() -> None:
 
 @cell.command("map-cell0")
 @_database_url
+@json_option
 @pass_deployment
-def map_cell0(deployment: Deployment, *, database_url: str) -> None:
+def map_cell0(deployment: Deployment, *, database_url: str, as_json: bool) -> None:
     """Map cell0, where instances rest that no host could take. May be repeated."""
     mapping = CellMapping.of(
         uuid=CELL0_UUID,
@@ -48,18 +50,17 @@ def map_cell0(deployment: Deployment, *, database_url: str) -> None:
         known = {each.uuid: each for each in cells.list_cells(session)}.get(CELL0_UUID)
     if known is None:
         _add(deployment, mapping)
-        click.echo("cell0 is mapped")
-    elif known.database_url == database_url:
-        click.echo("cell0 was mapped already")
-    else:
+    elif known.database_url != database_url:
         raise exception.Conflict(
             f"cell0 is mapped to {masked(known.database_url)} already; to move it, run"
             " roost-manage cell update cell0 --database-url URL"
         )
+    told = "cell0 is mapped" if known is None else "cell0 was mapped already"
+    show_done(told, _row(mapping, hosts=0), as_json=as_json)
 
 
 @cell.command()
-@click.option("--name", required=True, help="What operators call it.")
+@click.option("--name", required=True, callback=cell_name, help="What operators call it.")
 @click.option("--transport-url", metavar="URL", required=True, help="The cell's own bus.")
 @_database_url
 @click.option("--disabled", is_flag=True, help="It gets no new servers until it is enabled.")
@@ -117,10 +118,11 @@ def show(deployment: Deployment, *, name: str, as_json: bool) -> None:
 
 @cell.command()
 @_name
-@click.option("--name", "new_name", help="Call it so from now on.")
+@click.option("--name", "new_name", callback=cell_name, help="Call it so from now on.")
 @click.option("--transport-url", metavar="URL", help="Reach its bus there.")
 @click.option("--database-url", metavar="URL", help="Reach its database there.")
 @click.option("--enable/--disable", "enabled", default=None, help="Whether it gets new servers.")
+@json_option
 @pass_deployment
 def update(
     deployment: Deployment,
@@ -130,6 +132,7 @@ def update(
     transport_url: str | None,
     database_url: str | None,
     enabled: bool | None,
+    as_json: bool,
 ) -> None:
     """Change a cell. Daemons take notice within seconds."""
     (found,) = deployment.named_cells(name)
@@ -148,17 +151,21 @@ def update(
     with deployment.api_database.begin() as session:
         _refuse_taken_name(cells.list_cells(session), found, new_name)
         cells.update(session, found.uuid, **changes)
+        changed = cells.get(session, found.uuid)
+        hosts = len(cells.list_hosts(session, found.uuid))
     if new_name is not None:
         with _reached(deployment, database_url or found.mapping.database_url).begin() as session:
             identity.set_identity(session, cell_uuid=found.uuid, cell_name=new_name)
-    click.echo(f"changed the cell {found.name}: {', '.join(changes)}")
+    told = f"changed the cell {found.name}: {', '.join(changes)}"
+    show_done(told, _row(changed, hosts=hosts), as_json=as_json)
 
 
 @cell.command()
 @_name
 @click.option("--force", is_flag=True, help="Even while hosts or instances are mapped to it.")
+@json_option
 @pass_deployment
-def delete(deployment: Deployment, *, name: str, force: bool) -> None:
+def delete(deployment: Deployment, *, name: str, force: bool, as_json: bool) -> None:
     """Forget a cell and its hosts. Its database and bus are left as they are."""
     (found,) = deployment.named_cells(name)
     with deployment.api_database.begin() as session:
@@ -167,11 +174,12 @@ def delete(deployment: Deployment, *, name: str, force: bool) -> None:
         if (hosts or instances) and not force:
             raise exception.Conflict(
                 f"the cell {found.name} still has {hosts} hosts and {instances} instances mapped"
-                " to it: delete the instances and stop the hosts first, or use --force and lose"
-                " sight of them"
+                " to it: delete the instances first; --force forgets the hosts, and loses sight of"
+                " instances that are left"
             )
         cells.delete(session, found.uuid)
-    click.echo(f"deleted the cell {found.name} ({found.uuid})")
+    told = f"deleted the cell {found.name} ({found.uuid})"
+    show_done(told, _row(found.mapping, hosts=hosts), as_json=as_json)
 
 
 cell.add_command(cell_hosts.discover_hosts)

@@ -47,6 +47,7 @@ def db() -> None:
 @_all_cells
 @_url
 @click.option("--revision", default="head", show_default=True, help="How far up to go.")
+@json_option
 @pass_deployment
 def sync(
     deployment: Deployment,
@@ -56,15 +57,17 @@ def sync(
     all_cells: bool,
     database_url: str | None,
     revision: str,
+    as_json: bool,
 ) -> None:
     """Create the tables, or bring them up to this release. May be repeated."""
     places = _places(deployment, schema, cell_name, all_cells=all_cells, url=database_url)
+    rows = []
     for place in places:
-        before = migrations.version(place.database, place.schema)
-        migrations.sync(place.database, place.schema, revision)
-        after = migrations.version(place.database, place.schema)
-        told = f"is at {after}" if before == after else f"{before or 'nothing'} -> {after}"
-        click.echo(f"{place.schema}: {place.database}: {told}")
+        rows.append(_synced(place, revision))
+        if not as_json:
+            click.echo("{schema}: {database}: {done}".format(**rows[-1]))
+    if as_json:
+        show_rows(rows, ("schema", "database", "before", "after"), as_json=True)
 
 
 @db.command()
@@ -120,6 +123,19 @@ def _configured(deployment: Deployment, schemas: tuple[str, ...]) -> list[Place]
             " --all-cells or --database-url"
         )
     return places
+
+
+def _synced(place: Place, revision: str) -> dict[str, str | None]:
+    before = migrations.version(place.database, place.schema)
+    migrations.sync(place.database, place.schema, revision)
+    after = migrations.version(place.database, place.schema)
+    return {
+        "schema": place.schema,
+        "database": str(place.database),
+        "before": before,
+        "after": after,
+        "done": f"is at {after}" if before == after else f"{before or 'nothing'} -> {after}",
+    }
 
 
 def _row(place: Place) -> dict[str, str | None]:

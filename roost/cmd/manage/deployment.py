@@ -113,12 +113,12 @@ class Deployment:
 
         :raises roost.exception.Invalid: when it is no URL of a bus that we know
         """
+        if url == "":  # which oslo.messaging would take for that of the configuration
+            raise _no_bus(url)
         try:
             return self._closed_later(Bus(self.conf, url))
         except (messaging.InvalidTransportURL, messaging.DriverLoadFailure) as error:
-            raise exception.Invalid(
-                f"{masked(url)!r} is not the URL of a bus, like rabbit://user:password@host/vhost"
-            ) from error
+            raise _no_bus(url) from error
 
     def close(self) -> None:
         for opened in self._opened:
@@ -132,6 +132,12 @@ class Deployment:
 def masked(url: str | None) -> str | None:
     """Return a URL of a database or bus without its passwords."""
     return None if url is None else _SECRET.sub(r"\1:***@", url)
+
+
+def _no_bus(url: str | None) -> exception.Invalid:
+    return exception.Invalid(
+        f"{masked(url)!r} is not the URL of a bus, like rabbit://user:password@host/vhost"
+    )
 
 
 pass_deployment = click.make_pass_decorator(Deployment)

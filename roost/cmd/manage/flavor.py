@@ -5,12 +5,15 @@ import uuid
 import click
 
 from roost import exception
+from roost.api.schemas.base import MAX_INTEGER
 from roost.cmd.manage.deployment import Deployment, pass_deployment
-from roost.cmd.manage.output import json_option, show_one, show_rows
+from roost.cmd.manage.names import visible_name
+from roost.cmd.manage.output import json_option, show_done, show_one, show_rows
 from roost.cmd.manage.properties import properties_option, to_mapping
 from roost.db.api import flavors
 from roost.objects import Flavor
 
+_FROM_0 = click.IntRange(0, MAX_INTEGER)
 _COLUMNS = ("id", "name", "vcpus", "ram", "disk", "ephemeral", "swap", "public", "extra_specs")
 
 
@@ -20,13 +23,13 @@ def flavor() -> None:
 
 
 @flavor.command()
-@click.argument("name")
+@click.argument("name", callback=visible_name)
 @click.option("--id", "flavorid", help="The id that users know. Default: a new uuid.")
-@click.option("--vcpus", type=click.IntRange(1), required=True, help="Virtual CPUs.")
-@click.option("--ram", type=click.IntRange(1), required=True, help="Memory in MiB.")
-@click.option("--disk", type=click.IntRange(0), default=0, help="Root disk in GiB.")
-@click.option("--ephemeral", type=click.IntRange(0), default=0, help="Further disk in GiB.")
-@click.option("--swap", type=click.IntRange(0), default=0, help="Swap in MiB.")
+@click.option("--vcpus", type=click.IntRange(1, MAX_INTEGER), required=True, help="Virtual CPUs.")
+@click.option("--ram", type=click.IntRange(1, MAX_INTEGER), required=True, help="Memory in MiB.")
+@click.option("--disk", type=_FROM_0, default=0, help="Root disk in GiB.")
+@click.option("--ephemeral", type=_FROM_0, default=0, help="Further disk in GiB.")
+@click.option("--swap", type=_FROM_0, default=0, help="Swap in MiB.")
 @click.option("--private", is_flag=True, help="Not for everybody.")
 @click.option("--description", help="For those who choose.")
 @properties_option
@@ -79,8 +82,9 @@ def list_flavors(deployment: Deployment, *, as_json: bool) -> None:
 
 @flavor.command()
 @click.argument("flavor_id", metavar="ID|NAME")
+@json_option
 @pass_deployment
-def delete(deployment: Deployment, *, flavor_id: str) -> None:
+def delete(deployment: Deployment, *, flavor_id: str, as_json: bool) -> None:
     """Delete a flavor; servers keep what they were made of."""
     with deployment.api_database.begin() as session:
         try:
@@ -88,7 +92,7 @@ def delete(deployment: Deployment, *, flavor_id: str) -> None:
         except exception.NotFound:
             found = flavors.get_by_name(session, flavor_id)
         flavors.delete(session, found.flavorid)
-    click.echo(f"deleted the flavor {found.name} ({found.flavorid})")
+    show_done(f"deleted the flavor {found.name} ({found.flavorid})", _row(found), as_json=as_json)
 
 
 def _row(flavor: Flavor) -> dict[str, object]:

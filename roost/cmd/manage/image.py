@@ -4,12 +4,15 @@ import pathlib
 
 import click
 
+from roost.api.schemas.base import MAX_INTEGER
 from roost.cmd.manage.deployment import Deployment, pass_deployment
-from roost.cmd.manage.output import json_option, show_one, show_rows
+from roost.cmd.manage.names import visible_name
+from roost.cmd.manage.output import json_option, show_done, show_one, show_rows
 from roost.cmd.manage.properties import properties_option, to_mapping
 from roost.image.driver import DISK_FORMATS
 from roost.objects import ImageMeta
 
+_FROM_0 = click.IntRange(0, MAX_INTEGER)
 _COLUMNS = ("id", "name", "status", "disk_format", "size", "sha256", "min_ram", "min_disk")
 
 
@@ -19,13 +22,13 @@ def image() -> None:
 
 
 @image.command()
-@click.argument("name")
+@click.argument("name", callback=visible_name)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=pathlib.Path))
 @click.option(
     "--disk-format", type=click.Choice(sorted(DISK_FORMATS)), default="raw", show_default=True
 )
-@click.option("--min-ram", type=click.IntRange(0), default=0, help="MiB that a server needs.")
-@click.option("--min-disk", type=click.IntRange(0), default=0, help="GiB that its disk needs.")
+@click.option("--min-ram", type=_FROM_0, default=0, help="MiB that a server needs.")
+@click.option("--min-disk", type=_FROM_0, default=0, help="GiB that its disk needs.")
 @properties_option
 @json_option
 @pass_deployment
@@ -64,11 +67,12 @@ def list_images(deployment: Deployment, *, as_json: bool) -> None:
 
 @image.command()
 @click.argument("image_id", metavar="ID")
+@json_option
 @pass_deployment
-def delete(deployment: Deployment, *, image_id: str) -> None:
+def delete(deployment: Deployment, *, image_id: str, as_json: bool) -> None:
     """Delete an image; servers that were made of it are not touched."""
     deployment.images.delete(image_id)
-    click.echo(f"deleted the image {image_id}")
+    show_done(f"deleted the image {image_id}", {"id": image_id}, as_json=as_json)
 
 
 def _row(image: ImageMeta) -> dict[str, object]:

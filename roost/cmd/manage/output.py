@@ -37,6 +37,14 @@ def show_one(values: Mapping[str, Any], *, as_json: bool) -> None:
     _console().print(table)
 
 
+def show_done(told: str, values: Mapping[str, Any], *, as_json: bool) -> None:
+    """Say in a sentence what was done; in JSON, to what."""
+    if as_json:
+        _print_json(values)
+    else:
+        click.echo(told)
+
+
 def warn(message: str) -> None:
     """Say what is wrong, beside the answer."""
     click.echo(message, err=True)

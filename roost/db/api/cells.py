@@ -86,8 +86,8 @@ def map_host(session: Session, host: str, cell_uuid: str) -> bool:
         return insert_once(session, _hosts, {"host": host, "cell_uuid": cell_uuid})
     if known.cell_uuid != cell_uuid:
         raise exception.Conflict(
-            f"host {host} is mapped to cell {known.cell_uuid} already; a host name must be unique "
-            f"over all cells. If the host has moved, unmap it first",
+            f"host {host} is mapped to cell {known.cell_uuid} already, and the name of a host must"
+            " be unique over all cells: give this one another [DEFAULT] host"
         )
     return False
 

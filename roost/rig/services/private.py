@@ -203,6 +203,12 @@ def free_port() -> int:
         return port
 
 
+def is_free(port: int) -> bool:
+    """Tell whether nobody listens on a port of loopback."""
+    with socket.socket() as probe:
+        return probe.connect_ex((LOOPBACK, port)) != 0
+
+
 def program(name: str, *folders: str, package: str) -> str:
     """Return the path of a program, looked for in ``folders`` (patterns; the newest) and the PATH.
 

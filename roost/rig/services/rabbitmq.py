@@ -14,12 +14,20 @@ import requests
 from kombu import exceptions as kombu_exceptions
 
 from roost import exception
-from roost.rig.services.private import LOOPBACK, Address, Private, Service, free_port, program
+from roost.rig.services.private import (
+    LOOPBACK,
+    Address,
+    Private,
+    Service,
+    free_port,
+    is_free,
+    program,
+)
 
 _FOLDER = "/usr/lib/rabbitmq/bin"
 _PACKAGE = "rabbitmq-server"
 _COMMAND_SECONDS = 60
-_MANAGEMENT_PORT = 15672
+_TO_MANAGEMENT = 10000  # as far as RabbitMQ's own defaults, 5672 and 15672, are apart
 _SCHEMES = ("amqp", "rabbit")
 _FAILURES = (OSError, kombu_exceptions.KombuError)
 
@@ -32,7 +40,8 @@ class Administration(Protocol):
 
     def create_vhost(self, name: str, *, user: str) -> None: ...
 
-    def delete_vhost(self, name: str) -> None: ...
+    def delete_vhost(self, name: str) -> None:
+        """Remove it; one that is gone already is no error."""
 
 
 class RabbitMQ(Service):
@@ -93,7 +102,7 @@ class RabbitMQ(Service):
             private.spawn([server], environment)
         address = Address(LOOPBACK, private.details["port"], "guest", "guest")
         private.wait_until(lambda: _log_in(address), seconds=120)
-        way = Ctl([ctl], environment=_environment(private), private=private)
+        way = Ctl([ctl], port=address.port, environment=_environment(private), private=private)
         return cls(address, private, administration=way)
 
     def url(self, vhost: str) -> str:
@@ -117,17 +126,21 @@ class Ctl:
         self,
         command: list[str],
         *,
+        port: int,
         environment: Mapping[str, str] | None = None,
         private: Private | None = None,
     ) -> None:
         self._command = command
+        self._port = port
         self._environment = private.environment(environment or {}) if private else None
         self._account = private.account_arguments() if private else {}
 
     def check(self) -> None:
         if os.geteuid() != 0 and self._environment is None:
             raise exception.Unavailable("only root may use rabbitmqctl")
-        self._run("list_vhosts")
+        status = json.loads(self._run("status", "--formatter", "json"))
+        if self._port not in [listener["port"] for listener in status["listeners"]]:
+            raise exception.Unavailable(f"rabbitmqctl's node does not listen on {self._port}")
 
     def create_vhost(self, name: str, *, user: str) -> None:
         everything = {"configure": ".*", "write": ".*", "read": ".*"}
@@ -138,9 +151,13 @@ class Ctl:
         self._run("import_definitions", given=json.dumps(definitions))
 
     def delete_vhost(self, name: str) -> None:
-        self._run("delete_vhost", name)
+        try:
+            self._run("delete_vhost", name)
+        except exception.Unavailable as error:
+            if "does not exist" not in error.message:
+                raise
 
-    def _run(self, *arguments: str, given: str | None = None) -> None:
+    def _run(self, *arguments: str, given: str | None = None) -> str:
         try:
             done = subprocess.run(
                 [*self._command, "--quiet", *arguments],
@@ -158,13 +175,14 @@ class Ctl:
         if done.returncode != 0:
             said = (done.stderr or done.stdout).strip()
             raise exception.Unavailable(f"rabbitmqctl {arguments[0]} failed: {said}")
+        return str(done.stdout)
 
 
 class Management:
     """Administration by the HTTP interface of RabbitMQ's management plug-in."""
 
-    def __init__(self, address: Address, *, port: int = _MANAGEMENT_PORT) -> None:
-        self._url = f"http://{address.host}:{port}/api"
+    def __init__(self, address: Address) -> None:
+        self._url = f"http://{address.host}:{address.port + _TO_MANAGEMENT}/api"
         self._login = (address.user, address.password)
 
     def check(self) -> None:
@@ -176,13 +194,21 @@ class Management:
         self._ask("PUT", f"permissions/{_quoted(name)}/{_quoted(user)}", body=everything)
 
     def delete_vhost(self, name: str) -> None:
-        self._ask("DELETE", f"vhosts/{_quoted(name)}")
+        self._ask("DELETE", f"vhosts/{_quoted(name)}", gone_is_fine=True)
 
-    def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> None:
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        gone_is_fine: bool = False,
+    ) -> None:
         url = f"{self._url}/{path}"
         try:
             answer = requests.request(method, url, json=body, auth=self._login, timeout=30)
-            answer.raise_for_status()
+            if not (gone_is_fine and answer.status_code == requests.codes.not_found):
+                answer.raise_for_status()
         except requests.ConnectionError as error:
             message = f"the management interface on {self._url} does not answer"
             raise exception.Unavailable(message) from error
@@ -192,7 +218,7 @@ class Management:
 
 def _open_way(address: Address) -> Administration:
     """Choose how to make virtual hosts on a node that is not ours."""
-    ways: list[Administration] = [Ctl(["rabbitmqctl"]), Management(address)]
+    ways: list[Administration] = [Management(address), Ctl(["rabbitmqctl"], port=address.port)]
     closed = []
     for way in ways:
         try:
@@ -221,20 +247,31 @@ def _log_in(address: Address) -> None:
 
 
 def _prepare(private: Private) -> None:
+    port = _port_with_management()
     folder = private.make_folder(
-        port=free_port(),
+        port=port,
         distribution_port=free_port(),
         epmd_port=free_port(),
         node=f"roost-{uuid.uuid4().hex[:8]}@localhost",
     )
     config = [
-        f"listeners.tcp.1 = {LOOPBACK}:{private.details['port']}",
+        f"listeners.tcp.1 = {LOOPBACK}:{port}",
+        f"management.tcp.ip = {LOOPBACK}",
+        f"management.tcp.port = {port + _TO_MANAGEMENT}",
         "disk_free_limit.absolute = 50MB",
         "log.console = true",
         "log.file = false",
     ]
     (folder / "rabbitmq.conf").write_text("\n".join(config) + "\n")
-    (folder / "enabled_plugins").write_text("[].\n")
+    (folder / "enabled_plugins").write_text("[rabbitmq_management].\n")
+
+
+def _port_with_management() -> int:
+    """Return a free port whose management interface has one, too."""
+    while True:
+        port = free_port()
+        if port + _TO_MANAGEMENT < 2**16 and is_free(port + _TO_MANAGEMENT):
+            return port
 
 
 def _environment(private: Private) -> dict[str, str]:

@@ -78,7 +78,20 @@ def test_a_creation_that_was_cut_short_can_be_repeated(manage, cell1, databases)
     assert manage("cell", "show", "cell2", "--json").json["uuid"] == uuid
 
 
-@pytest.mark.parametrize("bus", ["amqp://here/x", "nonsense"])
+@pytest.mark.parametrize("name", ["", " ", "a b", "-a", "a/b", "x" * 256])
+def test_a_name_that_no_unit_or_file_could_have_is_refused(manage, cell1, databases, name):
+    assert "must begin with" in create(manage, name, databases.cell2, code=2).err
+    assert "must begin with" in manage("cell", "update", "cell1", "--name", name, code=2).err
+
+
+def test_what_was_changed_is_told_in_json_too(manage, cell1, databases):
+    url = ("--database-url", databases.cell0.url)
+    assert manage("cell", "map-cell0", *url, "--json").json["uuid"] == CELL0_UUID
+    assert manage("cell", "update", "cell1", "--name", "west", "--json").json["name"] == "west"
+    assert manage("cell", "delete", "west", "--json").json["uuid"] == cell1
+
+
+@pytest.mark.parametrize("bus", ["amqp://here/x", "nonsense", ""])
 def test_a_bus_that_cannot_be_is_refused(manage, databases, bus):
     assert "not the URL of a bus" in create(manage, "c", databases.cell1, bus=bus, code=1).err
 

@@ -5,6 +5,7 @@ def test_it_syncs_what_is_configured_and_says_so(bare, databases):
     assert f"api: {databases.api.url}: nothing -> 0" in first.out
     assert "scheduler: " in first.out
     assert f"api: {databases.api.url}: is at 0" in second.out
+    assert [row["schema"] for row in bare("db", "sync", "--json").json] == ["api", "scheduler"]
 
 
 def test_versions_tell_what_is_missing_and_exit_with_1(bare):
@@ -62,6 +63,7 @@ def test_a_database_out_of_reach_is_told(bare):
 
     assert answer.json[0]["state"] == "out of reach"
     assert "cannot be reached" in refused.err
+    assert "Background" not in refused.err
     assert "secret" not in refused.err + answer.out
 
 

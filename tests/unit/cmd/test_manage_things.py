@@ -34,6 +34,16 @@ def commands(group=roost_manage, path=()):
 
 
 @pytest.mark.parametrize("command", list(commands()), ids=" ".join)
+def test_every_command_answers_in_json_if_asked(command):
+    found = roost_manage
+    for name in command:
+        found = found.commands[name]
+
+    options = [option for parameter in found.params for option in parameter.opts]
+    assert isinstance(found, click.Group) or "--json" in options
+
+
+@pytest.mark.parametrize("command", list(commands()), ids=" ".join)
 def test_every_command_has_help(command):
     result = CliRunner().invoke(roost_manage, [*command, "--help"])
 
@@ -87,7 +97,7 @@ def test_a_flavor_is_created_listed_and_deleted(manage):
     (listed,) = manage("flavor", "list", "--json").json
     assert listed == created
     assert "m1.small" in manage("flavor", "list").out
-    manage("flavor", "delete", "m1.small")
+    assert manage("flavor", "delete", "m1.small", "--json").json == created
     assert manage("flavor", "list", "--json").json == []
 
 
@@ -103,6 +113,8 @@ def test_flavor_mistakes_are_told(manage):
     assert "exists" in manage("flavor", "create", "a", "--vcpus", 1, "--ram", 1, code=1).err
     assert "nope" in manage("flavor", "delete", "nope", code=1).err
     manage("flavor", "create", "b", "--vcpus", 0, "--ram", 1, code=2)
+    manage("flavor", "create", "b", "--vcpus", 2**31, "--ram", 1, code=2)
+    manage("flavor", "create", " ", "--vcpus", 1, "--ram", 1, code=2)
     manage("flavor", "create", "b", "--vcpus", 1, "--ram", 1, "--property", "x", code=2)
 
 
@@ -114,7 +126,7 @@ def test_an_image_is_added_listed_and_deleted(manage, tmp_path):
 
     assert (added["name"], added["size"], added["disk_format"]) == ("cirros", 4, "qcow2")
     assert manage("image", "list", "--json").json == [added]
-    manage("image", "delete", added["id"])
+    assert manage("image", "delete", added["id"], "--json").json == {"id": added["id"]}
     assert manage("image", "list", "--json").json == []
 
 

@@ -68,6 +68,11 @@ def test_a_signal_to_a_daemon_that_does_not_run_is_told(supervisor):
     assert supervisor.signal("one", "TERM") == 0
 
 
+def test_a_signal_that_there_is_not_is_told(supervisor):
+    with pytest.raises(exception.Invalid, match="no signal 'NONSENSE'"):
+        supervisor.signal("one", "NONSENSE")
+
+
 def test_a_daemon_that_will_not_end_is_killed(supervisor, tmp_path):
     supervisor.start_process("stubborn")
     ready(tmp_path, "stubborn")

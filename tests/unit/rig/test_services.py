@@ -58,6 +58,12 @@ def test_a_vhost_is_removed_over_http(plugin, management):
     assert [request[:2] for request in plugin.asked] == [("DELETE", "/api/vhosts/x")]
 
 
+def test_a_vhost_that_is_gone_may_be_removed_again(plugin, management):
+    plugin.status = 404
+
+    management.delete_vhost("x")
+
+
 def test_a_refusal_over_http_is_told(plugin, management):
     plugin.status = 401
 
@@ -99,7 +105,7 @@ def test_a_service_that_is_not_where_it_is_said_to_be_is_told(kind, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", services.KINDS)
-def test_a_place_without_user_or_port_is_refused(kind, monkeypatch):
+def test_a_place_without_user_is_refused(kind, monkeypatch):
     monkeypatch.setenv(f"ROOST_TEST_{kind.upper()}", "x://127.0.0.1")
 
     with pytest.raises(exception.Invalid, match="ROOST_TEST_"):

@@ -1,0 +1,36 @@
+"""What may be the name of a cell, a flavor or an image."""
+
+import re
+from typing import Final
+
+import click
+
+from roost.api.schemas.base import NAME
+
+_CELL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")  # also part of a unit's name
+_VISIBLE: Final = re.compile(str(NAME["pattern"]))
+_LONGEST: Final = 255
+
+
+def cell_name(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    """Let a cell's name pass.
+
+    :raises click.BadParameter: when it is none
+    """
+    if value is not None and not _CELL.fullmatch(value):
+        raise click.BadParameter(
+            f"{value!r} must begin with a letter or digit and go on with these, '.', '_' or '-'"
+        )
+    return value
+
+
+def visible_name(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    """Let a name pass that can be seen.
+
+    :raises click.BadParameter: when it is blank, too long, or has control characters
+    """
+    if len(value) > _LONGEST or not _VISIBLE.fullmatch(value):
+        raise click.BadParameter(
+            f"{value[:_LONGEST]!r} must have 1 to {_LONGEST} characters, not only blanks"
+        )
+    return value.strip()
