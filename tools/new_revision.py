@@ -1,6 +1,6 @@
 """Write the next revision of a schema: what its models have and its history lacks.
 
-    python tools/new_revision.py cell "remember who locked an instance"
+    .venv/bin/python tools/new_revision.py cell "remember who locked an instance"
 
 Compares the models with an SQLite database brought up to the present head. What comes out is a
 draft (renames, data and order are yours), and the tests of the migrations must pass with it.
@@ -133,8 +133,9 @@ def _write(folder: pathlib.Path, *, parent: str | None, message: str, changes: s
             changes=changes,
         )
     )
-    subprocess.run(["ruff", "check", "--fix", "--quiet", "--select", "F401", path], check=True)
-    subprocess.run(["ruff", "format", "--quiet", path], check=True)
+    ruff = [sys.executable, "-m", "ruff"]
+    subprocess.run([*ruff, "check", "--fix", "--quiet", "--select", "F401,I", path], check=True)
+    subprocess.run([*ruff, "format", "--quiet", path], check=True)
     return path
 
 

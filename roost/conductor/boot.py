@@ -1,7 +1,7 @@
 """From an accepted request to instances that their hosts have been told of.
 
-Before: ``api/servers.py`` stored BuildRequests and cast a hint here. After: ``compute/build.py`` on
-each host, by cast; or cell0, for what no host can take.
+Before: ``api/server_create.py`` stored BuildRequests and cast a hint here. After:
+``compute/build.py`` on each host, by cast; or cell0, for what no host can take.
 
 The scheduler is asked once for all instances of a request; then each is placed by the steps of
 ``PLACE``. A wish whose placing fails stays a wish: its lease runs out, and the sweeper brings it

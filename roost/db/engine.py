@@ -80,8 +80,7 @@ class Database:
             with engine.begin() as session:
                 yield session
         except UNREACHABLE as error:
-            why = str(error).partition("\n[SQL: ")[0]  # what follows has values of users
-            raise exception.Unavailable(f"the database {self} cannot be reached: {why}") from error
+            raise unreachable(self, error) from error
         except db_exception.DBError as error:
             if _is_deadlock(error):
                 raise Deadlock(f"a deadlock in {self}, and this was its victim") from error
@@ -93,6 +92,13 @@ class Database:
 
     def __str__(self) -> str:
         return sa.make_url(self.url).render_as_string(hide_password=True)
+
+
+def unreachable(database: Database, error: Exception) -> exception.Unavailable:
+    """Tell what the driver said: what SQLAlchemy wraps around it has values of users."""
+    inner = getattr(error, "inner_exception", None) or error
+    why = str(getattr(inner, "orig", None) or inner).partition("\n[SQL: ")[0].strip()
+    return exception.Unavailable(f"the database {database} cannot be reached: {why}")
 
 
 def retried(step: Callable[P, R]) -> Callable[P, R]:
@@ -118,12 +124,6 @@ def _with_driver(url: sa.URL) -> sa.URL:
     if url.get_backend_name() in ("mysql", "mariadb") and "charset" not in url.query:
         return url.update_query_dict({"charset": "utf8mb4"})
     return url
-
-
-def _said(error: Exception) -> str:
-    """Return what the driver said, without what SQLAlchemy and oslo.db wrap around it."""
-    inner = getattr(error, "inner_exception", None) or error
-    return str(getattr(inner, "orig", None) or inner).strip()
 
 
 def _is_deadlock(error: BaseException | None) -> bool:

@@ -118,9 +118,9 @@ def _connected(database: Database) -> Iterator[sa.Connection]:
         with database.engine.begin() as connection:
             yield connection
     except _UNREACHABLE as error:
-        raise exception.Unavailable(
-            f"the database {database} cannot be reached: {error}"
-        ) from error
+        wrapped = getattr(error, "inner_exception", error)  # by oslo.db, then by SQLAlchemy
+        said = str(getattr(wrapped, "orig", wrapped)).strip()
+        raise exception.Unavailable(f"the database {database} cannot be reached: {said}") from error
 
 
 @contextlib.contextmanager

@@ -57,12 +57,12 @@ def rig(request, rabbitmq, tmp_path_factory):
     """Two cells of three hosts as real daemons, shared by the tests of this module."""
     database = request.getfixturevalue(request.param)
     made = Rig(tmp_path_factory.mktemp("rig") / "state")
-    made(
-        "up", "--cells", "2", "--hosts", "3",
-        "--bus", rabbitmq.url(""), "--db", database.url(""),
-    )  # fmt: skip
-    yield made
-    made("down")
+    size = ("--cells", "2", "--hosts", "3")
+    try:
+        made("up", *size, "--bus", rabbitmq.url(""), "--db", database.url(""))
+        yield made
+    finally:
+        made("down", "--if-there")
     assert not made.state.exists()
 
 

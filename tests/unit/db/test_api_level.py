@@ -180,7 +180,7 @@ def test_a_host_is_mapped_once_and_to_one_cell(api_db):
     with api_db.begin() as session:
         assert cells.map_host(session, "h1", CELL1)
         assert not cells.map_host(session, "h1", CELL1)
-        with pytest.raises(exception.Conflict, match="unmap it first"):
+        with pytest.raises(exception.Conflict, match="must be unique over all cells"):
             cells.map_host(session, "h1", CELL2)
 
 
