@@ -1,0 +1,1 @@
+"""One file per daemon and tool: reads options, puts the parts together, runs them."""

@@ -1,0 +1,1 @@
+"""One host: builds and ends its guests, and reports what it has. Reaches data only by its cell."""

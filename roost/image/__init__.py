@@ -1,0 +1,1 @@
+"""Image stores, as the API and the hosts read them."""

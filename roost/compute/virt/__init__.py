@@ -1,0 +1,1 @@
+"""What runs the guests: the driver interface, and who speaks it."""

@@ -1,0 +1,1 @@
+"""The API-level database: wishes, mappings, quota, cells, flavors."""

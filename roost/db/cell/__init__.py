@@ -1,0 +1,1 @@
+"""A cell's database: its instances and all that belongs to them."""

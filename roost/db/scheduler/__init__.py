@@ -1,0 +1,1 @@
+"""The scheduler's own database: hosts and claims."""
