@@ -1,1 +1,1 @@
-"""The flows: a file each, boot, reschedule, delete; and the sweeper, which takes up what was left."""
+"""The flows, a file each: boot, reschedule, delete; and the sweeper, for what is left behind."""
