@@ -61,17 +61,25 @@ class Cell:
 
         :returns: False when it was gone already
         """
+        try:
+            host = self._mark_ending(context, instance_uuid)
+        except exception.NotFound:  # it may go at any moment: somebody else may end it, too
+            return False
+        if host is not None:
+            self._tell(context, host, instance_uuid)
+        return True
+
+    def _mark_ending(self, context: RequestContext, instance_uuid: str) -> str | None:
+        """Write down that an instance ends, and return the host that has it."""
         with self.database.begin() as session:
-            instance = instances.find(session, instance_uuid)
-            if instance is None:
-                return False
+            instance = instances.get(session, instance_uuid)
+            if instance.host is not None:
+                ending = {"task_state": states.DELETING}
+                instances.update(session, instance_uuid, ending, expected={})
             actions.start(session, _delete_action(context, instance_uuid))
             if instance.host is None:
                 burial.bury(session, instance_uuid, [])
-                return True
-            instances.update(session, instance_uuid, {"task_state": states.DELETING}, expected={})
-        self._tell(context, instance.host, instance_uuid)
-        return True
+            return str(instance.host) if instance.host is not None else None
 
     def close(self) -> None:
         self.database.close()

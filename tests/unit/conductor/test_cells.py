@@ -3,6 +3,7 @@
 import dataclasses
 
 from roost.db.api import cells
+from roost.db.cell import instances
 from tests.builders import CELL1, CELL2
 
 
@@ -45,3 +46,18 @@ def test_a_cell_that_was_changed_is_seen_within_seconds(world):
         cells.update(session, CELL2, name="west")
     let_time_pass(world)
     assert world.cells.get(CELL2).name == "west"
+
+
+def test_an_instance_that_somebody_else_ends_meanwhile_is_gone(world, monkeypatch):
+    _request, (uuid,) = made = world.wish()
+    world.build(made)
+    look = instances.get
+
+    def look_and_lose(session, uuid, **options):
+        found = look(session, uuid, **options)
+        instances.bury(session, uuid)
+        return found
+
+    monkeypatch.setattr(instances, "get", look_and_lose)
+    monkeypatch.setattr(instances, "_refused", lambda session, uuid, *_: look(session, uuid))
+    assert not world.cells.get(CELL1).end_instance(world.context, uuid)
