@@ -59,5 +59,4 @@ def test_an_instance_that_somebody_else_ends_meanwhile_is_gone(world, monkeypatc
         return found
 
     monkeypatch.setattr(instances, "get", look_and_lose)
-    monkeypatch.setattr(instances, "_refused", lambda session, uuid, *_: look(session, uuid))
     assert not world.cells.get(CELL1).end_instance(world.context, uuid)
