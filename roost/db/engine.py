@@ -20,6 +20,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Session = sa.Connection  # in a transaction: all that the functions of db/ are given
 
+CONNECT_SECONDS = 10
+
 # What a database that is down, away, unknown or closed to us answers with, driver by driver.
 UNREACHABLE = (
     db_exception.DBConnectionError,
@@ -49,7 +51,7 @@ class Database:
         if url.get_backend_name() == "sqlite":
             return _sqlite_engine(url, self._connections)
         engine: sa.Engine = engines.create_engine(
-            _with_driver(url).render_as_string(hide_password=False),
+            _completed(url).render_as_string(hide_password=False),
             max_pool_size=self._connections,
             max_overflow=0,
             pool_timeout=30,
@@ -114,16 +116,18 @@ def retried(step: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def _with_driver(url: sa.URL) -> sa.URL:
-    """Psycopg 3 cannot be made cooperative; under eventlet psycopg2 stands in for it.
+def _completed(url: sa.URL) -> sa.URL:
+    """Say what the URL leaves open.
 
-    And MySQL's "utf8", which oslo.db would ask for, is not all of it.
+    Psycopg 3 cannot be made cooperative; under eventlet psycopg2 stands in for it. MySQL's "utf8",
+    which oslo.db would ask for, is not all of it. And nobody waits minutes for a silent firewall.
     """
     if concurrency.selected() == concurrency.EVENTLET and url.drivername == "postgresql+psycopg":
-        return url.set(drivername="postgresql+psycopg2")
-    if url.get_backend_name() in ("mysql", "mariadb") and "charset" not in url.query:
-        return url.update_query_dict({"charset": "utf8mb4"})
-    return url
+        url = url.set(drivername="postgresql+psycopg2")
+    defaults = {"connect_timeout": str(CONNECT_SECONDS)}
+    if url.get_backend_name() in ("mysql", "mariadb"):
+        defaults["charset"] = "utf8mb4"
+    return url.update_query_dict({**defaults, **url.query})
 
 
 def _is_deadlock(error: BaseException | None) -> bool:
