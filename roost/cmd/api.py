@@ -38,11 +38,6 @@ class Api:
     closing: Sequence[Closable]
 
 
-def build_app(conf: cfg.ConfigOpts) -> Wsgi:
-    """Return the WSGI application; it connects when it is first asked."""
-    return put_together(conf).app
-
-
 def build(conf: cfg.ConfigOpts) -> Daemon:
     """Put an API together that serves in this process."""
     api = put_together(conf)

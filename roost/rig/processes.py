@@ -86,10 +86,6 @@ class Supervisor:
         """Start one daemon; one that runs already is left alone."""
         self._call("startProcess", name, False)
 
-    def stop_process(self, name: str) -> None:
-        """End one daemon, gently first; return when it is gone."""
-        self._call("stopProcess", name, True)
-
     def signal(self, name: str, signal: str) -> int:
         """Send a signal to a daemon and return its pid (0: it did not run).
 

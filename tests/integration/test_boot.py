@@ -4,7 +4,7 @@ import pytest
 
 from tests.stories.boots import *  # noqa: F403
 from tests.stories.cloud import Cloud
-from tests.stories.real_rig import RealRig
+from tests.stories.real_rig import running
 
 
 @pytest.fixture(
@@ -15,11 +15,7 @@ from tests.stories.real_rig import RealRig
 def cloud(request, rabbitmq):
     mode, kind = request.param
     database = request.getfixturevalue(kind)
-    rig = RealRig(mode, rabbitmq, database)
-    try:
-        rig.up()
+    with running(mode, rabbitmq, database) as rig:
         cloud = Cloud(rig)
         yield cloud
         cloud.close()
-    finally:
-        rig.down()

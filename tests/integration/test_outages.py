@@ -8,7 +8,7 @@ import requests
 
 from tests.fakes.forwarder import Forwarder
 from tests.stories.cloud import Cloud, wait_until
-from tests.stories.real_rig import RealRig
+from tests.stories.real_rig import running
 
 
 def through(url):
@@ -31,12 +31,8 @@ def ways(rabbitmq, postgresql):
 @pytest.fixture(scope="module")
 def rig(rabbitmq, postgresql, ways):
     bus, db = ways["broker"][1], ways["database"][1]
-    rig = RealRig("threading", rabbitmq, postgresql, bus=bus, db=db)
-    try:
-        rig.up()
+    with running("threading", rabbitmq, postgresql, bus=bus, db=db) as rig:
         yield rig
-    finally:
-        rig.down()
 
 
 @pytest.fixture(scope="module")

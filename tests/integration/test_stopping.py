@@ -3,17 +3,13 @@
 import pytest
 
 from tests.stories.cloud import Cloud, wait_until
-from tests.stories.real_rig import RealRig
+from tests.stories.real_rig import running
 
 
 @pytest.fixture(scope="module")
 def rig(rabbitmq, postgresql):
-    rig = RealRig("threading", rabbitmq, postgresql)
-    try:
-        rig.up()
+    with running("threading", rabbitmq, postgresql) as rig:
         yield rig
-    finally:
-        rig.down()
 
 
 @pytest.fixture(scope="module")

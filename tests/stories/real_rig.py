@@ -1,5 +1,6 @@
 """A rig of real processes, as the stories want it."""
 
+import contextlib
 import shutil
 import tempfile
 from pathlib import Path
@@ -60,3 +61,14 @@ class RealRig:
         for whose in self.plan.databases:
             self._database.drop_database(self.plan.database_name(whose))
         shutil.rmtree(self._folder)
+
+
+@contextlib.contextmanager
+def running(*services, **ways):
+    """A :class:`RealRig` while the block lasts."""
+    rig = RealRig(*services, **ways)
+    try:
+        rig.up()
+        yield rig
+    finally:
+        rig.down()
