@@ -1,5 +1,6 @@
 #!/bin/sh
-# Make sure that the integration tests find RabbitMQ, PostgreSQL and MariaDB, or can start them.
+# Make sure that the integration tests find RabbitMQ, PostgreSQL, MariaDB and Redis, or can
+# start them.
 #
 # A service that answers at its usual port on loopback needs no package. The Debian packages of the
 # others are installed when we are root; their own units are kept from starting then, because the
@@ -22,7 +23,7 @@ installed() {
 }
 
 list_missing() {
-    for need in rabbitmq-server:5672 postgresql:5432 mariadb-server:3306; do
+    for need in rabbitmq-server:5672 postgresql:5432 mariadb-server:3306 redis-server:6379; do
         installed "${need%:*}" || answers "${need#*:}" || echo "${need%:*}"
     done
     command -v systemd-analyze >/dev/null || echo systemd  # judges our units

@@ -1,10 +1,13 @@
 """Run all that CI runs, one stage after the other, and say at the end how each went.
 
-A stage that fails does not keep the next from running. Ends with the closing line of every pytest
-run, and exits 1 when anything failed.
+A stage that fails does not keep the next from running. The few tests that fail in a stage run once
+more, alone: what passes then is no failure of the change, and is named at the end as unsteady so
+that somebody mends it. Ends with the closing line of every pytest run and the tests that failed,
+and exits 1 when anything did.
 """
 
 import dataclasses
+import json
 import os
 import pathlib
 import subprocess
@@ -13,30 +16,62 @@ import time
 
 ROOT = pathlib.Path(__file__).parent.parent
 PYTEST = [sys.executable, "-m", "pytest", "--color=no"]
+# Mostly waiting: two modules at once. What shares a rig stays together. In the order of
+# their names: by default modules of few tests come last, and the longest have few.
+BESIDE = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
 STAGES = {
     "lint": ["sh", "tools/lint.sh"],
     "doc": ["sh", "tools/doc.sh"],
-    "unit": [*PYTEST, "-n", "2", "tests/unit"],
-    "functional": [*PYTEST, "tests/functional"],
-    "integration": [*PYTEST, "tests/integration"],
+    "unit": [*PYTEST, "-n", "2"],
+    "functional": [*PYTEST, *BESIDE],
+    "integration": [*PYTEST, *BESIDE],
 }
+SOME_FAILED = 1  # pytest's word for it; any other says that not all tests ran
+# More than this many failures have a cause, and running them again would hide it.
+RUN_AGAIN_AT_MOST = 5
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     stage: str
-    passed: bool
+    status: int  # that the command exited with
     seconds: float
     closing: str
+    failed: tuple[str, ...] = ()  # the tests that failed, whether or not they passed again
+
+    @property
+    def passed(self) -> bool:
+        return self.status == 0
 
     def __str__(self) -> str:
-        verdict = "ok" if self.passed else "FAILED"
-        return f"{self.stage:<12} {verdict:<7} {self.seconds:5.0f} s"
+        verdict = "FAILED" if not self.passed else "unsteady" if self.failed else "ok"
+        return f"{self.stage:<12} {verdict:<8} {self.seconds:5.0f} s"
 
 
-def run(stage: str, command: list[str]) -> Outcome:
-    """Run one stage, its output passed through line by line."""
-    print(f"==== {stage}: {' '.join(command)}", flush=True)
+def stage(name: str) -> Outcome:
+    """Run one stage, and what failed of it once more."""
+    if "pytest" not in STAGES[name]:
+        return run(name, STAGES[name])
+    cache = ROOT / ".pytest_cache" / name
+    tests = ["-o", f"cache_dir={cache}", f"tests/{name}"]
+    first = run(name, [*STAGES[name], "--cache-clear", *tests])
+    failed = () if first.passed else failures(cache)
+    if first.status != SOME_FAILED or len(failed) > RUN_AGAIN_AT_MOST:
+        return dataclasses.replace(first, failed=failed)
+    again = run(name, [*PYTEST, "--last-failed", "--last-failed-no-failures=none", *tests])
+    seconds = first.seconds + again.seconds
+    return dataclasses.replace(first, status=again.status, seconds=seconds, failed=failed)
+
+
+def failures(cache: pathlib.Path) -> tuple[str, ...]:
+    """The tests of which pytest's last run says that they failed."""
+    written = cache / "v" / "cache" / "lastfailed"
+    return tuple(json.loads(written.read_text())) if written.exists() else ()
+
+
+def run(name: str, command: list[str]) -> Outcome:
+    """Run one command, its output passed through line by line."""
+    print(f"==== {name}: {' '.join(command)}", flush=True)
     began = time.monotonic()
     path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
     with subprocess.Popen(
@@ -52,18 +87,20 @@ def run(stage: str, command: list[str]) -> Outcome:
         for line in process.stdout or ():
             print(line, end="", flush=True)
             closing = line.strip() or closing
-    return Outcome(stage, process.returncode == 0, time.monotonic() - began, closing)
+    return Outcome(name, process.returncode, time.monotonic() - began, closing)
 
 
 def main(names: list[str]) -> int:
-    outcomes = [run(name, STAGES[name]) for name in names or STAGES]
+    outcomes = [stage(name) for name in names or STAGES]
     print("\n==== summary")
     for outcome in outcomes:
         print(outcome)
-    print(f"{'all':<12} {'':<7} {sum(o.seconds for o in outcomes):5.0f} s\n")
+    print(f"{'all':<12} {'':<8} {sum(o.seconds for o in outcomes):5.0f} s\n")
     for outcome in outcomes:
         if "pytest" in STAGES[outcome.stage]:
             print(outcome.closing)
+        for test in outcome.failed:
+            print(f"  {'passed alone' if outcome.passed else 'failed'}: {test}")
     return 0 if all(outcome.passed for outcome in outcomes) else 1
 
 
