@@ -10,9 +10,11 @@ import configparser
 import os
 import pathlib
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent import futures
+from typing import TypeVar
 
 THREADING = "threading"
 EVENTLET = "eventlet"
@@ -20,6 +22,7 @@ MODES = (THREADING, EVENTLET)
 ENVIRONMENT = "OS_DEFAULT__CONCURRENCY"  # where oslo.config would look for the option, too
 _TOO_LATE = ("oslo_messaging", "kombu", "sqlalchemy", "oslo_service", "oslo_log", "falcon")
 _selected: list[str] = []
+T = TypeVar("T")
 
 
 def select(arguments: Sequence[str] | None = None, mode: str | None = None) -> str:
@@ -62,6 +65,23 @@ def executor(max_workers: int) -> futures.Executor:
     if selected() == EVENTLET:
         return futurist.GreenThreadPoolExecutor(max_workers=max_workers)
     return futurist.ThreadPoolExecutor(max_workers=max_workers)
+
+
+def abandonable(work: Callable[[], T], *, name: str) -> futures.Future[T]:
+    """Run something in a thread of its own that nobody need wait for: it keeps no process alive.
+
+    :returns: its result, or what it raised, for those who do wait, or for as long as they care to
+    """
+    result: futures.Future[T] = futures.Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except Exception as error:  # noqa: BLE001 - whoever waits for the result gets it
+            result.set_exception(error)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return result
 
 
 def _patch() -> None:

@@ -1,47 +1,89 @@
 """Who asks, in which request, and until when they care. Travels with every RPC message."""
 
 import time
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, Final, Self
 
 from oslo_context import context
 
+# What is told of a caller: to other daemons, in notifications, in logs.
+_TOLD: Final = (
+    "user_id",
+    "user_name",
+    "user_domain_id",
+    "user_domain_name",
+    "project_id",
+    "project_name",
+    "project_domain_id",
+    "project_domain_name",
+    "domain_id",
+    "domain_name",
+    "system_scope",
+    "roles",
+    "is_admin",
+    "is_admin_project",
+    "service_user_id",
+    "service_project_id",
+    "service_roles",
+    "request_id",
+    "global_request_id",
+)
+# What other daemons need beyond it to speak to other services for the caller; told to nobody else.
+_ENTRUSTED: Final = ("auth_token", "service_catalog")
+# Those that are sent although they mean nothing, for daemons that look for them.
+_ALWAYS: Final = ("user_id", "project_id", "roles", "is_admin", "request_id", "global_request_id")
+
 
 class RequestContext(context.RequestContext):
-    """An oslo.context that also carries a deadline.
+    """An oslo.context that also carries a deadline, and a catalog.
 
     ``deadline`` is seconds since the epoch after which the caller has stopped waiting, or None.
     A message is acknowledged when it is received, so a server may meet a call whose caller has
     long given up; it looks here first.
+
+    ``auth_token`` and ``service_catalog`` (the third version's list of services) let whoever works
+    for the caller speak to other services in their name. They go where the work is done, by
+    :meth:`to_wire`, and nowhere else: :meth:`to_dict` and all that is logged is without them.
     """
 
-    def __init__(self, *, deadline: float | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        deadline: float | None = None,
+        service_catalog: Sequence[dict[str, Any]] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.deadline = deadline
+        self.service_catalog = list(service_catalog or ())
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "user_id": self.user_id,
-            "project_id": self.project_id,
-            "roles": list(self.roles or ()),
-            "is_admin": self.is_admin,
-            "request_id": self.request_id,
-            "global_request_id": self.global_request_id,
-            "deadline": self.deadline,
-        }
+        """Return what anybody may know of the caller."""
+        told = {name: getattr(self, name) for name in _TOLD}
+        kept = {name: value for name, value in told.items() if value or name in _ALWAYS}
+        if not self.is_admin_project:
+            kept["is_admin_project"] = False
+        return {**kept, "roles": list(self.roles or ()), "deadline": self.deadline}
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return what :meth:`from_dict` makes this context of again: secrets of the caller, too."""
+        entrusted = {name: getattr(self, name) for name in _ENTRUSTED if getattr(self, name)}
+        return self.to_dict() | entrusted
+
+    def to_policy_values(self) -> Any:
+        """Return what rules may ask of a caller: what oslo.context has, and ``is_admin``."""
+        values = super().to_policy_values()
+        values["is_admin"] = self.is_admin
+        return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any], **kwargs: Any) -> Self:
-        known = ("user_id", "project_id", "roles", "is_admin", "request_id", "global_request_id")
-        return cls(
-            deadline=values.get("deadline"),
-            overwrite=False,
-            **{key: values.get(key) for key in known},
-            **kwargs,
-        )
+        known = {name: values[name] for name in (*_TOLD, *_ENTRUSTED) if name in values}
+        return cls(deadline=values.get("deadline"), overwrite=False, **known, **kwargs)
 
     def until(self, seconds: float | None) -> "RequestContext":
         """Return a copy whose deadline is ``seconds`` from now, or which has none."""
-        copy = self.from_dict(self.to_dict())
+        copy = self.from_dict(self.to_wire())
         copy.deadline = None if seconds is None else time.time() + seconds
         return copy
 

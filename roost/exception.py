@@ -75,15 +75,52 @@ class NoCapacity(RoostError):
 
 
 class NoValidHost(NoCapacity):
-    """The scheduler refused every host; ``details['refusals']`` says why, per filter."""
+    """The scheduler refused every host; the message counts them.
+
+    ``details`` say why, by filter and in their order: ``asked`` (how many hosts came to it),
+    ``refusals`` (how many it refused, by reason) and, where it can tell, ``nearest`` (the host and
+    node that came closest, and what it ``lacks``).
+    """
 
     code = "no_valid_host"
+
+    @property
+    def uncounted(self) -> str:
+        """The same message without numbers, which tell how large a cloud is and how full."""
+        return str(self.details.get("uncounted", self.message))
 
 
 class Unavailable(RoostError):
     """A database, bus or peer cannot be reached now; the same request may do later."""
 
     code = "unavailable"
+
+
+class Deadlock(Unavailable):
+    """The database ended this transaction so that another could go on; it may be run again."""
+
+    code = "deadlock"
+
+
+class Lost(Unavailable):
+    """The connection broke in the middle of a transaction; whether it was committed is not known.
+
+    It may be run again: steps bear that.
+    """
+
+    code = "lost"
+
+
+class Full(Unavailable):
+    """The database takes no more connections now; nothing was done, and soon one may be free."""
+
+    code = "full"
+
+
+class Away(Unavailable):
+    """It is known to be away, so nobody tried: nothing was done, and trying again is useless."""
+
+    code = "away"
 
 
 class Timeout(Unavailable):
@@ -96,6 +133,12 @@ class VersionTooOld(RoostError):
     """The peer does not know this method, argument or object version yet."""
 
     code = "version_too_old"
+
+
+class Unsupported(RoostError):
+    """What stands behind the thing (its hypervisor, say) cannot do this at all."""
+
+    code = "unsupported"
 
 
 class Internal(RoostError):

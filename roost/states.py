@@ -5,22 +5,69 @@ An instance rests in a *vm state* and may be under a *task state*; the pair move
 documentation's picture is drawn from it.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 BUILDING: Final = "building"
 ACTIVE: Final = "active"
+STOPPED: Final = "stopped"
+PAUSED: Final = "paused"
+SUSPENDED: Final = "suspended"
+RESCUED: Final = "rescued"
 ERROR: Final = "error"
+SOFT_DELETED: Final = "soft-delete"  # put away; can be restored until it is reclaimed
 DELETED: Final = "deleted"
 
 SCHEDULING: Final = "scheduling"
 NETWORKING: Final = "networking"
 SPAWNING: Final = "spawning"
+POWERING_OFF: Final = "powering-off"
+POWERING_ON: Final = "powering-on"
+REBOOTING: Final = "rebooting"
+REBOOTING_HARD: Final = "rebooting_hard"
+PAUSING: Final = "pausing"
+UNPAUSING: Final = "unpausing"
+SUSPENDING: Final = "suspending"
+RESUMING: Final = "resuming"
+REBUILDING: Final = "rebuilding"
+REBUILD_BLOCK_DEVICE_MAPPING: Final = "rebuild_block_device_mapping"
+REBUILD_SPAWNING: Final = "rebuild_spawning"
+RESCUING: Final = "rescuing"
+UNRESCUING: Final = "unrescuing"
+IMAGE_BACKUP: Final = "image_backup"
+IMAGE_SNAPSHOT_PENDING: Final = "image_snapshot_pending"
+IMAGE_SNAPSHOT: Final = "image_snapshot"
+IMAGE_PENDING_UPLOAD: Final = "image_pending_upload"
+IMAGE_UPLOADING: Final = "image_uploading"
+UPDATING_PASSWORD: Final = "updating_password"  # noqa: S105 - a state
 DELETING: Final = "deleting"
 
+# How a guest is found, in the numbers that clients know.
 NOSTATE: Final = 0
 RUNNING: Final = 1
+HELD: Final = 3  # in memory, but given no time
+SHUTDOWN: Final = 4
+SAVED: Final = 7  # its memory is on disk
 
 BUILD_TASKS: Final = (SCHEDULING, NETWORKING, SPAWNING)
+POWER_TASKS: Final = (
+    *(POWERING_OFF, POWERING_ON, REBOOTING, REBOOTING_HARD),
+    *(PAUSING, UNPAUSING, SUSPENDING, RESUMING),
+)
+# In their order; one that has begun may also begin again.
+REBUILD_TASKS: Final = (REBUILDING, REBUILD_BLOCK_DEVICE_MAPPING, REBUILD_SPAWNING)
+# The first two are how it begins.
+IMAGE_TASKS: Final = (
+    *(IMAGE_BACKUP, IMAGE_SNAPSHOT_PENDING),
+    *(IMAGE_SNAPSHOT, IMAGE_PENDING_UPLOAD, IMAGE_UPLOADING),
+)
+RESCUE_TASKS: Final = (RESCUING, UNRESCUING)
+# What is done to a server that is there, beyond switching it.
+LIFE_TASKS: Final = (*REBUILD_TASKS, *IMAGE_TASKS, *RESCUE_TASKS, UPDATING_PASSWORD)
+# The state that a server with such a guest rests in. Of NOSTATE nothing can be told.
+AS_FOUND: Final = {RUNNING: ACTIVE, SHUTDOWN: STOPPED, HELD: PAUSED, SAVED: SUSPENDED}
+# What rests in one of these has a guest on its host. A guest that is rescued remembers that itself.
+WITH_GUEST: Final = (*AS_FOUND.values(), RESCUED)
 
 
 class State(NamedTuple):
@@ -30,10 +77,41 @@ class State(NamedTuple):
     task: str | None = None
 
 
+Moves = Mapping[State, frozenset[State]]
 WAITING: Final = State(BUILDING, SCHEDULING)
 _BUILDS: Final = tuple(State(BUILDING, task) for task in BUILD_TASKS)
+# A guest runs, is stopped, paused, suspended or rescued, or is gone from its host: whatever was to
+# be done to it, and whatever it did by itself.
+_AS_FOUND: Final = (*map(State, WITH_GUEST), State(ERROR))
 
-MOVES: Final[dict[State, frozenset[State]]] = {
+
+def _under(task: str, vm: str, *others: State) -> dict[State, frozenset[State]]:
+    """Return the row of a task: it ends as the guest is found, and a delete comes first."""
+    ends = {*_AS_FOUND, State(vm, DELETING), State(DELETED), *others}
+    return {State(vm, task): frozenset(ends)}
+
+
+def _resting(vm: str, *tasks: str) -> dict[State, frozenset[State]]:
+    """Return the row of a server that follows its guest, and the tasks that may begin."""
+    found = {*_AS_FOUND} - {State(vm)}
+    begun = {State(vm, task) for task in (*tasks, DELETING)}
+    return {State(vm): frozenset({*found, *begun, State(DELETED)})}
+
+
+def _in_steps(
+    begun: Sequence[str], steps: Sequence[str], *vms: str
+) -> dict[State, frozenset[State]]:
+    """Return the rows of a task in steps: what was left half-way goes through them again."""
+    rows: dict[State, frozenset[State]] = {}
+    for vm in vms:
+        following = [State(vm, step) for step in steps]
+        for task in (*begun, *steps):
+            rows |= _under(task, vm, *following)
+    return rows
+
+
+_IMAGES: Final = (IMAGE_SNAPSHOT_PENDING, IMAGE_BACKUP)
+MOVES: Final[Moves] = {
     # handed to a host, which begins with its networks or (none asked for) with the guest
     State(BUILDING, SCHEDULING): frozenset(
         {*_BUILDS, State(ERROR), State(BUILDING, DELETING), State(DELETED)}
@@ -52,14 +130,80 @@ MOVES: Final[dict[State, frozenset[State]]] = {
             State(DELETED),
         }
     ),
-    State(ACTIVE): frozenset({State(ACTIVE, DELETING), State(ERROR), State(DELETED)}),
-    State(ERROR): frozenset({State(ERROR, DELETING), State(DELETED)}),
+    **_resting(
+        ACTIVE,
+        *(POWERING_OFF, REBOOTING, REBOOTING_HARD, PAUSING, SUSPENDING),
+        *(REBUILDING, RESCUING, UPDATING_PASSWORD, *_IMAGES),
+    ),
+    **_resting(PAUSED, UNPAUSING, REBOOTING_HARD, *_IMAGES),
+    **_resting(SUSPENDED, RESUMING, REBOOTING_HARD, *_IMAGES),
+    **_resting(RESCUED, UNRESCUING),
+    # a guest that runs though it is to be stopped is stopped again
+    State(STOPPED): frozenset(
+        {
+            State(STOPPED, POWERING_ON),
+            State(STOPPED, REBOOTING_HARD),
+            State(STOPPED, REBUILDING),
+            State(STOPPED, RESCUING),
+            *(State(STOPPED, task) for task in _IMAGES),
+            State(RESCUED),  # it was being rescued when its host was given up
+            State(STOPPED, DELETING),
+            State(ERROR),
+            State(DELETED),
+        }
+    ),
+    State(ERROR): frozenset(
+        {
+            State(ERROR, POWERING_OFF),
+            State(ERROR, REBOOTING_HARD),
+            State(ERROR, REBUILDING),
+            State(ERROR, RESCUING),
+            State(ERROR, DELETING),
+            State(DELETED),
+        }
+    ),
+    **_under(POWERING_OFF, ACTIVE),
+    # who cannot wait for the guest's own system pulls the plug
+    **_under(REBOOTING, ACTIVE, State(ACTIVE, REBOOTING_HARD)),
+    **_under(REBOOTING_HARD, ACTIVE),
+    **_under(PAUSING, ACTIVE),
+    **_under(SUSPENDING, ACTIVE),
+    **_under(UNPAUSING, PAUSED),
+    **_under(REBOOTING_HARD, PAUSED),
+    **_under(RESUMING, SUSPENDED),
+    **_under(REBOOTING_HARD, SUSPENDED),
+    **_under(POWERING_ON, STOPPED),
+    **_under(REBOOTING_HARD, STOPPED),
+    **_under(POWERING_OFF, ERROR),
+    **_under(REBOOTING_HARD, ERROR),
+    **_in_steps(REBUILD_TASKS[:1], REBUILD_TASKS[1:], ACTIVE, STOPPED, ERROR),
+    **_in_steps(IMAGE_TASKS[:2], IMAGE_TASKS[2:], ACTIVE, STOPPED, PAUSED, SUSPENDED),
+    **_under(RESCUING, ACTIVE),
+    **_under(RESCUING, STOPPED),
+    **_under(RESCUING, ERROR),
+    **_under(UNRESCUING, RESCUED),
+    **_under(UPDATING_PASSWORD, ACTIVE),
     # a delete may be asked for again, and only ever ends one way
     State(BUILDING, DELETING): frozenset({State(BUILDING, DELETING), State(DELETED)}),
-    State(ACTIVE, DELETING): frozenset({State(ACTIVE, DELETING), State(DELETED)}),
-    State(ERROR, DELETING): frozenset({State(ERROR, DELETING), State(DELETED)}),
+    **{
+        State(vm, DELETING): frozenset({State(vm, DELETING), State(DELETED)})
+        for vm in (*WITH_GUEST, ERROR)
+    },
     State(DELETED): frozenset(),
 }
+# What an administrator may declare: not of what is being built or deleted, which others see to the
+# end of. How the guest really is, its host looks at now and then.
+RESETS: Final[Moves] = {
+    before: frozenset({State(ACTIVE), State(ERROR)})
+    for before in MOVES
+    if before.vm not in (BUILDING, DELETED) and before.task != DELETING
+}
+
+
+def as_found(power_state: int, *, rescued: bool) -> str | None:
+    """Return the state that a server with such a guest rests in; None: nothing can be told."""
+    found = AS_FOUND.get(power_state)
+    return RESCUED if rescued and found is not None else found
 
 
 def may_follow(before: State, after: State) -> bool:

@@ -1,0 +1,22 @@
+"""Finds what an option names among the entry points."""
+
+from typing import Any
+
+from stevedore import driver
+from stevedore import exception as stevedore_exception
+
+from roost import exception
+
+
+def find(group: str, name: str, *, option: str) -> Any:
+    """Return what the entry point of that name leads to.
+
+    :param option: where the name comes from, such as ``[image] store``
+    :raises roost.exception.Invalid: when the group has no such entry point
+    """
+    try:
+        return driver.DriverManager(group, name).driver
+    except stevedore_exception.NoMatches as error:
+        raise exception.Invalid(
+            f"{option} = {name}: no entry point of {group} has that name"
+        ) from error
