@@ -3,22 +3,63 @@
 Only ``cmd/`` and test fixtures read files; below, a component gets plain values or its group.
 """
 
+import functools
 import pathlib
+import sys
 from collections.abc import Callable, Sequence
-from importlib import metadata
+from importlib import metadata as packages
 from typing import Any
 
 from oslo_config import cfg
 
-from roost.conf import api, compute, conductor, database, default, image, network, quota, scheduler
+from roost.conf import (
+    api,
+    bus,
+    cells,
+    compute,
+    conductor,
+    database,
+    default,
+    filters,
+    glance,
+    identity,
+    image,
+    metadata,
+    network,
+    neutron,
+    pci,
+    quota,
+    scheduler,
+    servicegroup,
+)
+from roost.conf.identity import PASSWORD, PROVING, auth_options
 
 DEFAULT_FILE = "/etc/roost/roost.conf"
-_MODULES = (default, database, api, quota, conductor, scheduler, compute, network, image)
+_MODULES = (
+    default,
+    bus,
+    servicegroup,
+    database,
+    api,
+    identity,
+    cells,
+    quota,
+    conductor,
+    scheduler,
+    filters,
+    compute,
+    network,
+    neutron,
+    image,
+    glance,
+    pci,
+    metadata,
+)
 
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Make every option of Roost known to ``conf``."""
-    for group, options in list_opts():
+    for group, options in own_opts():
         conf.register_opts(options, group=None if group == "DEFAULT" else group)
 
 
@@ -42,7 +83,7 @@ def load(
         list(arguments),
         project="roost",
         prog=prog,
-        version=metadata.version("roost"),
+        version=packages.version("roost"),
         default_config_files=files,
         default_config_dirs=[],
     )
@@ -53,16 +94,38 @@ def of(values: dict[str, dict[str, Any]]) -> cfg.ConfigOpts:
     """Make a configuration from values by group and option: what tests and the rig use."""
     conf = load([], files=[])
     for group, options in values.items():
+        if "auth_type" in options:
+            conf.register_opts(auth_options(options["auth_type"]), group)
         for name, value in options.items():
             conf.set_override(name, value, group=None if group == "DEFAULT" else group)
     return conf
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """Groups and their options, for registering and for the sample generator."""
+    """Groups and their options, for the sample generator and whoever checks names.
+
+    Beside our own they are those of the usual way to authenticate; which way it is, and which
+    options it has, is only known when the files are read.
+    """
+    return [*own_opts(), *((group, auth_options(PASSWORD)) for group in PROVING)]
+
+
+def own_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """Groups and their options, for registering.
+
+    Plug-ins from elsewhere have theirs listed by an entry point ``roost.options``.
+    """
     found: list[tuple[str, list[cfg.Opt]]] = []
     for module in _MODULES:
         if hasattr(module, "GROUP"):
             found.append((module.GROUP, module.OPTIONS))
         found += getattr(module, "GROUPS", [])
+    for point in _plug_ins(tuple(sys.path)):
+        found += point.load()()
     return found
+
+
+@functools.lru_cache(maxsize=1)
+def _plug_ins(_path: tuple[str, ...]) -> packages.EntryPoints:
+    """Return who else has options; a search that takes long, so once will do."""
+    return packages.entry_points(group="roost.options")

@@ -6,11 +6,49 @@ GROUP = "api"
 OPTIONS = [
     cfg.HostAddressOpt("listen", default="127.0.0.1", help="The address that roost-api serves."),
     cfg.PortOpt("port", default=8774, help="The port that roost-api serves."),
+    cfg.StrOpt(
+        "certificate_file",
+        help="A file with the certificate, and those between it and its authority, that roost-api"
+        " proves with who it is. With it, HTTPS is served and nothing else; left out: HTTP, which"
+        " wants a proxy with TLS before it.",
+    ),
+    cfg.StrOpt(
+        "key_file",
+        help="A file with the key of the certificate, in PKCS#8 (BEGIN PRIVATE KEY) and without"
+        " password. Needed with certificate_file.",
+    ),
     cfg.IntOpt("threads", default=16, min=1, help="Requests that one worker serves at once."),
+    cfg.IntOpt(
+        "max_waiting",
+        default=112,
+        min=0,
+        help="Requests that may wait in one worker until one of its threads has time for them."
+        " Whoever comes when so many wait is told at once to try again (503, Retry-After). Raise it"
+        " where many clients come at the same moment; each that waits takes a thread, too.",
+    ),
+    cfg.FloatOpt(
+        "project_share",
+        default=0.5,
+        min=0.0,
+        max=1.0,
+        help="The part of all places of a worker (threads + max_waiting) that one project, or one"
+        " address without token, may have. What goes beyond is told to try again (429,"
+        " Retry-After), so a flood of one leaves room for others. 1: all, where there is only one.",
+    ),
+    cfg.IntOpt(
+        "max_request_body_size",
+        default=114688,
+        min=1024,
+        help="Bytes of a request's body, at most; a longer one is refused (413). User data may have"
+        " 64 KiB, so less than 100000 refuses servers that are meant.",
+    ),
     cfg.StrOpt(
         "auth_strategy",
-        default="noauth",
-        choices=[("noauth", "everybody is who they say they are: for rigs and tests")],
+        default="keystone",
+        choices=[
+            ("keystone", "Keystone, asked as [keystone_authtoken] says"),
+            ("noauth", "everybody is who they say they are: for rigs and tests"),
+        ],
         help="Who says who the caller is.",
     ),
     cfg.IntOpt("max_limit", default=1000, min=1, help="Items in one page of a list, at most."),
@@ -19,6 +57,20 @@ OPTIONS = [
         default=1000,
         min=1,
         help="Servers that one create request may ask for (max_count), whatever the quota.",
+    ),
+    cfg.BoolOpt(
+        "enable_instance_password",
+        default=True,
+        help="Whether who creates a server is told its administrator's password (adminPass). Turn"
+        " it off where hypervisors do not set it: a password that is not true only confuses.",
+    ),
+    cfg.BoolOpt(
+        "list_records_by_skipping_down_cells",
+        default=True,
+        help="Whether lists of servers do without cells that cannot be reached, where nothing can"
+        " be told of the servers there: in microversions before 2.69, and with filters, orders,"
+        " limits and markers. Otherwise such lists fail (503). Turn it off where an incomplete list"
+        " does more harm than none.",
     ),
     cfg.URIOpt(
         "public_url",

@@ -10,6 +10,17 @@ OPTIONS = [
         default="nova",
         help="The zone that this host says it is in. (The default is the name that clients know.)",
     ),
+    cfg.IPOpt(
+        "host_ip",
+        help="The address that this host reports, which those meet who ask to be built near an"
+        " address (build_near_host_ip). Left out: none.",
+    ),
+    cfg.ListOpt(
+        "labels",
+        default=[],
+        help="Places that this host is at or reaches, such as racks, storage pools and physical"
+        " networks: networks (and later volumes) may ask for them, see [network] local_networks.",
+    ),
     cfg.FloatOpt(
         "report_interval",
         default=30.0,
@@ -31,6 +42,20 @@ OPTIONS = [
         min=1,
         help="Servers that this host builds at once; more wait for their turn.",
     ),
+    cfg.BoolOpt(
+        "force_config_drive",
+        default=False,
+        help="Whether every new server gets a config drive, asked for or not. Turn it on where"
+        " there is no metadata service, or guests cannot reach it.",
+    ),
+    cfg.FloatOpt(
+        "reconcile_interval",
+        default=60.0,
+        min=0,
+        help="Seconds between two comparisons of what the hypervisor has with what the cell says,"
+        " which put right what differs. Longer where hosts have very many servers; 0: only when the"
+        " daemon starts.",
+    ),
 ]
 GROUPS = [
     (
@@ -43,6 +68,12 @@ GROUPS = [
                 "faults_file",
                 help="A JSON file that says what goes wrong, looked at before every step; it may"
                 " change at any time. See doc/rig.",
+            ),
+            cfg.StrOpt(
+                "inventory_file",
+                help="A JSON file that says what each pretended host has, by its name: sizes, NUMA"
+                " cells, devices, traits, metrics. What it leaves out is as above. It is read when"
+                " the daemon starts. See doc/rig.",
             ),
         ],
     ),

@@ -17,10 +17,38 @@ OPTIONS = [
         help="How long a super-conductor may work on a request before another may take it up.",
     ),
     cfg.FloatOpt(
+        "task_lease_seconds",
+        default=30.0,
+        min=1,
+        help="How long a host may work on a server without saying so again, before the"
+        " cell-conductors take the work from it; a host that cannot say so stops its builds in"
+        " time. The computes learn it from them. Shorter where servers must be built elsewhere"
+        " soon; longer where buses or databases are away for longer and builds are to outlast that."
+        " See doc/recovery.",
+    ),
+    cfg.FloatOpt(
         "sweep_interval",
         default=5.0,
         min=0.1,
         mutable=True,
-        help="Seconds between two looks for requests that nobody works on.",
+        help="Seconds between two looks for requests and tasks that nobody works on.",
+    ),
+    cfg.FloatOpt(
+        "liveness_interval",
+        default=10.0,
+        min=0.1,
+        help="Seconds after which a cell-conductor tells the schedulers again which hosts of its"
+        " cell are up. Changes are told within about a second; this heals what was lost. It must"
+        " be well below [scheduler] cell_silence.",
+    ),
+    cfg.FloatOpt(
+        "snapshot_interval",
+        default=60.0,
+        min=1,
+        mutable=True,
+        help="Seconds between two messages of a super-conductor that tell the schedulers of all"
+        " there is at API level, such as aggregates. Changes are told at once; this makes good what"
+        " a bus has lost. Shorter where that happens often, longer where there is very much to"
+        " tell.",
     ),
 ]

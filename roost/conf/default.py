@@ -52,7 +52,7 @@ OPTIONS = [
     ),
     cfg.FloatOpt(
         "service_down_time",
-        default=60.0,
+        default=30.0,
         min=1,
         help="Seconds without a sign of life after which a daemon counts as down.",
     ),

@@ -13,19 +13,86 @@ OPTIONS = [
     cfg.StrOpt("driver", default="filter", help="How hosts are chosen: an entry point's name."),
     cfg.ListOpt(
         "filters",
-        default=["enabled", "requested", "availability_zone", "ram", "cpu", "disk"],
-        help="What a host must pass, in this order.",
+        default=[
+            "enabled",
+            "requested",
+            "retry",
+            "availability_zone",
+            "isolated_aggregates",
+            "isolated_hosts",
+            "aggregate_extra_specs",
+            "traits",
+            "compute_capabilities",
+            "image_properties",
+            "locality",
+            "simple_cidr_affinity",
+            "same_host",
+            "different_host",
+            "server_group_affinity",
+            "server_group_anti_affinity",
+            "ram",
+            "cpu",
+            "pcpu",
+            "disk",
+            "hardware",
+            "pci_passthrough",
+            "numa_topology",
+        ],
+        help="What a host must pass, in this order: a refusal counts for the first that refuses."
+        " Operators add those that keep hosts for some projects, flavors or images, and limits on"
+        " what goes on at a host. See doc/scheduler_plugins.",
     ),
     cfg.ListOpt(
         "weighers",
-        default=["ram=1.0", "cpu=1.0", "disk=1.0"],
-        help="What makes a host better than another, each with its multiplier; a negative one"
-        " fills hosts up instead of spreading over them.",
+        help="What makes a host better than another, each with its multiplier; a negative one turns"
+        " it round. Set by operators to whom something else matters than the profile knows. Left"
+        " out: as the profile says. See doc/scheduler_plugins.",
+    ),
+    cfg.StrOpt(
+        "profile",
+        default="spread",
+        choices=[
+            ("spread", "prefer hosts with much room: servers disturb each other least"),
+            ("pack", "prefer hosts with little room: whole hosts stay free for large servers"),
+            ("none", "room makes no difference"),
+        ],
+        help="The weighers, where the option of that name is left out: those that honour wishes of"
+        " users, and ram, cpu and disk as said here. Changed by operators who mix small and very"
+        " large servers, or turn empty hosts off.",
     ),
     cfg.FloatOpt(
         "host_silence",
         default=120.0,
         min=1,
         help="Seconds after its last report at which a host gets no new servers.",
+    ),
+    cfg.FloatOpt(
+        "cell_silence",
+        default=60.0,
+        min=1,
+        help="Seconds of silence after which all hosts of a cell, whose conductors used to report"
+        " which of them are up, count as down.",
+    ),
+    cfg.FloatOpt(
+        "reservation_lifetime",
+        default=60.0,
+        min=10,
+        help="Seconds after which a claim ends that no host has confirmed: one, for instance, whose"
+        " release was lost. Longer than a host usually takes to hear of a build and to report it;"
+        " a build that comes later gets a new claim, if there is still room.",
+    ),
+    cfg.FloatOpt(
+        "solver_time_limit",
+        default=1.0,
+        min=0.01,
+        help="Seconds that the driver solver may take for one request; then the greedy answer"
+        " stands. Longer, where many servers are asked for at once and others can wait.",
+    ),
+    cfg.IntOpt(
+        "best_of",
+        default=1,
+        min=1,
+        help="Choose at random among so many of the best hosts. More than 1 keeps several"
+        " schedulers from choosing the same host at the same time.",
     ),
 ]

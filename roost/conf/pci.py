@@ -1,0 +1,16 @@
+"""PCI devices for servers."""
+
+from oslo_config import cfg
+
+GROUP = "pci"
+OPTIONS = [
+    cfg.MultiStrOpt(
+        "alias",
+        default=[],
+        help="A name for devices that flavors may ask for (pci_passthrough:alias), as a JSON"
+        ' object such as {"name": "gpu", "vendor_id": "10de", "product_id": "1eb8"}; device_type'
+        " (type-PCI, type-PF, type-VF), numa_policy (required, preferred, socket, legacy) and tags"
+        " that hosts give their devices may be added. Of several entries of one name any will do."
+        " Set it when hosts have devices to hand out; only roost-api reads it.",
+    ),
+]
