@@ -1,12 +1,14 @@
-"""The networks of the local driver, as ``[network] local_networks`` names them.
+"""The networks of the local driver, as ``[network] local_networks`` names them, and users' own.
 
 roost-api resolves what users ask for with them, cell-conductors give out their addresses. Nobody
-stores them: the id follows from the name, so all who read the same option mean the same network.
+stores those of the option: the id follows from the name, so all who read it mean the same network.
+Networks that users make are in the API database; what a cell must know of one comes with a request.
 """
 
 import dataclasses
 import functools
 import ipaddress
+import secrets
 import uuid
 from collections.abc import Sequence
 from typing import Final
@@ -14,28 +16,47 @@ from typing import Final
 from roost import exception
 
 Subnet = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _NAMESPACE: Final = uuid.UUID("7f0d3c5e-6f0b-5b7a-9d3e-2c1f4b8a9e60")
 _OPTION: Final = "[network] local_networks"
+_IPV4: Final = 4
 _FEWEST_ADDRESSES: Final = 4  # network, gateway, one server, broadcast
 
 
 @dataclasses.dataclass(frozen=True)
 class LocalNetwork:
-    """A named range of addresses; each cell gives out its own."""
+    """A named range of addresses; each cell gives out its own.
+
+    Only hosts that carry all ``labels`` can plug it, and those that carry ``preferred_labels`` do
+    it best. One that a user made has a ``given_id``.
+    """
 
     name: str
     cidr: str
+    labels: tuple[str, ...] = ()
+    preferred_labels: tuple[str, ...] = ()
+    given_id: str | None = None
 
     @property
     def id(self) -> str:
-        """The uuid that follows from the name."""
-        return str(uuid.uuid5(_NAMESPACE, self.name))
+        """The uuid that was given, or follows from the name."""
+        return self.given_id or str(uuid.uuid5(_NAMESPACE, self.name))
+
+    @property
+    def subnet_id(self) -> str:
+        """The uuid of the only subnet, which follows from that of the network."""
+        return str(uuid.uuid5(uuid.UUID(self.id), "subnet"))
 
     @property
     def gateway(self) -> str:
         """The first address of the range, which no server gets."""
         return str(self.subnet.network_address + 1)
+
+    @property
+    def last(self) -> str:
+        """The last address of the range that a server may have."""
+        return str(self.subnet[-2 if self.subnet.version == _IPV4 else -1])
 
     @functools.cached_property
     def subnet(self) -> Subnet:
@@ -43,7 +64,10 @@ class LocalNetwork:
 
 
 def parse(options: Sequence[str]) -> list[LocalNetwork]:
-    """Read networks from entries like ``private=10.0.0.0/16``; the first is the default one.
+    """Read networks; the first is the default one.
+
+    An entry is like ``private=10.0.0.0/16``; ``label=physnet1`` and ``prefer=rack7`` may follow,
+    each as often as need be.
 
     :raises roost.exception.Invalid: naming the entry and what is wrong with it
     """
@@ -57,16 +81,86 @@ def parse(options: Sequence[str]) -> list[LocalNetwork]:
 
 
 def _parse_one(entry: str) -> LocalNetwork:
-    name, equals, cidr = (part.strip() for part in entry.partition("="))
+    name, equals, rest = (part.strip() for part in entry.partition("="))
+    cidr, *words = rest.split() or [""]
     if not (name and equals and cidr):
         raise _bad(entry, "it must read name=cidr, as in private=10.0.0.0/16")
+    labels = _labels(entry, words)
     try:
         subnet = ipaddress.ip_network(cidr)
     except ValueError as error:
         raise _bad(entry, str(error)) from error
     if subnet.num_addresses < _FEWEST_ADDRESSES:
         raise _bad(entry, f"{cidr} has no address for a server")
-    return LocalNetwork(name=name, cidr=str(subnet))
+    return LocalNetwork(
+        name=name,
+        cidr=str(subnet),
+        labels=tuple(labels["label"]),
+        preferred_labels=tuple(labels["prefer"]),
+    )
+
+
+def _labels(entry: str, words: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {"label": [], "prefer": []}
+    for word in words:
+        kind, _, label = word.partition("=")
+        if kind not in found or not label:
+            raise _bad(entry, f"after the cidr comes label=... or prefer=..., not {word!r}")
+        found[kind].append(label)
+    return found
+
+
+def check_cidr(cidr: str) -> str:
+    """Return a range of addresses as it is written.
+
+    :raises roost.exception.Invalid: when it is none, or too small for a server
+    """
+    try:
+        subnet = ipaddress.ip_network(cidr)
+    except ValueError as error:
+        raise exception.Invalid(f"{cidr} is no range of addresses: {error}") from error
+    if subnet.num_addresses < _FEWEST_ADDRESSES:
+        raise exception.Invalid(f"{cidr} has no address for a server")
+    return str(subnet)
+
+
+def may_be_given(network: LocalNetwork, address: Address) -> bool:
+    """Tell whether an address of a network's range is one for servers."""
+    subnet = network.subnet
+    kept_back = {subnet.network_address, subnet.network_address + 1}
+    if subnet.version == _IPV4:
+        kept_back.add(subnet.broadcast_address)
+    return address not in kept_back
+
+
+def fixed_ip(address: str, network: LocalNetwork) -> str:
+    """Return an address as it is written, if the network gives it to servers.
+
+    :raises roost.exception.Invalid: when it does not
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError as error:
+        raise exception.Invalid(f"{address!r} is not an IP address.") from error
+    if found not in network.subnet or not may_be_given(network, found):
+        raise exception.Invalid(
+            f"Fixed IP {address} is not an address that network {network.name} "
+            f"({network.cidr}) gives to servers."
+        )
+    return str(found)
+
+
+def random_mac() -> str:
+    """Return a locally administered unicast address."""
+    return "02:" + secrets.token_bytes(5).hex(":")
+
+
+def cells_share(network: LocalNetwork) -> int:
+    """Return how many addresses, from the first, cells draw from; ports made beforehand get others.
+
+    So the two seldom meet: cells and the API level do not know of each other's addresses.
+    """
+    return network.subnet.num_addresses * 3 // 4
 
 
 def _bad(entry: str, why: str) -> exception.Invalid:

@@ -1,21 +1,33 @@
 """The base of all objects: oslo.versionedobjects, the same on the wire and several times cheaper.
 
-Stock conversion scans the list of all fields for every field and coerces parsed values twice. The
-methods below plan the fields of a class once and skip values that already have their exact wire
-type. That trusts the peer's types, which is right between our own daemons and nowhere else: what
-users send is validated by JSON Schema before it becomes an object.
+Stock conversion scans the list of all fields for every field and coerces parsed values twice, and
+each reading of a field asks first whether it is there. The methods below plan the fields of a class
+once and skip values that already have their exact wire type. That trusts the peer's types, which is
+right between our own daemons and nowhere else: what users send is validated by JSON Schema before
+it becomes an object.
 """
 
+import copy
 import datetime
-from typing import Any, ClassVar, NamedTuple, Self
+import operator
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from oslo_versionedobjects import base, fields
 from oslo_versionedobjects.base import VersionedObjectRegistry
 
-__all__ = ["DateTimeField", "RoostObject", "VersionedObjectRegistry"]
+__all__ = [
+    "NOTHING",
+    "DateTimeField",
+    "DictOfFloatsField",
+    "DictOfListsOfIntegersField",
+    "RoostObject",
+    "VersionedObjectRegistry",
+]
 
 # Field types for which a value of the exact wire type needs no work at all.
 _IDENTITIES = {fields.String: str, fields.Integer: int, fields.Boolean: bool, fields.UUID: str}
+NOTHING: Final[Any] = None  # as a default: what fields take, though their annotations say otherwise
+_NO_DEFAULT: Final = fields.UnspecifiedDefault
 
 
 class _Plan(NamedTuple):
@@ -50,8 +62,24 @@ class DateTimeField(fields.AutoTypedField[datetime.datetime]):
     AUTO_TYPE = IsoDateTime()
 
 
+class DictOfFloatsField(fields.AutoTypedField[dict[str, float]]):
+    """Numbers by name."""
+
+    AUTO_TYPE = fields.Dict(fields.Float())
+
+
+class DictOfListsOfIntegersField(fields.AutoTypedField[dict[str, list[int]]]):
+    """Lists of whole numbers by name."""
+
+    AUTO_TYPE = fields.Dict(fields.List(fields.Integer()))
+
+
 class RoostObject(base.VersionedObject):
-    """A versioned value. Two are equal when their set fields are."""
+    """A versioned value. Two are equal when their set fields are.
+
+    A field that has a ``default`` gets it when :meth:`of` or the wire leaves it out: so what an
+    older daemon sent or stored reads as if the field had been there.
+    """
 
     OBJ_SERIAL_NAMESPACE = "roost_object"
     OBJ_PROJECT_NAMESPACE = "roost"
@@ -79,14 +107,23 @@ class RoostObject(base.VersionedObject):
         for planned in cls._plan():
             if planned.name in values:
                 value = values.pop(planned.name)
-                if type(value) is not planned.identity:
+                nothing = value is None and planned.field.nullable
+                if type(value) is not planned.identity and not nothing:
                     value = planned.field.coerce(made, planned.name, value)
                 if planned.nested:
                     _reset(value)
                 made.__dict__[planned.attribute] = value
+            elif planned.field.default is not _NO_DEFAULT:
+                made.__dict__[planned.attribute] = copy.copy(planned.field.default)
         if values:
             raise AttributeError(f"{cls.obj_name()} has no fields {', '.join(values)}")
         return made
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what stock does of a field that is not set; properties come here when they fail."""
+        if name in type(self).fields:
+            return self.obj_load_attr(name)
+        raise AttributeError(f"{self.obj_name()} object has no attribute '{name}'")
 
     def obj_attr_is_set(self, attrname: str) -> bool:
         if "_obj_" + attrname in self.__dict__:
@@ -101,6 +138,8 @@ class RoostObject(base.VersionedObject):
         if plan is None:
             plan = [_planned(name, field) for name, field in cls.fields.items()]
             cls._planned_fields = plan
+            for planned in plan:
+                _read_at_once(cls, planned)
         return plan
 
     def obj_what_changed(self) -> set[str]:
@@ -149,6 +188,8 @@ class RoostObject(base.VersionedObject):
         for planned in cls._plan():
             if planned.name in data:
                 self.__dict__[planned.attribute] = _parsed(self, planned, data[planned.name])
+            elif planned.field.default is not _NO_DEFAULT:
+                self.__dict__[planned.attribute] = copy.copy(planned.field.default)
         changes = cls._obj_primitive_field(primitive, "changes", [])
         self._changed_fields = {name for name in changes if name in cls.fields}
         return self
@@ -164,6 +205,13 @@ def _reset(value: Any) -> None:
 def _planned(name: str, field: Any) -> _Plan:
     nested = isinstance(field, fields.ObjectField | fields.ListOfObjectsField)
     return _Plan(name, "_obj_" + name, field, _IDENTITIES.get(type(field._type)), nested)  # noqa: SLF001
+
+
+def _read_at_once(cls: type[RoostObject], planned: _Plan) -> None:
+    """Let reading a field cost one look: stock asks first whether it is there."""
+    stock = getattr(cls, planned.name)
+    read = operator.attrgetter(planned.attribute)
+    setattr(cls, planned.name, property(read, stock.fset, stock.fdel))
 
 
 def _parsed(obj: RoostObject, planned: _Plan, value: Any) -> Any:

@@ -7,7 +7,10 @@ from roost.objects import base
 
 @base.VersionedObjectRegistry.register
 class BuildRequest(base.RoostObject):
-    """One wished-for instance. Those of one POST share ``request_uuid`` and its RequestSpec."""
+    """One wished-for instance. Those of one POST share ``request_uuid`` and its RequestSpec.
+
+    ``cell_uuid`` is where somebody began to create it: that cell may have it already.
+    """
 
     VERSION = "1.0"
     fields = {
@@ -17,5 +20,6 @@ class BuildRequest(base.RoostObject):
         "project_id": fields.StringField(),
         "user_id": fields.StringField(),
         "instance": fields.ObjectField("Instance"),
+        "cell_uuid": fields.UUIDField(nullable=True, default=base.NOTHING),
         "created_at": base.DateTimeField(),
     }

@@ -1,8 +1,15 @@
 """What a host tells the scheduler of itself."""
 
+import uuid
+from typing import Final
+
 from oslo_versionedobjects import fields
 
 from roost.objects import base
+
+_NODES: Final = uuid.UUID(
+    "d1a6ee11-4a5f-5bd4-9d4b-0f6f0a4f2c6e"
+)  # where the uuids of nodes come from
 
 
 @base.VersionedObjectRegistry.register
@@ -10,8 +17,23 @@ class HostReport(base.RoostObject):
     """Inventory and contents of one (host, node).
 
     Memory in MiB, disk in GiB. What may be given to instances of a resource is
-    ``(total - reserved) * ratio``. ``instances`` are the uuids of all instances that the host holds
-    or builds. Of two reports the one with the later ``reported_at`` counts.
+    ``(total - reserved) * ratio``; ``pcpus``, CPUs that are given to one instance each, know
+    neither. Of two reports the one with the later ``reported_at`` counts.
+
+    ``instances`` are the uuids of all instances that the host holds or builds; ``holdings`` says
+    of those that are built what each takes: [vcpus, pcpus, memory_mb, disk_gb], and ``places``
+    where exactly, if that was asked for.
+
+    ``enabled_version`` is that of the operator's word that ``enabled`` follows: of a word that is
+    newer the host has not heard yet.
+
+    ``architectures`` are those that guests may have; ``capabilities`` what extra specs of that
+    scope are compared with; ``labels`` places that locality may ask for; ``io_operations`` the
+    builds, snapshots and the like that go on; ``failed_builds`` those in a row that failed last;
+    ``metrics`` whatever the host measures.
+
+    ``cpu_info`` is JSON, an object that tells operators of the CPUs; ``booted_at`` is when the node
+    was last started; ``instances_used``, how many instances hold claims, is told by schedulers.
     """
 
     VERSION = "1.0"
@@ -21,8 +43,10 @@ class HostReport(base.RoostObject):
         "cell_uuid": fields.UUIDField(),
         "availability_zone": fields.StringField(),
         "enabled": fields.BooleanField(),
+        "enabled_version": fields.IntegerField(default=0),
         "up": fields.BooleanField(),
         "vcpus": fields.IntegerField(),
+        "pcpus": fields.IntegerField(default=0),
         "memory_mb": fields.IntegerField(),
         "disk_gb": fields.IntegerField(),
         "vcpus_reserved": fields.IntegerField(),
@@ -32,11 +56,31 @@ class HostReport(base.RoostObject):
         "memory_mb_ratio": fields.FloatField(),
         "disk_gb_ratio": fields.FloatField(),
         "vcpus_used": fields.IntegerField(),
+        "pcpus_used": fields.IntegerField(default=0),
         "memory_mb_used": fields.IntegerField(),
         "disk_gb_used": fields.IntegerField(),
+        "instances_used": fields.IntegerField(default=0),
         "hypervisor_type": fields.StringField(),
         "hypervisor_version": fields.IntegerField(),
-        "traits": fields.ListOfStringsField(),
-        "instances": fields.ListOfStringsField(),
+        "cpu_info": fields.StringField(default="{}"),
+        "booted_at": base.DateTimeField(nullable=True, default=base.NOTHING),
+        "host_ip": fields.StringField(nullable=True, default=base.NOTHING),
+        "architectures": fields.ListOfStringsField(default=[]),
+        "capabilities": fields.DictOfStringsField(default={}),
+        "traits": fields.ListOfStringsField(default=[]),
+        "labels": fields.ListOfStringsField(default=[]),
+        "numa_cells": fields.ListOfObjectsField("NUMACell", default=[]),
+        "pci_pools": fields.ListOfObjectsField("PciPool", default=[]),
+        "io_operations": fields.IntegerField(default=0),
+        "failed_builds": fields.IntegerField(default=0),
+        "metrics": base.DictOfFloatsField(default={}),
+        "instances": fields.ListOfStringsField(default=[]),
+        "holdings": base.DictOfListsOfIntegersField(default={}),
+        "places": fields.ListOfObjectsField("InstancePlace", default=[]),
         "reported_at": base.DateTimeField(),
     }
+
+    @property
+    def node_uuid(self) -> str:
+        """The id of the node. It follows from host and node, so whoever comes back has it again."""
+        return str(uuid.uuid5(_NODES, f"{self.host}\n{self.node}"))

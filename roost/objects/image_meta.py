@@ -7,7 +7,11 @@ from roost.objects import base
 
 @base.VersionedObjectRegistry.register
 class ImageMeta(base.RoostObject):
-    """An image as its store describes it. Size in bytes, min_ram in MiB, min_disk in GiB."""
+    """An image as its store describes it. Size in bytes, min_ram in MiB, min_disk in GiB.
+
+    ``hash_algo`` is a name that hashlib knows; both are None where the store has no hash of it. An
+    image whose data is yet to come has the size 0.
+    """
 
     VERSION = "1.0"
     fields = {
@@ -19,7 +23,8 @@ class ImageMeta(base.RoostObject):
         "disk_format": fields.StringField(),
         "container_format": fields.StringField(),
         "size": fields.IntegerField(),
-        "sha256": fields.StringField(),
+        "hash_algo": fields.StringField(nullable=True),
+        "hash_value": fields.StringField(nullable=True),
         "min_ram": fields.IntegerField(),
         "min_disk": fields.IntegerField(),
         "properties": fields.DictOfStringsField(),

@@ -7,20 +7,54 @@ from roost.objects import base
 
 @base.VersionedObjectRegistry.register
 class NetworkRequest(base.RoostObject):
-    """One interface that a user asks for; no network_id: any network that the project may use."""
+    """One interface that a user asks for; no network_id: any network that the project may use.
+
+    ``security_groups`` are ids, for drivers that know some. Of a local network that is not in the
+    options of all daemons, name and ``cidr`` come with it; of a local port made beforehand
+    (``port_id``) its address and ``mac``.
+    """
 
     VERSION = "1.0"
     fields = {
         "network_id": fields.StringField(nullable=True),
+        "network_name": fields.StringField(nullable=True, default=base.NOTHING),
+        "cidr": fields.StringField(nullable=True, default=base.NOTHING),
         "fixed_ip": fields.StringField(nullable=True),
         "port_id": fields.StringField(nullable=True),
+        "mac": fields.StringField(nullable=True, default=base.NOTHING),
         "tag": fields.StringField(nullable=True),
+        "security_groups": fields.ListOfStringsField(default=[]),
+    }
+
+
+@base.VersionedObjectRegistry.register
+class VifAddress(base.RoostObject):
+    """One address of an interface, and what its subnet tells guests.
+
+    ``routes`` are destination and next hop each, in CIDR and plain form.
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "ip": fields.StringField(),
+        "subnet_id": fields.StringField(),
+        "cidr": fields.StringField(),
+        "gateway": fields.StringField(nullable=True, default=base.NOTHING),
+        "dns": fields.ListOfStringsField(default=[]),
+        "routes": fields.ListOfDictOfNullableStringsField(default=[]),
+        "dhcp": fields.BooleanField(default=True),
     }
 
 
 @base.VersionedObjectRegistry.register
 class Vif(base.RoostObject):
-    """One interface of one instance: a port, bound to the host that it is plugged on."""
+    """One interface of one instance: a port, bound to the host that it is plugged on.
+
+    ``ip``, ``cidr`` and ``gateway`` are those of the first of its ``addresses``; a port may have
+    none, then they are empty. ``type``, ``details`` and ``profile`` are for the hypervisor, as the
+    network service has bound the port; values of the latter two are JSON. ``active``: what it is
+    plugged into works. ``kept``: the port is its user's, and outlives the server.
+    """
 
     VERSION = "1.0"
     fields = {
@@ -33,6 +67,14 @@ class Vif(base.RoostObject):
         "gateway": fields.StringField(nullable=True),
         "host": fields.StringField(nullable=True),
         "tag": fields.StringField(nullable=True),
+        "addresses": fields.ListOfObjectsField("VifAddress", default=[]),
+        "mtu": fields.IntegerField(nullable=True, default=base.NOTHING),
+        "type": fields.StringField(nullable=True, default=base.NOTHING),
+        "vnic_type": fields.StringField(default="normal"),
+        "details": fields.DictOfStringsField(default={}),
+        "profile": fields.DictOfStringsField(default={}),
+        "active": fields.BooleanField(default=True),
+        "kept": fields.BooleanField(default=False),
     }
 
 

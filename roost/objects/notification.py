@@ -7,7 +7,10 @@ from roost.objects import base
 
 @base.VersionedObjectRegistry.register
 class DestinationsPayload(base.RoostObject):
-    """A question put to the scheduler, and its answer: a host per instance, or why not."""
+    """A question put to the scheduler, and its answer: a host per instance, or why not.
+
+    ``refusals`` says so filter by filter, in their order.
+    """
 
     VERSION = "1.0"
     fields = {
@@ -15,6 +18,7 @@ class DestinationsPayload(base.RoostObject):
         "instance_uuids": fields.ListOfStringsField(),
         "selections": fields.ListOfObjectsField("Selection"),
         "reason": fields.StringField(nullable=True),
+        "refusals": fields.ListOfObjectsField("FilterVerdict", default=[]),
     }
 
 

@@ -29,12 +29,28 @@ class Retry(base.RoostObject):
 
 
 @base.VersionedObjectRegistry.register
+class Locality(base.RoostObject):
+    """A label that hosts may carry: one must (``hard``) or should have it.
+
+    Volumes and ports of a request become such labels at API level.
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "label": fields.StringField(),
+        "hard": fields.BooleanField(),
+    }
+
+
+@base.VersionedObjectRegistry.register
 class RequestSpec(base.RoostObject):
     """What the instances of one request need of a host.
 
-    ``requested_host`` / ``requested_node`` force a host; ``ignore_hosts`` rules some out;
-    ``requested_cell`` keeps to one cell (by uuid) and ``ignore_cells`` off some; ``hints`` are the
-    user's, each a list.
+    ``requested_host`` / ``requested_node`` name a host, which must pass all filters unless the
+    request is ``forced``: then only those count that guard its resources. ``requested_cell`` (by
+    uuid) and ``requested_aggregate`` (by uuid) keep to some hosts; ``ignore_hosts``,
+    ``ignore_cells`` and ``ignore_aggregates`` rule some out. ``hints`` are the user's, each a list.
+    ``group`` comes without members.
     """
 
     VERSION = "1.0"
@@ -45,12 +61,21 @@ class RequestSpec(base.RoostObject):
         "num_instances": fields.IntegerField(),
         "flavor": fields.ObjectField("Flavor"),
         "image": fields.ObjectField("ImageMeta", nullable=True),
-        "availability_zone": fields.StringField(nullable=True),
-        "requested_host": fields.StringField(nullable=True),
-        "requested_node": fields.StringField(nullable=True),
-        "requested_cell": fields.UUIDField(nullable=True),
-        "ignore_hosts": fields.ListOfStringsField(),
-        "ignore_cells": fields.ListOfStringsField(),
-        "hints": fields.DictOfListOfStringsField(),
-        "retry": fields.ObjectField("Retry", nullable=True),
+        "availability_zone": fields.StringField(nullable=True, default=base.NOTHING),
+        "requested_host": fields.StringField(nullable=True, default=base.NOTHING),
+        "requested_node": fields.StringField(nullable=True, default=base.NOTHING),
+        "forced": fields.BooleanField(default=False),
+        "requested_cell": fields.UUIDField(nullable=True, default=base.NOTHING),
+        "requested_aggregate": fields.UUIDField(nullable=True, default=base.NOTHING),
+        "ignore_hosts": fields.ListOfStringsField(default=[]),
+        "ignore_cells": fields.ListOfStringsField(default=[]),
+        "ignore_aggregates": fields.ListOfStringsField(default=[]),
+        "hints": fields.DictOfListOfStringsField(default={}),
+        "group": fields.ObjectField("ServerGroup", nullable=True, default=base.NOTHING),
+        "numa_topology": fields.ObjectField(
+            "InstanceNUMATopology", nullable=True, default=base.NOTHING
+        ),
+        "pci_requests": fields.ListOfObjectsField("PciRequest", default=[]),
+        "locality": fields.ListOfObjectsField("Locality", default=[]),
+        "retry": fields.ObjectField("Retry", nullable=True, default=base.NOTHING),
     }

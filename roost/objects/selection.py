@@ -11,6 +11,9 @@ class Selection(base.RoostObject):
 
     The first of an instance's list is the chosen one and holds a claim; the others are alternates
     in the same cell, which hold none.
+
+    ``limits`` is how much of each resource instances may have there altogether, which the host
+    checks again instead of its own ratios. ``numa_topology`` and ``pci`` are what the claim holds.
     """
 
     VERSION = "1.0"
@@ -20,4 +23,9 @@ class Selection(base.RoostObject):
         "cell_uuid": fields.UUIDField(),
         "availability_zone": fields.StringField(nullable=True),
         "claimed": fields.BooleanField(),
+        "limits": fields.DictOfIntegersField(default={}),
+        "numa_topology": fields.ObjectField(
+            "InstanceNUMATopology", nullable=True, default=base.NOTHING
+        ),
+        "pci": fields.ListOfObjectsField("PciAllocation", default=[]),
     }

@@ -1,0 +1,144 @@
+"""CPUs, memory and devices with a place: what hosts have, and what instances ask and get of it."""
+
+from oslo_versionedobjects import fields
+
+from roost.objects import base
+from roost.objects.flavor import Flavor, disk_gb
+
+
+@base.VersionedObjectRegistry.register
+class NUMACell(base.RoostObject):
+    """A NUMA cell of a host. Memory in MiB.
+
+    ``cpus`` are shared by all instances without pinning, ``pcpus`` are given to one instance each;
+    ``siblings`` are the threads of each core that has several; ``page_counts`` says how many huge
+    pages there are, by size in KiB. Cells of one ``socket`` are near each other (None: not said).
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "id": fields.IntegerField(),
+        "cpus": fields.ListOfIntegersField(),
+        "pcpus": fields.ListOfIntegersField(),
+        "memory_mb": fields.IntegerField(),
+        "siblings": fields.Field(fields.List(fields.List(fields.Integer())), default=[]),
+        "page_counts": fields.DictOfIntegersField(default={}),
+        "socket": fields.IntegerField(nullable=True, default=base.NOTHING),
+    }
+
+
+@base.VersionedObjectRegistry.register
+class PciPool(base.RoostObject):
+    """Devices of one kind on one NUMA cell of a host (None: not said), used or not.
+
+    ``dev_type`` is type-PCI, type-PF or type-VF; ``tags`` are what the operator says of them.
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "vendor_id": fields.StringField(),
+        "product_id": fields.StringField(),
+        "dev_type": fields.StringField(default="type-PCI"),
+        "numa_node": fields.IntegerField(nullable=True, default=base.NOTHING),
+        "count": fields.IntegerField(),
+        "tags": fields.DictOfStringsField(default={}),
+    }
+
+
+@base.VersionedObjectRegistry.register
+class InstanceNUMACell(base.RoostObject):
+    """A NUMA cell of an instance: asked for, and once it is placed, where. Memory in MiB.
+
+    ``cpus`` are the instance's CPUs that float over the host cell's shared ones, ``pcpus`` those
+    that are pinned. ``page_size`` is asked: small, large, any or KiB as digits; None: whatever.
+
+    Set by the scheduler: ``host_cell`` (id), ``pinning`` (host CPU of each of ``pcpus``, in their
+    order) and ``page_kb`` (None: ordinary pages).
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "id": fields.IntegerField(),
+        "cpus": fields.ListOfIntegersField(),
+        "pcpus": fields.ListOfIntegersField(default=[]),
+        "memory_mb": fields.IntegerField(),
+        "page_size": fields.StringField(nullable=True, default=base.NOTHING),
+        "host_cell": fields.IntegerField(nullable=True, default=base.NOTHING),
+        "pinning": fields.ListOfIntegersField(default=[]),
+        "page_kb": fields.IntegerField(nullable=True, default=base.NOTHING),
+    }
+
+
+@base.VersionedObjectRegistry.register
+class InstanceNUMATopology(base.RoostObject):
+    """The NUMA cells of an instance, in order of id.
+
+    ``cpu_policy`` is shared, dedicated or mixed; ``cpu_thread_policy`` prefer, isolate or require.
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "cells": fields.ListOfObjectsField("InstanceNUMACell"),
+        "cpu_policy": fields.StringField(default="shared"),
+        "cpu_thread_policy": fields.StringField(default="prefer"),
+    }
+
+
+@base.VersionedObjectRegistry.register
+class PciRequest(base.RoostObject):
+    """So many devices that meet one of ``specs`` (each: values by name that must all be met).
+
+    ``numa_policy`` is required, preferred, socket or legacy.
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "alias": fields.StringField(),
+        "count": fields.IntegerField(),
+        "specs": fields.Field(fields.List(fields.Dict(fields.String()))),
+        "numa_policy": fields.StringField(default="legacy"),
+    }
+
+
+@base.VersionedObjectRegistry.register
+class PciAllocation(base.RoostObject):
+    """So many devices of one pool of a host, for one instance. The host picks the addresses."""
+
+    VERSION = "1.0"
+    fields = {
+        "alias": fields.StringField(),
+        "count": fields.IntegerField(),
+        "vendor_id": fields.StringField(),
+        "product_id": fields.StringField(),
+        "dev_type": fields.StringField(),
+        "numa_node": fields.IntegerField(nullable=True),
+        "tags": fields.DictOfStringsField(default={}),
+    }
+
+
+@base.VersionedObjectRegistry.register
+class InstancePlace(base.RoostObject):
+    """The NUMA cells, CPUs and devices that an instance has on its host."""
+
+    VERSION = "1.0"
+    fields = {
+        "instance_uuid": fields.UUIDField(),
+        "numa_topology": fields.ObjectField(
+            "InstanceNUMATopology", nullable=True, default=base.NOTHING
+        ),
+        "pci": fields.ListOfObjectsField("PciAllocation", default=[]),
+    }
+
+
+def sizes_of(flavor: Flavor, numa: InstanceNUMATopology | None) -> tuple[int, int, int, int]:
+    """Return what an instance takes of its host: vcpus, pcpus, memory_mb, disk_gb.
+
+    Of its CPUs those that are pinned are given away, and count apart.
+    """
+    pinned = pcpus_of(numa)
+    return (flavor.vcpus - pinned, pinned, flavor.memory_mb, disk_gb(flavor))
+
+
+def pcpus_of(numa: InstanceNUMATopology | None) -> int:
+    """Return how many dedicated CPUs an instance takes; the rest of its CPUs float."""
+    return 0 if numa is None else sum(len(cell.pcpus) for cell in numa.cells)
