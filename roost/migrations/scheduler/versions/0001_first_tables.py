@@ -11,6 +11,23 @@ down_revision = None
 
 def upgrade() -> None:
     op.create_table(
+        "aggregates",
+        sa.Column("uuid", UUID, nullable=False),
+        sa.Column("aggregate", LONG_TEXT, nullable=False),
+        sa.Column("version", sa.BigInteger(), nullable=False),
+        sa.Column("deleted", sa.Boolean(), nullable=False),
+        sa.PrimaryKeyConstraint("uuid"),
+        **TABLE,
+    )
+    op.create_table(
+        "cells",
+        sa.Column("cell_uuid", UUID, nullable=False),
+        sa.Column("version", sa.BigInteger(), nullable=False),
+        sa.Column("reported_at", TIME, nullable=False),
+        sa.PrimaryKeyConstraint("cell_uuid"),
+        **TABLE,
+    )
+    op.create_table(
         "hosts",
         sa.Column("id", KEY, nullable=False),
         sa.Column("host", sa.String(length=255), nullable=False),
@@ -18,7 +35,10 @@ def upgrade() -> None:
         sa.Column("cell_uuid", UUID, nullable=False),
         sa.Column("availability_zone", sa.String(length=255), nullable=False),
         sa.Column("enabled", sa.Boolean(), nullable=False),
+        sa.Column("enabled_version", sa.BigInteger(), nullable=False),
+        sa.Column("told_down", sa.Boolean(), nullable=False),
         sa.Column("vcpus", sa.BigInteger(), nullable=False),
+        sa.Column("pcpus", sa.BigInteger(), nullable=False),
         sa.Column("memory_mb", sa.BigInteger(), nullable=False),
         sa.Column("disk_gb", sa.BigInteger(), nullable=False),
         sa.Column("vcpus_reserved", sa.BigInteger(), nullable=False),
@@ -27,31 +47,59 @@ def upgrade() -> None:
         sa.Column("vcpus_ratio", sa.Float(), nullable=False),
         sa.Column("memory_mb_ratio", sa.Float(), nullable=False),
         sa.Column("disk_gb_ratio", sa.Float(), nullable=False),
-        sa.Column("vcpus_capacity", sa.BigInteger(), nullable=False),
-        sa.Column("memory_mb_capacity", sa.BigInteger(), nullable=False),
-        sa.Column("disk_gb_capacity", sa.BigInteger(), nullable=False),
         sa.Column("vcpus_used", sa.BigInteger(), nullable=False),
+        sa.Column("pcpus_used", sa.BigInteger(), nullable=False),
         sa.Column("memory_mb_used", sa.BigInteger(), nullable=False),
         sa.Column("disk_gb_used", sa.BigInteger(), nullable=False),
-        sa.Column("hypervisor_type", sa.String(length=255), nullable=False),
-        sa.Column("hypervisor_version", sa.Integer(), nullable=False),
-        sa.Column("traits", LONG_TEXT, nullable=False),
+        sa.Column("instances_used", sa.BigInteger(), nullable=False),
+        sa.Column("io_operations", sa.BigInteger(), nullable=False),
+        sa.Column("failed_builds", sa.BigInteger(), nullable=False),
+        sa.Column("host_ip", sa.String(length=64), nullable=True),
+        sa.Column("profile", LONG_TEXT, nullable=False),
+        sa.Column("topology", LONG_TEXT, nullable=True),
+        sa.Column("metrics", LONG_TEXT, nullable=True),
+        sa.Column("unclaimed", LONG_TEXT, nullable=True),
+        sa.Column("description_digest", sa.String(length=64), nullable=False),
+        sa.Column("contents_digest", sa.String(length=64), nullable=False),
+        sa.Column("settled", sa.BigInteger(), nullable=False),
         sa.Column("reported_at", TIME, nullable=False),
         sa.Column("generation", sa.BigInteger(), nullable=False),
+        sa.Column("described", sa.BigInteger(), nullable=False),
+        sa.Column("touched_at", TIME, nullable=False),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("host", "node", name="hosts_host_node_key"),
         **TABLE,
     )
     op.create_index("ix_hosts_cell_uuid", "hosts", ["cell_uuid"], unique=False)
+    op.create_index("ix_hosts_touched_at", "hosts", ["touched_at"], unique=False)
+    op.create_table(
+        "revisions",
+        sa.Column("name", sa.String(length=64), nullable=False),
+        sa.Column("number", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name"),
+        **TABLE,
+    )
+    op.create_table(
+        "server_groups",
+        sa.Column("uuid", UUID, nullable=False),
+        sa.Column("generation", sa.BigInteger(), nullable=False),
+        sa.Column("version", sa.BigInteger(), nullable=False),
+        sa.Column("deleted", sa.Boolean(), nullable=False),
+        sa.PrimaryKeyConstraint("uuid"),
+        **TABLE,
+    )
     op.create_table(
         "claims",
         sa.Column("instance_uuid", UUID, nullable=False),
         sa.Column("host_id", KEY, nullable=False),
-        sa.Column("request_uuid", UUID, nullable=False),
-        sa.Column("project_id", sa.String(length=255), nullable=False),
+        sa.Column("request_uuid", UUID, nullable=True),
+        sa.Column("project_id", sa.String(length=255), nullable=True),
+        sa.Column("group_uuid", UUID, nullable=True),
         sa.Column("vcpus", sa.BigInteger(), nullable=False),
+        sa.Column("pcpus", sa.BigInteger(), nullable=False),
         sa.Column("memory_mb", sa.BigInteger(), nullable=False),
         sa.Column("disk_gb", sa.BigInteger(), nullable=False),
+        sa.Column("details", LONG_TEXT, nullable=True),
         sa.Column("state", sa.String(length=16), nullable=False),
         sa.Column("created_at", TIME, nullable=False),
         sa.ForeignKeyConstraint(
@@ -61,4 +109,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("instance_uuid"),
         **TABLE,
     )
+    op.create_index("claims_by_age", "claims", ["state", "created_at"], unique=False)
+    op.create_index("ix_claims_group_uuid", "claims", ["group_uuid"], unique=False)
     op.create_index("ix_claims_host_id", "claims", ["host_id"], unique=False)
