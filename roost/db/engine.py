@@ -1,26 +1,31 @@
 """Engines and transactions: the one place that knows how a database is reached.
 
->>> with databases.begin() as session:      # one step is one transaction
-...     instances.get(session, uuid)
+>>> @retried                                    # a step that may be repeated
+... def start(self, uuid):
+...     with self.database.begin() as session:  # one step is one transaction
+...         instances.get(session, uuid)
 """
 
 import contextlib
 import functools
-import ssl
+import random
+import time
 from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
-from oslo_db.sqlalchemy import engines, exc_filters
 
-from roost import concurrency, exception
+from roost import exception
+from roost.db.drivers import Patience, make_engine
+from roost.exception import Deadlock, Full, Lost
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Session = sa.Connection  # in a transaction: all that the functions of db/ are given
 
-CONNECT_SECONDS = 10
+CONNECT_SECONDS: Final = 10
+ANSWER_SECONDS: Final = 60
 
 # What a database that is down, away, unknown or closed to us answers with, driver by driver.
 UNREACHABLE = (
@@ -29,46 +34,48 @@ UNREACHABLE = (
     sa.exc.OperationalError,
     sa.exc.TimeoutError,
 )
-
-
-class Deadlock(exception.Unavailable):
-    """The database ended this transaction so that another could go on; it may be run again."""
+_CONFLICTS: Final = {"40001", "40P01"}  # could not serialize; deadlock
+_CUT_OFF: Final = {"57P01", "57P02", "57P03", "25P03"}  # shut down; idle for too long
+_FULL: Final = {1040, 1203, 1226}  # MariaDB: too many connections, of all or of this user
+_FULL_WORDS: Final = ("too many clients", "too many connections", "remaining connection slots")
+_DEADLOCKED: Final = (db_exception.DBDeadlock, db_exception.DBConsistencyError)
 
 
 class Database:
     """One database, reached by URL. Connects on first use, so it may be made before a fork.
 
+    What the URL says of its own accord (``?connect_timeout=3``) counts.
+
     :param connections: the size of the pool; as many threads may be in a transaction at once
+    :param connect_timeout: seconds in which a server must take a connection
+    :param answer_timeout: seconds in which it must answer each statement; None: it may take its
+        time. Whole seconds count with MariaDB and MySQL.
     """
 
-    def __init__(self, url: str, *, connections: int = 64) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        connections: int = 64,
+        connect_timeout: float = CONNECT_SECONDS,
+        answer_timeout: float | None = ANSWER_SECONDS,
+    ) -> None:
         self.url = url
         self._connections = connections
+        self._patience = Patience(connect_timeout, answer_timeout)
 
     @functools.cached_property
     def engine(self) -> sa.Engine:
         url = sa.make_url(self.url)
-        if url.get_backend_name() == "sqlite":
-            return _sqlite_engine(url, self._connections)
-        engine: sa.Engine = engines.create_engine(
-            _completed(url).render_as_string(hide_password=False),
-            max_pool_size=self._connections,
-            max_overflow=0,
-            pool_timeout=30,
-            max_retries=0,
-            mysql_sql_mode="TRADITIONAL",
-        )
-        if url.get_backend_name() in ("mysql", "mariadb"):
-            _share_ssl_context(engine)
-            # As PostgreSQL does by default. REPEATABLE READ locks gaps, where inserts deadlock.
-            engine = engine.execution_options(isolation_level="READ COMMITTED")
-        return engine
+        return make_engine(url, connections=self._connections, patience=self._patience)
 
     def begin(self) -> contextlib.AbstractContextManager[Session]:
         """Run a transaction: committed at the end of the block, rolled back if it raises.
 
         :raises roost.exception.Unavailable: when the database cannot be reached
-        :raises Deadlock: when the database chose this transaction as the victim of a deadlock
+        :raises roost.exception.Lost: when the connection broke on the way; it may be committed
+        :raises roost.exception.Deadlock: when the database gave another transaction the way
+        :raises roost.exception.Full: when the database takes no more connections now
         """
         return self._transaction(self.engine)
 
@@ -78,15 +85,26 @@ class Database:
 
     @contextlib.contextmanager
     def _transaction(self, engine: sa.Engine) -> Iterator[Session]:
+        begun = False
         try:
             with engine.begin() as session:
+                begun = True
                 yield session
-        except UNREACHABLE as error:
-            raise unreachable(self, error) from error
-        except db_exception.DBError as error:
-            if _is_deadlock(error):
-                raise Deadlock(f"a deadlock in {self}, and this was its victim") from error
-            raise
+        except (*UNREACHABLE, db_exception.DBError) as error:
+            known = self._known(error, begun=begun)
+            if known is None:
+                raise
+            raise known from error
+
+    def _known(self, error: Exception, *, begun: bool) -> exception.Unavailable | None:
+        """Return what an error of the database means to those who ask for a transaction."""
+        if _is_deadlock(error):
+            return Deadlock(f"another transaction was in the way in {self}; this one was ended")
+        if begun and _is_lost(error):
+            return Lost(f"the connection to {self} broke: {_reason(error)}")
+        if not begun and _is_full(error):
+            return Full(f"{self} takes no more connections: {_reason(error)}")
+        return unreachable(self, error) if isinstance(error, UNREACHABLE) else None
 
     def close(self) -> None:
         if "engine" in self.__dict__:
@@ -98,97 +116,96 @@ class Database:
 
 def unreachable(database: Database, error: Exception) -> exception.Unavailable:
     """Tell what the driver said: what SQLAlchemy wraps around it has values of users."""
-    inner = getattr(error, "inner_exception", None) or error
-    why = str(getattr(inner, "orig", None) or inner).partition("\n[SQL: ")[0].strip()
-    return exception.Unavailable(f"the database {database} cannot be reached: {why}")
+    return exception.Unavailable(f"the database {database} cannot be reached: {_reason(error)}")
 
 
 def retried(step: Callable[P, R]) -> Callable[P, R]:
-    """Run a step again when the database chose it as the victim of a deadlock."""
+    """Run a step again whose transaction may not have happened: see :class:`Retries`.
+
+    For every step that writes; all must bear to be repeated, even after they were committed.
+    """
 
     @functools.wraps(step)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        for _ in range(4):
-            with contextlib.suppress(Deadlock):
+        try:
+            return step(*args, **kwargs)
+        except (Deadlock, Full, Lost) as error:
+            retries = Retries(error)
+        while True:
+            retries.wait()
+            try:
                 return step(*args, **kwargs)
-        return step(*args, **kwargs)
+            except exception.Unavailable as error:
+                retries.note(error)
 
     return run
 
 
-def _completed(url: sa.URL) -> sa.URL:
-    """Say what the URL leaves open.
+class Retries:
+    """How long a step is tried again: for some seconds, at first nearly at once.
 
-    Psycopg 3 cannot be made cooperative; under eventlet psycopg2 stands in for it. MySQL's "utf8",
-    which oslo.db would ask for, is not all of it. And nobody waits minutes for a silent firewall.
+    The victim of a deadlock goes on when others are through, and who found no connection free when
+    one is. A server that broke a connection may be restarting, so it is waited for. One that could
+    not be reached from the first is away: that is told at once, and soon what others know to be
+    away.
+
+    :param error: why the first try failed
     """
-    if concurrency.selected() == concurrency.EVENTLET and url.drivername == "postgresql+psycopg":
-        url = url.set(drivername="postgresql+psycopg2")
-    defaults = {"connect_timeout": str(CONNECT_SECONDS)}
-    if url.get_backend_name() in ("mysql", "mariadb"):
-        defaults["charset"] = "utf8mb4"
-    return url.update_query_dict({**defaults, **url.query})
+
+    SECONDS = 8.0
+    HICCUP = 0.3
+
+    def __init__(self, error: exception.Unavailable) -> None:
+        self._begun = time.monotonic()
+        self._was_there = False
+        self._tries = 0
+        self.note(error)
+
+    def note(self, error: exception.Unavailable) -> None:
+        """Take note of a failed try.
+
+        :raises roost.exception.Unavailable: this very error, when it is not to be tried again
+        """
+        self._tries += 1
+        self._was_there = self._was_there or isinstance(error, Full | Lost)
+        patience = self.HICCUP if isinstance(error, exception.Away) else self.SECONDS
+        hopeful = self._was_there or isinstance(error, Deadlock)
+        if not hopeful or time.monotonic() - self._begun >= patience:
+            raise error
+
+    def wait(self) -> None:
+        """Sleep until the next try: longer each time, and never as long as others."""
+        longest = min(0.005 * 2**self._tries, 1.0)
+        time.sleep(longest * random.uniform(0.5, 1))  # noqa: S311 - no secret is made of it
+
+
+def _reason(error: Exception) -> str:
+    inner = getattr(error, "inner_exception", None) or error
+    return str(getattr(inner, "orig", None) or inner).partition("\n[SQL: ")[0].strip()
 
 
 def _is_deadlock(error: BaseException | None) -> bool:
     """On MariaDB a deadlock also ends the savepoints, and their rollback fails on top of it."""
-    while error is not None and not isinstance(error, db_exception.DBDeadlock):
+    while error is not None:
+        if isinstance(error, _DEADLOCKED) or _sqlstate(error) in _CONFLICTS:
+            return True
         error = getattr(error, "cause", None) or error.__cause__ or error.__context__
-    return error is not None
+    return False
 
 
-def _sqlite_engine(url: sa.URL, connections: int) -> sa.Engine:
-    """Readers beside one writer; the next writer waits for its turn instead of failing.
-
-    A transaction that reads first and writes later could not wait: its view would be stale. So
-    every transaction that may write takes the writer's place when it begins. Connections are kept:
-    the last one that closes would clear the write-ahead log each time.
-    """
-    engine = sa.create_engine(
-        url,
-        poolclass=sa.QueuePool,
-        pool_size=connections,
-        max_overflow=0,
-        connect_args={"timeout": 30, "check_same_thread": False},
-    )
-    exc_filters.register_engine(engine)
-
-    @sa.event.listens_for(engine, "connect")
-    def _on_connect(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # transactions are begun below, and only there
-        for setting in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
-            connection.execute(f"PRAGMA {setting}")
-
-    @sa.event.listens_for(engine, "begin")
-    def _on_begin(connection: sa.Connection) -> None:
-        reads = connection.get_execution_options().get("reads")
-        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
-
-    return engine
+def _is_lost(error: Exception) -> bool:
+    return isinstance(error, db_exception.DBConnectionError) or _sqlstate(error) in _CUT_OFF
 
 
-def _share_ssl_context(engine: sa.Engine) -> None:
-    """PyMySQL makes a TLS context per connection, 0.9 MB and 18 ms each, even when it is not used.
-
-    So there is TLS when the URL asks for it (``?ssl_ca=...``), with one context for all.
-    """
-    shared: list[ssl.SSLContext] = []
-
-    @sa.event.listens_for(engine, "do_connect")
-    def _on_connect(_dialect: Any, _record: Any, _args: Any, arguments: dict[str, Any]) -> None:
-        wanted = {key: arguments.pop(key) for key in list(arguments) if key.startswith("ssl")}
-        wanted.update(wanted.pop("ssl", {}))
-        if not wanted:
-            arguments["ssl_disabled"] = True
-            return
-        if not shared:
-            shared.append(_ssl_context(wanted))
-        arguments["ssl"] = shared[0]
+def _is_full(error: Exception) -> bool:
+    """PostgreSQL tells no code to those whom it does not let in."""
+    orig = getattr(getattr(error, "inner_exception", None) or error, "orig", None)
+    code = next(iter(getattr(orig, "args", ())), None)
+    return code in _FULL or any(words in str(orig) for words in _FULL_WORDS)
 
 
-def _ssl_context(wanted: dict[str, Any]) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=wanted.get("ssl_ca") or wanted.get("ca"))
-    certificate = wanted.get("ssl_cert") or wanted.get("cert")
-    if certificate:
-        context.load_cert_chain(certificate, wanted.get("ssl_key") or wanted.get("key"))
-    return context
+def _sqlstate(error: BaseException) -> str | None:
+    """Return PostgreSQL's code, by either driver's name for it."""
+    inner = getattr(error, "inner_exception", None) or error
+    orig = getattr(inner, "orig", None)
+    return getattr(orig, "sqlstate", None) or getattr(orig, "pgcode", None)

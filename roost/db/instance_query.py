@@ -10,11 +10,14 @@ from roost.db.ordering import Sort
 from roost.objects import Instance
 
 NEWEST_FIRST: Final = (Sort("created_at", descending=True), Sort("uuid", descending=True))
-ANY_TASK: Final = "*"
 SORT_KEYS: Final = (
+    "access_ip_v4",
+    "access_ip_v6",
     "availability_zone",
     "config_drive",
     "created_at",
+    "deleted_at",
+    "disk_config",
     "display_description",
     "display_name",
     "flavor_id",
@@ -24,9 +27,12 @@ SORT_KEYS: Final = (
     "key_name",
     "launch_index",
     "launched_at",
+    "locked",
+    "locked_by",
     "node",
     "power_state",
     "project_id",
+    "root_device_name",
     "task_state",
     "updated_at",
     "user_id",
@@ -41,23 +47,32 @@ class Wanted:
 
     :param equal: column -> values, one of which it must have
     :param like: column -> pattern of SQL's LIKE with backslash as escape; case does not matter
-    :param states: (vm state, task state) pairs, one of which must hold; the task may be
-        :data:`ANY_TASK`
+    :param between: column -> the first moment that will do, and the first after it that will not
+    :param addresses: 4 or 6 -> pattern like those of ``like``, which an address must match
+    :param states: (vm state, task state) pairs, one of which must hold
     :param deleted: whether buried; None: either
+    :param put_away: whether deleted so that it can be restored; None: either
     :param changed_since: when it was last changed, or else created, at the earliest
     :param changed_before: the same, at the latest
+    :param with_user_data: whether it is to be read, too: it may be large
     :param tags: groups of tags, of each of which one at least must be there
     :param not_tags: groups of tags, of each of which one at least must be missing
     """
 
     equal: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     like: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    between: Mapping[str, tuple[datetime.datetime, datetime.datetime]] = dataclasses.field(
+        default_factory=dict
+    )
+    addresses: Mapping[int, str] = dataclasses.field(default_factory=dict)
     states: Sequence[tuple[str, str | None]] | None = None
     deleted: bool | None = False
+    put_away: bool | None = None
     changed_since: datetime.datetime | None = None
     changed_before: datetime.datetime | None = None
     tags: Sequence[Sequence[str]] = ()
     not_tags: Sequence[Sequence[str]] = ()
+    with_user_data: bool = False
     order: Sequence[Sort] = NEWEST_FIRST
 
 
@@ -91,9 +106,12 @@ def matches(instance: Instance, wanted: Wanted) -> bool:
     has = set(instance.tags)
     return (
         not wanted.deleted
+        and not wanted.put_away
+        and not wanted.addresses  # what has none yet has no row
+        and all(_is_between(value_of(instance, n), *span) for n, span in wanted.between.items())
         and all(value_of(instance, name) in given for name, given in wanted.equal.items())
         and all(_like(value_of(instance, name), p) for name, p in wanted.like.items())
-        and (wanted.states is None or _in(instance, wanted.states))
+        and (wanted.states is None or (instance.vm_state, instance.task_state) in wanted.states)
         and (wanted.changed_since is None or changed >= wanted.changed_since)
         and (wanted.changed_before is None or changed <= wanted.changed_before)
         and all(has.intersection(group) for group in wanted.tags)
@@ -101,10 +119,10 @@ def matches(instance: Instance, wanted: Wanted) -> bool:
     )
 
 
-def _in(instance: Instance, states: Sequence[tuple[str, str | None]]) -> bool:
-    return any(
-        instance.vm_state == vm and task in (ANY_TASK, instance.task_state) for vm, task in states
-    )
+def _is_between(
+    moment: datetime.datetime | None, first: datetime.datetime, end: datetime.datetime
+) -> bool:
+    return moment is not None and first <= moment < end
 
 
 def _like(value: str | None, pattern: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Dialect
+from sqlalchemy.ext.compiler import compiles
 
 Key = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
@@ -50,3 +51,26 @@ class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
 def utcnow() -> datetime.datetime:
     """Return the time, with zone."""
     return datetime.datetime.now(datetime.UTC)
+
+
+class database_now(sa.sql.functions.FunctionElement[datetime.datetime]):  # noqa: N801 - an SQL word
+    """The database's own clock, as a ``UtcDateTime``: one clock for all who share the database."""
+
+    type = UtcDateTime()
+    inherit_cache = True
+
+
+@compiles(database_now)
+def _now(element: Any, compiler: Any, **kwargs: Any) -> str:  # noqa: ARG001 - the hook's form
+    return "timezone('utc', clock_timestamp())"
+
+
+@compiles(database_now, "mysql")
+@compiles(database_now, "mariadb")
+def _now_mysql(element: Any, compiler: Any, **kwargs: Any) -> str:  # noqa: ARG001
+    return "utc_timestamp(6)"
+
+
+@compiles(database_now, "sqlite")
+def _now_sqlite(element: Any, compiler: Any, **kwargs: Any) -> str:  # noqa: ARG001
+    return "strftime('%Y-%m-%d %H:%M:%f000', 'now')"

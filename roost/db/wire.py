@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, TypeVar
 
 from roost.objects.base import RoostObject
@@ -31,6 +31,15 @@ def load_shared(text: str | None) -> Any:
     For values that many rows repeat, such as flavors. As a value it is never to be changed.
     """
     return load(text)
+
+
+def peek(text: str, names: Collection[str]) -> dict[str, Any]:
+    """Return some plain fields of an object that was stored, without making it.
+
+    A field that was not stored is not there.
+    """
+    data = json.loads(text)[f"{RoostObject.OBJ_SERIAL_NAMESPACE}.data"]
+    return {name: data[name] for name in names if name in data}
 
 
 def load_list(text: str) -> list[Any]:

@@ -1,7 +1,8 @@
 """Wishes for instances that nobody has fulfilled yet, and who works on them."""
 
 import datetime
-from collections.abc import Sequence
+import uuid
+from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -15,6 +16,7 @@ from roost.objects import BuildRequest, RequestSpec
 _requests = models.build_requests
 _specs = models.request_specs
 _mappings = models.instance_mappings
+_PLAIN = tuple(name for name in BuildRequest.fields if name != "instance")
 
 
 def create(session: Session, requests: Sequence[BuildRequest], *, spec: RequestSpec) -> None:
@@ -44,6 +46,15 @@ def forget(session: Session, instance_uuid: str, *, owner: str | None = None) ->
     return gone.rowcount == 1
 
 
+def take_away(session: Session, instance_uuid: str) -> tuple[bool, str | None]:
+    """Delete the wish; tell whether it was still there, and which cell may have it already."""
+    aim = sa.select(_requests.c.cell_uuid).where(_requests.c.instance_uuid == instance_uuid)
+    found = session.execute(aim.with_for_update()).one_or_none()
+    if found is None or not forget(session, instance_uuid):
+        return False, None
+    return True, found.cell_uuid
+
+
 def holds(session: Session, instance_uuid: str, *, owner: str) -> bool:
     """Tell whether this lease holds the wish, and let nobody change that in this transaction."""
     held = sa.select(_requests.c.id).where(
@@ -57,13 +68,55 @@ def get_spec(session: Session, request_uuid: str) -> RequestSpec:
 
     :raises roost.exception.NotFound: when there is no such request
     """
+    spec = find_spec(session, request_uuid)
+    if spec is None:
+        raise exception.NotFound(f"there is no request {request_uuid}")
+    return spec
+
+
+def find_spec(session: Session, request_uuid: str) -> RequestSpec | None:
     text = session.execute(
         sa.select(_specs.c.spec).where(_specs.c.request_uuid == request_uuid)
     ).scalar_one_or_none()
-    if text is None:
-        raise exception.NotFound(f"there is no request {request_uuid}")
-    spec: RequestSpec = wire.load(text)
+    spec: RequestSpec | None = wire.load(text)
     return spec
+
+
+def hold_spec(session: Session, request_uuid: str) -> None:
+    """Let nobody else forget an instance of this request in this transaction.
+
+    Two that forget the last two at the same time would each see the other's.
+    """
+    held = sa.select(_specs.c.request_uuid).where(_specs.c.request_uuid == request_uuid)
+    session.execute(held.with_for_update())
+
+
+def forget_spec(session: Session, request_uuid: str) -> None:
+    """Delete what a request asked for, unless an instance of it is still mapped."""
+    mapped = sa.select(_mappings.c.id).where(_mappings.c.request_uuid == request_uuid)
+    session.execute(
+        sa.delete(_specs).where(_specs.c.request_uuid == request_uuid, ~mapped.exists())
+    )
+
+
+def pin(session: Session, instance_uuid: str, request_uuid: str, zone: str | None) -> bool:
+    """Keep one instance in an availability zone from now on, or in none, and leave its siblings.
+
+    It gets a request of its own, which says what that of all said but for the zone. False: it was
+    given another one meanwhile.
+    """
+    hold_spec(session, request_uuid)
+    spec = get_spec(session, request_uuid)
+    spec.request_uuid, spec.num_instances = str(uuid.uuid4()), 1
+    spec.availability_zone = zone
+    session.execute(sa.insert(_specs).values(request_uuid=spec.request_uuid, spec=wire.dump(spec)))
+    moved = session.execute(
+        sa.update(_mappings)
+        .where(_mappings.c.instance_uuid == instance_uuid, _mappings.c.request_uuid == request_uuid)
+        .values(request_uuid=spec.request_uuid)
+    )
+    forget_spec(session, request_uuid if moved.rowcount == 1 else spec.request_uuid)
+    return moved.rowcount == 1
 
 
 def lease(
@@ -87,12 +140,34 @@ def lease(
     return [row_to_request(row) for row in rows]
 
 
-def list_waiting(session: Session, *, older_than: datetime.timedelta) -> list[BuildRequest]:
-    """Return wishes of some age that nobody works on, those of one request side by side."""
+def aim(session: Session, cells: Mapping[str, str | None], *, owner: str) -> set[str]:
+    """Note in which cell each of these wishes is about to be created, as far as the lease holds.
+
+    :param cells: cell by instance; None: no cell can have it
+    :returns: the instances of which it is noted
+    """
+    aimed: set[str] = set()
+    for cell_uuid in sorted({*cells.values()}, key=str):
+        there = [uuid for uuid, cell in cells.items() if cell == cell_uuid]
+        mine = sa.and_(_requests.c.instance_uuid.in_(there), _requests.c.lease_owner == owner)
+        session.execute(sa.update(_requests).where(mine).values(cell_uuid=cell_uuid))
+        aimed.update(session.scalars(sa.select(_requests.c.instance_uuid).where(mine)))
+    return aimed
+
+
+def list_waiting(
+    session: Session, *, older_than: datetime.timedelta, but_not_for: Collection[str] = ()
+) -> list[BuildRequest]:
+    """Return wishes of some age that nobody works on, those of one request side by side.
+
+    :param but_not_for: cells; wishes that one of these may have are left out
+    """
     now = utcnow()
+    cell = _requests.c.cell_uuid
     rows = session.execute(
         sa.select(_requests)
         .where(_free(now), _requests.c.created_at < now - older_than)
+        .where(sa.or_(cell.is_(None), cell.not_in(but_not_for)))
         .order_by(_requests.c.request_uuid, _requests.c.id)
         .limit(1000)
     )
@@ -117,9 +192,8 @@ def list_older_than(session: Session, age: datetime.timedelta) -> list[BuildRequ
 def row_to_request(row: sa.Row[tuple[object, ...]]) -> BuildRequest:
     """Make the object of a whole row."""
     values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
-    plain = ("instance_uuid", "request_uuid", "request_id", "project_id", "user_id", "created_at")
     return BuildRequest.of(
-        instance=wire.load(values["instance"]), **{name: values[name] for name in plain}
+        instance=wire.load(values["instance"]), **{name: values[name] for name in _PLAIN}
     )
 
 

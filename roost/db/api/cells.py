@@ -92,8 +92,9 @@ def map_host(session: Session, host: str, cell_uuid: str) -> bool:
     return False
 
 
-def unmap_host(session: Session, host: str) -> None:
-    session.execute(sa.delete(_hosts).where(_hosts.c.host == host))
+def unmap_host(session: Session, host: str) -> bool:
+    """Forget which cell a host is in; tell whether that was known."""
+    return session.execute(sa.delete(_hosts).where(_hosts.c.host == host)).rowcount == 1
 
 
 def _one(session: Session, condition: sa.ColumnElement[bool], said: str) -> CellMapping:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from roost import exception
 from roost.db import ordering
-from roost.db.api import models
+from roost.db.api import flavor_access, models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.types import utcnow
@@ -27,6 +27,7 @@ SORT_KEYS = (
     "rxtx_factor",
     "is_public",
     "disabled",
+    "description",
     "created_at",
     "updated_at",
     "id",
@@ -65,8 +66,10 @@ def list_flavors(
     session: Session,
     *,
     is_public: bool | None = True,
+    granted_to: str | None = None,
     min_ram: int | None = None,
     min_disk: int | None = None,
+    name: str | None = None,
     sort_key: str = "flavorid",
     sort_dir: str = "asc",
     marker: str | None = None,
@@ -75,19 +78,23 @@ def list_flavors(
     """Return a page of flavors, in order.
 
     :param is_public: None: whether public or not
+    :param granted_to: with the public ones, those that this project was given access to
     :param min_ram: MiB of memory at least
     :param min_disk: GiB of root disk at least
+    :param name: exactly this one
     :param sort_key: one of :data:`SORT_KEYS`; equal ones follow in order of their creation
     :param marker: the flavorid of the last one of the page before
     :raises roost.exception.NotFound: when there is no flavor ``marker``
     """
     query = sa.select(_flavors)
     if is_public is not None:
-        query = query.where(_flavors.c.is_public.is_(is_public))
+        query = query.where(_wanted(is_public, granted_to))
     if min_ram is not None:
         query = query.where(_flavors.c.memory_mb >= min_ram)
     if min_disk is not None:
         query = query.where(_flavors.c.root_gb >= min_disk)
+    if name is not None:
+        query = query.where(_flavors.c.name == name)
     order = (_sortable(session, sort_key), _flavors.c.id)
     if marker is not None:
         query = query.where(_after(session, order, marker, sort_dir=sort_dir))
@@ -102,7 +109,8 @@ def delete(session: Session, flavorid: str) -> None:
     :raises roost.exception.NotFound: when there is none
     """
     row_id = _row_id(session, flavorid)
-    session.execute(sa.delete(_specs).where(_specs.c.flavor_id == row_id))
+    for table in (_specs, models.flavor_projects):
+        session.execute(sa.delete(table).where(table.c.flavor_id == row_id))
     session.execute(sa.delete(_flavors).where(_flavors.c.id == row_id))
 
 
@@ -167,8 +175,17 @@ def _with_specs(session: Session, rows: Sequence[sa.Row[Any]]) -> list[Flavor]:
     ]
 
 
+def _wanted(is_public: bool, granted_to: str | None) -> sa.ColumnElement[bool]:
+    as_asked = _flavors.c.is_public.is_(is_public)
+    if not is_public or granted_to is None:
+        return as_asked
+    return sa.or_(as_asked, flavor_access.granted(granted_to))
+
+
 def _sortable(session: Session, sort_key: str) -> sa.ColumnElement[Any]:
     column = _flavors.c[sort_key]
+    if sort_key == "description":
+        return ordering.binary(session, sa.func.coalesce(column, ""))
     if sort_key == "updated_at":
         return sa.func.coalesce(column, _flavors.c.created_at)
     return ordering.binary(session, column)

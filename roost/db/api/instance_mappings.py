@@ -1,9 +1,11 @@
 """Which cell each instance is in, and what it counts against its project's quota."""
 
+from collections.abc import Collection
+
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db.api import build_requests, models, quota
+from roost.db.api import build_requests, made_ports, models, networks, quota, server_groups
 from roost.db.engine import Session
 from roost.objects import InstanceMapping
 
@@ -16,6 +18,16 @@ def find(session: Session, instance_uuid: str) -> InstanceMapping | None:
         sa.select(_mappings).where(_mappings.c.instance_uuid == instance_uuid)
     ).one_or_none()
     return None if row is None else row_to_mapping(row)
+
+
+def cells_of(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
+    """Return the cells of those of these instances that somebody has; None: not placed yet."""
+    rows = session.execute(
+        sa.select(_mappings.c.instance_uuid, _mappings.c.cell_uuid).where(
+            _mappings.c.instance_uuid.in_(uuids), _mappings.c.queued_for_delete.is_(False)
+        )
+    )
+    return {row.instance_uuid: row.cell_uuid for row in rows}
 
 
 def get(session: Session, instance_uuid: str) -> InstanceMapping:
@@ -51,27 +63,37 @@ def queue_for_delete(session: Session, instance_uuid: str) -> InstanceMapping | 
     if changed.rowcount != 1:
         return None
     mapping = get(session, instance_uuid)
-    _uncount(session, mapping)
+    _let_go(session, mapping)
     return mapping
 
 
 def withdraw(session: Session, instance_uuid: str) -> bool:
     """Take back a wish that is still one: request, mapping and quota, as if never made.
 
+    One that a cell may have already is queued for delete there: so nothing stays behind, even if
+    that cell is away now, and whoever was placing the wish does not come back.
+
     :returns: False when it is no wish any more: then it is in a cell, or gone
     """
-    if not build_requests.forget(session, instance_uuid):
-        return False
-    forget(session, instance_uuid)
-    return True
+    done, cell_uuid = build_requests.take_away(session, instance_uuid)
+    if cell_uuid is not None:
+        place(session, instance_uuid, cell_uuid)
+        queue_for_delete(session, instance_uuid)
+    elif done:
+        forget(session, instance_uuid)
+    return done
 
 
 def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
-    """Delete the mapping; what it still counted is given back.
+    """Delete the mapping, and with the last of a request what that asked for.
+
+    What it still counted is given back.
 
     :returns: the mapping that was deleted, None when there was none
     """
     mapping = find(session, instance_uuid)
+    if mapping is not None:
+        build_requests.hold_spec(session, mapping.request_uuid)
     gone = session.execute(
         sa.delete(_mappings).where(
             _mappings.c.instance_uuid == instance_uuid,
@@ -80,22 +102,48 @@ def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
     )
     if mapping is None or gone.rowcount != 1:
         return None
+    build_requests.forget_spec(session, mapping.request_uuid)
+    networks.let_go(session, instance_uuid)
+    made_ports.let_go(session, instance_uuid)
     if not mapping.queued_for_delete:
-        _uncount(session, mapping)
+        _let_go(session, mapping)
     return mapping
 
 
 def list_queued(
-    session: Session, *, marker: int = 0, limit: int = 1000
+    session: Session, *, marker: int = 0, limit: int = 1000, but_not_in: Collection[str] = ()
 ) -> list[tuple[int, InstanceMapping]]:
-    """Return mappings that wait for their cell to bury the instance, each with its place."""
+    """Return mappings that wait for their cell to bury the instance, each with its place.
+
+    :param but_not_in: cells whose instances are left out
+    """
     rows = session.execute(
         sa.select(_mappings)
         .where(_mappings.c.queued_for_delete.is_(True), _mappings.c.id > marker)
+        .where(_mappings.c.cell_uuid.not_in(but_not_in))
         .order_by(_mappings.c.id)
         .limit(limit)
     )
     return [(row.id, row_to_mapping(row)) for row in rows]
+
+
+def list_in_cells(
+    session: Session,
+    cell_uuids: Collection[str],
+    *,
+    project_ids: Collection[str] | None,
+    limit: int,
+) -> list[InstanceMapping]:
+    """Return what is mapped to some cells and not to be deleted, the newest first.
+
+    :param project_ids: whose; None: everybody's
+    """
+    c = _mappings.c
+    query = sa.select(_mappings).where(c.cell_uuid.in_(cell_uuids), c.queued_for_delete.is_(False))
+    if project_ids is not None:
+        query = query.where(c.project_id.in_(project_ids))
+    order = (c.created_at.desc(), c.instance_uuid.desc())
+    return [row_to_mapping(row) for row in session.execute(query.order_by(*order).limit(limit))]
 
 
 def list_all(
@@ -113,7 +161,8 @@ def row_to_mapping(row: sa.Row[tuple[object, ...]]) -> InstanceMapping:
     return InstanceMapping.of(**{name: values[name] for name in _FIELDS})
 
 
-def _uncount(session: Session, mapping: InstanceMapping) -> None:
+def _let_go(session: Session, mapping: InstanceMapping) -> None:
+    """Let an instance count against nothing, and be in no group."""
     quota.give_back(
         session,
         project_id=mapping.project_id,
@@ -121,3 +170,4 @@ def _uncount(session: Session, mapping: InstanceMapping) -> None:
         cores=mapping.vcpus,
         ram=mapping.memory_mb,
     )
+    server_groups.leave(session, mapping.instance_uuid)

@@ -24,7 +24,8 @@ host_mappings = sa.Table(
     sa.Column("cell_uuid", Uuid, nullable=False, index=True),
 )
 
-# What was asked for, and by whom: one row per POST, however many instances it wishes for.
+# What was asked for, and by whom: one row per POST, however many instances it wishes for. It goes
+# with the mapping of the last of them.
 request_specs = sa.Table(
     "request_specs",
     metadata,
@@ -32,7 +33,8 @@ request_specs = sa.Table(
     sa.Column("spec", LongText, nullable=False),
 )
 
-# A row is one wish that nobody has fulfilled yet. Whoever works on it holds the lease.
+# A row is one wish that nobody has fulfilled yet. Whoever works on it holds the lease, and writes
+# down the cell before anything is created there.
 build_requests = sa.Table(
     "build_requests",
     metadata,
@@ -43,6 +45,7 @@ build_requests = sa.Table(
     sa.Column("project_id", sa.String(255), nullable=False, index=True),
     sa.Column("user_id", sa.String(255), nullable=False),
     sa.Column("instance", LongText, nullable=False),
+    sa.Column("cell_uuid", Uuid),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("lease_owner", sa.String(64)),
     sa.Column("lease_until", UtcDateTime, index=True),
@@ -55,7 +58,7 @@ instance_mappings = sa.Table(
     metadata,
     sa.Column("id", Key, primary_key=True),
     sa.Column("instance_uuid", Uuid, nullable=False, unique=True),
-    sa.Column("request_uuid", Uuid, nullable=False),
+    sa.Column("request_uuid", Uuid, nullable=False, index=True),
     sa.Column("cell_uuid", Uuid, index=True),
     sa.Column("project_id", sa.String(255), nullable=False),
     sa.Column("user_id", sa.String(255), nullable=False),
@@ -74,12 +77,23 @@ quota_usages = sa.Table(
     sa.Column("instances", sa.BigInteger, nullable=False, default=0),
     sa.Column("cores", sa.BigInteger, nullable=False, default=0),
     sa.Column("ram", sa.BigInteger, nullable=False, default=0),
+    sa.Column("server_groups", sa.BigInteger, nullable=False, default=0, server_default="0"),
 )
 
 quota_limits = sa.Table(
     "quota_limits",
     metadata,
     sa.Column("project_id", sa.String(255), primary_key=True),
+    sa.Column("resource", sa.String(64), primary_key=True),
+    sa.Column("hard_limit", sa.BigInteger, nullable=False),
+)
+
+# Limits that operators set by a class's name; those of the class "default" are every project's, as
+# far as it has none of its own.
+quota_class_limits = sa.Table(
+    "quota_class_limits",
+    metadata,
+    sa.Column("class_name", sa.String(255), primary_key=True),
     sa.Column("resource", sa.String(64), primary_key=True),
     sa.Column("hard_limit", sa.BigInteger, nullable=False),
 )
@@ -109,4 +123,151 @@ flavor_extra_specs = sa.Table(
     sa.Column("flavor_id", Key, sa.ForeignKey("flavors.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("key", sa.String(255), primary_key=True),
     sa.Column("value", sa.String(255), nullable=False),
+)
+
+# Who may use a flavor that is not public.
+flavor_projects = sa.Table(
+    "flavor_projects",
+    metadata,
+    sa.Column("flavor_id", Key, sa.ForeignKey("flavors.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("project_id", sa.String(255), primary_key=True, index=True),
+)
+
+# Hosts that operators put together. version is the number that revisions gave the last change.
+host_aggregates = sa.Table(
+    "host_aggregates",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("uuid", Uuid, nullable=False, unique=True),
+    sa.Column("name", sa.String(255), nullable=False, unique=True),
+    sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+)
+
+aggregate_hosts = sa.Table(
+    "aggregate_hosts",
+    metadata,
+    sa.Column(
+        "aggregate_id",
+        Key,
+        sa.ForeignKey("host_aggregates.id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    sa.Column("host", sa.String(255), primary_key=True, index=True),
+)
+
+aggregate_metadata = sa.Table(
+    "aggregate_metadata",
+    metadata,
+    sa.Column(
+        "aggregate_id",
+        Key,
+        sa.ForeignKey("host_aggregates.id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    sa.Column("key", sa.String(255), primary_key=True),
+    sa.Column("value", sa.String(255), nullable=False),
+)
+
+# The last version that was given to any of a kind of things; see revisions.py.
+api_revisions = sa.Table(
+    "api_revisions",
+    metadata,
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("number", sa.BigInteger, nullable=False),
+)
+
+# Public keys by which users log into their servers. uuid names the creation, so that one that is
+# run again knows its own.
+key_pairs = sa.Table(
+    "key_pairs",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("uuid", Uuid, nullable=False, unique=True),
+    sa.Column("user_id", sa.String(255), nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("type", sa.String(16), nullable=False),
+    sa.Column("public_key", LongText, nullable=False),
+    sa.Column("fingerprint", sa.String(255), nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("user_id", "name"),
+)
+
+# Users who have, or had, key pairs: who locks a row counts and adds alone.
+key_pair_owners = sa.Table(
+    "key_pair_owners",
+    metadata,
+    sa.Column("user_id", sa.String(255), primary_key=True),
+)
+
+# Networks that users make for the local driver; one without cidr has no subnet yet.
+networks = sa.Table(
+    "networks",
+    metadata,
+    sa.Column("id", Uuid, primary_key=True),
+    sa.Column("project_id", sa.String(255), nullable=False, index=True),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("description", sa.String(255), nullable=False),
+    sa.Column("shared", sa.Boolean, nullable=False),
+    sa.Column("cidr", sa.String(64)),
+    sa.Column("subnet_name", sa.String(255)),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+
+# Which servers stand on which of them, until their mapping goes.
+network_uses = sa.Table(
+    "network_uses",
+    metadata,
+    sa.Column("instance_uuid", Uuid, primary_key=True),
+    sa.Column("network_id", Uuid, primary_key=True, index=True),
+)
+
+# Ports that users make beforehand, on any network of the local driver; instance_uuid: whose port it
+# is, until the mapping of that server goes.
+made_ports = sa.Table(
+    "made_ports",
+    metadata,
+    sa.Column("id", Uuid, primary_key=True),
+    sa.Column("project_id", sa.String(255), nullable=False, index=True),
+    sa.Column("network_id", Uuid, nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("description", sa.String(255), nullable=False),
+    sa.Column("ip", sa.String(39), nullable=False),
+    sa.Column("mac", sa.String(17), nullable=False, unique=True),
+    sa.Column("instance_uuid", Uuid, index=True),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("network_id", "ip"),
+)
+
+# Server groups: who wants to be together, or apart. version is the number that revisions gave to
+# the creation: nothing but members changes later.
+instance_groups = sa.Table(
+    "instance_groups",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("uuid", Uuid, nullable=False, unique=True),
+    sa.Column("project_id", sa.String(255), nullable=False, index=True),
+    sa.Column("user_id", sa.String(255), nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("policy", sa.String(64), nullable=False),
+    sa.Column("max_server_per_host", sa.Integer),
+    sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+
+# Instances that exist, from the moment they are asked for until their user is rid of them. One is
+# in one group at most.
+instance_group_members = sa.Table(
+    "instance_group_members",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("instance_uuid", Uuid, nullable=False, unique=True),
+    sa.Column(
+        "group_id",
+        Key,
+        sa.ForeignKey("instance_groups.id", ondelete="CASCADE"),
+        nullable=False,
+        index=True,
+    ),
 )

@@ -22,7 +22,7 @@ def start(session: Session, action: InstanceAction) -> None:
     values = {**action.values(), "updated_at": utcnow()}
     events = values.pop("events", [])
     if insert_once(session, _actions, values):
-        _insert_events(session, _newest(session, action.instance_uuid), events)
+        _insert_events(session, _id_of(session, action), events)
 
 
 def add_events(
@@ -33,13 +33,13 @@ def add_events(
     finish: bool = False,
     message: str | None = None,
 ) -> None:
-    """Add steps to the latest action of an instance, and end it if asked.
+    """Add steps to the latest action of an instance that is not over, and end it if asked.
 
     :param message: what to say of the action as a whole, when it failed
     """
     if not events and not finish:
         return
-    action_id = _newest(session, instance_uuid)
+    action_id = _under_way(session, instance_uuid)
     if action_id is None:
         return
     _insert_events(session, action_id, events)
@@ -49,6 +49,28 @@ def add_events(
     if message is not None:
         changes["message"] = message  # type: ignore[assignment]
     session.execute(sa.update(_actions).where(_actions.c.id == action_id).values(changes))
+
+
+def end(
+    session: Session,
+    action: InstanceAction,
+    events: Sequence[InstanceActionEvent],
+    *,
+    message: str | None,
+) -> None:
+    """Add the last steps to this very action, and end it; what is over stays as it is.
+
+    :param message: what to say of the action as a whole, when it failed
+    """
+    now = utcnow()
+    action_id = _id_of(session, action)
+    done = session.execute(
+        sa.update(_actions)
+        .where(_actions.c.id == action_id, _actions.c.finish_time.is_(None))
+        .values(updated_at=now, finish_time=now, message=message)
+    )
+    if done.rowcount == 1:
+        _insert_events(session, action_id, events)
 
 
 def list_actions(session: Session, instance_uuid: str) -> list[InstanceAction]:
@@ -82,10 +104,19 @@ def get(session: Session, instance_uuid: str, request_id: str) -> InstanceAction
     return _action(row, [_event(found) for found in events])
 
 
-def _newest(session: Session, instance_uuid: str) -> int | None:
-    query = sa.select(sa.func.max(_actions.c.id)).where(_actions.c.instance_uuid == instance_uuid)
-    newest: int | None = session.execute(query).scalar_one()
-    return newest
+def _id_of(session: Session, action: InstanceAction) -> int:
+    named = ("instance_uuid", "request_id", "action")
+    same = [_actions.c[name] == getattr(action, name) for name in named]
+    found: int = session.execute(sa.select(_actions.c.id).where(*same)).scalar_one()
+    return found
+
+
+def _under_way(session: Session, instance_uuid: str) -> int | None:
+    """Return the latest action that is not over (a lock may come meanwhile), or else the latest."""
+    is_over = sa.case((_actions.c.finish_time.is_(None), 0), else_=1)
+    query = sa.select(_actions.c.id).where(_actions.c.instance_uuid == instance_uuid)
+    found = session.execute(query.order_by(is_over, _actions.c.id.desc()).limit(1))
+    return found.scalar_one_or_none()
 
 
 def _insert_events(

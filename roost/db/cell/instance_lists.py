@@ -1,17 +1,16 @@
 """Pages of a cell's instances: filtered, in order, after a marker."""
 
 import functools
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from roost.db import ordering
-from roost.db.cell import models
+from roost.db.cell import addresses, models, tags
 from roost.db.cell.instances import row_to_instance
 from roost.db.engine import Session
-from roost.db.instance_query import ANY_TASK, Found, Wanted
+from roost.db.instance_query import Found, Wanted
 
 _instances = models.instances
 
@@ -31,12 +30,19 @@ def list_page(
         )
         for sort in wanted.order
     ]
-    query = sa.select(_instances).where(*_conditions(wanted))
+    query = sa.select(*_columns(wanted)).where(*_conditions(wanted))
     if after is not None:
         query = query.where(ordering.after(keys, after))
     order_by = [clause for key in keys for clause in key.order_by()]
     rows = session.execute(query.order_by(*order_by).limit(limit))
     return [_found(row, wanted) for row in rows]
+
+
+def _columns(wanted: Wanted) -> list[sa.ColumnElement[Any]]:
+    if wanted.with_user_data:
+        return [*_instances.c]
+    unread = sa.null().label(_instances.c.user_data.name)
+    return [unread if column is _instances.c.user_data else column for column in _instances.c]
 
 
 def _found(row: sa.Row[Any], wanted: Wanted) -> Found:
@@ -50,13 +56,18 @@ def _conditions(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
         _instances.c[name].ilike(pattern, escape="\\") for name, pattern in wanted.like.items()
     ]
     conditions += _changed(wanted)
-    conditions += [sa.or_(*map(_tagged, group)) for group in wanted.tags]
-    conditions += [sa.not_(sa.and_(*map(_tagged, group))) for group in wanted.not_tags]
+    conditions += tags.conditions(wanted)
+    conditions += addresses.conditions(wanted)
+    for name, (first, end) in wanted.between.items():
+        conditions += [_instances.c[name] >= first, _instances.c[name] < end]
     if wanted.states is not None:
         conditions.append(_in_states(wanted.states))
     if wanted.deleted is not None:
         buried = _instances.c.deleted_at
         conditions.append(buried.is_not(None) if wanted.deleted else buried.is_(None))
+    if wanted.put_away is not None:
+        away = _instances.c.soft_deleted_at
+        conditions.append(away.is_not(None) if wanted.put_away else away.is_(None))
     return conditions
 
 
@@ -78,20 +89,12 @@ def _changed(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
     return conditions
 
 
-def _tagged(tag: str) -> sa.ColumnElement[bool]:
-    """Find a tag in the JSON list. LIKE ignores case on some databases, REPLACE on none."""
-    tags = _instances.c.tags
-    return sa.func.replace(tags, json.dumps(tag), "") != tags
-
-
 def _in_states(states: Sequence[tuple[str, str | None]]) -> sa.ColumnElement[bool]:
     c = _instances.c
     return sa.or_(
         sa.false(),
         *[
-            c.vm_state == vm
-            if task == ANY_TASK
-            else sa.and_(c.vm_state == vm, c.task_state.is_not_distinct_from(task))
+            sa.and_(c.vm_state == vm, c.task_state.is_not_distinct_from(task))
             for vm, task in states
         ],
     )

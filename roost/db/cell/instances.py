@@ -9,18 +9,29 @@ import sqlalchemy as sa
 
 from roost import exception, states
 from roost.db import wire
-from roost.db.cell import models
+from roost.db.cell import addresses, models, tags
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.types import utcnow
-from roost.objects import Instance, NetworkInfo
+from roost.objects import Instance
 
 _instances = models.instances
+_OWNED = (
+    models.instance_faults,
+    models.builds,
+    models.ports,
+    models.instance_tags,
+    models.instance_addresses,
+    models.instance_provisions,
+)
 _AT_ONCE = 1000  # rows that one statement names
-_OBJECTS = ("flavor", "image", "network_info")
-_JSON = ("metadata", "tags")
+_OBJECTS = ("flavor", "image", "keypair", "network_info", "numa_topology", "task_image")
+_LISTS = ("networks", "pci")
+_JSON = ("metadata", "tags", "security_groups", "trusted_certs")
+_UNTOLD = {"security_groups": '["default"]', "trusted_certs": "[]"}  # of rows from before them
+_ELSEWHERE = ("fault", "provisions")
 _PLAIN = tuple(
-    name for name in Instance.fields if name not in (*_OBJECTS, *_JSON, "networks", "fault")
+    name for name in Instance.fields if name not in (*_OBJECTS, *_LISTS, *_JSON, *_ELSEWHERE)
 )
 
 
@@ -29,10 +40,22 @@ def create(session: Session, instance: Instance) -> bool:
     values = {name: getattr(instance, name) for name in _PLAIN}
     values.update({name: wire.dump(getattr(instance, name)) for name in _OBJECTS})
     values.update({name: json.dumps(getattr(instance, name)) for name in _JSON})
-    values["networks"] = wire.dump_list(instance.networks)
+    values.update({name: wire.dump_list(getattr(instance, name)) for name in _LISTS})
     values["flavor_id"] = instance.flavor.flavorid
     values["image_id"] = instance.image.id if instance.image else None
-    return insert_once(session, _instances, values)
+    created = insert_once(session, _instances, values)
+    if created:
+        tags.index(session, instance.uuid, instance.tags)
+        _keep_provisions(session, instance)
+        if instance.network_info is not None:
+            addresses.index(session, instance.uuid, instance.network_info)
+    return created
+
+
+def _keep_provisions(session: Session, instance: Instance) -> None:
+    if instance.provisions is not None:
+        kept = {"instance_uuid": instance.uuid, "provisions": wire.dump(instance.provisions)}
+        session.execute(sa.insert(models.instance_provisions).values(kept))
 
 
 def get(session: Session, uuid: str, *, deleted: bool = False) -> Instance:
@@ -55,12 +78,24 @@ def find(session: Session, uuid: str, *, deleted: bool = False) -> Instance | No
 
 
 def update(
-    session: Session, uuid: str, changes: Mapping[str, Any], *, expected: Mapping[str, Any]
-) -> None:
-    """Change an instance, if it is as expected.
+    session: Session,
+    uuid: str,
+    changes: Mapping[str, Any],
+    *,
+    expected: Mapping[str, Any],
+    at: datetime.datetime | None = None,
+    moves: states.Moves = states.MOVES,
+) -> bool:
+    """Change an instance, if it is as expected. One that gets another task has no lease any more.
 
-    :param changes: column -> new value; network_info as an object
+    A step that may be run again, because nobody knows whether it was committed, names the moment
+    of its first try: a row that was last changed ``at`` that very moment has its change already.
+
+    :param changes: column -> new value, as the object has it; a task that ends takes what it was
+        about with it
     :param expected: column -> the value it must have, or a collection of such values
+    :param moves: the table of states that counts
+    :returns: False when an earlier try of the same step did it
     :raises roost.exception.Conflict: when it is not as expected, or the table of states forbids
         the move; nothing is changed then
     :raises roost.exception.NotFound: when it is gone
@@ -71,12 +106,17 @@ def update(
             _instances.c.uuid == uuid,
             _instances.c.deleted_at.is_(None),
             *[_is(name, value) for name, value in expected.items()],
-            *_move(changes),
+            *_move(changes, moves),
         )
-        .values(updated_at=utcnow(), **_stored(changes))
+        .ordered_values(*_lease(changes), *_stored(changes).items(), ("updated_at", at or utcnow()))
     )
-    if done.rowcount != 1:
-        raise _refused(session, uuid, changes, expected)
+    if done.rowcount == 1:
+        if "network_info" in changes:
+            addresses.index(session, uuid, changes["network_info"])
+        return True
+    if at is not None and _was_changed(session, uuid, at):
+        return False
+    raise _refused(session, uuid, changes, expected)
 
 
 def bury(session: Session, uuid: str) -> bool:
@@ -88,11 +128,15 @@ def bury(session: Session, uuid: str) -> bool:
         .values(
             vm_state=states.DELETED,
             task_state=None,
+            task_image=None,
+            lease_until=None,
             power_state=states.NOSTATE,
             deleted_at=now,
             updated_at=now,
         )
     )
+    mine = models.instance_provisions.c.instance_uuid == uuid
+    session.execute(sa.delete(models.instance_provisions).where(mine))
     return done.rowcount == 1
 
 
@@ -102,9 +146,18 @@ def remove(session: Session, uuid: str) -> None:
     mine = sa.select(actions.c.id).where(actions.c.instance_uuid == uuid)
     events = models.instance_action_events
     session.execute(sa.delete(events).where(events.c.action_id.in_(mine)))
-    for table in (actions, models.instance_faults, models.builds, models.ports):
+    for table in (actions, *_OWNED):
         session.execute(sa.delete(table).where(table.c.instance_uuid == uuid))
     session.execute(sa.delete(_instances).where(_instances.c.uuid == uuid))
+
+
+def hosts_of(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
+    """Return the hosts of those of these instances that live; None: on none."""
+    c = _instances.c
+    rows = session.execute(
+        sa.select(c.uuid, c.host).where(c.uuid.in_(uuids), c.deleted_at.is_(None))
+    )
+    return {row.uuid: row.host for row in rows}
 
 
 def list_on_host(session: Session, host: str) -> list[Instance]:
@@ -117,6 +170,17 @@ def list_on_host(session: Session, host: str) -> list[Instance]:
     return [row_to_instance(row) for row in rows]
 
 
+def hosts_in_use(session: Session, hosts: Collection[str]) -> set[str]:
+    """Return those of these hosts that have instances, those under way included."""
+    found: set[str] = set()
+    wanted, column = list(hosts), _instances.c.host
+    for start in range(0, len(wanted), _AT_ONCE):
+        some = column.in_(wanted[start : start + _AT_ONCE])
+        query = sa.select(column).distinct().where(some, _instances.c.deleted_at.is_(None))
+        found.update(session.scalars(query))
+    return found
+
+
 def ending_states(session: Session, uuids: Collection[str]) -> dict[str, bool]:
     """Tell, of those of these instances that still live, whether a host is to delete them."""
     rows = session.execute(
@@ -127,27 +191,9 @@ def ending_states(session: Session, uuids: Collection[str]) -> dict[str, bool]:
     return {r.uuid: r.task_state == states.DELETING and r.host is not None for r in rows}
 
 
-def lease_ending(session: Session, *, seconds: float) -> list[tuple[str, str]]:
-    """Return (uuid, host) of instances whose deletion has not moved for ``seconds``.
-
-    They get as long again: each is returned to one caller at a time.
-    """
-    c, now = _instances.c, utcnow()
-    rows = session.execute(
-        sa.select(c.uuid, c.host)
-        .where(
-            c.task_state == states.DELETING,
-            c.deleted_at.is_(None),
-            c.host.is_not(None),
-            c.updated_at < now - datetime.timedelta(seconds=seconds),
-        )
-        .order_by(c.updated_at)
-        .limit(_AT_ONCE)
-    ).all()
-    if rows:
-        uuids = [row.uuid for row in rows]
-        session.execute(sa.update(_instances).where(c.uuid.in_(uuids)).values(updated_at=now))
-    return [(row.uuid, row.host) for row in rows]
+def list_known(session: Session, uuids: Collection[str]) -> set[str]:
+    """Return those of these instances that have a row here, buried or not."""
+    return {*session.scalars(sa.select(_instances.c.uuid).where(_instances.c.uuid.in_(uuids)))}
 
 
 def list_live(
@@ -165,15 +211,18 @@ def list_live(
 
 
 def row_to_instance(row: sa.Row[tuple[object, ...]]) -> Instance:
-    """Make the object of a whole row; ``fault`` is left for the caller."""
+    """Make the object of a whole row; ``fault`` and ``provisions`` are left for the caller."""
     values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
     return Instance.of(
-        networks=wire.load_list(values["networks"]),
+        **{name: wire.load_list(values[name] or "[]") for name in _LISTS},
         **{name: values[name] for name in _PLAIN},
         flavor=wire.load_shared(values["flavor"]),
         image=wire.load_shared(values["image"]),
+        keypair=wire.load_shared(values["keypair"]),
         network_info=wire.load(values["network_info"]),
-        **{name: json.loads(values[name]) for name in _JSON},
+        numa_topology=wire.load(values["numa_topology"]),
+        task_image=wire.load_shared(values["task_image"]),
+        **{name: json.loads(values[name] or _UNTOLD[name]) for name in _JSON},
     )
 
 
@@ -184,27 +233,47 @@ def _is(name: str, value: Any) -> sa.ColumnElement[bool]:
     return column.is_(None) if value is None else column == value
 
 
-def _move(changes: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
+def _move(changes: Mapping[str, Any], moves: states.Moves) -> list[sa.ColumnElement[bool]]:
     """Allow only what the table of states allows."""
     if "vm_state" not in changes and "task_state" not in changes:
         return []
     allowed = []
-    for before in states.MOVES:
+    for before in moves:
         after = states.State(
             changes.get("vm_state", before.vm), changes.get("task_state", before.task)
         )
-        if states.may_follow(before, after):
+        if after in moves[before]:
             allowed.append(_is("vm_state", before.vm) & _is("task_state", before.task))
     return [sa.or_(*allowed)] if allowed else [sa.false()]
 
 
+def _lease(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """Return the change that ends the lease of a task which is another one from now on.
+
+    It comes before all others, because MariaDB and MySQL look at what earlier ones have left.
+    """
+    if "task_state" not in changes:
+        return []
+    same = _is("task_state", changes["task_state"])
+    return [(_instances.c.lease_until, sa.case((same, _instances.c.lease_until), else_=None))]
+
+
 def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:
     stored = dict(changes)
-    if isinstance(stored.get("network_info"), NetworkInfo):
-        stored["network_info"] = wire.dump(stored["network_info"])
+    if stored.get("task_state", "") is None:
+        stored["task_image"] = None
+    if "image" in stored:
+        stored["image_id"] = stored["image"].id if stored["image"] else None
+    for names, dump in ((_OBJECTS, wire.dump), (_LISTS, wire.dump_list), (_JSON, json.dumps)):
+        stored.update({name: dump(stored[name]) for name in names if name in stored})
     if isinstance(stored.get("launched_at"), str):
         stored["launched_at"] = datetime.datetime.fromisoformat(stored["launched_at"])
     return stored
+
+
+def _was_changed(session: Session, uuid: str, at: datetime.datetime) -> bool:
+    changed = sa.select(_instances.c.updated_at).where(_instances.c.uuid == uuid)
+    return session.execute(changed).scalar_one_or_none() == at
 
 
 def _refused(

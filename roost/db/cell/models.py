@@ -33,8 +33,13 @@ instances = sa.Table(
     sa.Column("image_id", sa.String(64)),
     sa.Column("image", LongText),
     sa.Column("key_name", sa.String(255)),
+    sa.Column("keypair", LongText),
     sa.Column("user_data", LongText),
     sa.Column("config_drive", sa.Boolean, nullable=False, default=False),
+    sa.Column("disk_config", sa.String(16), nullable=False, server_default="MANUAL"),
+    sa.Column("root_device_name", sa.String(255)),
+    sa.Column("security_groups", LongText),
+    sa.Column("trusted_certs", LongText),
     sa.Column("metadata", LongText, nullable=False),
     sa.Column("tags", LongText, nullable=False),
     sa.Column("access_ip_v4", sa.String(39)),
@@ -42,20 +47,59 @@ instances = sa.Table(
     sa.Column("availability_zone", sa.String(255)),
     sa.Column("host", sa.String(255)),
     sa.Column("node", sa.String(255)),
+    sa.Column("numa_topology", LongText),  # with pci: where it is on its node
+    sa.Column("pci", LongText),
     sa.Column("attempt", sa.Integer, nullable=False, default=0),
     sa.Column("vm_state", sa.String(32), nullable=False),
     sa.Column("task_state", sa.String(32)),
+    sa.Column("task_image", LongText),  # what the task is about; none without a task
+    sa.Column("lease_until", UtcDateTime),  # of whoever works on the task; none without a task
     sa.Column("power_state", sa.Integer, nullable=False, default=0),
+    sa.Column("locked", sa.Boolean, nullable=False, default=False, server_default="0"),
+    sa.Column("locked_by", sa.String(16)),
+    sa.Column("locked_reason", sa.String(255)),
     sa.Column("networks", LongText, nullable=False),
     sa.Column("network_info", LongText),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
     sa.Column("launched_at", UtcDateTime),
+    sa.Column("soft_deleted_at", UtcDateTime),  # put away since; may be restored until reclaimed
     sa.Column("deleted_at", UtcDateTime),
     sa.Index("instances_by_project", "project_id", "deleted_at", "created_at", "uuid"),
     sa.Index("instances_by_age", "deleted_at", "created_at", "uuid"),
     sa.Index("instances_by_host", "host", "deleted_at"),
     sa.Index("instances_by_change", "updated_at"),
+    sa.Index("instances_by_lease", "task_state", "lease_until"),
+    sa.Index("instances_put_away", "soft_deleted_at"),
+)
+
+# What is large or secret, and no list reads: what a guest is provided with when it is made, and the
+# password that it has told of itself, which only the owner's key can read.
+instance_provisions = sa.Table(
+    "instance_provisions",
+    metadata,
+    sa.Column("instance_uuid", Uuid, primary_key=True),
+    sa.Column("provisions", LongText),
+    sa.Column("password", LongText),
+)
+
+# Which instances have a tag: an index of the column ``tags``, for lists; see tags.py.
+instance_tags = sa.Table(
+    "instance_tags",
+    metadata,
+    sa.Column("instance_uuid", Uuid, primary_key=True),
+    sa.Column("digest", sa.String(32), primary_key=True),
+    sa.Index("instance_tags_by_digest", "digest", "instance_uuid"),
+)
+
+# Which instances have an address: an index of the column ``network_info``; see addresses.py.
+instance_addresses = sa.Table(
+    "instance_addresses",
+    metadata,
+    sa.Column("instance_uuid", Uuid, primary_key=True),
+    sa.Column("ip", sa.String(39), primary_key=True),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Index("instance_addresses_by_ip", "ip"),
 )
 
 # A build under way: what a reschedule needs. The row goes when the build ends, either way.
@@ -66,9 +110,9 @@ builds = sa.Table(
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("host", sa.String(255), nullable=False, index=True),
     sa.Column("spec", LongText, nullable=False),
+    sa.Column("selection", LongText),  # the place that the host was told of
     sa.Column("alternates", LongText, nullable=False),
     sa.Column("tried", LongText, nullable=False),
-    sa.Column("lease_until", UtcDateTime, index=True),
 )
 
 instance_faults = sa.Table(
@@ -128,6 +172,7 @@ services = sa.Table(
     sa.Column("availability_zone", sa.String(255)),
     sa.Column("disabled", sa.Boolean, nullable=False, default=False),
     sa.Column("disabled_reason", sa.String(255)),
+    sa.Column("disabled_at", UtcDateTime),  # when that was last said, either way
     sa.Column("forced_down", sa.Boolean, nullable=False, default=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("last_seen_up", UtcDateTime, nullable=False),
@@ -142,6 +187,8 @@ ports = sa.Table(
     sa.Column("instance_uuid", Uuid, nullable=False, index=True),
     sa.Column("position", sa.Integer, nullable=False),
     sa.Column("network_id", Uuid, nullable=False),
+    sa.Column("network_name", sa.String(255)),  # with cidr: of a network that a user made
+    sa.Column("cidr", sa.String(64)),
     sa.Column("ip", sa.String(39), nullable=False),
     sa.Column("mac", sa.String(17), nullable=False, unique=True),
     sa.Column("host", sa.String(255)),

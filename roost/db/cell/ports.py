@@ -5,24 +5,38 @@ another. Candidates are drawn at random, so that this is rare while a network ha
 luck fails are all addresses tried in order.
 """
 
+import dataclasses
 import ipaddress
 import secrets
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from roost import exception
+from roost import networks as local
 from roost.db.cell import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.networks import LocalNetwork
-from roost.objects import NetworkInfo, NetworkRequest, Vif
+from roost.objects import NetworkInfo, NetworkRequest, Vif, VifAddress
 
 _ports = models.ports
 _DRAWS: Final = 8
-_IPV4: Final = 4
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PortRow:
+    """A port of an instance that lives, as its cell knows it."""
+
+    id: str
+    instance_uuid: str
+    project_id: str
+    network_id: str
+    ip: str
+    mac: str
+    host: str | None
 
 
 def allocate(
@@ -39,7 +53,7 @@ def allocate(
     chosen as the victim of a deadlock: run the whole under :func:`roost.db.engine.retried`.
 
     :raises roost.exception.NotFound: for a network that is not among ``networks``
-    :raises roost.exception.Invalid: for an address that the network cannot give, or a given port
+    :raises roost.exception.Invalid: for an address that the network cannot give
     :raises roost.exception.AddressInUse: when the address asked for is taken
     :raises roost.exception.NoCapacity: when a network is full
     """
@@ -48,32 +62,97 @@ def allocate(
         _bind(session, instance_uuid, host)
     for position, request in enumerate(requests):
         if position not in held:
-            network = _network_of(request, networks)
             port = {
+                "id": str(uuid.uuid4()),
                 "instance_uuid": instance_uuid,
                 "position": position,
-                "network_id": network.id,
                 "host": host,
-                "tag": request.tag,
             }
-            _take_address(session, port, network, fixed_ip=_fixed_ip(request, network))
+            _make(session, port, request, networks)
     return info(session, instance_uuid, networks=networks)
+
+
+def add(
+    session: Session,
+    *,
+    instance_uuid: str,
+    host: str,
+    request: NetworkRequest,
+    networks: Sequence[LocalNetwork],
+    port_id: str,
+) -> None:
+    """Give an instance one more port, of this id, unless it has it; raises as :func:`allocate`."""
+    held = _list(session, instance_uuid)
+    if port_id not in {row.id for row in held}:
+        port = {
+            "id": port_id,
+            "instance_uuid": instance_uuid,
+            "position": max((row.position for row in held), default=-1) + 1,
+            "host": host,
+        }
+        _make(session, port, request, networks)
+
+
+def remove(session: Session, *, instance_uuid: str, port_id: str) -> None:
+    """Take one port of an instance away; one that is not there is fine."""
+    session.execute(
+        sa.delete(_ports).where(_ports.c.instance_uuid == instance_uuid, _ports.c.id == port_id)
+    )
 
 
 def info(session: Session, instance_uuid: str, *, networks: Sequence[LocalNetwork]) -> NetworkInfo:
     """Return the interfaces of an instance, in the order they were asked for.
 
-    A port of a network that the configuration has lost shows its id as name, and only its address.
+    What is not known of a network that a user made is in the port's row. A port of a network that
+    the configuration has lost shows its id as name, and only its address.
     """
     by_id = {network.id: network for network in networks}
     rows = _list(session, instance_uuid)
     return NetworkInfo.of(vifs=[_vif(row, by_id.get(row.network_id)) for row in rows])
 
 
+def owners(session: Session, *, ip: str, host: str, network_ids: Sequence[str]) -> list[str]:
+    """Return the instances on a host that have an address in one of some networks."""
+    held = _ports.c.network_id.in_(network_ids) & (_ports.c.ip == ip)
+    return list(
+        session.execute(
+            sa.select(_ports.c.instance_uuid).where(held, _ports.c.host == host)
+        ).scalars()
+    )
+
+
 def free(session: Session, instance_uuid: str) -> int:
     """Take all ports of an instance away; return how many there were."""
     done = session.execute(sa.delete(_ports).where(_ports.c.instance_uuid == instance_uuid))
     return int(done.rowcount)
+
+
+def list_live(
+    session: Session,
+    *,
+    project_id: str | None,
+    wanted: Mapping[str, Collection[str]],
+    after: str = "",
+    limit: int,
+) -> list[PortRow]:
+    """Return ports of instances that live, in order of their ids.
+
+    :param project_id: whose instances; None: everybody's
+    :param wanted: names of columns, and what is wanted of each
+    """
+    instances = models.instances
+    query = (
+        sa.select(_ports, instances.c.project_id)
+        .join(instances, instances.c.uuid == _ports.c.instance_uuid)
+        .where(instances.c.deleted_at.is_(None), _ports.c.id > after)
+        .order_by(_ports.c.id)
+        .limit(limit)
+    )
+    if project_id is not None:
+        query = query.where(instances.c.project_id == project_id)
+    for name, values in wanted.items():
+        query = query.where(_ports.c[name].in_(values))
+    return [_port_row(row) for row in session.execute(query)]
 
 
 def list_orphans(session: Session) -> list[tuple[str, str]]:
@@ -95,6 +174,20 @@ def _list(session: Session, instance_uuid: str) -> Sequence[sa.Row[Any]]:
     ).all()
 
 
+def _make(
+    session: Session,
+    port: dict[str, Any],
+    request: NetworkRequest,
+    networks: Sequence[LocalNetwork],
+) -> None:
+    network = _network_of(request, networks)
+    port = {**port, "network_id": network.id, "tag": request.tag}
+    port |= {"network_name": request.network_name, "cidr": request.cidr}
+    if request.port_id is not None:
+        port |= {"id": request.port_id, "mac": request.mac}
+    _take_address(session, port, network, fixed_ip=_fixed_ip(request, network))
+
+
 def _bind(session: Session, instance_uuid: str, host: str) -> None:
     session.execute(
         sa.update(_ports).where(_ports.c.instance_uuid == instance_uuid).values(host=host)
@@ -102,29 +195,22 @@ def _bind(session: Session, instance_uuid: str, host: str) -> None:
 
 
 def _network_of(request: NetworkRequest, networks: Sequence[LocalNetwork]) -> LocalNetwork:
-    if request.port_id is not None:
-        raise exception.Invalid(
-            f"Port {request.port_id} cannot be used: the local network driver makes its own ports."
-        )
+    if request.cidr is not None:
+        return _users_own(str(request.network_id), str(request.network_name), request.cidr)
     for network in networks:
         if request.network_id in (None, network.id):
             return network
     raise exception.NotFound(f"Network {request.network_id or '(any)'} could not be found.")
 
 
+def _users_own(network_id: str, name: str, cidr: str) -> LocalNetwork:
+    return LocalNetwork(name=name, cidr=cidr, given_id=network_id)
+
+
 def _fixed_ip(request: NetworkRequest, network: LocalNetwork) -> str | None:
     if request.fixed_ip is None:
         return None
-    try:
-        address = ipaddress.ip_address(request.fixed_ip)
-    except ValueError as error:
-        raise exception.Invalid(f"{request.fixed_ip!r} is not an IP address.") from error
-    if address not in network.subnet or not _may_be_given(network, address):
-        raise exception.Invalid(
-            f"Fixed IP {address} is not an address that network {network.name} "
-            f"({network.cidr}) gives to servers."
-        )
-    return str(address)
+    return local.fixed_ip(request.fixed_ip, network)
 
 
 def _take_address(
@@ -133,7 +219,7 @@ def _take_address(
     """Insert the port with an address that nobody has, unless it is there by now."""
     candidates = iter([fixed_ip] * _DRAWS) if fixed_ip else _candidates(session, network)
     for ip in candidates:
-        row = port | {"id": str(uuid.uuid4()), "ip": ip, "mac": _random_mac()}
+        row = {"mac": local.random_mac()} | port | {"ip": ip}
         if insert_once(session, _ports, row):
             return
         if _is_there(session, port):  # the same request, sent twice, was faster elsewhere
@@ -155,40 +241,40 @@ def _is_there(session: Session, port: dict[str, Any]) -> bool:
 def _candidates(session: Session, network: LocalNetwork) -> Iterator[str]:
     """Yield addresses to try: a few at random, then every one that is not known to be taken."""
     for _ in range(_DRAWS):
-        address = network.subnet[secrets.randbelow(network.subnet.num_addresses)]
-        if _may_be_given(network, address):
+        address = network.subnet[secrets.randbelow(local.cells_share(network))]
+        if local.may_be_given(network, address):
             yield str(address)
     rows = session.execute(sa.select(_ports.c.ip).where(_ports.c.network_id == network.id))
     taken = {row.ip for row in rows}
     for address in network.subnet.hosts():
-        if str(address) not in taken and _may_be_given(network, address):
+        if str(address) not in taken and local.may_be_given(network, address):
             yield str(address)
 
 
-def _may_be_given(
-    network: LocalNetwork, address: ipaddress.IPv4Address | ipaddress.IPv6Address
-) -> bool:
-    subnet = network.subnet
-    kept_back = {subnet.network_address, subnet.network_address + 1}
-    if subnet.version == _IPV4:
-        kept_back.add(subnet.broadcast_address)
-    return address not in kept_back
-
-
-def _random_mac() -> str:
-    """Return a locally administered unicast address."""
-    return "02:" + secrets.token_bytes(5).hex(":")
+def _port_row(row: sa.Row[Any]) -> PortRow:
+    values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
+    return PortRow(**{field.name: values[field.name] for field in dataclasses.fields(PortRow)})
 
 
 def _vif(row: sa.Row[Any], network: LocalNetwork | None) -> Vif:
+    if row.cidr is not None:
+        network = _users_own(row.network_id, row.network_name, row.cidr)
+    address = VifAddress.of(
+        ip=row.ip,
+        subnet_id=row.network_id,  # a local network is one subnet
+        cidr=network.cidr if network else str(ipaddress.ip_network(row.ip)),
+        gateway=network.gateway if network else None,
+        dhcp=False,  # nobody answers there: guests are told by metadata
+    )
     return Vif.of(
         id=row.id,
         network_id=row.network_id,
         network_name=network.name if network else row.network_id,
         mac=row.mac,
         ip=row.ip,
-        cidr=network.cidr if network else str(ipaddress.ip_network(row.ip)),
-        gateway=network.gateway if network else None,
+        cidr=address.cidr,
+        gateway=address.gateway,
         host=row.host,
         tag=row.tag,
+        addresses=[address],
     )

@@ -1,7 +1,13 @@
-"""Daemons of a cell, and when they were last heard of."""
+"""Daemons of a cell, and when they were last heard of.
 
+Times are by the database's clock, so that those of hosts and conductors do not matter.
+"""
+
+import dataclasses
+import datetime
 import uuid as uuids
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -9,10 +15,19 @@ from roost import exception
 from roost.db.cell import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
-from roost.db.types import utcnow
+from roost.db.types import database_now
 from roost.objects import Service
 
 _services = models.services
+_AN_INSTANT: Final = datetime.timedelta(microseconds=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class RollCall:
+    """Daemons in order of their first report, and the time at which they were looked at."""
+
+    now: datetime.datetime
+    services: Sequence[Service]
 
 
 def report(
@@ -20,7 +35,7 @@ def report(
 ) -> Service:
     """Note that a daemon is alive, and return what is known of it."""
     key = (_services.c.host == host, _services.c.binary == binary)
-    seen = {"last_seen_up": utcnow(), "availability_zone": availability_zone}
+    seen = {"last_seen_up": database_now(), "availability_zone": availability_zone}
     known = session.execute(sa.update(_services).where(*key).values(**seen))
     if known.rowcount == 0:
         _insert(session, host, binary, seen)
@@ -39,19 +54,36 @@ def list_services(
     return [_service(row) for row in session.execute(query)]
 
 
-def get(session: Session, uuid: str) -> Service:
-    """Return one daemon.
+def call_roll(session: Session, *, host: str | None = None, binary: str | None = None) -> RollCall:
+    """Return daemons and, by the clock that stamps them, the time: to see who is silent."""
+    now = _now(session)  # first: what is heard after it counts in any case
+    return RollCall(now, list_services(session, host=host, binary=binary))
+
+
+def get(session: Session, uuid: str, *, lock: bool = False) -> Service:
+    """Return one daemon; ``lock`` keeps it as it is until the transaction ends.
 
     :raises roost.exception.NotFound: when there is none of this uuid
     """
-    row = session.execute(sa.select(_services).where(_services.c.uuid == uuid)).one_or_none()
+    query = sa.select(_services).where(_services.c.uuid == uuid)
+    row = session.execute(query.with_for_update() if lock else query).one_or_none()
     if row is None:
         raise exception.NotFound(f"Service {uuid} could not be found.")
     return _service(row)
 
 
 def update(session: Session, uuid: str, **changes: Any) -> Service:
-    """Change disabled, disabled_reason or forced_down."""
+    """Change disabled, disabled_reason or forced_down.
+
+    A change of ``disabled`` gets a time later than that of the one before, whatever the clock says.
+
+    :raises roost.exception.NotFound: when there is none of this uuid
+    """
+    known = get(session, uuid, lock=True)
+    if "disabled" in changes:
+        changes["disabled_at"] = _now(session)
+        if known.disabled_at is not None:
+            changes["disabled_at"] = max(changes["disabled_at"], known.disabled_at + _AN_INSTANT)
     session.execute(sa.update(_services).where(_services.c.uuid == uuid).values(**changes))
     return get(session, uuid)
 
@@ -64,6 +96,11 @@ def _insert(session: Session, host: str, binary: str, seen: dict[str, Any]) -> N
     new = {"uuid": str(uuids.uuid4()), "host": host, "binary": binary}
     flags = {"disabled": False, "forced_down": False, "created_at": seen["last_seen_up"]}
     insert_once(session, _services, {**new, **flags, **seen})
+
+
+def _now(session: Session) -> datetime.datetime:
+    now: datetime.datetime = session.execute(sa.select(database_now())).scalar_one()
+    return now
 
 
 def _service(row: sa.Row[tuple[object, ...]]) -> Service:

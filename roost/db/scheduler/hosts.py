@@ -1,186 +1,197 @@
-"""The hosts that the scheduler knows, as they reported themselves, and what is claimed of them."""
+"""The hosts that the scheduler knows: what they say of themselves, and what is claimed of them."""
 
 import dataclasses
 import datetime
-import json
-from collections.abc import Iterable
-from typing import Any, Final
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from roost import exception
 from roost.db.engine import Session
-from roost.db.insert import insert_once
 from roost.db.scheduler import models
-from roost.objects import HostReport
+from roost.db.scheduler.parts import in_parts
+from roost.db.types import database_now
 
-RESOURCES: Final = ("vcpus", "memory_mb", "disk_gb")
+RESOURCES: Final = ("vcpus", "pcpus", "memory_mb", "disk_gb", "instances")
 Amounts = tuple[int, ...]
 """So much of each of ``RESOURCES``, in their order."""
 
+UNLIMITED: Final = 2**40  # instances have no room of their own: filters may limit them
 _HOSTS = models.hosts
-_CAPACITY = tuple(_HOSTS.c[f"{name}_capacity"] for name in RESOURCES)
 _USED = tuple(_HOSTS.c[f"{name}_used"] for name in RESOURCES)
-_READ_AT_ONCE = 1000  # rows that one statement names
-_AS_REPORTED = (
-    "host", "node", "cell_uuid", "availability_zone", "enabled",
-    "vcpus", "memory_mb", "disk_gb",
-    "vcpus_reserved", "memory_mb_reserved", "disk_gb_reserved",
-    "vcpus_ratio", "memory_mb_ratio", "disk_gb_ratio",
-    "hypervisor_type", "hypervisor_version",
-)  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
-class HostRow:
-    """What a decision needs of one host. ``capacity`` is what instances may have of it."""
+class Usage(NamedTuple):
+    """What changes often of a host; ``reported_at`` in seconds since the epoch."""
 
     id: int
     generation: int
+    described: int
+    reported_at: float
+    used: Amounts
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostRow:
+    """What a decision needs of one host.
+
+    ``net`` and ``ratios`` say, by resource, what instances may have as the host itself puts it.
+    ``profile``, ``topology`` and ``metrics`` are JSON, of which many hosts have the same.
+    """
+
+    id: int
+    generation: int
+    described: int
     host: str
     node: str
     cell_uuid: str
     availability_zone: str
     enabled: bool
-    reported_at: datetime.datetime
-    capacity: Amounts
+    told_down: bool
+    reported_at: float
+    net: Amounts
+    ratios: tuple[float, ...]
     used: Amounts
+    io_operations: int = 0
+    failed_builds: int = 0
+    host_ip: str | None = None
+    profile: str = "{}"
+    topology: str | None = None
+    metrics: str | None = None
 
 
-def take_in(session: Session, report: HostReport, *, reported_at: datetime.datetime) -> int | None:
-    """Note what a host says of itself; its first report creates it.
+def set_enabled(session: Session, host: str, *, enabled: bool, version: int) -> list[int]:
+    """Open or close all nodes of a host for new instances; return their ids.
 
-    What is used stays the sum of its claims, whatever the host says.
-
-    :param reported_at: when the report counts as made
-    :returns: the id of the host, or None when a report as late was taken in before
+    A word of a lower version than one that came before is dropped.
     """
-    values = _values(report, reported_at)
-    known = _find_id(session, report.host, report.node)
-    if known is None:
-        created = _create(session, values)
-        if created is not None:
-            return created
-    if not _overwrite(session, values):
-        return None
-    return known or _find_id(session, report.host, report.node)
-
-
-def set_enabled(session: Session, host: str, *, enabled: bool) -> list[int]:
-    """Open or close all nodes of a host for new instances; return their ids."""
     session.execute(
         sa.update(_HOSTS)
-        .where(_HOSTS.c.host == host)
-        .values(enabled=enabled, generation=_HOSTS.c.generation + 1)
+        .where(_HOSTS.c.host == host, _HOSTS.c.enabled_version <= version)
+        .values(enabled=enabled, enabled_version=version, **touched(described=True))
     )
     return list(session.scalars(sa.select(_HOSTS.c.id).where(_HOSTS.c.host == host)))
 
 
-def generations(session: Session) -> list[tuple[int, int]]:
-    """Return id and generation of every host: cheap enough to be asked every second."""
-    rows = session.execute(sa.select(_HOSTS.c.id, _HOSTS.c.generation))
-    return [(row[0], row[1]) for row in rows]
+def remove(session: Session, host: str) -> list[int]:
+    """Forget all nodes of a host; return their ids.
 
-
-def read(session: Session, ids: Iterable[int]) -> list[HostRow]:
-    """Return the hosts of these ids, as far as they exist, in order of id."""
-    wanted = sorted(ids)
-    found: list[HostRow] = []
-    for start in range(0, len(wanted), _READ_AT_ONCE):
-        found += _rows(session, _HOSTS.c.id.in_(wanted[start : start + _READ_AT_ONCE]))
-    return found
-
-
-def find(session: Session, host: str, node: str) -> HostRow | None:
-    """Return one host, or None when it never reported."""
-    rows = _rows(session, sa.and_(_HOSTS.c.host == host, _HOSTS.c.node == node))
-    return rows[0] if rows else None
-
-
-def list_page(
-    session: Session, *, marker: str | None, limit: int, alive_since: datetime.datetime
-) -> list[HostReport]:
-    """Return hosts after ``marker`` in order of host and node; used is what is claimed.
-
-    A page never ends between two nodes of one host, so it may be longer than ``limit``.
+    :raises roost.exception.Conflict: while one holds claims
     """
-    statement = sa.select(_HOSTS).order_by(_HOSTS.c.host, _HOSTS.c.node)
-    after = statement if marker is None else statement.where(_HOSTS.c.host > marker)
-    rows = session.execute(after.limit(limit)).mappings().all()
-    if len(rows) == limit and rows:
-        last = rows[-1]
-        same = (_HOSTS.c.host == last["host"], _HOSTS.c.node > last["node"])
-        rows = [*rows, *session.execute(statement.where(*same)).mappings()]
-    return [_as_report(row, alive_since) for row in rows]
+    ids: list[int] = ids_of(session, host, lock=True)
+    held = models.claims.c.host_id.in_(ids)
+    count = session.scalar(sa.select(sa.func.count()).select_from(models.claims).where(held))
+    if count:
+        raise exception.Conflict(
+            f"The host {host} holds {count} claims: end or release what is there first."
+        )
+    session.execute(sa.delete(_HOSTS).where(_HOSTS.c.id.in_(ids)))
+    return ids
 
 
-def _find_id(session: Session, host: str, node: str) -> int | None:
+def find_id(session: Session, host: str, node: str) -> int | None:
+    """Return the id of a host, or None when it never reported."""
     statement = sa.select(_HOSTS.c.id).where(_HOSTS.c.host == host, _HOSTS.c.node == node)
     return session.scalar(statement)
 
 
-def _create(session: Session, values: dict[str, Any]) -> int | None:
-    """Return the new host's id, or None when another scheduler has just created it."""
-    if not insert_once(session, _HOSTS, {"generation": 1, **values}):
-        return None
-    return _find_id(session, values["host"], values["node"])
+def ids_of(session: Session, host: str, *, lock: bool = False) -> list[int]:
+    """Return the ids of a host's nodes, in order."""
+    statement = sa.select(_HOSTS.c.id).where(_HOSTS.c.host == host).order_by(_HOSTS.c.id)
+    return list(session.scalars(statement.with_for_update() if lock else statement))
 
 
-def _overwrite(session: Session, values: dict[str, Any]) -> bool:
-    written = session.execute(
-        sa.update(_HOSTS)
-        .where(
-            _HOSTS.c.host == values["host"],
-            _HOSTS.c.node == values["node"],
-            _HOSTS.c.reported_at < values["reported_at"],
-        )
-        .values(generation=_HOSTS.c.generation + 1, **values)
-    )
-    return bool(written.rowcount)
+def touched(*, described: bool) -> dict[str, Any]:
+    """Return the values that let schedulers see a change, of more than usage or not."""
+    values: dict[str, Any] = {
+        "generation": _HOSTS.c.generation + 1,
+        "touched_at": database_now(),
+    }
+    if described:
+        values["described"] = _HOSTS.c.described + 1
+    return values
 
 
-def _values(report: HostReport, reported_at: datetime.datetime) -> dict[str, Any]:
-    values: dict[str, Any] = {name: getattr(report, name) for name in _AS_REPORTED}
-    for name in RESOURCES:
-        net = values[name] - values[f"{name}_reserved"]
-        values[f"{name}_capacity"] = max(0, int(net * values[f"{name}_ratio"]))
-    return {**values, "traits": json.dumps(list(report.traits)), "reported_at": reported_at}
+def now(session: Session) -> datetime.datetime:
+    """Return the time by the database's clock."""
+    found: datetime.datetime = session.execute(_NOW).scalar_one()
+    return found
 
 
-def _rows(session: Session, condition: sa.ColumnElement[bool]) -> list[HostRow]:
+def touched_since(session: Session, since: datetime.datetime | None) -> list[Usage]:
+    """Return the hosts changed since (by the database's clock); None: all."""
+    statement = _usages(since is not None)
+    return [_usage(row) for row in session.execute(statement, {"since": since} if since else {})]
+
+
+def usages(session: Session, ids: Iterable[int], *, lock: bool = False) -> list[Usage]:
+    """Return the usage of these hosts, in order of id; ``lock`` keeps it as it is."""
+    found: list[Usage] = []
+    for some in in_parts(sorted(ids)):
+        found += map(_usage, session.execute(_usages_of(lock), {"ids": some}))
+    return found
+
+
+def lock(session: Session, ids: Iterable[int]) -> None:
+    """Keep hosts as they are until the transaction ends.
+
+    They are locked in the order of their ids, as by everybody: or some would wait in a circle.
+    """
+    usages(session, ids, lock=True)
+
+
+def read(session: Session, ids: Iterable[int]) -> list[HostRow]:
+    """Return the hosts of these ids, as far as they exist, in order of id."""
+    found: list[HostRow] = []
+    for some in in_parts(sorted(ids)):
+        found += map(_as_row, session.execute(_READ, {"ids": some}))
+    return found
+
+
+@functools.cache
+def _usages(since: bool) -> sa.Select[Any]:
     columns = _HOSTS.c
-    statement = (
-        sa.select(
-            columns.id, columns.generation, columns.host, columns.node, columns.cell_uuid,
-            columns.availability_zone, columns.enabled, columns.reported_at, *_CAPACITY, *_USED,
-        )
-        .where(condition)
-        .order_by(columns.id)
-    )  # fmt: skip
-    return [_as_row(row) for row in session.execute(statement)]
-
-
-def _as_row(row: sa.Row[Any]) -> HostRow:
-    amounts = row[-2 * len(RESOURCES) :]
-    return HostRow(
-        id=row.id,
-        generation=row.generation,
-        host=row.host,
-        node=row.node,
-        cell_uuid=row.cell_uuid,
-        availability_zone=row.availability_zone,
-        enabled=row.enabled,
-        reported_at=row.reported_at,
-        capacity=tuple(amounts[: len(RESOURCES)]),
-        used=tuple(amounts[len(RESOURCES) :]),
+    chosen = sa.select(
+        columns.id, columns.generation, columns.described, columns.reported_at, *_USED
     )
+    return chosen.where(columns.touched_at >= sa.bindparam("since")) if since else chosen
 
 
-def _as_report(row: sa.RowMapping, alive_since: datetime.datetime) -> HostReport:
-    return HostReport.of(
-        up=row["reported_at"] >= alive_since,
-        traits=json.loads(row["traits"]),
-        instances=[],
-        reported_at=row["reported_at"],
-        **{name: row[name] for name in _AS_REPORTED},
-        **{f"{name}_used": row[f"{name}_used"] for name in RESOURCES},
+@functools.cache
+def _usages_of(lock: bool) -> sa.Select[Any]:
+    ids: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
+    chosen = _usages(since=False).where(_HOSTS.c.id.in_(ids)).order_by(_HOSTS.c.id)
+    return chosen.with_for_update() if lock else chosen
+
+
+def _usage(row: Sequence[Any]) -> Usage:
+    return Usage(row[0], row[1], row[2], row[3].timestamp(), tuple(row[4:]))
+
+
+_NOW = sa.select(database_now())
+_ROW = (
+    "id", "generation", "described", "host", "node", "cell_uuid", "availability_zone", "enabled",
+    "told_down", "reported_at", "io_operations", "failed_builds", "host_ip", "profile",
+    "topology", "metrics", "vcpus", "vcpus_reserved", "pcpus", "memory_mb", "memory_mb_reserved",
+    "disk_gb", "disk_gb_reserved", "vcpus_ratio", "memory_mb_ratio", "disk_gb_ratio",
+)  # fmt: skip
+_READ = (
+    sa.select(*(_HOSTS.c[name] for name in _ROW), *_USED)
+    .where(_HOSTS.c.id.in_(sa.bindparam("ids", expanding=True)))
+    .order_by(_HOSTS.c.id)
+)
+
+
+def _as_row(row: Sequence[Any]) -> HostRow:
+    cpus, cpus_reserved, pcpus, memory, memory_reserved, disk, disk_reserved = row[16:23]
+    net = (cpus - cpus_reserved, pcpus, memory - memory_reserved, disk - disk_reserved, UNLIMITED)
+    ratios = (row[23], 1.0, row[24], row[25], 1.0)
+    named = dict(zip(_ROW[:16], row, strict=False))
+    return HostRow(
+        **{**named, "reported_at": row[9].timestamp()},
+        net=tuple(max(0, each) for each in net),
+        ratios=ratios,
+        used=tuple(row[26:]),
     )

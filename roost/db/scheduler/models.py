@@ -15,18 +15,24 @@ def _ratio(name: str) -> sa.Column[float]:
     return sa.Column(name, sa.Float, nullable=False, default=1.0)
 
 
-# *_used is the sum of the host's claims, kept in the transaction that changes them; generation
-# grows with every change, so a scheduler can tell whether what it remembers still holds.
+# *_used is the sum of the host's claims, kept in the transaction that changes them. generation
+# grows with every change, described with every change of anything but usage, so a scheduler can
+# tell what of its memory still holds. touched_at is the database's clock at the last change.
 hosts = sa.Table(
     "hosts",
     metadata,
     sa.Column("id", Key, primary_key=True),
     sa.Column("host", sa.String(255), nullable=False),
     sa.Column("node", sa.String(255), nullable=False),
+    sa.Column("node_uuid", Uuid, index=True),  # follows from host and node
     sa.Column("cell_uuid", Uuid, nullable=False, index=True),
     sa.Column("availability_zone", sa.String(255), nullable=False),
     sa.Column("enabled", sa.Boolean, nullable=False, default=True),
+    # of the operator's word that enabled follows; a lower one does not count any more
+    sa.Column("enabled_version", sa.BigInteger, nullable=False, default=0),
+    sa.Column("told_down", sa.Boolean, nullable=False, default=False),
     _amount("vcpus"),
+    _amount("pcpus"),
     _amount("memory_mb"),
     _amount("disk_gb"),
     _amount("vcpus_reserved"),
@@ -35,17 +41,30 @@ hosts = sa.Table(
     _ratio("vcpus_ratio"),
     _ratio("memory_mb_ratio"),
     _ratio("disk_gb_ratio"),
-    _amount("vcpus_capacity"),
-    _amount("memory_mb_capacity"),
-    _amount("disk_gb_capacity"),
     _amount("vcpus_used"),
+    _amount("pcpus_used"),
     _amount("memory_mb_used"),
     _amount("disk_gb_used"),
-    sa.Column("hypervisor_type", sa.String(255), nullable=False),
-    sa.Column("hypervisor_version", sa.Integer, nullable=False, default=0),
-    sa.Column("traits", LongText, nullable=False),
+    _amount("instances_used"),
+    _amount("io_operations"),
+    _amount("failed_builds"),
+    sa.Column("host_ip", sa.String(64)),
+    # JSON: what many hosts have in common; NUMA cells and PCI pools, if any; the host's own metrics
+    sa.Column("profile", LongText, nullable=False),
+    sa.Column("topology", LongText),
+    sa.Column("metrics", LongText),
+    # JSON: what only operators ask for
+    sa.Column("details", LongText),
+    # JSON list: instances of the last report that had no claim
+    sa.Column("unclaimed", LongText),
+    # of the last report: what it said of the host, and of the instances there
+    sa.Column("description_digest", sa.String(64), nullable=False),
+    sa.Column("contents_digest", sa.String(64), nullable=False),
+    sa.Column("settled", sa.BigInteger, nullable=False, default=0),  # when they agreed
     sa.Column("reported_at", UtcDateTime, nullable=False),
     sa.Column("generation", sa.BigInteger, nullable=False, default=0),
+    sa.Column("described", sa.BigInteger, nullable=False, default=0),
+    sa.Column("touched_at", UtcDateTime, nullable=False, index=True),
     sa.UniqueConstraint("host", "node"),
 )
 
@@ -54,11 +73,53 @@ claims = sa.Table(
     metadata,
     sa.Column("instance_uuid", Uuid, primary_key=True),
     sa.Column("host_id", Key, sa.ForeignKey("hosts.id"), nullable=False, index=True),
-    sa.Column("request_uuid", Uuid, nullable=False),
-    sa.Column("project_id", sa.String(255), nullable=False),
+    sa.Column("request_uuid", Uuid),
+    sa.Column("project_id", sa.String(255)),
+    sa.Column("group_uuid", Uuid, index=True),
     _amount("vcpus"),
+    _amount("pcpus"),
     _amount("memory_mb"),
     _amount("disk_gb"),
+    sa.Column("details", LongText),  # JSON: NUMA topology and PCI devices, if any
     sa.Column("state", sa.String(16), nullable=False),  # reserved, then confirmed by the host
     sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Index("claims_by_age", "state", "created_at"),
+)
+
+# The row is locked before the hosts by whoever changes claims of the group; generation then grows.
+server_groups = sa.Table(
+    "server_groups",
+    metadata,
+    sa.Column("uuid", Uuid, primary_key=True),
+    sa.Column("generation", sa.BigInteger, nullable=False, default=0),
+    # as last told by the API level
+    sa.Column("version", sa.BigInteger, nullable=False, default=0),
+    sa.Column("deleted", sa.Boolean, nullable=False, default=False),
+)
+
+# Deleted ones stay, so that a late message does not bring them back.
+aggregates = sa.Table(
+    "aggregates",
+    metadata,
+    sa.Column("uuid", Uuid, primary_key=True),
+    sa.Column("aggregate", LongText, nullable=False),  # the object, as told
+    sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Column("deleted", sa.Boolean, nullable=False, default=False),
+)
+
+# Cells whose conductors report which of their hosts are up.
+cells = sa.Table(
+    "cells",
+    metadata,
+    sa.Column("cell_uuid", Uuid, primary_key=True),
+    sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Column("reported_at", UtcDateTime, nullable=False),
+)
+
+# How often something was changed, by its name: for those who remember it.
+revisions = sa.Table(
+    "revisions",
+    metadata,
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("number", sa.BigInteger, nullable=False),
 )

@@ -1,0 +1,126 @@
+"""What audits and their repairs ask of the API level."""
+
+import datetime
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from roost.db.api import build_requests, instance_mappings, models, quota
+from roost.db.engine import Session
+from roost.db.insert import insert_once
+from roost.db.spans import Which, within
+from roost.db.types import utcnow
+from roost.objects import Instance
+
+_mappings = models.instance_mappings
+_requests = models.build_requests
+
+
+class Mapped(NamedTuple):
+    """Where an instance is said to be; None: nowhere yet."""
+
+    cell_uuid: str | None
+    queued_for_delete: bool
+
+
+def count_mappings(session: Session) -> int:
+    count: int = session.execute(sa.select(sa.func.count()).select_from(_mappings)).scalar_one()
+    return count
+
+
+def mappings(session: Session, which: Which) -> dict[str, Mapped]:
+    """Return mappings by instance."""
+    c = _mappings.c
+    rows = session.execute(
+        sa.select(c.instance_uuid, c.cell_uuid, c.queued_for_delete).where(
+            within(c.instance_uuid, which)
+        )
+    )
+    return {uuid: Mapped(cell, bool(queued)) for uuid, cell, queued in rows}
+
+
+def wishes(session: Session, which: Which) -> dict[str, datetime.datetime]:
+    """Return since when instances are wished for, by instance."""
+    c = _requests.c
+    rows = session.execute(
+        sa.select(c.instance_uuid, c.created_at).where(within(c.instance_uuid, which))
+    )
+    return {row.instance_uuid: row.created_at for row in rows}
+
+
+def end_lease(session: Session, instance_uuid: str) -> bool:
+    """Let somebody else take up a wish; tell whether there is one.
+
+    A worker who still is at it will see that it is no longer its own.
+    """
+    ended = session.execute(
+        sa.update(_requests)
+        .where(_requests.c.instance_uuid == instance_uuid)
+        .values(lease_owner=None, lease_until=None)
+    )
+    return ended.rowcount == 1
+
+
+def forget_unplaced(session: Session, instance_uuid: str) -> bool:
+    """Forget an instance that is in no cell and that nobody wishes for; tell whether it was so."""
+    c = _mappings.c
+    if build_requests.find(session, instance_uuid) is not None:
+        return False
+    return _forget(session, instance_uuid, c.cell_uuid.is_(None))
+
+
+def forget_buried(session: Session, instance_uuid: str, *, cell_uuid: str) -> bool:
+    """Forget an instance that its cell has buried; tell whether it was mapped there."""
+    return _forget(session, instance_uuid, _mappings.c.cell_uuid == cell_uuid)
+
+
+def adopt(session: Session, instance: Instance, *, cell_uuid: str, request_uuid: str) -> bool:
+    """Map an instance that lives in a cell and is not mapped; it counts against its project.
+
+    :returns: False when it is mapped by now
+    """
+    new = insert_once(
+        session,
+        _mappings,
+        {
+            "instance_uuid": instance.uuid,
+            "request_uuid": request_uuid,
+            "cell_uuid": cell_uuid,
+            "project_id": instance.project_id,
+            "user_id": instance.user_id,
+            "vcpus": instance.flavor.vcpus,
+            "memory_mb": instance.flavor.memory_mb,
+            "queued_for_delete": False,
+            "created_at": instance.created_at or utcnow(),
+        },
+    )
+    if new:
+        quota.charge(
+            session,
+            project_id=str(instance.project_id),
+            instances=1,
+            cores=instance.flavor.vcpus,
+            ram=instance.flavor.memory_mb,
+        )
+    return new
+
+
+def move(session: Session, instance_uuid: str, *, before: str | None, cell_uuid: str) -> bool:
+    """Point a mapping to another cell, if it still is as it was ``before``."""
+    c = _mappings.c
+    same = c.cell_uuid.is_(None) if before is None else c.cell_uuid == before
+    moved = session.execute(
+        sa.update(_mappings)
+        .where(c.instance_uuid == instance_uuid, same)
+        .values(cell_uuid=cell_uuid)
+    )
+    return moved.rowcount == 1
+
+
+def _forget(session: Session, instance_uuid: str, condition: sa.ColumnElement[bool]) -> bool:
+    """Forget a mapping that is as the condition says, and give back what it counts."""
+    c = _mappings.c
+    same = sa.select(c.id).where(c.instance_uuid == instance_uuid, condition).with_for_update()
+    if session.execute(same).first() is None:
+        return False
+    return instance_mappings.forget(session, instance_uuid) is not None

@@ -1,0 +1,108 @@
+"""Ports that users make beforehand: an address of a network, for a server that comes later."""
+
+import dataclasses
+import datetime
+from collections.abc import Collection, Mapping
+
+import sqlalchemy as sa
+
+from roost import exception
+from roost.db.api import models
+from roost.db.engine import Session
+from roost.db.insert import insert_once
+
+_ports = models.made_ports
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MadePort:
+    """A port of a project; ``instance_uuid``: of whom it is now."""
+
+    id: str
+    project_id: str
+    network_id: str
+    name: str
+    description: str
+    ip: str
+    mac: str
+    instance_uuid: str | None
+    created_at: datetime.datetime
+
+
+def create(session: Session, port: MadePort) -> bool:
+    """Add a port, once; False: somebody else has its address."""
+    if insert_once(session, _ports, dataclasses.asdict(port)):
+        return True
+    return find(session, port.id) is not None
+
+
+def find(session: Session, port_id: str) -> MadePort | None:
+    row = session.execute(sa.select(_ports).where(_ports.c.id == port_id)).one_or_none()
+    return None if row is None else MadePort(**row._mapping)  # noqa: SLF001 - its name
+
+
+def list_ports(
+    session: Session,
+    *,
+    project_id: str | None,
+    wanted: Mapping[str, Collection[str]],
+    after: str = "",
+    limit: int,
+) -> list[MadePort]:
+    """Return ports in order of their ids.
+
+    :param project_id: whose; None: everybody's
+    :param wanted: names of columns, and what is wanted of each
+    """
+    query = sa.select(_ports).where(_ports.c.id > after).order_by(_ports.c.id).limit(limit)
+    if project_id is not None:
+        query = query.where(_ports.c.project_id == project_id)
+    for name, values in wanted.items():
+        query = query.where(_ports.c[name].in_(values))
+    return [MadePort(**row._mapping) for row in session.execute(query)]  # noqa: SLF001 - its name
+
+
+def addresses(session: Session, network_id: str) -> set[str]:
+    """Return all addresses of a network that ports have."""
+    return set(session.scalars(sa.select(_ports.c.ip).where(_ports.c.network_id == network_id)))
+
+
+def has_address(session: Session, network_id: str, ip: str) -> bool:
+    """Tell whether a port has this address."""
+    aim = sa.select(_ports.c.id).where(_ports.c.network_id == network_id, _ports.c.ip == ip)
+    return session.execute(aim).first() is not None
+
+
+def take(session: Session, port_id: str, instance_uuid: str) -> None:
+    """Give a port that nobody has to a server.
+
+    :raises roost.exception.Conflict: when it is another's, or gone
+    """
+    c = _ports.c
+    done = session.execute(
+        sa.update(_ports)
+        .where(c.id == port_id)
+        .where(sa.or_(c.instance_uuid.is_(None), c.instance_uuid == instance_uuid))
+        .values(instance_uuid=instance_uuid)
+    )
+    if done.rowcount != 1:
+        raise exception.Conflict(f"Port {port_id} is still in use.")
+
+
+def let_go(session: Session, instance_uuid: str) -> None:
+    """Take the ports of a server back that is gone; they are for the next one."""
+    session.execute(
+        sa.update(_ports).where(_ports.c.instance_uuid == instance_uuid).values(instance_uuid=None)
+    )
+
+
+def delete(session: Session, port_id: str) -> None:
+    """Delete a port; one that is gone is fine.
+
+    :raises roost.exception.Conflict: while a server has it
+    """
+    done = session.execute(
+        sa.delete(_ports).where(_ports.c.id == port_id, _ports.c.instance_uuid.is_(None))
+    )
+    if done.rowcount != 1 and find(session, port_id) is not None:
+        raise exception.Conflict(f"Port {port_id} is in use by a server: delete that instead.")

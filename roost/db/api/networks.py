@@ -1,0 +1,127 @@
+"""Networks that users make for the local driver, and the servers that stand on them."""
+
+import dataclasses
+import datetime
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+
+from roost import exception
+from roost.db.api import models
+from roost.db.engine import Session
+from roost.db.insert import insert_once
+
+_networks = models.networks
+_uses = models.network_uses
+_ports = models.made_ports
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Network:
+    """A network of a project. ``cidr`` is that of its subnet, once it has one."""
+
+    id: str
+    project_id: str
+    name: str
+    description: str
+    shared: bool
+    cidr: str | None
+    subnet_name: str | None
+    created_at: datetime.datetime
+
+
+def create(session: Session, network: Network) -> None:
+    """Add a network, once."""
+    insert_once(session, _networks, dataclasses.asdict(network))
+
+
+def list_seen(session: Session, project_id: str | None) -> list[Network]:
+    """Return the networks that a project has, or shares, the oldest first; None: all of them."""
+    query = sa.select(_networks).order_by(_networks.c.created_at, _networks.c.id)
+    if project_id is not None:
+        query = query.where(
+            sa.or_(_networks.c.project_id == project_id, _networks.c.shared.is_(True))
+        )
+    return [Network(**row._mapping) for row in session.execute(query)]  # noqa: SLF001 - its name
+
+
+def find(session: Session, network_id: str) -> Network | None:
+    query = sa.select(_networks).where(_networks.c.id == network_id)
+    row = session.execute(query).one_or_none()
+    return None if row is None else Network(**row._mapping)  # noqa: SLF001 - its name
+
+
+def give_subnet(session: Session, network_id: str, *, cidr: str, name: str) -> None:
+    """Let a network have its subnet.
+
+    :raises roost.exception.Conflict: when it has another one, or is gone
+    """
+    done = session.execute(
+        sa.update(_networks)
+        .where(_networks.c.id == network_id)
+        .where(sa.or_(_networks.c.cidr.is_(None), _networks.c.cidr == cidr))
+        .values(cidr=cidr, subnet_name=name)
+    )
+    if done.rowcount != 1:
+        raise exception.Conflict(f"Network {network_id} has its one subnet.")
+
+
+def take_subnet(session: Session, network_id: str) -> None:
+    """Take its subnet away.
+
+    :raises roost.exception.Conflict: while anything has an address of it
+    """
+    _check_unused(session, network_id)
+    session.execute(
+        sa.update(_networks).where(_networks.c.id == network_id).values(cidr=None, subnet_name=None)
+    )
+
+
+def delete(session: Session, network_id: str) -> None:
+    """Delete a network; one that is gone is fine.
+
+    :raises roost.exception.Conflict: while a server or a port is on it
+    """
+    _check_unused(session, network_id)
+    session.execute(sa.delete(_networks).where(_networks.c.id == network_id))
+
+
+def hold(session: Session, network_id: str) -> Network:
+    """Return a network that nobody changes or deletes before this transaction ends.
+
+    :raises roost.exception.Invalid: when it is gone, or has no subnet (any more)
+    """
+    query = sa.select(_networks).where(_networks.c.id == network_id).with_for_update()
+    row = session.execute(query).one_or_none()
+    if row is None:
+        raise exception.Invalid(f"Network {network_id} could not be found.")
+    if row.cidr is None:
+        raise exception.Invalid(
+            f"Network {network_id} requires a subnet in order to boot instances on."
+        )
+    return Network(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
+
+
+def use(session: Session, network_id: str, instance_uuids: Iterable[str]) -> None:
+    """Note that servers are to stand on a network.
+
+    :raises roost.exception.Invalid: as :func:`hold` does
+    """
+    hold(session, network_id)
+    for uuid in instance_uuids:
+        insert_once(session, _uses, {"instance_uuid": uuid, "network_id": network_id})
+
+
+def let_go(session: Session, instance_uuid: str) -> None:
+    """Let a server that is gone stand on none."""
+    session.execute(sa.delete(_uses).where(_uses.c.instance_uuid == instance_uuid))
+
+
+def _check_unused(session: Session, network_id: str) -> None:
+    """Lock a network, then look who uses it: who would like to waits, and finds it gone."""
+    query = sa.select(_networks.c.id).where(_networks.c.id == network_id).with_for_update()
+    session.execute(query).first()
+    for what, table in (("servers", _uses), ("ports", _ports)):
+        found = sa.select(table.c.network_id).where(table.c.network_id == network_id).limit(1)
+        if session.execute(found).first() is not None:
+            raise exception.Conflict(f"Network {network_id} is in use: there are {what} on it.")

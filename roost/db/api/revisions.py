@@ -1,0 +1,42 @@
+"""Numbers for versions: of two changes of one kind, the one committed later has the higher.
+
+Whoever takes a number holds the row until the transaction ends, so changes of one kind are made one
+after another, and numbers become visible in their order: who sees one, sees all that happened
+before it. A number is never given twice, not even when what it was given to is deleted.
+"""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from roost.db.api import models
+from roost.db.engine import Session
+from roost.db.insert import insert_once
+from roost.db.types import utcnow
+from roost.objects.versions import version_at
+
+AGGREGATES: Final = "aggregates"
+SERVER_GROUPS: Final = "server_groups"
+
+_revisions = models.api_revisions
+
+
+def advance(session: Session, name: str) -> int:
+    """Return the next number of a kind, and keep all others of this kind waiting until the end.
+
+    It is not below the microseconds since 1970: so a database that was restored, and knows less
+    than the schedulers were told, is ahead of them all the same.
+    """
+    now = version_at(utcnow())
+    if not _raise(session, name, now):
+        insert_once(session, _revisions, {"name": name, "number": 0})
+        _raise(session, name, now)
+    number = sa.select(_revisions.c.number).where(_revisions.c.name == name)
+    return int(session.execute(number).scalar_one())
+
+
+def _raise(session: Session, name: str, least: int) -> bool:
+    following = _revisions.c.number + 1
+    higher = sa.case((following > least, following), else_=least)
+    statement = sa.update(_revisions).where(_revisions.c.name == name).values(number=higher)
+    return session.execute(statement).rowcount == 1

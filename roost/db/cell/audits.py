@@ -1,0 +1,55 @@
+"""What audits and their repairs ask of a cell."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from roost.db.cell import models
+from roost.db.engine import Session
+from roost.db.spans import Which, within
+
+_c = models.instances.c
+_ports = models.ports
+
+
+class LiveRow(NamedTuple):
+    """An instance that is not buried."""
+
+    uuid: str
+    host: str | None
+    vm_state: str
+    task_state: str | None
+
+
+_SHOWN = (_c.uuid, _c.host, _c.vm_state, _c.task_state)
+
+
+def list_live(session: Session, which: Which) -> list[LiveRow]:
+    """Return live instances."""
+    query = sa.select(*_SHOWN).where(within(_c.uuid, which), _c.deleted_at.is_(None))
+    return [LiveRow(*row) for row in session.execute(query)]
+
+
+def list_on_host(session: Session, host: str) -> list[LiveRow]:
+    """Return the live instances of a host."""
+    query = sa.select(*_SHOWN).where(_c.host == host, _c.deleted_at.is_(None))
+    return [LiveRow(*row) for row in session.execute(query)]
+
+
+def list_buried(session: Session, uuids: Collection[str]) -> set[str]:
+    """Return those of these instances of which the cell knows that they are no more."""
+    query = sa.select(_c.uuid).where(_c.uuid.in_(uuids), _c.deleted_at.is_not(None))
+    return set(session.scalars(query))
+
+
+def knows(session: Session, uuid: str) -> bool:
+    """Tell whether the cell has an instance, buried or not."""
+    return session.execute(sa.select(_c.id).where(_c.uuid == uuid)).first() is not None
+
+
+def free_orphan(session: Session, port_id: str) -> bool:
+    """Delete a port whose instance does not live; tell whether there was such a port."""
+    lives = sa.exists().where(_c.uuid == _ports.c.instance_uuid, _c.deleted_at.is_(None))
+    gone = session.execute(sa.delete(_ports).where(_ports.c.id == port_id, ~lives))
+    return gone.rowcount == 1

@@ -1,0 +1,219 @@
+"""Until when somebody is at work on an instance's task; all by the clock of the cell's database.
+
+An instance under a task has a lease (``instances.lease_until``). Whoever begins a task leaves it
+empty, and the next sweep gives it a first period; its host renews it while it works. What ends is
+taken by one sweep, which has a lease of its own on it meanwhile.
+"""
+
+import collections
+import datetime
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from roost import states
+from roost.db.cell import models
+from roost.db.engine import Session
+from roost.db.types import UtcDateTime, database_now
+
+_instances = models.instances
+# What a host has begun, and may believe to have a whole lease on.
+_BEGUN = (
+    *(states.NETWORKING, states.SPAWNING),
+    *(*states.REBUILD_TASKS[1:], *states.IMAGE_TASKS[2:]),
+)
+_AT_ONCE = 500  # rows that one statement names, or one sweep takes
+
+
+class Held(NamedTuple):
+    """What a host says it works on: one row, of this attempt (if it says) and in these tasks."""
+
+    instance_uuid: str
+    attempt: int | None
+    tasks: tuple[str, ...]
+
+
+class Overdue(NamedTuple):
+    """A task whose lease has ended, as it was found; ``lease_until`` is the lease of the finder.
+
+    A change that expects this very lease loses against a host that has renewed its own since.
+    """
+
+    instance_uuid: str
+    host: str | None
+    attempt: int
+    vm_state: str
+    task_state: str
+    lease_until: datetime.datetime
+
+    @property
+    def expected(self) -> dict[str, object]:
+        """What the instance is like as long as nobody has done anything to it."""
+        return {name: getattr(self, name) for name in self._fields if name != "instance_uuid"}
+
+
+class _Found(NamedTuple):
+    """What the row of an instance on the host says."""
+
+    attempt: int
+    vm_state: str
+    task_state: str | None
+    lease_until: datetime.datetime | None
+
+
+def renew(session: Session, held: Sequence[Held], *, host: str, seconds: float) -> set[int]:
+    """Renew what a host holds, and return the places of what it has lost.
+
+    What the host itself has ended is not lost: a task that is over, and a build that has become a
+    server, whatever is being done to that by now (but it must go when that is a delete).
+    """
+    until = _now(session) + datetime.timedelta(seconds=seconds)
+    rows: dict[str, _Found] = {}
+    for chunk in _chunks(held):
+        session.execute(
+            sa.update(_instances)
+            .where(_here(host), sa.or_(*_matches(chunk)))
+            .values(lease_until=until)
+        )
+        rows.update(_read(session, host, {each.instance_uuid for each in chunk}))
+    return {
+        at for at, each in enumerate(held) if not _keeps(each, rows.get(each.instance_uuid), until)
+    }
+
+
+def end_others(session: Session, held: Iterable[Held], *, host: str) -> None:
+    """End the leases of all tasks on a host but those that it holds."""
+    kept = {each.instance_uuid for each in held}
+    c = _instances.c
+    others = sa.true() if not kept else c.uuid.not_in(kept)
+    session.execute(
+        sa.update(_instances)
+        .where(_here(host), c.task_state.is_not(None), others)
+        .values(lease_until=_now(session))
+    )
+
+
+def take_overdue(session: Session, *, begun_seconds: float, seconds: float) -> list[Overdue]:
+    """Give tasks without a lease a first one, and take those whose lease has ended.
+
+    Each is taken by one caller: what another has taken or a host has renewed meanwhile is not.
+
+    :param begun_seconds: the first lease on a build that has begun; no host may believe it longer
+    :param seconds: any other first lease, and the caller's own on what is returned
+    """
+    now = _now(session)
+    c = _instances.c
+    found = session.execute(
+        sa.select(c.uuid, c.lease_until)
+        .where(
+            c.task_state.is_not(None),
+            c.deleted_at.is_(None),
+            sa.or_(c.lease_until.is_(None), c.lease_until <= now),
+        )
+        .limit(_AT_ONCE)
+    ).all()
+    fresh = [row.uuid for row in found if row.lease_until is None]
+    _lock(session, fresh)
+    _give(session, fresh, c.lease_until.is_(None), _first(_now(session), begun_seconds, seconds))
+    over = [row.uuid for row in found if row.lease_until is not None]
+    until = now + datetime.timedelta(seconds=seconds)
+    _give(session, over, c.lease_until <= now, until)
+    return _taken(session, over, until)
+
+
+def _first(
+    now: datetime.datetime, begun_seconds: float, seconds: float
+) -> sa.ColumnElement[datetime.datetime]:
+    begun = _instances.c.task_state.in_(_BEGUN)
+    whole, other = (
+        sa.literal(now + datetime.timedelta(seconds=each), UtcDateTime())
+        for each in (begun_seconds, seconds)
+    )
+    return sa.case((begun, whole), else_=other)
+
+
+def _lock(session: Session, uuids: Collection[str]) -> None:
+    """Keep rows as they are, before the clock is read.
+
+    A host that begins counts from the moment before it asked. While this waits, time goes by, and a
+    lease from before the wait would end sooner than the host believes.
+    """
+    if uuids:
+        rows = sa.select(_instances.c.id).where(_instances.c.uuid.in_(uuids))
+        session.execute(rows.order_by(_instances.c.id).with_for_update())
+
+
+def _give(
+    session: Session,
+    uuids: Collection[str],
+    still: sa.ColumnElement[bool],
+    until: datetime.datetime | sa.ColumnElement[datetime.datetime],
+) -> None:
+    if uuids:
+        session.execute(
+            sa.update(_instances)
+            .where(_instances.c.uuid.in_(uuids), _instances.c.task_state.is_not(None), still)
+            .values(lease_until=until)
+        )
+
+
+def _taken(session: Session, uuids: Collection[str], until: datetime.datetime) -> list[Overdue]:
+    if not uuids:
+        return []
+    c = _instances.c
+    rows = session.execute(
+        sa.select(*[c["uuid" if name == "instance_uuid" else name] for name in Overdue._fields])
+        .where(c.uuid.in_(uuids), c.lease_until == until)
+        .order_by(c.id)
+    )
+    return [Overdue(*row) for row in rows]
+
+
+def _now(session: Session) -> datetime.datetime:
+    now: datetime.datetime = session.execute(sa.select(database_now())).scalar_one()
+    return now
+
+
+def _here(host: str) -> sa.ColumnElement[bool]:
+    return sa.and_(_instances.c.host == host, _instances.c.deleted_at.is_(None))
+
+
+def _matches(held: Iterable[Held]) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions that find rows of these, one for each kind of work."""
+    c = _instances.c
+    kinds: dict[tuple[str, ...], list[Held]] = collections.defaultdict(list)
+    for each in held:
+        kinds[each.tasks].append(each)
+    found = []
+    for tasks, some in kinds.items():
+        of_any = c.uuid.in_([each.instance_uuid for each in some if each.attempt is None])
+        exactly = sa.tuple_(c.uuid, c.attempt).in_(
+            [(each.instance_uuid, each.attempt) for each in some if each.attempt is not None]
+        )
+        found.append(sa.and_(c.task_state.in_(tasks), sa.or_(of_any, exactly)))
+    return found
+
+
+def _read(session: Session, host: str, uuids: Collection[str]) -> dict[str, _Found]:
+    c = _instances.c
+    rows = session.execute(
+        sa.select(c.uuid, *[c[name] for name in _Found._fields]).where(
+            _here(host), c.uuid.in_(uuids)
+        )
+    )
+    return {uuid: _Found(*found) for uuid, *found in rows}
+
+
+def _keeps(held: Held, found: _Found | None, until: datetime.datetime) -> bool:
+    if found is None or held.attempt not in (None, found.attempt):
+        return False
+    if found.task_state in held.tasks:
+        return found.lease_until == until
+    if held.attempt is None:
+        return found.task_state is None
+    return found.vm_state != states.BUILDING and found.task_state != states.DELETING
+
+
+def _chunks(held: Sequence[Held]) -> Iterable[Sequence[Held]]:
+    return (held[start : start + _AT_ONCE] for start in range(0, len(held), _AT_ONCE))

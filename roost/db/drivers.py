@@ -1,0 +1,257 @@
+"""How each kind of database is connected to: what its URL leaves open, and how long one waits.
+
+Used by :mod:`roost.db.engine` only.
+"""
+
+import dataclasses
+import math
+import sqlite3
+import ssl
+import time
+import weakref
+from typing import Any, Final
+
+import psycopg
+import sqlalchemy as sa
+from oslo_db.sqlalchemy import engines, exc_filters
+
+from roost import concurrency
+
+_MYSQL: Final = ("mysql", "mariadb")
+_FRESH_SECONDS: Final = 0.5  # no server is back from a restart so soon
+_OPENINGS: Final = 200  # tries, of a twentieth of a second each
+_GRACE_SECONDS: Final = 1  # for what the server says when it ends a statement
+
+
+@dataclasses.dataclass(frozen=True)
+class Patience:
+    """How long one waits for a server, in seconds: to connect, and for each of its answers.
+
+    ``answer`` None: as long as it takes. After that time the server ends a statement, and a
+    transaction of which it hears nothing, since its locks keep others waiting; a server that does
+    not is given up a second later.
+    """
+
+    connect: float
+    answer: float | None
+
+
+def make_engine(url: sa.URL, *, connections: int, patience: Patience) -> sa.Engine:
+    """Return the engine of a database; nothing is connected yet.
+
+    :param connections: the size of the pool
+    """
+    backend = url.get_backend_name()
+    if backend == "sqlite":
+        return _sqlite_engine(url, connections)
+    engine: sa.Engine = engines.create_engine(
+        _completed(url, patience).render_as_string(hide_password=False),
+        max_pool_size=connections,
+        max_overflow=0,
+        pool_timeout=30,
+        max_retries=0,
+        mysql_sql_mode="TRADITIONAL",
+        thread_checkin=False,
+    )
+    _ask_only_the_idle(engine)
+    if patience.answer is not None:
+        _bound_answers(engine, patience.answer)
+    if backend in _MYSQL:
+        _share_ssl_context(engine)
+        _read_committed(engine)
+    return engine
+
+
+def _completed(url: sa.URL, patience: Patience) -> sa.URL:
+    """Say what the URL leaves open.
+
+    Psycopg 3 cannot be made cooperative; under eventlet psycopg2 stands in for it. MySQL's "utf8",
+    which oslo.db would ask for, is not all of it.
+    """
+    if concurrency.selected() == concurrency.EVENTLET and url.drivername == "postgresql+psycopg":
+        url = url.set(drivername="postgresql+psycopg2")
+    is_mysql = url.get_backend_name() in _MYSQL
+    defaults = _mysql_defaults(patience) if is_mysql else _postgresql_defaults(patience)
+    return url.update_query_dict({**defaults, **url.query})
+
+
+def _mysql_defaults(patience: Patience) -> dict[str, str]:
+    defaults = {"charset": "utf8mb4", "connect_timeout": _whole(patience.connect)}
+    if patience.answer is not None:
+        seconds = _whole(patience.answer + _GRACE_SECONDS)
+        defaults |= {"read_timeout": seconds, "write_timeout": seconds}
+    return defaults
+
+
+def _postgresql_defaults(patience: Patience) -> dict[str, str]:
+    """TCP notices a server that vanished; one whose kernel still answers, psycopg's own clock."""
+    defaults = {"connect_timeout": _whole(patience.connect)}
+    if patience.answer is not None:
+        milliseconds = math.ceil(1000 * patience.answer)
+        third = _whole(patience.answer / 3)
+        defaults |= {
+            "tcp_user_timeout": str(milliseconds),
+            "keepalives_idle": third,
+            "keepalives_interval": third,
+            "keepalives_count": "2",
+            "options": f"-c statement_timeout={milliseconds}"
+            f" -c idle_in_transaction_session_timeout={milliseconds}",
+        }
+    return defaults
+
+
+def _whole(seconds: float) -> str:
+    return str(max(1, math.ceil(seconds)))
+
+
+def _bound_answers(engine: sa.Engine, seconds: float) -> None:
+    if engine.dialect.driver == "psycopg":
+        _wait_bounded(engine, seconds)
+    elif engine.dialect.name in _MYSQL:
+        _bound_mariadb(engine, seconds)
+
+
+class _BoundedConnection(psycopg.Connection[Any]):
+    """Gives a server up that does not answer in time; libpq has no such bound."""
+
+    answer_seconds: float
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """Wait for one answer.
+
+        :raises psycopg.OperationalError: when it does not come in time; the connection is closed
+        """
+        begun = time.monotonic()
+        try:
+            return super().wait(gen, interval, timeout or self.answer_seconds)
+        except psycopg.OperationalError:
+            if time.monotonic() - begun >= self.answer_seconds:
+                self.close()  # an answer that comes later would be taken for that of another
+            raise
+
+
+def _wait_bounded(engine: sa.Engine, seconds: float) -> None:
+    class Bounded(_BoundedConnection):
+        answer_seconds = seconds + _GRACE_SECONDS
+
+    @sa.event.listens_for(engine, "do_connect")
+    def _on_connect(_dialect: Any, _record: Any, args: Any, arguments: dict[str, Any]) -> Any:
+        return Bounded.connect(*args, **arguments)
+
+
+def _bound_mariadb(engine: sa.Engine, seconds: float) -> None:
+    """Let the server end what nobody waits for any more; MySQL has no such bounds."""
+
+    @sa.event.listens_for(engine, "connect")
+    def _on_connect(connection: Any, _record: Any) -> None:
+        if "mariadb" in connection.get_server_info().lower():
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    f"SET SESSION max_statement_time={seconds},"
+                    f" idle_write_transaction_timeout={_whole(seconds)}"
+                )
+
+
+def _read_committed(engine: sa.Engine) -> None:
+    """As PostgreSQL does by default. REPEATABLE READ locks gaps, where inserts deadlock.
+
+    Said once to each connection: SQLAlchemy's own way says it anew, and takes it back, around every
+    transaction, and what the driver raises then comes to us as it is.
+    """
+
+    @sa.event.listens_for(engine, "connect")
+    def _on_connect(connection: Any, _record: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+
+
+def _ask_only_the_idle(engine: sa.Engine) -> None:
+    """Before a transaction a connection is asked whether it lives, unless it just said so.
+
+    So a restart of the server costs no transaction, and a busy connection no round trip.
+    """
+    rested: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
+    dialect: Any = engine.dialect
+    ask = dialect.do_ping
+
+    @sa.event.listens_for(engine, "checkin")
+    def _on_checkin(connection: Any, _record: Any) -> None:
+        if connection is not None:
+            rested[connection] = time.monotonic()
+
+    def ping(connection: Any) -> bool:
+        since = time.monotonic() - rested.get(connection, float("-inf"))
+        return since < _FRESH_SECONDS or bool(ask(connection))
+
+    dialect.do_ping = ping
+
+
+def _sqlite_engine(url: sa.URL, connections: int) -> sa.Engine:
+    """Readers beside one writer; the next writer waits for its turn instead of failing.
+
+    A transaction that reads first and writes later could not wait: its view would be stale. So
+    every transaction that may write takes the writer's place when it begins. Connections are kept:
+    the last one that closes would clear the write-ahead log each time.
+    """
+    engine = sa.create_engine(
+        url,
+        poolclass=sa.QueuePool,
+        pool_size=connections,
+        max_overflow=0,
+        connect_args={"timeout": 30, "check_same_thread": False},
+    )
+    exc_filters.register_engine(engine)
+
+    @sa.event.listens_for(engine, "connect")
+    def _on_connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # transactions are begun below, and only there
+        _keep_log_ahead(connection)
+        for setting in ("synchronous=NORMAL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {setting}")
+
+    @sa.event.listens_for(engine, "begin")
+    def _on_begin(connection: sa.Connection) -> None:
+        reads = connection.get_execution_options().get("reads")
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _keep_log_ahead(connection: Any) -> None:
+    """Of several that open a new file at once all but one are told that it is locked, at once."""
+    for last in (*[False] * _OPENINGS, True):
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            if last:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+def _share_ssl_context(engine: sa.Engine) -> None:
+    """PyMySQL makes a TLS context per connection, 0.9 MB and 18 ms each, even when it is not used.
+
+    So there is TLS when the URL asks for it (``?ssl_ca=...``), with one context for all.
+    """
+    shared: list[ssl.SSLContext] = []
+
+    @sa.event.listens_for(engine, "do_connect")
+    def _on_connect(_dialect: Any, _record: Any, _args: Any, arguments: dict[str, Any]) -> None:
+        wanted = {key: arguments.pop(key) for key in list(arguments) if key.startswith("ssl")}
+        wanted.update(wanted.pop("ssl", {}))
+        if not wanted:
+            arguments["ssl_disabled"] = True
+            return
+        if not shared:
+            shared.append(_ssl_context(wanted))
+        arguments["ssl"] = shared[0]
+
+
+def _ssl_context(wanted: dict[str, Any]) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=wanted.get("ssl_ca") or wanted.get("ca"))
+    certificate = wanted.get("ssl_cert") or wanted.get("cert")
+    if certificate:
+        context.load_cert_chain(certificate, wanted.get("ssl_key") or wanted.get("key"))
+    return context

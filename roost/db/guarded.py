@@ -1,0 +1,94 @@
+"""A database that is known to be away is not asked: somebody stands before it who says so."""
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import Protocol
+
+import sqlalchemy as sa
+
+from roost import exception
+from roost.db.engine import Database, Session
+
+
+class Passage(Protocol):
+    """One transaction on its way."""
+
+    def blame(self, error: exception.Unavailable) -> None: ...
+
+
+class Guard(Protocol):
+    """Who stands before the database."""
+
+    def passing(self) -> contextlib.AbstractContextManager[Passage]: ...
+
+
+class GuardedDatabase(Database):
+    """A database whose transactions pass a guard first.
+
+    The guard is told when the database cannot be reached, or its connection breaks: not when a
+    transaction loses to another, nor of what else fails within its block.
+    """
+
+    def __init__(self, database: Database, guard: Guard) -> None:
+        super().__init__(database.url)
+        self._database = database
+        self._guard = guard
+
+    @functools.cached_property
+    def engine(self) -> sa.Engine:
+        """What migrations stand on; nobody guards it."""
+        return self._database.engine
+
+    def begin(self) -> contextlib.AbstractContextManager[Session]:
+        """Run a transaction: see :meth:`roost.db.engine.Database.begin`.
+
+        :raises roost.exception.Away: at once, and nothing was done
+        """
+        return self._guarded(reads=False)
+
+    def read(self) -> contextlib.AbstractContextManager[Session]:
+        """Run a transaction that only reads.
+
+        :raises roost.exception.Away: at once
+        """
+        return self._guarded(reads=True)
+
+    @contextlib.contextmanager
+    def _guarded(self, *, reads: bool) -> Iterator[Session]:
+        inside: BaseException | None = None
+        with self._guard.passing() as passage:
+            try:
+                with self._database.read() if reads else self._database.begin() as session:
+                    try:
+                        yield session
+                    except BaseException as error:
+                        inside = error
+                        raise
+            except exception.Deadlock:
+                raise
+            except exception.Unavailable as error:
+                if error is not inside:  # else another database's, or a bus's
+                    passage.blame(error)
+                raise
+
+    def knock(self) -> None:
+        """Ask whether the database is there.
+
+        :raises roost.exception.Unavailable: when it does not answer; from now on it is away
+        """
+        with self.read() as session:
+            session.execute(sa.select(1))
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def ask(database: Database) -> None:
+    """Connect anew and hear whether there is an answer; connections at rest may be dead.
+
+    :raises roost.exception.Unavailable: when there is none
+    """
+    database.close()
+    with database.read() as session:
+        session.execute(sa.select(1))

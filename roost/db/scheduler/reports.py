@@ -1,0 +1,212 @@
+"""What hosts report: taken in, and given back as the API shows hypervisors."""
+
+import datetime
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from roost.db.engine import Session
+from roost.db.insert import insert_once
+from roost.db.scheduler import models
+from roost.db.scheduler.hosts import RESOURCES, touched
+from roost.db.types import database_now
+from roost.objects import HostReport, NUMACell, PciPool
+
+_HOSTS = models.hosts
+_PLAIN = (
+    "host", "node", "cell_uuid", "availability_zone",
+    "vcpus", "pcpus", "memory_mb", "disk_gb",
+    "vcpus_reserved", "memory_mb_reserved", "disk_gb_reserved",
+    "vcpus_ratio", "memory_mb_ratio", "disk_gb_ratio",
+    "io_operations", "failed_builds", "host_ip",
+)  # fmt: skip
+_IN_COMMON = (
+    "hypervisor_type", "hypervisor_version",
+    "architectures", "capabilities", "traits", "labels",
+)  # fmt: skip
+_FOR_OPERATORS = ("cpu_info", "booted_at")
+_CONTENTS = ("instances", "holdings", "places")
+_NO_NEWS = (
+    "reported_at",
+    "up",
+    "enabled",
+    "enabled_version",
+    *(f"{name}_used" for name in RESOURCES),
+)
+
+
+class TakenIn(NamedTuple):
+    """A report that was taken in.
+
+    ``settled``: claims and instances agreed when the same came before, and neither changed since.
+    ``unclaimed`` are the instances of the report before that had no claim.
+    """
+
+    host_id: int
+    settled: bool
+    unclaimed: list[str]
+
+
+def take_in(
+    session: Session, report: HostReport, *, reported_at: datetime.datetime
+) -> TakenIn | None:
+    """Note what a host says of itself; its first report creates it.
+
+    What is used stays the sum of its claims, whatever the host says. The host is locked until the
+    transaction ends.
+
+    :param reported_at: when the report counts as made
+    :returns: None when a report as late was taken in before
+    """
+    values = _told(report, reported_at)
+    known = session.execute(_KNOWN, {"host": report.host, "node": report.node}).one_or_none()
+    if known is None:
+        return _create(session, report, values)
+    if known.reported_at >= reported_at:
+        return None
+    if report.enabled_version < known.enabled_version:  # the host has not heard the last word yet
+        values |= {"enabled": known.enabled, "enabled_version": known.enabled_version}
+    same = all(values[name] == getattr(known, name) for name in _COMPARED)
+    news = {} if same else {**_described(report), **touched(described=True)}
+    session.execute(
+        sa.update(_HOSTS)
+        .where(_HOSTS.c.id == known.id)
+        .values({"touched_at": database_now(), **values, **news})
+    )
+    agreed = known.settled == known.generation and same
+    return TakenIn(
+        known.id,
+        settled=agreed and known.contents_digest == values["contents_digest"],
+        unclaimed=json.loads(known.unclaimed) if known.unclaimed else [],
+    )
+
+
+def note_settled(session: Session, host_id: int, *, settled: bool, unclaimed: list[str]) -> None:
+    """Remember how the claims of a host compare with its last report."""
+    values = {
+        "settled": _HOSTS.c.generation if settled else 0,
+        "unclaimed": json.dumps(unclaimed) if unclaimed else None,
+    }
+    session.execute(sa.update(_HOSTS).where(_HOSTS.c.id == host_id).values(values))
+
+
+def list_page(
+    session: Session,
+    *,
+    marker: str | None,
+    limit: int,
+    node_uuid: str | None = None,
+    is_up: Callable[[sa.RowMapping], bool],
+) -> list[HostReport]:
+    """Return hosts after ``marker`` in order of host and node; used is what is claimed.
+
+    Only that of ``node_uuid``, if it is named. A page never ends between two nodes of one host, so
+    it may be longer than ``limit``.
+
+    :param is_up: tells from cell_uuid, told_down and reported_at of a row
+    """
+    statement = sa.select(_HOSTS).order_by(_HOSTS.c.host, _HOSTS.c.node)
+    if node_uuid is not None:
+        statement = statement.where(_HOSTS.c.node_uuid == node_uuid)
+    after = statement if marker is None else statement.where(_HOSTS.c.host > marker)
+    rows = session.execute(after.limit(limit)).mappings().all()
+    if len(rows) == limit and rows:
+        last = rows[-1]
+        same = (_HOSTS.c.host == last["host"], _HOSTS.c.node > last["node"])
+        rows = [*rows, *session.execute(statement.where(*same)).mappings()]
+    return [_as_report(row, up=is_up(row)) for row in rows]
+
+
+_COMPARED = ("description_digest", "enabled")
+_KNOWN = (
+    sa.select(
+        _HOSTS.c.id,
+        _HOSTS.c.generation,
+        _HOSTS.c.enabled,
+        _HOSTS.c.enabled_version,
+        _HOSTS.c.description_digest,
+        _HOSTS.c.contents_digest,
+        _HOSTS.c.settled,
+        _HOSTS.c.unclaimed,
+        _HOSTS.c.reported_at,
+    )
+    .where(_HOSTS.c.host == sa.bindparam("host"), _HOSTS.c.node == sa.bindparam("node"))
+    .with_for_update()
+)
+
+
+def _create(session: Session, report: HostReport, values: dict[str, Any]) -> TakenIn | None:
+    row = {
+        **_described(report),
+        **values,
+        **{f"{name}_used": 0 for name in RESOURCES},
+        "generation": 1,
+        "described": 1,
+        "settled": 0,
+        "told_down": False,
+        "touched_at": database_now(),
+    }
+    if not insert_once(session, _HOSTS, row):
+        return None  # another scheduler was faster; the next report comes soon
+    known = session.execute(_KNOWN, {"host": report.host, "node": report.node}).one()
+    return TakenIn(known.id, settled=False, unclaimed=[])
+
+
+def _told(report: HostReport, reported_at: datetime.datetime) -> dict[str, Any]:
+    data = report.obj_to_primitive()["roost_object.data"]
+    contents = {name: data.pop(name, None) for name in _CONTENTS}
+    described = {name: value for name, value in data.items() if name not in _NO_NEWS}
+    return {
+        "enabled": report.enabled,
+        "enabled_version": report.enabled_version,
+        "description_digest": _digest(described),
+        "contents_digest": _digest(contents),
+        "reported_at": reported_at,
+    }
+
+
+def _described(report: HostReport) -> dict[str, Any]:
+    values: dict[str, Any] = {name: getattr(report, name) for name in _PLAIN}
+    values["profile"] = _json({name: getattr(report, name) for name in _IN_COMMON})
+    values["metrics"] = _json(report.metrics) if report.metrics else None
+    values["node_uuid"] = report.node_uuid
+    told = report.obj_to_primitive()["roost_object.data"]
+    values["details"] = _json({name: told.get(name) for name in _FOR_OPERATORS})
+    values["topology"] = None
+    if report.numa_cells or report.pci_pools:
+        parts = (report.numa_cells, report.pci_pools)
+        values["topology"] = _json([[one.obj_to_primitive() for one in part] for part in parts])
+    return values
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(_json(value).encode()).hexdigest()
+
+
+def _as_report(row: sa.RowMapping, *, up: bool) -> HostReport:
+    cells, pools = json.loads(row["topology"]) if row["topology"] else ([], [])
+    return HostReport.of(
+        up=up,
+        enabled=row["enabled"],
+        reported_at=row["reported_at"],
+        metrics=json.loads(row["metrics"]) if row["metrics"] else {},
+        numa_cells=[NUMACell.obj_from_primitive(cell) for cell in cells],
+        pci_pools=[PciPool.obj_from_primitive(pool) for pool in pools],
+        **{name: row[name] for name in _PLAIN},
+        **{f"{name}_used": row[f"{name}_used"] for name in RESOURCES},
+        **_for_operators(json.loads(row["details"] or "{}")),
+        **json.loads(row["profile"]),
+    )
+
+
+def _for_operators(details: dict[str, Any]) -> dict[str, Any]:
+    at = details.get("booted_at")
+    booted_at = None if at is None else datetime.datetime.fromisoformat(at)
+    return {**details, "booted_at": booted_at}
