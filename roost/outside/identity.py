@@ -1,0 +1,125 @@
+"""With whose right Roost speaks to other services: sessions of keystoneauth.
+
+Each service has a group of options (``conf.identity.client_options`` makes it: where it is, how to
+prove who we are, how long to wait). Who speaks to it makes one :class:`Identity` of its group and
+keeps it, since that keeps connections open, and asks it for a session for each piece of work::
+
+    identity = Identity(conf, "glance")
+    connection = openstack.connection.Connection(
+        session=identity.user_session(context), oslo_conf=conf  # or region_name=... and so on
+    )
+
+Nothing is asked of anybody before such a session is used.
+"""
+
+from typing import Final
+
+import requests
+from keystoneauth1 import access, discover, loading, plugin, service_token, session
+from keystoneauth1 import exceptions as identity_errors
+from keystoneauth1.identity.access import AccessInfoPlugin
+from oslo_config import cfg
+
+from roost import exception
+from roost.context import RequestContext
+
+SERVICE_USER: Final = "service_user"
+_CONNECTIONS: Final = 32  # kept open to one service; more are opened when needed, and closed
+_NEVER: Final = "9999-12-31T23:59:59.000000Z"
+
+
+class Identity:
+    """The sessions of one service.
+
+    :param group: the service's group of options; its ``auth_type`` left out, ``[service_user]``
+        says who we are
+    :raises roost.exception.Invalid: when the options name no way to authenticate that there is
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, group: str) -> None:
+        self._group = group
+        self._settings = conf, group
+        self._service = _plugin(conf, SERVICE_USER)
+        self._own = _plugin(conf, group) or self._service
+        self._connections = _connections()
+        self._discovered: dict[str, discover.Discover] = {}
+
+    def user_session(self, context: RequestContext) -> session.Session:
+        """Return a session that speaks as the user of ``context``.
+
+        It sends the user's token and, when ``[service_user]`` is filled in, our service token, so
+        that work goes on whose user's token runs out meanwhile. Endpoints are those of the catalog
+        that came with the token. A context without token, as sweepers and periodic tasks have it,
+        gets our own session.
+
+        :raises roost.exception.Unavailable: when we have none either
+        """
+        if not context.auth_token:
+            return self.own_session()
+        user = _Believed(context)
+        if self._service is None:
+            return self._session(user)
+        return self._session(service_token.ServiceTokenAuthWrapper(user, self._service))
+
+    def own_session(self) -> session.Session:
+        """Return a session that speaks as ourselves, whoever asked.
+
+        :raises roost.exception.Unavailable: when the options do not say who we are
+        """
+        if self._own is None:
+            raise exception.Unavailable(
+                f"neither [{self._group}] nor [{SERVICE_USER}] has an auth_type: Roost cannot say"
+                " who it is"
+            )
+        return self._session(self._own)
+
+    def _session(self, auth: plugin.BaseAuthPlugin) -> session.Session:
+        conf, group = self._settings
+        return loading.load_session_from_conf_options(
+            conf,
+            group,
+            auth=auth,
+            session=self._connections,
+            discovery_cache=self._discovered,  # else each user's session asks for it anew
+        )
+
+
+def user_session(conf: cfg.ConfigOpts, group: str, context: RequestContext) -> session.Session:
+    """Return :meth:`Identity.user_session` for a single piece of work."""
+    return Identity(conf, group).user_session(context)
+
+
+def own_session(conf: cfg.ConfigOpts, group: str) -> session.Session:
+    """Return :meth:`Identity.own_session` for a single piece of work."""
+    return Identity(conf, group).own_session()
+
+
+class _Believed(AccessInfoPlugin):
+    """A user's token as it came in, with its catalog. It cannot be renewed."""
+
+    def __init__(self, context: RequestContext) -> None:
+        token = {
+            "token": {
+                "methods": ["token"],
+                "expires_at": _NEVER,  # who gets it will say; we cannot renew it anyway
+                "user": {"id": context.user_id, "name": context.user_id},
+                "project": {"id": context.project_id, "name": context.project_id},
+                "catalog": list(context.service_catalog),
+            }
+        }
+        super().__init__(access.AccessInfoV3(body=token, auth_token=context.auth_token))
+
+
+def _plugin(conf: cfg.ConfigOpts, group: str) -> plugin.BaseAuthPlugin | None:
+    try:
+        return loading.load_auth_from_conf_options(conf, group)
+    except identity_errors.AuthPluginException as error:
+        raise exception.Invalid(f"[{group}] cannot be used to authenticate: {error}") from error
+
+
+def _connections() -> requests.Session:
+    """Return what keeps connections open; many threads share it."""
+    made = requests.Session()
+    for scheme in ("https://", "http://"):
+        made.mount(scheme, session.TCPKeepAliveAdapter(pool_maxsize=_CONNECTIONS))
+    return made

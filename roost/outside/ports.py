@@ -1,0 +1,251 @@
+"""The ports of instances in Neutron: taken, bound to a host, described, and let go.
+
+A port is known by its ``device_id``, the instance's uuid, and by a mark in its binding profile,
+which users cannot change: which of the instance's interfaces it is, and whether we made it or its
+user did. So any step may be repeated by whoever: it finds what was done before.
+"""
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+
+from roost import exception
+from roost.objects import Instance, NetworkInfo, NetworkRequest, Vif, VifAddress
+from roost.outside.networking import Connect, told_apart
+
+LOG = logging.getLogger(__name__)
+OWNER: Final = "compute:"
+_MARK: Final = "roost"
+_UNBINDABLE: Final = ("unbound", "binding_failed")
+_ACTIVE: Final = "ACTIVE"
+_DNS: Final = "dns-integration"
+
+
+class BindingFailed(exception.RoostError):
+    """Neutron cannot connect a port to that host; to another it may."""
+
+    code = "binding_failed"
+
+
+class Ports:
+    """Does with ports what instances need, with our own right.
+
+    :param connect: returns the network proxy of openstacksdk
+    """
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self._extensions: frozenset[str] | None = None
+
+    def held(self, instance_uuid: str) -> list[Any]:
+        """Return the marked ports of an instance, in order; two of one place: the older first."""
+        with told_apart():
+            found = list(self._connect().ports(device_id=instance_uuid))
+        ours = [port for port in found if (port.device_owner or "").startswith(OWNER)]
+        return sorted(filter(mark, ours), key=lambda port: (mark(port)["position"], port.id))
+
+    def ensure(
+        self, instance: Instance, requests: Sequence[NetworkRequest], *, host: str, zone: str
+    ) -> list[Any]:
+        """Let an instance have one port per request, all bound to a host; it keeps those it has.
+
+        :raises BindingFailed: when Neutron cannot connect one of them to that host
+        :raises roost.exception.RoostError: as :func:`roost.outside.networking.told_apart` does
+        """
+        held = {mark(port)["position"]: port for port in reversed(self.held(instance.uuid))}
+        for position, request in enumerate(requests):
+            if position in held:
+                held[position] = self._rebind(held[position], host)
+            else:
+                said = {"position": position, "tag": request.tag}
+                held[position] = self.take(instance, request, host=host, zone=zone, said=said)
+        return [held[position] for position in sorted(held)]
+
+    def take(
+        self,
+        instance: Instance,
+        request: NetworkRequest,
+        *,
+        host: str,
+        zone: str,
+        said: dict[str, Any],
+    ) -> Any:
+        """Make one port, or take the one that its user made, and bind it.
+
+        :param said: the mark: ``position``, and what else is to be remembered
+        """
+        if request.port_id is not None:
+            port = self._take_given(instance, request, host=host, zone=zone, said=said)
+        else:
+            port = self._make(instance, request, host=host, zone=zone, said=said)
+        return _bound(port, host)
+
+    def free(self, instance_uuid: str) -> int:
+        """Delete what we made, and let go what its user did; return how many there were."""
+        ports = self.held(instance_uuid)
+        for port in ports:
+            self.release(port)
+        return len(ports)
+
+    def release(self, port: Any) -> None:
+        """Delete a port, or let it go if its user made it; one that is gone is fine."""
+        profile = {name: value for name, value in port.binding_profile.items() if name != _MARK}
+        try:
+            with told_apart():
+                if mark(port)["made"]:
+                    self._connect().delete_port(port.id, ignore_missing=True)
+                else:
+                    self._connect().update_port(
+                        port.id,
+                        device_id="",
+                        device_owner="",
+                        binding_host_id="",
+                        binding_profile=profile,
+                    )
+        except exception.NotFound:
+            LOG.info("port %s is gone", port.id)
+
+    def describe(self, ports: Sequence[Any]) -> NetworkInfo:
+        """Return what a hypervisor, a guest and a user are told of ports."""
+        ids = sorted({port.network_id for port in ports})
+        with told_apart():
+            networks = {one.id: one for one in self._connect().networks(id=ids)} if ids else {}
+            subnets = {
+                one.id: one for id_ in ids for one in self._connect().subnets(network_id=id_)
+            }
+        return NetworkInfo.of(
+            vifs=[_vif(port, networks.get(port.network_id), subnets) for port in ports]
+        )
+
+    def _rebind(self, port: Any, host: str) -> Any:
+        if port.binding_host_id != host or port.binding_vif_type in _UNBINDABLE:
+            with told_apart():
+                port = self._connect().update_port(port.id, binding_host_id=host)
+        return _bound(port, host)
+
+    def _make(
+        self,
+        instance: Instance,
+        request: NetworkRequest,
+        *,
+        host: str,
+        zone: str,
+        said: dict[str, Any],
+    ) -> Any:
+        asked: dict[str, Any] = {
+            "network_id": request.network_id,
+            "project_id": instance.project_id,
+            "is_admin_state_up": True,
+            **_binding(instance, host=host, zone=zone, profile={_MARK: {**said, "made": True}}),
+            **self._name(instance),
+        }
+        if request.fixed_ip is not None:
+            asked["fixed_ips"] = [{"ip_address": request.fixed_ip}]
+        if request.security_groups:
+            asked["security_groups"] = list(request.security_groups)
+        with told_apart():
+            return self._connect().create_port(**asked)
+
+    def _take_given(
+        self,
+        instance: Instance,
+        request: NetworkRequest,
+        *,
+        host: str,
+        zone: str,
+        said: dict[str, Any],
+    ) -> Any:
+        """Take a port that is free, or was for this instance before; whoever is first has it."""
+        with told_apart():
+            port = self._connect().get_port(request.port_id)
+        if port.device_id not in ("", None, instance.uuid):
+            raise exception.Conflict(f"Port {port.id} is still in use.")
+        profile = {**(port.binding_profile or {}), _MARK: {**said, "made": False}}
+        changes = _binding(instance, host=host, zone=zone, profile=profile)
+        with told_apart():
+            return self._connect().update_port(
+                port, if_revision=port.revision_number, **changes, **self._name(instance)
+            )
+
+    def _name(self, instance: Instance) -> dict[str, str]:
+        if self._extensions is None:
+            with told_apart():
+                self._extensions = frozenset(one.alias for one in self._connect().extensions())
+        return {"dns_name": str(instance.hostname)} if _DNS in self._extensions else {}
+
+
+def mark(port: Any) -> dict[str, Any]:
+    """Return what we have noted of a port; nothing for one that is none of ours."""
+    noted: dict[str, Any] = (port.binding_profile or {}).get(_MARK) or {}
+    return noted
+
+
+def is_active(port: Any) -> bool:
+    """Tell whether what a port is plugged into works."""
+    return bool(port.status == _ACTIVE)
+
+
+def _binding(
+    instance: Instance, *, host: str, zone: str, profile: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "device_id": instance.uuid,
+        "device_owner": f"{OWNER}{zone}",
+        "binding_host_id": host,
+        "binding_profile": profile,
+    }
+
+
+def _bound(port: Any, host: str) -> Any:
+    if port.binding_vif_type in _UNBINDABLE:
+        raise BindingFailed(f"Port {port.id} could not be bound to host {host}.")
+    return port
+
+
+def _vif(port: Any, network: Any, subnets: dict[str, Any]) -> Vif:
+    addresses = [_address(one, subnets.get(one["subnet_id"])) for one in port.fixed_ips or []]
+    first = addresses[0] if addresses else None
+    profile = {key: value for key, value in (port.binding_profile or {}).items() if key != _MARK}
+    return Vif.of(
+        id=port.id,
+        network_id=port.network_id,
+        network_name=network.name if network else port.network_id,
+        mac=port.mac_address,
+        ip=first.ip if first else "",
+        cidr=first.cidr if first else "",
+        gateway=first.gateway if first else None,
+        host=port.binding_host_id,
+        tag=mark(port).get("tag"),
+        addresses=addresses,
+        mtu=network.mtu if network else None,
+        type=port.binding_vif_type,
+        vnic_type=port.binding_vnic_type or "normal",
+        details=_as_json(port.binding_vif_details or {}),
+        profile=_as_json(profile),
+        active=is_active(port),
+        kept=not mark(port).get("made", False),
+    )
+
+
+def _address(given: dict[str, str], subnet: Any) -> VifAddress:
+    ip = given["ip_address"]
+    if subnet is None:
+        return VifAddress.of(ip=ip, subnet_id=given["subnet_id"], cidr=ip)
+    routes = [
+        {"destination": one["destination"], "nexthop": one["nexthop"]}
+        for one in subnet.host_routes or []
+    ]
+    return VifAddress.of(
+        ip=ip,
+        subnet_id=subnet.id,
+        cidr=subnet.cidr,
+        gateway=subnet.gateway_ip,
+        dns=list(subnet.dns_nameservers or []),
+        routes=routes,
+        dhcp=bool(subnet.is_dhcp_enabled),
+    )
+
+
+def _as_json(values: dict[str, Any]) -> dict[str, str]:
+    return {name: json.dumps(value) for name, value in values.items()}
