@@ -3,12 +3,24 @@
 from typing import Any
 
 from roost.context import RequestContext
-from roost.objects import Instance, InstanceActionEvent, NetworkInfo, RoostObject
+from roost.objects import (
+    HostFinding,
+    Instance,
+    InstanceActionEvent,
+    NetworkInfo,
+    NetworkRequest,
+    RoostObject,
+    Selection,
+    Vif,
+    Whereabouts,
+)
 from roost.rpc import interface
 
 # A host that comes before its conductor speaks to nobody: the message is dropped, and it must not
 # wait for long before it speaks again.
 HEARTBEAT_TIMEOUT = 5  # seconds
+# What a host insists on is asked again when a conductor has died over it: well within a lease.
+ANSWER_TIMEOUT = 15  # seconds
 
 
 class CellConductor(interface.Interface):
@@ -28,21 +40,30 @@ class CellConductor(interface.Interface):
     ) -> dict[str, Any]:
         """Note that a daemon is alive, and tell it where it is.
 
-        :returns: ``cell_uuid``, ``cell_name``, ``service_uuid``, ``disabled``
+        :returns: ``cell_uuid``, ``cell_name``, ``service_uuid``, ``disabled``; of two words on
+            whether it is disabled the one with the higher ``disabled_version`` counts
         :raises roost.exception.Unavailable: while nobody has mapped this cell
         """
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
     def begin_build(
-        self, context: RequestContext, *, instance_uuid: str, host: str, attempt: int
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        host: str,
+        attempt: int,
+        selection: Selection | None = None,
     ) -> bool:
         """Take up a build on a host, once.
 
-        :returns: whether the instance is still wanted there: False when it was deleted, moved, or
-            this attempt was begun before
+        :param selection: the place that the host was told of. Its claim may have run out while the
+            message waited; by now the instance may have another place there, or none
+        :returns: whether the instance is still wanted there: False when it was deleted, moved, has
+            another place, or this attempt was begun before
         """
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
     def allocate_networks(
         self, context: RequestContext, *, instance_uuid: str, host: str, attempt: int
     ) -> NetworkInfo:
@@ -53,11 +74,41 @@ class CellConductor(interface.Interface):
         :raises roost.exception.NotFound: when it asks for a network that this cell does not have
         """
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
     def free_networks(self, context: RequestContext, *, instance_uuid: str) -> None:
         """Take all ports of the instance away."""
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
+    def attach_port(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        host: str,
+        request: NetworkRequest,
+        key: str,
+    ) -> Vif:
+        """Give an instance on ``host`` one more port, and let its row say so.
+
+        :param key: of this request, and of the port that comes of it: it is made once
+        :raises roost.exception.Conflict: when the instance is in no state for that, or the address
+            is taken
+        :raises roost.exception.NotFound: when this cell has no such network
+        :raises roost.exception.Invalid: when the network cannot give that address
+        :raises roost.exception.NoCapacity: when the network has no address left
+        """
+
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
+    def detach_port(
+        self, context: RequestContext, *, instance_uuid: str, host: str, port_id: str
+    ) -> None:
+        """Take one port away from an instance on ``host``; one that is not there is fine.
+
+        :raises roost.exception.Conflict: when the instance is in no state for that
+        :raises roost.exception.NotFound: when the instance is gone
+        """
+
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
     def instance_update(
         self,
         context: RequestContext,
@@ -69,7 +120,7 @@ class CellConductor(interface.Interface):
     ) -> None:
         """Change an instance if it still is as expected, and add events to its latest action.
 
-        ``changes`` may name vm_state, task_state, power_state, launched_at and network_info;
+        ``changes`` may name vm_state, task_state, power_state, launched_at, network_info and image;
         ``expected`` may name host, attempt, vm_state and task_state (a value or a list of them).
 
         :raises roost.exception.Conflict: when it is not as expected; nothing is changed then
@@ -102,7 +153,7 @@ class CellConductor(interface.Interface):
     ) -> None:
         """End a build in ERROR: it failed for a ``reason`` that no other host would cure."""
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
     def finish_delete(
         self,
         context: RequestContext,
@@ -116,9 +167,76 @@ class CellConductor(interface.Interface):
         When the instance has meanwhile moved to another host, that host is told to end it.
         """
 
+    @interface.call(since="1.0", timeout=HEARTBEAT_TIMEOUT)
+    def renew_leases(
+        self,
+        context: RequestContext,
+        *,
+        host: str,
+        tasks: list[list[Any]],
+        nothing_else: bool = False,
+    ) -> dict[str, Any]:
+        """Let a host go on with all that it works on; each lease is as long as if it began now.
+
+        :param tasks: for each piece of work [instance uuid, attempt or None, task states]: the row
+            must name this host, have that attempt (if one is named) and be in one of those states
+        :param nothing_else: the host works on nothing but these: its other leases end at once
+        :returns: ``seconds``, the length of a lease from the moment of the question; ``lost``, the
+            places in ``tasks`` of those that are not the host's to work on any more
+        """
+
     @interface.call(since="1.0")
     def list_instances(self, context: RequestContext, *, host: str) -> list[Instance]:
         """Return the instances that belong on a host, those under way included."""
+
+    @interface.call(since="1.0")
+    def whereabouts(
+        self,
+        context: RequestContext,
+        *,
+        host: str,
+        instance_uuids: list[str],
+        and_others_here: bool = False,
+    ) -> list[Whereabouts]:
+        """Return where instances are by their rows, as seen from a host.
+
+        :param and_others_here: return all others that belong on that host, too
+        """
+
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
+    def begin_task(
+        self, context: RequestContext, *, instance_uuid: str, host: str, tasks: list[str]
+    ) -> Instance | None:
+        """Return an instance that is on this host and under one of these tasks; else nothing."""
+
+    @interface.call(since="1.0")
+    def report_power(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        host: str,
+        power_state: int | None,
+        expected: dict[str, Any],
+        events: list[InstanceActionEvent],
+        reason: str | None = None,
+        rescued: bool = False,
+        failed: bool = False,
+    ) -> None:
+        """Let an instance rest as its host found its guest, if its row is as expected.
+
+        :param power_state: of the guest; None: it is gone, which means ERROR
+        :param expected: may name vm_state and task_state; a task ends, with these events
+        :param reason: why it is not as it was asked for, in words for the user
+        :param rescued: it is started from another image than its own
+        :param failed: however it is, it is not fit for use, which means ERROR
+        :raises roost.exception.Conflict: when it is not as expected; nothing is changed then
+        :raises roost.exception.NotFound: when it is gone
+        """
+
+    @interface.cast(since="1.0")
+    def report_finding(self, context: RequestContext, *, finding: HostFinding) -> None:
+        """Tell operators what a host found to be other than the cell says, and what it did."""
 
     @interface.call(since="1.0")
     def object_backport(

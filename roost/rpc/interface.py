@@ -118,6 +118,7 @@ class Interface:
     def __init__(self, bus: ClientMaker, *, version_cap: str | None = None) -> None:
         self._bus = bus
         self._server: str | None = None
+        self._patience: int | None = None
         self._client = bus.client(self.topic, version_cap)
 
     def on(self, server: str) -> Self:
@@ -126,7 +127,15 @@ class Interface:
         addressed._server = server  # noqa: SLF001 - our own copy
         return addressed
 
+    def within(self, seconds: int) -> Self:
+        """Return the same interface, whose calls wait no longer than this for their answers."""
+        impatient = copy.copy(self)
+        impatient._patience = seconds  # noqa: SLF001 - our own copy
+        return impatient
+
     def _send(self, sending: _Sending, context: RequestContext, arguments: dict[str, Any]) -> Any:
+        if sending.timeout is not None and self._patience is not None:
+            sending = sending._replace(timeout=min(sending.timeout, self._patience))
         called = f"{self.topic}{'@' + self._server if self._server else ''}.{sending.method}"
         prepared = self._client.prepare(
             server=self._server, version=sending.version, timeout=sending.timeout

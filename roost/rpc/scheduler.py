@@ -3,12 +3,25 @@
 from typing import Any
 
 from roost.context import RequestContext
-from roost.objects import HostReport, RequestSpec, Selection
+from roost.objects import (
+    Aggregate,
+    CellLiveness,
+    Explanation,
+    HostReport,
+    RequestSpec,
+    Selection,
+    ServerGroup,
+    SnapshotRange,
+)
 from roost.rpc import interface
 
 
 class Scheduler(interface.Interface):
-    """Served on the scheduler bus, by any number of schedulers."""
+    """Served on the scheduler bus, by any number of schedulers.
+
+    Every method may be repeated. What comes late or twice is known by its version or time, and
+    does no harm.
+    """
 
     topic = "scheduler"
     version = "1.0"
@@ -31,11 +44,18 @@ class Scheduler(interface.Interface):
         An instance that holds a claim already keeps it, unless its host is to be ignored.
         """
 
+    @interface.call(since="1.0")
+    def explain(
+        self, context: RequestContext, *, request_spec: RequestSpec, instances: int = 1
+    ) -> Explanation:
+        """Think a request for so many new instances through, and claim nothing."""
+
     @interface.cast(since="1.0")
     def update_resource_stats(self, context: RequestContext, *, report: HostReport) -> None:
-        """Take in what a host says of itself; the instances it lists have their claims confirmed.
+        """Take in what a host says of itself.
 
-        A report that is older than the last one of its (host, node) is dropped.
+        The claims of the instances that it lists are confirmed; what claims and instances differ
+        in is healed. A report that is older than the last one of its (host, node) is dropped.
         """
 
     @interface.call(since="1.0")
@@ -49,7 +69,9 @@ class Scheduler(interface.Interface):
     ) -> Selection:
         """Give the instance a claim on ``to``, and take away the one it has elsewhere, at once.
 
-        :raises roost.exception.NoCapacity: when ``to`` has no room (any more); the old claim stays
+        :returns: ``to``, with what the claim there holds
+        :raises roost.exception.NoCapacity: when ``to`` may not have it (any more); the old claim
+            stays
         """
 
     @interface.call(since="1.0")
@@ -59,20 +81,99 @@ class Scheduler(interface.Interface):
         """Let go of the claims of these instances (only of those on ``host``, if one is named)."""
 
     @interface.call(since="1.0")
-    def set_host_enabled(self, context: RequestContext, *, host: str, enabled: bool) -> None:
-        """Let a host take new instances, or not."""
+    def restore_claims(
+        self, context: RequestContext, *, host: str, node: str, holdings: dict[str, list[int]]
+    ) -> list[str]:
+        """Claim what instances have on a host that hold no claim at all, whether it fits or not.
+
+        For repairs: what is there is there. ``holdings`` is as in a HostReport.
+
+        :returns: the uuids of those that got one
+        :raises roost.exception.NotFound: when the host is not known
+        """
+
+    @interface.call(since="1.0")
+    def set_host_enabled(
+        self, context: RequestContext, *, host: str, enabled: bool, version: int
+    ) -> None:
+        """Let a host take new instances, or not; of two words that of the higher version counts.
+
+        It counts against the host's own reports, too, until one knows of this word.
+        """
+
+    @interface.call(since="1.0")
+    def remove_host(self, context: RequestContext, *, host: str) -> None:
+        """Forget a host that is gone for good; one that is not known is fine.
+
+        :raises roost.exception.Conflict: while it holds claims
+        """
+
+    @interface.cast(since="1.0")
+    def update_aggregates(
+        self,
+        context: RequestContext,
+        *,
+        aggregates: list[Aggregate],
+        snapshot: SnapshotRange | None = None,
+    ) -> None:
+        """Take in aggregates that changed, or all of a range."""
+
+    @interface.cast(since="1.0")
+    def update_groups(
+        self,
+        context: RequestContext,
+        *,
+        groups: list[ServerGroup],
+        snapshot: SnapshotRange | None = None,
+    ) -> None:
+        """Take in server groups, with their members, that changed, or all of a range."""
+
+    @interface.cast(since="1.0")
+    def update_liveness(self, context: RequestContext, *, liveness: CellLiveness) -> None:
+        """Take in which hosts of a cell are up.
+
+        A cell that has once reported and falls silent is down.
+        """
 
     @interface.call(since="1.0")
     def list_hosts(
-        self, context: RequestContext, *, marker: str | None = None, limit: int = 1000
+        self,
+        context: RequestContext,
+        *,
+        marker: str | None = None,
+        limit: int = 1000,
+        node_uuid: str | None = None,
     ) -> list[HostReport]:
         """Return the known hosts in order of host and node, with usage by claims.
 
-        ``marker`` is the last host of the page before; ``instances`` is left empty.
+        Only that of ``node_uuid``, where it is named. ``marker`` is the last host of the page
+        before; ``instances`` and ``holdings`` are empty.
         """
 
     @interface.call(since="1.0")
     def list_claims(
-        self, context: RequestContext, *, marker: str | None = None, limit: int = 1000
+        self,
+        context: RequestContext,
+        *,
+        marker: str | None = None,
+        limit: int = 1000,
+        host: str | None = None,
+        instance_uuids: list[str] | None = None,
     ) -> list[dict[str, Any]]:
-        """Return claims in order of instance uuid: instance_uuid, host, node, state, sizes."""
+        """Return claims in order of instance uuid.
+
+        Only those on ``host``, and of ``instance_uuids``, where these are named. Each has
+        instance_uuid, host, node, cell_uuid, project_id, group_uuid, state, created_at, vcpus,
+        pcpus, memory_mb and disk_gb.
+        """
+
+    @interface.call(since="1.0")
+    def list_miscounted(self, context: RequestContext) -> list[dict[str, Any]]:
+        """Return nodes (1000 at most) that count as in use something else than is claimed of them.
+
+        Each has host, node and, by resource, ``used`` and ``claimed``, all of the same moment.
+        """
+
+    @interface.call(since="1.0")
+    def recount(self, context: RequestContext, *, host: str) -> bool:
+        """Let a host count as in use what is claimed of it; tell whether it did not."""

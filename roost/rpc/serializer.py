@@ -53,7 +53,7 @@ class ContextSerializer(messaging.Serializer):  # type: ignore[misc]
         return self.entities.deserialize_entity(ctxt, entity)
 
     def serialize_context(self, ctxt: RequestContext) -> dict[str, Any]:
-        return ctxt.to_dict()
+        return ctxt.to_wire()
 
     def deserialize_context(self, ctxt: dict[str, Any]) -> RequestContext:
         return RequestContext.from_dict(ctxt)

@@ -2,42 +2,128 @@
 
 import contextlib
 import logging
-from typing import Any
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from oslo_messaging.rpc.server import RPCServer
+
+from roost import exception
+from roost.rpc import driver
+from roost.rpc.ears import Ears
 
 LOG = logging.getLogger(__name__)
+TELL_SECONDS: Final = 10.0  # between two lines of the log about messages turned away
+ROOM: Final = 4096  # messages that wait in one process; of 4 KB or so each
+
+
+class Served(RPCServer):  # type: ignore[misc] # oslo.messaging has no types
+    """An oslo.messaging server that notes when something comes, before it is worked on.
+
+    It takes in no more than ``room`` messages beyond those worked on: oslo.messaging acknowledges
+    each on receipt and would keep any number. A call that finds no room is told so at once; a cast
+    is dropped, like one that the broker lost: rows are the truth, and are swept.
+    """
+
+    ears: Ears
+    room: threading.BoundedSemaphore
+    _told_at = float("-inf")
+
+    def _on_incoming(self, incoming: Any) -> None:
+        self.ears.note()
+        if self.room.acquire(blocking=False):
+            super()._on_incoming(incoming)
+        else:
+            self._turn_away(incoming[0])
+
+    def _process_incoming(self, incoming: Any) -> None:
+        self.room.release()
+        super()._process_incoming(incoming)
+
+    def _turn_away(self, message: Any) -> None:
+        if time.monotonic() - self._told_at > TELL_SECONDS:
+            self._told_at = time.monotonic()
+            LOG.warning("%s: messages are turned away, too many wait", self._target.topic)
+        error = exception.Unavailable("too many messages wait here; try again later")
+        try:
+            message.reply(failure=(type(error), error, None))
+        except Exception as lost:  # noqa: BLE001 - the caller will find out by its deadline
+            LOG.warning("%s: and its caller cannot be told: %s", self._target.topic, lost)
 
 
 class Server:
-    """One served interface; started once, stopped once.
+    """One served interface; started once, stopped once. It finds out by itself whether it hears.
 
     :param server: the oslo.messaging server to run
+    :param place: what it serves where, in words
+    :param echo: sends it something
+    :param interval: seconds between two echoes
+    :param can_break: whether the way to it is worth to be opened anew
     """
 
-    def __init__(self, server: Any) -> None:
+    def __init__(
+        self,
+        server: Served,
+        *,
+        place: str,
+        echo: Callable[[], object],
+        interval: float,
+        can_break: bool,
+    ) -> None:
         self._server = server
+        self._lock = threading.Lock()
+        self._stopped = False
+        repair = self._reopen if can_break else None
+        self.ears = Ears(place, echo, repair=repair, interval=interval)
+        self._server.ears = self.ears
+        self._server.room = threading.BoundedSemaphore(ROOM)
 
     def start(self, threads: int | None = None) -> None:
         """Listen; ``threads`` messages are worked on at once."""
+        self._stopped = False
         self._server.start(override_pool_size=threads)
+        self.ears.start()
 
     def stop(self) -> None:
         """Take no more messages. Those that the broker has handed over already are worked on."""
+        self.ears.stop()
+        with self._lock:
+            self._stopped = True
         self._server.stop()
         with contextlib.suppress(Exception):  # the broker may be away, and then has nothing for us
-            _take_rest(self._server)
+            _take_rest(self._server, self._server.listener)
+
+    def _reopen(self) -> None:
+        """Listen by a new connection. What is worked on, or was taken, goes on."""
+        new = driver.open_listener(self._server)
+        with self._lock:
+            if not self._stopped:
+                old, self._server.listener = self._server.listener, new
+                new.start(self._server._on_incoming)  # noqa: SLF001 - as oslo.messaging starts it
+                new = old
+        driver.in_background(lambda: self._end(new))
+
+    def _end(self, listener: Any) -> None:
+        """Close a listener, however long its broken connection takes."""
+        listener.stop()
+        try:
+            _take_rest(self._server, listener)
+        finally:
+            listener.cleanup()
 
     def wait(self) -> None:
         """Return when all messages taken are answered."""
         self._server.wait()
 
 
-def _take_rest(server: Any) -> None:
+def _take_rest(server: Any, adapter: Any) -> None:
     """Cancel the subscription, then work on what came before the broker knew.
 
     oslo.messaging 18.3 ends only its own polling: the broker goes on handing messages over until
     the connection is closed, and those are acknowledged while it closes, and dropped.
     """
-    listener: Any = getattr(server.listener, "_poll_style_listener", None)
+    listener: Any = getattr(adapter, "_poll_style_listener", None)
     connection = getattr(getattr(listener, "conn", None), "connection", None)
     if connection is None:
         return  # the in-process bus has no connection
