@@ -1,99 +1,25 @@
-"""Cells as those above them see them: a database, a bus and the hosts on it.
+"""All cells, by the mappings in the API database."""
 
-Used by what stands outside all cells: api, super-conductor, roost-manage.
-"""
-
+import contextlib
 import dataclasses
-import functools
 import logging
 import threading
 import time
 from collections.abc import Callable
 
-from roost import exception, states
-from roost.context import RequestContext
+from roost import exception
+from roost.cells.breaker import Limits
+from roost.cells.bus import Bus
+from roost.cells.cell import Cell
 from roost.db.api import cells as cell_rows
-from roost.db.cell import actions, burial, instances, services
-from roost.db.engine import Database
-from roost.db.types import utcnow
-from roost.objects import CellMapping, InstanceAction
+from roost.db.cell import services
+from roost.db.engine import Database, retried
+from roost.objects import CellMapping
 from roost.objects.mapping import CELL0_UUID
-from roost.rpc.compute import Compute
-from roost.rpc.transport import Bus
 
 LOG = logging.getLogger(__name__)
 REMEMBERED = 10.0  # seconds that a mapping is taken for true
-
-
-class Cell:
-    """One cell: its database, and the way to its computes. cell0 has a database only."""
-
-    def __init__(self, mapping: CellMapping, database: Database, bus: Bus | None) -> None:
-        self.mapping = mapping
-        self.database = database
-        self._bus = bus
-
-    @property
-    def name(self) -> str:
-        return str(self.mapping.name)
-
-    @property
-    def uuid(self) -> str:
-        return str(self.mapping.uuid)
-
-    @property
-    def is_cell0(self) -> bool:
-        return self.mapping.is_cell0
-
-    @property
-    def bus(self) -> Bus:
-        if self._bus is None:
-            raise exception.Internal(f"the cell {self.name} has no bus")
-        return self._bus
-
-    @functools.cached_property
-    def compute(self) -> Compute:
-        """The client of this cell's hosts; ``.on(host)`` names one."""
-        return Compute(self.bus)
-
-    def end_instance(self, context: RequestContext, instance_uuid: str) -> bool:
-        """Let an instance end: tell its host, or bury it where it has none. May be repeated.
-
-        :returns: False when it was gone already
-        """
-        try:
-            host = self._mark_ending(context, instance_uuid)
-        except exception.NotFound:  # it may go at any moment: somebody else may end it, too
-            return False
-        if host is not None:
-            self._tell(context, host, instance_uuid)
-        return True
-
-    def _mark_ending(self, context: RequestContext, instance_uuid: str) -> str | None:
-        """Write down that an instance ends, and return the host that has it."""
-        with self.database.begin() as session:
-            instance = instances.get(session, instance_uuid)
-            if instance.host is not None:
-                ending = {"task_state": states.DELETING}
-                instances.update(session, instance_uuid, ending, expected={})
-            actions.start(session, _delete_action(context, instance_uuid))
-            if instance.host is None:
-                burial.bury(session, instance_uuid, [])
-            return str(instance.host) if instance.host is not None else None
-
-    def close(self) -> None:
-        self.database.close()
-        if self._bus is not None:
-            self._bus.close()
-
-    def _tell(self, context: RequestContext, host: str, instance_uuid: str) -> None:
-        """Cast a hint; the row says it, too, so a lost one is sent again by the sweeper."""
-        try:
-            self.compute.on(host).terminate_instance(context, instance_uuid=instance_uuid)
-        except exception.Unavailable as error:
-            LOG.warning(
-                "%s: host %s does not know yet that it ends: %s", instance_uuid, host, error
-            )
+_NO_OTHER = Limits()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +33,7 @@ class Cells:
 
     :param make_database: URL -> database
     :param make_bus: URL -> bus
+    :param limits: how long one waits for a part of any cell
     """
 
     def __init__(
@@ -115,10 +42,12 @@ class Cells:
         *,
         make_database: Callable[[str], Database],
         make_bus: Callable[[str], Bus],
+        limits: Limits = _NO_OTHER,
     ) -> None:
         self._api_database = api_database
         self._make_database = make_database
         self._make_bus = make_bus
+        self._limits = limits
         self._lock = threading.Lock()
         self._known = _Known(at=float("-inf"), cells={})
         self._host_cells: dict[str, str] = {}
@@ -130,6 +59,10 @@ class Cells:
     def closed(self) -> list[Cell]:
         """Return the cells that get no new instances."""
         return [cell for cell in self.all() if cell.mapping.disabled]
+
+    def away(self) -> list[Cell]:
+        """Return the cells that cannot be reached, as far as is known."""
+        return [cell for cell in self.all() if cell.is_away]
 
     def get(self, uuid: str) -> Cell:
         """Return a cell.
@@ -167,6 +100,19 @@ class Cells:
             known[host] = mapping.cell_uuid
         return self.get(known[host])
 
+    def search(self, host: str) -> Cell:
+        """Return the cell of a host; of one that is not mapped yet, the cells are asked.
+
+        :raises roost.exception.NotFound: when no cell that can be reached has such a compute
+        """
+        try:
+            return self.of_host(host)
+        except exception.NotFound:
+            for cell in self.all():
+                with contextlib.suppress(exception.NotFound, exception.Unavailable):
+                    return self.discover(host, cell.uuid)
+            raise
+
     def discover(self, host: str, cell_uuid: str) -> Cell:
         """Map a host to the cell that its reports name, if a compute of that name serves there.
 
@@ -177,10 +123,14 @@ class Cells:
             serving = services.list_services(session, host=host, binary="roost-compute")
         if not serving:
             raise exception.NotFound(f"the cell {cell.name} has no compute on {host}")
-        with self._api_database.begin() as session:
-            cell_rows.map_host(session, host, cell_uuid)
+        self._map_host(host, cell_uuid)
         LOG.info("host %s is in cell %s", host, cell.name)
         return self.of_host(host)
+
+    @retried
+    def _map_host(self, host: str, cell_uuid: str) -> None:
+        with self._api_database.begin() as session:
+            cell_rows.map_host(session, host, cell_uuid)
 
     def close(self) -> None:
         for cell in self._known.cells.values():
@@ -204,18 +154,4 @@ class Cells:
             return known
         url = mapping.transport_url
         bus = None if mapping.is_cell0 or url is None else self._make_bus(url)
-        return Cell(mapping, self._make_database(mapping.database_url), bus)
-
-
-def _delete_action(context: RequestContext, instance_uuid: str) -> InstanceAction:
-    return InstanceAction(
-        instance_uuid=instance_uuid,
-        action="delete",
-        request_id=context.request_id,
-        user_id=context.user_id,
-        project_id=context.project_id,
-        start_time=utcnow(),
-        finish_time=None,
-        message=None,
-        events=[],
-    )
+        return Cell(mapping, self._make_database(mapping.database_url), bus, limits=self._limits)

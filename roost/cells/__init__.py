@@ -1,0 +1,12 @@
+"""Cells as those above them see them: a database, a bus and the hosts on it.
+
+Used by what stands outside all cells: api, super-conductor, roost-manage. A cell that is away costs
+them one bounded wait, then nothing; and mostly not that, since somebody looks at them before.
+"""
+
+from roost.cells.breaker import Limits
+from roost.cells.cell import Cell
+from roost.cells.registry import Cells
+from roost.cells.watch import Watch
+
+__all__ = ["Cell", "Cells", "Limits", "Watch"]

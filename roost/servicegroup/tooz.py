@@ -1,0 +1,168 @@
+"""Groups that a coordination service keeps (Redis, memcached, etcd, ZooKeeper, files), by tooz.
+
+Each cell has a group. Its daemons join by themselves and beat; the end of one is seen when its
+membership runs out, or at once when it leaves. Heartbeats go on to the cell-conductors all the
+same: they tell who is alive while the service is away, and until all had time to join it again.
+"""
+
+import datetime
+import logging
+import math
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Self
+
+import tooz
+from oslo_config import cfg
+from stevedore import exception as stevedore_exception
+from tooz import coordination
+
+from roost import exception
+from roost.objects import Service
+from roost.servicegroup.cell_group import CellGroup
+from roost.servicegroup.db import DatabaseGroup
+
+LOG = logging.getLogger(__name__)
+_NETWORK_SECONDS: Final = 5  # for the service to answer, unless the URL says otherwise
+# What a backend calls the seconds until a silent member is out, where it has one word for all.
+_ONE_TIMEOUT: Final = ("file", "zookeeper", "kazoo")
+
+
+class ToozGroup:
+    """The groups of all cells in one coordination service.
+
+    :param member: ``binary:host`` of this daemon
+    :param down_time: seconds without a beat after which a daemon counts as down
+    :param clock: seconds that never go back
+    :raises roost.exception.Invalid: when the URL names no backend that keeps groups
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        member: str,
+        down_time: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._url = url
+        self._member = member
+        self._down_time = down_time
+        self._clock = clock
+        self._heartbeats = DatabaseGroup(down_time=down_time)
+        self._lock = threading.Lock()
+        self._groups: dict[str, CellGroup] = {}
+        self._doubted_until: dict[str, float] = {}
+        _check(self._coordinator("nowhere"))
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts, *, binary: str) -> Self:
+        url = conf.servicegroup.url
+        if not url:
+            raise exception.Invalid("[servicegroup] url must be set for the driver tooz")
+        return cls(url, member=f"{binary}:{conf.host}", down_time=conf.service_down_time)
+
+    def beat(self, cell_uuid: str) -> None:
+        self._of(cell_uuid).beat()
+
+    def find_up(
+        self, services: Sequence[Service], *, cell_uuid: str, now: datetime.datetime
+    ) -> set[str]:
+        members = self._members(cell_uuid)
+        up = {
+            service.uuid
+            for service in services
+            if not service.forced_down
+            and _member_id(f"{service.binary}:{service.host}", cell_uuid) in members
+        }
+        if self._is_doubted(cell_uuid):
+            up |= self._heartbeats.find_up(services, cell_uuid=cell_uuid, now=now)
+        return up
+
+    def disband(self, cell_uuid: str) -> None:
+        self._of(cell_uuid).disband()
+
+    def close(self) -> None:
+        with self._lock:
+            groups = list(self._groups.values())
+        for group in groups:
+            group.close()
+
+    def _members(self, cell_uuid: str) -> set[bytes]:
+        group = self._of(cell_uuid)
+        try:
+            members = group.members()
+        except exception.Unavailable as error:
+            self._doubt(cell_uuid, error.message)
+            return set()
+        if group.lost_memory():
+            self._doubt(cell_uuid, "its group was forgotten")
+        return members
+
+    def _of(self, cell_uuid: str) -> CellGroup:
+        with self._lock:
+            if cell_uuid not in self._groups:
+                self._groups[cell_uuid] = CellGroup(
+                    self._coordinator(cell_uuid),
+                    me=_member_id(self._member, cell_uuid),
+                    name=f"roost-{cell_uuid}".encode(),
+                    place=_place(self._url),
+                )
+            return self._groups[cell_uuid]
+
+    def _coordinator(self, cell_uuid: str) -> coordination.CoordinationDriver:
+        member_id = _member_id(self._member, cell_uuid)
+        try:
+            return coordination.get_coordinator(
+                self._url, member_id, **_options(self._url, down_time=self._down_time)
+            )
+        except stevedore_exception.NoMatches as error:
+            raise exception.Invalid("[servicegroup] url names no backend of tooz") from error
+        except (ImportError, ValueError, tooz.ToozError) as error:
+            raise exception.Invalid(f"[servicegroup] url: {error}") from error
+
+    def _doubt(self, cell_uuid: str, reason: str) -> None:
+        """Believe heartbeats too, until every daemon had the time to join again."""
+        if cell_uuid not in self._doubted_until:
+            LOG.warning("cell %s: heartbeats tell who is up, too: %s", cell_uuid, reason)
+        self._doubted_until[cell_uuid] = self._clock() + self._down_time
+
+    def _is_doubted(self, cell_uuid: str) -> bool:
+        until = self._doubted_until.get(cell_uuid)
+        if until is None:
+            return False
+        if self._clock() < until:
+            return True
+        LOG.info("cell %s: its group alone tells again who is up", cell_uuid)
+        self._doubted_until.pop(cell_uuid, None)
+        return False
+
+
+def _member_id(member: str, cell_uuid: str) -> bytes:
+    """Return a name that nobody else has: some backends keep beats by member, not by group."""
+    return f"{member}@{cell_uuid}".encode()
+
+
+def _options(url: str, *, down_time: float) -> dict[str, Any]:
+    parts = urllib.parse.urlsplit(url)
+    given = urllib.parse.parse_qs(parts.query)
+    seconds = math.ceil(down_time)
+    options: dict[str, Any] = {"executor": "synchronous"}
+    if parts.scheme in _ONE_TIMEOUT:
+        return {**options, "timeout": seconds}
+    if "timeout" not in given:
+        options["timeout"] = _NETWORK_SECONDS
+    return {**options, "membership_timeout": seconds}
+
+
+def _check(coordinator: coordination.CoordinationDriver) -> None:
+    if type(coordinator).get_members is coordination.CoordinationDriver.get_members:
+        raise exception.Invalid("[servicegroup] url: this backend of tooz keeps no groups")
+
+
+def _place(url: str) -> str:
+    """Return the URL without what is secret in it."""
+    parts = urllib.parse.urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
