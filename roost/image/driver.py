@@ -3,32 +3,52 @@
 A plug-in is a class with ``from_conf(conf)``, named by an entry point of that group.
 """
 
-from collections.abc import Mapping
-from typing import BinaryIO, Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import BinaryIO, Final, Protocol, runtime_checkable
 
+from roost.context import RequestContext
 from roost.objects import ImageMeta
 
 DISK_FORMATS: Final = frozenset(
     {"raw", "qcow2", "iso", "vmdk", "vdi", "vhd", "vhdx", "ploop", "aki", "ari", "ami"}
 )
 VISIBILITIES: Final = frozenset({"public", "private", "shared", "community"})
+QUEUED: Final = "queued"  # described, but without data
+ACTIVE: Final = "active"
+_FOR_ALL: Final = ("public", "community")
 
 
 class ImageStore(Protocol):
-    """Keeps images whole: what it lists can be opened, and is what its checksum says."""
+    """Keeps images whole: what it lists as active can be opened, and is what its hash says.
 
-    def list_images(self) -> list[ImageMeta]:
-        """Return all images, the oldest first."""
+    The context says who asks. Others' private images are not found. A daemon that asks for itself,
+    without a user's token, asks as the service that it is.
 
-    def get(self, image_id: str) -> ImageMeta:
-        """Return what is known of an image.
+    All methods end within a bounded time.
 
-        :raises roost.exception.NotFound: when there is none
-        :raises roost.exception.Internal: when the store has lost or damaged it
+    :raises roost.exception.NotFound: (all) when there is no such image for this caller
+    :raises roost.exception.Forbidden: (all) when the caller may not do this
+    :raises roost.exception.Unavailable: (all) when the store does not answer now
+    :raises roost.exception.Internal: (all) when the store has lost or damaged the image
+    """
+
+    def list_images(self, context: RequestContext) -> list[ImageMeta]:
+        """Return all images that the caller may see, the oldest first."""
+
+    def get(self, context: RequestContext, image_id: str) -> ImageMeta:
+        """Return what is known of an image."""
+
+    def open(self, context: RequestContext, image_id: str) -> BinaryIO:
+        """Return the image's data from its beginning; the caller closes it.
+
+        Reading raises :class:`roost.exception.Unavailable` when the data breaks off.
+
+        :raises roost.exception.Conflict: when the image is not active
         """
 
     def add(
         self,
+        context: RequestContext,
         *,
         name: str,
         data: BinaryIO,
@@ -40,21 +60,53 @@ class ImageStore(Protocol):
         visibility: str = "public",
         owner: str | None = None,
     ) -> ImageMeta:
-        """Take in an image, whole or not at all; size and checksum come from ``data``.
+        """Take in an image, whole or not at all; size and hash come from ``data``.
 
         :param min_ram: MiB that a server needs to boot from it
         :param min_disk: GiB that its root disk needs
         :raises roost.exception.Invalid: for values that mean nothing
         """
 
-    def delete(self, image_id: str) -> None:
-        """Forget an image.
+    def create(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
+        """Describe an image whose data is still to come, and return it as it waits: *queued*.
 
-        :raises roost.exception.NotFound: when there is none
+        :raises roost.exception.Conflict: when there is one of this id, so it may be said twice
+        :raises roost.exception.Invalid: for values that mean nothing
         """
 
-    def open(self, image_id: str) -> BinaryIO:
-        """Return the image's data from its beginning; the caller closes it.
+    def upload(self, context: RequestContext, image_id: str, data: BinaryIO) -> ImageMeta:
+        """Give a queued image its data, once, whole or not at all, and return it as *active*.
 
-        :raises roost.exception.NotFound: when there is none
+        What reading ``data`` raises is raised.
+
+        :raises roost.exception.Conflict: when it has data
         """
+
+    def give_up(self, context: RequestContext, image_id: str) -> None:
+        """Forget an image whose data will not come. May be repeated; active images are left."""
+
+    def delete(self, context: RequestContext, image_id: str) -> None:
+        """Forget an image."""
+
+
+@runtime_checkable
+class EditableImageStore(ImageStore, Protocol):
+    """A store without an API of its own: the api serves the writing half of Image for it."""
+
+    def change(
+        self, context: RequestContext, image_id: str, edit: Callable[[ImageMeta], ImageMeta]
+    ) -> ImageMeta:
+        """Put what ``edit`` makes of an image in its place; nobody else changes it meanwhile.
+
+        :raises roost.exception.Invalid: for values that mean nothing
+        """
+
+
+def is_own(context: RequestContext, image: ImageMeta) -> bool:
+    """Return whether the caller may change the image, where the store leaves that to us."""
+    return bool(context.is_admin) or (image.owner is not None and image.owner == context.project_id)
+
+
+def may_see(context: RequestContext, image: ImageMeta) -> bool:
+    """Return whether there is such an image for this caller, where the store leaves that to us."""
+    return image.visibility in _FOR_ALL or is_own(context, image)

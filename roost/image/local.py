@@ -1,29 +1,47 @@
 """Images in a folder: ``<uuid>.json`` says what ``<uuid>.img`` is.
 
-The data is put in place before the description, and the description goes first when an image is
-deleted. So an image is there when its description is, and whoever is interrupted leaves at most a
-file that nobody lists.
+The data is put in place before the description that calls it active, and the description goes first
+when an image is deleted. So an image is there when its description is, and whoever is interrupted
+leaves at most a file that nobody lists, or an image that still waits for its data. Who changes a
+description holds the folder's lock, so nothing that another wrote meanwhile is lost.
+
+Whose an image is, is kept too: private and shared images are for their owner's project and for
+administrators. (There are no members to share with.)
 """
 
 import contextlib
 import datetime
+import errno
+import fcntl
 import hashlib
 import json
 import logging
 import os
 import pathlib
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, Final, Self
 
 from oslo_config import cfg
 
 from roost import exception
-from roost.image.driver import DISK_FORMATS, VISIBILITIES
+from roost.context import RequestContext
+from roost.image.driver import (
+    ACTIVE,
+    DISK_FORMATS,
+    QUEUED,
+    VISIBILITIES,
+    is_own,
+    may_see,
+)
 from roost.objects import ImageMeta
 
 LOG = logging.getLogger(__name__)
 _CHUNK: Final = 1 << 20  # bytes
+_ALGORITHM: Final = "sha256"
+_OF_DATA: Final = ("status", "size", "hash_algo", "hash_value", "updated_at")
+_LOCK: Final = ".lock"
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class LocalImageStore:
@@ -39,39 +57,35 @@ class LocalImageStore:
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
         return cls(conf.image.local_path or pathlib.Path(conf.state_path, "images"))
 
-    def list_images(self) -> list[ImageMeta]:
-        """Return all whole images, the oldest first; a damaged one is logged and left out."""
+    def list_images(self, context: RequestContext) -> list[ImageMeta]:
+        """Return the caller's images, the oldest first; a damaged one is logged and left out."""
         found = []
         for name in self._described():
             try:
-                found.append(self.get(name))
-            except exception.NotFound:  # deleted while we looked
+                found.append(self.get(context, name))
+            except exception.NotFound:  # not theirs, or deleted while we looked
                 continue
             except exception.Internal as error:
                 LOG.error("left out of the list of images: %s", error.message)  # noqa: TRY400
         return sorted(found, key=lambda image: (image.created_at, image.id))
 
-    def get(self, image_id: str) -> ImageMeta:
-        description = self._file(image_id, "json")
-        try:
-            image = _image(json.loads(description.read_text()))
-            size = self._file(image_id, "img").stat().st_size
-        except FileNotFoundError as error:
-            if not description.exists():
-                raise _not_found(image_id) from error
-            raise exception.Internal(
-                f"image {image_id} has lost its data, {error.filename}"
-            ) from error
-        except (ValueError, TypeError, KeyError, OSError) as error:
-            raise exception.Internal(f"the image file {description} is damaged: {error}") from error
-        if size != image.size:
-            raise exception.Internal(
-                f"image {image_id} is damaged: its data has {size} bytes, not {image.size}"
-            )
+    def get(self, context: RequestContext, image_id: str) -> ImageMeta:
+        image = self._read(image_id)
+        if not may_see(context, image):
+            raise _not_found(image_id)
+        if image.status != QUEUED:
+            self._check_data(image)
         return image
+
+    def open(self, context: RequestContext, image_id: str) -> BinaryIO:
+        image = self.get(context, image_id)
+        if image.status != ACTIVE:
+            raise exception.Conflict(f"Image {image_id} is not active.")
+        return self._file(image_id, "img").open("rb")
 
     def add(
         self,
+        context: RequestContext,
         *,
         name: str,
         data: BinaryIO,
@@ -83,35 +97,71 @@ class LocalImageStore:
         visibility: str = "public",
         owner: str | None = None,
     ) -> ImageMeta:
-        _check(disk_format, visibility, min_ram=min_ram, min_disk=min_disk)
         now = datetime.datetime.now(datetime.UTC)
         image = ImageMeta.of(
             id=str(uuid.uuid4()),
             name=name,
-            status="active",
+            status=QUEUED,
             visibility=visibility,
             owner=owner,
             disk_format=disk_format,
             container_format=container_format,
+            size=0,
+            hash_algo=None,
+            hash_value=None,
             min_ram=min_ram,
             min_disk=min_disk,
             properties=dict(properties or {}),
             created_at=now,
             updated_at=now,
         )
-        self._store(image, data)
-        return image
+        _check(image)
+        with self._received(image, data) as (partial, whole):
+            partial.rename(self._file(image.id, "img"))
+            self._describe(whole)
+        return whole
 
-    def delete(self, image_id: str) -> None:
+    def create(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
+        _check(image)
+        nothing = {"status": QUEUED, "size": 0, "hash_algo": None, "hash_value": None}
+        waiting = _with(image, **nothing)
+        with self._locked():
+            if self._file(image.id, "json").exists():
+                raise exception.Conflict(f"There is an image {image.id} already.")
+            self._describe(waiting)
+        return waiting
+
+    def upload(self, context: RequestContext, image_id: str, data: BinaryIO) -> ImageMeta:
+        waiting = self._waiting(context, image_id)
+        with self._received(waiting, data) as (partial, filled), self._locked():
+            now = self._waiting(context, image_id)  # meanwhile others may have been here
+            whole = _with(now, **{name: getattr(filled, name) for name in _OF_DATA})
+            partial.rename(self._file(image_id, "img"))
+            self._describe(whole)
+        return whole
+
+    def change(
+        self, context: RequestContext, image_id: str, edit: Callable[[ImageMeta], ImageMeta]
+    ) -> ImageMeta:
+        with self._locked():
+            changed = edit(self._own(context, image_id))
+            _check(changed)
+            changed = _with(changed, updated_at=datetime.datetime.now(datetime.UTC))
+            self._describe(changed)
+        return changed
+
+    def give_up(self, context: RequestContext, image_id: str) -> None:
+        with contextlib.suppress(exception.NotFound):
+            if self._own(context, image_id).status == QUEUED:
+                self._remove(image_id)
+
+    def delete(self, context: RequestContext, image_id: str) -> None:
         try:
-            self._file(image_id, "json").unlink()
-        except FileNotFoundError as error:
-            raise _not_found(image_id) from error
-        self._file(image_id, "img").unlink(missing_ok=True)
-
-    def open(self, image_id: str) -> BinaryIO:
-        self.get(image_id)
-        return self._file(image_id, "img").open("rb")
+            self._own(context, image_id)
+        except exception.Internal:  # nobody can read whose it is
+            if not context.is_admin:
+                raise
+        self._remove(image_id)
 
     def _described(self) -> list[str]:
         """Return the ids of all descriptions; a folder that is not there yet has none."""
@@ -120,13 +170,94 @@ class LocalImageStore:
         except OSError as error:
             raise exception.Unavailable(f"images in {self.path} cannot be read: {error}") from error
 
-    def _store(self, image: ImageMeta, data: BinaryIO) -> None:
+    def _read(self, image_id: str) -> ImageMeta:
+        description = self._file(image_id, "json")
+        try:
+            return _image(json.loads(description.read_text()))
+        except FileNotFoundError as error:
+            raise _not_found(image_id) from error
+        except (ValueError, TypeError, KeyError, OSError) as error:
+            raise exception.Internal(f"the image file {description} is damaged: {error}") from error
+
+    def _check_data(self, image: ImageMeta) -> None:
+        try:
+            size = self._file(image.id, "img").stat().st_size
+        except FileNotFoundError as error:
+            if not self._file(image.id, "json").exists():
+                raise _not_found(image.id) from error
+            raise exception.Internal(
+                f"image {image.id} has lost its data, {error.filename}"
+            ) from error
+        except OSError as error:
+            raise exception.Unavailable(f"image {image.id} cannot be read: {error}") from error
+        if size != image.size:
+            raise exception.Internal(
+                f"image {image.id} is damaged: its data has {size} bytes, not {image.size}"
+            )
+
+    def _own(self, context: RequestContext, image_id: str) -> ImageMeta:
+        """Return an image that the caller may change."""
+        image = self._read(image_id)
+        if not may_see(context, image):
+            raise _not_found(image_id)
+        if not is_own(context, image):
+            raise exception.Forbidden(f"Image {image_id} belongs to another project.")
+        return image
+
+    def _waiting(self, context: RequestContext, image_id: str) -> ImageMeta:
+        """Return an image that waits for its data.
+
+        :raises roost.exception.Conflict: when it has it
+        """
+        image = self._own(context, image_id)
+        if image.status != QUEUED:
+            raise exception.Conflict(f"Image {image_id} has its data already.")
+        return image
+
+    @contextlib.contextmanager
+    def _received(
+        self, image: ImageMeta, data: BinaryIO
+    ) -> Iterator[tuple[pathlib.Path, ImageMeta]]:
+        """Copy data beside its place; yield where it is, and the image that it makes whole.
+
+        What is still there at the end is deleted.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
-        with _put_in_place(self._file(image.id, "img")) as file:
-            image.size, image.sha256 = _copy(data, file)
+        partial = self.path / f".{image.id}.img.{uuid.uuid4().hex}.part"
+        try:
+            with partial.open("wb") as file:
+                size, value = _copy(data, file)
+                file.flush()
+                os.fsync(file.fileno())
+            told = {"status": ACTIVE, "size": size, "hash_algo": _ALGORITHM, "hash_value": value}
+            yield partial, _with(image, **told, updated_at=datetime.datetime.now(datetime.UTC))
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            raise exception.Unavailable(f"{self.path} has no room for {image.id}") from error
+        finally:
+            partial.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the folder against other threads and daemons; whoever dies lets go."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / _LOCK).open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _describe(self, image: ImageMeta) -> None:
         image.obj_reset_changes()
         with _put_in_place(self._file(image.id, "json")) as file:
             file.write(json.dumps(_plain(image), indent=2).encode())
+
+    def _remove(self, image_id: str) -> None:
+        with self._locked():
+            try:
+                self._file(image_id, "json").unlink()
+            except FileNotFoundError as error:
+                raise _not_found(image_id) from error
+            self._file(image_id, "img").unlink(missing_ok=True)
 
     def _file(self, image_id: str, kind: str) -> pathlib.Path:
         if not _is_uuid(image_id):  # nor may it lead out of the folder
@@ -134,22 +265,24 @@ class LocalImageStore:
         return self.path / f"{image_id}.{kind}"
 
 
-def _check(disk_format: str, visibility: str, **sizes: int) -> None:
-    if disk_format not in DISK_FORMATS:
+def _check(image: ImageMeta) -> None:
+    if not _is_uuid(image.id):
+        raise exception.Invalid(f"Image id {image.id!r} is not a UUID.")
+    if image.disk_format not in DISK_FORMATS:
         known = ", ".join(sorted(DISK_FORMATS))
-        raise exception.Invalid(f"Disk format {disk_format!r} is not one of {known}.")
-    if visibility not in VISIBILITIES:
+        raise exception.Invalid(f"Disk format {image.disk_format!r} is not one of {known}.")
+    if image.visibility not in VISIBILITIES:
         known = ", ".join(sorted(VISIBILITIES))
-        raise exception.Invalid(f"Visibility {visibility!r} is not one of {known}.")
-    for name, size in sizes.items():
-        if size < 0:
-            raise exception.Invalid(f"{name} must not be negative, but is {size}.")
+        raise exception.Invalid(f"Visibility {image.visibility!r} is not one of {known}.")
+    for name in ("min_ram", "min_disk"):
+        if getattr(image, name) < 0:
+            raise exception.Invalid(f"{name} must not be negative.")
 
 
 @contextlib.contextmanager
 def _put_in_place(path: pathlib.Path) -> Iterator[BinaryIO]:
     """Write a file that is seen complete, and on the disk, or not at all."""
-    partial = path.with_name(f".{path.name}.part")
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         with partial.open("wb") as file:
             yield file
@@ -171,12 +304,16 @@ def _sync_folder(folder: pathlib.Path) -> None:
 
 def _copy(source: BinaryIO, target: BinaryIO) -> tuple[int, str]:
     """Copy all, and return how many bytes that were and their checksum."""
-    digest, size = hashlib.sha256(), 0
+    digest, size = hashlib.new(_ALGORITHM), 0
     while chunk := source.read(_CHUNK):
         target.write(chunk)
         digest.update(chunk)
         size += len(chunk)
     return size, digest.hexdigest()
+
+
+def _with(image: ImageMeta, **changes: Any) -> ImageMeta:
+    return ImageMeta.of(**image.values() | changes)
 
 
 def _plain(image: ImageMeta) -> dict[str, Any]:

@@ -1,12 +1,8 @@
 """Finds the image store that ``[image] store`` names among the entry points."""
 
-from typing import Any
-
 from oslo_config import cfg
-from stevedore import driver as stevedore_driver
-from stevedore import exception as stevedore_exception
 
-from roost import exception
+from roost import plugins
 from roost.image.driver import ImageStore
 
 GROUP = "roost.image"
@@ -17,12 +13,6 @@ def load_store(conf: cfg.ConfigOpts) -> ImageStore:
 
     :raises roost.exception.Invalid: when no entry point has that name
     """
-    name = conf.image.store
-    try:
-        plugin: Any = stevedore_driver.DriverManager(GROUP, name).driver
-    except stevedore_exception.NoMatches as error:
-        raise exception.Invalid(
-            f"[image] store = {name}: no entry point of {GROUP} has that name"
-        ) from error
+    plugin = plugins.find(GROUP, conf.image.store, option="[image] store")
     store: ImageStore = plugin.from_conf(conf)
     return store

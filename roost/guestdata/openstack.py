@@ -1,0 +1,167 @@
+"""The documents of OpenStack's metadata: ``openstack/VERSION/NAME``.
+
+A version is the day from which something has been told; later ones tell it, too. ``latest`` is the
+newest. What each brought is in the table of ``doc/metadata.rst``.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from roost.guestdata import network_data
+from roost.guestdata.about import About
+from roost.guestdata.tree import Tree, below
+from roost.objects import Vif
+
+_FIRST: Final = "2012-08-10"
+PASSWORDS: Final = "2013-04-04"  # and seeds
+_VENDORS: Final = "2013-10-17"
+_NETWORKS: Final = "2015-10-15"  # and projects
+_DEVICES: Final = "2016-06-30"
+_NAMED_VENDORS: Final = "2016-10-06"
+_VLANS: Final = "2017-02-22"
+_TRUST: Final = "2018-08-27"
+_DEDICATED: Final = "2020-10-14"
+LATEST: Final = "latest"
+FOLDER: Final = "openstack"
+DATED: Final = (
+    _FIRST,
+    PASSWORDS,
+    _VENDORS,
+    _NETWORKS,
+    _DEVICES,
+    _NAMED_VENDORS,
+    _VLANS,
+    _TRUST,
+    _DEDICATED,
+)
+VERSIONS: Final = (*DATED, LATEST)
+META_DATA: Final = "meta_data.json"
+USER_DATA: Final = "user_data"
+PASSWORD: Final = "password"  # noqa: S105 - the name of a document
+CONTENT: Final = "content"
+
+
+def tree(about: About, *, versions: Iterable[str] = VERSIONS) -> Tree:
+    """Return all documents of all versions, as a config drive has them."""
+    files: Tree = {}
+    for version in versions:
+        files |= below(version, _documents(about, version))
+    for number, file in enumerate(about.files):
+        files[f"{CONTENT}/{number:04}"] = file.contents
+    return below(FOLDER, files)
+
+
+def _documents(about: About, version: str) -> Tree:
+    files = {META_DATA: _json(meta_data(about, version))}
+    if about.user_data is not None:
+        files[USER_DATA] = about.user_data
+    for since, name, make in _LATER:
+        if since <= version:
+            files[name] = make(about)
+    return files
+
+
+def meta_data(about: About, version: str = LATEST) -> dict[str, Any]:
+    """Return what a version tells of the instance. Versions compare as texts: latest is last."""
+    instance = about.instance
+    told: dict[str, Any] = {
+        "uuid": instance.uuid,
+        "name": instance.display_name,
+        "hostname": about.hostname,
+        "launch_index": instance.launch_index,
+        "availability_zone": instance.availability_zone,
+        **_if_any("meta", dict(instance.metadata)),
+        **_keys(about),
+        **_if_any("files", _files(about)),
+        **_if_any("admin_pass", about.admin_password),
+    }
+    for since, name, tell in _FACTS:
+        if since <= version:
+            told[name] = tell(about, version)
+    return told
+
+
+def _if_any(name: str, value: Any) -> dict[str, Any]:
+    return {name: value} if value else {}
+
+
+def _keys(about: About) -> dict[str, Any]:
+    pair = about.instance.keypair
+    if pair is None:
+        return {}
+    key = {"name": pair.name, "type": pair.type, "data": pair.public_key}
+    return {"public_keys": {pair.name: pair.public_key}, "keys": [key]}
+
+
+def _files(about: About) -> list[dict[str, str]]:
+    return [
+        {"content_path": f"/{CONTENT}/{number:04}", "path": file.path}
+        for number, file in enumerate(about.files)
+    ]
+
+
+def _seed(about: About, _version: str) -> str:
+    return base64.b64encode(about.seed).decode()
+
+
+def _project(about: About, _version: str) -> str:
+    return str(about.instance.project_id)
+
+
+def _dedicated_cpus(about: About, _version: str) -> list[int]:
+    """Return which of the guest's own CPUs nobody shares."""
+    topology = about.instance.numa_topology
+    return sorted(cpu for cell in topology.cells for cpu in cell.pcpus) if topology else []
+
+
+def _devices(about: About, version: str) -> list[dict[str, Any]]:
+    """Return what the user has given names; where on a bus it is, only the guest can tell."""
+    nics = [_nic(vif, version) for vif in about.vifs if vif.tag]
+    return nics + [_device("disk", tag) for tag in about.disk_tags]
+
+
+def _nic(vif: Vif, version: str) -> dict[str, Any]:
+    told = {**_device("nic", str(vif.tag)), "mac": vif.mac}
+    if version >= _VLANS:
+        told |= _if_any("vlan", network_data.vlan(vif))
+    if version >= _TRUST:
+        told["vf_trusted"] = network_data.is_trusted(vif)
+    return told
+
+
+def _device(kind: str, tag: str) -> dict[str, Any]:
+    return {"type": kind, "bus": "none", "address": "none", "tags": [tag]}
+
+
+def _vendor_data(about: About) -> bytes:
+    return _json(about.operator.vendor_data)
+
+
+def _named_vendor_data(about: About) -> bytes:
+    """Return what each source of vendor data says, by its name; a file is called static."""
+    return _json({"static": about.operator.vendor_data})
+
+
+def _network_data(about: About) -> bytes:
+    return _json(network_data.of(about.vifs))
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True).encode()
+
+
+_Fact = tuple[str, str, Callable[[About, str], Any]]
+_FACTS: Final[tuple[_Fact, ...]] = (
+    (PASSWORDS, "random_seed", _seed),
+    (_NETWORKS, "project_id", _project),
+    (_DEVICES, "devices", _devices),
+    (_DEDICATED, "dedicated_cpus", _dedicated_cpus),
+)
+_LATER: Final[tuple[tuple[str, str, Callable[[About], bytes]], ...]] = (
+    (PASSWORDS, PASSWORD, lambda about: about.password.encode()),
+    (_VENDORS, "vendor_data.json", _vendor_data),
+    (_NETWORKS, "network_data.json", _network_data),
+    (_NAMED_VENDORS, "vendor_data2.json", _named_vendor_data),
+)

@@ -1,0 +1,226 @@
+"""Images in Glance, by its Images API v2.
+
+Who asks decides whose right is used: a user's token is passed on, and Glance says what they may see
+and do. Without a token (a daemon's own work, or an api without Keystone) we ask as the service that
+we are, which may see everything: then what is private is told apart here.
+"""
+
+import contextlib
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO, Final, Self, cast
+from urllib import parse
+
+import openstack.connection
+import openstack.exceptions
+from keystoneauth1 import exceptions as keystone_errors
+from oslo_config import cfg
+
+from roost import exception
+from roost.context import RequestContext
+from roost.image import glance_words
+from roost.image.driver import ACTIVE, QUEUED, is_own, may_see
+from roost.image.glance_calls import Http, Incoming, Outgoing, ask, json_of
+from roost.objects import ImageMeta
+from roost.outside.identity import Identity
+
+GROUP: Final = "glance"
+_PAGE: Final = 500
+_LIST: Final = f"/images?sort=created_at:asc,id:asc&limit={_PAGE}"
+_DATA: Final = "application/octet-stream"
+_GONE: Final = ("deleted", "pending_delete")
+_UNFILLED: Final = (QUEUED, "saving", "uploading", "importing", "killed")
+
+
+class GlanceImageStore:
+    """An :class:`roost.image.driver.ImageStore` that Glance keeps.
+
+    :param options: the values of ``[glance]``
+    """
+
+    def __init__(self, identity: Identity, options: cfg.ConfigOpts.GroupAttr) -> None:
+        self._identity = identity
+        self._options = options
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
+        return cls(Identity(conf, GROUP), conf.glance)
+
+    def list_images(self, context: RequestContext) -> list[ImageMeta]:
+        with self._asking(context) as http:
+            found = [glance_words.image_of(each) for each in _pages(http)]
+        return [image for image in found if _is_there(context, image)]
+
+    def get(self, context: RequestContext, image_id: str) -> ImageMeta:
+        with self._asking(context, image_id) as http:
+            return _get(http, context, image_id)
+
+    def open(self, context: RequestContext, image_id: str) -> BinaryIO:
+        with self._asking(context, image_id) as http:
+            _check_active(_get(http, context, image_id))
+            answer = ask(
+                http, "GET", f"/images/{image_id}/file", stream=True, headers={"Accept": _DATA}
+            )
+        return cast("BinaryIO", Incoming(answer, seconds=self._options.transfer_timeout))
+
+    def add(
+        self,
+        context: RequestContext,
+        *,
+        name: str,
+        data: BinaryIO,
+        disk_format: str = "raw",
+        container_format: str = "bare",
+        min_ram: int = 0,
+        min_disk: int = 0,
+        properties: Mapping[str, str] | None = None,
+        visibility: str = "public",
+        owner: str | None = None,
+    ) -> ImageMeta:
+        wanted = {
+            "id": str(uuid.uuid4()),
+            "name": name,
+            "visibility": visibility,
+            "owner": owner,
+            "disk_format": disk_format,
+            "container_format": container_format,
+            "min_ram": min_ram,
+            "min_disk": min_disk,
+            "properties": dict(properties or {}),
+        }
+        image = self.create(context, ImageMeta(**wanted))
+        try:
+            return self.upload(context, image.id, data)
+        except BaseException:
+            with contextlib.suppress(exception.RoostError):
+                self.give_up(context, image.id)
+            raise
+
+    def create(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
+        document = glance_words.document_of(image)
+        if image.owner and image.owner != (context.auth_token and context.project_id):
+            document["owner"] = image.owner  # else it is whose the token is
+        with self._asking(context) as http:
+            return glance_words.image_of(json_of(ask(http, "POST", "/images", json=document)))
+
+    def upload(self, context: RequestContext, image_id: str, data: BinaryIO) -> ImageMeta:
+        with self._asking(context, image_id) as http:
+            waiting = _own(http, context, image_id)
+            if waiting.status != QUEUED:
+                raise exception.Conflict(f"Image {image_id} has its data already.")
+            sent = Outgoing(data, seconds=self._options.transfer_timeout)
+            _send(http, image_id, sent, waits=self._waits())
+            image = _get(http, context, image_id)
+        _check_arrived(image, sent)
+        return image
+
+    def give_up(self, context: RequestContext, image_id: str) -> None:
+        with contextlib.suppress(exception.NotFound), self._asking(context, image_id) as http:
+            if _own(http, context, image_id).status in _UNFILLED:
+                ask(http, "DELETE", f"/images/{image_id}")
+
+    def delete(self, context: RequestContext, image_id: str) -> None:
+        with self._asking(context, image_id) as http:
+            _own(http, context, image_id)
+            ask(http, "DELETE", f"/images/{image_id}")
+
+    def _waits(self) -> tuple[float, float]:
+        """Return how long to wait for Glance to take data, and for its word that it has all."""
+        return self._options.timeout, self._options.transfer_timeout
+
+    @contextlib.contextmanager
+    def _asking(self, context: RequestContext, image_id: str | None = None) -> Iterator[Http]:
+        """Give a way to ask as the caller; what is refused names the image."""
+        if image_id is not None and not _is_uuid(image_id):  # nor may it lead elsewhere
+            raise _not_found(image_id)
+        try:
+            yield self._connect(context)
+        except exception.NotFound as error:
+            raise _not_found(image_id) from error
+        except exception.Unauthenticated as error:
+            if context.auth_token:
+                raise
+            raise exception.Unavailable("Glance does not know us.", group=GROUP) from error
+
+    def _connect(self, context: RequestContext) -> Http:
+        """Return the image API's proxy; that may ask for the versions that there are."""
+        try:
+            return openstack.connection.Connection(
+                session=self._identity.user_session(context),
+                region_name=self._options.region_name,
+                image_api_version="2",
+                image_service_type=self._options.service_type,
+                image_interface=self._options.valid_interfaces,
+                image_endpoint_override=self._options.endpoint_override,
+                image_connect_retries=self._options.connect_retries,
+                image_status_code_retries=self._options.status_code_retries or 0,  # else five
+                global_request_id=context.global_request_id or context.request_id,
+            ).image
+        except (keystone_errors.ClientException, openstack.exceptions.SDKException) as error:
+            raise exception.Unavailable("Glance cannot be found.", why=str(error)) from error
+
+
+def _pages(http: Http) -> Iterator[Mapping[str, object]]:
+    path: str | None = _LIST
+    while path:
+        page = json_of(ask(http, "GET", path))
+        yield from page.get("images", ())
+        following = page.get("next")
+        query = parse.urlsplit(following).query if following else ""
+        path = f"/images?{query}" if query else None
+
+
+def _get(http: Http, context: RequestContext, image_id: str) -> ImageMeta:
+    image = glance_words.image_of(json_of(ask(http, "GET", f"/images/{image_id}")))
+    if not _is_there(context, image):
+        raise _not_found(image_id)
+    return image
+
+
+def _own(http: Http, context: RequestContext, image_id: str) -> ImageMeta:
+    """Return an image that the caller may change, as far as we can tell."""
+    image = _get(http, context, image_id)
+    if not context.auth_token and not is_own(context, image):
+        raise exception.Forbidden(f"Image {image_id} belongs to another project.")
+    return image
+
+
+def _is_there(context: RequestContext, image: ImageMeta) -> bool:
+    visible = bool(context.auth_token) or may_see(context, image)
+    return visible and image.status not in _GONE
+
+
+def _check_active(image: ImageMeta) -> None:
+    if image.status != ACTIVE:
+        raise exception.Conflict(f"Image {image.id} is not active: it is {image.status}.")
+
+
+def _send(http: Http, image_id: str, sent: Outgoing, *, waits: tuple[float, float]) -> None:
+    """Send data; when reading it fails, that is what has failed, whatever became of the request."""
+    headers = {"Content-Type": _DATA}
+    try:
+        ask(http, "PUT", f"/images/{image_id}/file", data=sent, headers=headers, timeout=waits)
+    except Exception:
+        if sent.trouble is not None:
+            raise sent.trouble from None
+        raise
+
+
+def _check_arrived(image: ImageMeta, sent: Outgoing) -> None:
+    known = image.hash_algo == sent.algorithm
+    if image.size != sent.size or (known and image.hash_value != sent.hash_value):
+        raise exception.Unavailable(
+            f"Image {image.id} was damaged on its way to Glance: {sent.size} bytes were sent,"
+            f" {image.size} arrived."
+        )
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def _not_found(image_id: str | None) -> exception.NotFound:
+    return exception.NotFound(f"Image {image_id} could not be found.")

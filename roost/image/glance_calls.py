@@ -1,0 +1,163 @@
+"""Requests to Glance: bounded in time, with failures of our kinds, and data as streams."""
+
+import hashlib
+import io
+import os
+import time
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Final, Protocol
+
+import openstack.exceptions
+import requests
+import urllib3
+from keystoneauth1 import exceptions as keystone_errors
+
+from roost import exception
+
+_CHUNK: Final = 1 << 20  # bytes
+_KINDS: Final[dict[int, type[exception.RoostError]]] = {
+    400: exception.Invalid,
+    401: exception.Unauthenticated,
+    403: exception.Forbidden,
+    404: exception.NotFound,
+    409: exception.Conflict,
+    410: exception.NotFound,
+    413: exception.QuotaExceeded,
+    415: exception.Invalid,  # data that is not of the disk format
+}
+_REDIRECT: Final = 300
+_VERSION: Final = "/v2/"
+
+
+class Http(Protocol):
+    """What we need of the SDK's proxy of a service."""
+
+    def request(self, url: str, method: str, **more: Any) -> requests.Response: ...
+
+
+# What an error says is for the log: addresses are not for users, and the message may come to them.
+
+
+def ask(http: Http, method: str, path: str, **more: Any) -> requests.Response:
+    """Ask Glance once, and return an answer that is none of failure.
+
+    :raises roost.exception.Unavailable: when it does not answer, not in time, not as Glance does,
+        or says that it cannot now
+    :raises roost.exception.RoostError: of the kind that fits what it refuses
+    """
+    try:
+        answer = http.request(path, method, raise_exc=False, **more)
+    except (
+        keystone_errors.ClientException,
+        openstack.exceptions.SDKException,
+        requests.RequestException,
+    ) as error:
+        raise exception.Unavailable("Glance does not answer.", why=str(error)) from error
+    if answer.status_code >= _REDIRECT or _VERSION not in answer.url:
+        answer.close()
+        raise _failure(answer)
+    return answer
+
+
+def json_of(answer: requests.Response) -> dict[str, Any]:
+    """Return the document of an answer.
+
+    :raises roost.exception.Unavailable: when it is none, so that somebody else has answered
+    """
+    try:
+        found = answer.json()
+    except ValueError as error:
+        raise exception.Unavailable("What Glance answers is no JSON.") from error
+    if not isinstance(found, dict):
+        raise exception.Unavailable("What Glance answers is no JSON object.")
+    return found
+
+
+def _failure(answer: requests.Response) -> exception.RoostError:
+    status = answer.status_code
+    if _VERSION not in answer.url:  # what the SDK falls back to when Glance tells no versions
+        return exception.Unavailable("Glance does not tell its versions.", tried=answer.url)
+    kind = _KINDS.get(status, exception.Unavailable)
+    return kind(f"Glance answers {status} {answer.reason}.")
+
+
+class Incoming(io.RawIOBase):
+    """An image's data as it comes, which ends in time, one way or the other.
+
+    :param seconds: how long it may take in all; single waits are bounded by the session
+    """
+
+    def __init__(self, answer: requests.Response, *, seconds: float) -> None:
+        self._answer = answer
+        self._deadline = time.monotonic() + seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        _check_time(self._deadline, "It took too long to come from Glance.")
+        try:
+            data = self._answer.raw.read(len(buffer))
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise exception.Unavailable("It broke off on its way.", why=str(error)) from error
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._answer.close()
+        super().close()
+
+
+class Outgoing:
+    """An image's data as it goes: read in chunks, counted and hashed.
+
+    Its length is told in advance where it is known, since not every server takes data without.
+    """
+
+    algorithm: Final = "sha512"  # what Glance uses, unless told otherwise
+
+    def __init__(self, data: BinaryIO, *, seconds: float) -> None:
+        self._data = data
+        self._deadline = time.monotonic() + seconds
+        self._digest = hashlib.new(self.algorithm)
+        self.size = 0
+        self.trouble: Exception | None = None  # of the data, not of Glance
+
+    @property
+    def hash_value(self) -> str:
+        return self._digest.hexdigest()
+
+    @property
+    def len(self) -> int | None:
+        """Tell requests the length that it tells the server; None: it sends chunks."""
+        return _rest(self._data)
+
+    def __iter__(self) -> Iterator[bytes]:
+        while chunk := self._read():
+            self._digest.update(chunk)
+            self.size += len(chunk)
+            yield chunk
+
+    def _read(self) -> bytes:
+        try:
+            _check_time(self._deadline, "It took too long to go to Glance.")
+            return self._data.read(_CHUNK)
+        except Exception as error:
+            self.trouble = error
+            raise
+
+
+def _check_time(deadline: float, told: str) -> None:
+    if time.monotonic() > deadline:
+        raise exception.Unavailable(told)
+
+
+def _rest(data: BinaryIO) -> int | None:
+    """Return how many bytes are still to be read, if that can be known."""
+    try:
+        here = data.tell()
+        end = data.seek(0, os.SEEK_END)
+        data.seek(here)
+    except (OSError, AttributeError):
+        return None
+    return end - here

@@ -1,0 +1,1 @@
+"""Tells guests of themselves over HTTP: roost-metadata is made of this."""

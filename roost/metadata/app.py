@@ -1,0 +1,139 @@
+"""The WSGI application: who asks, for what, and what it says in HTTP."""
+
+import logging
+import uuid
+from typing import Any, Final
+
+import falcon
+
+from roost import exception
+from roost.metadata import documents
+from roost.metadata.guests import Guests
+from roost.metadata.identity import Identity
+
+LOG = logging.getLogger(__name__)
+MAX_PASSWORD: Final = 1020  # bytes; what its readers have room for
+REQUEST_ID: Final = "x-openstack-request-id"
+_READS: Final = ("GET", "HEAD")
+_JSON: Final = ".json"
+_STATUSES: Final[tuple[tuple[type[exception.RoostError], int], ...]] = (
+    (exception.NotFound, 404),
+    (exception.Conflict, 409),
+    (exception.Invalid, 400),
+    (exception.Forbidden, 403),
+    (exception.Unavailable, 503),
+)
+_HIDDEN: Final = {
+    404: "There is nothing here.",
+    500: "An unexpected failure.",
+    503: "This cannot be read now. Please try again later.",
+}
+_TOLD_OF: Final = (403, 503)  # guests ask for what is not there all the time
+_AGAIN: Final = "5"  # seconds after which another try may do
+App = falcon.App[falcon.Request, falcon.Response]
+
+
+def make_app(guests: Guests, identity: Identity) -> App:
+    """Return the application. Does no I/O."""
+    app: App = falcon.App(middleware=[_Record()])
+    app.add_error_handler(Exception, _accident)
+    app.add_error_handler(falcon.HTTPError, _falcon_error)
+    app.add_error_handler(exception.RoostError, _known_kind)
+    app.add_sink(_Door(guests, identity).serve, "/")
+    return app
+
+
+class _Door:
+    """Every request comes through here."""
+
+    def __init__(self, guests: Guests, identity: Identity) -> None:
+        self._guests = guests
+        self._identity = identity
+
+    def serve(self, req: falcon.Request, resp: falcon.Response, **_: str) -> None:
+        path = req.path.strip("/")
+        if not path and req.method in _READS:
+            _answer(resp, path, documents.versions())
+            return
+        asker = self._identity.of(req.env)
+        req.context.asker = asker.instance_uuid
+        if req.method in _READS:
+            _answer(resp, path, self._guests.documents(asker).find(path))
+        elif documents.takes_password(path) and req.method == "POST":
+            self._guests.tell_password(asker, _password(req))
+            resp.status = falcon.HTTP_200
+        else:
+            raise falcon.HTTPMethodNotAllowed(_READS)
+
+
+def _answer(resp: falcon.Response, path: str, found: bytes | None) -> None:
+    if found is None:
+        raise exception.NotFound(f"no document {path!r}")
+    resp.data = found
+    kind = falcon.MEDIA_JSON if path.endswith(_JSON) else "text/plain; charset=utf-8"
+    resp.content_type = kind
+    resp.set_header("Cache-Control", "no-store")
+
+
+def _password(req: falcon.Request) -> str:
+    data = req.bounded_stream.read(MAX_PASSWORD + 1)
+    if len(data) > MAX_PASSWORD:
+        raise exception.Invalid("Request is too large.")
+    if not data or not data.isascii():
+        raise exception.Invalid("A password is encrypted and in base64.")
+    return data.decode("ascii")
+
+
+class _Record:
+    """Names each request, and writes down what became of it."""
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        req.context.request_id = f"req-{uuid.uuid4()}"
+        req.context.asker = None
+        resp.set_header(REQUEST_ID, req.context.request_id)
+
+    def process_response(
+        self, req: falcon.Request, resp: falcon.Response, _resource: object, _ok: bool
+    ) -> None:
+        LOG.info(
+            "%s %s %r of instance %s from %s: %s",
+            req.context.request_id,
+            req.method,
+            req.path[:255],
+            req.context.asker,
+            req.remote_addr,
+            resp.status_code,
+        )
+
+
+def _known_kind(
+    req: falcon.Request, resp: falcon.Response, error: exception.RoostError, _params: Any
+) -> None:
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), None)
+    if status is None:
+        _accident(req, resp, error, _params)
+        return
+    level = logging.WARNING if status in _TOLD_OF else logging.DEBUG
+    LOG.log(level, "%s: %s %s", req.context.request_id, error.message, error.details or "")
+    _refuse(resp, status, error.message)
+
+
+def _falcon_error(
+    _req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any
+) -> None:
+    resp.set_headers(error.headers or {})
+    _refuse(resp, error.status_code, error.title or "")
+
+
+def _accident(req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
+    LOG.error("%s failed", req.context.request_id, exc_info=error)
+    _refuse(resp, 500, "")
+
+
+def _refuse(resp: falcon.Response, status: int, message: str) -> None:
+    """Say no, and no more than the guest may know."""
+    resp.status = status
+    resp.content_type = "text/plain; charset=utf-8"
+    resp.data = f"{_HIDDEN.get(status, message)}\n".encode()
+    if status == 503:  # noqa: PLR2004 - as in the table
+        resp.set_header("Retry-After", _AGAIN)
