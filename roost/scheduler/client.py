@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from roost import exception
 from roost.context import RequestContext, admin_context
@@ -12,6 +12,7 @@ from roost.rpc.scheduler import Scheduler
 
 LOG = logging.getLogger(__name__)
 PAGE = 1000
+PROBE_SECONDS: Final = 5
 
 
 class SchedulerClient(Scheduler):
@@ -20,17 +21,39 @@ class SchedulerClient(Scheduler):
     :param bus: the scheduler bus
     """
 
-    def all_hosts(self, context: RequestContext) -> Iterator[HostReport]:
-        """Yield every known host in order of host and node, asked for page by page."""
-        marker: str | None = None
-        while page := self.list_hosts(context, marker=marker, limit=PAGE):
+    def check(self, context: RequestContext) -> None:
+        """Make sure, within seconds, that a scheduler answers.
+
+        :raises roost.exception.Unavailable: when none does; the message says what to do
+        """
+        try:
+            self.within(PROBE_SECONDS).list_hosts(context, limit=1)
+        except exception.Unavailable as error:
+            raise exception.Unavailable(
+                f"no scheduler can be asked: {error.message}; start roost-scheduler, or name its"
+                " bus in [scheduler] transport_url"
+            ) from error
+
+    def all_hosts(
+        self, context: RequestContext, *, marker: str | None = None, page_size: int = PAGE
+    ) -> Iterator[HostReport]:
+        """Yield every known host in order of host and node, asked for page by page.
+
+        :param marker: begin after this host
+        """
+        while page := self.list_hosts(context, marker=marker, limit=page_size):
             yield from page
             marker = page[-1].host
 
-    def all_claims(self, context: RequestContext) -> Iterator[dict[str, Any]]:
-        """Yield every claim in order of instance uuid, asked for page by page."""
+    def all_claims(
+        self, context: RequestContext, *, host: str | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Yield every claim in order of instance uuid, asked for page by page.
+
+        :param host: only those on this host
+        """
         marker: str | None = None
-        while page := self.list_claims(context, marker=marker, limit=PAGE):
+        while page := self.list_claims(context, marker=marker, limit=PAGE, host=host):
             yield from page
             marker = page[-1]["instance_uuid"]
 

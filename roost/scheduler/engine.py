@@ -1,137 +1,317 @@
-"""Deciding, as pure functions: a request and the hosts in, a decision out.
+"""Deciding in memory: a request and the hosts in, a decision out.
 
-Filters are asked for all hosts at once, weighers for all that pass. Of the instances of one request
-each sees what those before it took; a host that got one is asked about again, alone. The same
-question to the same hosts has the same answer.
+Filters are asked for all hosts at once, weighers for all that pass; what can only judge one host is
+asked last, of the best, until enough are found. Of the instances of one request each sees what
+those before it took. The same question to the same hosts has the same answer, given the same seed.
 """
 
-import dataclasses
-from collections.abc import Sequence
+import collections
+import random
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final, Self
 
 import numpy as np
 
-from roost.scheduler.filters import Filter
-from roost.scheduler.hosts import Floats, Hosts, Ints, Mask
+from roost.scheduler.columns import Columns, Floats, Mask
+from roost.scheduler.decision import Decision, Placement, Verdict
+from roost.scheduler.filters import AnyFilter, Filter, HostFilter, Miss
+from roost.scheduler.hosts import Hosts
+from roost.scheduler.ranking import REFUSED, PlugIns, Ranking, asked_of, refuse, weigh
 from roost.scheduler.request import Request
+from roost.scheduler.topology import Held, fit
 from roost.scheduler.weighers import Weighing
 
-Refusals = dict[str, dict[str, int]]
-"""How many hosts were refused, by filter and reason; each host counts once."""
+_KINDS: Final = 64  # kinds of requests of which the ranking is remembered
 
 
-@dataclasses.dataclass(frozen=True)
-class Decision:
-    """Rows of hosts per instance, in the order asked: the chosen one, then alternates in its cell.
+class Engine:
+    """The plug-ins in force, and what they said so far. For one thread at a time.
 
-    When there is not room for all, ``hosts`` is empty, ``fitting`` says how many of the instances
-    without a host would have found one, and ``refusals`` why no other would.
+    :param best_of: choose at random among so many of the best; 1: the best
     """
 
-    hosts: list[list[int]]
-    refusals: Refusals
-    fitting: int
+    def __init__(
+        self,
+        filters: Sequence[AnyFilter],
+        weighers: Sequence[Weighing],
+        *,
+        best_of: int = 1,
+        seed: int | None = None,
+    ) -> None:
+        self._filters = filters
+        self._weighers = weighers
+        self._best_of = best_of
+        self._seed = seed
+        self._random = random.Random(seed)  # noqa: S311 - spreads load, hides nothing
+        self._rankings: collections.OrderedDict[Hashable, Ranking] = collections.OrderedDict()
+        self._ranked: Hosts | None = None
+
+    def twin(self) -> Self:
+        """Return an engine with the same plug-ins and no memory in common."""
+        return type(self)(self._filters, self._weighers, best_of=self._best_of, seed=self._seed)
+
+    def reseed(self, seed: int) -> None:
+        """Begin chance anew: from here on the same questions have the same answers."""
+        self._seed = seed
+        self._random = random.Random(seed)  # noqa: S311 - spreads load, hides nothing
+
+    def decide(self, request: Request, hosts: Hosts) -> Decision:
+        """Choose a host for each instance without one, all or none.
+
+        What the chosen hosts give is taken from ``hosts`` (see :func:`undo`).
+        """
+        search = self.search(request, hosts)
+        chosen: list[Placement] = []
+        for row in request.placed:
+            placement = search.take_best() if row is None else Placement(row)
+            if placement is None:
+                verdicts = self.judge(request, hosts, barred=search.barred)
+                search.undo()
+                return Decision([], [], verdicts, fitting=len(search.taken))
+            chosen.append(placement)
+        return Decision(chosen, search.alternates(chosen), fitting=len(search.taken))
+
+    def search(self, request: Request, hosts: Hosts) -> "Search":
+        """Begin to look for hosts."""
+        plug_ins = PlugIns.of(request, filters=self._filters, weighers=self._weighers)
+        ranking = self._ranking(plug_ins, hosts, request)
+        return Search(request, hosts, plug_ins=plug_ins, ranking=ranking, choose=self._choose)
+
+    def why_not(self, request: Request, hosts: Hosts, row: int) -> str | None:
+        """Return why one host cannot take an instance of the request now; None: it can."""
+        alone = hosts.some(np.array([row], dtype=np.intp))
+        for each in asked_of(request, self._filters):
+            if isinstance(each, HostFilter):
+                reason = each.why_not(request, hosts.one(row))
+            else:
+                refusals = each.refuse(request, alone)
+                reason = next((text for text, refused in refusals if refused[0]), None)
+            if reason is not None:
+                return reason
+        return None
+
+    def judge(
+        self, request: Request, hosts: Hosts, *, barred: dict[int, tuple[str, str]] | None = None
+    ) -> list[Verdict]:
+        """Return what each filter says, in order: each is asked about those that passed before.
+
+        :param barred: filter and reason of rows that per-host filters have refused already; None:
+            ask them
+        """
+        passing = np.ones(len(hosts), dtype=np.bool_)
+        filters = asked_of(request, self._filters)
+        one_by_one = [each for each in filters if isinstance(each, HostFilter)]
+        verdicts = [
+            _verdict(each, request, hosts, passing) for each in filters if isinstance(each, Filter)
+        ]
+        if barred is None:
+            barred = _barred(one_by_one, request, hosts, passing)
+        for each in one_by_one:
+            refused = {row: why for row, (name, why) in barred.items() if name == each.name}
+            asked, reasons = np.count_nonzero(passing), collections.Counter(refused.values())
+            closest = next((Miss(row, why) for row, why in refused.items()), None)
+            verdicts.append(Verdict(each.name, int(asked), dict(reasons), closest))
+            passing[list(refused)] = False
+        return verdicts
+
+    def passing(self, request: Request, hosts: Columns, *, among: Mask) -> Mask:
+        """Return which of some hosts can take an instance of the request now."""
+        plug_ins = PlugIns.of(request, filters=self._filters, weighers=())
+        scores = np.where(among, 0.0, REFUSED)
+        refuse(scores, request, hosts, [*plug_ins.kept_filters, *plug_ins.fresh_filters])
+        passing: Mask = scores != REFUSED
+        for row in np.flatnonzero(passing).tolist() if plug_ins.host_filters else ():
+            passing[row] = _first_refusal(plug_ins.host_filters, request, hosts, row) is None
+        return passing
+
+    def weights(self, request: Request, hosts: Columns) -> Floats:
+        """Return the sum of all weights of each host as it is now."""
+        plug_ins = PlugIns.of(request, filters=(), weighers=self._weighers)
+        total = np.zeros(len(hosts))
+        weigh(total, request, hosts, [*plug_ins.kept_weighers, *plug_ins.fresh_weighers])
+        return total
+
+    def scores(self, request: Request, hosts: Hosts) -> tuple[Floats, dict[str, Floats]]:
+        """Return every host's score, and what each weigher adds to it, for explanations."""
+        plug_ins = PlugIns.of(request, filters=self._filters, weighers=self._weighers)
+        parts = {}
+        for weighing in (*plug_ins.kept_weighers, *plug_ins.fresh_weighers):
+            part = np.zeros(len(hosts))
+            weigh(part, request, hosts, [weighing])
+            parts[weighing.weigher.name] = part
+        search = self.search(request, hosts)
+        return search.scores().copy(), parts
+
+    def _ranking(self, plug_ins: PlugIns, hosts: Hosts, request: Request) -> Ranking:
+        if self._ranked is not hosts:
+            self._ranked = hosts
+            self._rankings.clear()
+        ranking = self._rankings.get(plug_ins.key)
+        if ranking is None:
+            ranking = self._rankings[plug_ins.key] = Ranking(plug_ins, hosts, request)
+            if len(self._rankings) > _KINDS:
+                self._rankings.popitem(last=False)
+        else:
+            self._rankings.move_to_end(plug_ins.key)
+        return ranking
+
+    def _choose(self, scores: Floats) -> int | None:
+        """Return the best row, or one of the best at random; None: all are refused."""
+        if not len(scores):
+            return None
+        if self._best_of == 1:
+            best = int(scores.argmax())
+            return None if scores[best] == REFUSED else best
+        good = np.flatnonzero(scores != REFUSED)
+        if len(good) > self._best_of:
+            good = good[np.argpartition(-scores[good], self._best_of - 1)[: self._best_of]]
+            good.sort()
+        return int(good[self._random.randrange(len(good))]) if len(good) else None
 
 
-def decide(
-    request: Request, hosts: Hosts, *, filters: Sequence[Filter], weighers: Sequence[Weighing]
-) -> Decision:
-    """Choose a host for each instance without one, all or none."""
-    asked = [each for each in filters if each.applies_to(request)]
-    passing, refusals = _judge(request, hosts, asked)
-    pool = _Pool(request, hosts, rows=np.flatnonzero(passing), filters=asked, weighers=weighers)
-    chosen: list[int] = []
-    for placed in request.placed:
-        row = pool.take_best() if placed is None else placed
-        if row is None:
-            _, refusals = _judge(request, pool.hosts_as_used(), asked)
-            return Decision([], refusals, fitting=pool.taken)
-        chosen.append(row)
-    return Decision(pool.with_alternates(chosen), refusals, fitting=pool.taken)
-
-
-class _Pool:
-    """The hosts that passed, while one instance after the other takes its share of them."""
+class Search:
+    """The hosts of one request, while one instance after the other takes its share of them."""
 
     def __init__(
         self,
         request: Request,
         hosts: Hosts,
         *,
-        rows: Ints,
-        filters: Sequence[Filter],
-        weighers: Sequence[Weighing],
+        plug_ins: PlugIns,
+        ranking: Ranking,
+        choose: Callable[[Floats], int | None],
     ) -> None:
         self._request = request
-        self._all = hosts
-        self._rows = rows
-        self._hosts = hosts.take(rows)
-        self._open: Mask = np.ones(len(rows), dtype=np.bool_)
-        self._filters = filters
-        self._weighers = weighers
-        self._asked = np.array(request.asked, dtype=np.int64)
-        self.taken = 0
+        self._hosts = hosts
+        self._plug_ins = plug_ins
+        self._ranking = ranking
+        self._choose = choose
+        self.taken: list[Placement] = []
+        self.barred: dict[int, tuple[str, str]] = {}
 
-    def take_best(self) -> int | None:
-        """Give an instance the best host; return its row, or None when none is left."""
-        if not self._open.any():
-            return None
-        best = int(self._scores().argmax())
-        self._hosts.used[:, best] += self._asked
-        alone = self._hosts.take(np.array([best]))
-        still, _ = _judge(self._request, alone, self._filters)
-        self._open[best] = still[0]
-        self.taken += 1
-        return int(self._rows[best])
+    def take_best(self) -> Placement | None:
+        """Give an instance the best host, or None when none is left."""
+        scores = self.scores()
+        while True:
+            row = self._choose(scores)
+            if row is None:
+                return None
+            if self._passes(row):
+                return self.take(row)
+            scores = self.scores()
 
-    def with_alternates(self, chosen: Sequence[int]) -> list[list[int]]:
-        """Return each chosen row with the best others of its cell that have room now."""
-        wanted = self._request.alternates
-        if wanted == 0:
-            return [[row] for row in chosen]
-        scores = self._scores()
-        ranked = {int(cell): self._rank(scores, cell) for cell in {*self._all.cell[list(chosen)]}}
-        return [
-            [row, *(other for other in ranked[int(self._all.cell[row])] if other != row)][
-                : wanted + 1
-            ]
-            for row in chosen
-        ]
-
-    def hosts_as_used(self) -> Hosts:
-        """Return all hosts with what the instances took so far in use."""
-        used = self._all.used.copy()
-        used[:, self._rows] = self._hosts.used
-        return dataclasses.replace(self._all, used=used)
-
-    def _rank(self, scores: Floats, cell: int) -> list[int]:
-        """Return the best rows of a cell that are open, one more than alternates are wanted."""
-        there = np.flatnonzero((self._hosts.cell == cell) & self._open)
-        order = np.argsort(-scores[there], kind="stable")[: self._request.alternates + 1]
-        best: list[int] = self._rows[there[order]].tolist()
-        return best
-
-    def _scores(self) -> Floats:
-        """Add up the weighers, each scaled to 0 (worst open host) .. 1, times its multiplier."""
-        scores: Floats = np.zeros(len(self._rows), dtype=np.float64)
-        if self._open.any():
-            for weigher, multiplier in self._weighers:
-                raw = weigher.weigh(self._request, self._hosts)
-                low, high = raw[self._open].min(), raw[self._open].max()
-                if high > low:
-                    scores += (raw - low) * (multiplier / (high - low))
-        scores[~self._open] = -np.inf
+    def scores(self) -> Floats:
+        """Return all scores as they are now, which must not be changed."""
+        scores = self._ranking.refresh(self._request)
+        plug_ins = self._plug_ins
+        if not (plug_ins.fresh_filters or plug_ins.fresh_weighers or self.barred):
+            return scores
+        scores = scores.copy()
+        weigh(scores, self._request, self._hosts, plug_ins.fresh_weighers)
+        refuse(scores, self._request, self._hosts, plug_ins.fresh_filters)
+        scores[list(self.barred)] = REFUSED
         return scores
 
+    def alternates(self, chosen: Sequence[Placement]) -> list[list[int]]:
+        """Return for each chosen host the best others of its cell that have room now."""
+        wanted = self._request.alternates
+        if not wanted:
+            return [[] for _ in chosen]
+        cells = self._hosts.cell
+        ranked = {cell: self._best_of_cell(cell) for cell in {int(cells[p.row]) for p in chosen}}
+        return [
+            [row for row in ranked[int(cells[place.row])] if row != place.row][:wanted]
+            for place in chosen
+        ]
 
-def _judge(request: Request, hosts: Hosts, filters: Sequence[Filter]) -> tuple[Mask, Refusals]:
-    """Return which hosts pass every filter, and what the others were refused for first."""
-    passing: Mask = np.ones(len(hosts), dtype=np.bool_)
-    refusals: Refusals = {}
+    def undo(self) -> None:
+        """Give back all that was taken."""
+        undo(self._request, self._hosts, self.taken)
+
+    def _best_of_cell(self, cell: int) -> list[int]:
+        """Return the best rows of a cell, one more than alternates are wanted."""
+        scores = np.where(self._hosts.cell == cell, self.scores(), REFUSED)
+        found: list[int] = []
+        while len(found) <= self._request.alternates:
+            row = int(scores.argmax())
+            if scores[row] == REFUSED:
+                break
+            scores[row] = REFUSED
+            if self._passes(row):
+                found.append(row)
+        return found
+
+    def _passes(self, row: int) -> bool:
+        refused = _first_refusal(self._plug_ins.host_filters, self._request, self._hosts, row)
+        if refused:
+            self.barred[row] = refused
+        return refused is None
+
+    def take(self, row: int) -> Placement:
+        """Give an instance this host, which passes."""
+        placement = take(self._request, self._hosts, row)
+        self.taken.append(placement)
+        return placement
+
+
+def take(request: Request, hosts: Hosts, row: int) -> Placement:
+    """Give an instance what it asks of a host that passed."""
+    held = None
+    if request.wants_topology:
+        found = fit(request.spec.numa_topology, request.spec.pci_requests, hosts.topology[row])
+        if isinstance(found, Held):
+            held = found
+            hosts.topology[row] = hosts.topology[row].taking(held)
+    hosts.take(row, request.asked)
+    if request.spec.group is not None:
+        request.group_counts[row] = request.group_counts.get(row, 0) + 1
+    return Placement(row, held)
+
+
+def undo(request: Request, hosts: Hosts, placements: Sequence[Placement]) -> None:
+    """Undo :func:`take`."""
+    for row, held in placements:
+        hosts.give_back(row, request.asked)
+        if held is not None:
+            hosts.topology[row] = hosts.topology[row].giving_back(held)
+        if request.spec.group is not None:
+            request.group_counts[row] -= 1
+
+
+def _first_refusal(
+    filters: Sequence[HostFilter], request: Request, hosts: Columns, row: int
+) -> tuple[str, str] | None:
     for each in filters:
-        for reason, refused in each.refuse(request, hosts):
-            count = int(np.count_nonzero(passing & refused))
-            if count:
-                reasons = refusals.setdefault(each.name, {})
-                reasons[reason] = reasons.get(reason, 0) + count
-                passing &= ~refused
-    return passing, refusals
+        reason = each.why_not(request, hosts.one(row))
+        if reason is not None:
+            return each.name, reason
+    return None
+
+
+def _barred(
+    filters: Sequence[HostFilter], request: Request, hosts: Hosts, passing: Mask
+) -> dict[int, tuple[str, str]]:
+    """Ask per-host filters about all hosts that pass the others."""
+    rows = np.flatnonzero(passing).tolist() if filters else []
+    asked = ((row, _first_refusal(filters, request, hosts, row)) for row in rows)
+    return {row: refused for row, refused in asked if refused is not None}
+
+
+def _verdict(each: Filter, request: Request, hosts: Hosts, passing: Mask) -> Verdict:
+    """Ask a filter, and take those it refuses out of ``passing``."""
+    asked = int(np.count_nonzero(passing))
+    reasons: dict[str, int] = {}
+    lost = np.zeros(len(hosts), dtype=np.bool_)
+    for reason, refused in each.refuse(request, hosts):
+        new = passing & refused
+        count = int(np.count_nonzero(new))
+        if count:
+            reasons[reason] = reasons.get(reason, 0) + count
+            lost |= new
+            passing &= ~refused
+    closest = None
+    if reasons:
+        rows = np.flatnonzero(lost)
+        miss = each.closest(request, hosts.some(rows))
+        closest = miss._replace(row=int(rows[miss.row])) if miss else None
+    return Verdict(each.name, asked, reasons, closest)

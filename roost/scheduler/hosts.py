@@ -1,231 +1,188 @@
-"""All hosts in memory, as columns: what filters and weighers look at.
+"""All hosts in memory: the columns, and what may be done to them."""
 
-``Hosts`` is the columns, a value to whoever decides. ``HostTable`` keeps one up to date from the
-database: by increments, never by reading everything again.
-"""
-
-import dataclasses
-import threading
-import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, Self
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from roost.db.engine import Session
-from roost.db.scheduler import hosts as rows_of
 from roost.db.scheduler.hosts import RESOURCES, Amounts, HostRow
+from roost.objects import NUMACell, PciPool
+from roost.scheduler.columns import (
+    LINES,
+    Columns,
+    Floats,
+    Ints,
+    Mask,
+    Membership,
+    Rows,
+    Shared,
+    SomeHosts,
+)
+from roost.scheduler.journal import Journal
+from roost.scheduler.topology import HostTopology
+from roost.scheduler.words import Codes
 
-Mask = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-_NOWHERE: Final = -1
-
-
-class Words:
-    """Numbers for names, so that a column of names compares as fast as one of numbers."""
-
-    def __init__(self) -> None:
-        self._codes: dict[str, int] = {}
-        self._names: list[str] = []
-
-    def code(self, name: str) -> int:
-        """Return the number of a name, or one that no row has when it was never seen."""
-        return self._codes.get(name, _NOWHERE)
-
-    def codes(self, names: Iterable[str]) -> Ints:
-        """Return the numbers of names; new names get one."""
-        return np.array([self._learn(name) for name in names], dtype=np.int64)
-
-    def name(self, code: int) -> str:
-        return self._names[code]
-
-    def _learn(self, name: str) -> int:
-        code = self._codes.setdefault(name, len(self._names))
-        if code == len(self._names):
-            self._names.append(name)
-        return code
+_SPARE: Final = 100  # things of the past that do no harm
+_PLAIN: Final = (
+    "ids", "generation", "described", "host", "node", "cell", "reported_zone", "zone", "profile",
+    "membership", "enabled", "told_down", "up", "reported_at", "net", "ratios", "capacity", "used",
+    "io_operations", "failed_builds", "host_ip", "metrics", "topology", "has_pci",
+)  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
-class Hosts:
-    """Columns: element i of each is the same host.
+class Hosts(Columns):
+    """All hosts that are known. What is given out of them is noted in the ``journal``.
 
-    ``capacity`` and ``used`` have a line per resource, in the order of ``RESOURCES``;
-    ``reported_at`` is in seconds since the epoch. Names are kept as numbers: use :meth:`having` and
-    :meth:`name`.
+    ``generation`` and ``described`` are those of the rows in the database; ``reported_at`` is in
+    seconds since the epoch.
     """
 
-    words: Words
-    ids: Ints
     generation: Ints
-    host: Ints
-    node: Ints
-    cell: Ints
-    zone: Ints
-    enabled: Mask
+    described: Ints
+    reported_zone: Codes
+    told_down: Mask
     reported_at: Floats
-    capacity: Ints
-    used: Ints
+    net: Ints
+    ratios: Floats
 
-    @classmethod
-    def of(cls, rows: Sequence[HostRow], words: Words | None = None) -> Self:
-        """Make columns of rows."""
-        words = Words() if words is None else words
-        return cls(
-            words=words,
-            ids=np.array([row.id for row in rows], dtype=np.int64),
-            generation=np.array([row.generation for row in rows], dtype=np.int64),
-            host=words.codes(row.host for row in rows),
-            node=words.codes(row.node for row in rows),
-            cell=words.codes(row.cell_uuid for row in rows),
-            zone=words.codes(row.availability_zone for row in rows),
-            enabled=np.array([row.enabled for row in rows], dtype=np.bool_),
-            reported_at=np.array([row.reported_at.timestamp() for row in rows], dtype=np.float64),
-            capacity=_by_resource([row.capacity for row in rows]),
-            used=_by_resource([row.used for row in rows]),
+    def __init__(self, rows: Sequence[HostRow] = (), *, shared: Shared | None = None) -> None:
+        self.shared = shared or Shared()
+        self.journal = Journal()
+        self._largest: tuple[int, ...] | None = None
+        self._read(rows)
+
+    def take(self, row: int, amounts: Amounts) -> None:
+        """Give some of a host away."""
+        self.used[:, row] += amounts
+        self.journal.used(row)
+
+    def give_back(self, row: int, amounts: Amounts) -> None:
+        """Undo :meth:`take`."""
+        self.used[:, row] -= amounts
+        self.journal.used(row)
+
+    def some(self, rows: Rows) -> "SomeHosts":
+        """Return a look at some rows, as they are now."""
+        return SomeHosts(self, rows)
+
+    def largest(self, resource: str) -> int:
+        return self.scale[LINES[resource]]
+
+    @property
+    def whole(self) -> Columns:
+        return self
+
+    def numbers_at(self, numbers: Mapping[int, int]) -> Ints:
+        column = np.zeros(len(self), dtype=np.int64)
+        if numbers:
+            column[list(numbers)] = list(numbers.values())
+        return column
+
+    @property
+    def scale(self) -> tuple[int, ...]:
+        """The greatest capacity of each resource."""
+        if self._largest is None:
+            lines = self.capacity if len(self) else np.zeros((len(RESOURCES), 1), dtype=np.int64)
+            self._largest = tuple(lines.max(axis=1).tolist())
+        return self._largest
+
+    def add(self, rows: Sequence[HostRow]) -> None:
+        """Append hosts."""
+        new = Hosts(rows, shared=self.shared)
+        for name in _PLAIN:
+            columns = (getattr(self, name), getattr(new, name))
+            setattr(self, name, np.concatenate(columns, axis=-1))
+        self.changed_throughout()
+
+    def keep(self, rows: Rows) -> None:
+        """Forget all others."""
+        for name in _PLAIN:
+            setattr(self, name, getattr(self, name)[..., rows])
+        self.changed_throughout()
+
+    def overwrite(self, at: Rows, rows: Sequence[HostRow]) -> None:
+        """Replace hosts by what is known of them now."""
+        new = Hosts(rows, shared=self.shared)
+        for name in _PLAIN:
+            getattr(self, name)[..., at] = getattr(new, name)
+        self._largest = None
+        self.journal.described(at.tolist())
+
+    def rescale(self) -> None:
+        """Let the greatest capacities be found anew."""
+        self._largest = None
+
+    def forget_past(self) -> None:
+        """Forget profiles and memberships that no host has any more, once they are the most."""
+        shared, many = self.shared, 2 * len(self) + _SPARE
+        if len(shared.profiles) > many:
+            self.profile = shared.profiles.only(self.profile)
+        if len(shared.memberships) > many:
+            self.membership = shared.memberships.only(self.membership)
+            shared.listen_anew()
+
+    def changed_throughout(self) -> None:
+        """Let nobody trust what he made of these columns before."""
+        self.rescale()
+        self.journal.restart()
+
+    def _read(self, rows: Sequence[HostRow]) -> None:
+        names, count = self.shared.names, len(rows)
+        self.ids = _ints([row.id for row in rows])
+        self.generation = _ints([row.generation for row in rows])
+        self.described = _ints([row.described for row in rows])
+        self.host = names.codes(row.host for row in rows)
+        self.node = names.codes(row.node for row in rows)
+        self.cell = names.codes(row.cell_uuid for row in rows)
+        self.reported_zone = names.codes(row.availability_zone for row in rows)
+        self.zone = self.reported_zone.copy()
+        self.profile = self.shared.profiles.codes(row.profile for row in rows)
+        alone = self.shared.memberships.learn(Membership())
+        self.membership = np.full(count, alone, dtype=np.int32)
+        self.enabled = np.array([row.enabled for row in rows], dtype=np.bool_)
+        self.told_down = np.array([row.told_down for row in rows], dtype=np.bool_)
+        self.up = ~self.told_down
+        self.reported_at = np.array([row.reported_at for row in rows], dtype=np.float64)
+        self.net = _lines([row.net for row in rows])
+        ratios = np.array([row.ratios for row in rows], dtype=np.float64)
+        self.ratios = ratios.reshape(-1, len(RESOURCES)).T.copy()
+        self.capacity = (self.net * self.ratios).astype(np.int64)
+        self.used = _lines([row.used for row in rows])
+        self.io_operations = _ints([row.io_operations for row in rows])
+        self.failed_builds = _ints([row.failed_builds for row in rows])
+        self.host_ip = _things([row.host_ip for row in rows])
+        self.metrics = _things([json.loads(row.metrics) if row.metrics else None for row in rows])
+        self.topology = _things([_topology(row.topology) for row in rows])
+        self.has_pci = np.array(
+            [told is not None and told.has_pci for told in self.topology], dtype=np.bool_
         )
 
-    def __len__(self) -> int:
-        return len(self.ids)
 
-    def name(self, column: str, row: int) -> str:
-        """Return the host, node, cell or zone of one row."""
-        return self.words.name(int(getattr(self, column)[row]))
-
-    def having(self, column: str, name: str) -> Mask:
-        """Tell which rows have this host, node, cell or zone."""
-        found: Mask = getattr(self, column) == self.words.code(name)
-        return found
-
-    def free(self, resource: str) -> Ints:
-        """Return what is left of a resource; negative where more is used than there is."""
-        line = RESOURCES.index(resource)
-        left: Ints = self.capacity[line] - self.used[line]
-        return left
-
-    def take(self, rows: Ints) -> Self:
-        """Return a copy of some rows."""
-        return self._with({name: array[..., rows] for name, array in self._columns().items()})
-
-    def joined(self, other: Self) -> Self:
-        """Return these rows and then those of ``other``, which must share the words."""
-        theirs = other._columns()
-        return self._with(
-            {
-                name: np.concatenate((array, theirs[name]), axis=-1)
-                for name, array in self._columns().items()
-            }
-        )
-
-    def overwrite(self, rows: Ints, other: Self) -> None:
-        """Replace rows, in place, by those of ``other``, which must share the words."""
-        theirs = other._columns()
-        for name, array in self._columns().items():
-            array[..., rows] = theirs[name]
-
-    def _columns(self) -> dict[str, npt.NDArray[Any]]:
-        return {name: value for name, value in vars(self).items() if name != "words"}
-
-    def _with(self, columns: dict[str, npt.NDArray[Any]]) -> Self:
-        return type(self)(words=self.words, **columns)
+@functools.lru_cache(maxsize=1024)
+def _topology(text: str | None) -> HostTopology | None:
+    """Read NUMA cells and PCI pools, nothing of them in use yet."""
+    if not text:
+        return None
+    cells, pools = json.loads(text)
+    return HostTopology.of(
+        [NUMACell.obj_from_primitive(cell) for cell in cells],
+        [PciPool.obj_from_primitive(pool) for pool in pools],
+    )
 
 
-class HostTable:
-    """The hosts as this process knows them.
-
-    What this process itself changed it sees at once. What other schedulers changed it sees within
-    ``max_age`` seconds, and before it refuses anything; until then it may choose a host that has
-    become too full, which its commit finds out. All but :meth:`mark` is for one thread at a time.
-
-    A row is read again when its generation is not the one remembered. Generations are compared, not
-    times or sequence numbers, so transactions may commit in any order and none is missed.
-    """
-
-    def __init__(
-        self, *, max_age: float = 1.0, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self.hosts = Hosts.of([])
-        self._max_age = max_age
-        self._clock = clock
-        self._rows: dict[int, int] = {}
-        self._looked_at: float | None = None
-        self._marked: set[int] = set()
-        self._marking = threading.Lock()
-
-    def row(self, host_id: int) -> int | None:
-        """Return where a host is, or None when it is not known yet."""
-        return self._rows.get(host_id)
-
-    def mark(self, host_ids: Iterable[int]) -> None:
-        """Note that hosts were changed in a transaction that is committed. Any thread may."""
-        with self._marking:
-            self._marked.update(host_ids)
-
-    def forget_look(self) -> None:
-        """Let the next refresh look at every host."""
-        self._looked_at = None
-
-    def stale(self) -> set[int]:
-        """Return, once, the hosts marked so far.
-
-        To be asked before the transaction of the refresh begins, which then sees those changes.
-        """
-        with self._marking:
-            marked, self._marked = self._marked, set()
-        return marked
-
-    def refresh(self, session: Session, stale: Collection[int]) -> None:
-        """Read what is stale, or whatever changed when the last look is too long ago."""
-        if self._looked_at is None or self._clock() - self._looked_at >= self._max_age:
-            self.look(session)
-        elif stale:
-            self._read(session, stale)
-
-    def look(self, session: Session) -> bool:
-        """Read every host that changed since it was read last; tell whether any did."""
-        began = self._clock()
-        current = dict(rows_of.generations(session))
-        known = self.hosts.generation.tolist()
-        rows = self._rows
-        changed = [
-            host_id
-            for host_id, generation in current.items()
-            if host_id not in rows or known[rows[host_id]] != generation
-        ]
-        gone = [host_id for host_id in rows if host_id not in current]
-        self._read(session, changed)
-        self._drop(gone)
-        self._looked_at = began
-        return bool(changed or gone)
-
-    def apply(self, changes: Mapping[int, Amounts]) -> None:
-        """Take over what a commit of this process did: each host's use and generation."""
-        rows = np.array([self._rows[host_id] for host_id in changes], dtype=np.int64)
-        self.hosts.used[:, rows] += _by_resource(list(changes.values()))
-        self.hosts.generation[rows] += 1
-
-    def _read(self, session: Session, host_ids: Collection[int]) -> None:
-        found = rows_of.read(session, host_ids) if host_ids else []
-        known = [row for row in found if row.id in self._rows]
-        if known:
-            at = np.array([self._rows[row.id] for row in known], dtype=np.int64)
-            self.hosts.overwrite(at, Hosts.of(known, self.hosts.words))
-        new = [row for row in found if row.id not in self._rows]
-        if new:
-            self._replace(self.hosts.joined(Hosts.of(new, self.hosts.words)))
-
-    def _drop(self, host_ids: Collection[int]) -> None:
-        if host_ids:
-            kept = np.flatnonzero(~np.isin(self.hosts.ids, list(host_ids)))
-            self._replace(self.hosts.take(kept))
-
-    def _replace(self, hosts: Hosts) -> None:
-        self.hosts = hosts
-        self._rows = {host_id: row for row, host_id in enumerate(hosts.ids.tolist())}
+def _ints(values: Sequence[int]) -> Ints:
+    return np.array(values, dtype=np.int64)
 
 
-def _by_resource(amounts: Sequence[Amounts]) -> Ints:
+def _lines(amounts: Sequence[Amounts]) -> Ints:
     """Turn a line per host into a line per resource."""
     return np.array(amounts, dtype=np.int64).reshape(-1, len(RESOURCES)).T.copy()
+
+
+def _things(values: Sequence[Any]) -> npt.NDArray[np.object_]:
+    column = np.empty(len(values), dtype=np.object_)
+    column[:] = values
+    return column

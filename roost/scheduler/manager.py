@@ -2,17 +2,39 @@
 
 import datetime
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
+from roost import exception
 from roost.context import RequestContext
 from roost.db import engine as db_engine
+from roost.db.engine import Session
+from roost.db.scheduler import aggregates as aggregate_rows
+from roost.db.scheduler import cells as cell_rows
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
+from roost.db.scheduler import recount as recount_rows
+from roost.db.scheduler import reports as report_rows
+from roost.db.scheduler import server_groups as group_rows
 from roost.db.types import utcnow
-from roost.objects import HostReport, RequestSpec, Selection
+from roost.objects import (
+    Aggregate,
+    CellLiveness,
+    Explanation,
+    HostReport,
+    RequestSpec,
+    Selection,
+    ServerGroup,
+    SnapshotRange,
+)
+from roost.scheduler.batches import Batches
 from roost.scheduler.claims import Claims
 from roost.scheduler.drivers import Driver
-from roost.scheduler.hosts import HostTable
+from roost.scheduler.dry_run import DryRuns
+from roost.scheduler.reports import Reports
+from roost.scheduler.silence import Hearing, Silence
+from roost.scheduler.table import HostTable
+
+RESERVATION_LIFETIME: Final = 60.0
 
 
 class SchedulerManager:
@@ -20,7 +42,9 @@ class SchedulerManager:
 
     :param database: the scheduler's own
     :param driver: how hosts are chosen; see :func:`roost.scheduler.plugins.load_driver`
-    :param host_silence: seconds after its last report at which a host gets no new instances
+    :param silence: when hosts and cells count as down
+    :param hearing: for how long this process has been able to hear them; None: always
+    :param reservation_lifetime: seconds after which a claim ends that no host has confirmed
     """
 
     def __init__(
@@ -28,15 +52,27 @@ class SchedulerManager:
         database: db_engine.Database,
         *,
         driver: Driver,
-        host_silence: float,
+        silence: Silence | None = None,
+        hearing: Hearing | None = None,
+        reservation_lifetime: float = RESERVATION_LIFETIME,
         clock: Callable[[], datetime.datetime] = utcnow,
     ) -> None:
         self._database = database
         self._clock = clock
-        self._table = HostTable()
-        self._claims = Claims(
-            database, driver=driver, table=self._table, host_silence=host_silence, clock=clock
+        self._lifetime = reservation_lifetime
+        self._table = HostTable(silence=silence, hearing=hearing, now=clock)
+        self.batches = Batches(database, driver=driver, table=self._table, clock=clock)
+        self._claims = Claims(database, batches=self.batches, clock=clock)
+        self._reports = Reports(database, table=self._table, claims=self._claims, clock=clock)
+        self._dry_runs = DryRuns(
+            database, driver=driver, silence=silence, hearing=hearing, now=clock
         )
+
+    def expire_claims(self) -> int:
+        """Drop reserved claims that waited too long; call it again and again."""
+        return self._claims.expire(lifetime=self._lifetime)
+
+    # what follows is served
 
     def select_destinations(
         self,
@@ -48,10 +84,13 @@ class SchedulerManager:
     ) -> list[list[Selection]]:
         return self._claims.select(request_spec, instance_uuids, alternates=alternates)
 
+    def explain(
+        self, context: RequestContext, *, request_spec: RequestSpec, instances: int = 1
+    ) -> Explanation:
+        return self._dry_runs.explain(request_spec, instances=instances)
+
     def update_resource_stats(self, context: RequestContext, *, report: HostReport) -> None:
-        host_id = db_engine.retried(self._take_in)(report)
-        if host_id is not None:
-            self._table.mark([host_id])
+        self._reports.take_in(report)
 
     def move_claim(
         self,
@@ -61,52 +100,114 @@ class SchedulerManager:
         request_spec: RequestSpec,
         to: Selection,
     ) -> Selection:
-        self._claims.move(instance_uuid, request_spec, to=to)
-        return _claimed(to)
+        return self._claims.move(instance_uuid, request_spec, to=to)
 
     def release_claims(
         self, context: RequestContext, *, instance_uuids: list[str], host: str | None = None
     ) -> None:
         self._claims.release(instance_uuids, host=host)
 
-    def set_host_enabled(self, context: RequestContext, *, host: str, enabled: bool) -> None:
-        self._table.mark(db_engine.retried(self._set_enabled)(host, enabled=enabled))
+    def restore_claims(
+        self, context: RequestContext, *, host: str, node: str, holdings: dict[str, list[int]]
+    ) -> list[str]:
+        with self._database.read() as session:
+            host_id = host_rows.find_id(session, host, node)
+        if host_id is None:
+            raise exception.NotFound(f"The schedulers do not know the host {host}, node {node}.")
+        return self._claims.restore(host_id, holdings)
+
+    def set_host_enabled(
+        self, context: RequestContext, *, host: str, enabled: bool, version: int
+    ) -> None:
+        def step(session: Session) -> list[int]:
+            return host_rows.set_enabled(session, host, enabled=enabled, version=version)
+
+        self._table.mark(self._write(step))
+
+    def remove_host(self, context: RequestContext, *, host: str) -> None:
+        self._table.mark(self._write(lambda session: host_rows.remove(session, host)))
+
+    def update_aggregates(
+        self,
+        context: RequestContext,
+        *,
+        aggregates: list[Aggregate],
+        snapshot: SnapshotRange | None = None,
+    ) -> None:
+        if self._write(
+            lambda session: aggregate_rows.take_in(session, aggregates, snapshot=snapshot)
+        ):
+            self._table.forget_look()
+
+    def update_groups(
+        self,
+        context: RequestContext,
+        *,
+        groups: list[ServerGroup],
+        snapshot: SnapshotRange | None = None,
+    ) -> None:
+        self._write(lambda session: group_rows.take_in(session, groups, snapshot=snapshot))
+
+    def update_liveness(self, context: RequestContext, *, liveness: CellLiveness) -> None:
+        now = self._clock()
+        self._table.mark(
+            self._write(lambda session: cell_rows.take_in(session, liveness, reported_at=now))
+        )
 
     def list_hosts(
-        self, context: RequestContext, *, marker: str | None = None, limit: int = 1000
+        self,
+        context: RequestContext,
+        *,
+        marker: str | None = None,
+        limit: int = 1000,
+        node_uuid: str | None = None,
     ) -> list[HostReport]:
-        alive = self._claims.alive_since()
         with self._database.read() as session:
-            return host_rows.list_page(session, marker=marker, limit=limit, alive_since=alive)
+            heard = cell_rows.heard_of(session)
+            return report_rows.list_page(
+                session,
+                marker=marker,
+                limit=limit,
+                node_uuid=node_uuid,
+                is_up=lambda row: self._is_up(row, heard),
+            )
 
     def list_claims(
-        self, context: RequestContext, *, marker: str | None = None, limit: int = 1000
+        self,
+        context: RequestContext,
+        *,
+        marker: str | None = None,
+        limit: int = 1000,
+        host: str | None = None,
+        instance_uuids: list[str] | None = None,
     ) -> list[dict[str, Any]]:
         with self._database.read() as session:
-            return claim_rows.list_page(session, marker=marker, limit=limit)
+            return claim_rows.list_page(
+                session, marker=marker, limit=limit, host=host, instance_uuids=instance_uuids
+            )
 
-    def _take_in(self, report: HostReport) -> int | None:
-        """Store a report and confirm the claims of the instances it lists, in one transaction.
+    def list_miscounted(self, context: RequestContext) -> list[dict[str, Any]]:
+        with self._database.read() as session:
+            return recount_rows.list_miscounted(session)
 
-        A host's clock that is ahead must not make its later reports look old once it is set right.
-        """
-        reported_at = min(report.reported_at, self._clock())
-        with self._database.begin() as session:
-            host_id = host_rows.take_in(session, report, reported_at=reported_at)
-            if host_id is not None:
-                claim_rows.confirm(session, host_id, report.instances)
-        return host_id
+    def recount(self, context: RequestContext, *, host: str) -> bool:
+        wrong: list[int] = self._write(lambda session: recount_rows.recount(session, host))
+        self._table.mark(wrong)
+        return bool(wrong)
 
-    def _set_enabled(self, host: str, *, enabled: bool) -> list[int]:
-        with self._database.begin() as session:
-            return host_rows.set_enabled(session, host, enabled=enabled)
+    def _write(self, step: Callable[[Session], Any]) -> Any:
+        """Do a step in a transaction of its own, again if a deadlock undid it."""
 
+        def transact() -> Any:
+            with self._database.begin() as session:
+                return step(session)
 
-def _claimed(to: Selection) -> Selection:
-    return Selection.of(
-        host=to.host,
-        node=to.node,
-        cell_uuid=to.cell_uuid,
-        availability_zone=to.availability_zone,
-        claimed=True,
-    )
+        return db_engine.retried(transact)()
+
+    def _is_up(self, row: Any, heard: dict[str, datetime.datetime]) -> bool:
+        cell_heard = heard.get(row["cell_uuid"])
+        return self._table.is_up(
+            told_down=row["told_down"],
+            reported_at=row["reported_at"].timestamp(),
+            cell_heard=cell_heard.timestamp() if cell_heard else None,
+        )

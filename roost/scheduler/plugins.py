@@ -1,40 +1,73 @@
 """Finds drivers, filters and weighers by the names that ``[scheduler]`` gives them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from stevedore import named
 
 from roost import exception
 from roost.scheduler.drivers import Driver
-from roost.scheduler.filters import Filter
+from roost.scheduler.filters import AnyFilter
 from roost.scheduler.weighers import Weighing
+
+_ROOM: Final = {"spread": 1.0, "pack": -1.0, "none": 0.0}
+# A wish of the user counts as much as all the room of a host.
+_WISHES: Final = (
+    "soft_affinity=3.0",
+    "soft_anti_affinity=3.0",
+    "locality=3.0",
+    "cross_cell_move=3.0",
+    "pci=1.0",
+)
 
 
 def load_driver(options: Any) -> Driver:
     """Make the driver that the options name, with their filters and weighers.
 
-    :param options: the group ``[scheduler]``, or anything with driver, filters and weighers
+    :param options: the group ``[scheduler]``, or anything with driver, filters and weighers; also
+        given to each plug-in that has a class method ``from_options``
     :raises roost.exception.Invalid: naming the option, when something of that name does not exist
     """
     (make,) = _load("driver", "roost.scheduler.drivers", [options.driver])
-    driver: Driver = make(
-        filters=load_filters(options.filters), weighers=load_weighers(options.weighers)
+    driver: Driver = make.from_options(
+        options, filters=load_filters(options), weighers=load_weighers(options)
     )
     return driver
 
 
-def load_filters(names: Sequence[str]) -> list[Filter]:
-    return [make() for make in _load("filters", "roost.scheduler.filters", names)]
+def load_filters(options: Any) -> list[AnyFilter]:
+    """Make the filters that the options name.
+
+    :raises roost.exception.Invalid: when one does not exist, or its options are wrong
+    """
+    found = _load("filters", "roost.scheduler.filters", options.filters)
+    return [_made(make, options) for make in found]
 
 
-def load_weighers(weights: Sequence[str]) -> list[Weighing]:
-    """Make weighers of ``name=multiplier``; a name alone counts once."""
+def load_weighers(options: Any) -> list[Weighing]:
+    """Make the weighers that the options name, or else those of the profile that they name.
+
+    :raises roost.exception.Invalid: when one does not exist, or its options are wrong
+    """
+    weights = options.weighers
+    if weights is None:
+        weights = weighers_of(options.profile)
     split = [_split(weight) for weight in weights]
     found = _load("weighers", "roost.scheduler.weighers", [name for name, _ in split])
     return [
-        Weighing(make(), multiplier) for make, (_, multiplier) in zip(found, split, strict=True)
+        Weighing(_made(make, options), multiplier)
+        for make, (_, multiplier) in zip(found, split, strict=True)
     ]
+
+
+def weighers_of(profile: str) -> list[str]:
+    """Return the weighers of a profile as the option would name them: ``name=multiplier``."""
+    room = _ROOM[profile]
+    return [*(f"{each}={room}" for each in ("ram", "cpu", "disk") if room), *_WISHES]
+
+
+def _made(make: Any, options: Any) -> Any:
+    return make.from_options(options) if hasattr(make, "from_options") else make()
 
 
 def _split(weight: str) -> tuple[str, float]:

@@ -1,19 +1,30 @@
 """How hosts are chosen: the interface of drivers, each in its own module."""
 
-from typing import Protocol
+from typing import Protocol, Self
 
-from roost.scheduler.engine import Decision
+from roost.scheduler.decision import Decision
+from roost.scheduler.engine import Engine
 from roost.scheduler.hosts import Hosts
 from roost.scheduler.request import Request
 
 
 class Driver(Protocol):
-    """Chooses hosts. Made with the filters and weighers in force; gets values, changes nothing."""
+    """Chooses hosts. Made with the filters and weighers in force; gets values, opens nothing."""
 
-    guards: frozenset[str]
-    """What a commit must check again of each host that it gives an instance to: ``enabled``, and
-    the resources that may not be oversubscribed."""
+    engine: Engine
+    """The filters and weighers, for those who explain."""
+
+    def twin(self) -> Self:
+        """Return the same driver, with no memory in common."""
+        ...
 
     def decide(self, request: Request, hosts: Hosts) -> Decision:
-        """Choose a host for each instance without one, all or none; must not change ``hosts``."""
+        """Choose a host for each instance without one, all or none.
+
+        What the chosen hosts give is taken from ``hosts``: :func:`roost.scheduler.engine.take`.
+        """
+        ...
+
+    def why_not(self, request: Request, hosts: Hosts, row: int) -> str | None:
+        """Return why one host cannot take an instance of the request now; None: it can."""
         ...

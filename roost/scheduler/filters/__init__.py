@@ -1,13 +1,17 @@
-"""What a host must pass: the interface of filters, each in its own module.
+"""What a host must pass: the bases of filters, each in its own module.
 
-A filter answers for all hosts at once and says why not. It sees values only and keeps nothing
-between two questions.
+A filter says why not. It sees values only, keeps nothing between two questions, and opens nothing:
+whatever it needs to know is in the request and the hosts.
 """
 
-from typing import NamedTuple, Protocol
+from collections.abc import Hashable, Sequence
+from typing import ClassVar, Final, NamedTuple
 
-from roost.scheduler.hosts import Hosts, Mask
+from roost.scheduler.columns import Columns, HostView, Mask
 from roost.scheduler.request import Request
+
+ASK_AGAIN: Final = object()
+"""The key of a filter or weigher whose answers are not kept."""
 
 
 class Refusal(NamedTuple):
@@ -17,21 +21,55 @@ class Refusal(NamedTuple):
     hosts: Mask
 
 
-class Filter(Protocol):
-    """Rules hosts out."""
+class Miss(NamedTuple):
+    """The row of the host that came closest, and what it lacks, in words."""
 
-    name: str
-    guards: tuple[str, ...]
-    """What the commit of a decision must check again, for decisions are made on what may have
-    changed: ``enabled`` or resources; empty for what does not change under way."""
+    row: int
+    lacks: str
+
+
+class Filter:
+    """Rules hosts out, all of them at once."""
+
+    name: ClassVar[str]
+    by_usage: ClassVar[bool] = False
+    """Whether its answer for a host may change when instances come to it or go."""
+    forceable: ClassVar[bool] = True
+    """Whether a forced request gets past it."""
 
     def applies_to(self, request: Request) -> bool:
         """Tell whether this filter has anything to say; asked once per request."""
-        ...
+        return True
 
-    def refuse(self, request: Request, hosts: Hosts) -> list[Refusal]:
-        """Return whom to refuse and why; a host with several reasons counts under the first.
+    def key(self, request: Request) -> Hashable:
+        """Return what of the request the answer depends on.
 
-        Asked again, with what it then has in use, for a host that got an instance of the request.
+        The answer is kept for other requests with an equal key, and mended for hosts that changed.
         """
-        ...
+        return ASK_AGAIN
+
+    def refuse(self, request: Request, hosts: Columns) -> Sequence[Refusal]:
+        """Return whom to refuse and why; a host with several reasons counts under the first."""
+        raise NotImplementedError
+
+    def closest(self, request: Request, hosts: Columns) -> Miss | None:
+        """Return which of these hosts, all refused, came closest; None: it cannot be told."""
+        return None
+
+
+class HostFilter:
+    """Rules hosts out one by one: asked last, and only of the best, until enough are found."""
+
+    name: ClassVar[str]
+    forceable: ClassVar[bool] = True
+
+    def applies_to(self, request: Request) -> bool:
+        """Tell whether this filter has anything to say; asked once per request."""
+        return True
+
+    def why_not(self, request: Request, host: HostView) -> str | None:
+        """Return the reason, in words that users understand; None: the host passes."""
+        raise NotImplementedError
+
+
+AnyFilter = Filter | HostFilter

@@ -1,21 +1,20 @@
 """Hosts that take nothing now."""
 
+from collections.abc import Hashable
+
+from roost.scheduler.columns import Columns
 from roost.scheduler.filters import Refusal
-from roost.scheduler.hosts import Hosts
+from roost.scheduler.filters.demands import DemandsFilter
 from roost.scheduler.request import Request
 
 
-class EnabledFilter:
-    """Refuses hosts that an operator closed, and those that have gone silent."""
+class EnabledFilter(DemandsFilter):
+    """Refuses hosts that an operator closed, and those that are down."""
 
     name = "enabled"
-    guards = ("enabled",)
 
-    def applies_to(self, request: Request) -> bool:
-        return True
+    def key(self, request: Request) -> Hashable:
+        return None
 
-    def refuse(self, request: Request, hosts: Hosts) -> list[Refusal]:
-        return [
-            Refusal("disabled", ~hosts.enabled),
-            Refusal("down", hosts.reported_at < request.alive_since),
-        ]
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        return [Refusal("disabled", ~hosts.enabled), Refusal("down", ~hosts.up)]

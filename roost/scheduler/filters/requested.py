@@ -1,25 +1,27 @@
 """Hosts that the request names: to be taken, or to be left alone."""
 
+from collections.abc import Hashable, Iterable
+
 import numpy as np
 
-from roost.scheduler.filters import Refusal
-from roost.scheduler.hosts import Hosts, Mask
+from roost.scheduler.columns import Columns, Mask, Membership
+from roost.scheduler.filters import Filter, Refusal
 from roost.scheduler.request import Request, tried_hosts
 
 
-class RequestedFilter:
-    """Keeps to the host, node and cell asked for, and off those to ignore or tried before."""
+class RequestedFilter(Filter):
+    """Keeps to the host, node, cell and aggregate asked for, and off those to ignore."""
 
     name = "requested"
-    guards: tuple[str, ...] = ()
+    forceable = False
 
     def applies_to(self, request: Request) -> bool:
-        spec = request.spec
-        named = (spec.requested_host, spec.requested_node, spec.requested_cell)
-        unwanted = (spec.ignore_hosts, spec.ignore_cells, tried_hosts(spec))
-        return any(named) or any(unwanted)
+        return any(_wishes(request))
 
-    def refuse(self, request: Request, hosts: Hosts) -> list[Refusal]:
+    def key(self, request: Request) -> Hashable:
+        return _wishes(request)
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
         spec = request.spec
         wishes = (
             ("cell", spec.requested_cell, "in another cell than requested"),
@@ -29,20 +31,66 @@ class RequestedFilter:
         refusals = [
             Refusal(reason, ~hosts.having(column, name)) for column, name, reason in wishes if name
         ]
-        refusals += [
-            Refusal("in a cell that is closed", hosts.having("cell", cell))
-            for cell in spec.ignore_cells
-        ]
-        refusals.append(
-            Refusal("to be ignored", _any(hosts, [(h, None) for h in spec.ignore_hosts]))
-        )
-        refusals.append(Refusal("tried before", _any(hosts, tried_hosts(spec))))
+        if spec.requested_aggregate:
+            there = _in_any(hosts, [spec.requested_aggregate])
+            refusals.append(Refusal("not in the requested aggregate", ~there))
+        if spec.ignore_cells:
+            closed = _in_one_of(hosts, spec.ignore_cells)
+            refusals.append(Refusal("in a cell that is closed", closed))
+        ignored = _named(hosts, [(host, None) for host in spec.ignore_hosts])
+        if spec.ignore_aggregates:
+            ignored |= _in_any(hosts, spec.ignore_aggregates)
+        refusals.append(Refusal("to be ignored", ignored))
         return refusals
 
 
-def _any(hosts: Hosts, named: list[tuple[str, str | None]]) -> Mask:
+class RetryFilter(Filter):
+    """Refuses hosts that the instance was tried on before."""
+
+    name = "retry"
+
+    def applies_to(self, request: Request) -> bool:
+        return bool(tried_hosts(request.spec))
+
+    def key(self, request: Request) -> Hashable:
+        return tuple(tried_hosts(request.spec))
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        return [Refusal("tried before", _named(hosts, tried_hosts(request.spec)))]
+
+
+def _wishes(request: Request) -> tuple[Hashable, ...]:
+    spec = request.spec
+    return (
+        spec.requested_host,
+        spec.requested_node,
+        spec.requested_cell,
+        spec.requested_aggregate,
+        tuple(spec.ignore_hosts),
+        tuple(spec.ignore_cells),
+        tuple(spec.ignore_aggregates),
+    )
+
+
+def _named(hosts: Columns, named: Iterable[tuple[str, str | None]]) -> Mask:
     found: Mask = np.zeros(len(hosts), dtype=np.bool_)
     for host, node in named:
         same = hosts.having("host", host)
         found |= same if node is None else same & hosts.having("node", node)
     return found
+
+
+def _in_one_of(hosts: Columns, cells: Iterable[str]) -> Mask:
+    found: Mask = np.zeros(len(hosts), dtype=np.bool_)
+    for cell in cells:
+        found |= hosts.having("cell", cell)
+    return found
+
+
+def _in_any(hosts: Columns, uuids: Iterable[str]) -> Mask:
+    wanted = set(uuids)
+
+    def is_in(membership: Membership) -> bool:
+        return not wanted.isdisjoint(each.uuid for each in membership.aggregates)
+
+    return hosts.by_membership(is_in)

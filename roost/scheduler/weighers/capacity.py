@@ -1,17 +1,28 @@
 """Room that is left: spreads instances over hosts, or fills hosts up by a negative multiplier."""
 
-from roost.scheduler.hosts import Hosts, Ints
+from collections.abc import Hashable
+
+import numpy as np
+
+from roost.scheduler.columns import Columns, Floats
 from roost.scheduler.request import Request
+from roost.scheduler.weighers import Weigher
 
 
-class _CapacityWeigher:
-    """The more is left of a resource, the better."""
+class _CapacityWeigher(Weigher):
+    """The more is left of a resource, the better: as a part of what the largest host has."""
 
-    name: str
+    by_usage = True
     resource: str
 
-    def weigh(self, request: Request, hosts: Hosts) -> Ints:
-        return hosts.free(self.resource)
+    def key(self, request: Request) -> Hashable:
+        return None
+
+    def weigh(self, request: Request, hosts: Columns) -> Floats:
+        largest = hosts.largest(self.resource)
+        if not largest:
+            return np.zeros(len(hosts))
+        return np.multiply(hosts.free(self.resource), 1.0 / largest, dtype=np.float64)
 
 
 class RamWeigher(_CapacityWeigher):

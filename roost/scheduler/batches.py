@@ -1,0 +1,234 @@
+"""Carries out orders: decided one after another in memory, written in one transaction.
+
+What is decided stands on what this process remembers of the hosts; the transaction locks the hosts
+and compares. Where another scheduler has changed one meanwhile, those concerned are judged again by
+what is true now, and decided again if they no longer fit. So any number of schedulers may run, and
+none gives away what is not there.
+"""
+
+import collections
+import datetime
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from roost import exception
+from roost.db import engine as db_engine
+from roost.db.engine import Session
+from roost.db.scheduler import claims as claim_rows
+from roost.db.scheduler import hosts as host_rows
+from roost.db.scheduler import server_groups as group_rows
+from roost.db.scheduler import usage as usage_rows
+from roost.db.types import utcnow
+from roost.scheduler.books import Books
+from roost.scheduler.drivers import Driver
+from roost.scheduler.members import Members
+from roost.scheduler.orders import LookAgain, Order
+from roost.scheduler.table import HostTable
+
+LOG = logging.getLogger(__name__)
+TRIES: Final = 25  # each lost race means that another scheduler did something
+
+
+class Batches:
+    """Carries out batches of orders, one batch at a time.
+
+    ``counts`` says how many transactions there were, how many orders came, were done again, and
+    lost a race.
+
+    :param table: the hosts in memory, of which this is the only user that decides
+    """
+
+    def __init__(
+        self,
+        database: db_engine.Database,
+        *,
+        driver: Driver,
+        table: HostTable,
+        clock: Callable[[], datetime.datetime] = utcnow,
+    ) -> None:
+        self._database = database
+        self._driver = driver
+        self._table = table
+        self._members = Members()
+        self._clock = clock
+        self.counts: collections.Counter[str] = collections.Counter()
+
+    def carry_out(self, orders: Sequence[Order]) -> list[Order]:
+        """Do what can be done; return those to be done again, of which nothing is changed."""
+        now, later = _one_per_instance(_readable(orders))
+        self.counts["transactions"] += 1
+        self.counts["orders"] += len(now)
+        again: list[Order] = []
+        try:
+            again = self._transact(now)
+        except (claim_rows.ClaimMoved, exception.Deadlock) as error:
+            LOG.debug("another scheduler was faster: %s", error)
+            self.counts["raced"] += 1
+            again = [order for order in now if not order.done]
+        except Exception as error:  # noqa: BLE001 - those who wait are told
+            _fail(now, error)
+        if again:
+            self.counts["redone"] += len(again)
+            self._table.forget_look()
+        return [*_without_hopeless(again), *later]
+
+    @db_engine.retried
+    def _transact(self, orders: Sequence[Order]) -> list[Order]:
+        orders = [order for order in orders if not order.done]  # some are, when it is repeated
+        stale = self._table.stale()
+        applied: list[Order] = []
+        try:
+            with self._database.begin() as session:
+                books = self._open(session, orders, stale)
+                again = self._decide(books, orders, applied)
+                again += self._compare(books, applied)
+                grown = self._write(books, applied)
+        except BaseException:
+            self._table.mark(stale)
+            self._table.forget_look()
+            for order in reversed(applied):
+                books.revert(order.change)
+            raise
+        self._note(books, applied, grown)
+        return again
+
+    def _open(self, session: Session, orders: Sequence[Order], stale: set[int]) -> Books:
+        fresh = self._table.refresh(session, stale)
+        held = claim_rows.find(session, {uuid for order in orders for uuid in order.sees()})
+        groups = {claim.group_uuid for claim in held.values()}
+        groups |= {order.spec.group.uuid for order in orders if order.spec and order.spec.group}
+        self._members.lock(session, [uuid for uuid in groups if uuid])
+        return Books(
+            session,
+            table=self._table,
+            driver=self._driver,
+            members=self._members,
+            held=held,
+            fresh=fresh,
+        )
+
+    def _decide(self, books: Books, orders: Sequence[Order], applied: list[Order]) -> list[Order]:
+        """Let each order decide; those that want a fresh look are returned."""
+        again = []
+        for order in orders:
+            order.tries += 1
+            try:
+                order.change = order.decide(books)
+            except LookAgain:
+                again.append(order)
+                continue
+            except Exception as error:  # noqa: BLE001 - it is this order's own
+                order.error, order.done = error, True
+                continue
+            books.apply(order.change)
+            applied.append(order)
+        return again
+
+    def _compare(self, books: Books, applied: list[Order]) -> list[Order]:
+        """Lock the hosts that change, and see to those that are not as they were remembered.
+
+        Orders that no longer fit are taken out of ``applied`` and returned.
+        """
+        touched = {order: order.change.host_ids(books.hosts) for order in applied}
+        ids = set().union(*touched.values())
+        locked = host_rows.usages(books.session, ids, lock=True)
+        different = {usage.id: usage for usage in locked if not self._is_known(usage)}
+        gone = ids.difference(usage.id for usage in locked)
+        if not (different or gone):
+            return []
+        if gone:
+            self._table.forget_look(at_all=True)
+        concerned = [
+            order for order in applied if not touched[order].isdisjoint({*different, *gone})
+        ]
+        for order in reversed(concerned):
+            books.revert(order.change)
+            applied.remove(order)
+        self._table.take_over(books.session, list(different.values()))
+        return self._redo(books, concerned, applied, gone=gone)
+
+    def _redo(
+        self, books: Books, concerned: Sequence[Order], applied: list[Order], *, gone: set[int]
+    ) -> list[Order]:
+        again = []
+        for order in concerned:
+            lost = not order.change.host_ids(books.hosts).isdisjoint(gone)
+            if not lost and books.redo(order.change):
+                applied.append(order)
+                self.counts["rechecked"] += 1
+            else:
+                again.append(order)
+                self.counts["raced"] += 1
+        return again
+
+    def _is_known(self, usage: host_rows.Usage) -> bool:
+        row = self._table.row(usage.id)
+        if row is None:
+            return False
+        hosts = self._table.hosts
+        remembered = (int(hosts.generation[row]), int(hosts.described[row]))
+        return remembered == (usage.generation, usage.described)
+
+    def _write(self, books: Books, applied: Sequence[Order]) -> set[str]:
+        """Write all changes; return the groups whose generation grew."""
+        session = books.session
+        gained = [claim for order in applied for claim in order.change.claims(books.hosts)]
+        lost = [claim for order in applied for claim in order.change.lost]
+        grown = {claim.group_uuid for claim in (*gained, *lost) if claim.group_uuid}
+        if grown:
+            group_rows.grow(session, grown)
+        usage_rows.change(session, claim_rows.moved(gained, lost))
+        claim_rows.delete(session, lost)
+        claim_rows.insert(session, gained, now=self._clock())
+        return grown
+
+    def _note(self, books: Books, applied: Sequence[Order], grown: set[str]) -> None:
+        changed = set().union(*(order.change.host_ids(books.hosts) for order in applied))
+        self._table.committed(changed)
+        self._members.committed(books.joined, grown)
+        for order in applied:
+            order.committed(books)
+            order.done = True
+
+
+def _readable(orders: Iterable[Order]) -> list[Order]:
+    """Fail those that name no instances that anybody could look up: others wait in their batch."""
+    found = []
+    for order in orders:
+        try:
+            set(order.sees())
+        except Exception as error:  # noqa: BLE001 - it is this order's own
+            order.error, order.done = error, True
+        else:
+            found.append(order)
+    return found
+
+
+def _one_per_instance(orders: Sequence[Order]) -> tuple[list[Order], list[Order]]:
+    """Keep an order back that names an instance of one before it, whose outcome it must see."""
+    now: list[Order] = []
+    later: list[Order] = []
+    named: set[str] = set()
+    for order in orders:
+        (now if named.isdisjoint(order.sees()) else later).append(order)
+        named.update(order.instance_uuids)
+    return now, later
+
+
+def _fail(orders: Iterable[Order], error: Exception) -> None:
+    for order in orders:
+        if not order.done:
+            order.error, order.done = error, True
+
+
+def _without_hopeless(orders: Iterable[Order]) -> list[Order]:
+    """Give up those that lost too often."""
+    hopeful = []
+    for order in orders:
+        if order.tries < TRIES:
+            hopeful.append(order)
+        else:
+            text = f"other schedulers were faster, {TRIES} times"
+            order.error, order.done = exception.Unavailable(text), True
+    return hopeful

@@ -1,0 +1,321 @@
+"""Hosts as columns: what filters and weighers look at, whether at all hosts or at a few."""
+
+import dataclasses
+import functools
+import json
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from roost.db.scheduler.hosts import RESOURCES
+from roost.objects import Aggregate
+from roost.scheduler.topology import HostTopology
+from roost.scheduler.words import Codes, Words
+
+Mask = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
+LINES: Final = {name: line for line, name in enumerate(RESOURCES)}
+_NO_METRICS: Final[Mapping[str, float]] = {}
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """What a host says of itself that many hosts have in common."""
+
+    hypervisor_type: str
+    hypervisor_version: int
+    architectures: frozenset[str]
+    capabilities: Mapping[str, str] = dataclasses.field(hash=False)
+    traits: frozenset[str]
+    labels: frozenset[str]
+
+    @classmethod
+    @functools.lru_cache(maxsize=1024)
+    def parse(cls, text: str) -> "Profile":
+        """Read a profile as the database has it."""
+        values = json.loads(text)
+        return cls(
+            hypervisor_type=values.get("hypervisor_type", ""),
+            hypervisor_version=values.get("hypervisor_version", 0),
+            architectures=frozenset(values.get("architectures", ())),
+            capabilities=values.get("capabilities", {}),
+            traits=frozenset(values.get("traits", ())),
+            labels=frozenset(values.get("labels", ())),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Membership:
+    """The aggregates that a host is in, in order of uuid."""
+
+    aggregates: tuple[Aggregate, ...] = dataclasses.field(default=(), hash=False, compare=False)
+    key: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of(cls, aggregates: Sequence[Aggregate]) -> "Membership":
+        ordered = tuple(sorted(aggregates, key=lambda each: each.uuid))
+        return cls(ordered, tuple((each.uuid, each.version) for each in ordered))
+
+    def values(self, name: str) -> list[str]:
+        """Return what each aggregate that has it says under this name in its metadata."""
+        return [each.metadata[name] for each in self.aggregates if name in each.metadata]
+
+    def listed(self, name: str) -> frozenset[str]:
+        """Return what all aggregates say under this name, as lists with commas."""
+        return self._lists.get(name, _NOTHING)
+
+    def names(self) -> Collection[str]:
+        """Return under which names anything is said."""
+        return self._lists.keys()
+
+    @functools.cached_property
+    def _lists(self) -> Mapping[str, frozenset[str]]:
+        names = {name for each in self.aggregates for name in each.metadata}
+        return {name: frozenset(_words(",".join(self.values(name)))) for name in names}
+
+    def smallest(self, name: str) -> float | None:
+        """Return the smallest number under this name, None if none is told; others are ignored."""
+        numbers = [_number(text) for text in self.values(name)]
+        return min((number for number in numbers if number is not None), default=None)
+
+
+class Shared:
+    """What all rows, and all views of them, have in common."""
+
+    def __init__(self) -> None:
+        self.names: Words[str] = Words()
+        self.profiles: Words[str] = Words()
+        self.memberships: Words[Membership] = Words()
+        self._told: set[str] = set()
+        self._heard = 0
+
+    def says(self, name: str) -> bool:
+        """Tell whether any aggregate has this name in its metadata; costs next to nothing."""
+        for code in range(self._heard, len(self.memberships)):
+            for each in self.memberships[code].aggregates:
+                self._told.update(each.metadata)
+        self._heard = len(self.memberships)
+        return name in self._told
+
+    def listen_anew(self) -> None:
+        """Find out again what aggregates say."""
+        self._told.clear()
+        self._heard = 0
+
+
+class Columns:
+    """Element i of each column is the same host.
+
+    ``capacity`` and ``used`` have a line per resource, in the order of ``RESOURCES``. Names are
+    kept as numbers: use :meth:`having` and :meth:`name`. What many hosts share is asked once for
+    each kind of host: :meth:`by_profile`, :meth:`by_membership`.
+    """
+
+    shared: Shared
+    ids: Ints
+    host: Codes
+    node: Codes
+    cell: Codes
+    zone: Codes
+    profile: Codes
+    membership: Codes
+    enabled: Mask
+    up: Mask
+    capacity: Ints
+    used: Ints
+    io_operations: Ints
+    failed_builds: Ints
+    host_ip: npt.NDArray[np.object_]
+    metrics: npt.NDArray[np.object_]
+    topology: npt.NDArray[np.object_]
+    has_pci: Mask
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def name(self, column: str, row: int) -> str:
+        """Return the host, node, cell or zone of one row."""
+        return self.shared.names[int(getattr(self, column)[row])]
+
+    def having(self, column: str, name: str) -> Mask:
+        """Tell which rows have this host, node, cell or zone."""
+        found: Mask = getattr(self, column) == self.shared.names.code(name)
+        return found
+
+    def capacity_of(self, resource: str) -> Ints:
+        """Return how much of a resource instances may have altogether."""
+        line: Ints = self.capacity[LINES[resource]]
+        return line
+
+    def used_of(self, resource: str) -> Ints:
+        """Return how much of a resource is claimed."""
+        line: Ints = self.used[LINES[resource]]
+        return line
+
+    def free(self, resource: str) -> Ints:
+        """Return what is left of a resource; negative where more is used than there is."""
+        line = LINES[resource]
+        left: Ints = self.capacity[line] - self.used[line]
+        return left
+
+    def largest(self, resource: str) -> int:
+        """Return the greatest capacity of all hosts that are known, whatever rows these are."""
+        raise NotImplementedError
+
+    @property
+    def whole(self) -> "Columns":
+        """All hosts that are known, whatever rows these are."""
+        raise NotImplementedError
+
+    def numbers_at(self, numbers: Mapping[int, int]) -> Ints:
+        """Return a column of numbers that are told by row of :attr:`whole`; 0 elsewhere."""
+        raise NotImplementedError
+
+    def by_profile(self, answer: Callable[[Profile], bool]) -> Mask:
+        """Answer for every host by its profile."""
+        profiles = self.shared.profiles
+        told = profiles.tell(self.profile, lambda text: answer(Profile.parse(text)), kind=np.bool_)
+        return told.astype(np.bool_, copy=False)
+
+    def by_membership(self, answer: Callable[[Membership], bool]) -> Mask:
+        """Answer for every host by the aggregates that it is in."""
+        told = self.shared.memberships.tell(self.membership, answer, kind=np.bool_)
+        return told.astype(np.bool_, copy=False)
+
+    def number_by_membership(self, answer: Callable[[Membership], float]) -> Floats:
+        """Answer with a number for every host by the aggregates that it is in."""
+        told = self.shared.memberships.tell(self.membership, answer, kind=np.float64)
+        return told.astype(np.float64, copy=False)
+
+    def number_by_profile(self, answer: Callable[[Profile], float]) -> Floats:
+        """Answer with a number for every host by its profile."""
+        profiles = self.shared.profiles
+        told = profiles.tell(
+            self.profile, lambda text: answer(Profile.parse(text)), kind=np.float64
+        )
+        return told.astype(np.float64, copy=False)
+
+    def metric(self, name: str) -> Floats:
+        """Return what each host measured under this name; NaN where it did not."""
+        return np.array([(one or _NO_METRICS).get(name, np.nan) for one in self.metrics])
+
+    def one(self, row: int) -> "HostView":
+        """Return one host, for who can judge only one at a time."""
+        return HostView(self, row)
+
+
+class HostView:
+    """One host, as plain values."""
+
+    def __init__(self, hosts: Columns, row: int) -> None:
+        self._hosts = hosts
+        self._row = row
+
+    @property
+    def host(self) -> str:
+        return self._hosts.name("host", self._row)
+
+    @property
+    def node(self) -> str:
+        return self._hosts.name("node", self._row)
+
+    @property
+    def cell_uuid(self) -> str:
+        return self._hosts.name("cell", self._row)
+
+    @property
+    def availability_zone(self) -> str:
+        return self._hosts.name("zone", self._row)
+
+    @property
+    def enabled(self) -> bool:
+        return bool(self._hosts.enabled[self._row])
+
+    @property
+    def up(self) -> bool:
+        return bool(self._hosts.up[self._row])
+
+    @property
+    def profile(self) -> Profile:
+        return Profile.parse(self._hosts.shared.profiles[int(self._hosts.profile[self._row])])
+
+    @property
+    def membership(self) -> Membership:
+        return self._hosts.shared.memberships[int(self._hosts.membership[self._row])]
+
+    @property
+    def io_operations(self) -> int:
+        return int(self._hosts.io_operations[self._row])
+
+    @property
+    def failed_builds(self) -> int:
+        return int(self._hosts.failed_builds[self._row])
+
+    @property
+    def host_ip(self) -> str | None:
+        found: str | None = self._hosts.host_ip[self._row]
+        return found
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        return self._hosts.metrics[self._row] or _NO_METRICS
+
+    @property
+    def topology(self) -> HostTopology | None:
+        """What is free of its NUMA cells and PCI devices; None: it has told of none."""
+        found: HostTopology | None = self._hosts.topology[self._row]
+        return found
+
+    def capacity(self, resource: str) -> int:
+        return int(self._hosts.capacity[LINES[resource], self._row])
+
+    def used(self, resource: str) -> int:
+        return int(self._hosts.used[LINES[resource], self._row])
+
+    def free(self, resource: str) -> int:
+        return self.capacity(resource) - self.used(resource)
+
+
+class SomeHosts(Columns):
+    """Some rows of all hosts; each column is copied when it is first looked at."""
+
+    def __init__(self, hosts: Columns, rows: Rows) -> None:
+        self.shared = hosts.shared
+        self._hosts = hosts
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getattr__(self, name: str) -> Any:
+        column = getattr(self._hosts, name)[..., self._rows]
+        setattr(self, name, column)
+        return column
+
+    def largest(self, resource: str) -> int:
+        return self._hosts.largest(resource)
+
+    @property
+    def whole(self) -> Columns:
+        return self._hosts.whole
+
+    def numbers_at(self, numbers: Mapping[int, int]) -> Ints:
+        return self._hosts.numbers_at(numbers)[self._rows]
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

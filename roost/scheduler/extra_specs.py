@@ -1,0 +1,95 @@
+"""Extra specs of flavors: their scopes, and the small language in which they say what must be.
+
+A requirement is a plain text, which a value must equal, or an operator and what it works on:
+
+=================  =============================================================================
+operator           the value
+=================  =============================================================================
+``=``              is a number, and at least as large
+``==`` ``!=``      is a number, and (un)equal
+``>=`` ``<=``      is a number, and at least or at most as large
+``s==`` ``s!=``    is a text, and (un)equal
+``s<`` and so on   comes before, after (``s>``), not after (``s<=``) or not before (``s>=``)
+``<in>``           contains the text
+``<all-in>``       contains each of the words
+``<or> a <or> b``  equals one of the texts
+=================  =============================================================================
+"""
+
+import functools
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+Test = Callable[[str], bool]
+Items = tuple[tuple[str, str], ...]
+"""Names and what is wanted of each."""
+
+_NUMBERS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "=": operator.ge,  # as users of this language have always known it
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+_TEXTS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "s==": operator.eq,
+    "s!=": operator.ne,
+    "s<": operator.lt,
+    "s<=": operator.le,
+    "s>": operator.gt,
+    "s>=": operator.ge,
+    "<in>": operator.contains,
+}
+
+
+@functools.lru_cache(maxsize=4096)
+def parse(requirement: str) -> Test:
+    """Return the test that a requirement puts values to."""
+    sign, _, rest = requirement.strip().partition(" ")
+    rest = rest.strip()
+    if sign in _NUMBERS:
+        return functools.partial(_compare_numbers, _NUMBERS[sign], rest)
+    if sign in _TEXTS:
+        compare = _TEXTS[sign]
+        return lambda value: compare(value, rest)
+    if sign == "<all-in>":
+        words = rest.split()
+        return lambda value: all(word in value for word in words)
+    if sign == "<or>":
+        choices = frozenset(choice.strip() for choice in rest.split("<or>"))
+        return choices.__contains__
+    return requirement.__eq__
+
+
+def scoped(extra_specs: Mapping[str, str], scope: str) -> Items:
+    """Return names and requirements of one scope, without it, in order of name."""
+    return _scoped(tuple(extra_specs.items()), scope + ":") if extra_specs else ()
+
+
+def unscoped(extra_specs: Mapping[str, str]) -> Items:
+    """Return names and requirements without any scope, in order of name."""
+    return _unscoped(tuple(extra_specs.items())) if extra_specs else ()
+
+
+# Every request asks for these again, and most ask the same.
+
+
+@functools.lru_cache(maxsize=4096)
+def _scoped(items: Items, prefix: str) -> Items:
+    found = [
+        (name.removeprefix(prefix), wanted) for name, wanted in items if name.startswith(prefix)
+    ]
+    return tuple(sorted(found))
+
+
+@functools.lru_cache(maxsize=4096)
+def _unscoped(items: Items) -> Items:
+    return tuple(sorted(item for item in items if ":" not in item[0]))
+
+
+def _compare_numbers(compare: Callable[[Any, Any], bool], wanted: str, value: str) -> bool:
+    try:
+        return compare(float(value), float(wanted))
+    except ValueError:
+        return False

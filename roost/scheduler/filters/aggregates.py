@@ -1,0 +1,116 @@
+"""What the aggregates of a host say of flavors, images and projects."""
+
+from collections.abc import Hashable
+from typing import Any, Final, Self
+
+from roost.scheduler import extra_specs
+from roost.scheduler.columns import Columns, Membership
+from roost.scheduler.filters import Filter, Refusal
+from roost.scheduler.filters.demands import DemandsFilter
+from roost.scheduler.request import Request
+
+_SCOPE: Final = "aggregate_instance_extra_specs"
+_TENANTS: Final = "filter_tenant_id"
+_FLAVORS: Final = "instance_type"
+
+
+class AggregateExtraSpecsFilter(DemandsFilter):
+    """Holds extra specs of its scope, and those of none, against the metadata of aggregates."""
+
+    name = "aggregate_extra_specs"
+
+    def applies_to(self, request: Request) -> bool:
+        return bool(_demands(request))
+
+    def key(self, request: Request) -> Hashable:
+        return _demands(request)
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        return [
+            Refusal(f"in no aggregate with {name}={wanted}", ~_told(hosts, name, wanted))
+            for name, wanted in _demands(request)
+        ]
+
+
+class AggregateImagePropertiesFilter(Filter):
+    """Refuses hosts whose aggregates name a property of the image with other values.
+
+    :param namespace: only metadata whose name begins with it and ``separator``; empty: all
+    """
+
+    name = "aggregate_image_properties_isolation"
+
+    def __init__(self, *, namespace: str = "", separator: str = ".") -> None:
+        self._prefix = namespace + separator if namespace else ""
+
+    @classmethod
+    def from_options(cls, options: Any) -> Self:
+        return cls(
+            namespace=options.aggregate_image_properties_isolation_namespace or "",
+            separator=options.aggregate_image_properties_isolation_separator,
+        )
+
+    def applies_to(self, request: Request) -> bool:
+        return bool(self._properties(request))
+
+    def key(self, request: Request) -> Hashable:
+        return tuple(sorted(self._properties(request).items()))
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        properties = self._properties(request)
+
+        def keeps_out(membership: Membership) -> bool:
+            told = ((name, membership.listed(name)) for name in properties)
+            return any(values and properties[name] not in values for name, values in told)
+
+        return [Refusal("kept for other images by its aggregates", hosts.by_membership(keeps_out))]
+
+    def _properties(self, request: Request) -> dict[str, str]:
+        found = request.image_properties().items()
+        return {name: value for name, value in found if name.startswith(self._prefix)}
+
+
+class AggregateTenantFilter(Filter):
+    """Keeps hosts of aggregates that name projects (``filter_tenant_id``, any suffix) for these."""
+
+    name = "aggregate_tenant_isolation"
+
+    def key(self, request: Request) -> Hashable:
+        return request.spec.project_id
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        project = request.spec.project_id
+
+        def keeps_out(membership: Membership) -> bool:
+            names = {name for name in membership.names() if name.startswith(_TENANTS)}
+            return bool(names) and all(project not in membership.listed(name) for name in names)
+
+        return [Refusal("kept for other projects", hosts.by_membership(keeps_out))]
+
+
+class AggregateTypeAffinityFilter(Filter):
+    """Keeps hosts of aggregates that name flavors (``instance_type``) for these."""
+
+    name = "aggregate_type_affinity"
+
+    def key(self, request: Request) -> Hashable:
+        return request.spec.flavor.name
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        flavor = request.spec.flavor.name
+
+        def keeps_out(membership: Membership) -> bool:
+            flavors = membership.listed(_FLAVORS)
+            return bool(flavors) and flavor not in flavors
+
+        return [Refusal("kept for other flavors", hosts.by_membership(keeps_out))]
+
+
+def _demands(request: Request) -> extra_specs.Items:
+    specs = request.extra_specs()
+    return extra_specs.scoped(specs, _SCOPE) + extra_specs.unscoped(specs)
+
+
+def _told(hosts: Columns, name: str, wanted: str) -> Any:
+    test = extra_specs.parse(wanted)
+    return hosts.by_membership(lambda membership: any(map(test, membership.listed(name))))

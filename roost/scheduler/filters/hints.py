@@ -1,0 +1,103 @@
+"""Where the user wants an instance to be: near others, or away from them."""
+
+import functools
+import ipaddress
+from collections.abc import Hashable, Iterable
+from typing import Final
+
+import numpy as np
+
+from roost.scheduler.columns import Columns, Mask
+from roost.scheduler.filters import ASK_AGAIN, Filter, Refusal
+from roost.scheduler.request import Request
+
+_CIDR: Final = "/24"
+_NO_PLACE: Final = (0, 0)
+_NOWHERE: Final = "no instance to be with is anywhere"
+
+
+class SameHostFilter(Filter):
+    """Keeps to the hosts of the instances that the hint ``same_host`` names."""
+
+    name = "same_host"
+
+    def applies_to(self, request: Request) -> bool:
+        return "same_host" in request.spec.hints
+
+    def key(self, request: Request) -> Hashable:
+        return ASK_AGAIN
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        there = _rows_of(request, request.hint("same_host"))
+        reason = "not the host of an instance to be with" if there else _NOWHERE
+        return [Refusal(reason, ~_at(hosts, there))]
+
+
+class DifferentHostFilter(Filter):
+    """Keeps off the hosts of the instances that the hint ``different_host`` names."""
+
+    name = "different_host"
+
+    def applies_to(self, request: Request) -> bool:
+        return "different_host" in request.spec.hints
+
+    def key(self, request: Request) -> Hashable:
+        return ASK_AGAIN
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        there = _rows_of(request, request.hint("different_host"))
+        return [Refusal("the host of an instance to be away from", _at(hosts, there))]
+
+
+class SimpleCidrAffinityFilter(Filter):
+    """Keeps to hosts with an address near the one that is hinted (``build_near_host_ip``).
+
+    How near is the hint ``cidr``, such as /28.
+    """
+
+    name = "simple_cidr_affinity"
+
+    def applies_to(self, request: Request) -> bool:
+        return "build_near_host_ip" in request.spec.hints
+
+    def key(self, request: Request) -> Hashable:
+        return _neighbourhood(request)
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        text = _neighbourhood(request)
+        try:
+            network = ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            return [Refusal(f"{text} is no network", np.ones(len(hosts), dtype=np.bool_))]
+        lowest, highest = map(_place, (network.network_address, network.broadcast_address))
+        places = (_place_of(text) for text in hosts.host_ip)
+        near = np.array([lowest <= place <= highest for place in places], dtype=np.bool_)
+        return [Refusal(f"not in {network}", ~near)]
+
+
+def _rows_of(request: Request, uuids: Iterable[str]) -> list[int]:
+    return [request.rows_of[uuid] for uuid in uuids if uuid in request.rows_of]
+
+
+def _at(hosts: Columns, rows: Iterable[int]) -> Mask:
+    found: Mask = hosts.numbers_at(dict.fromkeys(rows, 1)) > 0
+    return found
+
+
+def _neighbourhood(request: Request) -> str:
+    near = "".join(request.hint("build_near_host_ip")[:1])
+    width = "".join(request.hint("cidr")[:1]) or _CIDR
+    return f"{near}/{width.removeprefix('/')}"
+
+
+def _place(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> tuple[int, int]:
+    """Return where an address is in the order of all addresses."""
+    return address.version, int(address)
+
+
+@functools.lru_cache(maxsize=131072)
+def _place_of(text: str | None) -> tuple[int, int]:
+    try:
+        return _place(ipaddress.ip_address(text or ""))
+    except ValueError:
+        return _NO_PLACE

@@ -1,0 +1,145 @@
+"""What images ask of hosts, and hosts that are kept for some images."""
+
+import functools
+from collections.abc import Callable, Collection, Hashable
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+from oslo_utils import versionutils
+
+from roost.scheduler.columns import Columns, Mask, Profile
+from roost.scheduler.filters import Filter, Refusal
+from roost.scheduler.filters.demands import DemandsFilter
+from roost.scheduler.request import Request
+
+_ALSO_CALLED: Final = {
+    "amd64": "x86_64",
+    "x64": "x86_64",
+    "arm64": "aarch64",
+    "i386": "i686",
+    "i486": "i686",
+    "i586": "i686",
+    "x86": "i686",
+}
+_VM_MODE: Final = "hvm"  # what hypervisors do that say nothing of it
+
+
+class _Asked(NamedTuple):
+    """What an image says; in fields of today, or else by the names of old."""
+
+    architecture: str | None = None
+    hypervisor: str | None = None
+    version: str | None = None
+    vm_mode: str | None = None
+
+
+class ImagePropertiesFilter(DemandsFilter):
+    """Keeps to hosts that run guests of the image's architecture, hypervisor and way.
+
+    :param architecture: of images that name none; None: any
+    """
+
+    name = "image_properties"
+
+    def __init__(self, *, architecture: str | None = None) -> None:
+        self._architecture = architecture
+
+    @classmethod
+    def from_options(cls, options: Any) -> Self:
+        return cls(architecture=options.image_properties_default_architecture)
+
+    def applies_to(self, request: Request) -> bool:
+        return any(self._asked(request))
+
+    def key(self, request: Request) -> Hashable:
+        return self._asked(request)
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        asked = self._asked(request)
+        wishes: tuple[tuple[str | None, str, Callable[[str, Profile], bool]], ...] = (
+            (asked.architecture, "no guests of the architecture", _has_architecture),
+            (asked.hypervisor, "not the hypervisor", _is_hypervisor),
+            (asked.version, "not the hypervisor version", _has_version),
+            (asked.vm_mode, "not the VM mode", _has_vm_mode),
+        )
+        return [
+            Refusal(f"{reason} {wish}", ~hosts.by_profile(functools.partial(fits, wish)))
+            for wish, reason, fits in wishes
+            if wish
+        ]
+
+    def _asked(self, request: Request) -> _Asked:
+        said = request.image_properties()
+        if not said:
+            return _Asked(self._architecture)
+        return _Asked(
+            said.get("hw_architecture") or said.get("architecture") or self._architecture,
+            said.get("img_hv_type") or said.get("hypervisor_type"),
+            said.get("img_hv_requested_version") or said.get("hypervisor_version_requires"),
+            said.get("hw_vm_mode") or said.get("vm_mode"),
+        )
+
+
+class IsolatedHostsFilter(Filter):
+    """Keeps isolated images to isolated hosts, and others (if ``strict``) off these."""
+
+    name = "isolated_hosts"
+
+    def __init__(
+        self, *, hosts: Collection[str] = (), images: Collection[str] = (), strict: bool = True
+    ) -> None:
+        self._hosts = frozenset(hosts)
+        self._images = frozenset(images)
+        self._strict = strict
+
+    @classmethod
+    def from_options(cls, options: Any) -> Self:
+        return cls(
+            hosts=options.isolated_hosts,
+            images=options.isolated_images,
+            strict=options.restrict_isolated_hosts_to_isolated_images,
+        )
+
+    def applies_to(self, request: Request) -> bool:
+        return bool(self._hosts or self._images)
+
+    def key(self, request: Request) -> Hashable:
+        return self._is_isolated(request)
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        isolated: Mask = np.zeros(len(hosts), dtype=np.bool_)
+        for name in self._hosts:
+            isolated |= hosts.having("host", name)
+        if self._is_isolated(request):
+            return [Refusal("not a host for isolated images", ~isolated)]
+        return [Refusal("kept for isolated images", isolated)] if self._strict else []
+
+    def _is_isolated(self, request: Request) -> bool:
+        image = request.spec.image
+        return image is not None and image.id in self._images
+
+
+def _has_architecture(wanted: str, profile: Profile) -> bool:
+    return _canonical(wanted) in map(_canonical, profile.architectures)
+
+
+def _canonical(architecture: str) -> str:
+    name = architecture.lower()
+    return _ALSO_CALLED.get(name, name)
+
+
+def _is_hypervisor(wanted: str, profile: Profile) -> bool:
+    return profile.hypervisor_type.lower() == wanted.lower()
+
+
+def _has_version(wanted: str, profile: Profile) -> bool:
+    version = versionutils.convert_version_to_str(profile.hypervisor_version)
+    try:
+        return bool(versionutils.VersionPredicate(wanted).satisfied_by(version))
+    except ValueError:
+        return False
+
+
+def _has_vm_mode(wanted: str, profile: Profile) -> bool:
+    modes = profile.capabilities.get("vm_modes", _VM_MODE)
+    return wanted.lower() in (mode.strip().lower() for mode in modes.split(","))

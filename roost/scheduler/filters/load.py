@@ -1,0 +1,76 @@
+"""How much may go on at a host."""
+
+from collections.abc import Hashable
+from typing import Any, ClassVar, Self
+
+from roost.scheduler.columns import Columns, Floats, Ints, Membership
+from roost.scheduler.filters import Filter, Miss, Refusal
+from roost.scheduler.request import Request
+
+
+class _LoadFilter(Filter):
+    """Refuses hosts with as many of something as there may be.
+
+    :param most: so many there may be; an aggregate's metadata of the option's name, of several the
+        smallest, counts instead
+    """
+
+    option: ClassVar[str]
+    reason: ClassVar[str]
+    things: ClassVar[str]
+
+    def __init__(self, *, most: int) -> None:
+        self._most = most
+
+    @classmethod
+    def from_options(cls, options: Any) -> Self:
+        return cls(most=getattr(options, cls.option))
+
+    def key(self, request: Request) -> Hashable:
+        return None
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        return [Refusal(self.reason, self.count(hosts) >= self._limits(hosts))]
+
+    def closest(self, request: Request, hosts: Columns) -> Miss | None:
+        counts, limits = self.count(hosts), self._limits(hosts)
+        row = int((counts - limits).argmin())
+        most = int(limits if isinstance(limits, int) else limits[row])
+        return Miss(row, f"{counts[row]} {self.things} where {most} may be")
+
+    def count(self, hosts: Columns) -> Ints:
+        """Return how many there are."""
+        raise NotImplementedError
+
+    def _limits(self, hosts: Columns) -> int | Floats:
+        if not hosts.shared.says(self.option):
+            return self._most
+
+        def limit(membership: Membership) -> float:
+            told = membership.smallest(self.option)
+            return self._most if told is None else told
+
+        return hosts.number_by_membership(limit)
+
+
+class NumInstancesFilter(_LoadFilter):
+    """Limits the number of instances."""
+
+    name = "num_instances"
+    by_usage = True
+    option = "max_instances_per_host"
+    reason, things = "too many instances", "instances"
+
+    def count(self, hosts: Columns) -> Ints:
+        return hosts.used_of("instances")
+
+
+class IoOpsFilter(_LoadFilter):
+    """Limits the builds and the like that go on at once, as the host last reported them."""
+
+    name = "io_ops"
+    option = "max_io_ops_per_host"
+    reason, things = "too many operations under way", "operations under way"
+
+    def count(self, hosts: Columns) -> Ints:
+        return hosts.io_operations

@@ -1,0 +1,42 @@
+"""Places that hosts are at or reach: where volumes and networks of a request are."""
+
+from collections.abc import Hashable
+from typing import Final
+
+from roost.scheduler.columns import Columns, Mask
+from roost.scheduler.filters import Refusal
+from roost.scheduler.filters.demands import DemandsFilter
+from roost.scheduler.request import Request
+
+_LABELS: Final = "labels"
+
+
+class LocalityFilter(DemandsFilter):
+    """Keeps to hosts with every label that the request insists on."""
+
+    name = "locality"
+
+    def applies_to(self, request: Request) -> bool:
+        return any(wish.hard for wish in request.spec.locality)
+
+    def key(self, request: Request) -> Hashable:
+        return labels_of(request, hard=True)
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        return [
+            Refusal(f"not at {label}", ~labelled(hosts, label))
+            for label in labels_of(request, hard=True)
+        ]
+
+
+def labels_of(request: Request, *, hard: bool) -> tuple[str, ...]:
+    """Return the labels that hosts must have, or should have, in order."""
+    return tuple(sorted({wish.label for wish in request.spec.locality if wish.hard is hard}))
+
+
+def labelled(hosts: Columns, label: str) -> Mask:
+    """Tell which hosts have a label, by their reports or by metadata ``labels`` of aggregates."""
+    found = hosts.by_profile(lambda profile: label in profile.labels)
+    if hosts.shared.says(_LABELS):
+        found = found | hosts.by_membership(lambda m: label in m.listed(_LABELS))
+    return found

@@ -1,0 +1,142 @@
+"""The score of every host for requests of one kind: made once, then mended where hosts changed.
+
+This is what makes a decision cheap: thousands of requests ask for the same few flavors, and each
+changes one host.
+"""
+
+import dataclasses
+from collections.abc import Hashable, Sequence
+from typing import Final
+
+import numpy as np
+
+from roost.scheduler.columns import Columns, Floats, Rows
+from roost.scheduler.filters import ASK_AGAIN, AnyFilter, Filter, HostFilter
+from roost.scheduler.hosts import Hosts
+from roost.scheduler.journal import Position
+from roost.scheduler.request import Request
+from roost.scheduler.weighers import Weighing, multiplier_of
+
+REFUSED: Final = -np.inf
+_FEW: Final = 16  # rows of which it does not pay to find the doubles
+
+
+@dataclasses.dataclass(frozen=True)
+class PlugIns:
+    """Those that have something to say to a request.
+
+    Answers of the ``kept`` ones hold for all requests with the same ``key``.
+    """
+
+    key: Hashable
+    kept_filters: Sequence[Filter]
+    fresh_filters: Sequence[Filter]
+    host_filters: Sequence[HostFilter]
+    kept_weighers: Sequence[Weighing]
+    fresh_weighers: Sequence[Weighing]
+
+    @classmethod
+    def of(
+        cls, request: Request, *, filters: Sequence[AnyFilter], weighers: Sequence[Weighing]
+    ) -> "PlugIns":
+        """Choose those that apply."""
+        asked = asked_of(request, filters)
+        host_filters = [each for each in asked if isinstance(each, HostFilter)]
+        vectors = [(each, each.key(request)) for each in asked if isinstance(each, Filter)]
+        weighing = [
+            (each, each.weigher.key(request))
+            for each in weighers
+            if each.multiplier and each.weigher.applies_to(request)
+        ]
+        keys = [(each.name, key) for each, key in vectors if key is not ASK_AGAIN]
+        keys += [(each.weigher.name, key) for each, key in weighing if key is not ASK_AGAIN]
+        return cls(
+            key=tuple(keys),
+            kept_filters=[each for each, key in vectors if key is not ASK_AGAIN],
+            fresh_filters=[each for each, key in vectors if key is ASK_AGAIN],
+            host_filters=host_filters,
+            kept_weighers=[each for each, key in weighing if key is not ASK_AGAIN],
+            fresh_weighers=[each for each, key in weighing if key is ASK_AGAIN],
+        )
+
+
+class Ranking:
+    """Scores by all plug-ins whose answers are kept; a host that one refuses has ``REFUSED``."""
+
+    scores: Floats
+    _firm: Floats
+    _position: Position
+    _scale: tuple[int, ...]
+
+    def __init__(self, plug_ins: PlugIns, hosts: Hosts, request: Request) -> None:
+        filters, weighers = plug_ins.kept_filters, plug_ins.kept_weighers
+        self._hosts = hosts
+        self._firm_filters = [each for each in filters if not each.by_usage]
+        self._usage_filters = [each for each in filters if each.by_usage]
+        self._firm_weighers = [each for each in weighers if not each.weigher.by_usage]
+        self._usage_weighers = [each for each in weighers if each.weigher.by_usage]
+        self._rank_all(request)
+
+    def refresh(self, request: Request) -> Floats:
+        """Return the scores as they are now, which must not be changed."""
+        changed = self._hosts.journal.since(self._position)
+        if changed is None or self._hosts.scale != self._scale or self._is_much(*changed):
+            self._rank_all(request)
+            return self.scores
+        used, described = changed
+        if described:
+            rows = _distinct(described)
+            self._firm[rows] = self._firm_scores(request, self._hosts.some(rows))
+        if used or described:
+            rows = _distinct(used + described)
+            some = self._hosts.some(rows)
+            self.scores[rows] = self._usage_scores(request, some, self._firm[rows])
+        self._position = self._hosts.journal.now()
+        return self.scores
+
+    def _is_much(self, used: list[int], described: list[int]) -> bool:
+        """Tell whether so much has changed that mending costs more than ranking anew."""
+        return len(used) + len(described) > len(self._hosts) // 2 + _FEW
+
+    def _rank_all(self, request: Request) -> None:
+        self._scale = self._hosts.scale
+        self._position = self._hosts.journal.now()
+        self._firm = self._firm_scores(request, self._hosts)
+        self.scores = self._usage_scores(request, self._hosts, self._firm)
+
+    def _firm_scores(self, request: Request, hosts: Columns) -> Floats:
+        scores = np.zeros(len(hosts))
+        weigh(scores, request, hosts, self._firm_weighers)
+        refuse(scores, request, hosts, self._firm_filters)
+        return scores
+
+    def _usage_scores(self, request: Request, hosts: Columns, firm: Floats) -> Floats:
+        scores = firm.copy()
+        weigh(scores, request, hosts, self._usage_weighers)
+        refuse(scores, request, hosts, self._usage_filters)
+        return scores
+
+
+def asked_of(request: Request, filters: Sequence[AnyFilter]) -> list[AnyFilter]:
+    """Return the filters that have a say; a forced request gets past all that may be forced."""
+    forced = request.spec.forced
+    return [
+        each for each in filters if not (forced and each.forceable) and each.applies_to(request)
+    ]
+
+
+def weigh(scores: Floats, request: Request, hosts: Columns, weighers: Sequence[Weighing]) -> None:
+    """Add what weighers say, in place."""
+    for weighing in weighers:
+        scores += weighing.weigher.weigh(request, hosts) * multiplier_of(weighing, hosts)
+
+
+def refuse(scores: Floats, request: Request, hosts: Columns, filters: Sequence[Filter]) -> None:
+    """Mark what filters refuse, in place."""
+    for each in filters:
+        for refusal in each.refuse(request, hosts):
+            scores[refusal.hosts] = REFUSED
+
+
+def _distinct(rows: list[int]) -> Rows:
+    return np.array(rows if len(rows) < _FEW else sorted(set(rows)), dtype=np.intp)

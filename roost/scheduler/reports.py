@@ -1,0 +1,105 @@
+"""What hosts say of themselves: taken in, claims confirmed, and drift between the two healed.
+
+A claim is *reserved* until its host lists the instance. From then on the host's word counts: a
+confirmed claim whose instance is listed no more ends, and an instance that two reports in a row
+list as built, but that holds no claim anywhere, gets one. A build still under way is none of that:
+its claim is reserved, or its host does not say yet what it takes.
+"""
+
+import dataclasses
+import datetime
+import logging
+from collections.abc import Callable
+
+from roost.db import engine as db_engine
+from roost.db.engine import Session
+from roost.db.scheduler import claims as claim_rows
+from roost.db.scheduler import reports as report_rows
+from roost.db.scheduler.claims import CONFIRMED, RESERVED, Claim
+from roost.objects import HostReport
+from roost.scheduler.claims import Claims
+from roost.scheduler.table import HostTable
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass
+class Drift:
+    """What a report and the claims on its host differ in."""
+
+    host_id: int
+    ended: list[Claim]
+    unclaimed: dict[str, list[int]]
+
+
+class Reports:
+    """Takes reports in."""
+
+    def __init__(
+        self,
+        database: db_engine.Database,
+        *,
+        table: HostTable,
+        claims: Claims,
+        clock: Callable[[], datetime.datetime],
+    ) -> None:
+        self._database = database
+        self._table = table
+        self._claims = claims
+        self._clock = clock
+
+    def take_in(self, report: HostReport) -> None:
+        """Store a report, confirm claims, and heal."""
+        drift = db_engine.retried(self._store)(report)
+        if drift is None:
+            return
+        self._table.mark([drift.host_id])
+        for claim in drift.ended:
+            LOG.warning("%s: not on %s any more, its claim ends", claim.instance_uuid, report.host)
+        self._claims.drop(drift.ended)
+        restored = self._claims.restore(drift.host_id, drift.unclaimed, places=report.places)
+        for uuid in restored:
+            LOG.warning("%s: on %s without a claim, which it gets", uuid, report.host)
+
+    def _store(self, report: HostReport) -> Drift | None:
+        """Note it all in one transaction; return what does not agree.
+
+        A host's clock that is ahead must not make its later reports look old once it is set right.
+        """
+        reported_at = min(report.reported_at, self._clock())
+        with self._database.begin() as session:
+            taken = report_rows.take_in(session, report, reported_at=reported_at)
+            if taken is None:
+                return None
+            if taken.settled:
+                return Drift(taken.host_id, [], {})
+            return self._compare(session, report, taken)
+
+    def _compare(self, session: Session, report: HostReport, taken: report_rows.TakenIn) -> Drift:
+        states = claim_rows.on_host(session, taken.host_id)
+        listed = set(report.instances)
+        confirmed = [uuid for uuid, state in states.items() if state == RESERVED and uuid in listed]
+        if confirmed:
+            claim_rows.confirm(session, taken.host_id, confirmed)
+        gone = [uuid for uuid, state in states.items() if state == CONFIRMED and uuid not in listed]
+        unclaimed = self._unclaimed(session, report, states, host_id=taken.host_id)
+        waiting = any(state == RESERVED and uuid not in listed for uuid, state in states.items())
+        report_rows.note_settled(
+            session,
+            taken.host_id,
+            settled=not (gone or unclaimed or waiting),
+            unclaimed=unclaimed,
+        )
+        held = claim_rows.find(session, gone)
+        again = set(taken.unclaimed).intersection(unclaimed)
+        return Drift(
+            taken.host_id, list(held.values()), {uuid: report.holdings[uuid] for uuid in again}
+        )
+
+    @staticmethod
+    def _unclaimed(
+        session: Session, report: HostReport, states: dict[str, str], *, host_id: int
+    ) -> list[str]:
+        missing = sorted(uuid for uuid in report.holdings if uuid not in states)
+        elsewhere = claim_rows.elsewhere(session, missing, host_id=host_id)
+        return [uuid for uuid in missing if uuid not in elsewhere]

@@ -1,0 +1,146 @@
+"""What became of the hosts over time: step functions, made of a replay all at once.
+
+A host is *in use* while it has a VM. A resource of a host is *stranded* while so little is left of
+another one that the reference VM does not fit: nobody but smaller VMs will get it. The *bound* is
+the fewest hosts that have, in each resource, as much as all VMs there take together, the largest
+hosts first; with hosts of one kind that is demand / size, rounded up. No placement can do with
+fewer, and often even the best needs more.
+"""
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from roost.db.scheduler.hosts import RESOURCES
+from roost.scheduler.columns import Floats, Ints
+from roost.scheduler.hosts import Hosts
+from roost.scheduler.simulation.replay import Replay
+from roost.scheduler.simulation.trace import Trace
+
+SIZES: Final = ("vcpus", "memory_mb", "disk_gb")
+"""The resources of which a trace tells; *by size* is a line for each."""
+
+_LINES: Final = [RESOURCES.index(name) for name in SIZES]
+_INSTANCES: Final = RESOURCES.index("instances")
+
+
+class Window(NamedTuple):
+    """The time that counts; what was before only fills the hosts."""
+
+    start: float
+    end: float
+
+    @classmethod
+    def of(cls, trace: Trace) -> "Window":
+        """Return the time from 0, or from the first arrival if that is later, to the last one."""
+        first, last = float(trace.arrivals[0]), float(trace.arrivals[-1])
+        return cls(min(max(0.0, first), last), last)
+
+
+@dataclass(frozen=True)
+class Course:
+    """What holds from each of ``times`` until the next; ``used`` and ``stranded`` by size."""
+
+    times: Floats
+    vms: Ints
+    hosts_used: Ints
+    used: Ints
+    stranded: Ints
+    bound: Ints
+
+    def weights(self, window: Window) -> Floats:
+        """Return how much each entry counts in a mean over time."""
+        begins = np.clip(self.times, window.start, window.end)
+        lasts = np.diff(begins, append=window.end)
+        if window.end > window.start:
+            return lasts / (window.end - window.start)
+        lasts[self.places(np.array([window.end]))] = 1.0
+        return lasts
+
+    def places(self, times: Floats) -> Ints:
+        """Return which entries hold at other times."""
+        found: Ints = np.searchsorted(self.times, times, side="right") - 1
+        return found
+
+
+def course_of(replay: Replay, hosts: Hosts, *, reference: Ints) -> Course:
+    """Return what became of the hosts; it begins before all time, when they were empty.
+
+    :param reference: the VM that decides what is stranded, by size
+    """
+    capacity = hosts.capacity[_LINES]
+    used = _summed(replay.given[_LINES])
+    order = np.argsort(replay.rows, kind="stable")  # host by host, each one's in order of time
+    back = np.argsort(order, kind="stable")
+    rows, given = replay.rows[order], replay.given[:, order]
+    after = _sums_by_row(given, rows)
+    before = after - given
+    in_use = (after[_INSTANCES] > 0).astype(np.int64) - (before[_INSTANCES] > 0)
+    left = capacity[:, rows]
+    stranded = _stranded(left - after[_LINES], reference)
+    stranded -= _stranded(left - before[_LINES], reference)
+    return Course(
+        times=np.concatenate(([-np.inf], replay.times)),
+        vms=_summed(replay.given[_INSTANCES]),
+        hosts_used=_summed(in_use[back]),
+        used=used,
+        stranded=_summed(stranded[:, back])
+        + _stranded(capacity, reference).sum(axis=-1, keepdims=True),
+        bound=fewest_hosts(capacity, used),
+    )
+
+
+def demand_of(trace: Trace) -> tuple[Floats, Ints]:
+    """Return at which times what all VMs of a trace take together changes, and to what, by size."""
+    amounts = trace.amounts()
+    staying = np.isfinite(trace.departures)
+    times = np.concatenate((trace.arrivals, trace.departures[staying]))
+    changes = np.concatenate((amounts, -amounts[:, staying]), axis=-1)
+    at, where = np.unique(times, return_inverse=True)
+    sums = np.zeros((len(SIZES), len(at)), dtype=np.int64)
+    for line, change in zip(sums, changes, strict=True):
+        np.add.at(line, where, change)
+    return at, sums.cumsum(axis=-1)
+
+
+def fewest_hosts(capacity: Ints, demand: Ints) -> Ints:
+    """Return the bound for each demand (by size); all hosts, and one more, where they do not do."""
+    most_first = -np.sort(-capacity, axis=-1)
+    found = [
+        np.where(wanted > 0, np.searchsorted(room, wanted) + 1, 0)
+        for room, wanted in zip(most_first.cumsum(axis=-1), demand, strict=True)
+    ]
+    bound: Ints = np.max(found, axis=0).astype(np.int64)
+    return bound
+
+
+def typical(trace: Trace) -> Ints:
+    """Return the median VM, size by size."""
+    sizes = np.array([(kind.cores, kind.ram, kind.disk) for kind in trace.kinds], dtype=np.int64)
+    each = np.repeat(sizes[trace.kind_of], trace.counts(), axis=0)
+    median: Ints = np.median(each, axis=0).astype(np.int64)
+    return median
+
+
+def _stranded(free: Ints, reference: Ints) -> Ints:
+    """Return what is left by size, where something else is short."""
+    short = free < reference[:, np.newaxis]
+    others = short.sum(axis=0) - short
+    return np.where(others > 0, free, 0)
+
+
+def _sums_by_row(given: Ints, rows: Ints) -> Ints:
+    """Return sums that begin anew with each row."""
+    sums = given.cumsum(axis=-1)
+    places = np.arange(len(rows))
+    firsts = np.maximum.accumulate(np.where(np.diff(rows, prepend=-1) != 0, places, 0))
+    before: Ints = (sums - given)[:, firsts]
+    return sums - before
+
+
+def _summed(changes: Ints) -> Ints:
+    """Return what follows from changes, with nothing at first."""
+    nothing = np.zeros((*changes.shape[:-1], 1), dtype=np.int64)
+    sums: Ints = np.concatenate((nothing, changes.cumsum(axis=-1)), axis=-1)
+    return sums

@@ -1,0 +1,165 @@
+"""A course in a few figures, and at a few moments, in the units of the trace."""
+
+import collections
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from roost.scheduler.columns import Floats, Ints
+from roost.scheduler.hosts import Hosts
+from roost.scheduler.simulation.amounts import SCALE
+from roost.scheduler.simulation.course import SIZES, Course, Window, demand_of, fewest_hosts
+from roost.scheduler.simulation.replay import Replay
+from roost.scheduler.simulation.trace import Trace
+
+NAMES: Final = ("cores", "ram", "disk")
+"""What a trace calls the resources of SIZES."""
+
+Amounts = dict[str, float]
+"""By the names of a trace; disk only if there is any."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Outline:
+    """What holds whoever places: the fleet, the demand, and the fewest hosts that could meet it.
+
+    ``reference`` is the VM that decides what is stranded. ``peak_demand`` is a share of the fleet.
+    """
+
+    hosts: int
+    requests: int
+    vms: int
+    start: float
+    end: float
+    reference: Amounts
+    mean_demand: Amounts
+    peak_demand: Amounts
+    bound_mean: float
+    bound_peak: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """How one way to place did. Means are over time, shares are of the whole fleet.
+
+    ``bound`` is the fewest hosts for what was placed, and ``hosts_over_bound`` how many times as
+    many were in use; ``reasons`` says why how many VMs failed.
+    """
+
+    placed: int
+    failed: int
+    failed_amounts: Amounts
+    reasons: Mapping[str, int]
+    hosts_used_mean: float
+    hosts_used_peak: int
+    bound_mean: float
+    hosts_over_bound: float
+    empty_share_mean: float
+    used_share_mean: Amounts
+    stranded_share_mean: Amounts
+    stranded_share_peak: Amounts
+    vms_per_second: float
+
+
+def outline_of(trace: Trace, hosts: Hosts, *, window: Window, reference: Ints) -> Outline:
+    """Return what holds whoever places."""
+    capacity = _capacity(hosts)
+    times, demand = demand_of(trace)
+    bound = fewest_hosts(capacity, demand)
+    nobody = np.zeros_like(demand[0])
+    course = Course(times, nobody, nobody, demand, demand, bound)
+    weights = course.weights(window)
+    return Outline(
+        hosts=len(hosts),
+        requests=len(trace),
+        vms=int(trace.counts().sum()),
+        start=window.start,
+        end=window.end,
+        reference=_named(reference / SCALE, capacity),
+        mean_demand=_shares(demand @ weights, capacity),
+        peak_demand=_shares(_peak(demand, weights), capacity),
+        bound_mean=float(bound @ weights),
+        bound_peak=int(_peak(bound, weights)),
+    )
+
+
+def summary_of(
+    course: Course, replay: Replay, trace: Trace, *, hosts: Hosts, window: Window
+) -> Summary:
+    """Return how it went."""
+    capacity, weights = _capacity(hosts), course.weights(window)
+    failed = [failure.request for failure in replay.failures]
+    counts = trace.counts()
+    used, bound = float(course.hosts_used @ weights), float(course.bound @ weights)
+    return Summary(
+        placed=int(counts.sum() - counts[failed].sum()),
+        failed=int(counts[failed].sum()),
+        failed_amounts=_named(trace.amounts()[:, failed].sum(axis=-1) / SCALE, capacity),
+        reasons=_reasons(replay, counts),
+        hosts_used_mean=used,
+        hosts_used_peak=int(_peak(course.hosts_used, weights)),
+        bound_mean=bound,
+        hosts_over_bound=used / bound if bound else 1.0,
+        empty_share_mean=max(0.0, 1 - used / len(hosts)),
+        used_share_mean=_shares(course.used @ weights, capacity),
+        stranded_share_mean=_shares(course.stranded @ weights, capacity),
+        stranded_share_peak=_shares(_peak(course.stranded, weights), capacity),
+        vms_per_second=float(counts.sum()) / replay.seconds if replay.seconds else 0.0,
+    )
+
+
+def series_of(
+    course: Course, replay: Replay, trace: Trace, *, hosts: Hosts, times: Floats
+) -> list[dict[str, Any]]:
+    """Return a row per moment; a row's columns are those of a CSV file, in order."""
+    capacity, at = _capacity(hosts), course.places(times)
+    failed = np.array([failure.request for failure in replay.failures], dtype=np.int64)
+    failures = np.concatenate(([0], trace.counts()[failed].cumsum()))
+    failures = failures[np.searchsorted(trace.arrivals[failed], times, side="right")]
+    columns: dict[str, Sequence[Any]] = {
+        "time": times.tolist(),
+        "vms": course.vms[at].tolist(),
+        "failed_vms": failures.tolist(),
+        "hosts_used": course.hosts_used[at].tolist(),
+        "bound": course.bound[at].tolist(),
+    }
+    for what, amounts in (("used", course.used), ("stranded", course.stranded)):
+        shares = amounts[:, at] / np.maximum(capacity.sum(axis=-1, keepdims=True), 1)
+        for name, line in _named(shares, capacity).items():
+            columns[f"{what}_share_{name}"] = line.tolist()
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def moments(window: Window, count: int) -> Floats:
+    """Return so many moments of a window, the first and the last among them."""
+    return np.linspace(window.start, window.end, count)
+
+
+def _reasons(replay: Replay, counts: Ints) -> dict[str, int]:
+    reasons: collections.Counter[str] = collections.Counter()
+    for failure in replay.failures:
+        reasons[failure.reason] += int(counts[failure.request])
+    return dict(reasons.most_common())
+
+
+def _capacity(hosts: Hosts) -> Ints:
+    return np.array([hosts.capacity_of(name) for name in SIZES])
+
+
+def _peak(column: Ints, weights: Floats) -> Ints:
+    """Return the greatest of those that lasted."""
+    peak: Ints = column[..., weights > 0].max(axis=-1)
+    return peak
+
+
+def _shares(amounts: Floats | Ints, capacity: Ints) -> Amounts:
+    total = np.maximum(capacity.sum(axis=-1), 1)
+    return {name: float(share) for name, share in _named(amounts / total, capacity).items()}
+
+
+def _named(lines: Floats, capacity: Ints) -> dict[str, Any]:
+    """Name the lines, without disk where no host has any."""
+    pairs = zip(NAMES, lines, strict=True)
+    return {name: line for at, (name, line) in enumerate(pairs) if capacity[at].any()}

@@ -1,0 +1,236 @@
+"""Keeps the hosts in memory up to date from the database: by increments, never all of it again."""
+
+import datetime
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final, TypeVar
+
+import numpy as np
+
+from roost.db.engine import Session
+from roost.db.scheduler import aggregates as aggregate_rows
+from roost.db.scheduler import cells as cell_rows
+from roost.db.scheduler import claims as claim_rows
+from roost.db.scheduler import hosts as host_rows
+from roost.db.scheduler.hosts import Usage
+from roost.db.types import utcnow
+from roost.scheduler.enrolment import ByHost, by_host, enrol
+from roost.scheduler.hosts import Hosts
+from roost.scheduler.silence import Always, Hearing, Horizon, Silence
+from roost.scheduler.topology import Held, HostTopology
+
+K = TypeVar("K")
+_AT_ONCE: Final = 5000  # hosts
+LOOK_BACK: Final = datetime.timedelta(seconds=15)  # longer than a transaction should take
+
+
+class HostTable:
+    """The hosts as this process knows them.
+
+    What this process itself changed it sees at once. What other schedulers changed it sees within
+    ``max_age`` seconds, and before it refuses anything; until then it may choose a host that has
+    become too full, which its commit finds out. All but :meth:`mark` is for one thread at a time.
+
+    A look reads what was touched since the look before, by the database's clock and with
+    ``LOOK_BACK`` to spare: transactions may commit in any order. One that took longer still is
+    found by a look at every generation, once in ``whole_every`` seconds.
+
+    :param silence: when hosts and cells count as down
+    :param hearing: for how long this process has been able to hear them
+    """
+
+    def __init__(
+        self,
+        *,
+        silence: Silence | None = None,
+        hearing: Hearing | None = None,
+        max_age: float = 1.0,
+        whole_every: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime.datetime] = utcnow,
+    ) -> None:
+        self.hosts = Hosts()
+        silence, hearing = silence or Silence(), hearing or Always()
+        self._host_horizon = Horizon(silence.host, hearing)
+        self._cell_horizon = Horizon(silence.cell, hearing)
+        self._max_age = max_age
+        self._whole_every = whole_every
+        self._clock = clock
+        self._now = now
+        self._rows: dict[int, int] = {}
+        self._looked_at: float | None = None
+        self._looked_whole_at: float | None = None
+        self._since: datetime.datetime | None = None
+        self._aggregates: ByHost = {}
+        self._revision = 0
+        self._marked: set[int] = set()
+        self._marking = threading.Lock()
+
+    def row(self, host_id: int) -> int | None:
+        """Return where a host is, or None when it is not known (yet)."""
+        return self._rows.get(host_id)
+
+    def rows(self, host_ids: Mapping[K, int]) -> dict[K, int]:
+        """Return the rows of hosts instead of their ids, as far as they are known."""
+        return {key: self._rows[id_] for key, id_ in host_ids.items() if id_ in self._rows}
+
+    def by_row(self, by_host: Mapping[int, int]) -> dict[int, int]:
+        """Return what is told by host id by row instead, as far as the hosts are known."""
+        return {self._rows[id_]: told for id_, told in by_host.items() if id_ in self._rows}
+
+    def row_of(self, host: str, node: str) -> int | None:
+        """Return where a host is by its names, or None when it is not known (yet)."""
+        found = np.flatnonzero(self.hosts.having("host", host) & self.hosts.having("node", node))
+        return int(found[0]) if len(found) else None
+
+    def mark(self, host_ids: Iterable[int]) -> None:
+        """Note that hosts were changed in a transaction that is committed. Any thread may."""
+        with self._marking:
+            self._marked.update(host_ids)
+
+    def forget_look(self, *, at_all: bool = False) -> None:
+        """Let the next refresh look for changes, or ``at_all`` the hosts there are."""
+        self._looked_at = None
+        if at_all:
+            self._looked_whole_at = None
+
+    def stale(self) -> set[int]:
+        """Return, once, the hosts marked so far.
+
+        To be asked before the transaction of the refresh begins, which then sees those changes.
+        """
+        with self._marking:
+            marked, self._marked = self._marked, set()
+        return marked
+
+    def refresh(self, session: Session, stale: Collection[int]) -> bool:
+        """Read what is stale, or whatever changed when the last look is too long ago.
+
+        :returns: whether all changes were looked for
+        """
+        if self._looked_at is None or self._clock() - self._looked_at >= self._max_age:
+            self.look(session)
+            return True
+        if stale:
+            self.take_over(session, host_rows.usages(session, stale))
+        return False
+
+    def look(self, session: Session) -> None:
+        """Read what changed since the last look."""
+        began = self._clock()
+        now = host_rows.now(session)
+        if self._looked_whole_at is None or began - self._looked_whole_at >= self._whole_every:
+            self._look_at_all(session)
+            self._looked_whole_at = began
+        else:
+            self.take_over(session, host_rows.touched_since(session, self._since))
+        self._since = now - LOOK_BACK
+        self._look_at_aggregates(session)
+        self._judge_liveness(cell_rows.heard_of(session))
+        self._looked_at = began
+
+    def take_over(self, session: Session, usages: Sequence[Usage]) -> None:
+        """Bring hosts up to what the database says of them."""
+        described: list[int] = []
+        used: list[tuple[int, Usage]] = []
+        hosts = self.hosts
+        for usage in usages:
+            row = self._rows.get(usage.id)
+            if row is None or hosts.described[row] != usage.described:
+                described.append(usage.id)
+            elif hosts.generation[row] != usage.generation:
+                used.append((row, usage))
+            else:
+                hosts.reported_at[row] = usage.reported_at
+        self._use(session, used)
+        self._read(session, described)
+
+    def committed(self, host_ids: Iterable[int]) -> None:
+        """Take over that a commit of this process, whose usage is in memory, raised generations."""
+        rows = [self._rows[host_id] for host_id in host_ids if host_id in self._rows]
+        self.hosts.generation[rows] += 1
+
+    def is_up(self, *, told_down: bool, reported_at: float, cell_heard: float | None) -> bool:
+        """Tell from what is known of a host (times in seconds since the epoch) whether it is up."""
+        now = self._now().timestamp()
+        cell_is_up = cell_heard is None or cell_heard >= self._cell_horizon.at(now)
+        return not told_down and cell_is_up and reported_at >= self._host_horizon.at(now)
+
+    def _look_at_all(self, session: Session) -> None:
+        usages = host_rows.touched_since(session, None)
+        current = {usage.id for usage in usages}
+        gone = [host_id for host_id in self._rows if host_id not in current]
+        if gone:
+            kept = np.flatnonzero(~np.isin(self.hosts.ids, gone))
+            self.hosts.keep(kept)
+            self._number_rows()
+        self.take_over(session, usages)
+        self.hosts.forget_past()
+
+    def _use(self, session: Session, used: Sequence[tuple[int, Usage]]) -> None:
+        if not used:
+            return
+        hosts = self.hosts
+        rows = np.array([row for row, _ in used], dtype=np.intp)
+        hosts.used[:, rows] = np.array([usage.used for _, usage in used], dtype=np.int64).T
+        hosts.generation[rows] = [usage.generation for _, usage in used]
+        hosts.reported_at[rows] = [usage.reported_at for _, usage in used]
+        for row in rows.tolist():
+            hosts.journal.used(row)
+        exact = [row for row in rows.tolist() if hosts.topology[row] is not None]
+        if exact:
+            self._read(session, [int(hosts.ids[row]) for row in exact])
+
+    def _read(self, session: Session, host_ids: Sequence[int]) -> None:
+        """Read hosts whole, some at a time: rows take several times the memory of columns."""
+        for start in range(0, len(host_ids), _AT_ONCE):
+            self._read_some(session, host_ids[start : start + _AT_ONCE])
+
+    def _read_some(self, session: Session, host_ids: Sequence[int]) -> None:
+        found = host_rows.read(session, host_ids)
+        if not found:
+            return
+        known = [row for row in found if row.id in self._rows]
+        if known:
+            at = np.array([self._rows[row.id] for row in known], dtype=np.intp)
+            self.hosts.overwrite(at, known)
+        new = [row for row in found if row.id not in self._rows]
+        if new:
+            self.hosts.add(new)
+            self._number_rows()
+        rows = [self._rows[row.id] for row in found]
+        self._hold(session, rows)
+        enrol(self.hosts, np.array(rows, dtype=np.intp), self._aggregates)
+
+    def _hold(self, session: Session, rows: Sequence[int]) -> None:
+        """Take what claims hold of NUMA cells and devices from what hosts said they have."""
+        hosts = self.hosts
+        exact = {int(hosts.ids[row]): row for row in rows if hosts.topology[row] is not None}
+        for host_id, details in claim_rows.details_on(session, exact) if exact else ():
+            topology: HostTopology = hosts.topology[exact[host_id]]
+            hosts.topology[exact[host_id]] = topology.taking(Held.from_json(details))
+
+    def _number_rows(self) -> None:
+        self._rows = {host_id: row for row, host_id in enumerate(self.hosts.ids.tolist())}
+
+    def _look_at_aggregates(self, session: Session) -> None:
+        revision = aggregate_rows.revision(session)
+        if revision != self._revision:
+            self._aggregates = by_host(aggregate_rows.read_all(session))
+            self._revision = revision
+            enrol(self.hosts, np.arange(len(self.hosts)), self._aggregates)
+            self.hosts.changed_throughout()
+
+    def _judge_liveness(self, heard: dict[str, datetime.datetime]) -> None:
+        """Find out which hosts are up."""
+        hosts, now = self.hosts, self._now().timestamp()
+        horizon = self._cell_horizon.at(now)
+        silent = np.zeros(len(hosts), dtype=np.bool_)
+        for cell_uuid, heard_at in heard.items():
+            if heard_at.timestamp() < horizon:
+                silent |= hosts.having("cell", cell_uuid)
+        up = ~hosts.told_down & ~silent & (hosts.reported_at >= self._host_horizon.at(now))
+        changed = np.flatnonzero(up != hosts.up)
+        hosts.up = up
+        hosts.journal.described(changed.tolist())

@@ -1,0 +1,11 @@
+"""From what an instance asks of NUMA cells and PCI devices to an exact place on a host.
+
+``HostTopology`` is what of a host is free, ``Held`` what an instance has of it, and ``fit`` makes
+one from the other. Values only: nothing here reads or writes anything.
+"""
+
+from roost.scheduler.topology.fitting import fit
+from roost.scheduler.topology.held import Held
+from roost.scheduler.topology.host import HostTopology
+
+__all__ = ["Held", "HostTopology", "fit"]

@@ -1,0 +1,176 @@
+"""Does an instance fit a host, and where exactly? Pure: the same question has the same answer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from roost.objects import InstanceNUMATopology, PciRequest
+from roost.scheduler.topology import nearness
+from roost.scheduler.topology import numa as cells_of
+from roost.scheduler.topology import pci as devices_of
+from roost.scheduler.topology.held import Held
+from roost.scheduler.topology.host import HostTopology
+from roost.scheduler.topology.numa import FreeCell, Miss, WantedCell
+from roost.scheduler.topology.pci import HeldDevices, Lack, Wish
+
+_NOTHING: Final = Held()
+_EMPTY: Final = HostTopology((), ())
+_NO_DEVICE: Final = "no device for alias {}"
+Choices = Sequence[Sequence[int]]
+"""Per cell of the instance the places of the host's cells where it fits, the best ones first."""
+
+
+def fit(
+    numa: InstanceNUMATopology | None,
+    pci: Sequence[PciRequest],
+    topology: HostTopology | None,
+) -> Held | str:
+    """Return what of the host the instance would hold, or in a user's words why it does not fit.
+
+    Every cell of the instance gets a host's cell of its own. If there is a way to place it, one is
+    found. Hosts' cells that have devices are left to those who want them, as far as possible; of
+    the others those with the fewest free dedicated CPUs are filled first (the most free memory,
+    for instances without any).
+    """
+    if numa is None:
+        return _without_cells(pci, topology or _EMPTY) if pci else _NOTHING
+    if topology is None or not topology.cells:
+        return "no NUMA cells"
+    wanted = _wanted(numa)
+    choices = _choices(wanted, topology)
+    if isinstance(choices, Miss):
+        return choices.reason
+    places = _assign(choices)
+    if places is None:
+        return "too few NUMA cells that would do"
+    devices: tuple[HeldDevices, ...] = ()
+    if pci:
+        wishes = devices_of.wishes_of(pci, topology.pools)
+        found = _with_devices(choices, wishes, topology)
+        if found is None:
+            return _lacking(wishes, topology, places)
+        places, devices = found
+    return Held(
+        tuple(map(cells_of.place, wanted, (topology.cells[place] for place in places))),
+        numa.cpu_policy,
+        numa.cpu_thread_policy,
+        devices,
+    )
+
+
+def _without_cells(pci: Sequence[PciRequest], topology: HostTopology) -> Held | str:
+    pools = topology.pools
+    found = devices_of.hand_out(devices_of.wishes_of(pci, pools), pools, None)
+    return _NO_DEVICE.format(found.alias) if isinstance(found, Lack) else Held(devices=found)
+
+
+def _wanted(numa: InstanceNUMATopology) -> list[WantedCell]:
+    threads = numa.cpu_thread_policy
+    return [
+        WantedCell(
+            cell.id, tuple(cell.cpus), tuple(cell.pcpus), cell.memory_mb, cell.page_size, threads
+        )
+        for cell in numa.cells
+    ]
+
+
+def _choices(wanted: Sequence[WantedCell], topology: HostTopology) -> Choices | Miss:
+    """Return where each cell of the instance fits, or the nearest miss of one that fits nowhere."""
+    places = _by_liking(topology, pinned=any(cell.pcpus for cell in wanted))
+    choices = []
+    for cell in wanted:
+        misses = [cells_of.find_miss(cell, topology.cells[place]) for place in places]
+        fitting = [place for place, miss in zip(places, misses, strict=True) if miss is None]
+        if not fitting:
+            return max((miss for miss in misses if miss), key=lambda miss: miss.stage)
+        choices.append(fitting)
+    return choices
+
+
+def _by_liking(topology: HostTopology, *, pinned: bool) -> list[int]:
+    busy = {pool.kind.numa_node for pool in topology.pools if pool.free > 0}
+
+    def liking(place: int) -> tuple[bool, int, int]:
+        cell: FreeCell = topology.cells[place]
+        room = cell.free.bit_count() if pinned else -cell.memory_mb
+        return cell.id in busy, room, place
+
+    return sorted(range(len(topology.cells)), key=liking)
+
+
+def _with_devices(
+    choices: Choices, wishes: Sequence[Wish], topology: HostTopology
+) -> tuple[list[int], tuple[HeldDevices, ...]] | None:
+    """Choose cells so that the devices near them will do; None when there is no way.
+
+    First as if *preferred* were *required*. More cells with devices never harm the devices, but
+    may leave the instance's cells without a place: so few are tried before many.
+    """
+    cells, pools = topology.cells, topology.pools
+    open_to = sorted({place for fitting in choices for place in fitting})
+    preferring = any(wish.policy == "preferred" for wish in wishes)
+    for strict in (True, False) if preferring else (False,):
+        for chosen in nearness.needed(
+            wishes, pools, cells, open_to=open_to, most=len(choices), strict=strict
+        ):
+            here = nearness.near(cells, chosen, strict=strict)
+            if isinstance(devices_of.hand_out(wishes, pools, here), Lack):
+                continue
+            places = _assign(choices, using=chosen)
+            if places is not None:
+                there = nearness.near(cells, places, strict=strict)
+                devices = devices_of.hand_out(wishes, pools, there)
+                if not isinstance(devices, Lack):
+                    return places, devices
+    return None
+
+
+def _lacking(wishes: Sequence[Wish], topology: HostTopology, places: Sequence[int]) -> str:
+    """Say which devices are missing: everywhere, or only near the cells that would do."""
+    lack = devices_of.hand_out(wishes, topology.pools, None)
+    if isinstance(lack, Lack):
+        return _NO_DEVICE.format(lack.alias)
+    near = nearness.near(topology.cells, places, strict=False)
+    lack = devices_of.hand_out(wishes, topology.pools, near)
+    alias = lack.alias if isinstance(lack, Lack) else wishes[0].alias
+    return _NO_DEVICE.format(alias) + " in the right NUMA cell"
+
+
+def _assign(choices: Choices, *, using: Sequence[int] = ()) -> list[int] | None:
+    """Give each cell of the instance a place of its own; None when that cannot be.
+
+    All of ``using`` are among the places. First those look for takers, then the cells without a
+    place for one; neither takes away what the other has, but has it changed for another
+    (augmenting paths of bipartite matching).
+    """
+    given: dict[int, int] = {}  # cell of the instance -> place
+    takers: dict[int, int] = {}  # place -> cell of the instance
+    if using:
+        wanting = {
+            place: [cell for cell, fitting in enumerate(choices) if place in fitting]
+            for place in {place for fitting in choices for place in fitting}
+        }
+        if not all(_pair(place, wanting, takers, given, set()) for place in using):
+            return None
+    options = dict(enumerate(choices))
+    for cell in options:
+        if cell not in given and not _pair(cell, options, given, takers, set()):
+            return None
+    return [given[cell] for cell in options]
+
+
+def _pair(
+    one: int,
+    options: Mapping[int, Sequence[int]],
+    ours: dict[int, int],
+    theirs: dict[int, int],
+    seen: set[int],
+) -> bool:
+    """Find a partner for ``one``, if need be by finding another for the partner's old one."""
+    for other in options[one]:
+        if other in seen:
+            continue
+        seen.add(other)
+        if other not in theirs or _pair(theirs[other], options, ours, theirs, seen):
+            ours[one], theirs[other] = other, one
+            return True
+    return False

@@ -1,0 +1,202 @@
+"""Devices of a host: which meet a request, and how several requests share them."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Self
+
+from roost.objects import PciPool, PciRequest
+
+_PF = "type-PF"
+
+
+class Kind(NamedTuple):
+    """What devices of one pool have in common; ``numa_node`` is None when that is not known."""
+
+    vendor_id: str
+    product_id: str
+    dev_type: str
+    numa_node: int | None
+    tags: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, pool: PciPool) -> Self:
+        return cls(
+            vendor_id=pool.vendor_id,
+            product_id=pool.product_id,
+            dev_type=pool.dev_type,
+            numa_node=pool.numa_node,
+            tags=tuple(sorted(pool.tags.items())),
+        )
+
+
+class FreePool(NamedTuple):
+    """How many devices of one kind are free."""
+
+    kind: Kind
+    free: int
+
+
+class HeldDevices(NamedTuple):
+    """So many devices of one kind, held for the request of this alias."""
+
+    alias: str
+    number: int
+    kind: Kind
+
+
+class Wish(NamedTuple):
+    """A request for devices, and the pools (by their places) that have such."""
+
+    alias: str
+    number: int
+    policy: str
+    pools: Sequence[int]
+
+
+class Near(NamedTuple):
+    """What is near an instance: its ``cells``, and the NUMA nodes whose devices each policy allows.
+
+    None among those stands for devices whose node is not known; None instead of them: no limit.
+    """
+
+    cells: frozenset[int]
+    nodes: Mapping[str, frozenset[int | None] | None]
+
+    def allows(self, policy: str, node: int | None) -> bool:
+        nodes = self.nodes[policy]
+        return nodes is None or node in nodes
+
+
+class Lack(NamedTuple):
+    """The request that got too few devices."""
+
+    alias: str
+
+
+def pools_of(pools: Sequence[PciPool]) -> tuple[FreePool, ...]:
+    """Return the devices of a host, none in use; pools of one kind become one."""
+    counts: dict[Kind, int] = {}
+    for pool in pools:
+        kind = Kind.of(pool)
+        counts[kind] = counts.get(kind, 0) + pool.count
+    return tuple(FreePool(kind, count) for kind, count in counts.items() if count)
+
+
+def recount(
+    pools: tuple[FreePool, ...], held: Sequence[HeldDevices], *, sign: int
+) -> tuple[FreePool, ...]:
+    """Return the pools with what is held added (``sign`` 1) or taken away (-1)."""
+    if not held:
+        return pools
+    changes: dict[Kind, int] = {}
+    for devices in held:
+        changes[devices.kind] = changes.get(devices.kind, 0) + sign * devices.number
+    return tuple(FreePool(kind, free + changes.get(kind, 0)) for kind, free in pools)
+
+
+def wishes_of(requests: Sequence[PciRequest], pools: Sequence[FreePool]) -> list[Wish]:
+    """Return what is wanted of these pools."""
+    return [
+        Wish(request.alias, request.count, request.numa_policy, _meeting(request.specs, pools))
+        for request in requests
+    ]
+
+
+def hand_out(
+    wishes: Sequence[Wish], pools: Sequence[FreePool], near: Near | None
+) -> tuple[HeldDevices, ...] | Lack:
+    """Give everybody their devices, those of the instance's NUMA cells first.
+
+    A way to do so is found if there is one. ``near`` is None for an instance that is nowhere in
+    particular: then the NUMA policies do not matter.
+    """
+    sharing = _Sharing([pool.free for pool in pools])
+    for wish in wishes:
+        if not sharing.give(wish.number, _usable(wish, pools, near)):
+            return Lack(wish.alias)
+    return tuple(
+        HeldDevices(wish.alias, number, pools[place].kind)
+        for wish, given in zip(wishes, sharing.given, strict=True)
+        for place, number in sorted(given.items())
+        if number
+    )
+
+
+class _Sharing:
+    """Devices of several pools for several wishes, which make room for each other."""
+
+    def __init__(self, free: list[int]) -> None:
+        self._free = free
+        self._usable: list[Sequence[int]] = []
+        self.given: list[dict[int, int]] = []
+
+    def give(self, number: int, usable: Sequence[int]) -> bool:
+        """Give somebody else so many devices of these pools, the first ones if possible."""
+        self._usable.append(usable)
+        self.given.append({})
+        wish = len(self.given) - 1
+        for pool in usable:
+            taken = min(number, self._free[pool])
+            self._move(wish, pool, taken)
+            number -= taken
+        return all(self._give_one(wish, set()) for _ in range(number))
+
+    def _give_one(self, wish: int, seen: set[int]) -> bool:
+        """Give one device more, if need be by giving somebody another one for it."""
+        for pool in self._usable[wish]:
+            if pool in seen:
+                continue
+            seen.add(pool)
+            if self._free[pool] or self._vacate(pool, seen):
+                self._move(wish, pool, 1)
+                return True
+        return False
+
+    def _vacate(self, pool: int, seen: set[int]) -> bool:
+        for other, given in enumerate(self.given):
+            if given.get(pool) and self._give_one(other, seen):
+                self._move(other, pool, -1)
+                return True
+        return False
+
+    def _move(self, wish: int, pool: int, number: int) -> None:
+        if number:
+            given = self.given[wish]
+            given[pool] = given.get(pool, 0) + number
+            self._free[pool] -= number
+
+
+def _usable(wish: Wish, pools: Sequence[FreePool], near: Near | None) -> Sequence[int]:
+    """Return the pools that may be used, the nearest first."""
+    if near is None:
+        return wish.pools
+    nodes = {place: pools[place].kind.numa_node for place in wish.pools}
+    usable = [place for place, node in nodes.items() if near.allows(wish.policy, node)]
+    if len(usable) > 1:
+        usable.sort(key=lambda place: (nodes[place] not in near.cells, nodes[place] is not None))
+    return usable
+
+
+def _meeting(specs: Sequence[Mapping[str, str]], pools: Sequence[FreePool]) -> list[int]:
+    """Return the pools that have devices of one of these specs left.
+
+    A physical function is only given to those who ask for one, since its virtual ones go with it.
+    """
+    return [
+        place
+        for place, (kind, free) in enumerate(pools)
+        if free > 0 and any(_meets(kind, spec) for spec in specs)
+    ]
+
+
+def _meets(kind: Kind, spec: Mapping[str, str]) -> bool:
+    if kind.dev_type == _PF and spec.get("dev_type") != _PF:
+        return False
+    return all(_says(kind, name, value) for name, value in spec.items())
+
+
+def _says(kind: Kind, name: str, value: str) -> bool:
+    if name == "dev_type":
+        return kind.dev_type == value
+    if name in ("vendor_id", "product_id"):  # hexadecimal numbers
+        return str(getattr(kind, name)).lower() == value.lower()
+    return (name, value) in kind.tags

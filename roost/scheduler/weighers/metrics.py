@@ -1,0 +1,64 @@
+"""What hosts measure, in the proportions that the operator gives."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, Final, Self
+
+import numpy as np
+
+from roost import exception
+from roost.scheduler.columns import Columns, Floats
+from roost.scheduler.request import Request
+from roost.scheduler.weighers import Weigher
+
+_MUCH: Final = 1e12  # in place of infinity
+
+
+class MetricsWeigher(Weigher):
+    """Adds metrics up, each times its ratio; the sum weighs a half when it is 1.
+
+    :param ratios: by metric; a negative one prefers hosts that measure less
+    :param required: a host that lacks a metric is the worst; otherwise it counts as nothing
+    """
+
+    name = "metrics"
+
+    def __init__(self, ratios: Mapping[str, float] | None = None, *, required: bool = True) -> None:
+        self._ratios = dict(ratios or {})
+        self._required = required
+
+    @classmethod
+    def from_options(cls, options: Any) -> Self:
+        return cls(ratios_of(options), required=options.metrics_required)
+
+    def applies_to(self, request: Request) -> bool:
+        return bool(self._ratios)
+
+    def key(self, request: Request) -> Hashable:
+        return None
+
+    def weigh(self, request: Request, hosts: Columns) -> Floats:
+        total = np.zeros(len(hosts))
+        missing = np.zeros(len(hosts), dtype=np.bool_)
+        for name, ratio in self._ratios.items():
+            measured = hosts.metric(name)
+            missing |= np.isnan(measured)
+            total += np.nan_to_num(measured, posinf=_MUCH, neginf=-_MUCH) * ratio
+        weights: Floats = total / (1 + np.abs(total))
+        return np.where(missing, -1.0, weights) if self._required else weights
+
+
+def ratios_of(options: Any) -> dict[str, float]:
+    """Read ``metrics_weights``: ``name=ratio``, a name alone counts once.
+
+    :raises roost.exception.Invalid: when a ratio is not a number
+    """
+    ratios = {}
+    for text in options.metrics_weights:
+        name, _, ratio = text.partition("=")
+        try:
+            ratios[name.strip()] = float(ratio or 1.0)
+        except ValueError as error:
+            raise exception.Invalid(
+                f"[scheduler] metrics_weights: {text!r} must be a name, =, and a number"
+            ) from error
+    return ratios
