@@ -7,7 +7,8 @@ Failures are of three kinds. A *reschedulable* one (and everything unforeseen) i
 networks are kept, because the ports move along; only what is bound to this host is freed. A *final*
 one is undone, and the conductor takes the networks as well. When the conductor says that the build
 is *no longer wanted*, because somebody deleted the instance or it is elsewhere by now, it is undone
-without a word: whoever decided that looks after the rest.
+without a word: whoever decided that looks after the rest. So is one whose *lease is lost*: the cell
+could not be reached in time, and may have given the build to another host.
 """
 
 import dataclasses
@@ -17,17 +18,22 @@ import logging
 import pathlib
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from roost import exception, states
 from roost.compute.host import Host
+from roost.compute.leases import Lease, LostLease
+from roost.compute.network.driver import AwaitsPlugging
 from roost.compute.timeline import Timeline, reason
-from roost.compute.virt.driver import WatchesSteps
+from roost.compute.virt.driver import Placement, WatchesSteps
 from roost.context import RequestContext
 from roost.flow import Flow, Step
-from roost.objects import Instance, NetworkInfo
+from roost.objects import Instance, NetworkInfo, Selection
 
 LOG = logging.getLogger(__name__)
+T = TypeVar("T")
+BEGUN: Final = (states.NETWORKING, states.SPAWNING)
+BUILT: Final = (*states.WITH_GUEST, states.ERROR)  # whatever has become of it since
 
 
 class NoLongerWanted(exception.Conflict):
@@ -38,20 +44,32 @@ class NoLongerWanted(exception.Conflict):
 class Build:
     """One attempt to build one instance on this host.
 
-    ``wanted`` turns False when the instance is deleted or elsewhere, so that nobody is to go on.
+    ``selection`` is how the scheduler chose this host, if the message said so. ``wanted`` turns
+    False when the instance is deleted or elsewhere, so that nobody is to go on. ``still`` turns
+    True when the guest waits for the cell, which alone can tell whose it is.
     """
 
     host: Host
     context: RequestContext
     instance: Instance
+    selection: Selection | None = None
+    asked: float | None = None  # by the clock of leases: when it was first asked to begin
     begun: bool = False
     wanted: bool = True
+    still: bool = False
     stopped: threading.Event = dataclasses.field(default_factory=threading.Event)
     image_path: pathlib.Path | None = None
     network_info: NetworkInfo = dataclasses.field(default_factory=lambda: NetworkInfo.of(vifs=[]))
 
     def __post_init__(self) -> None:
         self.timeline = Timeline(self.host.name)
+        self.lease = Lease(
+            self.host.leases,
+            self.uuid,
+            states.BUILD_TASKS,
+            attempt=self.instance.attempt,
+            on_loss=self.fence,
+        )
 
     @property
     def uuid(self) -> str:
@@ -70,10 +88,18 @@ class Build:
         self.wanted = self.wanted and wanted
         self.stopped.set()
 
+    def fence(self, *, gone: bool) -> None:
+        """Let the build end before its next step, because its lease is lost."""
+        if gone:
+            self.stop(wanted=False)
+        elif not self.still:
+            self.stopped.set()
+
     def check_stopped(self) -> None:
-        """Raise if the build was told to end."""
+        """Raise if the build was told to end, or would have been if anybody had been awake."""
         if not self.wanted:
-            raise NoLongerWanted("it is being deleted")
+            raise NoLongerWanted("it is being deleted, or is elsewhere")
+        self.lease.check()
         if self.stopped.is_set():
             raise exception.BuildFailed("The host is stopping.")
 
@@ -109,18 +135,25 @@ def carry_out(build: Build, flow: Flow[Build]) -> None:
     """Run a build to its end, and tell the conductor when it failed."""
     try:
         flow(build)
-    except NoLongerWanted as error:
-        LOG.info("%s is no longer wanted on %s: %s", build, build.host.name, error.message)
+    except (NoLongerWanted, LostLease) as error:
+        LOG.info("%s ends on %s without a word: %s", build, build.host.name, error.message)
+        build.host.tracker.expect(build.uuid)
     except exception.BuildFailed as error:
         LOG.warning("%s failed on %s: %s", build, build.host.name, error.message)
+        _count_failure(build, reschedulable=error.reschedulable)
         hand_back(build, error.message, reschedulable=error.reschedulable)
     except Exception as error:
         LOG.exception("%s failed on %s", build, build.host.name)
+        _count_failure(build, reschedulable=True)
         hand_back(build, reason(error), reschedulable=True)
+    else:
+        build.host.tracker.built(build.uuid)
 
 
 def hand_back(build: Build, why: str, *, reschedulable: bool) -> None:
     """Ask the conductor to build the instance elsewhere, or else to give it up."""
+    build.host.leases.leave(build.lease)  # its end is how the cell learns of it if this is lost
+    build.host.tracker.expect(build.uuid)  # until the conductor has heard of it: a cast may be lost
     conductor = build.host.conductor
     tell = conductor.build_instances if reschedulable else conductor.abandon_build
     send = functools.partial(
@@ -136,6 +169,12 @@ def hand_back(build: Build, why: str, *, reschedulable: bool) -> None:
         build.host.patience.insist(f"giving back {build}", send, stopping=build.host.stopping)
     except exception.Unavailable as error:
         LOG.error("%s could not be given back: %s", build, error.message)  # noqa: TRY400
+
+
+def _count_failure(build: Build, *, reschedulable: bool) -> None:
+    """Hold a failure against this host, unless no host would have done better or it is to stop."""
+    if reschedulable and not build.stopped.is_set():
+        build.host.tracker.build_failed()
 
 
 def _step(do: Do) -> Do:
@@ -157,23 +196,45 @@ def begin(build: Build) -> None:
     """Take the build up, if the instance is still wanted here; done once per attempt."""
     if build.begun:
         return
-    build.begun = build.host.conductor.begin_build(
-        build.context,
-        instance_uuid=build.uuid,
-        host=build.host.name,
-        attempt=build.instance.attempt,
-    )
+    _insist(build, "beginning", functools.partial(_begin, build))
     if not build.begun:
-        raise build.unwanted("it was deleted, moved, or begun before")
+        raise build.unwanted("it was deleted, moved, given another place, or begun before")
     if build.host.virt.exists(build.uuid):
         LOG.warning("%s: a guest of an earlier attempt is in the way, destroying it", build)
         build.host.virt.destroy(build.uuid)
 
 
+def _begin(build: Build) -> None:
+    """Ask once; after an answer was lost, what has begun already may be this very build."""
+    now = build.host.leases.clock()
+    unanswered, build.asked = build.asked is not None, build.asked or now
+    build.begun = build.host.conductor.begin_build(
+        build.context,
+        instance_uuid=build.uuid,
+        host=build.host.name,
+        attempt=build.instance.attempt,
+        selection=build.selection,
+    )
+    since = now
+    if not build.begun and unanswered:
+        build.begun, since = _is_begun(build), build.asked
+    if build.begun:
+        build.lease.tasks = BEGUN
+        build.lease.hold(since=since)
+
+
+def _is_begun(build: Build) -> bool:
+    try:
+        _update(build, {}, expected={"task_state": BEGUN})
+    except (exception.Conflict, exception.NotFound):
+        return False
+    return True
+
+
 @_step
 def claim(build: Build) -> None:
     try:
-        build.host.tracker.claim(build.instance)
+        build.host.tracker.claim(build.instance, build.selection)
     except exception.NoCapacity as error:
         raise exception.BuildFailed(error.message, **error.details) from error
 
@@ -186,32 +247,64 @@ def release_claim(build: Build) -> None:
 def network(build: Build) -> None:
     if not build.instance.networks:
         return
+    allocate = functools.partial(build.host.networks.allocate, build.context, build.instance)
     try:
-        build.network_info = build.host.networks.allocate(build.context, build.instance)
+        build.network_info = _insist(build, "networks of", allocate)
     except exception.Conflict as error:
         raise build.unwanted(error.message) from error
 
 
+def _insist(build: Build, what: str, send: Callable[[], T]) -> T:
+    """Ask until there is an answer, or the build is to end: a conductor may die over a question."""
+    try:
+        return build.host.patience.insist(f"{what} {build}", send, stopping=build.stopped)
+    except exception.Unavailable:
+        build.check_stopped()
+        raise
+
+
 def free_host_bound_network(build: Build) -> None:
     """Free what cannot follow to another host; all else is kept for it."""
-    if build.host.networks.host_bound and build.instance.networks and build.wanted:
+    is_ours = build.wanted and not build.lease.is_over()
+    if build.host.networks.host_bound and build.instance.networks and is_ours:
         build.host.networks.free(build.context, build.instance)
 
 
 @_step
 def image(build: Build) -> None:
-    if build.instance.image is not None:
-        build.image_path = build.host.images.ensure(build.instance.image)
+    if build.instance.image is None:
+        return
+    try:
+        build.image_path = build.host.images.ensure(
+            build.context, build.instance.image, stopping=build.stopped
+        )
+    except exception.BuildFailed:
+        build.check_stopped()
+        raise
 
 
 @_step
 def spawn(build: Build) -> None:
-    build.host.virt.spawn(
-        build.context,
-        build.instance,
-        image_path=build.image_path,
-        network_info=build.network_info,
-    )
+    with build.host.drives.made(build.instance, build.network_info) as drive:
+        build.host.virt.spawn(
+            build.context,
+            build.instance,
+            image_path=build.image_path,
+            network_info=build.network_info,
+            placement=Placement.of(build.selection or build.instance),
+            config_drive=drive,
+        )
+    _await_plugged(build)
+
+
+def _await_plugged(build: Build) -> None:
+    """Wait until the interfaces work, where that takes time."""
+    networks = build.host.networks
+    if isinstance(networks, AwaitsPlugging) and build.network_info.vifs:
+        build.network_info = networks.await_plugged(
+            build.instance, build.network_info, stopped=build.stopped
+        )
+        build.check_stopped()
 
 
 def destroy(build: Build) -> None:
@@ -222,25 +315,71 @@ def destroy(build: Build) -> None:
 def announce(build: Build) -> None:
     """Make the instance ACTIVE.
 
-    Without an answer nobody knows whether it is: the update is sent again, and if time runs out the
+    Without an answer nobody knows whether it is: the update is sent again. If the lease ends over
+    that, the instance may also be built elsewhere by now. If time runs out in any other way, the
     guest is left running, because it may be somebody's server. A delete settles it, too.
     """
     send = functools.partial(_send_active, build, _active(build))
     try:
+        _insist_on_verdict(build, send)
+    except exception.Unavailable as error:
+        if build.lease.is_over():
+            _wait_for_verdict(build, send)
+        else:
+            _leave(build, error)
+
+
+def _insist_on_verdict(build: Build, send: Callable[[], None]) -> None:
+    try:
         build.host.patience.insist(f"announcing {build}", send, stopping=build.stopped)
     except exception.Unavailable as error:
         if not build.wanted:
-            raise NoLongerWanted("it is being deleted") from error
-        LOG.error(  # noqa: TRY400 - an outage, not an accident
-            "%s runs on %s, but its cell could not be told, and the guest is left as it is: %s",
-            build,
-            build.host.name,
-            error.message,
-        )
+            raise NoLongerWanted("it is being deleted, or is elsewhere") from error
+        raise
+
+
+def _leave(build: Build, error: exception.RoostError) -> None:
+    LOG.error(
+        "%s is on %s, but its cell could not be told, and the guest is left as it is: %s",
+        build,
+        build.host.name,
+        error.message,
+    )
+
+
+def _wait_for_verdict(build: Build, send: Callable[[], None]) -> None:
+    """Keep the guest still until the cell has said whose it is: somebody's, or nobody's."""
+    LOG.warning("%s may be elsewhere by now: its guest waits for what the cell says", build)
+    build.still = True
+    build.stopped.clear()
+    if not build.wanted or build.host.stopping.is_set():  # said before, and must be heard
+        build.stopped.set()
+    _switch(build, build.host.virt.power_off)
+    while True:
+        try:
+            _insist_on_verdict(build, send)
+        except exception.Unavailable as error:
+            if build.host.stopping.is_set():
+                _leave(build, error)
+                return
+        else:
+            _switch(build, build.host.virt.power_on)
+            return
+
+
+def _switch(build: Build, switch: Callable[[str], None]) -> None:
+    """Stop or start the guest; one that does not obey is no reason to destroy it."""
+    try:
+        switch(build.uuid)
+    except Exception:
+        LOG.exception("%s: its guest did not obey", build)
 
 
 def _active(build: Build) -> dict[str, Any]:
+    """Return what the row is to say; of a config drive, too, that only image or host demanded."""
+    has_drive = build.host.drives.wanted(build.instance)
     return {
+        **({"config_drive": True} if has_drive else {}),
         "vm_state": states.ACTIVE,
         "task_state": None,
         "power_state": states.RUNNING,
@@ -260,9 +399,9 @@ def _send_active(build: Build, changes: dict[str, Any]) -> None:
 
 
 def _check_active(build: Build) -> None:
-    """Ask, by a change of nothing, whether the row says ACTIVE for this attempt."""
+    """Ask, by a change of nothing, whether this attempt has become somebody's server."""
     try:
-        _update(build, {}, expected={"vm_state": states.ACTIVE})
+        _update(build, {}, expected={"vm_state": BUILT})
     except (exception.Conflict, exception.NotFound) as error:
         raise build.unwanted(error.message) from error
 

@@ -19,6 +19,7 @@ STOPPING: Final = "The host is stopping."
 class _Entry:
     build: Build
     running: bool = False
+    withdrawn: bool = False
 
 
 class BuildQueue:
@@ -28,6 +29,8 @@ class BuildQueue:
     :param locks: held, by instance uuid, while a build runs
     :param run: carries out a build; must not raise
     :param give_back: called with a build that was not begun, and why
+    :param entered: called with a build when it is taken in
+    :param left: called with it when it has ended, was dropped or is given back
     """
 
     def __init__(
@@ -37,11 +40,15 @@ class BuildQueue:
         locks: Locks,
         run: Callable[[Build], None],
         give_back: Callable[[Build, str], None],
+        entered: Callable[[Build], None] = lambda _: None,
+        left: Callable[[Build], None] = lambda _: None,
     ) -> None:
         self._executor = executor
         self._locks = locks
         self._run = run
         self._give_back = give_back
+        self._entered = entered
+        self._left = left
         self._changed = threading.Condition()
         self._entries: dict[tuple[str, int], _Entry] = {}
         self._draining = False
@@ -59,6 +66,7 @@ class BuildQueue:
             draining = self._draining
             if not draining:
                 self._entries[build.key] = _Entry(build)
+                self._entered(build)
         if draining:
             self._give_back(build, STOPPING)
         else:
@@ -80,6 +88,8 @@ class BuildQueue:
         """
         for build in self._withdraw():
             self._give_back(build, STOPPING)
+            with self._changed:
+                self._forget(build)
         if self._wait_until_empty(timeout):
             return True
         with self._changed:
@@ -87,16 +97,21 @@ class BuildQueue:
                 entry.build.stop(wanted=True)
         return self._wait_until_empty(LAST_SECONDS)
 
+    def has(self, instance_uuid: str) -> bool:
+        """Tell whether a build of an instance is under way, or waits for its turn."""
+        with self._changed:
+            return bool(self._of(instance_uuid))
+
     def __len__(self) -> int:
         return len(self._entries)
 
     def _withdraw(self) -> list[Build]:
         with self._changed:
             self._draining = True
-            waiting = [entry.build for entry in self._entries.values() if not entry.running]
-            for build in waiting:
-                self._forget(build)
-            return waiting
+            waiting = [entry for entry in self._entries.values() if not entry.running]
+            for entry in waiting:
+                entry.withdrawn = True
+            return [entry.build for entry in waiting]
 
     def _work(self, build: Build) -> None:
         with self._locks.hold(build.uuid):
@@ -114,14 +129,18 @@ class BuildQueue:
         """Mark the build as running, unless it was dropped while it waited."""
         with self._changed:
             entry = self._entries.get(build.key)
-            if entry is None or entry.build is not build:
+            if entry is None or entry.build is not build or entry.withdrawn:
                 return False
             entry.running = True
             return True
 
     def _forget(self, build: Build) -> None:
-        self._entries.pop(build.key, None)
-        self._changed.notify_all()
+        """Drop an entry, once."""
+        entry = self._entries.get(build.key)
+        if entry is not None and entry.build is build:
+            del self._entries[build.key]
+            self._left(build)
+            self._changed.notify_all()
 
     def _of(self, instance_uuid: str) -> list[_Entry]:
         return [entry for entry in self._entries.values() if entry.build.uuid == instance_uuid]

@@ -28,7 +28,7 @@ def terminate(host: Host, *, context: RequestContext, instance_uuid: str) -> Non
         LOG.exception("the guest of %s could not be destroyed, it stays deleting", instance_uuid)
         _tell_of_failure(host, context, instance_uuid=instance_uuid, timeline=timeline)
         return
-    host.tracker.release(instance_uuid)
+    host.tracker.vacate(instance_uuid)
     finish = functools.partial(
         host.conductor.finish_delete,
         context,
@@ -42,6 +42,7 @@ def terminate(host: Host, *, context: RequestContext, instance_uuid: str) -> Non
         LOG.info("instance %s had been buried before", instance_uuid)
     else:
         LOG.info("instance %s is gone from %s", instance_uuid, host.name)
+    host.tracker.forget(instance_uuid)  # not before the conductor knows: see resource_tracker
 
 
 def _tell_of_failure(

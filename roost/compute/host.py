@@ -3,11 +3,14 @@
 import dataclasses
 import threading
 
+from roost.compute.config_drive import ConfigDrives
 from roost.compute.image import ImageCache
+from roost.compute.leases import LeaseKeeper
 from roost.compute.network.driver import NetworkDriver
 from roost.compute.patience import Patience
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.virt.driver import VirtDriver
+from roost.image.driver import ImageStore
 from roost.rpc.cell_conductor import CellConductor
 
 
@@ -20,6 +23,9 @@ class Host:
     virt: VirtDriver
     networks: NetworkDriver
     images: ImageCache
+    drives: ConfigDrives
+    store: ImageStore
     tracker: ResourceTracker
+    leases: LeaseKeeper
     patience: Patience = dataclasses.field(default_factory=Patience)
     stopping: threading.Event = dataclasses.field(default_factory=threading.Event)

@@ -4,65 +4,147 @@ import hashlib
 import logging
 import os
 import pathlib
+import threading
 from typing import BinaryIO, Final
 
 from roost import exception
 from roost.compute.locks import Locks
+from roost.context import RequestContext, admin_context
 from roost.image.driver import ImageStore
 from roost.objects import ImageMeta
 
 LOG = logging.getLogger(__name__)
 _CHUNK: Final = 1 << 20  # bytes
+_TRIES: Final = 3  # then another host may have a better way to the store
+_FINAL: Final = (exception.NotFound, exception.Forbidden, exception.Conflict, exception.Invalid)
+
+
+class Damaged(exception.Unavailable):
+    """What came is not the image. The way here may have spoilt it, so the next try may do."""
 
 
 class ImageCache:
-    """Keeps images in ``folder``, each under its checksum: what has the name is whole and right.
+    """Keeps images in ``folder``, each under its hash: what has the name is whole and right.
+
+    An image of which the store has no hash is kept under its id and size.
 
     :param folder: this host's own, made when first needed
+    :param pause: seconds before the second try; twice as long before the third
     """
 
-    def __init__(self, store: ImageStore, *, folder: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, store: ImageStore, *, folder: str | os.PathLike[str], pause: float = 1.0
+    ) -> None:
         self._store = store
         self._folder = pathlib.Path(folder)
+        self._pause = pause
         self._locks = Locks()
 
-    def ensure(self, image: ImageMeta) -> pathlib.Path:
+    def ensure(
+        self, context: RequestContext, image: ImageMeta, *, stopping: threading.Event
+    ) -> pathlib.Path:
         """Return where the image is on this host, fetching it if need be.
 
         However many builds want it at once, one of them fetches it and the others wait.
 
-        :raises roost.exception.BuildFailed: final when the image is gone or not what it should be
+        :param stopping: once set, fetching ends before the next chunk
+        :raises roost.exception.BuildFailed: final when no host can have the image: it is gone, not
+            active, or not for the caller. What failed on the way may be tried by another host.
         """
-        path = self._folder / f"{image.sha256}.img"
-        with self._locks.hold(image.sha256):
+        path = self._folder / f"{_key(image)}.img"
+        with self._locks.hold(path.name):
             if not path.exists():
-                self._fetch(image, path)
+                self._insist(context, image, path=path, stopping=stopping)
         return path
 
-    def _fetch(self, image: ImageMeta, path: pathlib.Path) -> None:
+    def _insist(
+        self,
+        context: RequestContext,
+        image: ImageMeta,
+        *,
+        path: pathlib.Path,
+        stopping: threading.Event,
+    ) -> None:
+        asking = _asking(context)
+        for tried in range(1, _TRIES + 1):
+            try:
+                self._fetch(asking, image, path=path, stopping=stopping)
+            except _FINAL as error:
+                raise _failed(image, error, reschedulable=False) from error
+            except (exception.Unavailable, exception.Unauthenticated) as error:
+                if isinstance(error, exception.Unauthenticated):  # a token lives shorter than we
+                    asking = admin_context(context.request_id)
+                LOG.warning(
+                    "image %s, try %d of %d: %s %s",
+                    image.id,
+                    tried,
+                    _TRIES,
+                    error.message,
+                    error.details or "",
+                )
+                if tried == _TRIES or stopping.wait(self._pause * tried):
+                    raise _failed(image, error, reschedulable=True) from error
+            else:
+                return
+
+    def _fetch(
+        self,
+        context: RequestContext,
+        image: ImageMeta,
+        *,
+        path: pathlib.Path,
+        stopping: threading.Event,
+    ) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".part")
         try:
-            with self._open(image) as source, partial.open("wb") as target:
-                found = _copy(source, target)
+            with self._store.open(context, image.id) as source, partial.open("wb") as target:
+                found = _copy(source, target, digest=_digest(image), stopping=stopping)
             _check(image, found)
             partial.rename(path)
         finally:
             partial.unlink(missing_ok=True)
         LOG.info("image %s (%s) fetched, %d bytes", image.id, image.name, image.size)
 
-    def _open(self, image: ImageMeta) -> BinaryIO:
-        try:
-            return self._store.open(image.id)
-        except exception.NotFound as error:
-            raise exception.BuildFailed(
-                f"Image {image.id} ({image.name}) is no longer there.", reschedulable=False
-            ) from error
+
+class _Length:
+    """Stands for a hash where there is none: how much has come."""
+
+    def __init__(self) -> None:
+        self._length = 0
+
+    def update(self, data: bytes) -> None:
+        self._length += len(data)
+
+    def hexdigest(self) -> str:
+        return f"{self._length} bytes"
 
 
-def _copy(source: BinaryIO, target: BinaryIO) -> str:
-    digest = hashlib.sha256()
+def _asking(context: RequestContext) -> RequestContext:
+    """Ask with the user's token, if it came this far; else for ourselves: the api has checked."""
+    return context if context.auth_token else admin_context(context.request_id)
+
+
+def _key(image: ImageMeta) -> str:
+    if image.hash_value is None:
+        return f"{image.id}-{image.size}"
+    return f"{image.hash_algo}-{image.hash_value}"
+
+
+def _digest(image: ImageMeta) -> "hashlib._Hash | _Length":
+    return _Length() if image.hash_value is None else hashlib.new(str(image.hash_algo))
+
+
+def _copy(
+    source: BinaryIO,
+    target: BinaryIO,
+    *,
+    digest: "hashlib._Hash | _Length",
+    stopping: threading.Event,
+) -> str:
     while chunk := source.read(_CHUNK):
+        if stopping.is_set():
+            raise exception.Unavailable("nobody waits for it any more")
         target.write(chunk)
         digest.update(chunk)
     target.flush()
@@ -71,9 +153,15 @@ def _copy(source: BinaryIO, target: BinaryIO) -> str:
 
 
 def _check(image: ImageMeta, found: str) -> None:
-    if found != image.sha256:
-        raise exception.BuildFailed(
-            f"Image {image.id} ({image.name}) is damaged: its checksum should be {image.sha256},"
-            f" but is {found}.",
-            reschedulable=False,
-        )
+    expected = image.hash_value or f"{image.size} bytes"
+    if found != expected:
+        raise Damaged(f"it is damaged: it should be {expected}, but is {found}")
+
+
+def _failed(
+    image: ImageMeta, error: exception.RoostError, *, reschedulable: bool
+) -> exception.BuildFailed:
+    return exception.BuildFailed(
+        f"Image {image.id} ({image.name}) cannot be had: {error.message}",
+        reschedulable=reschedulable,
+    )

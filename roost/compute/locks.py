@@ -27,5 +27,10 @@ class Locks:
                 if not self._interested[key]:
                     del self._interested[key], self._locks[key]
 
+    def is_held(self, key: str) -> bool:
+        """Tell whether somebody works on what the key names, or waits for it."""
+        with self._guard:
+            return key in self._locks
+
     def __len__(self) -> int:
         return len(self._locks)

@@ -1,18 +1,52 @@
 """What a compute host does: the contents of this room, served as :mod:`roost.rpc.compute`."""
 
+import logging
 import time
 from concurrent import futures
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
-from roost.compute import build, delete
+from roost import states
+from roost.compute import (
+    build,
+    console,
+    delete,
+    diagnostics,
+    external_events,
+    interfaces,
+    password,
+    power,
+    rebuild,
+    rescue,
+    snapshot,
+    tasks,
+)
 from roost.compute.build_queue import BuildQueue
 from roost.compute.host import Host
 from roost.compute.locks import Locks
+from roost.compute.reconcile import Reconciler
 from roost.context import RequestContext, admin_context
 from roost.flow import Flow
-from roost.objects import Instance, RequestSpec
+from roost.objects import (
+    ExternalEvent,
+    Instance,
+    NetworkRequest,
+    RequestSpec,
+    Selection,
+    Vif,
+)
+from roost.servicegroup.driver import ServiceGroup
 
+LOG = logging.getLogger(__name__)
 BINARY: Final = "roost-compute"
+_REBUILD: Final = tasks.Kind(rebuild.rebuild, states.REBUILD_TASKS, spoils=True)
+# What is done under each of the tasks of :data:`roost.states.LIFE_TASKS`.
+KINDS: Final[tasks.Kinds] = {
+    **dict.fromkeys(states.REBUILD_TASKS, _REBUILD),
+    **dict.fromkeys(states.IMAGE_TASKS, tasks.Kind(snapshot.snapshot, states.IMAGE_TASKS)),
+    states.RESCUING: tasks.Kind(rescue.rescue, (states.RESCUING,)),
+    states.UNRESCUING: tasks.Kind(rescue.unrescue, (states.UNRESCUING,)),
+    states.UPDATING_PASSWORD: tasks.Kind(password.set_password, (states.UPDATING_PASSWORD,)),
+}
 
 
 class Reporter(Protocol):
@@ -25,6 +59,7 @@ class Reporter(Protocol):
 class ComputeManager:
     """Serves one host.
 
+    :param group: where this daemon is one of the living ones
     :param executor: runs the builds; its size is how many at once
     :param flow: the steps of a build; tests hand in one that fails
     """
@@ -35,12 +70,15 @@ class ComputeManager:
         *,
         availability_zone: str,
         reporter: Reporter,
+        group: ServiceGroup,
         executor: futures.Executor,
         flow: Flow[build.Build] | None = None,
     ) -> None:
         self._host = host
         self._availability_zone = availability_zone
         self._reporter = reporter
+        self._group = group
+        self._cell_uuid: str | None = None
         self._locks = Locks()
         self._flow = flow or build.build_flow()
         self._builds = BuildQueue(
@@ -48,17 +86,28 @@ class ComputeManager:
             locks=self._locks,
             run=lambda work: build.carry_out(work, self._flow),
             give_back=lambda work, why: build.hand_back(work, why, reschedulable=True),
+            entered=self._entered,
+            left=self._left,
+        )
+        self._reconciler = Reconciler(host, locks=self._locks, is_building=self._builds.has)
+        self._news = external_events.News(
+            host, locks=self._locks, is_building=self._builds.has, look=self.reconcile
         )
 
     def start(self) -> None:
-        """Ask the cell where this host is and what it holds; once, before it serves.
+        """Ask the cell where this host is and what it holds, and put right what is not so.
+
+        Once, before it serves.
 
         :raises roost.exception.Unavailable: when the cell does not answer (yet): call it again
         """
         self._host.stopping.clear()
         self.heartbeat()
+        self._host.leases.start()
         instances = self._host.conductor.list_instances(admin_context(), host=self._host.name)
         self._host.tracker.fill(instances)
+        self._host.drives.clear()
+        self.reconcile()
         self._builds.open()
 
     def heartbeat(self) -> None:
@@ -69,11 +118,55 @@ class ComputeManager:
             binary=BINARY,
             availability_zone=self._availability_zone,
         )
-        self._host.tracker.locate(cell_uuid=answer["cell_uuid"], enabled=not answer["disabled"])
+        self._cell_uuid = answer["cell_uuid"]
+        tracker = self._host.tracker
+        tracker.locate(cell_uuid=answer["cell_uuid"])
+        tracker.set_enabled(not answer["disabled"], version=answer["disabled_version"])
+
+    def beat(self) -> None:
+        """Stay among the living daemons of the cell; call it again and again, as soon as started.
+
+        Apart from the heartbeat, for which a host must wait while no conductor answers.
+        """
+        if self._cell_uuid is not None:
+            self._group.beat(self._cell_uuid)
 
     def tick(self) -> None:
         """Report to the scheduler what has changed; call it about every second."""
         self._reporter.tick(time.monotonic())
+
+    def renew_leases(self) -> None:
+        """Renew the leases on all that is at work here; call it several times in a lease.
+
+        :raises roost.exception.Unavailable: when the cell does not answer
+        """
+        self._host.leases.renew()
+
+    def renewal_pause(self) -> float:
+        """Return the seconds between two renewals, as the cell has told."""
+        return self._host.leases.renewal_pause()
+
+    def fence(self) -> None:
+        """Stop what could not be renewed in time; call it often, in a thread of its own."""
+        self._host.leases.fence()
+
+    def fencing_pause(self) -> float:
+        """Return the seconds between two looks for what must stop."""
+        return self._host.leases.fencing_pause()
+
+    def settle(self) -> None:
+        """Ask the cell what became of instances that this host heard no more of; now and then."""
+        waiting = self._host.tracker.unsettled()
+        if waiting:
+            instances = self._host.conductor.list_instances(admin_context(), host=self._host.name)
+            self._host.tracker.settle(waiting, instances)
+
+    def reconcile(self) -> None:
+        """Put right what the hypervisor has other than the cell says; now and then.
+
+        :raises roost.exception.Unavailable: when the cell does not answer
+        """
+        self._reconciler.run()
 
     def drain(self, timeout: float) -> bool:
         """Finish the builds under way or give them back; tell whether all came to an end.
@@ -86,17 +179,95 @@ class ComputeManager:
     # what follows is served
 
     def build_and_run_instance(
-        self, context: RequestContext, *, instance: Instance, request_spec: RequestSpec
+        self,
+        context: RequestContext,
+        *,
+        instance: Instance,
+        request_spec: RequestSpec,
+        selection: Selection | None = None,
     ) -> None:
-        self._builds.put(build.Build(self._host, context, instance))
+        self._builds.put(build.Build(self._host, context, instance, selection))
 
     def terminate_instance(self, context: RequestContext, *, instance_uuid: str) -> None:
+        self._host.tracker.ending(instance_uuid)
         self._builds.cancel(instance_uuid)
-        with self._locks.hold(instance_uuid):
+        task = self._host.leases.work(instance_uuid, tasks=(states.DELETING,))
+        with task, self._locks.hold(instance_uuid):
             delete.terminate(self._host, context=context, instance_uuid=instance_uuid)
+
+    def change_power(self, context: RequestContext, *, instance_uuid: str, task: str) -> None:
+        leased = self._host.leases.work(instance_uuid, tasks=(task,))
+        with leased as lease, self._locks.hold(instance_uuid):
+            power.change(
+                self._host, context=context, instance_uuid=instance_uuid, task=task, lease=lease
+            )
+
+    def external_instance_events(
+        self, context: RequestContext, *, events: list[ExternalEvent]
+    ) -> None:
+        self._news.take(context, events)
+
+    def attach_interface(
+        self, context: RequestContext, *, instance: Instance, request: NetworkRequest, key: str
+    ) -> Vif:
+        with self._locks.hold(instance.uuid):
+            return interfaces.attach(
+                self._host, context=context, instance=instance, request=request, key=key
+            )
+
+    def detach_interface(
+        self, context: RequestContext, *, instance: Instance, port_id: str
+    ) -> None:
+        with self._locks.hold(instance.uuid):
+            interfaces.detach(self._host, context=context, instance=instance, port_id=port_id)
+
+    def do_task(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        task: str,
+        password: str | None = None,
+        image_id: str | None = None,
+    ) -> None:
+        kind = KINDS.get(task)
+        if kind is None:
+            LOG.warning("instance %s: nobody here knows how to do %s", instance_uuid, task)
+            return
+        leased = self._host.leases.work(instance_uuid, tasks=kind.family)
+        with leased as lease, self._locks.hold(instance_uuid):
+            done = tasks.carry_out(
+                self._host,
+                kind,
+                context=context,
+                instance_uuid=instance_uuid,
+                lease=lease,
+                password=password,
+            )
+            if not done and image_id is not None:
+                snapshot.forget(self._host, context=context, image_id=image_id)
+
+    def get_console_output(
+        self, context: RequestContext, *, instance_uuid: str, lines: int | None = None
+    ) -> str:
+        return console.tail(self._host.virt, instance_uuid, lines=lines)
+
+    def get_diagnostics(self, context: RequestContext, *, instance_uuid: str) -> dict[str, Any]:
+        return diagnostics.measure(self._host.virt, instance_uuid)
 
     def list_guests(self, context: RequestContext) -> list[str]:
         return self._host.virt.list_guests()
 
-    def set_enabled(self, context: RequestContext, *, enabled: bool) -> None:
-        self._host.tracker.set_enabled(enabled)
+    def reconcile_guests(self, context: RequestContext) -> None:
+        self.reconcile()
+
+    def set_enabled(self, context: RequestContext, *, enabled: bool, version: int) -> None:
+        self._host.tracker.set_enabled(enabled, version=version)
+
+    def _entered(self, work: build.Build) -> None:
+        self._host.tracker.begin_operation(work.uuid)
+        self._host.leases.enter(work.lease)
+
+    def _left(self, work: build.Build) -> None:
+        self._host.leases.leave(work.lease)
+        self._host.tracker.end_operation(work.uuid)

@@ -1,64 +1,64 @@
-"""What a host has, and what its instances take of it.
+"""What a host has, what its instances take of it, and which instances are here.
 
 The scheduler decides by its own claims; this is the host's own view, which has the last word before
 a build begins and which the host reports.
+
+A report confirms the claims of the instances that it lists, and a confirmed claim of one that is
+not listed any more is dropped. So an instance is listed without a gap
+
+- from the moment that this host is told to build it, though the build waits for its turn, or that
+  its cell says at a start that it belongs here: how far it got is for its row to say;
+- while anything of it is here or under way here;
+- until its guest is gone *and* the conductor knows. For one that is deleted this is when the
+  conductor has answered that it is buried. For one whose build came to nothing it is when its row
+  is seen to name another host, or none (:meth:`ResourceTracker.settle`): a cast may be lost, and
+  one who is told again must still find its claim.
+
+Before its cell has said what belongs here, a host reports nothing at all.
+
+How much it takes is another matter: it is free as soon as the guest is gone, because the conductor
+lets go of the claim before the host hears of it, and the next instance may come at once. And what
+the report says that it *holds*, from which a lost claim is restored, is only what is built and not
+being ended: of all else the conductors may be moving or releasing the claim at this moment.
 """
 
-import dataclasses
+import collections
 import datetime
+import enum
 import logging
+import math
 import threading
-from collections.abc import Callable, Iterable
-from typing import NamedTuple, Self
+from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
 
-from oslo_config import cfg
-
-from roost import exception
-from roost.compute.virt.driver import VirtDriver
-from roost.objects import Flavor, HostReport, Instance
-from roost.objects.flavor import disk_gb
+from roost import exception, states
+from roost.compute.host_report import Contents, HostSettings, compose
+from roost.compute.shares import NOTHING, Share, check, most, share_of
+from roost.compute.virt.driver import MeasuresHost, Placement, VirtDriver
+from roost.objects import HostReport, Instance, Selection
 
 LOG = logging.getLogger(__name__)
-_MIB_PER_GIB = 1024
 
 
-class Amounts(NamedTuple):
-    """Some of each resource. Memory in MiB, disk in GiB."""
+class Stage(enum.Enum):
+    """How far an instance is on this host."""
 
-    vcpus: float
-    memory_mb: float
-    disk_gb: float
-
-
-_WORDS = {"vcpus": "CPUs", "memory_mb": "MiB of memory", "disk_gb": "GiB of disk"}
+    EXPECTED = "its row names this host, which has no build of it"
+    BUILDING = "it is being built"
+    BUILT = "it is there"
+    ENDING = "it is being deleted, whatever else goes on"
 
 
-@dataclasses.dataclass(frozen=True)
-class HostSettings:
-    """What the operator says of a host; ``reserved`` is never given to instances."""
+class _Entry(NamedTuple):
+    stage: Stage
+    share: Share
 
-    host: str
-    availability_zone: str
-    reserved: Amounts
-    ratios: Amounts
 
-    @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
-        group = conf.compute
-        return cls(
-            host=conf.host,
-            availability_zone=group.availability_zone,
-            reserved=Amounts(
-                vcpus=group.reserved_host_cpus,
-                memory_mb=group.reserved_host_memory_mb,
-                disk_gb=-(-group.reserved_host_disk_mb // _MIB_PER_GIB),
-            ),
-            ratios=Amounts(
-                vcpus=group.cpu_allocation_ratio,
-                memory_mb=group.ram_allocation_ratio,
-                disk_gb=group.disk_allocation_ratio,
-            ),
-        )
+class _Said(NamedTuple):
+    """Whether the operator lets this host take new instances; the higher version counts."""
+
+    version: int
+    enabled: bool
 
 
 class ResourceTracker:
@@ -74,104 +74,220 @@ class ResourceTracker:
         self._settings = settings
         self._on_change = on_change
         self._lock = threading.Lock()
-        self._claims: dict[str, Amounts] = {}
+        self._entries: dict[str, _Entry] = {}
+        self._operations: collections.Counter[str] = collections.Counter()
+        self._failed_builds = 0
         self._cell_uuid: str | None = None
-        self._enabled = True
+        self._enabled = _Said(version=0, enabled=True)
+        self._filled = False
 
     @property
-    def claims(self) -> dict[str, Amounts]:
-        """What each instance takes, by uuid."""
+    def claims(self) -> dict[str, Share]:
+        """What each instance takes, by uuid; those that take nothing are left out."""
         with self._lock:
-            return dict(self._claims)
+            shares = {uuid: entry.share for uuid, entry in self._entries.items()}
+        return {uuid: share for uuid, share in shares.items() if share != NOTHING}
 
-    def locate(self, *, cell_uuid: str, enabled: bool) -> None:
-        """Note which cell this host is in, and whether it takes new instances."""
-        if (cell_uuid, enabled) != (self._cell_uuid, self._enabled):
-            self._cell_uuid, self._enabled = cell_uuid, enabled
+    def locate(self, *, cell_uuid: str) -> None:
+        """Note which cell this host is in."""
+        if cell_uuid != self._cell_uuid:
+            self._cell_uuid = cell_uuid
             self._on_change()
 
-    def set_enabled(self, enabled: bool) -> None:
-        if enabled != self._enabled:
-            self._enabled = enabled
+    def set_enabled(self, enabled: bool, *, version: int) -> None:
+        """Note whether this host takes new instances; what was said earlier does not count."""
+        said = _Said(version, enabled)
+        with self._lock:
+            is_news = said != self._enabled and version >= self._enabled.version
+            if is_news:
+                self._enabled = said
+        if is_news:
             self._on_change()
 
     def fill(self, instances: Iterable[Instance]) -> None:
-        """Begin anew with what is here already, whether it fits or not."""
+        """Begin anew with what belongs here by its row, whether it fits or not."""
         with self._lock:
-            self._claims = {each.uuid: _asked(each.flavor) for each in instances}
+            self._entries = {each.uuid: _entry_of(each) for each in instances}
+            self._filled = True
         self._on_change()
 
-    def claim(self, instance: Instance) -> None:
+    def begin_operation(self, instance_uuid: str) -> None:
+        """Something is under way for an instance from now on, which is listed meanwhile."""
+        with self._lock:
+            self._operations[instance_uuid] += 1
+        self._on_change()
+
+    def end_operation(self, instance_uuid: str) -> None:
+        """It is over: once for each :meth:`begin_operation`."""
+        with self._lock:
+            self._operations[instance_uuid] -= 1
+            if not self._operations[instance_uuid]:
+                del self._operations[instance_uuid]
+        self._on_change()
+
+    def claim(self, instance: Instance, selection: Selection | None = None) -> None:
         """Set aside what the instance needs; one that has a claim keeps it.
 
+        :param selection: where it goes here and how much there is to give, as the scheduler chose;
+            without it, by its row and by this host's own ratios
         :raises roost.exception.NoCapacity: naming resource, asked and free
         """
-        asked = _asked(instance.flavor)
+        wanted = share_of(instance.flavor, Placement.of(selection or instance))
+        has = self._driver.resources()
+        limit = most(
+            has,
+            reserved=self._settings.reserved,
+            ratios=self._settings.ratios,
+            limits=selection.limits if selection else {},
+        )
         with self._lock:
-            others = [each for uuid, each in self._claims.items() if uuid != instance.uuid]
-            self._check(asked, used=_sum(others))
-            self._claims[instance.uuid] = asked
+            others = [e.share for uuid, e in self._entries.items() if uuid != instance.uuid]
+            check(self._settings.host, wanted, others=others, has=has, limit=limit)
+            self._set(instance.uuid, Stage.BUILDING, wanted)
         self._on_change()
 
     def release(self, instance_uuid: str) -> None:
-        """Give back what the instance had; safe to repeat."""
+        """Give back what a build had; safe to repeat."""
         with self._lock:
-            found = self._claims.pop(instance_uuid, None)
+            found = self._entries.pop(instance_uuid, None)
+            if found is not None and found.stage is Stage.ENDING:
+                self._entries[instance_uuid] = _Entry(Stage.ENDING, NOTHING)
         if found is not None:
+            self._on_change()
+
+    def built(self, instance_uuid: str) -> None:
+        """Note that an instance that was claimed for is there now: a build succeeded."""
+        with self._lock:
+            self._set(instance_uuid, Stage.BUILT, self._share(instance_uuid))
+            self._failed_builds = 0
+        self._on_change()
+
+    def build_failed(self) -> None:
+        """Count a build that another host might have done better."""
+        with self._lock:
+            self._failed_builds += 1
+        self._on_change()
+
+    def expect(self, instance_uuid: str) -> None:
+        """List an instance until its row is read: nothing of it is here, but it may belong here."""
+        with self._lock:
+            self._entries.setdefault(instance_uuid, _Entry(Stage.EXPECTED, NOTHING))
+        self._on_change()
+
+    def ending(self, instance_uuid: str) -> None:
+        """Note that an instance is to go, also one that was never here."""
+        with self._lock:
+            share = self._share(instance_uuid)
+            self._entries[instance_uuid] = _Entry(Stage.ENDING, share)
+        self._on_change()
+
+    def vacate(self, instance_uuid: str) -> None:
+        """Give back what an instance had that is ending: its guest is gone."""
+        with self._lock:
+            self._entries[instance_uuid] = _Entry(Stage.ENDING, NOTHING)
+        self._on_change()
+
+    def forget(self, instance_uuid: str) -> None:
+        """List an instance no more: it is gone, and the conductor knows."""
+        with self._lock:
+            found = self._entries.pop(instance_uuid, None)
+        if found is not None:
+            self._on_change()
+
+    def unsettled(self) -> set[str]:
+        """Return the uuids of those that wait for a message, which may never come."""
+        with self._lock:
+            return self._unsettled()
+
+    def settle(self, uuids: Collection[str], instances: Iterable[Instance]) -> None:
+        """Let the rows decide of those that were unsettled before the rows were read.
+
+        :param instances: all that belong here by their rows
+        """
+        belonging = {each.uuid: _entry_of(each) for each in instances}
+        with self._lock:
+            before = dict(self._entries)
+            for uuid in self._unsettled().intersection(uuids):
+                self._settle_by(uuid, belonging.get(uuid))
+            changed = self._entries != before
+        if changed:
             self._on_change()
 
     def report(self) -> HostReport:
         """Return what the scheduler should know of this host now.
 
-        :raises roost.exception.Unavailable: before the cell has told where this host is
+        :raises roost.exception.Unavailable: before the cell has told where this host is, and what
+            belongs on it
         """
-        if self._cell_uuid is None:
-            raise exception.Unavailable(f"host {self._settings.host} does not know its cell yet")
-        has = self._driver.resources()
-        claims = self.claims
-        return HostReport.of(
-            host=self._settings.host,
-            node=has.node,
+        if self._cell_uuid is None or not self._filled:
+            raise exception.Unavailable(
+                f"host {self._settings.host} does not know yet where it is and what it holds"
+            )
+        now = datetime.datetime.now(datetime.UTC)  # what changes after it is in a later report
+        said = self._enabled
+        return compose(
+            self._contents(),
+            settings=self._settings,
+            has=self._driver.resources(),
+            metrics=self._metrics(),
             cell_uuid=self._cell_uuid,
-            availability_zone=self._settings.availability_zone,
-            enabled=self._enabled,
-            up=True,
-            hypervisor_type=has.hypervisor_type,
-            hypervisor_version=has.hypervisor_version,
-            traits=list(has.traits),
-            instances=sorted(claims),
-            reported_at=datetime.datetime.now(datetime.UTC),
-            **self._total()._asdict(),
-            **_suffixed(self._settings.reserved, "reserved"),
-            **_suffixed(self._settings.ratios, "ratio"),
-            **_suffixed(_sum(claims.values()), "used"),
+            enabled=said.enabled,
+            enabled_version=said.version,
+            reported_at=now,
         )
 
-    def _check(self, asked: Amounts, *, used: Amounts) -> None:
-        has, reserved, ratios = self._total(), self._settings.reserved, self._settings.ratios
-        for at, name in enumerate(Amounts._fields):
-            free = max(int((has[at] - reserved[at]) * ratios[at] - used[at]), 0)
-            if asked[at] > free:
-                raise exception.NoCapacity(
-                    f"{self._settings.host} has not enough {_WORDS[name]}:"
-                    f" {asked[at]} asked, {free} free",
-                    resource=name,
-                    asked=asked[at],
-                    free=free,
-                )
+    def _contents(self) -> Contents:
+        with self._lock:
+            return Contents(
+                shares={uuid: entry.share for uuid, entry in self._entries.items()},
+                built=frozenset(u for u, e in self._entries.items() if e.stage is Stage.BUILT),
+                listed=frozenset({*self._entries, *self._operations}),
+                operations=self._operations.total(),
+                failed_builds=self._failed_builds,
+            )
 
-    def _total(self) -> Amounts:
-        has = self._driver.resources()
-        return Amounts(vcpus=has.vcpus, memory_mb=has.memory_mb, disk_gb=has.disk_gb)
+    def _metrics(self) -> dict[str, float]:
+        """Return what the driver measures; a driver that cannot must not silence its host."""
+        if not isinstance(self._driver, MeasuresHost):
+            return {}
+        try:
+            found = self._driver.metrics()
+        except Exception:
+            LOG.exception("the metrics of this host cannot be had")
+            return {}
+        return {name: value for name, value in found.items() if math.isfinite(value)}
+
+    def _unsettled(self) -> set[str]:
+        waiting = (Stage.EXPECTED, Stage.ENDING)
+        found = {uuid for uuid, entry in self._entries.items() if entry.stage in waiting}
+        return found.difference(self._operations)
+
+    def _settle_by(self, uuid: str, row: _Entry | None) -> None:
+        if row is None:
+            LOG.info("instance %s does not belong on this host any more", uuid)
+            del self._entries[uuid]
+        elif row.stage is not Stage.EXPECTED and self._entries[uuid].stage is Stage.EXPECTED:
+            self._entries[uuid] = row
+
+    def _share(self, instance_uuid: str) -> Share:
+        entry = self._entries.get(instance_uuid)
+        return entry.share if entry else NOTHING
+
+    def _set(self, instance_uuid: str, stage: Stage, share: Share) -> None:
+        """Note how far an instance is; nothing brings back one that is ending."""
+        entry = self._entries.get(instance_uuid)
+        if entry is not None and entry.stage is Stage.ENDING:
+            stage = Stage.ENDING
+        self._entries[instance_uuid] = _Entry(stage, share)
 
 
-def _asked(flavor: Flavor) -> Amounts:
-    return Amounts(vcpus=flavor.vcpus, memory_mb=flavor.memory_mb, disk_gb=disk_gb(flavor))
+def _entry_of(instance: Instance) -> _Entry:
+    return _Entry(_stage_of(instance), share_of(instance.flavor, Placement.of(instance)))
 
 
-def _sum(claims: Iterable[Amounts]) -> Amounts:
-    return Amounts(*(sum(column) for column in zip(Amounts(0, 0, 0), *claims, strict=True)))
-
-
-def _suffixed(amounts: Amounts, suffix: str) -> dict[str, float]:
-    return {f"{name}_{suffix}": value for name, value in amounts._asdict().items()}
+def _stage_of(instance: Instance) -> Stage:
+    if instance.task_state == states.DELETING:
+        return Stage.ENDING
+    if instance.vm_state == states.BUILDING:
+        return Stage.EXPECTED
+    return Stage.BUILT

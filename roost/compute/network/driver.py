@@ -3,10 +3,11 @@
 A plug-in is a class with ``from_conf(conf, conductor)``, named by an entry point of that group.
 """
 
-from typing import Protocol
+import threading
+from typing import Protocol, runtime_checkable
 
 from roost.context import RequestContext
-from roost.objects import Instance, NetworkInfo
+from roost.objects import ExternalEvent, Instance, NetworkInfo, NetworkRequest, Vif
 
 
 class NetworkDriver(Protocol):
@@ -28,3 +29,46 @@ class NetworkDriver(Protocol):
 
     def free(self, context: RequestContext, instance: Instance) -> None:
         """Take its interfaces away; safe to repeat."""
+
+    def attach(
+        self, context: RequestContext, instance: Instance, request: NetworkRequest, *, key: str
+    ) -> Vif:
+        """Give the instance one more interface and let its row say so; the same key, the same one.
+
+        :raises roost.exception.Conflict: when the instance is in no state for that, or what was
+            asked for belongs to another
+        :raises roost.exception.NotFound: when what was asked for is not there
+        :raises roost.exception.Invalid: when it cannot be had
+        :raises roost.exception.NoCapacity: when there is no room
+        """
+
+    def detach(self, context: RequestContext, instance: Instance, port_id: str) -> None:
+        """Take one interface away, and out of its row; one that is not there is fine.
+
+        :raises roost.exception.Conflict: when the instance is in no state for that
+        """
+
+
+@runtime_checkable
+class HearsEvents(Protocol):
+    """A driver whose ports live elsewhere, where they may change."""
+
+    def hear(self, event: ExternalEvent) -> None:
+        """Take notice of an event of a port; must not wait."""
+
+    def refresh(self, context: RequestContext, instance_uuid: str) -> None:
+        """Let the row of an instance say how its ports are by now."""
+
+
+@runtime_checkable
+class AwaitsPlugging(Protocol):
+    """A driver whose ports work only some time after the guest was plugged into them."""
+
+    def await_plugged(
+        self, instance: Instance, info: NetworkInfo, *, stopped: threading.Event
+    ) -> NetworkInfo:
+        """Wait until the interfaces work, and return how they are then.
+
+        :param stopped: once set, nobody waits any more
+        :raises roost.exception.BuildFailed: when they do not in time
+        """

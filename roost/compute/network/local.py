@@ -6,7 +6,7 @@ from oslo_config import cfg
 
 from roost import exception
 from roost.context import RequestContext
-from roost.objects import Instance, NetworkInfo
+from roost.objects import Instance, NetworkInfo, NetworkRequest, Vif
 from roost.rpc.cell_conductor import CellConductor
 
 # What no other host of the cell would cure: they all share these networks.
@@ -47,6 +47,18 @@ class LocalNetworkDriver:
 
     def free(self, context: RequestContext, instance: Instance) -> None:
         self._conductor.free_networks(context, instance_uuid=instance.uuid)
+
+    def attach(
+        self, context: RequestContext, instance: Instance, request: NetworkRequest, *, key: str
+    ) -> Vif:
+        return self._conductor.attach_port(
+            context, instance_uuid=instance.uuid, host=self._host, request=request, key=key
+        )
+
+    def detach(self, context: RequestContext, instance: Instance, port_id: str) -> None:
+        self._conductor.detach_port(
+            context, instance_uuid=instance.uuid, host=self._host, port_id=port_id
+        )
 
 
 class HostBoundNetworkDriver(LocalNetworkDriver):

@@ -20,6 +20,9 @@ prepare    in the hypervisor, before anything of the guest exists
 spawn      in the hypervisor, when half of the guest exists
 announce   when the guest runs, before the cell is told
 destroy    in the hypervisor, before a guest is removed
+power      in the hypervisor, before a guest is stopped, started, paused, rescued and so on
+snapshot   in the hypervisor, before the disk of a guest is read
+interface  in the hypervisor, before an interface is plugged into a guest, or unplugged
 =========  =====================================================================================
 
 =========  =====================================================================================
@@ -52,7 +55,10 @@ from typing import Any, Final
 from roost import exception
 
 LOG = logging.getLogger(__name__)
-STEPS: Final = ("begin", "claim", "network", "image", "prepare", "spawn", "announce", "destroy")
+STEPS: Final = (
+    *("begin", "claim", "network", "image", "prepare", "spawn", "announce"),
+    *("destroy", "power", "snapshot", "interface"),
+)
 KINDS: Final = ("reschedulable", "final", "crash")
 
 

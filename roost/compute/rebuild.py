@@ -1,0 +1,70 @@
+"""Making a guest anew, from another image or the same: its name, place, claim and networks stay.
+
+The image is fetched before anything is touched. From then on the row names the new image, and the
+old guest goes; a failure leaves the server in ERROR, from where it may be rebuilt once more. A host
+that dies over it begins again: there never are two guests.
+"""
+
+import datetime
+
+from roost import states
+from roost.compute.tasks import Task, step
+from roost.compute.virt.driver import Placement
+from roost.flow import Flow, Step
+from roost.objects import NetworkInfo
+from roost.objects.provisions import Provisions
+
+
+@step
+def image(task: Task) -> None:
+    """Have the image here, for :func:`spawn` to find."""
+    task.fetch_image()
+
+
+@step
+def clear(task: Task) -> None:
+    """Let go of the old guest; from here on there is no way back."""
+    task.go_on(states.REBUILD_BLOCK_DEVICE_MAPPING, image=task.image)
+    task.host.virt.destroy(task.uuid)
+
+
+@step
+def spawn(task: Task) -> None:
+    """Make the new guest. One of a stopped server is stopped at once."""
+    now = datetime.datetime.now(datetime.UTC)
+    task.go_on(states.REBUILD_SPAWNING, launched_at=now.isoformat())
+    task.instance.image = task.image
+    _give_password(task)
+    info = task.instance.network_info or NetworkInfo.of(vifs=[])
+    with task.host.drives.made(task.instance, info) as drive:
+        task.host.virt.spawn(
+            task.context,
+            task.instance,
+            image_path=task.fetch_image(),
+            network_info=info,
+            placement=Placement.of(task.instance),
+            config_drive=drive,
+        )
+    if task.instance.vm_state == states.STOPPED:
+        task.host.virt.power_off(task.uuid)
+
+
+def _give_password(task: Task) -> None:
+    """Let the config drive tell the new password, as long as anybody knows it."""
+    given = task.instance.provisions or Provisions.of()
+    given.admin_password = task.password
+    task.instance.provisions = given
+
+
+def destroy(task: Task) -> None:
+    """Leave no half of a guest; one that is somebody else's by now is not ours to destroy."""
+    if not task.lease.is_over():
+        task.host.virt.destroy(task.uuid)
+
+
+REBUILD: Flow[Task] = Flow("rebuild", [Step(image), Step(clear), Step(spawn, undo=destroy)])
+
+
+def rebuild(task: Task) -> None:
+    """Run the flow."""
+    REBUILD(task)

@@ -1,0 +1,247 @@
+"""What the hypervisor has, beside what the cell says: at every start, and now and then.
+
+Guests are looked at first, rows after that. So what began or ended in between may look wrong, and
+everything that looks wrong is judged a second time, while nothing else here can work on it. What is
+at work is left alone: it has its own end, and a lease in case nobody works on it any more.
+
+A guest is destroyed only if it is proven to be this host's own leftover: its row says deleted; or a
+later attempt of its build is elsewhere; or its build was given up everywhere. A row that merely
+names another host proves nothing: the same would be seen by a host that was given a new name.
+"""
+
+import collections
+import dataclasses
+import enum
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from roost import exception, states
+from roost.compute.host import Host
+from roost.compute.locks import Locks
+from roost.compute.virt.driver import Guest
+from roost.context import RequestContext, admin_context
+from roost.objects import HostFinding, Whereabouts
+from roost.objects.finding import DELETED, ELSEWHERE, HERE, NOWHERE
+
+LOG = logging.getLogger(__name__)
+
+
+class Remedy(enum.Enum):
+    """What is done about a difference: the last word of the notification's event."""
+
+    DESTROY = "leftover_destroyed"
+    LEAVE = "guest_left"
+    GIVE_UP = "instance_lost"
+    FOLLOW = "power_followed"
+    STOP = "stopped_again"
+
+
+# How a guest came to be other than its row says.
+_DID: Final = {
+    states.RUNNING: "ran",
+    states.SHUTDOWN: "had stopped",
+    states.HELD: "was paused",
+    states.SAVED: "was suspended",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What is to be done, and why, in words for operators."""
+
+    remedy: Remedy
+    why: str
+
+
+def judge(guest: Guest | None, row: Whereabouts) -> Verdict | None:
+    """Compare a guest, or that there is none, with its row; None: nothing is to be done."""
+    if row.place == HERE:
+        return _judge_at_home(guest, row)
+    return None if guest is None else _judge_stray(guest, row)
+
+
+def _judge_stray(guest: Guest, row: Whereabouts) -> Verdict:
+    if row.place == DELETED:
+        return Verdict(Remedy.DESTROY, "its instance is deleted")
+    if row.place == ELSEWHERE:
+        where = f"attempt {row.attempt} of its instance is on {row.host}"
+        if guest.attempt is not None and guest.attempt < row.attempt:
+            return Verdict(Remedy.DESTROY, f"{where}, the guest is of attempt {guest.attempt}")
+        return Verdict(Remedy.LEAVE, f"{where}, and nothing says that the guest is of an earlier")
+    if row.place == NOWHERE and row.vm_state == states.ERROR and not row.launched:
+        return Verdict(Remedy.DESTROY, "the build of its instance was given up")
+    if row.place == NOWHERE:
+        return Verdict(Remedy.LEAVE, "its instance is on no host")
+    return Verdict(Remedy.LEAVE, "its cell knows no such instance")
+
+
+def _judge_at_home(guest: Guest | None, row: Whereabouts) -> Verdict | None:
+    if row.task_state is not None or row.vm_state not in states.WITH_GUEST:
+        return None
+    if guest is None:
+        return Verdict(Remedy.GIVE_UP, "its guest is gone from this host")
+    found = states.as_found(guest.power_state, rescued=guest.rescued)
+    if found not in (None, row.vm_state):
+        return _judge_other(guest, row)
+    if guest.power_state not in (states.NOSTATE, row.power_state):
+        return Verdict(Remedy.FOLLOW, "its row did not know the power state")
+    return None
+
+
+def _judge_other(guest: Guest, row: Whereabouts) -> Verdict:
+    """Say what to do about a guest in another state than its row."""
+    if guest.rescued:
+        return Verdict(Remedy.FOLLOW, "its guest was rescued")
+    did = _DID[guest.power_state]
+    if row.vm_state == states.STOPPED:
+        return Verdict(Remedy.STOP, f"its guest {did}, though it is to be stopped")
+    return Verdict(Remedy.FOLLOW, f"its guest {did} by itself")
+
+
+class Reconciler:
+    """Puts right what differs on one host.
+
+    :param locks: held by whoever works on an instance
+    :param is_building: whether a build of an instance is under way or waits
+    """
+
+    def __init__(self, host: Host, *, locks: Locks, is_building: Callable[[str], bool]) -> None:
+        self._host = host
+        self._locks = locks
+        self._is_building = is_building
+        self._one_at_a_time = threading.Lock()
+        self._left: dict[str, str] = {}
+        self.counts: collections.Counter[Remedy] = collections.Counter()
+
+    def run(self) -> None:
+        """Compare everything once; any thread may ask for it.
+
+        :raises roost.exception.Unavailable: when the cell does not answer; what was not judged yet
+            is judged next time
+        """
+        with self._one_at_a_time:
+            self._compare(admin_context())
+
+    def _compare(self, context: RequestContext) -> None:
+        before = self.counts.copy()
+        guests = {guest.uuid: guest for guest in self._guests()}  # before the rows: see above
+        rows = self._ask(context, guests, and_others_here=True)
+        self._left = {uuid: why for uuid, why in self._left.items() if uuid in guests}
+        for row in rows:
+            if self._is_news(row.instance_uuid, judge(guests.get(row.instance_uuid), row)):
+                self._look_again(context, row.instance_uuid)
+        done = self.counts - before
+        if done:
+            told = ", ".join(f"{many} {remedy.value}" for remedy, many in done.items())
+            LOG.warning("%s was not as its cell says: %s", self._host.name, told)
+
+    def _guests(self) -> Iterable[Guest]:
+        for uuid in self._host.virt.list_guests():
+            guest = self._find(uuid)
+            if guest is not None:
+                yield guest
+
+    def _find(self, uuid: str) -> Guest | None:
+        """Return a guest; of one that the hypervisor cannot describe nothing but that it exists."""
+        try:
+            return self._host.virt.describe(uuid)
+        except exception.NotFound:
+            return None
+        except Exception:
+            LOG.exception("the hypervisor cannot describe the guest %s", uuid)
+            return Guest(uuid, states.NOSTATE, vcpus=0, memory_mb=0)
+
+    def _ask(
+        self, context: RequestContext, uuids: Iterable[str], *, and_others_here: bool = False
+    ) -> list[Whereabouts]:
+        return self._host.conductor.whereabouts(
+            context,
+            host=self._host.name,
+            instance_uuids=list(uuids),
+            and_others_here=and_others_here,
+        )
+
+    def _is_news(self, uuid: str, verdict: Verdict | None) -> bool:
+        """Tell whether a difference is to be acted on: one that is left alone is told of once."""
+        if verdict is None:
+            self._left.pop(uuid, None)
+            return False
+        return verdict.remedy is not Remedy.LEAVE or self._left.get(uuid) != verdict.why
+
+    def _look_again(self, context: RequestContext, uuid: str) -> None:
+        """Judge once more, alone with the instance, and act."""
+        if self._locks.is_held(uuid):
+            return
+        with self._locks.hold(uuid):
+            if self._is_building(uuid):
+                return
+            guest = self._find(uuid)
+            for row in self._ask(context, [uuid]):
+                verdict = judge(guest, row)
+                if verdict is not None and self._is_news(uuid, verdict):
+                    self._remedy(context, guest, row, verdict)
+
+    def _remedy(
+        self, context: RequestContext, guest: Guest | None, row: Whereabouts, verdict: Verdict
+    ) -> None:
+        uuid = str(row.instance_uuid)
+        try:
+            self._act(context, guest, row, verdict)
+        except exception.Unavailable:
+            raise
+        except (exception.Conflict, exception.NotFound) as error:
+            LOG.info("%s is not to be put right any more: %s", uuid, error.message)
+        except Exception:
+            LOG.exception("%s cannot be put right: %s", uuid, verdict.why)
+        else:
+            self._tell(context, uuid, verdict)
+
+    def _act(
+        self, context: RequestContext, guest: Guest | None, row: Whereabouts, verdict: Verdict
+    ) -> None:
+        uuid = str(row.instance_uuid)
+        if verdict.remedy is Remedy.DESTROY:
+            self._host.virt.destroy(uuid)
+        elif verdict.remedy is Remedy.LEAVE:
+            self._left[uuid] = verdict.why
+        elif verdict.remedy is Remedy.STOP and guest is not None:
+            self._host.virt.power_off(uuid)
+            self._report(context, row, dataclasses.replace(guest, power_state=states.SHUTDOWN))
+        else:
+            self._report(context, row, guest, verdict.why)
+
+    def _report(
+        self,
+        context: RequestContext,
+        row: Whereabouts,
+        guest: Guest | None,
+        why: str | None = None,
+    ) -> None:
+        """Let the row say how the guest is, if it says the same as when it was judged."""
+        self._host.conductor.report_power(
+            context,
+            instance_uuid=row.instance_uuid,
+            host=self._host.name,
+            power_state=guest.power_state if guest else None,
+            rescued=guest is not None and guest.rescued,
+            expected={"vm_state": row.vm_state, "task_state": None},
+            events=[],
+            reason=why and f"On {self._host.name}: {why}.",
+        )
+
+    def _tell(self, context: RequestContext, uuid: str, verdict: Verdict) -> None:
+        """Count it, log it, and have those told who listen."""
+        self.counts[verdict.remedy] += 1
+        LOG.warning("%s: %s: %s", uuid, verdict.remedy.value, verdict.why)
+        finding = HostFinding(
+            host=self._host.name,
+            instance_uuid=uuid,
+            kind=verdict.remedy.value,
+            reason=verdict.why,
+        )
+        try:
+            self._host.conductor.report_finding(context, finding=finding)
+        except exception.Unavailable as error:
+            LOG.info("nobody was told of %s: %s", uuid, error.message)

@@ -1,0 +1,196 @@
+"""Tasks of servers that are there, beyond switching them: what all of them have in common.
+
+Before: the API wrote the task, and the image that it is about, into the instance's row and cast
+here. After: the row says how the guest was found, and why it is not as it was asked for.
+
+Safe to repeat at any point: the row is asked first, so a message of a task that is over does
+nothing, and what was left half-way is done once more from its beginning.
+"""
+
+import dataclasses
+import functools
+import logging
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from roost import exception
+from roost.compute.host import Host
+from roost.compute.leases import Lease, LostLease
+from roost.compute.power import as_found
+from roost.compute.timeline import Timeline, reason
+from roost.compute.virt.driver import WatchesSteps
+from roost.context import RequestContext
+from roost.objects import ImageMeta, Instance
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(eq=False)
+class Task:
+    """One thing to be done to one instance of this host.
+
+    :param family: the states of its row in which it is this
+    :param password: of the guest's administrator, if the message said so
+    """
+
+    host: Host
+    context: RequestContext
+    instance: Instance
+    family: Sequence[str]
+    lease: Lease
+    timeline: Timeline
+    password: str | None = None
+
+    @property
+    def uuid(self) -> str:
+        return str(self.instance.uuid)
+
+    def fetch_image(self) -> pathlib.Path:
+        """Return where the image that the task is about is on this host, fetching it if need be."""
+        images, stopping = self.host.images, self.host.stopping
+        return images.ensure(self.context, self.image, stopping=stopping)
+
+    @property
+    def image(self) -> ImageMeta:
+        """The image that the task is about.
+
+        :raises roost.exception.Internal: when its row does not say
+        """
+        found: ImageMeta | None = self.instance.task_image
+        if found is None:
+            raise exception.Internal(f"instance {self.uuid}: its row names no image for its task")
+        return found
+
+    def is_wanted(self) -> bool:
+        """Ask whether the row says that this is to be done."""
+        found = self.host.conductor.begin_task(
+            self.context, instance_uuid=self.uuid, host=self.host.name, tasks=list(self.family)
+        )
+        return found is not None
+
+    def go_on(self, task: str, **changes: Any) -> None:
+        """Let the row say how far this is.
+
+        :raises LostLease: when it is somebody else's by now, or over
+        """
+        send = functools.partial(
+            self.host.conductor.instance_update,
+            self.context,
+            instance_uuid=self.uuid,
+            changes={"task_state": task, **changes},
+            expected={"host": self.host.name, "task_state": list(self.family)},
+            events=[],
+        )
+        try:
+            self.host.patience.insist(f"{task} of {self.uuid}", send, stopping=self.host.stopping)
+        except (exception.Conflict, exception.NotFound) as error:
+            raise LostLease(error.message) from error
+
+    def __str__(self) -> str:
+        return f"instance {self.uuid} ({self.instance.task_state})"
+
+
+Do = Callable[[Task], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A kind of task: what to do, the states of its row meanwhile, and what failing means.
+
+    ``spoils``: a guest that it failed on is not fit for use.
+    """
+
+    do: Do
+    family: Sequence[str]
+    spoils: bool = False
+
+
+Kinds = Mapping[str, Kind]
+
+
+def step(do: Do) -> Do:
+    """Before a step: is this still ours to do? And each is timed, for the user to see."""
+
+    @functools.wraps(do)
+    def timed(task: Task) -> None:
+        with task.timeline.step(f"compute.{do.__name__}"):
+            task.lease.check()
+            if isinstance(task.host.virt, WatchesSteps):
+                task.host.virt.before_step(do.__name__)
+            do(task)
+
+    return timed
+
+
+def carry_out(
+    host: Host,
+    kind: Kind,
+    *,
+    context: RequestContext,
+    instance_uuid: str,
+    lease: Lease,
+    password: str | None,
+) -> bool:
+    """Do what an instance's row says is to be done; nothing else may work on it.
+
+    :returns: False when there is nothing of this kind to be done (any more)
+
+    :raises roost.exception.Unavailable: when the conductor does not answer
+    """
+    instance = host.conductor.begin_task(
+        context, instance_uuid=instance_uuid, host=host.name, tasks=list(kind.family)
+    )
+    if instance is None:
+        LOG.info("instance %s is not %s here (any more)", instance_uuid, kind.family[0])
+        return False
+    timeline = Timeline(host.name)
+    task = Task(host, context, instance, kind.family, lease, timeline, password=password)
+    LOG.info("%s begins on %s", task, host.name)
+    try:
+        why = _try(task, kind.do)
+    except LostLease as error:
+        LOG.info("%s ends without a word: %s", task, error.message)
+        return True
+    _tell(task, why=why, failed=kind.spoils and why is not None)
+    return True
+
+
+def _try(task: Task, do: Do) -> str | None:
+    """Do it, and return why it failed, if it did.
+
+    :raises LostLease: when it is somebody else's by now
+    """
+    try:
+        do(task)
+    except LostLease:
+        raise
+    except exception.RoostError as error:
+        LOG.warning("%s failed: %s", task, error.message)
+        return reason(error)
+    except Exception as error:
+        LOG.exception("%s failed", task)
+        return reason(error)
+    return None
+
+
+def _tell(task: Task, *, why: str | None, failed: bool) -> None:
+    """Let the row say how the guest is; insist, because nobody else knows it."""
+    send = functools.partial(
+        task.host.conductor.report_power,
+        task.context,
+        instance_uuid=task.uuid,
+        host=task.host.name,
+        expected={"task_state": list(task.family)},
+        events=list(task.timeline.events),
+        reason=why,
+        failed=failed,
+        **as_found(task.host.virt, task.uuid),
+    )
+    try:
+        task.host.patience.insist(f"the end of {task}", send, stopping=task.host.stopping)
+    except (exception.Conflict, exception.NotFound) as error:
+        # told before without hearing the answer, or deleted, or given up by the conductor
+        LOG.info("%s is over already: %s", task, error.message)
+    else:
+        LOG.info("%s is done", task)

@@ -1,0 +1,198 @@
+"""What pretended hosts have, from a JSON file that is read when the compute starts.
+
+By the host's name, ``*`` for all that are not named; what is left out is as the options say, or
+none::
+
+    {
+      "cell1-host1": {
+        "memory_mb": 65536,
+        "disk_gb": 500,
+        "traits": ["HW_CPU_X86_AVX2"],
+        "numa_cells": [
+          {"id": 0, "cpus": [0, 1], "pcpus": [2, 3], "memory_mb": 32768},
+          {"id": 1, "cpus": [4], "pcpus": [6, 7], "memory_mb": 32768, "page_counts": {"2048": 9}}
+        ],
+        "pci_pools": [{"vendor_id": "8086", "product_id": "1520", "numa_node": 1, "count": 4}]
+      },
+      "*": {"vcpus": 16, "labels": ["rack7"], "metrics": {"temperature": 21.5}}
+    }
+
+=======================  =======================================================================
+key                      meaning
+=======================  =======================================================================
+vcpus                    CPUs that guests share; left out: those that its NUMA cells name
+pcpus                    CPUs that are given to one guest each; left out: likewise
+memory_mb                MiB of memory; left out: that of its NUMA cells
+disk_gb                  GiB of disk
+hypervisor_type          a name, like ``QEMU``
+hypervisor_version       a number, like 6002000
+architectures            of guests that it runs, like ``aarch64``
+capabilities             texts by name, which extra specs are compared with
+traits                   names, like ``HW_CPU_X86_AVX2``
+labels                   places that it is at or reaches
+cpu_info                 an object that tells operators of its CPUs
+booted_at                when it pretends to have been started, like ``2026-11-21T09:30:00+00:00``;
+                         left out: when the compute was
+metrics                  numbers by name, which it pretends to measure
+numa_cells               the fields of :class:`roost.objects.NUMACell`
+pci_pools                the fields of :class:`roost.objects.PciPool`
+=======================  =======================================================================
+"""
+
+import dataclasses
+import datetime
+import json
+import pathlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+import jsonschema
+from jsonschema import exceptions as schema_exceptions
+
+from roost import exception
+from roost.compute.virt.driver import HostResources
+from roost.objects import NUMACell, PciPool
+
+ALL_OTHERS: Final = "*"
+_SOME: Final = {"type": "integer", "minimum": 0}
+_ONE_OR_MORE: Final = {"type": "integer", "minimum": 1}
+_TEXT: Final = {"type": "string"}
+_TEXTS: Final = {"type": "array", "items": _TEXT}
+_NUMBERS: Final = {"type": "array", "items": _SOME}
+
+
+def _object(required: list[str], properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": required,
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+_HOST: Final = _object(
+    [],
+    {
+        "vcpus": _ONE_OR_MORE,
+        "pcpus": _SOME,
+        "memory_mb": _ONE_OR_MORE,
+        "disk_gb": _ONE_OR_MORE,
+        "hypervisor_type": _TEXT,
+        "hypervisor_version": _ONE_OR_MORE,
+        "architectures": _TEXTS,
+        "capabilities": {"type": "object", "additionalProperties": _TEXT},
+        "traits": _TEXTS,
+        "labels": _TEXTS,
+        "cpu_info": {"type": "object"},
+        "booted_at": _TEXT,
+        "metrics": {"type": "object", "additionalProperties": {"type": "number"}},
+        "numa_cells": {
+            "type": "array",
+            "items": _object(
+                ["id", "cpus", "memory_mb"],
+                {
+                    "id": _SOME,
+                    "cpus": _NUMBERS,
+                    "pcpus": _NUMBERS,
+                    "memory_mb": _SOME,
+                    "siblings": {"type": "array", "items": _NUMBERS},
+                    "page_counts": {"type": "object", "additionalProperties": _SOME},
+                    "socket": _SOME,
+                },
+            ),
+        },
+        "pci_pools": {
+            "type": "array",
+            "items": _object(
+                ["vendor_id", "product_id", "count"],
+                {
+                    "vendor_id": _TEXT,
+                    "product_id": _TEXT,
+                    "dev_type": {"enum": ["type-PCI", "type-PF", "type-VF"]},
+                    "numa_node": {"type": ["integer", "null"]},
+                    "count": _SOME,
+                    "tags": {"type": "object", "additionalProperties": _TEXT},
+                },
+            ),
+        },
+    },
+)
+_SCHEMA: Final = {"type": "object", "additionalProperties": _HOST}
+
+
+@dataclasses.dataclass(frozen=True)
+class Inventory:
+    """What one host pretends to have: the values of its entry by name."""
+
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        return dict(self.values.get("metrics", {}))
+
+    def resources(self, node: str, *, vcpus: int, memory_mb: int, disk_gb: int) -> HostResources:
+        """Return it as a node; the sizes count where neither the entry nor its cells name any."""
+        given = self.values
+        cells = tuple(NUMACell.of(**{"pcpus": [], **one}) for one in given.get("numa_cells", []))
+        return HostResources(
+            node=node,
+            vcpus=given.get("vcpus") or sum(len(cell.cpus) for cell in cells) or vcpus,
+            pcpus=given.get("pcpus", sum(len(cell.pcpus) for cell in cells)),
+            memory_mb=given.get("memory_mb") or sum(cell.memory_mb for cell in cells) or memory_mb,
+            disk_gb=given.get("disk_gb", disk_gb),
+            hypervisor_type=given.get("hypervisor_type", "fake"),
+            hypervisor_version=given.get("hypervisor_version", 1),
+            architectures=tuple(given.get("architectures", ["x86_64"])),
+            capabilities=dict(given.get("capabilities", {})),
+            traits=tuple(given.get("traits", [])),
+            labels=tuple(given.get("labels", [])),
+            numa_cells=cells,
+            cpu_info=dict(given.get("cpu_info", {})),
+            booted_at=_time(given.get("booted_at")),
+            pci_pools=tuple(PciPool.of(**one) for one in given.get("pci_pools", [])),
+        )
+
+
+def read(path: str | pathlib.Path | None, *, host: str) -> Inventory:
+    """Return what a file says of a host; without a file, or when it says nothing, an empty one.
+
+    :raises roost.exception.Invalid: naming the file, the key and what is wrong with it
+    """
+    if not path:
+        return Inventory()
+    try:
+        entries = json.loads(pathlib.Path(path).read_text())
+        check(entries)
+    except (OSError, ValueError) as error:
+        raise exception.Invalid(f"inventory file {path}: {error}") from error
+    return Inventory(entries.get(host, entries.get(ALL_OTHERS, {})))
+
+
+def check(entries: Any) -> None:
+    """Make sure that entries by host are what :func:`read` understands.
+
+    :raises ValueError: naming the key and what is wrong with it
+    """
+    validator = jsonschema.Draft202012Validator(_SCHEMA)
+    wrong = schema_exceptions.best_match(validator.iter_errors(entries))
+    if wrong is not None:
+        raise ValueError(f"{_words(wrong.absolute_path)}: {wrong.message}")
+    for host, entry in entries.items():
+        try:
+            _time(entry.get("booted_at"))
+        except ValueError as error:
+            raise ValueError(f"{host}.booted_at: {error}") from error
+
+
+def _time(text: str | None) -> datetime.datetime:
+    """Read a time (without zone: UTC); nothing is now."""
+    if text is None:
+        return datetime.datetime.now(datetime.UTC)
+    found = datetime.datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
+
+
+def _words(path: Any) -> str:
+    """Write the way to a value as one reads it: ``h1.numa_cells[0].cpus``."""
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
+    return "".join(steps).removeprefix(".") or "the whole"
