@@ -3,17 +3,33 @@
 from typing import Any
 
 from roost.conductor.delete import Deletion
+from roost.conductor.interfaces import Interfaces
+from roost.conductor.power import Found, Power
 from roost.conductor.progress import Progress
 from roost.conductor.reschedule import Failure, Rescheduling
 from roost.context import RequestContext
 from roost.db.cell import identity, instances, services
-from roost.db.engine import Database
-from roost.objects import Instance, InstanceActionEvent, NetworkInfo, RoostObject
+from roost.db.cell.leases import Held
+from roost.db.engine import Database, retried
+from roost.objects import (
+    HostFinding,
+    Instance,
+    InstanceActionEvent,
+    NetworkInfo,
+    NetworkRequest,
+    RoostObject,
+    Selection,
+    Vif,
+    Whereabouts,
+)
 from roost.rpc.serializer import backported
 
 
 class CellConductorManager:
-    """Served as :class:`roost.rpc.cell_conductor.CellConductor`."""
+    """Served as :class:`roost.rpc.cell_conductor.CellConductor`.
+
+    :param lease_seconds: how long a host may work on a task without saying so again
+    """
 
     def __init__(
         self,
@@ -22,11 +38,17 @@ class CellConductorManager:
         progress: Progress,
         rescheduling: Rescheduling,
         deletion: Deletion,
+        power: Power,
+        interfaces: Interfaces,
+        lease_seconds: float,
     ) -> None:
         self._database = database
         self._progress = progress
         self._rescheduling = rescheduling
         self._deletion = deletion
+        self._power = power
+        self._interfaces = interfaces
+        self._lease_seconds = lease_seconds
 
     def report_service(
         self,
@@ -35,6 +57,12 @@ class CellConductorManager:
         host: str,
         binary: str,
         availability_zone: str | None = None,
+    ) -> dict[str, Any]:
+        return self._report_service(host, binary, availability_zone)
+
+    @retried
+    def _report_service(
+        self, host: str, binary: str, availability_zone: str | None
     ) -> dict[str, Any]:
         with self._database.begin() as session:
             cell_uuid, cell_name = identity.get(session)
@@ -46,12 +74,19 @@ class CellConductorManager:
             "cell_name": cell_name,
             "service_uuid": service.uuid,
             "disabled": service.disabled,
+            "disabled_version": service.disabled_version,
         }
 
     def begin_build(
-        self, context: RequestContext, *, instance_uuid: str, host: str, attempt: int
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        host: str,
+        attempt: int,
+        selection: Selection | None = None,
     ) -> bool:
-        return self._progress.begin_build(instance_uuid, host, attempt)
+        return self._progress.begin_build(instance_uuid, host, attempt, selection=selection)
 
     def allocate_networks(
         self, context: RequestContext, *, instance_uuid: str, host: str, attempt: int
@@ -60,6 +95,22 @@ class CellConductorManager:
 
     def free_networks(self, context: RequestContext, *, instance_uuid: str) -> None:
         self._progress.free_networks(instance_uuid)
+
+    def attach_port(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        host: str,
+        request: NetworkRequest,
+        key: str,
+    ) -> Vif:
+        return self._interfaces.attach(instance_uuid, host, request, key=key)
+
+    def detach_port(
+        self, context: RequestContext, *, instance_uuid: str, host: str, port_id: str
+    ) -> None:
+        self._interfaces.detach(instance_uuid, host, port_id)
 
     def instance_update(
         self,
@@ -108,9 +159,57 @@ class CellConductorManager:
     ) -> None:
         self._deletion.finish(context, instance_uuid, host, events)
 
+    def renew_leases(
+        self,
+        context: RequestContext,
+        *,
+        host: str,
+        tasks: list[list[Any]],
+        nothing_else: bool = False,
+    ) -> dict[str, Any]:
+        held = [Held(uuid, attempt, tuple(names)) for uuid, attempt, names in tasks]
+        lost = self._progress.renew_leases(
+            host, held, seconds=self._lease_seconds, nothing_else=nothing_else
+        )
+        return {"seconds": self._lease_seconds, "lost": lost}
+
     def list_instances(self, context: RequestContext, *, host: str) -> list[Instance]:
         with self._database.read() as session:
             return instances.list_on_host(session, host)
+
+    def whereabouts(
+        self,
+        context: RequestContext,
+        *,
+        host: str,
+        instance_uuids: list[str],
+        and_others_here: bool = False,
+    ) -> list[Whereabouts]:
+        return self._power.whereabouts(host, instance_uuids, and_others_here=and_others_here)
+
+    def begin_task(
+        self, context: RequestContext, *, instance_uuid: str, host: str, tasks: list[str]
+    ) -> Instance | None:
+        return self._progress.begin_task(instance_uuid, host, tasks)
+
+    def report_power(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        host: str,
+        power_state: int | None,
+        expected: dict[str, Any],
+        events: list[InstanceActionEvent],
+        reason: str | None = None,
+        rescued: bool = False,
+        failed: bool = False,
+    ) -> None:
+        found = Found(host, power_state, events, reason, rescued=rescued, failed=failed)
+        self._power.settle(context, instance_uuid, found, expected)
+
+    def report_finding(self, context: RequestContext, *, finding: HostFinding) -> None:
+        self._power.notify(context, finding)
 
     def object_backport(
         self, context: RequestContext, *, objinst: RoostObject, versions: dict[str, str]

@@ -1,6 +1,7 @@
-"""The end of an instance whose guest is gone from its host.
+"""The end of an instance whose guest is gone from its host, or whose host is.
 
-Before: ``compute/delete.py`` destroyed the guest and called here.
+Before: ``compute/delete.py`` destroyed the guest and called here; or the sweeper saw that the host
+is down.
 """
 
 import dataclasses
@@ -8,9 +9,11 @@ import logging
 from collections.abc import Sequence
 
 from roost import exception
+from roost.conductor.moments import moment
+from roost.conductor.outside_ports import NONE, OutsidePorts
 from roost.context import RequestContext
 from roost.db.cell import burial, instances
-from roost.db.engine import Database
+from roost.db.engine import Database, retried
 from roost.objects import InstanceActionEvent
 from roost.rpc.compute import Compute
 from roost.scheduler.client import SchedulerClient
@@ -20,11 +23,16 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Deletion:
-    """Buries instances of this cell. All it needs arrives here."""
+    """Buries instances of this cell. All it needs arrives here.
 
+    :param host: the name of this conductor's host, for the instances' history
+    """
+
+    host: str
     database: Database
     scheduler: SchedulerClient
     compute: Compute
+    outside_ports: OutsidePorts = NONE
 
     def finish(
         self,
@@ -33,19 +41,40 @@ class Deletion:
         host: str,
         events: Sequence[InstanceActionEvent],
     ) -> None:
-        """Release the claim, then bury the row; or tell the host that has the instance by now.
+        """Release claim and ports, then bury the row; or tell the host that has it by now.
 
-        The claim goes first: a row that is still there will bring us here again, so nothing leaks.
+        They go first: a row that is still there will bring us here again, so nothing leaks.
         """
         with self.database.read() as session:
             instance = instances.find(session, instance_uuid)
         if instance is not None and instance.host not in (host, None):
             self._tell(context, instance_uuid, str(instance.host))
             return
+        self._release(context, instance_uuid)
+        if self._bury(instance_uuid, events):
+            LOG.info("%s: deleted from %s", instance_uuid, host)
+
+    def finish_alone(self, context: RequestContext, instance_uuid: str, *, why: str) -> None:
+        """End an instance without its host.
+
+        :param why: nobody asks the host
+        """
+        self._release(context, instance_uuid)
+        if self._bury(instance_uuid, [self._alone(why)]):
+            LOG.warning("%s: deleted without its host: %s", instance_uuid, why)
+
+    def _release(self, context: RequestContext, instance_uuid: str) -> None:
         self.scheduler.release_claims(context, instance_uuids=[instance_uuid])
+        self.outside_ports.free(instance_uuid)
+
+    def _alone(self, why: str) -> InstanceActionEvent:
+        name = "cell-conductor.local_delete"
+        return moment(name, host=self.host, result="Success", details=why)
+
+    @retried
+    def _bury(self, instance_uuid: str, events: Sequence[InstanceActionEvent]) -> bool:
         with self.database.begin() as session:
-            if burial.bury(session, instance_uuid, events):
-                LOG.info("%s: deleted from %s", instance_uuid, host)
+            return burial.bury(session, instance_uuid, events)
 
     def _tell(self, context: RequestContext, instance_uuid: str, host: str) -> None:
         """Cast a hint to the host that has it now; the sweeper sends a lost one again."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from roost import exception
 from roost.context import RequestContext
 from roost.objects import DestinationsPayload, RequestSpec, Selection
+from roost.objects.explanation import verdicts_of
 from roost.rpc.notifications import Notifier
 from roost.scheduler.client import SchedulerClient
 
@@ -30,7 +31,7 @@ class Destinations:
         :raises roost.exception.NoValidHost: when not all can be placed
         """
         uuids = list(instance_uuids)
-        told = DestinationsPayload(
+        told = DestinationsPayload.of(
             request_spec=request_spec, instance_uuids=uuids, selections=[], reason=None
         )
         self.notifier.info(context, "scheduler.select_destinations.start", told)
@@ -39,7 +40,7 @@ class Destinations:
                 context, request_spec=request_spec, instance_uuids=uuids, alternates=alternates
             )
         except exception.NoValidHost as error:
-            told.reason = error.message
+            told.reason, told.refusals = error.message, verdicts_of(error.details)
             self.notifier.error(context, "scheduler.select_destinations.error", told)
             raise
         told.selections = [selections[0] for selections in chosen]

@@ -1,17 +1,26 @@
 """What hosts say of their builds, written down: each a compare-and-swap in one transaction."""
 
 import dataclasses
+import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from roost import exception, states
-from roost.db.cell import actions, builds, instances, ports
+from roost.db.cell import actions, builds, instances, leases, ports, provisions
 from roost.db.engine import Database, retried
 from roost.db.types import utcnow
 from roost.networks import LocalNetwork
-from roost.objects import InstanceActionEvent, NetworkInfo
+from roost.objects import Instance, InstanceActionEvent, NetworkInfo, Selection
 
-CHANGEABLE = ("vm_state", "task_state", "power_state", "launched_at", "network_info")
+CHANGEABLE = (
+    "vm_state",
+    "task_state",
+    "power_state",
+    "launched_at",
+    "network_info",
+    "config_drive",
+    "image",
+)
 EXPECTABLE = ("host", "attempt", "vm_state", "task_state")
 
 
@@ -26,24 +35,40 @@ class Progress:
     database: Database
     networks: Sequence[LocalNetwork]
 
-    def begin_build(self, instance_uuid: str, host: str, attempt: int) -> bool:
+    def begin_build(
+        self, instance_uuid: str, host: str, attempt: int, *, selection: Selection | None = None
+    ) -> bool:
         """Let a host begin, once; False when the instance is not, or no longer, meant for it."""
-        begun = utcnow()
+        return self._begin(instance_uuid, host, attempt, selection=selection, begun=utcnow())
+
+    @retried
+    def _begin(
+        self,
+        instance_uuid: str,
+        host: str,
+        attempt: int,
+        *,
+        selection: Selection | None,
+        begun: datetime.datetime,
+    ) -> bool:
         with self.database.begin() as session:
             instance = instances.find(session, instance_uuid)
-            if instance is None or builds.has_failed_on(session, instance_uuid, host):
+            if instance is None:
+                return False
+            if not builds.awaits(session, instance_uuid, host=host, selection=selection):
                 return False
             first = states.NETWORKING if instance.networks else states.SPAWNING
             try:
-                instances.update(
+                if instances.update(
                     session,
                     instance_uuid,
                     {"task_state": first},
                     expected={"host": host, "attempt": attempt, "task_state": states.SCHEDULING},
-                )
+                    at=begun,
+                ):
+                    actions.add_events(session, instance_uuid, [self._begun(begun, host)])
             except exception.Conflict:
                 return False
-            actions.add_events(session, instance_uuid, [self._begun(begun, host)])
             return True
 
     @retried
@@ -70,9 +95,34 @@ class Progress:
             )
             return info
 
+    @retried
+    def renew_leases(
+        self,
+        host: str,
+        held: Sequence[leases.Held],
+        *,
+        seconds: float,
+        nothing_else: bool,
+    ) -> list[int]:
+        """Renew what a host works on; return the places of what is not its own any more."""
+        with self.database.begin() as session:
+            lost = leases.renew(session, held, host=host, seconds=seconds)
+            if nothing_else:
+                leases.end_others(session, held, host=host)
+        return sorted(lost)
+
+    @retried
     def free_networks(self, instance_uuid: str) -> None:
         with self.database.begin() as session:
             ports.free(session, instance_uuid)
+
+    def begin_task(self, instance_uuid: str, host: str, tasks: Sequence[str]) -> Instance | None:
+        """Return an instance that this host is to do something to."""
+        with self.database.read() as session:
+            found = instances.find(session, instance_uuid)
+            if found is None or found.host != host or found.task_state not in tasks:
+                return None
+            return provisions.get_instance(session, instance_uuid)
 
     def update(
         self,
@@ -87,12 +137,26 @@ class Progress:
         """
         _refuse_others("changes", changes, CHANGEABLE)
         _refuse_others("expected", expected, EXPECTABLE)
+        self._update(instance_uuid, changes, expected, events, at=utcnow())
+
+    @retried
+    def _update(
+        self,
+        instance_uuid: str,
+        changes: Mapping[str, Any],
+        expected: Mapping[str, Any],
+        events: Sequence[InstanceActionEvent],
+        *,
+        at: datetime.datetime,
+    ) -> None:
         rests = "vm_state" in changes and changes.get("task_state", "") is None
         with self.database.begin() as session:
-            instances.update(session, instance_uuid, changes, expected=expected)
+            if not instances.update(session, instance_uuid, changes, expected=expected, at=at):
+                return
             actions.add_events(session, instance_uuid, events, finish=rests)
             if rests:
                 builds.end(session, instance_uuid)
+                provisions.forget_password(session, instance_uuid)
 
     def _begun(self, begun: Any, host: str) -> InstanceActionEvent:
         return InstanceActionEvent(

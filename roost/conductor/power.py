@@ -1,0 +1,193 @@
+"""Instances that are stopped, paused and so on, or were found so: what their rows say after.
+
+Before: ``api/server_actions.py`` wrote a task into the row and cast to the host; or
+``compute/reconcile.py`` saw that a guest is not as its row says. After: the instance rests as its
+host found the guest.
+"""
+
+import dataclasses
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from roost import exception, states
+from roost.conductor.moments import moment
+from roost.context import RequestContext
+from roost.db.cell import actions, faults, instances, whereabouts
+from roost.db.cell.leases import Overdue
+from roost.db.engine import Database, retried
+from roost.db.types import utcnow
+from roost.objects import (
+    HostFinding,
+    InstanceAction,
+    InstanceActionEvent,
+    InstanceFault,
+    Whereabouts,
+)
+from roost.rpc.compute import Compute
+from roost.rpc.notifications import Notifier
+
+LOG = logging.getLogger(__name__)
+# What the history calls it when a guest did that by itself.
+_BY_ITSELF: Final = {
+    states.STOPPED: "stop",
+    states.PAUSED: "pause",
+    states.SUSPENDED: "suspend",
+    states.RESCUED: "rescue",
+}
+_EXPECTABLE: Final = ("vm_state", "task_state")
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """How a host found a guest: its power state, None: there is none; and what it did before.
+
+    ``rescued``: it runs, or would run, from another image. ``failed``: it is not fit for use. And
+    ``reason``: why it is not as it was asked for, in words for the user.
+    """
+
+    host: str
+    power_state: int | None
+    events: Sequence[InstanceActionEvent] = ()
+    reason: str | None = None
+    rescued: bool = False
+    failed: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Power:
+    """Keeps what rows say of guests true. All it needs arrives here.
+
+    :param host: the name of this conductor's host, for the instances' history
+    """
+
+    host: str
+    database: Database
+    compute: Compute
+    notifier: Notifier
+
+    def whereabouts(
+        self, host: str, instance_uuids: Sequence[str], *, and_others_here: bool
+    ) -> list[Whereabouts]:
+        with self.database.read() as session:
+            return whereabouts.look(session, host, instance_uuids, and_others_here=and_others_here)
+
+    @retried
+    def settle(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        found: Found,
+        expected: Mapping[str, Any],
+    ) -> None:
+        """Let an instance rest as its guest was found, if its row is as expected.
+
+        A guest that is gone means ERROR; of one whose power is unknown only the task ends.
+
+        :raises roost.exception.Conflict: when the row is not as expected
+        :raises roost.exception.NotFound: when the instance is gone
+        :raises roost.exception.Invalid: when something else than states is expected
+        """
+        if not set(expected) <= set(_EXPECTABLE):
+            raise exception.Invalid(f"expected may name only {', '.join(_EXPECTABLE)}")
+        changes = _changes(found, expected)
+        with self.database.begin() as session:
+            instances.update(
+                session, instance_uuid, changes, expected={"host": found.host, **expected}
+            )
+            if expected.get("task_state") is not None:
+                actions.add_events(
+                    session, instance_uuid, found.events, finish=True, message=found.reason
+                )
+            elif (word := _BY_ITSELF.get(changes.get("vm_state", ""))) is not None:
+                actions.start(session, _by_itself(context, instance_uuid, word, found))
+            if changes.get("vm_state") == states.ERROR:
+                faults.add(session, _fault(instance_uuid, found))
+
+    def tell_again(self, context: RequestContext, task: Overdue) -> None:
+        """Tell a host once more what it is to do; of a task that is over this has no effect."""
+        LOG.info(
+            "%s: telling %s again that it is %s", task.instance_uuid, task.host, task.task_state
+        )
+        host = self.compute.on(str(task.host))
+        tell = host.do_task if task.task_state in states.LIFE_TASKS else host.change_power
+        tell(context, instance_uuid=task.instance_uuid, task=task.task_state)
+
+    def give_up(self, task: Overdue, *, why: str | None = None) -> None:
+        """End a task whose host is down, unless it has renewed its lease meanwhile.
+
+        How the guest is by then, the host will see when it is back. A server that was being rebuilt
+        is in ERROR: nobody knows whether it has a guest at all.
+
+        :param why: in words for the user; None: the host is down
+        """
+        reason = why or f"The host of the server went down while it was {task.task_state}."
+        if self._end(task, reason):
+            LOG.warning("%s on %s: %s", task.instance_uuid, task.host, reason)
+
+    @retried
+    def _end(self, task: Overdue, reason: str) -> bool:
+        uuid, changes = task.instance_uuid, dict[str, Any](task_state=None)
+        if task.task_state in states.REBUILD_TASKS:
+            changes["vm_state"] = states.ERROR
+        with self.database.begin() as session:
+            try:
+                instances.update(session, uuid, changes, expected=task.expected)
+            except (exception.Conflict, exception.NotFound):
+                return False
+            event = self._gave_up(reason)
+            actions.add_events(session, uuid, [event], finish=True, message=reason)
+            if "vm_state" in changes:
+                faults.add(session, _fault(uuid, Found(str(task.host), None, reason=reason)))
+        return True
+
+    def notify(self, context: RequestContext, finding: HostFinding) -> None:
+        """Tell those who listen what a host found amiss."""
+        self.notifier.info(context, f"compute.reconcile.{finding.kind}", finding)
+
+    def _gave_up(self, reason: str) -> InstanceActionEvent:
+        name = "cell-conductor.give_up"
+        return moment(name, host=self.host, result="Error", details=reason)
+
+
+def _changes(found: Found, expected: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what to write: for one at rest that is as it was, only the power state."""
+    if found.power_state is None or found.failed:
+        power_state = found.power_state or states.NOSTATE
+        return {"vm_state": states.ERROR, "task_state": None, "power_state": power_state}
+    changes: dict[str, Any] = {"power_state": found.power_state}
+    under_task = expected.get("task_state") is not None
+    if under_task:
+        changes["task_state"] = None
+    vm_state = states.as_found(found.power_state, rescued=found.rescued)
+    if vm_state is not None and (under_task or vm_state != expected.get("vm_state")):
+        changes["vm_state"] = vm_state
+    return changes
+
+
+def _by_itself(
+    context: RequestContext, instance_uuid: str, word: str, found: Found
+) -> InstanceAction:
+    now = utcnow()
+    return InstanceAction(
+        instance_uuid=instance_uuid,
+        action=word,
+        request_id=context.request_id,
+        user_id=None,
+        project_id=None,
+        start_time=now,
+        finish_time=now,
+        message=found.reason,
+        events=list(found.events),
+    )
+
+
+def _fault(instance_uuid: str, found: Found) -> InstanceFault:
+    return InstanceFault(
+        instance_uuid=instance_uuid,
+        code=500,
+        message=found.reason or "The guest of this server is gone from its host.",
+        details=None,
+        host=found.host,
+        created_at=utcnow(),
+    )

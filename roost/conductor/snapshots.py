@@ -1,0 +1,86 @@
+"""Tells the schedulers again all that the API level has told them of, so that nothing stays lost.
+
+Whoever changes something tells the schedulers at once; such a message may be lost, and is then made
+good here, from time to time.
+
+Each kind of things has its numbers (``db/api/revisions.py``), and a change holds its kind's number
+until it is committed. A snapshot takes a number too, before it reads its first page. So when it
+has got one, whatever has a lower number is committed and will be read; and whatever happens while
+the pages are read has a higher number, by which the schedulers know not to undo it: an aggregate
+that was created meanwhile is not missing, one that was changed or deleted meanwhile is not taken
+from a page that was read before. Changes wait for that moment only, not for the pages.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+from roost.context import admin_context
+from roost.db.api import aggregates, revisions, server_groups
+from roost.db.engine import Database, retried
+from roost.objects import Aggregate, ServerGroup, SnapshotRange
+from roost.scheduler.client import SchedulerClient
+
+PAGE: Final = 100  # things in a message; each may name thousands of hosts or servers
+_FIRST_PAUSE: Final = 1.0  # seconds
+_LONGEST_PAUSE: Final = 86400.0
+T = TypeVar("T", bound=Aggregate | ServerGroup)
+
+
+class Snapshots:
+    """Sends all there is, in pages. It may be sent by several at once, late or twice.
+
+    :param page: how many things a message has
+    """
+
+    def __init__(self, database: Database, scheduler: SchedulerClient, *, page: int = PAGE) -> None:
+        self._database = database
+        self._scheduler = scheduler
+        self._page = page
+        self._pause = _FIRST_PAUSE
+
+    def pause(self, interval: float) -> float:
+        """Return the seconds until the next time: short at first, then ``interval``.
+
+        The first snapshots may be cast before any scheduler listens.
+        """
+        return min(self._pause, interval)
+
+    def send(self) -> None:
+        """Tell the schedulers of everything.
+
+        :raises roost.exception.Unavailable: when database or bus cannot be reached; what was not
+            told is told the next time
+        """
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        self._send(revisions.AGGREGATES, aggregates.list_page, self._tell_aggregates)
+        self._send(revisions.SERVER_GROUPS, server_groups.list_page, self._tell_groups)
+
+    def _tell_aggregates(self, found: Sequence[Aggregate], snapshot: SnapshotRange) -> None:
+        self._scheduler.update_aggregates(
+            admin_context(), aggregates=list(found), snapshot=snapshot
+        )
+
+    def _tell_groups(self, found: Sequence[ServerGroup], snapshot: SnapshotRange) -> None:
+        self._scheduler.update_groups(admin_context(), groups=list(found), snapshot=snapshot)
+
+    def _send(
+        self,
+        kind: str,
+        read: Callable[..., Sequence[T]],
+        tell: Callable[[Sequence[T], SnapshotRange], None],
+    ) -> None:
+        """Send one kind of things: ``read`` takes a session, ``after`` (a uuid) and ``limit``."""
+        version, after = self._take_number(kind), None
+        while True:
+            with self._database.read() as session:
+                found = read(session, after=after, limit=self._page)
+            until = str(found[-1].uuid) if len(found) == self._page else None
+            tell(found, SnapshotRange.of(version=version, after=after, until=until))
+            if until is None:
+                return
+            after = until
+
+    @retried
+    def _take_number(self, kind: str) -> int:
+        with self._database.begin() as session:
+            return revisions.advance(session, kind)
