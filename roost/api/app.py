@@ -1,9 +1,12 @@
 """Puts the API together: a WSGI callable, and what surrounds every handler."""
 
+from typing import Any
+
 import falcon
 
-from roost.api import door, faults, middleware, routes
+from roost.api import door, faults, gone, middleware, routes
 from roost.api.parts import Parts
+from roost.api.paths import ProjectPaths
 
 
 def make_app(parts: Parts) -> faults.App:
@@ -14,23 +17,24 @@ def make_app(parts: Parts) -> faults.App:
     1. request id, first, so that whatever fails afterwards can be found in the log;
     2. microversion, before authentication, because refusals too are told in headers of a version;
     3. authentication, which makes the context;
-    4. Falcon's router (404 and 405 in our shape, with the headers of 1 and 2);
-    5. the door of the path (``door.py``): version, policy, query, body, in this order, so that
+    4. the project of the path, which must be the caller's; routes know paths without it;
+    5. Falcon's router (404 and 405 in our shape, with the headers of 1 and 2);
+    6. the door of the path (``door.py``): version, policy, query, body, in this order, so that
        nobody learns from error messages what they may not do; then the handler.
 
     Errors from any of these meet ``faults.py``, the only place that knows their HTTP form.
     """
-    app = falcon.App(
-        middleware=[
-            middleware.RequestIds(),
-            middleware.Microversions(),
-            middleware.strategy(parts.options.auth_strategy),
-        ],
-    )
+    passed: list[Any] = [
+        middleware.RequestIds(),
+        middleware.Microversions(),
+        parts.authentication,
+        ProjectPaths(routes.ROUTES),
+    ]
+    app = falcon.App(middleware=passed)
     app.req_options.strip_url_path_trailing_slash = True
     app.req_options.keep_blank_qs_values = True
     app.req_options.auto_parse_qs_csv = False
     faults.install(app)
-    for path, resource in door.doors(routes.ROUTES, parts).items():
+    for path, resource in gone.beside(door.doors(routes.ROUTES, parts)).items():
         app.add_route(path, resource)
     return app

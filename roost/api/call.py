@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 from roost import exception
 from roost.api.policy import Policy
@@ -43,18 +43,25 @@ class Query:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What a handler answers; ``body`` None: nothing."""
+    """What a handler answers; ``body`` None: nothing; ``status`` None: that of its route.
+
+    ``data`` is sent instead of a body, ``length`` bytes, and closed in the end.
+    """
 
     body: Any = None
     headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    status: int | None = None
+    data: BinaryIO | None = None
+    length: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Call:
     """A request that passed its door: known caller, allowed, valid query and body.
 
-    ``base_url`` is where links begin, without trailing slash. ``rule`` is the policy rule that let
-    the caller in, judged with their own project; see :meth:`may_touch`.
+    ``body`` is what was sent: JSON, or the data of an upload. ``base_url`` is where links begin,
+    without trailing slash. ``rule`` is the policy rule that let the caller in, judged with their
+    own project; see :meth:`may_touch`.
     """
 
     context: RequestContext
@@ -75,6 +82,14 @@ class Call:
         """Raise :class:`roost.exception.Forbidden` unless the caller passes another rule."""
         self.policy.require(self.context, rule)
 
+    def require_for(self, project_id: str) -> None:
+        """Judge the call's own rule again, with a project that the request itself names.
+
+        :raises roost.exception.Forbidden: that there is such a project is no secret
+        """
+        if not self.allows(self.rule, project_id=project_id):
+            raise exception.Forbidden(f"Policy doesn't allow {self.rule} to be performed.")
+
     def may_touch(self, project_id: str, *, name: str) -> None:
         """Judge the call's own rule again, with the project that the thing really belongs to.
 
@@ -82,6 +97,13 @@ class Call:
         """
         if not self.allows(self.rule, project_id=project_id):
             raise exception.NotFound(f"{name} could not be found.")
+
+    def may_act_for(self, user_id: str) -> None:
+        """Judge the call's own rule again, with the user whose things are meant.
+
+        :raises roost.exception.Forbidden: when it does not let the caller do this for that user
+        """
+        self.policy.require(self.context, self.rule, user_id=user_id)
 
 
 def truth(value: str, *, name: str) -> bool:

@@ -8,12 +8,11 @@ import falcon
 
 from roost import exception
 from roost.api.call import Answer, Call, Query
-from roost.api.parts import Parts
-from roost.api.route import Route
+from roost.api.parts import Options, Parts
+from roost.api.route import DATA, Route
+from roost.api.upload import Upload
 
-MAX_BODY: Final = 1024 * 1024  # bytes; user data, the largest thing sent, may have 64 KiB
 MAX_DEPTH: Final = 64
-JSON: Final = "application/json"
 _BODILESS: Final = ("GET", "HEAD", "DELETE")
 
 
@@ -50,7 +49,7 @@ class Door:
                 path=req.path,
                 params=_safe(params),
                 query=_query(req, route),
-                body=_body(req, route),
+                body=_body(req, route, self._parts.options),
                 base_url=self._parts.options.public_url or _base_url(req),
                 policy=policy,
                 rule=route.policy,
@@ -74,22 +73,41 @@ def _query(req: falcon.Request, route: Route) -> Query:
     return Query(values)
 
 
-def _body(req: falcon.Request, route: Route) -> Any:
+def _body(req: falcon.Request, route: Route, options: Options) -> Any:
+    if DATA in route.takes:
+        _check_kind(req, route)
+        return _upload(req, options.max_image_size)
     if route.body is None:
         return None
-    body = _read_json(req)
+    _check_kind(req, route)
+    body = _read_json(req, options.max_request_body_size)
     route.body.check(body, minor=req.context.version, what="body")
     return body
 
 
-def _read_json(req: falcon.Request) -> Any:
-    kind = (req.content_type or JSON).partition(";")[0].strip().lower()
-    if kind != JSON:
+def _check_kind(req: falcon.Request, route: Route) -> None:
+    kind = (req.content_type or route.takes[0]).partition(";")[0].strip().lower()
+    if kind not in route.takes:
         raise falcon.HTTPUnsupportedMediaType(description=f"Unsupported Content-Type {kind}")
-    data = _read(req)
-    if len(data) > MAX_BODY:
+
+
+def _upload(req: falcon.Request, most: int) -> Upload:
+    """Return the data that is sent; in chunks, where the server tells the end of them."""
+    chunked = "HTTP_TRANSFER_ENCODING" in req.env
+    if chunked and not req.env.get("wsgi.input_terminated"):
+        raise exception.Invalid("The request does not say how many bytes it sends.")
+    if (req.content_length or 0) > most:
+        raise falcon.HTTPContentTooLarge(description=f"An image has {most} bytes at most.")
+    if chunked and req.content_length is None:
+        return Upload(req.stream, length=None, most=most)
+    return Upload(req.bounded_stream, length=req.content_length or 0, most=most)
+
+
+def _read_json(req: falcon.Request, most: int) -> Any:
+    data = _read(req, most)
+    if len(data) > most:
         raise falcon.HTTPContentTooLarge(
-            description=f"The request body has more than {MAX_BODY} bytes."
+            description=f"The request body has more than {most} bytes."
         )
     try:
         body = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
@@ -100,13 +118,13 @@ def _read_json(req: falcon.Request) -> Any:
     return body
 
 
-def _read(req: falcon.Request) -> bytes:
+def _read(req: falcon.Request, most: int) -> bytes:
     """Read one byte more than allowed at most; a body without length only where that is safe."""
     if req.content_length is None and req.env.get("wsgi.input_terminated"):
-        return bytes(req.stream.read(MAX_BODY + 1))
-    if (req.content_length or 0) > MAX_BODY:
-        return b" " * (MAX_BODY + 1)
-    return req.bounded_stream.read(MAX_BODY + 1)
+        return bytes(req.stream.read(most + 1))
+    if (req.content_length or 0) > most:
+        return b" " * (most + 1)
+    return req.bounded_stream.read(most + 1)
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -143,7 +161,10 @@ def _base_url(req: falcon.Request) -> str:
 
 
 def _send(answer: Answer, route: Route, resp: falcon.Response) -> None:
-    resp.status = route.status
+    resp.status = answer.status or route.status
+    if answer.data is not None:
+        resp.content_type = DATA
+        resp.set_stream(answer.data, answer.length)
     if answer.body is not None:
         resp.media = answer.body
     for name, value in answer.headers.items():

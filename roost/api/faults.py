@@ -1,5 +1,6 @@
 """The one place that knows what a failure looks like in HTTP."""
 
+import json
 import logging
 from typing import Any, Final
 
@@ -21,8 +22,10 @@ STATUSES: Final[tuple[tuple[type[exception.RoostError], int], ...]] = (
     (exception.Timeout, 504),
     (exception.Unavailable, 503),
     (exception.VersionTooOld, 501),
+    (exception.Unsupported, 501),
 )
-# What OpenStack's clients expect the error's one key to be; any other status: computeFault.
+FAULT: Final = "computeFault"
+# What OpenStack's clients expect the error's one key to be; any other status: FAULT.
 NAMES: Final = {
     400: "badRequest",
     401: "unauthorized",
@@ -42,6 +45,7 @@ MESSAGES: Final = {
     405: "The method is not allowed for this resource.",
     413: "The request body is too large.",
 }
+WAITING: Final = {429: 1, 503: 5, 504: 5}  # status -> seconds after which another try may do
 _UNKNOWN: Final = 500
 App = falcon.App[falcon.Request, falcon.Response]
 
@@ -55,7 +59,12 @@ def install(app: App) -> None:
 
 def body(status: int, message: str, **more: Any) -> dict[str, Any]:
     """Return an error as OpenStack writes it."""
-    return {NAMES.get(status, "computeFault"): {"code": status, "message": message, **more}}
+    return {NAMES.get(status, FAULT): {"code": status, "message": message, **more}}
+
+
+def as_bytes(status: int, message: str) -> bytes:
+    """Return the same as it is sent."""
+    return json.dumps(body(status, message)).encode()
 
 
 def status_of(error: exception.RoostError) -> int:
@@ -74,11 +83,15 @@ def _known_kind(
         LOG.warning("%s %s: %s: %s", req.method, req.path, error.code, error.message)
     resp.status = status
     resp.media = body(status, _for_users(error, status))
+    if status in WAITING:
+        resp.set_header("Retry-After", str(WAITING[status]))
+    if "challenge" in error.details:
+        resp.set_header("WWW-Authenticate", error.details["challenge"])
 
 
 def _for_users(error: exception.RoostError, status: int) -> str:
     """Say what the user may know: addresses of databases and buses are not for them."""
-    if status > _UNKNOWN:
+    if status > _UNKNOWN and not isinstance(error, exception.Unsupported):
         return "A part of the cloud cannot be reached now. Please try again later."
     return error.message or MESSAGES.get(status, error.code)
 

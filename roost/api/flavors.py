@@ -1,15 +1,21 @@
 """Flavors and their extra specs."""
 
+import functools
 import uuid
-from typing import Any
+from typing import Any, Final
 
 from roost import exception
-from roost.api import paging, policies
+from roost.api import extra_specs, paging, policies
 from roost.api.call import Answer, Call, truth
+from roost.api.flavor_access import may_use
 from roost.api.parts import Parts
+from roost.api.schemas.flavors import NAMES
 from roost.api.views import flavors as views
 from roost.db.api import flavors as rows
+from roost.db.engine import retried
 from roost.objects import Flavor
+
+_CHECKED_SPECS: Final = 86  # since 2.86 extra specs are looked at when they are written
 
 
 class Flavors:
@@ -23,7 +29,8 @@ class Flavors:
         return self._list(call, views.brief)
 
     def list_detailed(self, call: Call) -> Answer:
-        return self._list(call, views.full)
+        with_specs = _may_see_specs(call)
+        return self._list(call, functools.partial(views.full, with_specs=with_specs))
 
     def show(self, call: Call) -> Answer:
         return _shown(self._get(call), call)
@@ -34,6 +41,7 @@ class Flavors:
             rows.create(session, flavor)
         return _shown(flavor, call)
 
+    @retried
     def update(self, call: Call) -> Answer:
         flavorid = call.params["flavor_id"]
         with self._database.begin() as session:
@@ -55,14 +63,16 @@ class Flavors:
             raise exception.NotFound(f"Flavor {flavor.flavorid} has no extra specs with key {key}.")
         return Answer({key: flavor.extra_specs[key]})
 
+    @retried
     def create_specs(self, call: Call) -> Answer:
-        specs = _strings(call.body["extra_specs"])
+        specs = _specs(call, call.body["extra_specs"])
         with self._database.begin() as session:
             rows.set_extra_specs(session, call.params["flavor_id"], specs)
         return Answer({"extra_specs": specs})
 
+    @retried
     def update_spec(self, call: Call) -> Answer:
-        specs = _strings(call.body)
+        specs = _specs(call, call.body)
         if call.params["key"] not in specs:
             raise exception.Invalid("Request body and URI mismatch")
         with self._database.begin() as session:
@@ -75,12 +85,12 @@ class Flavors:
         return Answer()
 
     def _get(self, call: Call) -> Flavor:
-        """Return the flavor of the path; one that is not public only to who may see all."""
+        """Return the flavor of the path; one that is not public only to who may use it."""
         flavorid = call.params["flavor_id"]
         with self._database.read() as session:
             flavor = rows.get(session, flavorid)
-        if not flavor.is_public and not call.allows(policies.flavors.ALL):
-            raise exception.NotFound(f"Flavor {flavorid} could not be found.")
+            if not may_use(session, call, flavor):
+                raise exception.NotFound(f"Flavor {flavorid} could not be found.")
         return flavor
 
     def _list(self, call: Call, view: Any) -> Answer:
@@ -90,8 +100,10 @@ class Flavors:
                 found = rows.list_flavors(
                     session,
                     is_public=_publicity(call),
+                    granted_to=call.context.project_id,
                     min_ram=call.query.number("minRam"),
                     min_disk=call.query.number("minDisk"),
+                    name=call.query.one("name") if call.version >= NAMES else None,
                     sort_key=call.query.one("sort_key") or "flavorid",
                     sort_dir=call.query.one("sort_dir") or "asc",
                     marker=call.query.one("marker") or None,
@@ -146,9 +158,22 @@ def _number(asked: dict[str, Any], name: str, *, least: int = 0) -> int:
     return value
 
 
-def _strings(specs: dict[str, Any]) -> dict[str, str]:
-    return {key: str(value) for key, value in specs.items()}
+def _specs(call: Call, asked: dict[str, Any]) -> dict[str, str]:
+    """Return extra specs as texts.
+
+    :raises roost.exception.Invalid: since 2.86, for what cannot be meant
+    """
+    specs = {key: str(value) for key, value in asked.items()}
+    if call.version >= _CHECKED_SPECS:
+        extra_specs.check(specs)
+    return specs
+
+
+def _may_see_specs(call: Call) -> bool:
+    return call.allows(policies.flavors.LIST_SPECS)
 
 
 def _shown(flavor: Flavor, call: Call) -> Answer:
-    return Answer({"flavor": views.full(flavor, version=call.version, base_url=call.base_url)})
+    with_specs = _may_see_specs(call)
+    shown = views.full(flavor, version=call.version, base_url=call.base_url, with_specs=with_specs)
+    return Answer({"flavor": shown})

@@ -1,10 +1,11 @@
-"""Images, for reading: what clients ask of the image service to boot and show servers."""
+"""Images, for reading; ``image_edits.py`` writes them."""
 
 from roost import exception
 from roost.api import paging
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 from roost.api.views import images as views
+from roost.image.driver import QUEUED
 from roost.objects import ImageMeta
 
 _FILTERS = ("name", "id", "status", "visibility", "owner", "disk_format", "container_format")
@@ -20,27 +21,28 @@ class Images:
     def list_all(self, call: Call) -> Answer:
         found = [
             image
-            for image in self._store.list_images()
-            if _may_see(call, image) and _passes(call, image)
+            for image in self._store.list_images(call.context)
+            if _is_listed(call, image) and _passes(call, image)
         ]
         limit = paging.limit(call, most=self._most)
         page = _after(found, call.query.one("marker"))
         return Answer(views.full_list(call, page[:limit], more=len(page) > limit))
 
     def show(self, call: Call) -> Answer:
-        image_id = call.params["image_id"]
-        image = self._store.get(image_id)
-        if not _may_see(call, image):
-            raise exception.NotFound(f"No image found with ID {image_id}")
-        return Answer(views.full(image))
+        return Answer(views.full(self._store.get(call.context, call.params["image_id"])))
+
+    def download(self, call: Call) -> Answer:
+        image = self._store.get(call.context, call.params["image_id"])
+        if image.status == QUEUED:
+            return Answer(status=204)
+        return Answer(data=self._store.open(call.context, image.id), length=image.size)
 
 
-def _may_see(call: Call, image: ImageMeta) -> bool:
-    return (
-        image.visibility != "private"
-        or image.owner == call.context.project_id
-        or bool(call.context.is_admin)
-    )
+def _is_listed(call: Call, image: ImageMeta) -> bool:
+    """Tell whether an image is in lists; those of a community only for who asks for them."""
+    own = image.owner == call.context.project_id
+    asked = "community" in _values(call.query.one("visibility") or "")
+    return image.visibility != "community" or own or asked
 
 
 def _passes(call: Call, image: ImageMeta) -> bool:

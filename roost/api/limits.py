@@ -1,6 +1,6 @@
 """What a project may use, and uses."""
 
-from roost.api import policies
+from roost.api import policies, quota_resources
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 from roost.api.views import limits as views
@@ -8,11 +8,14 @@ from roost.db.api import quota
 
 
 class Limits:
-    """Handlers of ``/limits``."""
+    """Handlers of ``/limits``.
+
+    What is reserved is in use: the query's ``reserved`` makes no difference.
+    """
 
     def __init__(self, parts: Parts) -> None:
         self._database = parts.api_database
-        self._defaults = parts.options.quota
+        self._defaults = quota_resources.defaults(parts.options.quota)
 
     def show(self, call: Call) -> Answer:
         project = str(call.context.project_id)

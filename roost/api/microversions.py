@@ -6,8 +6,10 @@ Inside the API a microversion is its minor number: 2.47 is 47.
 import re
 from typing import Final
 
+from roost import exception
+
 MINIMUM: Final = 1
-MAXIMUM: Final = 96
+MAXIMUM: Final = 104
 HEADER: Final = "OpenStack-API-Version"
 LEGACY_HEADER: Final = "X-OpenStack-Nova-API-Version"
 SERVICE: Final = "compute"
@@ -47,6 +49,17 @@ def negotiate(header: str | None, legacy: str | None) -> int:
             f"Minimum is {name(MINIMUM)} and maximum is {name(MAXIMUM)}."
         )
     return minor
+
+
+def offered(text: str) -> int:
+    """Return the minor version of ``2.N`` or ``latest``.
+
+    :raises roost.exception.Invalid: when it is none of ours
+    """
+    try:
+        return negotiate(None, text)
+    except (Malformed, NotOffered) as error:
+        raise exception.Invalid(str(error)) from error
 
 
 def name(minor: int) -> str:

@@ -2,7 +2,8 @@
 
 import re
 import uuid
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
 
 import falcon
 
@@ -12,8 +13,11 @@ from roost.context import RequestContext
 
 _REQUEST_ID: Final = re.compile(r"req-[0-9a-fA-F-]{36}", re.ASCII)
 _UNSAFE: Final = re.compile(r"[^\x20-\x7e]")
+_UPLOAD: Final = re.compile("/image/v2/images/[^/]+/file/*")
 COMPUTE: Final = "/v2.1"
+TOKEN: Final = "X-Auth-Token"  # noqa: S105 - the name of a header
 ANONYMOUS: Final = "notused"
+REQUEST_ID_HEADERS: Final = ("x-openstack-request-id", "x-compute-request-id")
 
 
 class RequestIds:
@@ -23,8 +27,8 @@ class RequestIds:
         req.context.request_id = f"req-{uuid.uuid4()}"
         given = req.get_header("X-OpenStack-Request-ID") or ""
         req.context.global_request_id = given if _REQUEST_ID.fullmatch(given) else None
-        resp.set_header("x-openstack-request-id", req.context.request_id)
-        resp.set_header("x-compute-request-id", req.context.request_id)
+        for header in REQUEST_ID_HEADERS:
+            resp.set_header(header, req.context.request_id)
 
 
 class Microversions:
@@ -48,6 +52,19 @@ class Microversions:
         resp.set_header(microversions.LEGACY_HEADER, version)
 
 
+class Authentication(Protocol):
+    """Who says who the caller is."""
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Put a :class:`RequestContext` into ``req.context.caller``, or raise why there is none."""
+
+    def caller(self, environ: Mapping[str, Any]) -> str:
+        """Return whose share of the API's places a request takes, before anybody proves anything.
+
+        It is asked for every request, and must be cheap.
+        """
+
+
 class NoAuth:
     """Believes everybody: ``X-Auth-Token: user:project`` says who asks.
 
@@ -57,7 +74,7 @@ class NoAuth:
     """
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        user, project = _who(req.get_header("X-Auth-Token"))
+        user, project = _who(req.get_header(TOKEN))
         is_admin = "admin" in (user, project)
         req.context.caller = RequestContext(
             user_id=user,
@@ -69,10 +86,25 @@ class NoAuth:
             overwrite=False,
         )
 
+    def caller(self, environ: Mapping[str, Any]) -> str:
+        """Return whose share of the API's places a request takes: its project's or address'."""
+        token = environ.get("HTTP_X_AUTH_TOKEN")
+        if token and token != ANONYMOUS:
+            return f"project {_who(token)[1]}"
+        return place(environ)
 
-def strategy(name: str) -> Any:
-    """Return the authentication middleware of ``[api] auth_strategy``."""
-    return {"noauth": NoAuth}[name]()
+
+def place(environ: Mapping[str, Any]) -> str:
+    """Return whose share of the API's places somebody takes of whom nothing else is known."""
+    return f"address {environ.get('REMOTE_ADDR', '')}"
+
+
+def is_upload(environ: Mapping[str, Any]) -> bool:
+    """Tell whether a request sends data that is not to be read before somebody wants it."""
+    return (
+        environ.get("REQUEST_METHOD") == "PUT"
+        and _UPLOAD.fullmatch(str(environ.get("PATH_INFO"))) is not None
+    )
 
 
 def _who(token: str | None) -> tuple[str, str]:

@@ -1,33 +1,173 @@
-"""Networks, for reading: what clients ask of the network service to name networks of servers."""
+"""Networks and their subnets: those of the options, which nobody changes here, and users' own."""
+
+import uuid
+from typing import Any
 
 from roost import exception
-from roost.api.call import Answer, Call
+from roost.api import policies
+from roost.api.call import Answer, Call, truth
+from roost.api.local_networks import LocalNetworks
 from roost.api.parts import Parts
 from roost.api.views import networks as views
+from roost.db.api import networks as rows
+from roost.db.api.networks import Network
+from roost.db.engine import retried
+from roost.networks import LocalNetwork, check_cidr
+
+_NETWORK_FILTERS = ("name", "id", "status", "project_id", "tenant_id", "description")
+_SUBNET_FILTERS = ("name", "id", "network_id", "cidr", "project_id", "tenant_id")
+_FLAGS = ("shared", "router:external", "admin_state_up", "enable_dhcp")
+_NUMBERS = ("ip_version",)
 
 
 class Networks:
-    """Handlers of ``/network/v2.0``."""
+    """Handlers of ``/network/v2.0/networks``."""
 
     def __init__(self, parts: Parts) -> None:
-        self._networks = parts.networks
+        self._networks = LocalNetworks(parts.networks, parts.api_database)
+        self._database = parts.api_database
+        self._now = parts.now
 
     def list_all(self, call: Call) -> Answer:
-        names, ids = call.query.all("name"), call.query.all("id")
-        found = [
-            views.full(network)
-            for network in self._networks
-            if (not names or network.name in names) and (not ids or network.id in ids)
-        ]
-        return Answer({"networks": found})
+        shown = [views.full(one) for one in _seen(self._networks, call)]
+        return Answer({"networks": [one for one in shown if _passes(call, one, _NETWORK_FILTERS)]})
 
     def show(self, call: Call) -> Answer:
-        network_id = call.params["network_id"]
-        for network in self._networks:
-            if network.id == network_id:
-                return Answer({"network": views.full(network)})
-        raise exception.NotFound(f"Network {network_id} could not be found.")
+        found = self._networks.find(call, call.params["network_id"])
+        return Answer({"network": views.full(found)})
 
     def extensions(self, _call: Call) -> Answer:
         """Return that there are none: clients look before they use one."""
         return Answer({"extensions": []})
+
+    def create(self, call: Call) -> Answer:
+        network = self._described(call)
+        if network.shared:
+            call.require(policies.networks.SHARE)
+        self._create(network)
+        return Answer({"network": views.full(network)})
+
+    def delete(self, call: Call) -> Answer:
+        self._delete(own(call, self._networks, call.params["network_id"]).id)
+        return Answer()
+
+    def _described(self, call: Call) -> Network:
+        asked = call.body["network"]
+        return Network(
+            id=str(uuid.uuid4()),
+            project_id=owner(call, asked),
+            name=asked.get("name", ""),
+            description=asked.get("description", ""),
+            shared=asked.get("shared", False),
+            cidr=None,
+            subnet_name=None,
+            created_at=self._now(),
+        )
+
+    @retried
+    def _create(self, network: Network) -> None:
+        with self._database.begin() as session:
+            rows.create(session, network)
+
+    @retried
+    def _delete(self, network_id: str) -> None:
+        with self._database.begin() as session:
+            rows.delete(session, network_id)
+
+
+class Subnets:
+    """Handlers of ``/network/v2.0/subnets``: a network has one, whose id follows from its own."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._networks = LocalNetworks(parts.networks, parts.api_database)
+        self._database = parts.api_database
+
+    def list_all(self, call: Call) -> Answer:
+        shown = [views.subnet(one) for one in _seen(self._networks, call) if one.cidr]
+        return Answer({"subnets": [one for one in shown if _passes(call, one, _SUBNET_FILTERS)]})
+
+    def show(self, call: Call) -> Answer:
+        return Answer({"subnet": views.subnet(self._find(call))})
+
+    def create(self, call: Call) -> Answer:
+        asked = call.body["subnet"]
+        cidr = _cidr(asked)
+        try:
+            network = own(call, self._networks, asked["network_id"])
+        except exception.NotFound as error:
+            raise exception.Invalid(error.message) from error
+        self._give(network, cidr, asked.get("name", ""))
+        made = self._networks.find(call, network.id)
+        return Answer({"subnet": views.subnet(made)})
+
+    def delete(self, call: Call) -> Answer:
+        self._take(own(call, self._networks, self._find(call).id).id)
+        return Answer()
+
+    def _find(self, call: Call) -> LocalNetwork | Network:
+        for network in _seen(self._networks, call):
+            if network.cidr and views.subnet_id(network) == call.params["subnet_id"]:
+                return network
+        raise exception.NotFound(f"Subnet {call.params['subnet_id']} could not be found.")
+
+    @retried
+    def _give(self, network: Network, cidr: str, name: str) -> None:
+        with self._database.begin() as session:
+            rows.give_subnet(session, network.id, cidr=cidr, name=name)
+
+    @retried
+    def _take(self, network_id: str) -> None:
+        with self._database.begin() as session:
+            rows.take_subnet(session, network_id)
+
+
+def own(call: Call, networks: LocalNetworks, network_id: str) -> Network:
+    """Return a network that the caller may change.
+
+    :raises roost.exception.NotFound: when the caller sees none
+    :raises roost.exception.Forbidden: when it is shared by another project
+    :raises roost.exception.Conflict: when the configuration has it
+    """
+    found = networks.find(call, network_id)
+    if isinstance(found, LocalNetwork):
+        raise exception.Conflict(f"Network {found.name} is of the configuration of this cloud.")
+    call.require_for(found.project_id)
+    return found
+
+
+def owner(call: Call, asked: dict[str, Any]) -> str:
+    """Return whose a new thing is to be; only administrators make things for others."""
+    project = str(asked.get("project_id") or asked.get("tenant_id") or call.context.project_id)
+    call.require_for(project)
+    return project
+
+
+def _seen(networks: LocalNetworks, call: Call) -> list[LocalNetwork | Network]:
+    return [*networks.configured, *networks.made(call)]
+
+
+def _passes(call: Call, shown: dict[str, Any], filters: tuple[str, ...]) -> bool:
+    for name in _FLAGS:
+        asked = call.query.one(name)
+        if asked is not None and shown.get(name, False) != truth(asked, name=name):
+            return False
+    return all(
+        str(shown.get(name)) in call.query.all(name)
+        for name in (*filters, *_NUMBERS)
+        if name in call.query
+    )
+
+
+def _cidr(asked: dict[str, Any]) -> str:
+    """Return the range of a new subnet.
+
+    :raises roost.exception.Invalid: when it cannot be one, or is to be what no subnet here is
+    """
+    cidr = check_cidr(asked["cidr"])
+    network = LocalNetwork(name="", cidr=cidr)
+    version = asked.get("ip_version", network.subnet.version)
+    if version != network.subnet.version:
+        raise exception.Invalid(f"{cidr} is no range of version {version}.")
+    if asked.get("gateway_ip") not in (None, network.gateway):
+        raise exception.Invalid(f"The gateway of {cidr} is its first address, {network.gateway}.")
+    return cidr

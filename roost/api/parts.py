@@ -5,6 +5,10 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 
+from roost.api.middleware import Authentication
+from roost.api.networking.driver import Networking
+from roost.api.networking.local import LocalNetworking
+from roost.api.pci_aliases import PciAlias
 from roost.api.policy import Policy
 from roost.cells import Cells
 from roost.db.engine import Database
@@ -13,32 +17,55 @@ from roost.image.driver import ImageStore
 from roost.networks import LocalNetwork
 from roost.rpc.super_conductor import SuperConductor
 from roost.scheduler.client import SchedulerClient
+from roost.servicegroup.driver import ServiceGroup
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
     """The options that change what the API answers.
 
-    ``quota`` has the default limits of ``instances``, ``cores`` and ``ram`` (MiB), -1: none.
-    ``service_down_time`` is in seconds. ``cell_timeout`` is how long a list waits for a cell, and
-    ``cell_pause`` for how long it then does without that cell.
+    ``max_request_body_size`` and ``max_image_size`` (of an upload) are bytes.
+    ``quota`` has the default limits of ``instances``, ``cores``, ``ram`` (MiB),
+    ``metadata_items`` (of each server), ``injected_files`` (into each server, with the bytes of a
+    path and of a file's content), ``server_groups``, ``server_group_members`` (of each group)
+    and ``key_pairs`` (of each user), -1: none.
+    ``cell_timeout`` is how many seconds a list waits for a cell. Of a cell that is away a list has
+    what is known without it, or nothing; unless ``skip_cells_away``, it fails rather than leave
+    servers out. ``instance_password``: who creates a server is told its administrator's password.
+    ``pci_aliases`` are what flavors may ask for by name.
     """
 
     max_limit: int = 1000
     max_instances_per_request: int = 1000
+    max_request_body_size: int = 114688
+    max_image_size: int = 1 << 40
     public_url: str | None = None
-    auth_strategy: str = "noauth"
     quota: Mapping[str, int] = dataclasses.field(
-        default_factory=lambda: {"instances": 10, "cores": 20, "ram": 51200}
+        default_factory=lambda: {
+            "instances": 10,
+            "cores": 20,
+            "ram": 51200,
+            "metadata_items": 128,
+            "server_groups": 10,
+            "server_group_members": 10,
+            "key_pairs": 100,
+            "injected_files": 5,
+            "injected_file_path_bytes": 255,
+            "injected_file_content_bytes": 10240,
+        }
     )
-    service_down_time: float = 60.0
-    cell_timeout: float = 10.0
-    cell_pause: float = 15.0
+    cell_timeout: float = 5.0
+    skip_cells_away: bool = True
+    instance_password: bool = True
+    pci_aliases: Mapping[str, PciAlias] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Parts:
-    """The parts that handlers use. ``executor`` asks several cells at once."""
+    """The parts that handlers use. ``executor`` asks several cells at once.
+
+    Without ``network_driver`` servers are connected to ``networks``, those of the local driver.
+    """
 
     api_database: Database
     cells: Cells
@@ -46,7 +73,18 @@ class Parts:
     scheduler: SchedulerClient
     images: ImageStore
     networks: Sequence[LocalNetwork]
+    service_group: ServiceGroup
     policy: Policy
+    authentication: Authentication
     executor: futures.Executor
     options: Options = dataclasses.field(default_factory=Options)
+    network_driver: Networking | None = None
     now: Callable[[], datetime.datetime] = utcnow
+
+    @property
+    def networking(self) -> Networking:
+        """Who judges what servers are to be connected to."""
+        driver = self.network_driver
+        if driver is None or isinstance(driver, LocalNetworking):
+            return LocalNetworking(self.networks, self.api_database)
+        return driver

@@ -2,11 +2,15 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from roost.api import microversions
 from roost.api.call import Answer, Call
+from roost.api.schemas.base import ANY_QUERY
 from roost.api.validation import Schema
+
+JSON: Final = "application/json"
+DATA: Final = "application/octet-stream"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -14,8 +18,10 @@ class Route:
     """A method of a path, and all that must hold before its handler is called.
 
     ``noun`` is the class that ``handler`` is a method of; it is made once, with the parts.
-    ``policy`` is one rule's name. ``body`` None: what is sent is not looked at. ``since`` and
-    ``until`` are minor microversions.
+    ``policy`` is one rule's name. ``body`` None: what is sent is not looked at. ``takes`` are the
+    content types of a body; that of an upload (``DATA``) is not read before its handler reads it.
+    ``gives`` is that of the answer. ``also`` is another status of success, which an answer names
+    itself. ``since`` and ``until`` are minor microversions.
     """
 
     method: str
@@ -25,6 +31,23 @@ class Route:
     policy: str
     query: Schema
     body: Schema | None = None
+    takes: tuple[str, ...] = (JSON,)
+    gives: str = JSON
     status: int = 200
+    also: int | None = None
     since: int = microversions.MINIMUM
     until: int = microversions.MAXIMUM
+
+
+def row(operation: str, handler: tuple[type[Any], Any], policy: str, **more: Any) -> Route:
+    """Make a row; ``operation`` is method and path. Without a query of its own it takes any."""
+    method, path = operation.split(" ")
+    noun, function = handler
+    return Route(
+        method=method,
+        path=path,
+        noun=noun,
+        handler=function,
+        policy=policy,
+        **{"query": ANY_QUERY, **more},
+    )

@@ -6,34 +6,41 @@ the super-conductors find the request without it.
 """
 
 import dataclasses
+import datetime
 import logging
-import math
 import re
 import secrets
 import uuid
 from typing import Any, Final
 
 from roost import exception, states
-from roost.api import policies, server_refusals
+from roost.api import metadata_limit, policies, server_files, server_group_hint, server_networks
 from roost.api.call import Call, truth
+from roost.api.flavor_access import may_use
 from roost.api.parts import Parts
-from roost.api.server_networks import networks_of
+from roost.api.server_demands import Demands, demands_of
+from roost.api.server_devices import image_of, root_name
+from roost.api.server_keypair import keypair_of
+from roost.api.server_provisions import disk_config_of, provisions_of
+from roost.api.server_spec import Place, Question, check_fit
+from roost.api.server_tags import unique
 from roost.db.api import build_requests, flavors, quota
 from roost.db.engine import retried
-from roost.objects import BuildRequest, Flavor, ImageMeta, Instance, NetworkRequest, RequestSpec
+from roost.objects import (
+    BuildRequest,
+    Flavor,
+    ImageMeta,
+    Instance,
+    Keypair,
+    Locality,
+    NetworkRequest,
+    Provisions,
+    RequestSpec,
+)
 
 LOG = logging.getLogger(__name__)
 _NO_HOSTNAME: Final = re.compile(r"[^a-z0-9.-]+")
 _MAX_HOSTNAME: Final = 63
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where a user wants a server: any of these may be left open."""
-
-    zone: str | None = None
-    host: str | None = None
-    node: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,7 +51,12 @@ class Order:
     asked: dict[str, Any]
     flavor: Flavor
     image: ImageMeta
+    keypair: Keypair | None
+    demands: Demands
     networks: list[NetworkRequest]
+    security_groups: list[str]
+    provisions: Provisions
+    locality: list[Locality]
     place: Place
     least: int
     most: int
@@ -57,12 +69,41 @@ class Accepted:
     request_uuid: str
     instances: list[Instance]
 
+    @property
+    def password(self) -> str:
+        """The administrator's password of all these servers."""
+        given = self.instances[0].provisions
+        return str(given.admin_password) if given else ""
+
+
+@dataclasses.dataclass
+class _Draft:
+    """What a request and its servers are called from the first try to store them on.
+
+    ``tried``: there was one, of which nobody may know whether it was committed.
+    """
+
+    request_uuid: str
+    reservation_id: str
+    uuids: list[str]
+    at: datetime.datetime
+    tried: bool = False
+
+    @classmethod
+    def of(cls, order: Order, now: datetime.datetime) -> "_Draft":
+        request_uuid, *uuids = (str(uuid.uuid4()) for _ in range(order.most + 1))
+        return cls(request_uuid, f"r-{secrets.token_hex(4)}", uuids, now)
+
+    def instances(self, order: Order, count: int) -> list[Instance]:
+        return [_instance(order, self, index, count) for index in range(count)]
+
 
 class ServerCreate:
     """Takes orders for servers."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._networking = parts.networking
 
     def accept(self, call: Call) -> Accepted:
         """Store what is asked for, then tell the super-conductors.
@@ -70,25 +111,32 @@ class ServerCreate:
         :raises roost.exception.Invalid: for what does not exist or does not fit
         :raises roost.exception.QuotaExceeded: when the project may not have so much
         """
-        accepted = self._store(self._resolve(call))
+        order = self._resolve(call)
+        accepted = self._store(order, _Draft.of(order, self._parts.now()))
         self._tell(call, accepted)
         return accepted
 
     def _resolve(self, call: Call) -> Order:
         asked = call.body["server"]
-        server_refusals.check(asked)
+        if asked.get("trusted_image_certificates"):
+            call.require(policies.servers.TRUSTED_CERTS)
         least, most = _counts(asked, self._parts.options.max_instances_per_request)
         place = self._place(call, asked)
-        networks = networks_of(asked, self._parts.networks, alone=most == 1)
+        networks = self._networking.requests(call, asked, least=least, most=most)
         flavor = self._flavor(call, str(asked["flavorRef"]))
-        image = self._image(call, server_refusals.image_of(asked))
-        _check_fit(flavor, image)
+        image = self._image(call, image_of(asked))
+        check_fit(flavor, image)
         return Order(
             call=call,
             asked=asked,
             flavor=flavor,
             image=image,
+            keypair=keypair_of(asked, call.context, self._parts.api_database),
+            demands=demands_of(flavor, image, self._parts.options.pci_aliases),
             networks=networks,
+            security_groups=self._networking.security_groups(asked),
+            provisions=provisions_of(asked, flavor),
+            locality=self._networking.locality(networks),
             place=place,
             least=least,
             most=most,
@@ -98,26 +146,23 @@ class ServerCreate:
         try:
             with self._parts.api_database.read() as session:
                 flavor = flavors.get(session, flavorid)
+                usable = may_use(session, call, flavor) and not flavor.disabled
         except exception.NotFound as error:
             raise exception.Invalid("Invalid flavorRef provided.") from error
-        if flavor.disabled or not (flavor.is_public or call.allows(policies.flavors.ALL)):
+        if not usable:
             raise exception.Invalid("Invalid flavorRef provided.")
         return flavor
 
     def _image(self, call: Call, image_id: str) -> ImageMeta:
         try:
-            image = self._parts.images.get(image_id)
-        except exception.NotFound as error:
+            return self._parts.images.get(call.context, image_id)
+        except (exception.NotFound, exception.Forbidden) as error:
             raise exception.Invalid("Can not find requested image") from error
-        own = image.owner == call.context.project_id
-        if image.visibility == "private" and not own and not call.context.is_admin:
-            raise exception.Invalid("Can not find requested image")
-        return image
 
     def _place(self, call: Call, asked: dict[str, Any]) -> Place:
         """Read where the server may go; hosts are named by administrators only."""
-        zone, _, forced = (asked.get("availability_zone") or "").partition(":")
-        host, _, node = forced.partition(":")
+        zone, host, node = _zone_parts(asked.get("availability_zone") or "")
+        forced = host or node
         if forced:
             call.require(policies.servers.FORCED_HOST)
         if "host" in asked or "hypervisor_hostname" in asked:
@@ -129,27 +174,52 @@ class ServerCreate:
             host, node = asked.get("host", ""), asked.get("hypervisor_hostname", "")
         if host:
             self._check_host(host)
-        return Place(zone=zone or None, host=host or None, node=node or None)
+        return Place(zone=zone or None, host=host or None, node=node or None, forced=bool(forced))
 
     def _check_host(self, host: str) -> None:
         try:
-            self._parts.cells.of_host(host)
+            self._parts.cells.search(host)
         except exception.NotFound as error:
             raise exception.Invalid(f"Compute host {host} could not be found.") from error
 
     @retried
-    def _store(self, order: Order) -> Accepted:
-        """Take the quota and insert the wishes: all or nothing."""
+    def _store(self, order: Order, draft: "_Draft") -> Accepted:
+        """Take the quota, join the group and insert the wishes: all or nothing."""
         with self._parts.api_database.begin() as session:
+            stored = draft.tried and build_requests.find_spec(session, draft.request_uuid)
+            if stored:
+                return Accepted(
+                    request_uuid=draft.request_uuid,
+                    instances=draft.instances(order, stored.num_instances),
+                )
+            draft.tried = True
+            self._check_limits(session, order)
             count = self._take_quota(session, order)
-            spec = _spec(order, count)
+            spec = _spec(order, count, draft.request_uuid)
             wishes = [
-                _wish(order, spec.request_uuid, wish) for wish in self._instances(order, count)
+                _wish(order, draft.request_uuid, wish) for wish in draft.instances(order, count)
             ]
+            spec.group = server_group_hint.join(
+                session,
+                order.call,
+                hints=spec.hints,
+                instance_uuids=[wish.instance_uuid for wish in wishes],
+                defaults=self._parts.options.quota,
+            )
+            server_networks.take(session, order.networks, [wish.instance_uuid for wish in wishes])
             build_requests.create(session, wishes, spec=spec)
         return Accepted(
             request_uuid=spec.request_uuid, instances=[wish.instance for wish in wishes]
         )
+
+    def _check_limits(self, session: Any, order: Order) -> None:
+        """Look at the limits of what is counted for each server by itself."""
+        metadata, files = order.asked.get("metadata"), order.provisions.files
+        if metadata or files:
+            project = str(order.call.context.project_id)
+            limits = quota.limits(session, project, self._parts.options.quota)
+            metadata_limit.check(metadata or {}, most=limits["metadata_items"])
+            server_files.check(files, limits=limits)
 
     def _take_quota(self, session: Any, order: Order) -> int:
         """Take as much as fits, of what the user said would do; return how many servers that is."""
@@ -171,11 +241,6 @@ class ServerCreate:
             else:
                 return count
 
-    def _instances(self, order: Order, count: int) -> list[Instance]:
-        reservation_id = f"r-{secrets.token_hex(4)}"
-        now = self._parts.now()
-        return [_instance(order, reservation_id, now, index, count) for index in range(count)]
-
     def _tell(self, call: Call, accepted: Accepted) -> None:
         try:
             self._parts.super_conductor.schedule_and_build_instances(
@@ -191,11 +256,6 @@ class ServerCreate:
             )
 
 
-def password() -> str:
-    """Return a new password of twelve letters and digits."""
-    return secrets.token_urlsafe(16).replace("-", "a").replace("_", "b")[:12]
-
-
 def _counts(asked: dict[str, Any], most_allowed: int) -> tuple[int, int]:
     least = int(asked.get("min_count") or 1)
     most = int(asked.get("max_count") or least)
@@ -208,37 +268,28 @@ def _counts(asked: dict[str, Any], most_allowed: int) -> tuple[int, int]:
     return least, most
 
 
-def _check_fit(flavor: Flavor, image: ImageMeta) -> None:
-    if image.status != "active":
-        raise exception.Invalid(f"Image {image.id} is not active.")
-    if flavor.memory_mb < image.min_ram:
-        raise exception.Invalid("Flavor's memory is too small for requested image.")
-    least_disk = max(image.min_disk, math.ceil(image.size / 2**30))
-    if 0 < flavor.root_gb < least_disk:
-        raise exception.Invalid(
-            "Flavor's disk is too small for requested image. Flavor disk is "
-            f"{flavor.root_gb} GiB, the image needs {least_disk} GiB."
-        )
+def _zone_parts(asked: str) -> tuple[str, str, str]:
+    """Read ``zone``, ``zone:host``, ``zone:host:node`` or ``zone::node``."""
+    parts = asked.split(":")
+    if len(parts) > 3:  # noqa: PLR2004 - as said above
+        raise exception.Invalid(f"Unable to parse availability_zone {asked!r}")
+    zone, host, node = [*parts, "", ""][:3]
+    return zone, host, node
 
 
-def _spec(order: Order, count: int) -> RequestSpec:
+def _spec(order: Order, count: int, request_uuid: str) -> RequestSpec:
     context = order.call.context
-    return RequestSpec(
-        request_uuid=str(uuid.uuid4()),
-        project_id=context.project_id,
-        user_id=context.user_id,
-        num_instances=count,
+    question = Question(
+        project_id=str(context.project_id),
+        user_id=str(context.user_id),
         flavor=order.flavor,
         image=order.image,
-        availability_zone=order.place.zone,
-        requested_host=order.place.host,
-        requested_node=order.place.node,
-        requested_cell=None,
-        ignore_hosts=[],
-        ignore_cells=[],
+        demands=order.demands,
+        locality=order.locality,
+        place=order.place,
         hints=_hints(order),
-        retry=None,
     )
+    return question.spec(count, request_uuid=request_uuid)
 
 
 def _hints(order: Order) -> dict[str, list[str]]:
@@ -264,27 +315,33 @@ def _wish(order: Order, request_uuid: str, instance: Instance) -> BuildRequest:
     )
 
 
-def _instance(order: Order, reservation_id: str, now: Any, index: int, count: int) -> Instance:
+def _instance(order: Order, draft: _Draft, index: int, count: int) -> Instance:
     asked, context = order.asked, order.call.context
     suffix = f"-{index + 1}" if count > 1 else ""
-    identity = str(uuid.uuid4())
+    identity = draft.uuids[index]
     vm_state, task_state = states.WAITING
     return Instance(
         uuid=identity,
         project_id=context.project_id,
         user_id=context.user_id,
-        reservation_id=reservation_id,
+        reservation_id=draft.reservation_id,
         launch_index=index,
         display_name=asked["name"].strip()[: 255 - len(suffix)] + suffix,
         display_description=asked.get("description"),
         hostname=_hostname(asked, suffix, identity),
         flavor=order.flavor,
         image=order.image,
-        key_name=None,
+        key_name=order.keypair.name if order.keypair else None,
+        keypair=order.keypair,
         user_data=asked.get("user_data"),
         config_drive=truth(str(asked.get("config_drive") or ""), name="config_drive"),
+        disk_config=disk_config_of(asked, order.image),
+        root_device_name=root_name(order.provisions.block_devices),
+        security_groups=order.security_groups,
+        trusted_certs=list(asked.get("trusted_image_certificates") or []),
+        provisions=order.provisions,
         metadata=dict(asked.get("metadata") or {}),
-        tags=list(asked.get("tags") or []),
+        tags=unique(asked.get("tags") or []),
         access_ip_v4=asked.get("accessIPv4") or None,
         access_ip_v6=asked.get("accessIPv6") or None,
         availability_zone=order.place.zone,
@@ -296,7 +353,7 @@ def _instance(order: Order, reservation_id: str, now: Any, index: int, count: in
         power_state=states.NOSTATE,
         networks=order.networks,
         network_info=None,
-        created_at=now,
+        created_at=draft.at,
         updated_at=None,
         launched_at=None,
         deleted_at=None,

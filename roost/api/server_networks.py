@@ -1,45 +1,93 @@
-"""The networks of a new server, resolved to what the hosts understand."""
+"""The networks of a new server, resolved to what the hosts understand, and taken for it."""
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from roost import exception
+from roost.api.local_networks import Known
+from roost.db.api import made_ports
+from roost.db.api import networks as rows
+from roost.db.engine import Session
 from roost.networks import LocalNetwork
 from roost.objects import NetworkRequest
 
 
-def networks_of(
-    asked: dict[str, Any], known: Sequence[LocalNetwork], *, alone: bool
-) -> list[NetworkRequest]:
+def networks_of(asked: dict[str, Any], known: Known, *, alone: bool) -> list[NetworkRequest]:
     """Return the interfaces that a create asks for; none for ``"none"``.
 
     Left out, empty or ``"auto"`` means one interface on whichever network there is.
 
     :param alone: whether it is about one server, which may then have an address of its choice
     :raises roost.exception.Invalid: for unknown networks, and addresses that cannot be had
+    :raises roost.exception.Conflict: for a port that a server has
     """
     wanted: Any = asked.get("networks") or "auto"
     if wanted == "none":
         return []
     if wanted == "auto":
-        return [NetworkRequest(network_id=None, fixed_ip=None, port_id=None, tag=None)]
-    by_id = {network.id: network for network in known}
-    return [_request(nic, by_id, alone=alone) for nic in wanted]
+        return [NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)]
+    return [_request(nic, known, alone=alone) for nic in wanted]
 
 
-def _request(nic: dict[str, Any], by_id: dict[str, LocalNetwork], *, alone: bool) -> NetworkRequest:
+def take(session: Session, requests: Iterable[NetworkRequest], uuids: Sequence[str]) -> None:
+    """Let servers have what their requests name, in the transaction that makes them.
+
+    Networks and ports of another driver are not ours to give: their requests say less.
+
+    :raises roost.exception.Invalid: for a network that is gone, or an address of another's port
+    :raises roost.exception.Conflict: for a port that another server has
+    """
+    for request in requests:
+        if request.cidr:
+            rows.use(session, str(request.network_id), uuids)
+        if request.port_id and request.mac:
+            made_ports.take(session, request.port_id, uuids[0])
+        elif request.fixed_ip:
+            _check_free(session, str(request.network_id), request.fixed_ip)
+
+
+def _check_free(session: Session, network_id: str, address: str) -> None:
+    plain = str(ipaddress.ip_address(address))
+    if made_ports.has_address(session, network_id, plain):
+        raise exception.Invalid(f"Fixed IP address {address} is already in use on a port.")
+
+
+def _request(nic: dict[str, Any], known: Known, *, alone: bool) -> NetworkRequest:
     if nic.get("port"):
-        raise exception.Invalid(f"Port {nic['port']} could not be found: name a network instead.")
+        return _of_port(nic, known, alone=alone)
     if "uuid" not in nic:
         raise exception.Invalid("Bad networks format: missing 'uuid'")
-    network = by_id.get(nic["uuid"])
-    if network is None:
-        raise exception.Invalid(f"Network {nic['uuid']} could not be found.")
+    network = known.network(nic["uuid"])
     address = nic.get("fixed_ip")
     if address is not None:
         _check_address(address, network, alone=alone)
-    return NetworkRequest(network_id=network.id, fixed_ip=address, port_id=None, tag=nic.get("tag"))
+    return NetworkRequest.of(**_named(network), fixed_ip=address, port_id=None, tag=nic.get("tag"))
+
+
+def _of_port(nic: dict[str, Any], known: Known, *, alone: bool) -> NetworkRequest:
+    port = known.ports[nic["port"]]
+    if not alone:
+        raise exception.Invalid(
+            "Unable to launch multiple instances with a single configured port ID. Please launch"
+            " your instance one by one with different ports."
+        )
+    if port.instance_uuid is not None:
+        raise exception.Conflict(f"Port {port.id} is still in use.")
+    return NetworkRequest.of(
+        **_named(known.network(port.network_id)),
+        fixed_ip=port.ip,
+        port_id=port.id,
+        mac=port.mac,
+        tag=nic.get("tag"),
+    )
+
+
+def _named(network: LocalNetwork) -> dict[str, Any]:
+    """Name a network; what users made, cells do not know of themselves."""
+    if network.given_id is None:
+        return {"network_id": network.id}
+    return {"network_id": network.id, "network_name": network.name, "cidr": network.cidr}
 
 
 def _check_address(address: str, network: LocalNetwork, *, alone: bool) -> None:

@@ -1,5 +1,6 @@
 """What the query of a server list asks for, in the words of the databases."""
 
+import datetime
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -7,15 +8,33 @@ from typing import Any, Final
 from roost import exception, states
 from roost.api import policies
 from roost.api.call import Call, truth
-from roost.api.schemas.servers import FILTERS, SORT_KEYS
+from roost.api.schemas.server_tags import TAGGED
+from roost.api.schemas.servers import (
+    ADDRESSES,
+    FILTERS,
+    FOR_ALL,
+    FOR_ALL_LATER,
+    FOR_ALL_SINCE,
+    IGNORED_SORT_KEYS,
+    IP6_SINCE,
+    LOCKED_SINCE,
+    MOMENTS,
+    PATTERNS,
+    SORT_KEYS,
+)
 from roost.api.validation import is_uuid, timestamp
-from roost.api.views.servers import STATUSES
+from roost.api.views.servers import KNOWN_STATUSES, STATUSES
 from roost.db.instance_query import Wanted
 from roost.db.ordering import Sort
 
-_OF_ADMINS: Final = ("host", "node", "deleted")
+_CHANGED_SINCE: Final = "changes-since"
+_CHANGED_BEFORE: Final = "changes-before"
+_BEFORE_SINCE: Final = 66
+_DISK: Final = "auto_disk_config"
+_BAD_STATUS_SINCE: Final = 38
 _OF_PROJECTS: Final = ("project_id", "tenant_id")
 _READERS: Final[dict[str, Callable[[str], Any]]] = {
+    "auto_disk_config": lambda value: "AUTO" if truth(value, name=_DISK) else "MANUAL",
     "config_drive": lambda value: truth(value, name="config_drive"),
     "launch_index": int,
     "power_state": int,
@@ -31,17 +50,20 @@ def wanted(call: Call) -> Wanted | None:
     :raises roost.exception.Invalid: for what contradicts itself
     """
     in_states = _states(call)
-    equal = {**_columns(call), **_projects(call)}
-    if in_states == [] or not all(equal.values()):
+    equal = {**_columns(call), **_projects(call), **_locked(call), **_progress(call)}
+    if in_states == [] or not all(equal.values()) or _asks_for_kernels(call):
         return None
-    since, before = _time(call, "changes-since"), _time(call, "changes-before")
+    since, before = _time(call, _CHANGED_SINCE), _time(call, _CHANGED_BEFORE)
     if since is not None and before is not None and since > before:
         raise exception.Invalid("The value of changes-since must be less than changes-before.")
     return Wanted(
         equal=equal,
         like=_patterns(call),
+        between=_moments(call),
+        addresses=_addresses(call),
         states=in_states,
         deleted=_deleted(call),
+        put_away=_put_away(call),
         changed_since=since,
         changed_before=before,
         tags=[*_each(call, "tags"), *_together(call, "tags-any")],
@@ -74,18 +96,71 @@ def _like_part(part: str) -> str:
     return f"\\{letter}" if letter in "%_\\" else letter
 
 
+def _is_asked(call: Call, name: str) -> bool:
+    """Tell whether the query has a filter that this caller may use; others are ignored."""
+    if name not in call.query:
+        return False
+    if name == "ip6" and call.version < IP6_SINCE:
+        return False
+    known = FOR_ALL_LATER if call.version >= FOR_ALL_SINCE else FOR_ALL
+    return name in known or call.allows(policies.servers.ALL_FILTERS)
+
+
 def _columns(call: Call) -> dict[str, Sequence[Any]]:
-    may_all = call.allows(policies.servers.ALL_FILTERS)
     found: dict[str, Sequence[Any]] = {}
     for name, column in FILTERS.items():
-        if name in _OF_PROJECTS or (name in _OF_ADMINS and not may_all):
+        if name in _OF_PROJECTS or not _is_asked(call, name):
             continue
         values = [_READERS.get(name, str)(value) for value in call.query.all(name)]
         if name == "uuid":
             values = [value for value in values if is_uuid(value)]
-        if name in call.query:
-            found[column] = values
+        found[column] = values
     return found
+
+
+def _progress(call: Call) -> dict[str, Sequence[str]]:
+    """Return the states of servers that show this progress: all of it, or none."""
+    if not _is_asked(call, "progress"):
+        return {}
+    asked = {int(value) for value in call.query.all("progress")}
+    done = [states.ACTIVE] if 100 in asked else []  # noqa: PLR2004 - per cent
+    vm_states = {state.vm for state in states.MOVES} - {states.ACTIVE}
+    shown = [*done, *(sorted(vm_states) if 0 in asked else [])]
+    also = call.query.all("vm_state")
+    return {"vm_state": [vm for vm in shown if not also or vm in also]}
+
+
+def _asks_for_kernels(call: Call) -> bool:
+    """Tell whether only servers with kernels of their own will do: there are none."""
+    return any(_is_asked(call, n) and call.query.one(n) for n in ("kernel_id", "ramdisk_id"))
+
+
+def _moments(call: Call) -> dict[str, tuple[datetime.datetime, datetime.datetime]]:
+    found = {}
+    for name, column in MOMENTS.items():
+        if _is_asked(call, name):
+            first = timestamp(str(call.query.one(name)))
+            precise = first.microsecond > 0
+            length = datetime.timedelta(microseconds=1 if precise else 1_000_000)
+            found[column] = (first, first + length)
+    return found
+
+
+def _addresses(call: Call) -> dict[int, str]:
+    """Return the patterns of addresses, which match from the beginning as OpenStack's do."""
+    asked = {version: name for name, version in ADDRESSES.items() if _is_asked(call, name)}
+    return {version: like(f"^{_text(call, name)}") for version, name in asked.items()}
+
+
+def _text(call: Call, name: str) -> str:
+    return str(call.query.one(name)).removeprefix("^")
+
+
+def _locked(call: Call) -> dict[str, Sequence[bool]]:
+    """Return whether locked servers are asked for, or others; before its time it means nothing."""
+    if call.version < LOCKED_SINCE or "locked" not in call.query:
+        return {}
+    return {"locked": [truth(value, name="locked") for value in call.query.all("locked")]}
 
 
 def _projects(call: Call) -> dict[str, Sequence[str]]:
@@ -106,9 +181,10 @@ def _all_projects(call: Call) -> bool:
 
 
 def _patterns(call: Call) -> dict[str, str]:
-    named = {"name": "display_name", "description": "display_description"}
     return {
-        column: like(value) for name, column in named.items() if (value := call.query.one(name))
+        column: like(value)
+        for name, column in PATTERNS.items()
+        if _is_asked(call, name) and (value := call.query.one(name))
     }
 
 
@@ -116,7 +192,10 @@ def _states(call: Call) -> list[tuple[str, str | None]] | None:
     if "status" not in call.query:
         return None
     asked = [status.upper() for status in call.query.all("status")]
-    return [STATUSES[status] for status in asked if status in STATUSES]
+    unknown = KNOWN_STATUSES.union(asked) - KNOWN_STATUSES
+    if unknown and call.version >= _BAD_STATUS_SINCE:
+        raise exception.Invalid(f"Invalid status value: {min(unknown)}")
+    return [state for status in asked for state in STATUSES.get(status, ())]
 
 
 def _deleted(call: Call) -> bool | None:
@@ -125,19 +204,39 @@ def _deleted(call: Call) -> bool | None:
     Who follows changes wants to learn of deletions, too.
     """
     asked = _states(call) or []
-    if STATUSES["DELETED"] in asked:
+    if states.State(states.DELETED) in asked:
         call.require(policies.servers.ALL_FILTERS)
         return None if any(vm != states.DELETED for vm, _ in asked) else True
     if "deleted" in call.query and call.allows(policies.servers.ALL_FILTERS):
         return call.query.flag("deleted")
-    if "changes-since" in call.query or "changes-before" in call.query:
+    if _time(call, _CHANGED_SINCE) or _time(call, _CHANGED_BEFORE):
         return None
     return False
 
 
+def _put_away(call: Call) -> bool | None:
+    """Return whether those are asked for that can still be restored; None: both kinds.
+
+    Who names their state or follows changes means them, too.
+    """
+    if "soft_deleted" in call.query and call.allows(policies.servers.ALL_FILTERS):
+        return call.query.flag("soft_deleted")
+    named = states.SOFT_DELETED in call.query.all("vm_state")
+    if named or _names_put_away(call) or _deleted(call) is not False:
+        return None
+    return False
+
+
+def _names_put_away(call: Call) -> bool:
+    return any(vm == states.SOFT_DELETED for vm, _ in _states(call) or [])
+
+
 def _time(call: Call, name: str) -> Any:
+    """Read a time; before 2.66 nothing is asked for by ``changes-before``."""
     value = call.query.one(name)
-    return None if value is None else timestamp(value)
+    if value is None or (name == _CHANGED_BEFORE and call.version < _BEFORE_SINCE):
+        return None
+    return timestamp(value)
 
 
 def _each(call: Call, name: str) -> list[list[str]]:
@@ -150,18 +249,24 @@ def _together(call: Call, name: str) -> list[list[str]]:
 
 
 def _tags(call: Call, name: str) -> list[str]:
+    if call.version < TAGGED:
+        return []
     return [tag for value in call.query.all(name) for tag in value.split(",") if tag]
 
 
 def _order(call: Call) -> list[Sort]:
     """Return the keys asked for, made unambiguous by age and uuid."""
-    names = [SORT_KEYS[name] for name in call.query.all("sort_key")]
+    asked = call.query.all("sort_key")
     directions = call.query.all("sort_dir")
-    if len(directions) > max(len(names), 1):
+    if len(directions) > max(len(asked), 1):
         raise exception.Invalid("Sort direction size exceeds sort key size")
+    usual = directions[0] if directions else "desc"
+    directions = directions + [usual] * (len(asked) - len(directions))
+    kept = [at for at, name in enumerate(asked) if name not in IGNORED_SORT_KEYS]
+    names = [SORT_KEYS.get(asked[at], asked[at]) for at in kept]
+    directions = [directions[at] for at in kept]
     if {"host", "node"}.intersection(names):
         call.require(policies.servers.ALL_FILTERS)
-    usual = directions[0] if directions else "desc"
     names += [name for name in ("created_at", "uuid") if name not in names]
     directions = directions + [usual] * (len(names) - len(directions))
     pairs = dict(zip(reversed(names), reversed(directions), strict=True))

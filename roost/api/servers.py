@@ -1,26 +1,31 @@
 """Servers."""
 
+import dataclasses
 import logging
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import Any
 
 from roost import exception
-from roost.api import paging, policies, server_query
+from roost.api import paging, policies, server_pins, server_query
 from roost.api.call import Answer, Call, truth
 from roost.api.gather import Gatherer
+from roost.api.lookers import looker
 from roost.api.parts import Parts
-from roost.api.server_create import ServerCreate, password
-from roost.api.server_lists import ServerLists
-from roost.api.validation import is_uuid
+from roost.api.server_create import ServerCreate
+from roost.api.server_delete import ServerDelete
+from roost.api.server_lists import Listed, Page, ServerLists
 from roost.api.views import servers as views
-from roost.api.whereabouts import Located, Whereabouts, missing
-from roost.db.api import instance_mappings
+from roost.api.views import unreachable
+from roost.api.whereabouts import Located, Whereabouts
+from roost.db.api import server_groups
 from roost.db.cell import instances
-from roost.db.engine import retried
-from roost.objects import InstanceMapping
+from roost.db.engine import Database, retried
+from roost.objects import Instance, InstanceMapping
 
 LOG = logging.getLogger(__name__)
 _HOST_STATUS_SINCE = 16
-_PINNED_ZONE_SINCE = 96
+_GROUPS_SINCE = 71
+_ASKED_SINCE = 96  # since 2.96 something is told of what was asked for
 # What a body calls it -> the column that keeps it.
 _CHANGEABLE = {
     "name": "display_name",
@@ -28,6 +33,7 @@ _CHANGEABLE = {
     "hostname": "hostname",
     "accessIPv4": "access_ip_v4",
     "accessIPv6": "access_ip_v6",
+    "OS-DCF:diskConfig": "disk_config",
 }
 
 
@@ -38,8 +44,9 @@ class Servers:
         options = parts.options
         self._parts = parts
         self._create = ServerCreate(parts)
+        self._delete = ServerDelete(parts)
         self._whereabouts = Whereabouts(parts.api_database, parts.cells)
-        gatherer = Gatherer(parts.executor, timeout=options.cell_timeout, pause=options.cell_pause)
+        gatherer = Gatherer(parts.executor, timeout=options.cell_timeout)
         self._lists = ServerLists(parts, gatherer, self._whereabouts)
 
     def list_brief(self, call: Call) -> Answer:
@@ -49,7 +56,12 @@ class Servers:
         return self._list(call, detailed=True)
 
     def show(self, call: Call) -> Answer:
-        located = self._whereabouts.find(call, call.params["server_id"])
+        try:
+            located = self._whereabouts.find(call, call.params["server_id"])
+        except exception.Unavailable:
+            if call.version < unreachable.SINCE:
+                raise
+            return self._shown_from_afar(call)
         return self._shown(call, located)
 
     def create(self, call: Call) -> Answer:
@@ -57,7 +69,7 @@ class Servers:
         first = accepted.instances[0]
         if truth(str(call.body["server"].get("return_reservation_id", "")), name="it"):
             return Answer({"reservation_id": first.reservation_id})
-        secret = call.body["server"].get("adminPass") or password()
+        secret = accepted.password if self._parts.options.instance_password else None
         shown = views.created(first, password=secret, base_url=call.base_url)
         location = f"{call.base_url}/v2.1/servers/{first.uuid}"
         return Answer({"server": shown}, headers={"Location": location})
@@ -75,95 +87,74 @@ class Servers:
             for name, column in _CHANGEABLE.items()
             if name in asked
         }
-        with located.cell.database.begin() as session:
-            instances.update(session, located.instance.uuid, changes, expected={})
-            instance = instances.get(session, located.instance.uuid)
-        return self._shown(call, Located(instance, located.cell))
+        if "pinned_availability_zone" in asked:
+            server_pins.move(
+                self._parts.api_database, located.instance, asked["pinned_availability_zone"]
+            )
+        instance = _change(located.cell.database, located.instance.uuid, changes)
+        return self._shown(call, Located(instance, located.cell), views.updated)
 
     def delete(self, call: Call) -> Answer:
-        """Let the user be rid of a server now; the rest follows by itself.
-
-        What is durable is done first, in one transaction of the API database: a wish is withdrawn,
-        anything else queued for deletion. From there on a super-conductor sees to the end, so a
-        cell that is away does not keep the user waiting.
-        """
-        uuid = call.params["server_id"]
-        if not is_uuid(uuid):
-            raise missing(uuid)
-        mapping = self._let_go(call, uuid)
-        if mapping is None or mapping.cell_uuid is None:
-            return Answer()
-        try:
-            ended = self._parts.cells.get(mapping.cell_uuid).end_instance(call.context, uuid)
-        except exception.Unavailable as error:
-            LOG.warning("%s: to be deleted when its cell can be reached: %s", uuid, error)
-            return Answer()
-        if not ended and mapping.queued_for_delete:
-            raise missing(uuid)
-        return Answer()
-
-    def act(self, call: Call) -> NoReturn:
-        """Refuse, naming the action: there are none yet."""
-        self._whereabouts.find(call, call.params["server_id"])
-        action = ", ".join(call.body)
-        raise exception.Invalid(f"There is no such action: {action}")
-
-    def _let_go(self, call: Call, uuid: str) -> InstanceMapping | None:
-        """Withdraw a wish (None), or queue the instance; return its mapping as found.
-
-        A wish that cannot be withdrawn was placed this moment: a new transaction sees where.
-        """
-        for _ in range(2):
-            done, mapping = self._try_to_let_go(call, uuid)
-            if done:
-                return mapping
-        raise exception.Conflict(f"Instance {uuid} is being placed; try again in a moment.")
-
-    @retried
-    def _try_to_let_go(self, call: Call, uuid: str) -> tuple[bool, InstanceMapping | None]:
-        with self._parts.api_database.begin() as session:
-            mapping = instance_mappings.find(session, uuid)
-            if mapping is None:
-                raise missing(uuid)
-            call.may_touch(mapping.project_id, name=f"Instance {uuid}")
-            if mapping.cell_uuid is None:
-                return instance_mappings.withdraw(session, uuid), None
-            instance_mappings.queue_for_delete(session, uuid)
-            return True, mapping
+        return self._delete.delete(call)
 
     def _list(self, call: Call, *, detailed: bool) -> Answer:
         limit = paging.limit(call, most=self._parts.options.max_limit)
         wanted = server_query.wanted(call)
+        seen_by = looker(call)
+        if wanted and detailed and seen_by.sees_host:
+            wanted = dataclasses.replace(wanted, with_user_data=True)
         page = self._lists.page(call, wanted, limit=limit) if wanted else []
-        looker = _looker(call)
         if detailed:
-            shown = [views.full(one, looker) for one in self._details(call, page)]
+            shown = [_detailed(one, seen_by) for one in self._details(call, page)]
         else:
-            shown = [views.brief(views.Shown(instance=one), looker) for _, one in page]
-        last = page[-1][1].uuid if page else ""
+            shown = [_brief(listed.found, seen_by) for listed in page]
+        last = page[-1].uuid if page else ""
         full = len(page) == limit
         return Answer({"servers": shown, **paging.links(call, "servers", full=full, last=last)})
 
-    def _shown(self, call: Call, located: Located) -> Answer:
-        (shown,) = self._details(call, [(located.cell, located.instance)])
-        return Answer({"server": views.full(shown, _looker(call))})
+    def _shown(self, call: Call, located: Located, view: Any = views.full) -> Answer:
+        (shown,) = self._details(call, [Listed(located.cell, located.instance)])
+        shown = dataclasses.replace(shown, groups=self._groups(call, located.instance.uuid))
+        return Answer({"server": view(shown, looker(call))})
 
-    def _details(self, call: Call, page: Any) -> list[views.Shown]:
+    def _shown_from_afar(self, call: Call) -> Answer:
+        """Show what is known of a server whose cell is away."""
+        mapping, spec = self._whereabouts.find_mapping(call, call.params["server_id"])
+        groups = self._groups(call, mapping.instance_uuid)
+        return Answer({"server": unreachable.shown(mapping, spec, looker(call), groups=groups)})
+
+    def _groups(self, call: Call, uuid: str) -> list[str]:
+        if call.version < _GROUPS_SINCE:
+            return []
+        with self._parts.api_database.read() as session:
+            return server_groups.list_of_instance(session, uuid)
+
+    def _details(self, call: Call, page: Page) -> list[Any]:
         return self._lists.with_details(
             page,
             host_status=call.version >= _HOST_STATUS_SINCE
             and call.allows(policies.servers.SHOW_HOST_STATUS),
-            pinned_zones=call.version >= _PINNED_ZONE_SINCE,
+            asked=call.version >= _ASKED_SINCE,
         )
 
 
-def _looker(call: Call) -> views.Looker:
-    return views.Looker(
-        version=call.version,
-        base_url=call.base_url,
-        sees_host=call.allows(policies.servers.SHOW_HOST),
-        sees_host_status=call.allows(policies.servers.SHOW_HOST_STATUS),
-    )
+@retried
+def _change(database: Database, uuid: str, changes: Mapping[str, Any]) -> Instance:
+    with database.begin() as session:
+        instances.update(session, uuid, changes, expected={})
+        return instances.get(session, uuid)
+
+
+def _brief(found: Instance | InstanceMapping, looker: views.Looker) -> dict[str, Any]:
+    if isinstance(found, InstanceMapping):
+        return unreachable.brief(found, looker)
+    return views.brief(views.Shown(instance=found), looker)
+
+
+def _detailed(found: views.Shown | InstanceMapping, looker: views.Looker) -> dict[str, Any]:
+    if isinstance(found, InstanceMapping):
+        return unreachable.detailed(found, looker)
+    return views.full(found, looker)
 
 
 def _clean(name: str, value: Any) -> Any:

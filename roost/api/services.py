@@ -1,21 +1,28 @@
 """The daemons of all cells."""
 
 import logging
-from collections.abc import Mapping
+import re
+import uuid as uuids
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception
 from roost.api.call import Answer, Call, truth
-from roost.api.gather import Gatherer
+from roost.api.daemons import Daemons, Seen
 from roost.api.parts import Parts
 from roost.api.validation import is_uuid
 from roost.api.views import services as views
-from roost.cells import Cell
+from roost.api.views import unreachable
+from roost.api.zones import Zones
+from roost.cells import Cell, host_removal
+from roost.db.api import cells as cell_rows
 from roost.db.cell import services as rows
+from roost.db.engine import Database, retried
 from roost.objects import Service
 
 LOG = logging.getLogger(__name__)
 _FORCED_DOWN_SINCE: Final = 11
+_NUMBER: Final = re.compile("[0-9]{1,10}", re.ASCII)
 
 
 class Services:
@@ -23,14 +30,16 @@ class Services:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._gatherer = Gatherer(
-            parts.executor, timeout=parts.options.cell_timeout, pause=parts.options.cell_pause
-        )
+        self._zones = Zones(parts)
+        self._daemons = Daemons(parts)
 
     def list_all(self, call: Call) -> Answer:
         host, binary = call.query.one("host") or None, call.query.one("binary") or None
-        found = self._find(host=host, binary=binary)
-        return Answer({"services": [self._view(service, call) for _, service in found]})
+        found = self._daemons.find(host=host, binary=binary)
+        shown = self._views(found.seen, call)
+        if call.version >= unreachable.SINCE and binary in (None, views.COMPUTE):
+            shown += [unreachable.service(one) for one in self._hosts_of(found.away, host)]
+        return Answer({"services": shown})
 
     def update(self, call: Call) -> Answer:
         """Change the daemon that the path names by its uuid (since 2.53)."""
@@ -43,68 +52,137 @@ class Services:
         changes = _status(status, asked.get("disabled_reason")) if status else {}
         if "forced_down" in asked:
             changes["forced_down"] = truth(str(asked["forced_down"]), name="forced_down")
-        cell, service = self._by_uuid(call.params["service_id"])
-        return Answer({"service": self._view(self._change(call, cell, service, changes), call)})
+        found = self._by_uuid(call.params["service_id"])
+        if found.service.binary != views.COMPUTE:
+            raise exception.Invalid(
+                f"Updating a {found.service.binary} service is not supported. Only {views.COMPUTE}"
+                " services can be updated."
+            )
+        (shown,) = self._views([self._change(call, found, changes)], call)
+        return Answer({"service": shown})
 
     def update_legacy(self, call: Call) -> Answer:
         """Do what the path says to the daemon that the body names (before 2.53)."""
         host, binary = call.body["host"], call.body["binary"]
         todo = call.params["service_id"]
         changes = _legacy_changes(todo, call.body, call.version)
-        found = self._find(host=host, binary=binary)
-        if not found:
+        found = self._daemons.find(host=host, binary=binary)
+        if not found.seen:
+            found.raise_if_away()
             raise exception.NotFound(f"Could not find binary {binary} on host {host}.")
-        changed = self._change(call, *found[0], changes)
-        return Answer({"service": _legacy_view(todo, changed)})
+        changed = self._change(call, found.seen[0], changes)
+        return Answer({"service": _legacy_view(todo, changed.service)})
 
-    def _find(self, *, host: str | None, binary: str | None) -> list[tuple[Cell, Service]]:
-        def of_cell(cell: Cell) -> list[Service]:
-            with cell.database.read() as session:
-                return rows.list_services(session, host=host, binary=binary)
+    def delete(self, call: Call) -> Answer:
+        """Forget a daemon; with a compute goes its host, which must have no servers.
 
-        cells = [cell for cell in self._parts.cells.all() if not cell.is_cell0]
-        answers = self._gatherer.from_each(cells, of_cell)
-        return [(cell, service) for cell, services in answers for service in services]
+        A compute that still runs reports again, and is known again.
 
-    def _by_uuid(self, uuid: str) -> tuple[Cell, Service]:
+        :raises roost.exception.Conflict: when its host has servers, or holds claims
+        """
+        seen = self._identified(call)
+        if seen.service.binary == views.COMPUTE:
+            self._forget_host(call, seen)
+        host_removal.forget_services(seen.cell, seen.service.host, binary=seen.service.binary)
+        return Answer()
+
+    def _forget_host(self, call: Call, seen: Seen) -> None:
+        """Let all but its cell forget a host: then the daemon can still be named, if we fail."""
+        host = seen.service.host
+        host_removal.refuse_while_in_use(seen.cell.database, host)
+        self._parts.scheduler.remove_host(call.context, host=host)
+        left, _ = host_removal.leave_api_level(self._parts.api_database, host)
+        if not left:
+            return
+        try:
+            self._parts.scheduler.update_aggregates(call.context, aggregates=left)
+        except exception.RoostError as error:
+            LOG.warning("the schedulers do not know yet that %s left aggregates: %s", host, error)
+
+    def _hosts_of(self, cells: Sequence[Cell], host: str | None) -> list[str]:
+        """Return the hosts of cells that are away, by their mappings."""
+        if not cells:
+            return []
+        away = {cell.uuid for cell in cells}
+        with self._parts.api_database.read() as session:
+            mapped = [one for one in cell_rows.list_hosts(session) if one.cell_uuid in away]
+        return [one.host for one in mapped if host in (None, one.host)]
+
+    def _identified(self, call: Call) -> Seen:
+        """Return the daemon that the path names: by its uuid, by a number before 2.53."""
+        asked = call.params["service_id"]
+        return self._by_uuid(asked) if call.version >= views.UUIDS else self._by_number(asked)
+
+    def _by_number(self, number: str) -> Seen:
+        if not _NUMBER.fullmatch(number):
+            raise exception.Invalid("Invalid input received: service_id must be an integer")
+        found = self._daemons.find()
+        same = [seen for seen in found.seen if views.number(seen.service) == int(number)]
+        if len(same) > 1:
+            raise exception.Invalid(f"Service id {number} refers to multiple services.")
+        if not same:
+            found.raise_if_away()
+            raise exception.NotFound(f"Service {number} could not be found.")
+        return same[0]
+
+    def _by_uuid(self, uuid: str) -> Seen:
         if not is_uuid(uuid):
             raise exception.Invalid(f"Invalid uuid {uuid}")
-        for cell, service in self._find(host=None, binary=None):
-            if service.uuid == uuid:
-                return cell, service
+        found = self._daemons.find()
+        for seen in found.seen:
+            if seen.service.uuid == str(uuids.UUID(uuid)):
+                return seen
+        found.raise_if_away()
         raise exception.NotFound(f"Service {uuid} could not be found.")
 
-    def _change(
-        self, call: Call, cell: Cell, service: Service, changes: Mapping[str, Any]
-    ) -> Service:
-        """Write the row, then tell the host and the schedulers: they would learn it anyway."""
+    def _change(self, call: Call, seen: Seen, changes: Mapping[str, Any]) -> Seen:
+        """Write the row, then tell the host and the schedulers: they would learn it anyway.
+
+        That a daemon was forced down is told to the schedulers by its cell-conductors.
+        """
+        cell, service = seen.cell, seen.service
         if "disabled" in changes and service.binary != views.COMPUTE:
             raise exception.Invalid(
                 f"Only {views.COMPUTE} can be enabled or disabled, not {service.binary}."
             )
-        with cell.database.begin() as session:
-            changed = rows.update(session, service.uuid, **changes)
+        roll = _write(cell.database, service, changes)
+        (changed,) = self._daemons.see(cell, roll)
         if "disabled" in changes:
-            self._tell(call, cell, service.host, enabled=not changes["disabled"])
+            self._tell(call, changed)
         return changed
 
-    def _tell(self, call: Call, cell: Cell, host: str, *, enabled: bool) -> None:
+    def _tell(self, call: Call, seen: Seen) -> None:
+        """Tell the host and the schedulers.
+
+        A host that cannot be told hears of it by its next heartbeat; its reports until then do not
+        count, as their version tells.
+        """
+        host, enabled = seen.service.host, not seen.service.disabled
+        version = seen.service.disabled_version
         try:
-            self._parts.scheduler.set_host_enabled(call.context, host=host, enabled=enabled)
-        except exception.RoostError as error:
-            LOG.warning("the scheduler does not know yet that %s is changed: %s", host, error)
-        try:
-            cell.compute.on(host).set_enabled(call.context, enabled=enabled)
+            seen.cell.compute.on(host).set_enabled(call.context, enabled=enabled, version=version)
         except exception.RoostError as error:
             LOG.warning("the host %s does not know yet that it is changed: %s", host, error)
+        try:
+            self._parts.scheduler.set_host_enabled(
+                call.context, host=host, enabled=enabled, version=version
+            )
+        except exception.RoostError as error:
+            LOG.warning("the scheduler does not know yet that %s is changed: %s", host, error)
 
-    def _view(self, service: Service, call: Call) -> dict[str, Any]:
-        return views.full(
-            service,
-            version=call.version,
-            now=self._parts.now(),
-            down_time=self._parts.options.service_down_time,
-        )
+    def _views(self, found: Sequence[Seen], call: Call) -> list[dict[str, Any]]:
+        zones = self._zones.by_host()
+        return [
+            views.full(seen.service, version=call.version, zones=zones, up=seen.up)
+            for seen in found
+        ]
+
+
+@retried
+def _write(database: Database, service: Service, changes: Mapping[str, Any]) -> rows.RollCall:
+    with database.begin() as session:
+        rows.update(session, service.uuid, **changes)
+        return rows.call_roll(session, host=service.host, binary=service.binary)
 
 
 def _status(status: str, reason: str | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from roost import exception
 Document = Mapping[str, Any]
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{32}")
 _FORMATS: Final = jsonschema.FormatChecker(formats=())
+_SECRETS: Final = {"adminPass", "user_data", "personality"}
 _SHOWN: Final = 80  # characters of a bad value that an error message repeats
 
 
@@ -95,17 +96,44 @@ def timestamp(value: str) -> datetime.datetime:
 
 def _validator(document: Document) -> jsonschema.Draft202012Validator:
     jsonschema.Draft202012Validator.check_schema(document)
-    return jsonschema.Draft202012Validator(document, format_checker=_FORMATS)
+    return jsonschema.Draft202012Validator(_ending(document), format_checker=_FORMATS)
+
+
+def _ending(document: Any) -> Any:
+    """Let patterns end where JSON Schema says; Python's dollar lets a line's end follow."""
+    if isinstance(document, list | tuple):
+        return [_ending(inner) for inner in document]
+    if not isinstance(document, Mapping):
+        return document
+    ended = {name: _ending(inner) for name, inner in document.items()}
+    if isinstance(ended.get("pattern"), str):
+        ended["pattern"] = _ended(ended["pattern"])
+    if "patternProperties" in ended:
+        by_pattern = ended["patternProperties"].items()
+        ended["patternProperties"] = {_ended(pattern): inner for pattern, inner in by_pattern}
+    return ended
+
+
+def _ended(pattern: str) -> str:
+    return f"{pattern[:-1]}\\Z" if pattern.endswith("$") else pattern
 
 
 def _message(error: schema_exceptions.ValidationError, what: str) -> str:
     where = "/".join(str(part) for part in error.absolute_path)
     said = error.message
+    if _is_secret(error):
+        said = said.replace(repr(error.instance), "what was sent")
     if len(said) > 4 * _SHOWN:
         said = f"{said[:_SHOWN]} ... {said[-_SHOWN:]}"
     if not where:
         return f"Invalid {what}: {said}"
     return f"Invalid input for field/attribute {where[:_SHOWN]}: {said}"
+
+
+def _is_secret(error: schema_exceptions.ValidationError) -> bool:
+    """Tell whether a bad value is not to be repeated, or may have one inside that is not."""
+    whole = isinstance(error.instance, dict | list)
+    return whole or not _SECRETS.isdisjoint(map(str, error.absolute_path))
 
 
 def _format(name: str) -> Callable[[Callable[[str], Any]], Callable[[str], Any]]:

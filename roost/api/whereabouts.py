@@ -8,8 +8,8 @@ from roost.api.validation import is_uuid
 from roost.cells import Cell, Cells
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import instances
-from roost.db.engine import Database
-from roost.objects import Instance
+from roost.db.engine import Database, Session
+from roost.objects import Instance, InstanceMapping, RequestSpec
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,32 +33,53 @@ class Whereabouts:
         :param deleted: a buried one will do
         :raises roost.exception.NotFound: when there is none, or none for this caller
         """
-        wish, cell_uuid = self._wish_or_cell(call, uuid)
-        if wish is None and cell_uuid is None:  # it was placed between two statements
-            wish, cell_uuid = self._wish_or_cell(call, uuid)
+        wish, mapping = self._wish_or_mapping(call, uuid)
+        if wish is None and mapping.cell_uuid is None:  # it was placed between two statements
+            wish, mapping = self._wish_or_mapping(call, uuid)
         if wish is not None:
             return Located(wish, None)
-        if cell_uuid is None:
+        if mapping.cell_uuid is None:
             raise missing(uuid)
-        cell = self._cells.get(cell_uuid)
-        with cell.database.read() as session:
-            instance = instances.find(session, uuid, deleted=deleted)
+        return self._in_cell(mapping, deleted=deleted)
+
+    def find_mapping(self, call: Call, uuid: str) -> tuple[InstanceMapping, RequestSpec | None]:
+        """Return what the API database knows of a server whose cell is away.
+
+        :raises roost.exception.NotFound: as :meth:`find` does
+        """
+        with self._database.read() as session:
+            mapping = _mapping(session, call, uuid)
+            return mapping, build_requests.find_spec(session, mapping.request_uuid)
+
+    def _in_cell(self, mapping: InstanceMapping, *, deleted: bool) -> Located:
+        """Return what the cell has. While it is away, a server that is to be deleted is gone."""
+        uuid = str(mapping.instance_uuid)
+        cell = self._cells.get(str(mapping.cell_uuid))
+        try:
+            with cell.database.read() as session:
+                instance = instances.find(session, uuid, deleted=deleted)
+        except exception.Unavailable as error:
+            if mapping.queued_for_delete:
+                raise missing(uuid) from error
+            raise
         if instance is None:
             raise missing(uuid)
         return Located(instance, cell)
 
-    def _wish_or_cell(self, call: Call, uuid: str) -> tuple[Instance | None, str | None]:
-        if not is_uuid(uuid):
-            raise missing(uuid)
+    def _wish_or_mapping(self, call: Call, uuid: str) -> tuple[Instance | None, InstanceMapping]:
         with self._database.read() as session:
-            mapping = instance_mappings.find(session, uuid)
-            if mapping is None:
-                raise missing(uuid)
-            call.may_touch(mapping.project_id, name=f"Instance {uuid}")
-            if mapping.cell_uuid is not None:
-                return None, mapping.cell_uuid
-            wish = build_requests.find(session, uuid)
-        return (None if wish is None else wish.instance), None
+            mapping = _mapping(session, call, uuid)
+            unplaced = mapping.cell_uuid is None
+            wish = build_requests.find(session, uuid) if unplaced else None
+        return (None if wish is None else wish.instance), mapping
+
+
+def _mapping(session: Session, call: Call, uuid: str) -> InstanceMapping:
+    mapping = instance_mappings.find(session, uuid) if is_uuid(uuid) else None
+    if mapping is None:
+        raise missing(uuid)
+    call.may_touch(mapping.project_id, name=f"Instance {uuid}")
+    return mapping
 
 
 def missing(uuid: str) -> exception.NotFound:

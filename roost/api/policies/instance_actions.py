@@ -2,17 +2,18 @@
 
 from roost.api.policies.base import ADMIN, READER, rule
 
-LIST = "os_compute_api:os-instance-actions:list"
-SHOW = "os_compute_api:os-instance-actions:show"
-EVENTS = "os_compute_api:os-instance-actions:events"
-EVENT_DETAILS = "os_compute_api:os-instance-actions:events:details"
+_ROOT = "os_compute_api:os-instance-actions"
+LIST = f"{_ROOT}:list"
+SHOW = f"{_ROOT}:show"
+EVENTS = f"{_ROOT}:events"
+EVENT_DETAILS = f"{_ROOT}:events:details"
 
 _ACTIONS = "/servers/{server_id}/os-instance-actions"
 _ACTION = f"{_ACTIONS}/{{request_id}}"
 
 RULES = [
-    rule(LIST, READER, "List what was done to a server.", f"GET {_ACTIONS}"),
-    rule(SHOW, READER, "Show one action on a server.", f"GET {_ACTION}"),
+    rule(LIST, READER, "List what was done to a server.", f"GET {_ACTIONS}", formerly=_ROOT),
+    rule(SHOW, READER, "Show one action on a server.", f"GET {_ACTION}", formerly=_ROOT),
     rule(
         EVENTS,
         ADMIN,

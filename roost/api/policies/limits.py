@@ -7,5 +7,11 @@ OTHER_PROJECT = "os_compute_api:limits:other_project"
 
 RULES = [
     rule(SHOW, READER, "Show the limits and the usage of one's project.", "GET /limits"),
-    rule(OTHER_PROJECT, ADMIN, "Show those of another project.", "GET /limits"),
+    rule(
+        OTHER_PROJECT,
+        ADMIN,
+        "Show those of another project.",
+        "GET /limits",
+        formerly="os_compute_api:os-used-limits",
+    ),
 ]

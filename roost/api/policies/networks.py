@@ -1,13 +1,39 @@
-"""Rules of the networks that servers may ask for."""
+"""Rules of the networks, subnets and ports of the local driver."""
 
-from roost.api.policies.base import READER, rule
+from roost.api.policies.base import ADMIN, MEMBER, READER, rule
 
 LIST = "roost:networks:list"
 SHOW = "roost:networks:show"
+CREATE = "roost:networks:create"
+SHARE = "roost:networks:create:shared"
+DELETE = "roost:networks:delete"
 EXTENSIONS = "roost:networks:extensions"
+LIST_SUBNETS = "roost:subnets:list"
+SHOW_SUBNET = "roost:subnets:show"
+CREATE_SUBNET = "roost:subnets:create"
+DELETE_SUBNET = "roost:subnets:delete"
+LIST_PORTS = "roost:ports:list"
+SHOW_PORT = "roost:ports:show"
+CREATE_PORT = "roost:ports:create"
+DELETE_PORT = "roost:ports:delete"
+
+_NETWORK, _SUBNET, _PORT = (
+    f"/network/v2.0/{noun}s/{{{noun}_id}}" for noun in ("network", "subnet", "port")
+)
 
 RULES = [
     rule(LIST, READER, "List networks.", "GET /network/v2.0/networks"),
-    rule(SHOW, READER, "Show a network.", "GET /network/v2.0/networks/{network_id}"),
+    rule(SHOW, READER, "Show a network.", f"GET {_NETWORK}"),
+    rule(CREATE, MEMBER, "Make a network.", "POST /network/v2.0/networks"),
+    rule(SHARE, ADMIN, "Make a network that all projects share.", "POST /network/v2.0/networks"),
+    rule(DELETE, MEMBER, "Delete a network that nobody uses.", f"DELETE {_NETWORK}"),
     rule(EXTENSIONS, READER, "List extensions (none).", "GET /network/v2.0/extensions"),
+    rule(LIST_SUBNETS, READER, "List subnets.", "GET /network/v2.0/subnets"),
+    rule(SHOW_SUBNET, READER, "Show a subnet.", f"GET {_SUBNET}"),
+    rule(CREATE_SUBNET, MEMBER, "Give a network its subnet.", "POST /network/v2.0/subnets"),
+    rule(DELETE_SUBNET, MEMBER, "Delete a subnet that nobody uses.", f"DELETE {_SUBNET}"),
+    rule(LIST_PORTS, READER, "List ports.", "GET /network/v2.0/ports"),
+    rule(SHOW_PORT, READER, "Show a port.", f"GET {_PORT}"),
+    rule(CREATE_PORT, MEMBER, "Make a port beforehand.", "POST /network/v2.0/ports"),
+    rule(DELETE_PORT, MEMBER, "Delete a port that no server has.", f"DELETE {_PORT}"),
 ]

@@ -2,11 +2,13 @@
 
 from roost.api.policies.base import ADMIN, rule
 
-LIST = "os_compute_api:os-services:list"
-UPDATE = "os_compute_api:os-services:update"
+_ROOT = "os_compute_api:os-services"
+LIST = f"{_ROOT}:list"
+UPDATE = f"{_ROOT}:update"
+DELETE = f"{_ROOT}:delete"
 
 RULES = [
-    rule(LIST, ADMIN, "List the daemons of all cells.", "GET /os-services"),
+    rule(LIST, ADMIN, "List the daemons of all cells.", "GET /os-services", formerly=_ROOT),
     rule(
         UPDATE,
         ADMIN,
@@ -16,5 +18,13 @@ RULES = [
         "PUT /os-services/disable",
         "PUT /os-services/disable-log-reason",
         "PUT /os-services/force-down",
+        formerly=_ROOT,
+    ),
+    rule(
+        DELETE,
+        ADMIN,
+        "Delete a daemon that is gone.",
+        "DELETE /os-services/{service_id}",
+        formerly=_ROOT,
     ),
 ]

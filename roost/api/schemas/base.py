@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from roost.api import microversions
 from roost.api.validation import Schema
 
 Document = Mapping[str, Any]
 MAX_INTEGER: Final = 2**31 - 1
+EVER: Final = microversions.MAXIMUM  # where a property has come to stay
 STRICT_QUERIES: Final = 75  # since 2.75 names that a list does not know are refused
+ALL_STRICT: Final = 102  # since 2.102 names that nothing knows are refused everywhere
 
 # A name is what can be read: something that is no blank, and no control characters.
 NAME: Final = {
@@ -78,4 +81,4 @@ def list_query(properties: Document) -> Schema:
 
 
 PAGE: Final[Document] = {"limit": WHOLE_NUMBER, "marker": TEXT}
-ANY_QUERY: Final = Schema({1: query({})})
+ANY_QUERY: Final = Schema({1: query({}), ALL_STRICT: query({}, strict=True)})

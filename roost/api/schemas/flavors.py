@@ -8,17 +8,19 @@ from roost.api.schemas.base import (
     NAME,
     PAGE,
     SORT_DIRECTION,
+    STRICT_QUERIES,
     TEXT,
     WHOLE_NUMBER,
-    list_query,
     number,
     of,
+    query,
     wrapped,
 )
 from roost.api.validation import Schema, always
 from roost.db.api.flavors import SORT_KEYS
 
 DESCRIPTION: Final = 55  # since 2.55 flavors are described
+NAMES: Final = 102  # since 2.102 lists are filtered by name, and nothing takes a rxtx_factor
 
 _ID = {
     "oneOf": [
@@ -64,12 +66,13 @@ def _specs(**more: int) -> dict[str, Any]:
     }
 
 
+_DESCRIBED = {**_CREATE, "description": _DESCRIPTION}
+_LEAN = {name: value for name, value in _DESCRIBED.items() if name != "rxtx_factor"}
 CREATE: Final = Schema(
     {
         1: wrapped("flavor", of(_CREATE, required=_REQUIRED)),
-        DESCRIPTION: wrapped(
-            "flavor", of({**_CREATE, "description": _DESCRIPTION}, required=_REQUIRED)
-        ),
+        DESCRIPTION: wrapped("flavor", of(_DESCRIBED, required=_REQUIRED)),
+        NAMES: wrapped("flavor", of(_LEAN, required=_REQUIRED)),
     }
 )
 UPDATE: Final = always(
@@ -77,13 +80,30 @@ UPDATE: Final = always(
 )
 CREATE_SPECS: Final = always(wrapped("extra_specs", _specs()))
 UPDATE_SPEC: Final = always(_specs(minProperties=1, maxProperties=1))
-LIST_QUERY: Final = list_query(
+_TENANT = of(
+    {"tenant": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9-]+$"}},
+    required=["tenant"],
+)
+ACTION: Final = always(
     {
-        **PAGE,
-        "is_public": TEXT,
-        "minRam": WHOLE_NUMBER,
-        "minDisk": WHOLE_NUMBER,
-        "sort_key": {"enum": [*SORT_KEYS]},
-        "sort_dir": SORT_DIRECTION,
+        **of({"addTenantAccess": _TENANT, "removeTenantAccess": _TENANT}),
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
+)
+_LIST: dict[str, Any] = {
+    **PAGE,
+    "is_public": TEXT,
+    "minRam": WHOLE_NUMBER,
+    "minDisk": WHOLE_NUMBER,
+    "sort_key": {"enum": [*SORT_KEYS]},
+    "sort_dir": SORT_DIRECTION,
+}
+_LEAN_KEYS = {"enum": [key for key in SORT_KEYS if key != "rxtx_factor"]}
+LIST_QUERY: Final = Schema(
+    {
+        1: query(_LIST),
+        STRICT_QUERIES: query(_LIST, strict=True),
+        NAMES: query({**_LIST, "name": TEXT, "sort_key": _LEAN_KEYS}, strict=True),
     }
 )

@@ -4,6 +4,8 @@ from typing import Any, Final
 
 from roost.api.schemas.base import (
     BOOLEAN,
+    EVER,
+    MAX_INTEGER,
     NAME,
     OPTIONAL_TEXT,
     PAGE,
@@ -16,15 +18,58 @@ from roost.api.schemas.base import (
     of,
     query,
 )
-from roost.api.validation import Schema, always, grown
+from roost.api.schemas.server_metadata import METADATA
+from roost.api.schemas.server_tags import TAG, TAGS
+from roost.api.validation import Schema, grown
 
 NO_PERSONALITY: Final = 57
 NETWORKS_REQUIRED: Final = 37
-TAGS: Final = 52
 HOSTNAME: Final = 90
 FQDN: Final = 94
 
-_BLOCK_DEVICES = {"type": "array", "maxItems": 64, "items": {"type": "object"}}
+_LEGACY_DEVICES = {"type": "array", "maxItems": 64, "items": {"type": "object"}}
+_DEVICE: dict[str, Any] = {
+    "source_type": {"type": "string", "enum": ["volume", "image", "snapshot", "blank"]},
+    "destination_type": {"type": "string", "enum": ["volume", "local"]},
+    "uuid": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9._-]*$"},
+    "image_id": UUID,
+    "volume_id": UUID,
+    "snapshot_id": UUID,
+    "volume_size": {
+        "anyOf": [
+            {"type": "integer", "minimum": 1, "maximum": MAX_INTEGER},
+            {"type": "string", "pattern": "^[1-9][0-9]{0,8}$"},
+            {"type": "null"},
+        ]
+    },
+    "boot_index": {
+        "anyOf": [
+            {"type": "integer", "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER},
+            {"type": "string", "pattern": "^-?[0-9]{1,9}$"},
+            {"type": "null"},
+        ]
+    },
+    "guest_format": OPTIONAL_TEXT,
+    "device_name": {"type": ["string", "null"], "maxLength": 255, "pattern": "^[a-zA-Z0-9._/-]*$"},
+    "device_type": OPTIONAL_TEXT,
+    "disk_bus": OPTIONAL_TEXT,
+    "no_device": {},
+    "delete_on_termination": BOOLEAN,
+}
+_TAGGED_DEVICE = {**_DEVICE, "tag": TAG}
+_TYPED_DEVICE = {**_TAGGED_DEVICE, "volume_type": OPTIONAL_TEXT}
+_FILE = of(
+    {"path": {"type": "string"}, "contents": {"type": "string", "format": "base64"}},
+    required=["path", "contents"],
+)
+_CERTIFICATES = {
+    "type": ["array", "null"],
+    "minItems": 1,
+    "maxItems": 50,
+    "uniqueItems": True,
+    "items": {"type": "string", "minLength": 1, "maxLength": 255},
+}
+_GROUP = {"type": "object", "properties": {"name": {**TEXT, "minLength": 1}}, "required": ["name"]}
 _HINTS = {
     "type": ["object", "null"],
     "maxProperties": 64,
@@ -35,28 +80,21 @@ _HINTS = {
         ]
     },
 }
-METADATA = {
-    "type": "object",
-    "propertyNames": {"minLength": 1, "maxLength": 255},
-    "additionalProperties": {"type": "string", "maxLength": 255},
-    "maxProperties": 128,
-}
-_TAG = {"type": "string", "minLength": 1, "maxLength": 60, "pattern": "^[^,/]*$"}
-_HOSTNAME = {
+HOSTNAME_WORD = {
     "type": "string",
     "minLength": 2,
     "maxLength": 63,
     "pattern": r"^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$",
 }
-_FQDN = {
+FQDN_WORD = {
     "type": "string",
     "minLength": 2,
     "maxLength": 255,
     "pattern": r"^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?$",
 }
-_USER_DATA = {"type": ["string", "null"], "format": "base64", "maxLength": 65535}
-_IP4 = {"oneOf": [{"type": "string", "format": "ipv4"}, {"const": ""}, {"type": "null"}]}
-_IP6 = {
+USER_DATA = {"type": ["string", "null"], "format": "base64", "maxLength": 65535}
+IP4 = {"oneOf": [{"type": "string", "format": "ipv4"}, {"const": ""}, {"type": "null"}]}
+IP6 = {
     "oneOf": [
         {"type": "string", "format": "ipv6", "maxLength": 39},
         {"const": ""},
@@ -68,7 +106,11 @@ _NIC: dict[str, Any] = {
     "fixed_ip": {"type": "string", "format": "ip"},
     "port": {"type": ["string", "null"], "maxLength": 255},
 }
-_TAGGED_NIC = {**_NIC, "tag": _TAG}
+_TAGGED_NIC = {**_NIC, "tag": TAG}
+
+
+def _devices(device: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "maxItems": 64, "items": of(device, required=["source_type"])}
 
 
 def _networks(nic: dict[str, Any]) -> dict[str, Any]:
@@ -81,51 +123,50 @@ def _networks_or_word(nic: dict[str, Any]) -> dict[str, Any]:
 
 # (since, until, property, schema); later rows overrule earlier ones of the same name
 _CREATE: Final = (
-    (1, 96, "name", NAME),
-    (1, 96, "imageRef", {"oneOf": [UUID, {"const": ""}]}),
-    (1, 96, "flavorRef", {"type": ["string", "integer"], "minLength": 1, "maxLength": 255}),
-    (1, 96, "adminPass", TEXT),
-    (1, 96, "metadata", METADATA),
+    (1, EVER, "name", NAME),
+    (1, EVER, "imageRef", {"oneOf": [UUID, {"const": ""}]}),
+    (1, EVER, "flavorRef", {"type": ["string", "integer"], "minLength": 1, "maxLength": 255}),
+    (1, EVER, "adminPass", TEXT),
+    (1, EVER, "metadata", METADATA),
     (1, 36, "networks", _networks(_NIC)),
     (32, 36, "networks", _networks(_TAGGED_NIC)),
     (37, 41, "networks", _networks_or_word(_NIC)),
-    (42, 96, "networks", _networks_or_word(_TAGGED_NIC)),
-    (1, 96, "OS-DCF:diskConfig", {"type": "string", "enum": ["AUTO", "MANUAL"]}),
-    (1, 96, "accessIPv4", _IP4),
-    (1, 96, "accessIPv6", _IP6),
-    (1, 96, "availability_zone", TEXT),
-    (1, 96, "config_drive", {"anyOf": [BOOLEAN, {"const": ""}, {"type": "null"}]}),
-    (1, 96, "key_name", {"type": ["string", "null"], "maxLength": 255}),
-    (1, 96, "min_count", {"anyOf": [number(1), {"type": "null"}]}),
-    (1, 96, "max_count", {"anyOf": [number(1), {"type": "null"}]}),
-    (1, 96, "return_reservation_id", BOOLEAN),
-    (1, 96, "user_data", _USER_DATA),
-    (1, 96, "block_device_mapping", _BLOCK_DEVICES),
-    (1, 96, "block_device_mapping_v2", _BLOCK_DEVICES),
-    (1, 56, "personality", {"type": ["array", "null"], "maxItems": 64}),
-    (
-        1,
-        96,
-        "security_groups",
-        {"type": "array", "maxItems": 64, "items": {"type": "object"}},
-    ),
-    (1, 96, "os:scheduler_hints", _HINTS),
-    (19, 96, "description", OPTIONAL_TEXT),
-    (52, 96, "tags", {"type": "array", "maxItems": 50, "uniqueItems": True, "items": _TAG}),
-    (63, 96, "trusted_image_certificates", {"type": ["array", "null"], "maxItems": 50}),
-    (74, 96, "host", {**TEXT, "minLength": 1}),
-    (74, 96, "hypervisor_hostname", {**TEXT, "minLength": 1}),
-    (90, 93, "hostname", _HOSTNAME),
-    (94, 96, "hostname", _FQDN),
+    (42, EVER, "networks", _networks_or_word(_TAGGED_NIC)),
+    (1, EVER, "OS-DCF:diskConfig", {"type": "string", "enum": ["AUTO", "MANUAL"]}),
+    (1, EVER, "accessIPv4", IP4),
+    (1, EVER, "accessIPv6", IP6),
+    (1, EVER, "availability_zone", TEXT),
+    (1, EVER, "config_drive", {"anyOf": [BOOLEAN, {"const": ""}, {"type": "null"}]}),
+    (1, EVER, "key_name", {"type": ["string", "null"], "maxLength": 255}),
+    (1, EVER, "min_count", {"anyOf": [number(1), {"type": "null"}]}),
+    (1, EVER, "max_count", {"anyOf": [number(1), {"type": "null"}]}),
+    (1, EVER, "return_reservation_id", BOOLEAN),
+    (1, EVER, "user_data", USER_DATA),
+    (1, EVER, "block_device_mapping", _LEGACY_DEVICES),
+    (1, EVER, "block_device_mapping_v2", _devices(_DEVICE)),
+    (32, 32, "block_device_mapping_v2", _devices(_TAGGED_DEVICE)),
+    (42, 66, "block_device_mapping_v2", _devices(_TAGGED_DEVICE)),
+    (67, EVER, "block_device_mapping_v2", _devices(_TYPED_DEVICE)),
+    (1, 56, "personality", {"type": "array", "maxItems": 1024, "items": _FILE}),
+    (1, EVER, "security_groups", {"type": "array", "maxItems": 64, "items": _GROUP}),
+    (1, EVER, "os:scheduler_hints", _HINTS),
+    (19, EVER, "description", OPTIONAL_TEXT),
+    (52, EVER, "tags", TAGS),
+    (63, EVER, "trusted_image_certificates", _CERTIFICATES),
+    (74, EVER, "host", {**TEXT, "minLength": 1}),
+    (74, EVER, "hypervisor_hostname", {**TEXT, "minLength": 1}),
+    (90, 93, "hostname", HOSTNAME_WORD),
+    (94, EVER, "hostname", FQDN_WORD),
 )
 _UPDATE: Final = (
-    (1, 96, "name", NAME),
-    (1, 96, "OS-DCF:diskConfig", {"type": "string", "enum": ["AUTO", "MANUAL"]}),
-    (1, 96, "accessIPv4", _IP4),
-    (1, 96, "accessIPv6", _IP6),
-    (19, 96, "description", OPTIONAL_TEXT),
-    (90, 93, "hostname", _HOSTNAME),
-    (94, 96, "hostname", _FQDN),
+    (1, EVER, "name", NAME),
+    (1, EVER, "OS-DCF:diskConfig", {"type": "string", "enum": ["AUTO", "MANUAL"]}),
+    (1, EVER, "accessIPv4", IP4),
+    (1, EVER, "accessIPv6", IP6),
+    (19, EVER, "description", OPTIONAL_TEXT),
+    (90, 93, "hostname", HOSTNAME_WORD),
+    (94, EVER, "hostname", FQDN_WORD),
+    (104, EVER, "pinned_availability_zone", {**OPTIONAL_TEXT, "minLength": 1}),
 )
 
 
@@ -146,6 +187,7 @@ UPDATE: Final = grown(_UPDATE, _update)
 
 # What the query calls a filter, and the column that it asks for.
 FILTERS: Final = {
+    "auto_disk_config": "disk_config",
     "availability_zone": "availability_zone",
     "config_drive": "config_drive",
     "flavor": "flavor_id",
@@ -153,7 +195,9 @@ FILTERS: Final = {
     "image": "image_id",
     "key_name": "key_name",
     "launch_index": "launch_index",
+    "locked_by": "locked_by",
     "project_id": "project_id",
+    "root_device_name": "root_device_name",
     "tenant_id": "project_id",
     "reservation_id": "reservation_id",
     "task_state": "task_state",
@@ -164,7 +208,46 @@ FILTERS: Final = {
     "host": "host",
     "node": "node",
 }
+# Filters of a moment; one without a fraction of a second means all of that second.
+MOMENTS: Final = {
+    "created_at": "created_at",
+    "launched_at": "launched_at",
+    "terminated_at": "deleted_at",
+}
+# Filters by a pattern.
+PATTERNS: Final = {
+    "name": "display_name",
+    "description": "display_description",
+    "access_ip_v4": "access_ip_v4",
+    "access_ip_v6": "access_ip_v6",
+}
+ADDRESSES: Final = {"ip": 4, "ip6": 6}
+IP6_SINCE: Final = 5
+# Filters that everybody may use; others but administrators' are ignored, as OpenStack does.
+FOR_ALL: Final = frozenset(
+    {"reservation_id", "name", "status", "image", "flavor", "ip", "ip6", "locked"}
+)
+FOR_ALL_SINCE: Final = 83
+FOR_ALL_LATER: Final = FOR_ALL | {
+    "availability_zone",
+    "config_drive",
+    "created_at",
+    "key_name",
+    "launched_at",
+    "power_state",
+    "progress",
+    "task_state",
+    "terminated_at",
+    "user_id",
+    "vm_state",
+}
+# What no server of ours has: an order by it is no order, and a filter finds only servers without.
+_NEVER_SET: Final = ("kernel_id", "ramdisk_id")
+IGNORED_SORT_KEYS: Final = (*_NEVER_SET, "progress")
 SORT_KEYS: Final = {
+    "access_ip_v4": "access_ip_v4",
+    "access_ip_v6": "access_ip_v6",
+    "auto_disk_config": "disk_config",
     "availability_zone": "availability_zone",
     "config_drive": "config_drive",
     "created_at": "created_at",
@@ -178,10 +261,13 @@ SORT_KEYS: Final = {
     "key_name": "key_name",
     "launch_index": "launch_index",
     "launched_at": "launched_at",
+    "locked_by": "locked_by",
     "node": "node",
     "power_state": "power_state",
     "project_id": "project_id",
+    "root_device_name": "root_device_name",
     "task_state": "task_state",
+    "terminated_at": "deleted_at",
     "updated_at": "updated_at",
     "user_id": "user_id",
     "uuid": "uuid",
@@ -192,28 +278,31 @@ _LIST: dict[str, Any] = {
     **dict.fromkeys(FILTERS, TEXT),
     "launch_index": {"type": "string", "pattern": "^[0-9]{1,9}$"},
     "power_state": {"type": "string", "pattern": "^[0-9]{1,9}$"},
-    "name": TEXT,
-    "description": TEXT,
+    **dict.fromkeys(MOMENTS, TIME),
+    **dict.fromkeys((*PATTERNS, *ADDRESSES, *_NEVER_SET), TEXT),
+    "progress": {"type": "string", "pattern": "^[0-9]{1,9}$"},
     "status": TEXT,
     "deleted": TEXT,
+    "soft_deleted": TEXT,
     "all_tenants": TEXT,
     "changes-since": TIME,
-    "sort_key": {"type": "string", "enum": [*SORT_KEYS]},
+    "sort_key": {"type": "string", "enum": [*SORT_KEYS, *IGNORED_SORT_KEYS]},
     "sort_dir": SORT_DIRECTION,
 }
-# Filters of things that no server of ours has: known, and of no effect.
-_MEANINGLESS = ("ip", "ip6", "locked", "auto_disk_config", "progress", "root_device_name")
 _TAG_FILTERS = dict.fromkeys(("tags", "tags-any", "not-tags", "not-tags-any"), TEXT)
 _LATER = {"changes-before": TIME}
+LOCKED_SINCE: Final = 73
+_LOCKED = {
+    "locked": TEXT,
+    "sort_key": {"type": "string", "enum": [*SORT_KEYS, *IGNORED_SORT_KEYS, "locked"]},
+}
 
 LIST_QUERY: Final = Schema(
     {
         1: query(_LIST),
         26: query({**_LIST, **_TAG_FILTERS}),
         66: query({**_LIST, **_TAG_FILTERS, **_LATER}),
-        STRICT_QUERIES: query(
-            {**_LIST, **_TAG_FILTERS, **_LATER, **dict.fromkeys(_MEANINGLESS, TEXT)}, strict=True
-        ),
+        LOCKED_SINCE: query({**_LIST, **_TAG_FILTERS, **_LATER, **_LOCKED}),
+        STRICT_QUERIES: query({**_LIST, **_TAG_FILTERS, **_LATER, **_LOCKED}, strict=True),
     }
 )
-ACTION: Final = always({"type": "object", "minProperties": 1, "maxProperties": 1})

@@ -1,6 +1,6 @@
 """Availability zones as JSON."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from roost.api.views.base import micros
@@ -8,20 +8,25 @@ from roost.api.views.services import COMPUTE
 from roost.objects import HostReport
 
 
-def brief(hosts: Iterable[HostReport]) -> dict[str, Any]:
-    """Return the zones; one is available when any of its hosts is."""
-    return _zones(hosts, with_hosts=False)
+def brief(hosts: Iterable[HostReport], zones: Mapping[str, str]) -> dict[str, Any]:
+    """Return the zones; one is available when any of its hosts is.
+
+    :param zones: by host; one that is left out is in the zone that it names itself
+    """
+    return _shown(hosts, zones, with_hosts=False)
 
 
-def full(hosts: Iterable[HostReport]) -> dict[str, Any]:
+def full(hosts: Iterable[HostReport], zones: Mapping[str, str]) -> dict[str, Any]:
     """Return the zones with their hosts."""
-    return _zones(hosts, with_hosts=True)
+    return _shown(hosts, zones, with_hosts=True)
 
 
-def _zones(hosts: Iterable[HostReport], *, with_hosts: bool) -> dict[str, Any]:
+def _shown(
+    hosts: Iterable[HostReport], zones: Mapping[str, str], *, with_hosts: bool
+) -> dict[str, Any]:
     by_zone: dict[str, list[HostReport]] = {}
     for host in hosts:
-        by_zone.setdefault(host.availability_zone, []).append(host)
+        by_zone.setdefault(zones.get(host.host, host.availability_zone), []).append(host)
     return {
         "availabilityZoneInfo": [
             {

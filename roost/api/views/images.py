@@ -6,6 +6,7 @@ from urllib import parse
 
 from roost.api.call import Call
 from roost.api.views.base import time
+from roost.image.driver import QUEUED
 from roost.objects import ImageMeta
 
 
@@ -20,9 +21,9 @@ def full(image: ImageMeta) -> dict[str, Any]:
         "owner": image.owner,
         "disk_format": image.disk_format,
         "container_format": image.container_format,
-        "size": image.size,
-        "os_hash_algo": "sha256",
-        "os_hash_value": image.sha256,
+        "size": None if image.status == QUEUED else image.size,
+        "os_hash_algo": image.hash_algo,
+        "os_hash_value": image.hash_value,
         "checksum": None,
         "min_ram": image.min_ram,
         "min_disk": image.min_disk,

@@ -7,7 +7,8 @@ from roost.api.views.base import micros
 from roost.api.views.servers import host_id
 from roost.objects import InstanceAction, InstanceActionEvent
 
-UPDATED_AT: Final = 51
+EVENTS: Final = 51
+UPDATED_AT: Final = 58
 HOSTS: Final = 62
 DETAILS: Final = 84
 
@@ -23,7 +24,7 @@ class Looker:
     @property
     def sees_events(self) -> bool:
         """Since 2.51 everybody who may see the action sees its events."""
-        return self.sees_inside or self.version >= UPDATED_AT
+        return self.sees_inside or self.version >= EVENTS
 
 
 def brief(action: InstanceAction, looker: Looker) -> dict[str, Any]:

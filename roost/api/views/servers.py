@@ -13,39 +13,95 @@ from roost import states
 from roost.api import microversions
 from roost.api.views import flavors
 from roost.api.views.base import links, micros, time
-from roost.objects import Instance, InstanceFault, Vif
+from roost.db.api.build_request_lists import Asked
+from roost.objects import ImageMeta, Instance, InstanceFault, Vif
+from roost.objects.fault import counted_message
+from roost.states import State
 
-BUILD: Final = "BUILD"
-ANY_TASK: Final = "*"
-# Status as clients know it -> the states inside that it stands for.
-STATUSES: Final[Mapping[str, tuple[str, str]]] = {
-    BUILD: (states.BUILDING, ANY_TASK),
-    "ACTIVE": (states.ACTIVE, ANY_TASK),
-    "ERROR": (states.ERROR, ANY_TASK),
-    "DELETED": (states.DELETED, ANY_TASK),
+# The one word that clients get for a state of rest, and for some tasks under way.
+_OF_REST: Final = {
+    states.BUILDING: "BUILD",
+    states.ACTIVE: "ACTIVE",
+    states.STOPPED: "SHUTOFF",
+    states.PAUSED: "PAUSED",
+    states.SUSPENDED: "SUSPENDED",
+    states.RESCUED: "RESCUE",
+    states.ERROR: "ERROR",
+    states.DELETED: "DELETED",
 }
-_STATUS_OF: Final = {vm: status for status, (vm, _) in STATUSES.items()}
+_OF_TASK: Final = {
+    **{
+        State(vm, task): "REBUILD"
+        for vm in (states.ACTIVE, states.STOPPED, states.ERROR)
+        for task in states.REBUILD_TASKS
+    },
+    State(states.ACTIVE, states.UPDATING_PASSWORD): "PASSWORD",
+    State(states.ACTIVE, states.REBOOTING): "REBOOT",
+    State(states.ACTIVE, states.REBOOTING_HARD): "HARD_REBOOT",
+}
 _FLAVOR_EMBEDDED: Final = 47
+_REBUILT_KEY: Final = 54
+_REBUILT_USER_DATA: Final = 57
+_UPDATED_IN_FULL: Final = 75
+_IMAGE_PROPERTIES: Final = 98
+# What a change tells of a server before 2.75.
+_UPDATED: Final = {
+    *("id", "name", "status", "tenant_id", "user_id", "metadata", "hostId", "image", "flavor"),
+    *("created", "updated", "addresses", "accessIPv4", "accessIPv6", "links", "OS-DCF:diskConfig"),
+    *("progress", "fault", "locked", "description", "tags", "trusted_image_certificates"),
+    *("server_groups", "locked_reason"),
+}
+
+
+def _status_of(state: State) -> str:
+    return _OF_TASK.get(state) or _OF_REST.get(state.vm, "UNKNOWN")
+
+
+# Status as clients know it -> the states inside that it stands for.
+STATUSES: Final[Mapping[str, Sequence[State]]] = {
+    status: [state for state in states.MOVES if _status_of(state) == status]
+    for status in {*_OF_REST.values(), *_OF_TASK.values()}
+}
+
+
+# All that clients know, whether or not servers of ours come to it.
+KNOWN_STATUSES: Final = frozenset(
+    {
+        *STATUSES,
+        *("MIGRATING", "PASSWORD", "REBUILD", "RESCUE", "RESIZE", "REVERT_RESIZE", "SHELVED"),
+        *("SHELVED_OFFLOADED", "SOFT_DELETED", "UNKNOWN", "VERIFY_RESIZE"),
+    }
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Looker:
-    """Who looks at a server, in which version, and what they may see of the cloud's inside."""
+    """Who looks at a server, in which version, and what they may see of the cloud's inside.
+
+    ``sees_counts``: how many hosts could not take it, not only why. ``sees_specs``: the extra specs
+    of its flavor.
+    """
 
     version: int
     base_url: str
     sees_host: bool = False
     sees_host_status: bool = False
+    sees_counts: bool = False
+    sees_specs: bool = True
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Shown:
-    """An instance with what is known of it elsewhere."""
+    """An instance with what is known of it elsewhere; lists do not look for ``groups``.
+
+    ``asked``: what its user asked for, in the versions that tell of it.
+    """
 
     instance: Instance
     fault: InstanceFault | None = None
     host_status: str = ""
-    pinned_zone: str | None = None
+    asked: Asked | None = None
+    groups: Sequence[str] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +120,7 @@ class Field:
 
 def status(instance: Instance) -> str:
     """Return the one word that users get for the states inside."""
-    return _STATUS_OF.get(instance.vm_state, "UNKNOWN")
+    return _status_of(State(instance.vm_state, instance.task_state))
 
 
 def brief(shown: Shown, looker: Looker) -> dict[str, Any]:
@@ -86,15 +142,38 @@ def full(shown: Shown, looker: Looker) -> dict[str, Any]:
     }
 
 
-def created(instance: Instance, *, password: str, base_url: str) -> dict[str, Any]:
-    """Return the answer to an accepted create."""
-    return {
+def updated(shown: Shown, looker: Looker) -> dict[str, Any]:
+    """Return a server that was changed: before 2.75 less than one that is looked at."""
+    told = full(shown, looker)
+    if looker.version >= _UPDATED_IN_FULL:
+        return told
+    return {name: value for name, value in told.items() if name in _UPDATED}
+
+
+def rebuilt(shown: Shown, looker: Looker) -> dict[str, Any]:
+    """Return the answer to an accepted rebuild: before 2.75 less than one that is looked at."""
+    told = updated(shown, looker)
+    if looker.version >= _REBUILT_KEY:
+        told["key_name"] = shown.instance.key_name
+    if looker.version >= _REBUILT_USER_DATA:
+        told["user_data"] = shown.instance.user_data
+    return told
+
+
+def created(instance: Instance, *, password: str | None, base_url: str) -> dict[str, Any]:
+    """Return the answer to an accepted create, the only one that tells the password."""
+    told = {
         "id": instance.uuid,
         "links": links(base_url, "servers", instance.uuid),
-        "OS-DCF:diskConfig": "MANUAL",
-        "security_groups": [{"name": "default"}],
-        "adminPass": password,
+        "OS-DCF:diskConfig": instance.disk_config,
+        "security_groups": security_groups(instance),
     }
+    return told if password is None else {**told, "adminPass": password}
+
+
+def security_groups(instance: Instance) -> list[dict[str, str]]:
+    """Return the security groups of a server, by name."""
+    return [{"name": name} for name in instance.security_groups]
 
 
 def host_id(host: str | None, project_id: str) -> str:
@@ -108,32 +187,61 @@ def addresses(vifs: Sequence[Vif]) -> dict[str, list[dict[str, Any]]]:
     """Return the addresses of a server by the network's name."""
     by_network: dict[str, list[dict[str, Any]]] = {}
     for vif in vifs:
-        by_network.setdefault(vif.network_name, []).append(
-            {
-                "version": 6 if ":" in vif.ip else 4,
-                "addr": vif.ip,
-                "OS-EXT-IPS:type": "fixed",
-                "OS-EXT-IPS-MAC:mac_addr": vif.mac,
-            }
-        )
+        shown = [_address(ip, vif.mac) for ip in _ips(vif)]
+        if shown:
+            by_network.setdefault(vif.network_name, []).extend(shown)
     return by_network
+
+
+def _ips(vif: Vif) -> list[str]:
+    """Return the addresses of an interface; some were stored with the first of them only."""
+    return [str(one.ip) for one in vif.addresses] or [str(vif.ip)] * bool(vif.ip)
+
+
+def _address(ip: str, mac: str) -> dict[str, Any]:
+    return {
+        "version": 6 if ":" in ip else 4,
+        "addr": ip,
+        "OS-EXT-IPS:type": "fixed",
+        "OS-EXT-IPS-MAC:mac_addr": mac,
+    }
 
 
 def _updated(shown: Shown, _looker: Looker) -> str | None:
     return time(shown.instance.updated_at or shown.instance.created_at)
 
 
-def _image(shown: Shown, looker: Looker) -> Any:
-    image = shown.instance.image
-    if image is None:
+def image(found: ImageMeta | None, base_url: str) -> Any:
+    """Return the image of a server."""
+    if found is None:
         return ""
-    return {"id": image.id, "links": links(looker.base_url, "images", image.id)[1:]}
+    return {"id": found.id, "links": links(base_url, "images", found.id)[1:]}
+
+
+def _image(shown: Shown, looker: Looker) -> Any:
+    found = shown.instance.image
+    told = image(found, looker.base_url)
+    if found is None or looker.version < _IMAGE_PROPERTIES:
+        return told
+    return {**told, "properties": _properties(found)}
+
+
+def _properties(found: ImageMeta) -> dict[str, str]:
+    """Return what an image says of the servers made of it; all values are texts."""
+    return {
+        **found.properties,
+        "base_image_ref": found.id,
+        "container_format": found.container_format,
+        "disk_format": found.disk_format,
+        "min_disk": str(found.min_disk),
+        "min_ram": str(found.min_ram),
+    }
 
 
 def _flavor(shown: Shown, looker: Looker) -> Mapping[str, Any]:
     flavor = shown.instance.flavor
     if looker.version >= _FLAVOR_EMBEDDED:
-        return flavors.embedded(flavor)
+        return flavors.embedded(flavor, with_specs=looker.sees_specs)
     return {
         "id": flavor.flavorid,
         "links": links(looker.base_url, "flavors", flavor.flavorid)[1:],
@@ -149,8 +257,10 @@ def _fault(shown: Shown, looker: Looker) -> dict[str, Any]:
     fault = shown.fault
     if fault is None:
         return {}
-    told = {"code": fault.code, "message": fault.message, "created": time(fault.created_at)}
-    if looker.sees_host and fault.details:
+    counted = counted_message(fault)
+    message = counted if counted and looker.sees_counts else fault.message
+    told = {"code": fault.code, "message": message, "created": time(fault.created_at)}
+    if looker.sees_host and fault.details and (looker.sees_counts or not counted):
         told["details"] = fault.details
     return told
 
@@ -169,6 +279,20 @@ def _sees_host_status(_shown: Shown, looker: Looker) -> bool:
 
 def _is_building_or_up(shown: Shown, _looker: Looker) -> bool:
     return shown.instance.vm_state in (states.BUILDING, states.ACTIVE)
+
+
+def _has_groups(shown: Shown, _looker: Looker) -> bool:
+    return shown.groups is not None
+
+
+def _pinned_zone(shown: Shown, _looker: Looker) -> str | None:
+    return shown.asked.zone if shown.asked else None
+
+
+def _hints(shown: Shown, _looker: Looker) -> dict[str, Any]:
+    """Return the user's hints; one that has one value is that value, as most are sent."""
+    hints = shown.asked.hints if shown.asked else {}
+    return {name: some[0] if len(some) == 1 else list(some) for name, some in hints.items()}
 
 
 def _of(name: str) -> Callable[[Shown, Looker], Any]:
@@ -196,7 +320,7 @@ FIELDS: Final = (
     Field("accessIPv4", lambda shown, _: shown.instance.access_ip_v4 or ""),
     Field("accessIPv6", lambda shown, _: shown.instance.access_ip_v6 or ""),
     Field("links", lambda shown, k: links(k.base_url, "servers", shown.instance.uuid)),
-    Field("OS-DCF:diskConfig", _always("MANUAL")),
+    Field("OS-DCF:diskConfig", _of("disk_config")),
     Field(
         "progress",
         lambda shown, _: 100 if shown.instance.vm_state == states.ACTIVE else 0,
@@ -208,7 +332,7 @@ FIELDS: Final = (
     Field("key_name", _of("key_name")),
     Field("OS-SRV-USG:launched_at", lambda shown, _: micros(shown.instance.launched_at)),
     Field("OS-SRV-USG:terminated_at", lambda shown, _: micros(shown.instance.deleted_at)),
-    Field("security_groups", lambda _s, _k: [{"name": "default"}]),
+    Field("security_groups", lambda shown, _: security_groups(shown.instance)),
     Field("OS-EXT-STS:task_state", _of("task_state")),
     Field("OS-EXT-STS:vm_state", _of("vm_state")),
     Field("OS-EXT-STS:power_state", _of("power_state")),
@@ -222,14 +346,15 @@ FIELDS: Final = (
     Field(_SRV + "hostname", _of("hostname"), since=90),
     Field(_SRV + "kernel_id", _always(""), since=3, when=_sees_host),
     Field(_SRV + "ramdisk_id", _always(""), since=3, when=_sees_host),
-    Field(_SRV + "root_device_name", _always(None), since=3, when=_sees_host),
+    Field(_SRV + "root_device_name", _of("root_device_name"), since=3, when=_sees_host),
     Field(_SRV + "user_data", _of("user_data"), since=3, when=_sees_host),
-    Field("locked", _always(False), since=9),
+    Field("locked", _of("locked"), since=9),
     Field("host_status", lambda s, _: s.host_status, since=16, when=_sees_host_status),
     Field("description", _of("display_description"), since=19),
     Field("tags", lambda shown, _: list(shown.instance.tags), since=26),
-    Field("trusted_image_certificates", _always(None), since=63),
-    Field("server_groups", lambda _s, _k: [], since=71),
-    Field("locked_reason", _always(None), since=73),
-    Field("pinned_availability_zone", lambda shown, _: shown.pinned_zone, since=96),
+    Field("trusted_image_certificates", lambda s, _: s.instance.trusted_certs or None, since=63),
+    Field("server_groups", lambda s, _: list(s.groups or ()), since=71, when=_has_groups),
+    Field("locked_reason", _of("locked_reason"), since=73),
+    Field("pinned_availability_zone", _pinned_zone, since=96),
+    Field("scheduler_hints", _hints, since=100),
 )

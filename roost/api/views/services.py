@@ -1,7 +1,7 @@
 """Daemons as JSON."""
 
-import datetime
 import uuid
+from collections.abc import Mapping
 from typing import Any, Final
 
 from roost.api.views.base import micros
@@ -12,32 +12,27 @@ UUIDS: Final = 53
 COMPUTE: Final = "roost-compute"
 
 
-def is_up(service: Service, *, now: datetime.datetime, down_time: float) -> bool:
-    """Tell whether a daemon was heard of in the last ``down_time`` seconds and not forced down."""
-    silent = (now - service.last_seen_up).total_seconds()
-    return silent <= down_time and not service.forced_down
-
-
-def host_status(service: Service | None, *, now: datetime.datetime, down_time: float) -> str:
+def host_status(service: Service | None, *, up: bool) -> str:
     """Return what a server tells of its host."""
     if service is None:
         return "UNKNOWN"
-    if not is_up(service, now=now, down_time=down_time):
+    if not up:
         return "DOWN"
     return "MAINTENANCE" if service.disabled else "UP"
 
 
-def full(
-    service: Service, *, version: int, now: datetime.datetime, down_time: float
-) -> dict[str, Any]:
-    """Return a daemon of the list."""
+def full(service: Service, *, version: int, zones: Mapping[str, str], up: bool) -> dict[str, Any]:
+    """Return a daemon of the list.
+
+    :param zones: by host, of those that are not in the zone that they name themselves
+    """
     shown = {
         "id": service.uuid if version >= UUIDS else number(service),
         "binary": service.binary,
         "host": service.host,
-        "zone": service.availability_zone or "internal",
+        "zone": _zone(service, zones),
         "status": "disabled" if service.disabled else "enabled",
-        "state": "up" if is_up(service, now=now, down_time=down_time) else "down",
+        "state": "up" if up else "down",
         "updated_at": micros(service.last_seen_up),
         "disabled_reason": service.disabled_reason,
     }
@@ -46,6 +41,16 @@ def full(
     return shown
 
 
+def _zone(service: Service, zones: Mapping[str, str]) -> str:
+    own = service.availability_zone or "internal"
+    return zones.get(service.host, own) if service.binary == COMPUTE else own
+
+
 def number(service: Service) -> int:
     """Return a small number for clients from before uuids. It follows from the uuid."""
-    return uuid.UUID(service.uuid).int % 2**31
+    return small(service.uuid)
+
+
+def small(identity: str) -> int:
+    """Return a small number for a uuid, always the same; two uuids may have the same."""
+    return uuid.UUID(identity).int % 2**31

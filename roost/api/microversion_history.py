@@ -1,0 +1,169 @@
+"""What each microversion has changed: of what is served, and of what is not.
+
+Each difference that is served has a story among the tests, at the version before and at its own.
+What needs something that is not there yet says so (``needs``): as soon as it is served, the tests
+ask for its story, too. Until then the answer is that of any path, action or field that does not
+exist, in all versions.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from roost.api.routes import ROUTES
+from roost.api.schemas.server_actions import ACTION
+from roost.api.schemas.servers import CREATE, LIST_QUERY
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """One microversion.
+
+    ``needs`` is what it is about, if that is not all served: ``action`` and the action's name in a
+    body, ``path`` and part of a route's path, ``field`` and what a new server may have, ``filter``
+    and a name that a list of servers heeds, or ``feature`` and what nothing here has.
+    """
+
+    minor: int
+    what: str
+    needs: str = ""
+
+    @property
+    def served(self) -> bool:
+        """Tell whether there is something that it makes a difference to."""
+        kind, _, name = self.needs.partition(" ")
+        return KINDS[kind](name)
+
+
+def _has_action(name: str) -> bool:
+    return any(name in document["properties"] for document in ACTION.documents.values())
+
+
+def _has_field(name: str) -> bool:
+    documents = CREATE.documents.values()
+    return any(name in one["properties"]["server"]["properties"] for one in documents)
+
+
+def _has_filter(name: str) -> bool:
+    return any(name in one["properties"] for one in LIST_QUERY.documents.values())
+
+
+KINDS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "": lambda _: True,
+    "action": _has_action,
+    "path": lambda part: any(part in route.path for route in ROUTES),
+    "field": _has_field,
+    "filter": _has_filter,
+    "feature": lambda _: False,
+}
+_VOLUMES: Final = "path /os-volume_attachments"
+_CONSOLES: Final = "path /remote-consoles"
+_EVENTS: Final = "path /os-server-external-events"
+_INTERFACES: Final = "path /os-interface"
+
+HISTORY: Final = (
+    Difference(1, "The first version: v2 with its bodies checked."),
+    Difference(2, "Key pairs have a type, ssh or x509; 201 for a new one, 204 for its end."),
+    Difference(3, "Servers tell administrators more: launch index, reservation, user data, ..."),
+    Difference(4, "A fixed IP says whether it is reserved.", "path /os-fixed-ips"),
+    Difference(5, "Everybody may filter servers by IPv6 addresses."),
+    Difference(6, "One request for all kinds of remote consoles.", _CONSOLES),
+    Difference(7, "No access is given to a flavor that is public: 409."),
+    Difference(8, "Remote consoles of kind mks.", _CONSOLES),
+    Difference(9, "Servers say whether they are locked."),
+    Difference(10, "Administrators care for the key pairs of others: user_id."),
+    Difference(11, "Services may be forced down, and say so."),
+    Difference(12, "Virtual interfaces name their network.", "path /os-virtual-interfaces"),
+    Difference(13, "Server groups name their project and user."),
+    Difference(14, "No onSharedStorage in evacuate, no password in its answer.", "action evacuate"),
+    Difference(15, "Server groups may be soft."),
+    Difference(16, "Servers tell administrators whether their host is up."),
+    Difference(17, "A crash dump on demand.", "action trigger_crash_dump"),
+    Difference(18, "No project is needed in paths. It was never needed here."),
+    Difference(19, "Servers have a description: on create, in changes, in answers."),
+    Difference(20, "Volumes of servers that are shelved.", _VOLUMES),
+    Difference(21, "Actions of deleted servers can be seen."),
+    Difference(22, "A live migration is made to end.", "path /migrations/{migration_id}/action"),
+    Difference(23, "Servers have migrations of their own."),
+    Difference(24, "A live migration is given up.", "action os-migrateLive"),
+    Difference(25, "block_migration may be auto.", "action os-migrateLive"),
+    Difference(26, "Servers have tags, and lists are filtered by them."),
+    Difference(27, "The header OpenStack-API-Version. It was always understood here."),
+    Difference(28, "cpu_info of a hypervisor is an object; it was text."),
+    Difference(29, "evacuate asks the scheduler about its host, but by force.", "action evacuate"),
+    Difference(30, "Live migrations ask the scheduler, too.", "action os-migrateLive"),
+    Difference(31, "Tokens of all consoles can be shown.", "path /os-console-auth-tokens"),
+    Difference(32, "The networks of a new server may have tags; until 2.36, by accident."),
+    Difference(33, "Hypervisors have pages."),
+    Difference(34, "Live migrations are checked after the answer.", "action os-migrateLive"),
+    Difference(35, "Key pairs have pages, and are in order of names."),
+    Difference(36, "No proxies of Network any more; no quotas and limits of networks."),
+    Difference(37, "A new server must say which networks: a list, auto or none. No tags."),
+    Difference(38, "A list of a status that there is none of is refused: 400."),
+    Difference(39, "No limit for the metadata of images."),
+    Difference(40, "Usage has pages."),
+    Difference(41, "Aggregates have uuids."),
+    Difference(42, "Networks of a new server may have tags again."),
+    Difference(43, "No os-hosts any more.", "path /os-hosts"),
+    Difference(44, "No actions on fixed and floating IPs any more.", "action addFixedIp"),
+    Difference(45, "createImage answers the image's id; it was in a header."),
+    Difference(46, "X-OpenStack-Request-ID in answers. It was always there here."),
+    Difference(47, "Servers tell what their flavor was, not which it was."),
+    Difference(48, "Diagnostics are alike for all hypervisors.", "path /diagnostics"),
+    Difference(49, "Interfaces and volumes may be attached with a tag.", _INTERFACES),
+    Difference(50, "Quota classes have server groups and no networks."),
+    Difference(51, "Users see the events of an action."),
+    Difference(52, "A server may be created with tags."),
+    Difference(53, "Services and hypervisors have uuids; queries and one PUT replace paths."),
+    Difference(54, "rebuild may change the key pair."),
+    Difference(55, "Flavors have a description, which may be changed."),
+    Difference(56, "migrate may name the host.", "action migrate"),
+    Difference(57, "No files in new servers, quotas and limits."),
+    Difference(58, "Actions have pages, changes-since, and when they changed last."),
+    Difference(59, "Migrations have pages and changes-since; unknown names are refused."),
+    Difference(60, "Volumes of more than one server.", _VOLUMES),
+    Difference(61, "Flavors tell their extra specs."),
+    Difference(62, "Events of actions tell the host, to users by a hash."),
+    Difference(63, "Servers name the certificates that their image is to be checked by."),
+    Difference(64, "A server group has one policy, with rules; no policies and metadata."),
+    Difference(65, "Live migrations that wait are given up, too.", "action os-migrateLive"),
+    Difference(66, "Servers, actions and migrations: changes-before."),
+    Difference(67, "The devices of a new server may name a type of volume."),
+    Difference(68, "Nothing is moved by force any more.", "action os-migrateLive"),
+    Difference(69, "What a cell that is away has is told as far as it is known."),
+    Difference(70, "Interfaces and volumes show their tags.", _INTERFACES),
+    Difference(71, "Servers name their group, where one is shown or changed."),
+    Difference(72, "Ports that ask for bandwidth.", "feature ports with resource requests"),
+    Difference(73, "Servers are locked for a reason, and filtered and sorted by locks."),
+    Difference(74, "The host of a new server may be named without its zone."),
+    Difference(75, "Unknown names are refused; a change answers like a show; swap is 0."),
+    Difference(76, "Bare metal says that it was turned on or off.", _EVENTS),
+    Difference(77, "unshelve may name the zone.", "action unshelve"),
+    Difference(78, "The NUMA topology of a server.", "path /topology"),
+    Difference(79, "Whether a volume goes with its server.", _VOLUMES),
+    Difference(80, "Migrations are filtered by user and project."),
+    Difference(81, "Images are fetched before they are needed.", "path /{aggregate_id}/images"),
+    Difference(82, "Accelerators say that they are bound.", _EVENTS),
+    Difference(83, "Users may filter servers by zone, key, states, times and user."),
+    Difference(84, "Events of actions tell why they failed."),
+    Difference(85, "Whether a volume goes with its server can be changed.", _VOLUMES),
+    Difference(86, "Extra specs of known scopes must be known, and possible."),
+    Difference(87, "rescue of servers that boot from volumes.", "feature volumes"),
+    Difference(88, "Hypervisors tell no amounts, but their uptime; no statistics."),
+    Difference(89, "Attachments of volumes have ids.", _VOLUMES),
+    Difference(90, "The hostname is chosen on create and in changes; everybody sees it."),
+    Difference(91, "unshelve may name the host.", "action unshelve"),
+    Difference(92, "No key pairs are made here; their names may have @ and dots."),
+    Difference(93, "Volumes that servers boot from are imaged anew, and say so."),
+    Difference(94, "The hostname may be a full domain name."),
+    Difference(95, "What was evacuated is stopped.", "action evacuate"),
+    Difference(96, "Servers tell the zone that they are pinned to."),
+    Difference(97, "Shares of files are attached to servers.", "path /shares"),
+    Difference(98, "Servers tell the properties of their image."),
+    Difference(99, "Consoles of kind spice-direct.", _CONSOLES),
+    Difference(100, "Servers tell the scheduler hints they were created with."),
+    Difference(101, "A volume is attached after the answer: 202.", _VOLUMES),
+    Difference(102, "Flavors: by name, without rxtx_factor and disabled. No unknown names."),
+    Difference(103, "No os-volumes_boot any more.", "path /os-volumes_boot"),
+    Difference(104, "A server is pinned to its zone, or to none, by a change."),
+)

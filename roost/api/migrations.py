@@ -1,0 +1,36 @@
+"""Servers on their way to other hosts: none, as none is ever moved."""
+
+from roost import exception
+from roost.api.call import Answer, Call
+from roost.api.parts import Parts
+from roost.api.schemas.migrations import PAGES
+from roost.api.validation import timestamp
+from roost.api.whereabouts import Whereabouts
+
+
+class Migrations:
+    """Handlers of ``/os-migrations`` and of ``/servers/{id}/migrations``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+
+    def list_all(self, call: Call) -> Answer:
+        """Return none, once it is known that the query can be meant."""
+        since, before = call.query.one("changes-since"), call.query.one("changes-before")
+        if since and before and timestamp(since) > timestamp(before):
+            raise exception.Invalid(
+                "The value of changes-since must be less than or equal to changes-before."
+            )
+        marker = call.query.one("marker")
+        if marker and call.version >= PAGES:
+            raise exception.Invalid(f"Marker {marker} could not be found.")
+        return Answer({"migrations": []})
+
+    def list_of_server(self, call: Call) -> Answer:
+        self._whereabouts.find(call, call.params["server_id"])
+        return Answer({"migrations": []})
+
+    def show_of_server(self, call: Call) -> Answer:
+        server, migration = call.params["server_id"], call.params["migration_id"]
+        self._whereabouts.find(call, server)
+        raise exception.NotFound(f"Migration {migration} not found for instance {server}.")

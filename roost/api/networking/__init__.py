@@ -1,0 +1,1 @@
+"""What users may connect their servers to: the API's side of the network drivers."""

@@ -1,0 +1,172 @@
+"""The networks of Neutron: what users ask for is judged with their own eyes, by their token."""
+
+import ipaddress
+from collections.abc import Sequence
+from typing import Any, Final, Self
+
+from oslo_config import cfg
+
+from roost import exception
+from roost.api.call import Call
+from roost.api.networking import neutron_ports as ports
+from roost.api.networking.neutron_groups import groups_of
+from roost.api.server_security import DEFAULT
+from roost.objects import Locality, NetworkRequest
+from roost.outside.networking import Neutron, told_apart
+
+_AUTO: Final = "auto"
+
+
+class NeutronNetworking:
+    """Asks Neutron as the user who asks us."""
+
+    def __init__(self, neutron: Neutron) -> None:
+        self._neutron = neutron
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
+        return cls(Neutron(conf))
+
+    def requests(
+        self, call: Call, asked: dict[str, Any], *, least: int, most: int
+    ) -> list[NetworkRequest]:
+        wanted: Any = asked.get("networks") or _AUTO
+        if wanted == "none":
+            return []
+        network = self._neutron.of_user(call.context)
+        if wanted == _AUTO:
+            found = _any(network, call, make=asked.get("networks") == _AUTO)
+            nics: list[dict[str, Any]] = [{"uuid": found}] if found else []
+        else:
+            nics = wanted
+        given = [nic["port"] for nic in nics if nic.get("port")]
+        if len(set(given)) != len(given):
+            raise exception.Invalid("A port is named twice.")
+        made = [_request(network, call, nic, alone=most == 1) for nic in nics]
+        new = sum(request.port_id is None for request in made)
+        ports.check_quota(network, str(call.context.project_id), asked=new * least)
+        return _with_groups(network, call, made, asked)
+
+    def security_groups(self, asked: dict[str, Any]) -> list[str]:
+        """Return the names as they were given: whether there are such groups was judged before."""
+        names = [str(group["name"]) for group in asked.get("security_groups") or []]
+        return list(dict.fromkeys(names)) or [DEFAULT]
+
+    def attachment(self, call: Call, asked: dict[str, Any]) -> NetworkRequest:
+        network = self._neutron.of_user(call.context)
+        nic: dict[str, Any] = {"tag": asked.get("tag")}
+        if "port_id" in asked:
+            nic["port"] = asked["port_id"]
+        else:
+            nic["uuid"] = asked.get("net_id") or _any(network, call, make=False)
+            if nic["uuid"] is None:
+                raise exception.Invalid("No networks defined: there is none to attach.")
+        for address in asked.get("fixed_ips", []):
+            nic["fixed_ip"] = address["ip_address"]
+        return _request(network, call, nic, alone=True, missing=exception.NotFound)
+
+    def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
+        """Return nothing: which hosts reach a network, Neutron says when a port is bound."""
+        return []
+
+
+def _any(network: Any, call: Call, *, make: bool) -> str | None:
+    """Return the one network that the project has; none: None, or one made for it.
+
+    :raises roost.exception.Conflict: when there are several
+    """
+    project = str(call.context.project_id)
+    with told_apart():
+        own = list(network.networks(project_id=project, is_shared=False))
+        shared = list(network.networks(is_shared=True))
+    found = {one.id for one in (*own, *shared) if not one.is_router_external}
+    if len(found) > 1:
+        raise exception.Conflict(
+            "Multiple possible networks found, use a Network ID to be more specific."
+        )
+    if found:
+        return str(found.pop())
+    return _made_for(network, project) if make else None
+
+
+def _made_for(network: Any, project: str) -> str:
+    """Let Neutron make the network that it makes for who asks for none."""
+    try:
+        with told_apart():
+            return str(network.get_auto_allocated_topology(project).id)
+    except exception.Unavailable:
+        raise
+    except exception.RoostError as error:
+        raise exception.Invalid(
+            f"Unable to automatically allocate a network for project {project}"
+        ) from error
+
+
+def _request(
+    network: Any,
+    call: Call,
+    nic: dict[str, Any],
+    *,
+    alone: bool,
+    missing: type[exception.RoostError] = exception.Invalid,
+) -> NetworkRequest:
+    """Judge one interface; ``missing`` is what is raised for what is not there."""
+    address, tag = nic.get("fixed_ip"), nic.get("tag")
+    if nic.get("port"):
+        if address is not None:
+            raise exception.Invalid(
+                f"Specified Fixed IP '{address}' cannot be used with port '{nic['port']}': the two"
+                " cannot be specified together."
+            )
+        port = ports.given(network, nic["port"], alone=alone, missing=missing)
+        return NetworkRequest.of(
+            network_id=port.network_id, fixed_ip=None, port_id=port.id, tag=tag
+        )
+    if "uuid" not in nic:
+        raise exception.Invalid("Bad networks format: missing 'uuid'")
+    found = _network(network, call, nic["uuid"], missing)
+    if address is not None:
+        _check_address(network, found, address, alone=alone)
+    return NetworkRequest.of(network_id=found.id, fixed_ip=address, port_id=None, tag=tag)
+
+
+def _network(network: Any, call: Call, network_id: str, missing: type[exception.RoostError]) -> Any:
+    try:
+        with told_apart():
+            found = network.get_network(network_id)
+    except exception.NotFound as error:
+        raise missing(f"Network {network_id} could not be found.") from error
+    if not found.subnet_ids:
+        raise exception.Invalid(
+            f"Network {network_id} requires a subnet in order to boot instances on."
+        )
+    if found.is_router_external and not found.is_shared and not call.context.is_admin:
+        raise exception.Forbidden(
+            f"It is not allowed to create an interface on external network {network_id}"
+        )
+    return found
+
+
+def _check_address(network: Any, found: Any, address: str, *, alone: bool) -> None:
+    if not alone:
+        raise exception.Invalid("Unable to launch multiple instances with a single fixed_ip.")
+    with told_apart():
+        subnets = list(network.subnets(network_id=found.id))
+        takers = list(network.ports(network_id=found.id, fixed_ips=f"ip_address={address}"))
+    ip = ipaddress.ip_address(address)
+    if not any(ip in ipaddress.ip_network(subnet.cidr) for subnet in subnets):
+        raise exception.Invalid(f"Fixed IP {address} is not of any subnet of network {found.id}.")
+    if takers:
+        raise exception.Invalid(f"Fixed IP {address} is already in use.")
+
+
+def _with_groups(
+    network: Any, call: Call, made: Sequence[NetworkRequest], asked: dict[str, Any]
+) -> list[NetworkRequest]:
+    """Let new ports be in the security groups that were asked for; given ones are as they are."""
+    names = [str(group["name"]) for group in asked.get("security_groups") or []]
+    groups = groups_of(network, str(call.context.project_id), names)
+    for request in made:
+        if request.port_id is None:
+            request.security_groups = groups
+    return list(made)

@@ -1,0 +1,48 @@
+"""Ports that users bring, and how many more they may have."""
+
+from typing import Any, Final
+
+from roost import exception
+from roost.outside.networking import told_apart
+
+_NO_IP_NEEDED: Final = ("deferred", "none")
+
+
+def given(network: Any, port_id: str, *, alone: bool, missing: type[exception.RoostError]) -> Any:
+    """Return a port that a server may be given.
+
+    :param missing: what is raised when there is none, or none for this user
+    :raises roost.exception.Invalid: for several servers, or a port without an address
+    :raises roost.exception.Conflict: when another has it
+    """
+    if not alone:
+        raise exception.Invalid(
+            "Unable to launch multiple instances with a single configured port ID."
+        )
+    try:
+        with told_apart():
+            port = network.get_port(port_id)
+    except exception.NotFound as error:
+        raise missing(f"Port id {port_id} could not be found.") from error
+    if port.device_id:
+        raise exception.Conflict(f"Port {port_id} is still in use.")
+    if not port.fixed_ips and port.ip_allocation not in _NO_IP_NEEDED:
+        raise exception.Invalid(f"Port {port_id} requires a FixedIP in order to be used.")
+    return port
+
+
+def check_quota(network: Any, project: str, *, asked: int) -> None:
+    """Raise :class:`roost.exception.QuotaExceeded` unless a project may have so many ports more."""
+    if not asked:
+        return
+    with told_apart():
+        ports = network.get_quota(project, details=True).ports
+    limit, used = int(ports["limit"]), int(ports["used"]) + int(ports["reserved"])
+    if 0 <= limit < used + asked:
+        raise exception.QuotaExceeded(
+            "Maximum number of ports exceeded",
+            resources=["ports"],
+            asked={"ports": asked},
+            used={"ports": used},
+            limits={"ports": limit},
+        )

@@ -1,0 +1,53 @@
+"""What there are quotas for, and from which microversion on some are not told any more."""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+# Limits that are kept and told, with their defaults where there is no option, but not looked at by
+# anything: Compute has no networks.
+_UNCOUNTED: Final = {
+    "fixed_ips": -1,
+    "floating_ips": -1,
+    "security_group_rules": -1,
+    "security_groups": -1,
+}
+_COUNTED: Final = (
+    "cores",
+    "injected_file_content_bytes",
+    "injected_file_path_bytes",
+    "injected_files",
+    "instances",
+    "key_pairs",
+    "metadata_items",
+    "ram",
+    "server_group_members",
+    "server_groups",
+)
+ALL: Final = tuple(sorted([*_UNCOUNTED, *_COUNTED]))
+NETWORKS: Final = ("fixed_ips", "floating_ips", "security_group_rules", "security_groups")
+GROUPS: Final = ("server_group_members", "server_groups")
+FILES: Final = ("injected_file_content_bytes", "injected_file_path_bytes", "injected_files")
+
+NO_NETWORKS: Final = 36  # since 2.36 what is about networks is left to the network service
+CLASSES: Final = 50  # since 2.50 classes have no networks any more, and server groups
+NO_FILES: Final = 57  # since 2.57 there are no injected files
+
+
+def of_sets(version: int) -> list[str]:
+    """Return what a project's quota set has in a microversion."""
+    return _without(NETWORKS if version >= NO_NETWORKS else (), version)
+
+
+def of_classes(version: int) -> list[str]:
+    """Return what a class has in a microversion."""
+    return _without(NETWORKS if version >= CLASSES else GROUPS, version)
+
+
+def defaults(options: Mapping[str, int]) -> dict[str, int]:
+    """Return the limits of who has none of their own, by the options of the group ``quota``."""
+    return {**_UNCOUNTED, **options}
+
+
+def _without(names: Collection[str], version: int) -> list[str]:
+    gone = {*names, *(FILES if version >= NO_FILES else ())}
+    return [name for name in ALL if name not in gone]

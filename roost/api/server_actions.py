@@ -1,0 +1,84 @@
+"""What is done to a server that is there: one action by its name, each in a module of its kind."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from roost import exception
+from roost.api import (
+    policies,
+    server_addresses,
+    server_admin_password,
+    server_console,
+    server_locks,
+    server_power,
+    server_rescue,
+    server_reset,
+    server_security_groups,
+)
+from roost.api.call import Answer, Call
+from roost.api.parts import Parts
+from roost.api.schemas.server_actions import ACTION
+from roost.api.server_delete import ServerDelete
+from roost.api.server_rebuild import ServerRebuild
+from roost.api.server_rescue import ServerRescue
+from roost.api.server_snapshot import ServerSnapshot
+from roost.api.whereabouts import Located, Whereabouts
+
+Act = Callable[[Call, Located], Answer]
+_ACTIONS: Final[Mapping[str, Act]] = {
+    **server_power.ACTIONS,
+    "unrescue": server_rescue.unrescue,
+    "changePassword": server_admin_password.change,
+    "lock": server_locks.lock,
+    "unlock": server_locks.unlock,
+    "os-resetState": server_reset.reset,
+    "os-getConsoleOutput": server_console.output,
+    "addSecurityGroup": server_security_groups.add,
+    "removeSecurityGroup": server_security_groups.remove,
+    **server_addresses.ACTIONS,
+}
+_DESPITE_LOCKS: Final = (
+    *("createImage", "createBackup"),
+    "lock",
+    "unlock",
+    "os-resetState",
+    "os-getConsoleOutput",
+)
+
+
+class ServerActions:
+    """Handler of ``/servers/{id}/action``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+        snapshots = ServerSnapshot(parts)
+        self._actions: dict[str, Act] = {
+            **_ACTIONS,
+            "rebuild": ServerRebuild(parts),
+            "rescue": ServerRescue(parts),
+            "createImage": snapshots.create_image,
+            "createBackup": snapshots.create_backup,
+            "forceDelete": ServerDelete(parts).force,
+        }
+
+    def act(self, call: Call) -> Answer:
+        """Do the one thing that the body names, if the caller may."""
+        located = self._whereabouts.find(call, call.params["server_id"])
+        (name,) = call.body
+        if name not in self._actions or not _is_known(call, name):
+            raise exception.Invalid(f"There is no such action: {name}")
+        _require(call, policies.servers.ACTIONS[name], located)
+        if name not in _DESPITE_LOCKS:
+            server_locks.refuse(call, located.instance)
+        return self._actions[name](call, located)
+
+
+def _is_known(call: Call, name: str) -> bool:
+    """Tell whether there is such an action in the call's microversion."""
+    return name in ACTION.document(call.version)["properties"]
+
+
+def _require(call: Call, rule: str, located: Located) -> None:
+    """Raise :class:`roost.exception.Forbidden` unless the caller may do this to that server."""
+    if not call.allows(rule, project_id=located.instance.project_id):
+        raise exception.Forbidden(f"Policy doesn't allow {rule} to be performed.")

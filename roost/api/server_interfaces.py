@@ -1,0 +1,167 @@
+"""The interfaces of a server: looked at, and changed while it lives.
+
+A change is asked of the host, which either does all of it or nothing; the caller waits for that.
+"""
+
+import contextlib
+import dataclasses
+import uuid
+from collections.abc import Iterator
+from typing import Any, Final
+
+from roost import exception, states
+from roost.api import action_records, server_locks
+from roost.api.call import Answer, Call
+from roost.api.parts import Parts
+from roost.api.views import server_interfaces as views
+from roost.api.whereabouts import Located, Whereabouts
+from roost.cells import Cell
+from roost.db.cell import actions
+from roost.db.engine import retried
+from roost.db.types import utcnow
+from roost.objects import Instance, InstanceAction, InstanceActionEvent, Vif
+from roost.rpc.compute import Compute
+
+ATTACH: Final = "attach_interface"
+DETACH: Final = "detach_interface"
+_STATES: Final = (states.ACTIVE, states.PAUSED, states.STOPPED)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ready:
+    """A server whose interfaces may change, on its host."""
+
+    instance: Instance
+    cell: Cell
+
+    @property
+    def host(self) -> Compute:
+        return self.cell.compute.on(str(self.instance.host))
+
+
+class ServerInterfaces:
+    """Handlers of ``/servers/{id}/os-interface``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+        self._networking = parts.networking
+
+    def list_all(self, call: Call) -> Answer:
+        vifs = _vifs(self._find(call).instance)
+        return Answer(
+            {"interfaceAttachments": [views.full(vif, version=call.version) for vif in vifs]}
+        )
+
+    def show(self, call: Call) -> Answer:
+        vif = _vif(self._find(call).instance, call.params["port_id"])
+        return Answer({"interfaceAttachment": views.full(vif, version=call.version)})
+
+    def attach(self, call: Call) -> Answer:
+        """Give a server one more interface.
+
+        :raises roost.exception.Conflict: when its state does not let it have one
+        """
+        ready = _ready(call, self._find(call), ATTACH)
+        asked = call.body["interfaceAttachment"]
+        _check(asked)
+        request = self._networking.attachment(call, asked)
+        with _recorded(call, ready, ATTACH):
+            vif = ready.host.attach_interface(
+                call.context, instance=ready.instance, request=request, key=str(uuid.uuid4())
+            )
+        return Answer({"interfaceAttachment": views.full(vif, version=call.version)})
+
+    def detach(self, call: Call) -> Answer:
+        """Take an interface away from a server.
+
+        :raises roost.exception.Conflict: when its state does not let it go
+        """
+        located = self._find(call)
+        ready = _ready(call, located, DETACH)
+        vif = _vif(located.instance, call.params["port_id"])
+        with _recorded(call, ready, DETACH):
+            ready.host.detach_interface(call.context, instance=ready.instance, port_id=vif.id)
+        return Answer()
+
+    def _find(self, call: Call) -> Located:
+        return self._whereabouts.find(call, call.params["server_id"])
+
+
+def _vifs(instance: Instance) -> list[Vif]:
+    return list(instance.network_info.vifs) if instance.network_info else []
+
+
+def _vif(instance: Instance, port_id: str) -> Vif:
+    for vif in _vifs(instance):
+        if vif.id == port_id:
+            return vif
+    raise exception.NotFound(f"Instance {instance.uuid} does not have port with id {port_id}")
+
+
+def _check(asked: dict[str, Any]) -> None:
+    """Raise :class:`roost.exception.Invalid` for what contradicts itself."""
+    if "port_id" in asked and "net_id" in asked:
+        raise exception.Invalid("Must not input both network_id and port_id")
+    if "fixed_ips" in asked and "net_id" not in asked:
+        raise exception.Invalid("Must input network_id when request IP address")
+
+
+def _ready(call: Call, located: Located, word: str) -> _Ready:
+    """Return the server, if its interfaces may be changed now, by this caller."""
+    instance, cell = located.instance, located.cell
+    server_locks.refuse(call, instance)
+    if instance.vm_state not in _STATES:
+        raise _refused(instance, word, f"vm_state {instance.vm_state}")
+    if instance.task_state is not None:
+        raise _refused(instance, word, f"task_state {instance.task_state}")
+    if cell is None or instance.host is None:
+        raise exception.Conflict(f"Instance {instance.uuid} is not ready")
+    return _Ready(instance, cell)
+
+
+def _refused(instance: Instance, word: str, state: str) -> exception.Conflict:
+    return exception.Conflict(f"Cannot '{word}' instance {instance.uuid} while it is in {state}")
+
+
+@contextlib.contextmanager
+def _recorded(call: Call, ready: _Ready, word: str) -> Iterator[None]:
+    """Let the history of the server tell what the block does, and how it ended."""
+    record = action_records.begun(call, str(ready.instance.uuid), word)
+    _begin(ready.cell, record)
+    try:
+        yield
+    except Exception as error:
+        _end(ready, record, why=_why(error))
+        raise
+    _end(ready, record, why=None)
+
+
+@retried
+def _begin(cell: Cell, record: InstanceAction) -> None:
+    with cell.database.begin() as session:
+        actions.start(session, record)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, exception.RoostError) and error.message:
+        return error.message
+    return "Its host failed."
+
+
+def _end(ready: _Ready, record: InstanceAction, *, why: str | None) -> None:
+    event = InstanceActionEvent(
+        event=f"compute.{record.action}",
+        host=ready.instance.host,
+        start_time=record.start_time,
+        finish_time=utcnow(),
+        result="Success" if why is None else "Error",
+        details=why,
+    )
+    with contextlib.suppress(exception.Unavailable):  # what was done counts, not its record
+        _write_end(ready.cell, record, event)
+
+
+@retried
+def _write_end(cell: Cell, record: InstanceAction, event: InstanceActionEvent) -> None:
+    with cell.database.begin() as session:
+        actions.end(session, record, [event], message=event.details)

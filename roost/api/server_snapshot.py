@@ -1,0 +1,148 @@
+"""Images and backups of servers: described at once, *queued*, and sent by their hosts."""
+
+import dataclasses
+import uuid
+from collections.abc import Mapping
+from typing import Final
+
+from roost import exception, states
+from roost.api import metadata_limit, server_tasks
+from roost.api.call import Answer, Call
+from roost.api.parts import Parts
+from roost.api.whereabouts import Located
+from roost.image.driver import QUEUED
+from roost.objects import ImageMeta, Instance
+
+_ID_SINCE: Final = 45
+_ROTATION: Final = "backup_rotation"  # for the host, see compute/snapshot.py
+# Of the image that a server was made from, these say nothing about what became of it.
+_NOT_INHERITED: Final = ("img_signature", "cache_in_nova", "bittorrent", "os_hash", "backup_")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Order:
+    """What an action asks for: its name, the task, and what the image is to say of itself.
+
+    ``rotation``: how many backups are kept; None: it is none.
+    """
+
+    word: str
+    task: str
+    name: str
+    properties: Mapping[str, str]
+    rotation: int | None = None
+
+
+class ServerSnapshot:
+    """The actions ``createImage`` and ``createBackup``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def create_image(self, call: Call, located: Located) -> Answer:
+        """Describe an image, write down that it is to be made, and tell the host.
+
+        :raises roost.exception.Conflict: when that cannot be done to a server in its state
+        :raises roost.exception.QuotaExceeded: when the image may not have so much metadata
+        """
+        asked = call.body["createImage"]
+        metadata = asked.get("metadata") or {}
+        self._check_metadata(metadata, located.instance)
+        properties = {"image_type": "snapshot", **metadata}
+        task = states.IMAGE_SNAPSHOT_PENDING
+        order = _Order("createImage", task, asked["name"].strip(), properties)
+        return self._begin(call, located, order)
+
+    def create_backup(self, call: Call, located: Located) -> Answer:
+        """Do the same with an image that takes the place of the oldest of its type."""
+        asked = call.body["createBackup"]
+        metadata = asked.get("metadata") or {}
+        self._check_metadata(metadata, located.instance)
+        kind = {"image_type": "backup", "backup_type": asked["backup_type"]}
+        return self._begin(
+            call,
+            located,
+            _Order(
+                word="createBackup",
+                task=states.IMAGE_BACKUP,
+                name=asked["name"].strip(),
+                properties={**metadata, **kind},
+                rotation=int(asked["rotation"]),
+            ),
+        )
+
+    def _begin(self, call: Call, located: Located, order: _Order) -> Answer:
+        image = self._image(call, located.instance, order)
+        self._parts.images.create(call.context, image)
+        try:
+            instance = server_tasks.put_under(
+                call,
+                located,
+                word=order.word,
+                task=order.task,
+                changes={"task_image": _with_rotation(image, order.rotation)},
+            )
+        except (exception.Conflict, exception.NotFound):
+            self._parts.images.give_up(call.context, image.id)
+            raise
+        server_tasks.do(call, located, instance, image_id=image.id)
+        return _answer(call, image, order)
+
+    def _image(self, call: Call, instance: Instance, order: _Order) -> ImageMeta:
+        base, now = instance.image, self._parts.now()
+        return ImageMeta.of(
+            id=str(uuid.uuid4()),
+            name=order.name,
+            status=QUEUED,
+            visibility="private",
+            owner=instance.project_id,
+            disk_format=base.disk_format if base else "raw",
+            container_format=base.container_format if base else "bare",
+            size=0,
+            hash_algo=None,
+            hash_value=None,
+            min_ram=base.min_ram if base else 0,
+            min_disk=max(base.min_disk if base else 0, instance.flavor.root_gb),
+            properties={
+                **_inherited(instance),
+                "user_id": call.context.user_id,
+                **order.properties,
+            },
+            created_at=now,
+            updated_at=now,
+        )
+
+    def _check_metadata(self, metadata: Mapping[str, str], instance: Instance) -> None:
+        with self._parts.api_database.read() as session:
+            limits = self._parts.options.quota
+            most = metadata_limit.read(session, instance.project_id, defaults=limits)
+        metadata_limit.check(metadata, most=most)
+
+
+def _inherited(instance: Instance) -> dict[str, str]:
+    """Return what the image says of the server and of the image that this was made from."""
+    properties = {"instance_uuid": str(instance.uuid), "owner_id": instance.project_id}
+    if instance.image is None:
+        return properties
+    before = {
+        name: value
+        for name, value in instance.image.properties.items()
+        if not name.startswith(_NOT_INHERITED)
+    }
+    return {**before, **properties, "base_image_ref": instance.image.id}
+
+
+def _with_rotation(image: ImageMeta, rotation: int | None) -> ImageMeta:
+    if rotation is None:
+        return image
+    properties = {**image.properties, _ROTATION: str(rotation)}
+    return ImageMeta.of(**image.values() | {"properties": properties})
+
+
+def _answer(call: Call, image: ImageMeta, order: _Order) -> Answer:
+    """Name the image, unless it goes as soon as it is there."""
+    if order.rotation == 0:
+        return Answer()
+    if call.version >= _ID_SINCE:
+        return Answer({"image_id": image.id})
+    return Answer(headers={"Location": f"{call.base_url}/image/v2/images/{image.id}"})
