@@ -1,49 +1,83 @@
 """What must always be zero: things that the databases, buses and hypervisors disagree about.
 
-Collects what all parts say (:mod:`roost.audit.snapshot`), compares it (:mod:`roost.audit.findings`)
-and looks twice, since a living deployment changes while it is looked at. Used by roost-manage, the
-rig and the tests; changes nothing.
+Sweeps over what all parts say (:mod:`roost.audit.collector`), compares it
+(:mod:`roost.audit.findings`), and looks at whatever seems wrong twice more, since a living
+deployment changes while it is looked at. Used by roost-manage, the rig and the tests; changes
+nothing, unless :mod:`roost.audit.mending` is asked to.
 """
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import Protocol
 
-from roost.audit.findings import KINDS, Finding, compare
-from roost.audit.snapshot import Collector, Snapshot
+from roost.audit.collector import Collector, Suspects
+from roost.audit.findings import KINDS, PLACEMENT, Finding, compare
+from roost.audit.repairs import plan
+from roost.audit.snapshot import Snapshot
 
-__all__ = ["KINDS", "Collector", "Finding", "Report", "Snapshot", "audit", "compare"]
+__all__ = [
+    "KINDS",
+    "PLACEMENT",
+    "Collector",
+    "Finding",
+    "Report",
+    "Snapshot",
+    "Suspects",
+    "audit",
+    "compare",
+    "plan",
+]
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What an audit found, and what it could not look at."""
+    """What an audit found of the ``kinds`` it looked for, and what it could not look at.
+
+    ``snapshot``: what all parts said of what was found.
+    """
 
     findings: list[Finding]
     unchecked: list[str]
+    kinds: Collection[str] = KINDS
+    snapshot: Snapshot = dataclasses.field(default_factory=Snapshot, repr=False)
 
     @property
     def counts(self) -> dict[str, int]:
         """How many findings there are of each kind."""
-        kinds = [finding.kind for finding in self.findings]
-        return {kind: kinds.count(kind) for kind in KINDS}
+        found = [finding.kind for finding in self.findings]
+        return {kind: found.count(kind) for kind in self.kinds}
+
+
+class Looks(Protocol):
+    """What an audit is made of: see :class:`Collector`."""
+
+    def sweep(self) -> Suspects: ...
+
+    def look(self, suspects: Suspects) -> Snapshot: ...
 
 
 def audit(
-    collect: Callable[[], Snapshot],
+    collector: Looks,
     *,
     settle: float = 3.0,
+    kinds: Collection[str] = KINDS,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Report:
     """Compare what all parts say; what is found must still be there a little later.
 
-    :param settle: seconds between the two looks; with 0 there is one look only
+    :param settle: seconds between the two close looks; with 0 there is one only
+    :param kinds: what to look for
     """
-    snapshot = collect()
-    found = compare(snapshot)
+    suspects = collector.sweep()
+    snapshot = collector.look(suspects)
+    found = compare(snapshot, kinds=kinds)
     if found and settle:
         sleep(settle)
-        snapshot = collect()
         before = {(finding.kind, finding.subject) for finding in found}
-        found = [f for f in compare(snapshot) if (f.kind, f.subject) in before]
-    return Report(found, snapshot.unchecked)
+        named = suspects.uuids.intersection(finding.subject for finding in found)
+        snapshot = collector.look(dataclasses.replace(suspects, uuids=named))
+        again = compare(snapshot, kinds=kinds)
+        found = [finding for finding in again if (finding.kind, finding.subject) in before]
+    unchecked = dict.fromkeys([*suspects.unchecked, *snapshot.unchecked])
+    return Report(found, list(unchecked), kinds, snapshot)

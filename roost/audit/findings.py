@@ -3,11 +3,13 @@
 import collections
 import dataclasses
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from roost import states
-from roost.audit.snapshot import Snapshot
+from roost.audit import claims
+from roost.audit.snapshot import LiveInstance, Snapshot
+from roost.db.api.quota import RESOURCES
 from roost.db.types import utcnow
 
 STUCK_AFTER: Final = datetime.timedelta(minutes=2)
@@ -22,38 +24,69 @@ class Finding:
     detail: str
 
 
-def compare(snapshot: Snapshot) -> list[Finding]:
-    """Return all that is wrong, by kind and subject."""
+def compare(snapshot: Snapshot, *, kinds: Collection[str] | None = None) -> list[Finding]:
+    """Return all that is wrong (of these kinds, if some are named), by kind and subject."""
     return sorted(
         Finding(kind, subject, detail)
         for kind, check in _CHECKS.items()
+        if kinds is None or kind in kinds
         for subject, detail in check(snapshot)
     )
 
 
-def _instances_without_claim(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+def instances_without_claim(
+    snapshot: Snapshot,
+) -> Iterator[tuple[LiveInstance, str | None, str]]:
+    """Yield instances that hold no claim on their host, the host of the one they hold, and why."""
     for instance in snapshot.instances:
         if snapshot.claims is None or instance.host is None:
             continue
         claimed = snapshot.claims.get(instance.uuid)
         if claimed is None:
-            yield instance.uuid, f"is on {instance.host}, the scheduler has no claim"
+            yield instance, None, f"is on {instance.host}, the scheduler has no claim"
         elif claimed != instance.host:
-            yield instance.uuid, f"is on {instance.host}, its claim on {claimed}"
+            yield instance, claimed, f"is on {instance.host}, its claim on {claimed}"
 
 
-def _claims_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+def stray_claims(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
+    """Yield claims that no instance needs: its uuid, the host, and why."""
     live = {instance.uuid: instance for instance in snapshot.instances}
     for uuid, host in (snapshot.claims or {}).items():
         if uuid in live:
             if live[uuid].host is None and live[uuid].vm_state == states.ERROR:
-                yield uuid, f"has a claim on {host}, but is in ERROR without a host"
+                yield uuid, host, f"has a claim on {host}, but is in ERROR without a host"
         elif uuid not in snapshot.wishes and not _unknown(snapshot, uuid):
-            yield uuid, f"has a claim on {host}, but does not live"
+            yield uuid, host, f"has a claim on {host}, but does not live"
+
+
+def _instances_without_claim(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    for instance, _claimed, why in instances_without_claim(snapshot):
+        yield instance.uuid, why
+
+
+def _claims_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    for uuid, _host, why in stray_claims(snapshot):
+        yield uuid, why
+
+
+def _usage_differs(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    for (host, node), (used, held) in snapshot.ledger.miscounted.items():
+        amounts = ", ".join(
+            f"{name} {much} for {claimed}"
+            for name, much, claimed in zip(claims.RESOURCES, used, held, strict=True)
+            if much != claimed
+        )
+        yield host if host == node else f"{host} {node}", f"counts as in use: {amounts}"
+
+
+def _claims_overdue(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    for uuid, since in snapshot.ledger.overdue.items():
+        host = snapshot.ledger.hosts[uuid]
+        yield uuid, f"is reserved on {host} since {since:%Y-%m-%d %H:%M:%S} UTC, and never ended"
 
 
 def _quota_differs(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    nothing = {"instances": 0, "cores": 0, "ram": 0}
+    nothing = dict.fromkeys(RESOURCES, 0)
     for project in sorted({*snapshot.quota_used, *snapshot.quota_counted}):
         used = snapshot.quota_used.get(project, nothing)
         counted = snapshot.quota_counted.get(project, nothing)
@@ -79,9 +112,9 @@ def _guests_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 def _instances_without_guest(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for instance in snapshot.instances:
         guests = snapshot.guests.get((instance.cell_uuid, instance.host or ""))
-        active = (instance.vm_state, instance.task_state) == (states.ACTIVE, None)
-        if active and guests is not None and instance.uuid not in guests:
-            yield instance.uuid, f"should run on {instance.host}, which has no such guest"
+        at_rest = instance.vm_state in states.WITH_GUEST and instance.task_state is None
+        if at_rest and guests is not None and instance.uuid not in guests:
+            yield instance.uuid, f"should be on {instance.host}, which has no such guest"
 
 
 def _instances_on_two_hosts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
@@ -111,6 +144,9 @@ def _instances_without_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         mapping = snapshot.mappings.get(instance.uuid)
         if mapping is None:
             yield instance.uuid, f"lives in cell {instance.cell_uuid}, but is not mapped"
+        elif mapping.cell_uuid is None and instance.uuid not in snapshot.wishes:
+            why = "but is mapped to none, and nobody is asked to build it"
+            yield instance.uuid, f"lives in cell {instance.cell_uuid}, {why}"
         elif mapping.cell_uuid not in (instance.cell_uuid, None):
             yield (
                 instance.uuid,
@@ -141,9 +177,15 @@ def _unknown(snapshot: Snapshot, uuid: str) -> bool:
     return mapping is not None and mapping.cell_uuid in snapshot.unknown_cells
 
 
-_CHECKS: Final[dict[str, Callable[[Snapshot], Iterator[tuple[str, str]]]]] = {
+Check = Callable[[Snapshot], Iterator[tuple[str, str]]]
+_OF_PLACEMENT: Final[dict[str, Check]] = {
     "instances without claim": _instances_without_claim,
     "claims without instance": _claims_without_instance,
+    "usage other than the claims": _usage_differs,
+    "reservations overdue": _claims_overdue,
+}
+_CHECKS: Final[dict[str, Check]] = {
+    **_OF_PLACEMENT,
     "quota usage other than the mappings": _quota_differs,
     "ports without instance": _ports_without_instance,
     "guests without instance": _guests_without_instance,
@@ -155,3 +197,4 @@ _CHECKS: Final[dict[str, Callable[[Snapshot], Iterator[tuple[str, str]]]]] = {
     "build requests stuck": _wishes_stuck,
 }
 KINDS: Final = tuple(_CHECKS)
+PLACEMENT: Final = tuple(_OF_PLACEMENT)

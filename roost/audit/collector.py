@@ -1,0 +1,274 @@
+"""Asks all parts of a deployment what they have: all of it piece by piece, or of some instances.
+
+Of a large deployment only one piece is in memory at a time: the instances of a span of uuids, or
+the guests of some hosts. What looks wrong in a piece is a suspect; suspects are looked at again.
+"""
+
+import contextlib
+import dataclasses
+import datetime
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent import futures
+from typing import Final, TypeVar
+
+from roost import exception, states
+from roost.audit.claims import Claim, Ledger, Schedulers, Stream, miscounted
+from roost.audit.findings import compare
+from roost.audit.snapshot import LiveInstance, Snapshot
+from roost.cells import Cell, Cells
+from roost.context import admin_context
+from roost.db.api import audits as api_level
+from roost.db.api import quota
+from roost.db.cell import audits as in_cell
+from roost.db.cell import ports, services
+from roost.db.engine import Database
+from roost.db.spans import Span, Which, spans
+from roost.db.types import utcnow
+from roost.servicegroup.driver import ServiceGroup
+
+_SPAN: Final = 2000  # instances that are looked at together
+_NAMED: Final = 500  # suspects that are asked for together
+_HOSTS_AT_ONCE: Final = 32
+
+T = TypeVar("T")
+Place = tuple[str, str]  # a cell's uuid and a host
+
+
+@dataclasses.dataclass
+class Suspects:
+    """What is to be looked at closely: instances, and the hosts that may have guests of theirs.
+
+    ``unchecked``: what could not be looked at.
+    """
+
+    uuids: set[str] = dataclasses.field(default_factory=set)
+    hosts: set[Place] = dataclasses.field(default_factory=set)
+    unchecked: list[str] = dataclasses.field(default_factory=list)
+
+
+class Collector:
+    """Asks all parts; a part that does not answer is noted, and the rest asked all the same.
+
+    What a boot makes last is read first. So what is made meanwhile looks young, not torn.
+
+    :param group: tells which hosts are down: those are not asked
+    :param guests: whether to ask hosts at all
+    :param reservation_lifetime: seconds after which a claim must have ended that no host has
+        confirmed; None: not looked at
+    """
+
+    def __init__(
+        self,
+        api_database: Database,
+        cells: Cells,
+        schedulers: Schedulers,
+        *,
+        group: ServiceGroup,
+        guests: bool = True,
+        reservation_lifetime: float | None = None,
+        now: Callable[[], datetime.datetime] = utcnow,
+    ) -> None:
+        self._api_database = api_database
+        self._cells = cells
+        self._schedulers = schedulers
+        self._group = group
+        self._guests = guests
+        self._reservation_lifetime = reservation_lifetime
+        self._now = now
+        self._context = admin_context()
+
+    def sweep(self) -> Suspects:
+        """Look at everything once, piece by piece; return what looks wrong.
+
+        :raises roost.exception.Unavailable: when the API database does not answer
+        """
+        suspects = Suspects()
+        if self._guests:
+            for cell in self._cells.all():
+                self._sweep_hosts(suspects, cell)
+        with self._api_database.read() as session:
+            count = api_level.count_mappings(session)
+        claims = self._stream(suspects)
+        for span in spans(count, size=_SPAN):
+            snapshot = Snapshot()
+            self._read_cells(snapshot, [span])
+            claims = self._take(snapshot, claims, span)
+            self._read_api(snapshot, [span])
+            suspects.uuids.update(finding.subject for finding in compare(snapshot))
+            suspects.unchecked += snapshot.unchecked
+        return suspects
+
+    def look(self, suspects: Suspects) -> Snapshot:
+        """Return what all say of suspects now, and what is wrong with whole projects, hosts, ports.
+
+        :raises roost.exception.Unavailable: when the API database does not answer
+        """
+        snapshot = Snapshot()
+        named = list(_batched(sorted(suspects.uuids), _NAMED))
+        self._ask_suspected_hosts(snapshot, suspects, named)
+        self._read_cells(snapshot, named)
+        self._read_ports(snapshot)
+        with _noting(snapshot.unchecked, "claims"):
+            self._read_claims(snapshot, named)
+        self._read_api(snapshot, named)
+        self._read_quota(snapshot)
+        return snapshot
+
+    # hosts
+
+    def _sweep_hosts(self, suspects: Suspects, cell: Cell) -> None:
+        hosts = self._list_hosts(suspects.unchecked, cell)
+        for some in _batched(hosts, _HOSTS_AT_ONCE):
+            places = [(cell.uuid, host) for host in some]
+            for place, guests in self._ask(places, suspects.unchecked).items():
+                with contextlib.suppress(exception.RoostError):  # noted with the instances
+                    odd = self._odd_guests(cell, place[1], guests)
+                    suspects.uuids.update(odd)
+                    suspects.hosts.update([place] if odd else [])
+
+    def _odd_guests(self, cell: Cell, host: str, guests: set[str]) -> set[str]:
+        """Return guests that do not belong on their host, and instances that have none there."""
+        with cell.database.read() as session:
+            rows = in_cell.list_on_host(session, host)
+        resting = {
+            row.uuid for row in rows if row.vm_state in states.WITH_GUEST and row.task_state is None
+        }
+        return (guests - {row.uuid for row in rows}) | (resting - guests)
+
+    def _ask_suspected_hosts(
+        self, snapshot: Snapshot, suspects: Suspects, named: Iterable[Collection[str]]
+    ) -> None:
+        """Ask the hosts where suspects were seen, and those where they should be."""
+        if not suspects.hosts:
+            return
+        rows = Snapshot()
+        self._read_cells(rows, named)
+        homes = {(one.cell_uuid, one.host) for one in rows.instances if one.host is not None}
+        up = {
+            (cell.uuid, host)
+            for cell in self._cells.all()
+            for host in self._list_hosts([], cell)  # those that are down were noted
+        }
+        for place, guests in self._ask((suspects.hosts | homes) & up, snapshot.unchecked).items():
+            snapshot.guests[place] = guests & suspects.uuids
+
+    def _list_hosts(self, unchecked: list[str], cell: Cell) -> list[str]:
+        """Return the hosts of a cell that are up; those that are not are noted."""
+        if cell.is_cell0:
+            return []
+        try:
+            with cell.database.read() as session:
+                roll = services.call_roll(session, binary="roost-compute")
+        except exception.RoostError:  # noted when its instances are read
+            return []
+        up = self._group.find_up(roll.services, cell_uuid=cell.uuid, now=roll.now)
+        down = [compute.host for compute in roll.services if compute.uuid not in up]
+        unchecked += [f"guests on host {host}: it is down" for host in down]
+        return [compute.host for compute in roll.services if compute.uuid in up]
+
+    def _ask(self, places: Collection[Place], unchecked: list[str]) -> dict[Place, set[str]]:
+        """Return the guests of hosts, as far as these answer."""
+        found = {}
+        with futures.ThreadPoolExecutor(_HOSTS_AT_ONCE) as pool:
+            asked = {place: pool.submit(self._list_guests, *place) for place in sorted(places)}
+            for place, answer in asked.items():
+                with _noting(unchecked, f"guests on host {place[1]}"):
+                    found[place] = set(answer.result())
+        return found
+
+    def _list_guests(self, cell_uuid: str, host: str) -> list[str]:
+        return self._cells.get(cell_uuid).compute.on(host).list_guests(self._context)
+
+    # instances
+
+    def _read_cells(self, snapshot: Snapshot, which: Iterable[Which]) -> None:
+        which = list(which)
+        for cell in self._cells.all():
+            snapshot.unknown_cells.add(cell.uuid)
+            with _noting(snapshot.unchecked, f"cell {cell.name}"):
+                for some in which:
+                    snapshot.instances += self._live(cell, some)
+                snapshot.unknown_cells.discard(cell.uuid)
+
+    @staticmethod
+    def _live(cell: Cell, which: Which) -> list[LiveInstance]:
+        with cell.database.read() as session:
+            rows = in_cell.list_live(session, which)
+        return [
+            LiveInstance(row.uuid, cell.uuid, row.host, row.vm_state, row.task_state)
+            for row in rows
+        ]
+
+    def _read_ports(self, snapshot: Snapshot) -> None:
+        for cell in self._cells.all():
+            if cell.uuid in snapshot.unknown_cells:
+                continue
+            snapshot.unknown_cells.add(cell.uuid)
+            with _noting(snapshot.unchecked, f"cell {cell.name}"):
+                with cell.database.read() as session:
+                    snapshot.orphaned_ports += ports.list_orphans(session)
+                snapshot.unknown_cells.discard(cell.uuid)
+
+    # claims
+
+    def _stream(self, suspects: Suspects) -> Stream | None:
+        with _noting(suspects.unchecked, "claims"):
+            self._schedulers.check(self._context)
+            return Stream(self._schedulers.all_claims(self._context))
+        return None
+
+    def _take(self, snapshot: Snapshot, claims: Stream | None, span: Span) -> Stream | None:
+        """Note the claims of a span; return what is left of them, None when they end early."""
+        if claims is not None:
+            with _noting(snapshot.unchecked, "claims"):
+                self._note_claims(snapshot, claims.take(span))
+                return claims
+        return None
+
+    def _read_claims(self, snapshot: Snapshot, named: Sequence[Collection[str]]) -> None:
+        self._schedulers.check(self._context)
+        claims = [
+            claim
+            for some in named
+            for claim in self._schedulers.list_claims(self._context, instance_uuids=list(some))
+        ]
+        self._note_claims(snapshot, claims)
+        snapshot.ledger.miscounted = miscounted(self._schedulers, self._context)
+
+    def _note_claims(self, snapshot: Snapshot, claims: Sequence[Claim]) -> None:
+        reserved_after = None
+        if self._reservation_lifetime is not None:
+            lifetime = datetime.timedelta(seconds=self._reservation_lifetime)
+            reserved_after = self._now() - lifetime
+        snapshot.ledger = Ledger.of(claims, reserved_after=reserved_after)
+        snapshot.claims = snapshot.ledger.hosts
+
+    # the API level
+
+    def _read_api(self, snapshot: Snapshot, which: Iterable[Which]) -> None:
+        for some in which:
+            with self._api_database.read() as session:
+                snapshot.mappings.update(api_level.mappings(session, some))
+                snapshot.wishes.update(api_level.wishes(session, some))
+
+    def _read_quota(self, snapshot: Snapshot) -> None:
+        with self._api_database.read() as session:
+            for project, difference in quota.differences(session).items():
+                snapshot.quota_used[project] = difference.used
+                snapshot.quota_counted[project] = difference.counted
+
+
+@contextlib.contextmanager
+def _noting(unchecked: list[str], what: str) -> Iterator[None]:
+    """Note, once, what could not be looked at, and go on."""
+    try:
+        yield
+    except exception.RoostError as error:
+        noted = f"{what}: {error.message}"
+        if noted not in unchecked:
+            unchecked.append(noted)
+
+
+def _batched(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
