@@ -56,6 +56,7 @@ class RpcServer:
         self.place = f"the bus {bus.name!r} to let {interface.topic} in"
         self._server = bus.server(interface, manager, name)
         self._threads = threads
+        self.ears = self._server.ears
 
     def start(self) -> None:
         try:

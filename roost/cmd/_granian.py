@@ -10,6 +10,7 @@ import functools
 import http.client
 import logging
 import signal
+import ssl
 import sys
 import threading
 import time
@@ -17,11 +18,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
 
 from cotyledon import oslo_config_glue
-from granian.constants import Interfaces
+from granian.constants import Interfaces, SSLProtocols
+from granian.http import HTTP1Settings
 from granian.server import Server
 from oslo_config import cfg
 
-from roost.cmd import _checks
+from roost.cmd import _checks, _http
 from roost.cmd._daemon import Closable
 from roost.cmd._http import Wsgi
 from roost.cmd._notify import Systemd
@@ -55,13 +57,17 @@ def run(
     Waiting(name, stopping=threading.Event(), tell=systemd.status).until([*checks, free])
     for opened in closing:
         opened.close()
-    server = _server(conf, name, systemd)
-    loader = functools.partial(_load, make_app, _Probe(systemd, conf.api.listen, conf.api.port))
+    identity = _http.Identity.of(conf)
+    server = _server(conf, name, systemd, identity)
+    probe = _Probe(systemd, conf.api.listen, conf.api.port, secret=identity is not None)
+    loader = functools.partial(_load, make_app, probe)
     server.serve(target_loader=loader, wrap_loader=False)
     sys.exit(0)
 
 
-def _server(conf: cfg.ConfigOpts, name: str, systemd: Systemd) -> "_Server":
+def _server(
+    conf: cfg.ConfigOpts, name: str, systemd: Systemd, identity: _http.Identity | None
+) -> "_Server":
     return _Server(
         systemd,
         target=name,
@@ -69,10 +75,17 @@ def _server(conf: cfg.ConfigOpts, name: str, systemd: Systemd) -> "_Server":
         port=conf.api.port,
         interface=Interfaces.WSGI,
         workers=conf.workers,
-        blocking_threads=conf.api.threads,
+        blocking_threads=_http.threads(conf),
+        backpressure=_http.CONNECTIONS,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=_http.HEADER_SECONDS * 1000, max_buffer_size=_http.MAX_HEADERS
+        ),
         respawn_failed_workers=True,
         workers_kill_timeout=conf.graceful_shutdown_timeout or None,
         log_dictconfig={"handlers": {}, "loggers": _LOGGERS},
+        ssl_cert=identity.certificate if identity else None,
+        ssl_key=identity.key if identity else None,
+        ssl_protocol_min=SSLProtocols.tls12,
     )
 
 
@@ -91,8 +104,9 @@ class _Server(Server):  # type: ignore[misc, valid-type]
 class _Probe:
     """Says READY once the port really answers: Granian listens long before its workers serve."""
 
-    def __init__(self, systemd: Systemd, host: str, port: int) -> None:
+    def __init__(self, systemd: Systemd, host: str, port: int, *, secret: bool) -> None:
         self._systemd = systemd
+        self._secret = secret
         self._host = EVERY_ADDRESS.get(str(host), str(host))
         self._port = port
 
@@ -106,15 +120,21 @@ class _Probe:
         self._systemd.ready()
 
     def _answers(self) -> bool:
-        connection = http.client.HTTPConnection(self._host, self._port, timeout=2)
         with (
-            contextlib.closing(connection),
+            contextlib.closing(self._connection()) as connection,
             contextlib.suppress(OSError, http.client.HTTPException),
         ):
             connection.request("GET", "/")
             connection.getresponse()
             return True
         return False
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if not self._secret:
+            return http.client.HTTPConnection(self._host, self._port, timeout=2)
+        # It only asks whether somebody answers, and tells nothing: no matter who it is.
+        context = ssl._create_unverified_context()  # noqa: S323, SLF001
+        return http.client.HTTPSConnection(self._host, self._port, timeout=2, context=context)
 
 
 def _load(make_app: Callable[[], Wsgi], probe: _Probe) -> Wsgi:

@@ -5,37 +5,87 @@ A roost-api of its own with native threads is served by Granian, see ``_granian.
 """
 
 import contextlib
+import dataclasses
 import logging
+import pathlib
 import socket
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from cheroot import wsgi
+from cheroot.ssl.builtin import BuiltinSSLAdapter
+from oslo_config import cfg
 
-from roost import concurrency
+from roost import concurrency, exception
 from roost.cmd._daemon import Server
 
 LOG = logging.getLogger(__name__)
 IDLE_SECONDS: Final = 75  # that a connection may wait for its next request
+HEADER_SECONDS: Final = 30  # that a request may take to come, but for its body; idle time counts
 CONNECTIONS: Final = 1000
+MAX_HEADERS: Final = 65536  # bytes
+_REFUSERS: Final = 8  # threads beyond those that work and wait: they tell others to come later
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
-def in_process(app: Wsgi, *, host: str, port: int, threads: int) -> Server:
+@dataclasses.dataclass(frozen=True)
+class Identity:
+    """What a server proves with who it is: files of its certificate and of the key to it."""
+
+    certificate: pathlib.Path
+    key: pathlib.Path
+
+    @classmethod
+    def of(cls, conf: cfg.ConfigOpts) -> Self | None:
+        """Return what the options name, None when they name nothing.
+
+        :raises roost.exception.Invalid: when a file is missing
+        """
+        named = {
+            name: getattr(conf.api, name)
+            for name in ("certificate_file", "key_file")
+            if getattr(conf.api, name)
+        }
+        if not named:
+            return None
+        for name in ("certificate_file", "key_file"):
+            if not pathlib.Path(named.get(name, "")).is_file():
+                raise exception.Invalid(f"[api] {name} must name a file: {named.get(name, '')!r}")
+        return cls(pathlib.Path(named["certificate_file"]), pathlib.Path(named["key_file"]))
+
+
+def threads(conf: cfg.ConfigOpts) -> int:
+    """Return how many threads a server needs so that the API's gate can do what it promises."""
+    return int(conf.api.threads + conf.api.max_waiting + _REFUSERS)
+
+
+def in_process(
+    app: Wsgi, *, host: str, port: int, threads: int, identity: Identity | None = None
+) -> Server:
     """Return the server that fits the threads of this process.
 
     :param threads: requests at once
+    :param identity: serve HTTPS with it
     """
     kind = GreenHttp if concurrency.selected() == concurrency.EVENTLET else ThreadedHttp
-    return kind(app, host=host, port=port, threads=threads)
+    return kind(app, host=host, port=port, threads=threads, identity=identity)
 
 
 class ThreadedHttp:
     """Cheroot. ``port`` 0 lets the system choose; after ``start`` it is the port served."""
 
-    def __init__(self, app: Wsgi, *, host: str, port: int, threads: int) -> None:
+    def __init__(
+        self,
+        app: Wsgi,
+        *,
+        host: str,
+        port: int,
+        threads: int,
+        identity: Identity | None = None,
+    ) -> None:
         self.host, self.port = host, port
+        self._identity = identity
         self._app = app
         self._threads = threads
         self._server: wsgi.Server | None = None
@@ -56,8 +106,13 @@ class ThreadedHttp:
             self._app,
             numthreads=self._threads,
             timeout=IDLE_SECONDS,
+            request_queue_size=128,
             shutdown_timeout=3600,  # whoever stops us says how long
         )
+        server.max_request_header_size = MAX_HEADERS
+        if self._identity is not None:
+            files = str(self._identity.certificate), str(self._identity.key)
+            server.ssl_adapter = BuiltinSSLAdapter(*files)
         server.prepare()
         self.port = server.bind_addr[1]
         self._server = server
@@ -92,8 +147,17 @@ class _Cheroot(wsgi.Server):
 class GreenHttp:
     """eventlet's server. Several processes may serve one port: the system deals out connections."""
 
-    def __init__(self, app: Wsgi, *, host: str, port: int, threads: int) -> None:
+    def __init__(
+        self,
+        app: Wsgi,
+        *,
+        host: str,
+        port: int,
+        threads: int,
+        identity: Identity | None = None,
+    ) -> None:
         self.host, self.port = host, port
+        self._identity = identity
         self._app = _at_most(threads, app)
         self._listener: Any = None
         self._serving: Any = None
@@ -114,6 +178,13 @@ class GreenHttp:
             (self.host, self.port), family=_family(self.host), backlog=1024, reuse_port=True
         )
         self.port = self._listener.getsockname()[1]
+        if self._identity is not None:
+            self._listener = eventlet.wrap_ssl(
+                self._listener,
+                certfile=str(self._identity.certificate),
+                keyfile=str(self._identity.key),
+                server_side=True,
+            )
         self._serving = eventlet.spawn(
             eventlet.wsgi.server,
             self._listener,
@@ -144,6 +215,7 @@ def _at_most(threads: int, app: Wsgi) -> Wsgi:
     places = threading.BoundedSemaphore(threads)
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        environ["wsgi.input_terminated"] = True  # the server ends it, with length and without
         with places:
             return app(environ, start_response)
 

@@ -10,6 +10,7 @@ from oslo_log import log
 
 import roost.conf
 from roost import concurrency, exception
+from roost.rpc import driver
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -26,6 +27,8 @@ _QUIET = [
     "sqlalchemy=WARN",
     "stevedore=WARN",
     "alembic=WARN",
+    "keystoneauth=WARN",
+    "keystonemiddleware=WARN",
     "urllib3.connectionpool=WARN",
 ]
 
@@ -65,9 +68,9 @@ def explained(make: Callable[[], T]) -> T:
 
 def _check_values(conf: cfg.ConfigOpts) -> None:
     """Look at every option now: oslo.config would only judge one when it is first used."""
-    for group, options in roost.conf.list_opts():
+    for group, options in roost.conf.own_opts():
         for option in options:
-            conf[option.name] if group == "DEFAULT" else conf[group][option.name]
+            conf[option.dest] if group == "DEFAULT" else conf[group][option.dest]
 
 
 def _check_concurrency(conf: cfg.ConfigOpts) -> None:
@@ -84,7 +87,13 @@ def _check_concurrency(conf: cfg.ConfigOpts) -> None:
 
 def set_library_defaults() -> None:
     """Give libraries' options the defaults that they have here: for the sample generator."""
+    from roost.api import keystone  # of no use to the other daemons
+    from roost.cmd import _around  # nor this
+
     log.set_defaults(default_log_levels=_QUIET)
+    driver.set_defaults()
+    keystone.set_defaults()
+    _around.set_defaults()
 
 
 def _register_logging(conf: cfg.ConfigOpts) -> None:

@@ -1,10 +1,14 @@
 """Parts that several daemons are made of, from their options. Nothing is connected yet."""
 
+import json
+import pathlib
+
 from oslo_config import cfg
 
 from roost import exception
-from roost.cells import Cells
+from roost.cells import Cells, Limits, Watch
 from roost.db.engine import Database
+from roost.guestdata import Operator
 from roost.rpc.transport import Bus
 
 
@@ -21,14 +25,45 @@ def database(conf: cfg.ConfigOpts, group: str) -> Database:
 
 def cells(conf: cfg.ConfigOpts, api_database: Database) -> Cells:
     """Return all cells, as the API level sees them."""
+    limits = Limits(
+        timeout=conf.cells.timeout,
+        longest_pause=conf.cells.longest_pause,
+        places=conf.rpc_threads,
+    )
     return Cells(
         api_database,
-        make_database=lambda url: Database(url, connections=conf.rpc_threads),
+        make_database=lambda url: Database(
+            url,
+            connections=limits.places,
+            connect_timeout=limits.timeout,
+            answer_timeout=limits.timeout,
+        ),
         make_bus=lambda url: Bus(conf, url),
+        limits=limits,
     )
+
+
+def watch(conf: cfg.ConfigOpts, cells: Cells) -> Watch:
+    """Return who looks at all cells, not started."""
+    return Watch(cells.all, interval=conf.cells.watch_interval)
 
 
 def scheduler_bus(conf: cfg.ConfigOpts, own: Bus) -> Bus:
     """Return the bus of the schedulers: the daemon's own unless an option names another."""
     url = conf.scheduler.transport_url
     return Bus(conf, url) if url else own
+
+
+def operator(conf: cfg.ConfigOpts) -> Operator:
+    """Return what the operator tells all guests.
+
+    :raises roost.exception.Invalid: when the file of vendor data is not there or is no JSON object
+    """
+    path = conf.guest_data.vendor_data_file
+    try:
+        told = json.loads(pathlib.Path(path).read_text()) if path else {}
+    except (OSError, ValueError) as error:
+        raise exception.Invalid(f"[guest_data] vendor_data_file {path}: {error}") from error
+    if not isinstance(told, dict):
+        raise exception.Invalid(f"[guest_data] vendor_data_file {path} is no JSON object")
+    return Operator(domain=conf.guest_data.dhcp_domain, vendor_data=told)

@@ -12,10 +12,17 @@ from collections.abc import Callable, Sequence
 from oslo_config import cfg
 
 from roost import migrations, networks
+from roost.api import pci_aliases
 from roost.api.app import make_app
+from roost.api.gate import Gate
+from roost.api.keystone import Keystone
+from roost.api.middleware import Authentication, NoAuth, is_upload
+from roost.api.networking.plugins import load_networking
 from roost.api.parts import Options, Parts
 from roost.api.policy import Policy
-from roost.cmd import _checks, _granian, _http, _options, _parts, _run
+from roost.api.routes import OPEN_PATHS
+from roost.cells import Watch
+from roost.cmd import _around, _checks, _granian, _http, _options, _parts, _run
 from roost.cmd._daemon import Closable, Daemon
 from roost.cmd._http import Wsgi
 from roost.cmd._waiting import Check
@@ -23,6 +30,7 @@ from roost.image.plugins import load_store
 from roost.rpc.super_conductor import SuperConductor
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
+from roost.servicegroup.plugins import load_group
 
 NAME = "roost-api"
 
@@ -42,7 +50,11 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     """Put an API together that serves in this process."""
     api = put_together(conf)
     server = _http.in_process(
-        api.app, host=str(conf.api.listen), port=conf.api.port, threads=conf.api.threads
+        api.app,
+        host=str(conf.api.listen),
+        port=conf.api.port,
+        threads=_http.threads(conf),
+        identity=_http.Identity.of(conf),
     )
     return Daemon(
         NAME,
@@ -60,7 +72,9 @@ def put_together(conf: cfg.ConfigOpts) -> Api:
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     database = _parts.database(conf, "api_database")
     cells = _parts.cells(conf, database)
+    watch = _parts.watch(conf, cells)
     executor = concurrency.executor(conf.api.threads)
+    group = load_group(conf, binary=NAME)
     policy = Policy(conf)
     policy.load()
     parts = Parts(
@@ -70,16 +84,42 @@ def put_together(conf: cfg.ConfigOpts) -> Api:
         scheduler=SchedulerClient(scheduler_bus),
         images=load_store(conf),
         networks=networks.parse(conf.network.local_networks),
+        network_driver=load_networking(conf),
+        service_group=group,
         policy=policy,
+        authentication=_authentication(conf, policy),
         executor=executor,
         options=_api_options(conf),
     )
     return Api(
-        app=make_app(parts),
+        app=_around.surrounded(conf, _gate(conf, parts)),
         checks=[_checks.schema(database, migrations.API)],
-        open=scheduler_bus.expect_replies,
+        open=functools.partial(_open, scheduler_bus, watch),
         stop=executor.shutdown,
-        closing=[cells, scheduler_bus, bus, database],
+        closing=[watch, cells, group, scheduler_bus, bus, database],
+    )
+
+
+def _open(scheduler_bus: Bus, watch: Watch) -> None:
+    scheduler_bus.expect_replies()
+    watch.start()
+
+
+def _authentication(conf: cfg.ConfigOpts, policy: Policy) -> Authentication:
+    if conf.api.auth_strategy == "noauth":
+        return NoAuth()
+    return Keystone(conf, policy=policy, open_paths=OPEN_PATHS)
+
+
+def _gate(conf: cfg.ConfigOpts, parts: Parts) -> Gate:
+    return Gate(
+        make_app(parts),
+        at_once=conf.api.threads,
+        waiting=conf.api.max_waiting,
+        share=conf.api.project_share,
+        max_body=conf.api.max_request_body_size,
+        caller=parts.authentication.caller,
+        is_upload=is_upload,
     )
 
 
@@ -87,10 +127,14 @@ def _api_options(conf: cfg.ConfigOpts) -> Options:
     return Options(
         max_limit=conf.api.max_limit,
         max_instances_per_request=conf.api.max_instances_per_request,
+        max_request_body_size=conf.api.max_request_body_size,
+        max_image_size=conf.image.max_size,
         public_url=conf.api.public_url,
-        auth_strategy=conf.api.auth_strategy,
-        quota={name: conf.quota[name] for name in ("instances", "cores", "ram")},
-        service_down_time=conf.service_down_time,
+        cell_timeout=conf.cells.timeout,
+        skip_cells_away=conf.api.list_records_by_skipping_down_cells,
+        instance_password=conf.api.enable_instance_password,
+        quota=dict(conf.quota),
+        pci_aliases=pci_aliases.parse(conf.pci.alias),
     )
 
 
@@ -107,6 +151,7 @@ def main() -> None:
     if concurrency.selected() == concurrency.EVENTLET:
         _run.run(conf, build)
     api = _options.explained(lambda: put_together(conf))
+    _options.explained(lambda: _http.Identity.of(conf))
     _granian.run(
         conf,
         name=NAME,

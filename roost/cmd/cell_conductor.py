@@ -5,6 +5,7 @@ from roost import concurrency
 concurrency.select()
 
 import functools
+from typing import Final
 
 from oslo_config import cfg
 
@@ -13,20 +14,30 @@ from roost.cmd import _checks, _options, _parts, _run
 from roost.cmd._daemon import Daemon, RpcServer
 from roost.cmd._periodic import Periodic
 from roost.cmd._waiting import Check
+from roost.conductor import overdue
 from roost.conductor.cell_conductor import CellConductorManager
 from roost.conductor.delete import Deletion
+from roost.conductor.interfaces import Interfaces
+from roost.conductor.liveness import Lookout, Patience
+from roost.conductor.outside_ports import NONE, OutsidePorts
+from roost.conductor.power import Power
 from roost.conductor.progress import Progress
 from roost.conductor.reschedule import Rescheduling
 from roost.conductor.sweeper import CellSweeper
 from roost.context import admin_context
 from roost.db.engine import Database
+from roost.outside.networking import Neutron
+from roost.outside.ports import Ports
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
 from roost.rpc.notifications import Notifier
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
+from roost.servicegroup.plugins import load_group
 
 NAME = "roost-cell-conductor"
+NEUTRON: Final = "neutron"  # the network driver whose ports are kept outside
+LOOK: Final = 1.0  # seconds between two looks at which hosts are up
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
@@ -35,49 +46,78 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     database = _parts.database(conf, "cell_database")
     compute, scheduler = Compute(bus), SchedulerClient(scheduler_bus)
+    notifier = Notifier(conf, f"{NAME}:{conf.host}")
+    outside_ports = _outside_ports(conf)
     rescheduling = Rescheduling(
         host=conf.host,
         database=database,
         scheduler=scheduler,
         compute=compute,
-        notifier=Notifier(conf, f"{NAME}:{conf.host}"),
+        notifier=notifier,
         max_attempts=conf.conductor.max_attempts,
+        outside_ports=outside_ports,
     )
-    manager = _manager(conf, database, rescheduling, Deletion(database, scheduler, compute))
+    power = Power(conf.host, database, compute, notifier)
+    deletion = Deletion(conf.host, database, scheduler, compute, outside_ports)
+    manager = _manager(conf, database, rescheduling, deletion, power)
+    group = load_group(conf, binary=NAME)
+    patience = Patience.of(down_time=conf.service_down_time)
+    interval = conf.conductor.liveness_interval
+    lookout = Lookout(database, group, scheduler, interval=interval, patience=patience)
     sweeper = CellSweeper(
-        database, compute, rescheduling, lease_seconds=conf.conductor.lease_seconds
+        database,
+        overdue.remedies(
+            builds=overdue.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
+            deletes=overdue.Deletes(deletion, compute),
+            power=overdue.PowerTasks(power),
+            passwords=overdue.Passwords(power),
+        ),
+        surely_down=lookout.surely_down,
+        lease_seconds=conf.conductor.task_lease_seconds,
     )
-    heartbeat = functools.partial(
-        manager.report_service, admin_context(), host=conf.host, binary=NAME
-    )
+    me = {"host": conf.host, "binary": NAME}
+    settle = functools.partial(manager.report_service, admin_context(), **me)
+    heartbeat = functools.partial(CellConductor(bus).report_service, admin_context(), **me)
     return Daemon(
         NAME,
         checks=[_checks.schema(database, migrations.CELL), _checks.broker(conf, None)],
         on_start=[
-            Check("its cell to be mapped", heartbeat),
-            Check("the way for answers", scheduler_bus.expect_replies),
+            Check("its cell to be mapped", settle),
+            Check("the way for answers", bus.expect_replies),
+            Check("the way for the scheduler's answers", scheduler_bus.expect_replies),
         ],
         servers=[RpcServer(bus, CellConductor, manager, name=conf.host, threads=conf.rpc_threads)],
         periodics=[
-            Periodic(lambda: conf.service_report_interval, heartbeat, "heartbeat"),
+            Periodic(patience.own_interval, heartbeat, "heartbeat"),
+            Periodic(lambda: conf.service_report_interval, lookout.beat, "service group"),
+            Periodic(LOOK, lookout.look, "lookout"),
             Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper"),
         ],
-        closing=[scheduler_bus, bus, database],
+        closing=[group, scheduler_bus, bus, database],
     )
 
 
+def _outside_ports(conf: cfg.ConfigOpts) -> OutsidePorts:
+    """Return who lets ports go that are not rows of this cell."""
+    return Ports(Neutron(conf).ours) if conf.network.driver == NEUTRON else NONE
+
+
 def _manager(
-    conf: cfg.ConfigOpts, database: Database, rescheduling: Rescheduling, deletion: Deletion
+    conf: cfg.ConfigOpts,
+    database: Database,
+    rescheduling: Rescheduling,
+    deletion: Deletion,
+    power: Power,
 ) -> CellConductorManager:
+    known = networks.parse(conf.network.local_networks)
     return CellConductorManager(
         database,
-        progress=Progress(
-            host=conf.host,
-            database=database,
-            networks=networks.parse(conf.network.local_networks),
-        ),
+        progress=Progress(host=conf.host, database=database, networks=known),
         rescheduling=rescheduling,
         deletion=deletion,
+        power=power,
+        interfaces=Interfaces(database, known),
+        lease_seconds=conf.conductor.task_lease_seconds,
     )
 
 

@@ -14,18 +14,24 @@ from roost.cmd._daemon import Daemon, RpcServer
 from roost.cmd._periodic import Periodic
 from roost.cmd._waiting import Check
 from roost.compute import build_queue, plugins
+from roost.compute.config_drive import ConfigDrives
 from roost.compute.host import Host
+from roost.compute.host_report import HostSettings
 from roost.compute.image import ImageCache
+from roost.compute.leases import LeaseKeeper
 from roost.compute.manager import ComputeManager
-from roost.compute.resource_tracker import HostSettings, ResourceTracker
+from roost.compute.resource_tracker import ResourceTracker
 from roost.image.plugins import load_store
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
 from roost.rpc.transport import Bus
 from roost.scheduler.client import Reporter, SchedulerClient
+from roost.servicegroup.driver import ServiceGroup
+from roost.servicegroup.plugins import load_group
 
 NAME = "roost-compute"
 TICK: Final = 0.5  # seconds between two looks whether the scheduler should hear of a change
+SETTLE: Final = 10.0  # seconds between two questions for instances that nobody speaks of
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
@@ -34,7 +40,8 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     conductor = CellConductor(bus)
     bus.objects.backporter = conductor.object_backport
-    manager = _manager(conf, conductor, SchedulerClient(scheduler_bus))
+    group = load_group(conf, binary=NAME)
+    manager = _manager(conf, conductor, client=SchedulerClient(scheduler_bus), group=group)
     return Daemon(
         NAME,
         checks=[_checks.broker(conf, None)],
@@ -46,15 +53,31 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         servers=[RpcServer(bus, Compute, manager, name=conf.host, threads=conf.rpc_threads)],
         periodics=[
             Periodic(lambda: conf.service_report_interval, manager.heartbeat, "heartbeat"),
+            Periodic(lambda: conf.service_report_interval, manager.beat, "service group"),
             Periodic(TICK, manager.tick, "reports"),
+            Periodic(SETTLE, manager.settle, "forgotten instances"),
+            Periodic(manager.renewal_pause, manager.renew_leases, "leases"),
+            Periodic(manager.fencing_pause, manager.fence, "fencing"),
+            *_reconciling(conf, manager),
         ],
         drain=[lambda seconds: manager.drain(max(0.0, seconds - build_queue.LAST_SECONDS))],
-        closing=[scheduler_bus, bus],
+        closing=[group, scheduler_bus, bus],
     )
 
 
+def _reconciling(conf: cfg.ConfigOpts, manager: ComputeManager) -> list[Periodic]:
+    """Compare guests with rows now and then, unless only starts are to."""
+    if not conf.compute.reconcile_interval:
+        return []
+    return [Periodic(lambda: conf.compute.reconcile_interval, manager.reconcile, "reconcile")]
+
+
 def _manager(
-    conf: cfg.ConfigOpts, conductor: CellConductor, client: SchedulerClient
+    conf: cfg.ConfigOpts,
+    conductor: CellConductor,
+    *,
+    client: SchedulerClient,
+    group: ServiceGroup,
 ) -> ComputeManager:
     virt = plugins.load_virt(conf)
     tracker = ResourceTracker(
@@ -63,21 +86,32 @@ def _manager(
         on_change=lambda: reporter.changed(),  # noqa: PLW0108 - each needs the other; this is later
     )
     reporter = Reporter(client, report=tracker.report, interval=conf.compute.report_interval)
+    store = load_store(conf)
     host = Host(
         name=conf.host,
         conductor=conductor,
         virt=virt,
         networks=plugins.load_network(conf, conductor),
-        images=ImageCache(
-            load_store(conf), folder=pathlib.Path(conf.state_path, conf.host, "images")
-        ),
+        drives=_drives(conf),
+        store=store,
+        images=ImageCache(store, folder=pathlib.Path(conf.state_path, conf.host, "images")),
         tracker=tracker,
+        leases=LeaseKeeper(conductor, host=conf.host),
     )
     return ComputeManager(
         host,
         availability_zone=conf.compute.availability_zone,
         reporter=reporter,
+        group=group,
         executor=concurrency.executor(conf.compute.max_concurrent_builds),
+    )
+
+
+def _drives(conf: cfg.ConfigOpts) -> ConfigDrives:
+    return ConfigDrives(
+        folder=pathlib.Path(conf.state_path, conf.host, "config_drives"),
+        operator=_parts.operator(conf),
+        force=conf.compute.force_config_drive,
     )
 
 

@@ -4,17 +4,25 @@ from roost import concurrency
 
 concurrency.select()
 
+import time
+from typing import Final
+
 from oslo_config import cfg
 
 from roost import migrations
 from roost.cmd import _checks, _options, _parts, _run
 from roost.cmd._daemon import Daemon, RpcServer
+from roost.cmd._periodic import Periodic
 from roost.rpc.scheduler import Scheduler
 from roost.rpc.transport import Bus
 from roost.scheduler import plugins
 from roost.scheduler.manager import SchedulerManager
+from roost.scheduler.silence import Silence
+from roost.servicegroup.listening import Listening
 
 NAME = "roost-scheduler"
+EXPIRY_INTERVAL: Final = 10.0  # seconds between two looks for claims that no host confirmed
+LISTEN: Final = 1.0  # seconds between two notes whether this process hears
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
@@ -22,15 +30,29 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     url = conf.scheduler.transport_url
     bus = Bus(conf, url)
     database = _parts.database(conf, "scheduler_database")
+    silence = Silence(host=conf.scheduler.host_silence, cell=conf.scheduler.cell_silence)
+    listening = Listening(gap=silence.gap)
     manager = SchedulerManager(
         database,
         driver=plugins.load_driver(conf.scheduler),
-        host_silence=conf.scheduler.host_silence,
+        silence=silence,
+        hearing=listening,
+        reservation_lifetime=conf.scheduler.reservation_lifetime,
     )
+    server = RpcServer(bus, Scheduler, manager, name=conf.host, threads=conf.rpc_threads)
+
+    def listen() -> None:
+        listening.note(time.time(), hears=server.ears.heard_within(silence.gap))
+
     return Daemon(
         NAME,
         checks=[_checks.schema(database, migrations.SCHEDULER), _checks.broker(conf, url)],
-        servers=[RpcServer(bus, Scheduler, manager, name=conf.host, threads=conf.rpc_threads)],
+        servers=[server],
+        periodics=[
+            Periodic(lambda: EXPIRY_INTERVAL, manager.expire_claims, "expiry"),
+            Periodic(silence.gap / 3, server.ears.call, "echo"),
+            Periodic(LISTEN, listen, "listening"),
+        ],
         closing=[bus, database],
     )
 

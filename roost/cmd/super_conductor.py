@@ -13,8 +13,9 @@ from roost.cmd._daemon import Daemon, RpcServer
 from roost.cmd._periodic import Periodic
 from roost.cmd._waiting import Check
 from roost.conductor.boot import Boots
+from roost.conductor.snapshots import Snapshots
 from roost.conductor.super_conductor import SuperConductorManager
-from roost.conductor.sweeper import SuperSweeper
+from roost.conductor.wishes import SuperSweeper
 from roost.db.engine import Database
 from roost.rpc.notifications import Notifier
 from roost.rpc.super_conductor import SuperConductor
@@ -30,7 +31,9 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     database = _parts.database(conf, "api_database")
     cells = _parts.cells(conf, database)
-    boots = _boots(conf, database, cells, SchedulerClient(scheduler_bus))
+    watch = _parts.watch(conf, cells)
+    scheduler = SchedulerClient(scheduler_bus)
+    boots = _boots(conf, database, cells, scheduler)
     manager = SuperConductorManager(boots)
     sweeper = SuperSweeper(
         database=database, cells=cells, boots=boots, patience=conf.conductor.sweep_interval
@@ -38,10 +41,22 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     return Daemon(
         NAME,
         checks=[_checks.schema(database, migrations.API), _checks.broker(conf, None)],
-        on_start=[Check("the way for answers", scheduler_bus.expect_replies)],
+        on_start=[
+            Check("the way for answers", scheduler_bus.expect_replies),
+            Check("the watch on the cells", watch.start),
+        ],
         servers=[RpcServer(bus, SuperConductor, manager, name=conf.host, threads=conf.rpc_threads)],
-        periodics=[Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper")],
-        closing=[cells, scheduler_bus, bus, database],
+        periodics=[
+            Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper"),
+            _snapshots(conf, Snapshots(database, scheduler)),
+        ],
+        closing=[watch, cells, scheduler_bus, bus, database],
+    )
+
+
+def _snapshots(conf: cfg.ConfigOpts, snapshots: Snapshots) -> Periodic:
+    return Periodic(
+        lambda: snapshots.pause(conf.conductor.snapshot_interval), snapshots.send, "snapshots"
     )
 
 
@@ -56,6 +71,7 @@ def _boots(
         notifier=Notifier(conf, f"{NAME}:{conf.host}"),
         alternates=conf.conductor.max_attempts - 1,
         lease_seconds=conf.conductor.lease_seconds,
+        boot_patience=conf.cells.boot_patience,
     )
 
 

@@ -1,51 +1,109 @@
-"""``roost-manage audit``: what must always be zero."""
+"""``roost-manage audit``: what must always be zero, and how it becomes so again."""
 
 import dataclasses
-import datetime
+from collections.abc import Sequence
+from typing import Any, Final
 
 import click
 
-from roost.audit import Collector, Report
+from roost.audit import Collector, Report, plan
 from roost.audit import audit as look
+from roost.audit.mending import Mender, Outcome
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_one, show_rows, warn
 
-
-@click.command()
-@click.option("--verbose", is_flag=True, help="Tell every finding, not only how many there are.")
-@click.option(
+_COLUMNS: Final = ("subject", "host", "what", "why")
+verbose_option = click.option(
+    "--verbose", is_flag=True, help="Tell every finding, not only how many there are."
+)
+settle_option = click.option(
     "--settle",
     type=click.FloatRange(0),
     default=3.0,
     show_default=True,
     help="Seconds until the second look: only what is seen twice counts. 0: look once.",
 )
+
+
+@click.command()
+@verbose_option
+@settle_option
+@click.option("--repair", is_flag=True, help="Put right what is found, then look again.")
+@click.option("--dry-run", is_flag=True, help="With --repair: only say what would be done.")
 @json_option
-@click.pass_context
 @pass_deployment
 def audit(
-    deployment: Deployment, context: click.Context, *, verbose: bool, settle: float, as_json: bool
+    deployment: Deployment,
+    *,
+    verbose: bool,
+    settle: float,
+    repair: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
-    """Compare what databases, scheduler and hosts say of each other. Changes nothing.
+    """Compare what databases, scheduler and hosts say of each other.
 
-    Exits with 0 when everything could be looked at and all counts are zero, else with 1.
+    Changes nothing without --repair. With it, what is found is put right as far as that can be
+    done safely while everything runs; what only people can decide is told, and left. Safe to
+    repeat.
+
+    Exits with 0 when everything could be looked at and all counts are zero (with --repair: are
+    zero by now), else with 1.
     """
-    collect = Collector(
+    if dry_run and not repair:
+        raise click.UsageError("--dry-run says what --repair would do: give both")
+    collect = collector(deployment)
+    report = look(collect, settle=settle)
+    if repair:
+        outcomes = _mend(deployment, report, dry_run=dry_run)
+        if outcomes and not dry_run:
+            report = look(collect, settle=settle)
+        tell(report, verbose=verbose, as_json=as_json, outcomes=outcomes)
+    else:
+        tell(report, verbose=verbose, as_json=as_json)
+
+
+def _mend(deployment: Deployment, report: Report, *, dry_run: bool) -> list[Outcome]:
+    repairs = plan(report.findings, report.snapshot)
+    if dry_run:
+        return [Outcome(repair, f"would {repair.action}") for repair in repairs]
+    mender = Mender(deployment.api_database, deployment.cells, deployment.scheduler)
+    return list(mender.carry_out(repairs))
+
+
+def collector(deployment: Deployment, *, guests: bool = True) -> Collector:
+    """Return what asks all parts of a deployment.
+
+    :param guests: whether to ask hosts, too, which takes longest
+    """
+    return Collector(
         deployment.api_database,
         deployment.cells,
         deployment.scheduler,
-        down_after=datetime.timedelta(seconds=deployment.conf.service_down_time),
+        group=deployment.service_group,
+        guests=guests,
+        reservation_lifetime=deployment.conf.scheduler.reservation_lifetime,
     )
-    report = look(collect, settle=settle)
+
+
+def tell(
+    report: Report, *, verbose: bool, as_json: bool, outcomes: Sequence[Outcome] | None = None
+) -> None:
+    """Answer with a report; exit with 1 unless it is clean and complete.
+
+    :param outcomes: what was done about findings; None: nothing was to be done
+    """
     if as_json:
-        _tell_json(report)
+        _tell_json(report, outcomes)
     else:
-        _tell(report, verbose=verbose)
+        _tell(report, outcomes or [], verbose=verbose)
     if report.findings or report.unchecked:
-        context.exit(1)
+        click.get_current_context().exit(1)
 
 
-def _tell(report: Report, *, verbose: bool) -> None:
+def _tell(report: Report, outcomes: Sequence[Outcome], *, verbose: bool) -> None:
+    if outcomes:
+        show_rows([_row(outcome) for outcome in outcomes], _COLUMNS, as_json=False)
     counts = [{"audit": kind, "found": count} for kind, count in report.counts.items()]
     show_rows(counts, ("audit", "found"), as_json=False)
     if verbose and report.findings:
@@ -57,10 +115,18 @@ def _tell(report: Report, *, verbose: bool) -> None:
         warn(f"could not look at {what}")
 
 
-def _tell_json(report: Report) -> None:
+def _tell_json(report: Report, outcomes: Sequence[Outcome] | None) -> None:
     answer = {
         "counts": report.counts,
         "findings": [dataclasses.asdict(finding) for finding in report.findings],
         "unchecked": report.unchecked,
     }
+    if outcomes is not None:
+        answer["repairs"] = [_row(outcome) for outcome in outcomes]
     show_one(answer, as_json=True)
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    repair = outcome.repair
+    values = (repair.subject, repair.host, outcome.what, outcome.why)
+    return dict(zip(_COLUMNS, values, strict=True))

@@ -8,6 +8,7 @@ from roost import exception, migrations
 from roost.cells import Cell
 from roost.cmd.manage import cell_hosts, cell_verify
 from roost.cmd.manage.deployment import Deployment, masked, pass_deployment
+from roost.cmd.manage.host_removal import remove_host
 from roost.cmd.manage.names import cell_name
 from roost.cmd.manage.output import json_option, show_done, show_one, show_rows, warn
 from roost.db.api import cells
@@ -184,6 +185,7 @@ def delete(deployment: Deployment, *, name: str, force: bool, as_json: bool) -> 
 
 cell.add_command(cell_hosts.discover_hosts)
 cell.add_command(cell_hosts.list_hosts)
+cell.add_command(remove_host)
 cell.add_command(cell_verify.verify)
 
 

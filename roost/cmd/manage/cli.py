@@ -9,7 +9,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exception
 
 from roost import exception
-from roost.cmd.manage import audit, cell, database, flavor, image, service
+from roost.cmd.manage import audit, cell, database, flavor, image, placement, quota, service
 from roost.cmd.manage.deployment import Deployment
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
@@ -66,12 +66,20 @@ def roost_manage(
     folders: tuple[pathlib.Path, ...],
     debug: bool,
 ) -> None:
-    """Manage a deployment of Roost: databases, cells, flavors, images; and audit it."""
+    """Manage a deployment of Roost: databases, cells, flavors, images, placement; and audit it."""
     logging.basicConfig(level=logging.DEBUG if debug else logging.ERROR)
     context.obj = Deployment(files, folders)
     context.call_on_close(context.obj.close)
 
 
-for _group in (database.db, cell.cell, service.service, flavor.flavor, image.image):
+for _group in (
+    database.db,
+    cell.cell,
+    service.service,
+    flavor.flavor,
+    image.image,
+    placement.placement,
+    quota.quota,
+):
     roost_manage.add_command(_group)
 roost_manage.add_command(audit.audit)

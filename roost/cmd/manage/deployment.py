@@ -14,14 +14,19 @@ from oslo_config import cfg
 import roost.conf
 from roost import exception, migrations
 from roost.cells import Cell, Cells
+from roost.context import admin_context
 from roost.db.engine import Database
 from roost.image.driver import ImageStore
+from roost.image.local import LocalImageStore
 from roost.image.plugins import load_store
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
+from roost.servicegroup.driver import ServiceGroup
+from roost.servicegroup.plugins import load_group
 
 CONNECTIONS = 4  # a command does one thing at a time
-T = TypeVar("T", Database, Bus)
+ANSWER_SECONDS = 3600  # schema changes and audits may take long
+T = TypeVar("T", Database, Bus, ServiceGroup)
 _SECRET = re.compile(r"(?<=[/,])([^:@/,]*):[^/,]*@")
 
 
@@ -31,7 +36,7 @@ class Deployment:
     def __init__(self, files: Sequence[pathlib.Path], folders: Sequence[pathlib.Path]) -> None:
         self._arguments = [f"--config-file={path}" for path in files]
         self._arguments += [f"--config-dir={path}" for path in folders]
-        self._opened: list[Database | Bus] = []
+        self._opened: list[Database | Bus | ServiceGroup] = []
 
     @functools.cached_property
     def conf(self) -> cfg.ConfigOpts:
@@ -66,8 +71,34 @@ class Deployment:
         return SchedulerClient(self.bus(self.conf.scheduler.transport_url))
 
     @functools.cached_property
+    def answering_scheduler(self) -> SchedulerClient:
+        """The schedulers, after one has answered.
+
+        :raises roost.exception.Unavailable: within seconds, when none does
+        """
+        self.scheduler.check(admin_context())
+        return self.scheduler
+
+    @functools.cached_property
+    def service_group(self) -> ServiceGroup:
+        return self._closed_later(load_group(self.conf, binary="roost-manage"))
+
+    @functools.cached_property
     def images(self) -> ImageStore:
         return load_store(self.conf)
+
+    @property
+    def local_images(self) -> LocalImageStore:
+        """Return the image store, if it is one that we keep.
+
+        :raises roost.exception.Invalid: when somebody else does
+        """
+        if not isinstance(self.images, LocalImageStore):
+            raise exception.Invalid(
+                f"[image] store = {self.conf.image.store}: images are managed there, not here,"
+                " for example with the command openstack image"
+            )
+        return self.images
 
     def named_cells(self, name: str | None) -> list[Cell]:
         """Return the cell of this name or uuid; None: all."""
@@ -106,7 +137,9 @@ class Deployment:
                 " postgresql+psycopg://user:password@host/name,"
                 " mysql+pymysql://user:password@host/name or sqlite:////path"
             ) from error
-        return self._closed_later(Database(url, connections=CONNECTIONS))
+        return self._closed_later(
+            Database(url, connections=CONNECTIONS, answer_timeout=ANSWER_SECONDS)
+        )
 
     def bus(self, url: str | None) -> Bus:
         """Return the bus at a URL (None: that of the configuration).

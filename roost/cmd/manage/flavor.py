@@ -11,6 +11,7 @@ from roost.cmd.manage.names import visible_name
 from roost.cmd.manage.output import json_option, show_done, show_one, show_rows
 from roost.cmd.manage.properties import properties_option, to_mapping
 from roost.db.api import flavors
+from roost.db.engine import Session
 from roost.objects import Flavor
 
 _FROM_0 = click.IntRange(0, MAX_INTEGER)
@@ -87,12 +88,20 @@ def list_flavors(deployment: Deployment, *, as_json: bool) -> None:
 def delete(deployment: Deployment, *, flavor_id: str, as_json: bool) -> None:
     """Delete a flavor; servers keep what they were made of."""
     with deployment.api_database.begin() as session:
-        try:
-            found = flavors.get(session, flavor_id)
-        except exception.NotFound:
-            found = flavors.get_by_name(session, flavor_id)
+        found = named_flavor(session, flavor_id)
         flavors.delete(session, found.flavorid)
     show_done(f"deleted the flavor {found.name} ({found.flavorid})", _row(found), as_json=as_json)
+
+
+def named_flavor(session: Session, name: str) -> Flavor:
+    """Return the flavor of this id or, if there is none, of this name.
+
+    :raises roost.exception.NotFound: when there is neither
+    """
+    try:
+        return flavors.get(session, name)
+    except exception.NotFound:
+        return flavors.get_by_name(session, name)
 
 
 def _row(flavor: Flavor) -> dict[str, object]:

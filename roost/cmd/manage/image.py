@@ -1,4 +1,4 @@
-"""``roost-manage image``: the configured image store."""
+"""``roost-manage image``: the images of the local store; others have commands of their own."""
 
 import pathlib
 
@@ -9,11 +9,12 @@ from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.names import visible_name
 from roost.cmd.manage.output import json_option, show_done, show_one, show_rows
 from roost.cmd.manage.properties import properties_option, to_mapping
+from roost.context import admin_context
 from roost.image.driver import DISK_FORMATS
 from roost.objects import ImageMeta
 
 _FROM_0 = click.IntRange(0, MAX_INTEGER)
-_COLUMNS = ("id", "name", "status", "disk_format", "size", "sha256", "min_ram", "min_disk")
+_COLUMNS = ("id", "name", "status", "disk_format", "size", "hash_value", "min_ram", "min_disk")
 
 
 @click.group()
@@ -45,7 +46,8 @@ def add(
 ) -> None:
     """Take FILE into the store under NAME."""
     with file.open("rb") as data:
-        added = deployment.images.add(
+        added = deployment.local_images.add(
+            admin_context(),
             name=name,
             data=data,
             disk_format=disk_format,
@@ -61,7 +63,7 @@ def add(
 @pass_deployment
 def list_images(deployment: Deployment, *, as_json: bool) -> None:
     """List images, the oldest first."""
-    found = deployment.images.list_images()
+    found = deployment.local_images.list_images(admin_context())
     show_rows([_row(each) for each in found], _COLUMNS, as_json=as_json)
 
 
@@ -71,7 +73,7 @@ def list_images(deployment: Deployment, *, as_json: bool) -> None:
 @pass_deployment
 def delete(deployment: Deployment, *, image_id: str, as_json: bool) -> None:
     """Delete an image; servers that were made of it are not touched."""
-    deployment.images.delete(image_id)
+    deployment.local_images.delete(admin_context(), image_id)
     show_done(f"deleted the image {image_id}", {"id": image_id}, as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""What may be the name of a cell, a flavor or an image."""
+"""What may be the name of a cell, a flavor or an image; and how a host is named."""
 
 import re
 from typing import Final
@@ -34,3 +34,8 @@ def visible_name(_context: click.Context, _option: click.Parameter, value: str) 
             f"{value[:_LONGEST]!r} must have 1 to {_LONGEST} characters, not only blanks"
         )
     return value.strip()
+
+
+def host_and_node(host: str, node: str) -> str:
+    """Return what a table calls a host, of which most have one node of the same name."""
+    return host if host == node else f"{host} ({node})"

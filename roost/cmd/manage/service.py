@@ -1,14 +1,11 @@
 """``roost-manage service``: the daemons of the cells."""
 
-import datetime
-
 import click
 
 from roost import exception
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_rows, warn
 from roost.db.cell import services
-from roost.db.types import utcnow
 from roost.objects import Service
 
 _COLUMNS = ("cell", "binary", "host", "zone", "status", "state", "last_seen_up", "reason")
@@ -28,16 +25,19 @@ def list_services(
     deployment: Deployment, context: click.Context, *, cell_name: str | None, as_json: bool
 ) -> None:
     """List daemons, and whether they are up; exits with 1 when a cell is out of reach."""
-    silence = datetime.timedelta(seconds=deployment.conf.service_down_time)
+    group = deployment.service_group
     rows, away = [], []
     for cell in deployment.named_cells(cell_name):
         try:
             with deployment.checked(cell).read() as session:
-                found = services.list_services(session)
+                roll = services.call_roll(session)
         except exception.Unavailable as error:
             away.append(f"cell {cell.name}: {error.message}")
         else:
-            rows += [{"cell": cell.name, **_row(each, silence)} for each in found]
+            up = group.find_up(roll.services, cell_uuid=cell.uuid, now=roll.now)
+            rows += [
+                {"cell": cell.name, **_row(each, up=each.uuid in up)} for each in roll.services
+            ]
     show_rows(rows, _COLUMNS, as_json=as_json)
     for message in away:
         warn(message)
@@ -45,8 +45,7 @@ def list_services(
         context.exit(1)
 
 
-def _row(service: Service, silence: datetime.timedelta) -> dict[str, object]:
-    up = not service.forced_down and service.last_seen_up > utcnow() - silence
+def _row(service: Service, *, up: bool) -> dict[str, object]:
     return {
         "binary": service.binary,
         "host": service.host,

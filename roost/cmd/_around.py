@@ -1,0 +1,60 @@
+"""What stands around the API's application: health checks and CORS, both by oslo.middleware."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from oslo_config import cfg
+from oslo_middleware import cors, healthcheck
+from oslo_middleware.opts import list_opts_cors as cors_list
+from oslo_middleware.opts import list_opts_healthcheck as health_list
+
+from roost.api.microversions import HEADER, LEGACY_HEADER
+from roost.api.middleware import REQUEST_ID_HEADERS, TOKEN
+from roost.cmd._http import Wsgi
+
+HEALTH: Final = "/healthcheck"
+_VERSIONS: Final = [HEADER, LEGACY_HEADER]
+_MADE_FOR: Final = {
+    "allow_headers": [TOKEN, "X-OpenStack-Request-ID", "X-Identity-Status", *_VERSIONS],
+    "expose_headers": [TOKEN, *REQUEST_ID_HEADERS, *_VERSIONS, "Location", "Retry-After"],
+    "allow_methods": ["GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS"],
+}
+
+
+def surrounded(conf: cfg.ConfigOpts, app: Wsgi) -> Wsgi:
+    """Let an application tell its health, and browsers of ``[cors] allowed_origin`` use it.
+
+    Both come before the gate: who balances load asks a flooded API, too. Where no origin is
+    allowed, nothing is looked at.
+    """
+    register(conf)
+    return _with_health(conf, _with_cors(conf, app))
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Make the libraries' options known, with the defaults that they have here."""
+    set_defaults()
+    for group, options in (*cors_list(), *health_list()):
+        conf.register_opts(options, group=group)
+
+
+def set_defaults() -> None:
+    """Say which headers and methods of ours browsers may use."""
+    cors.set_defaults(**_MADE_FOR)
+
+
+def _with_health(conf: cfg.ConfigOpts, app: Wsgi) -> Wsgi:
+    health = healthcheck.Healthcheck(None, conf)
+
+    def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        asked = str(environ.get("PATH_INFO", "")).rstrip("/") == HEALTH
+        chosen: Wsgi = health if asked else app
+        return chosen(environ, start_response)
+
+    return serve
+
+
+def _with_cors(conf: cfg.ConfigOpts, app: Wsgi) -> Wsgi:
+    wrapped = cors.CORS(app, conf)
+    served: Wsgi = wrapped if wrapped.allowed_origins else app
+    return served

@@ -1,0 +1,89 @@
+"""``roost-manage cell remove-host`` (and ``placement remove-host``): the end of a host."""
+
+import click
+
+from roost import exception
+from roost.cells import Cell, host_removal
+from roost.cmd.manage.cell_hosts import COMPUTE
+from roost.cmd.manage.deployment import Deployment, pass_deployment
+from roost.cmd.manage.output import json_option, show_done, warn
+from roost.context import admin_context
+from roost.db.cell import services
+from roost.scheduler.client import SchedulerClient
+
+
+@click.command("remove-host")
+@click.argument("host")
+@click.option("--force", is_flag=True, help="Even if its roost-compute still counts as up.")
+@json_option
+@pass_deployment
+def remove_host(deployment: Deployment, *, host: str, force: bool, as_json: bool) -> None:
+    """Forget a host that is gone for good.
+
+    The schedulers forget it, its service goes, it leaves its aggregates, and it is mapped to no
+    cell any more. Refused while it has instances or claims. Stop its roost-compute before, which
+    would only report again. May be repeated when it was cut short.
+    """
+    home = _home(deployment, host)
+    if home is not None:
+        _refuse_while_in_use(deployment, home, host, force=force)
+    removed = _from_schedulers(deployment.answering_scheduler, host)
+    removed += _from_cell(home, host) if home is not None else []
+    removed += _from_api_level(deployment, host)
+    if not removed:
+        raise exception.NotFound(f"nobody knows a host {host!r}; see roost-manage placement hosts")
+    told = f"removed the host {host} from {', '.join(removed)}"
+    show_done(told, {"host": host, "removed_from": removed}, as_json=as_json)
+
+
+def _home(deployment: Deployment, host: str) -> Cell | None:
+    """Return the cell that the host is mapped to, or else one that it has reported to."""
+    try:
+        return deployment.cells.of_host(host)
+    except exception.NotFound:
+        for cell in deployment.cells.all():
+            if not cell.is_cell0:
+                with deployment.checked(cell).read() as session:
+                    if services.list_services(session, host=host, binary=COMPUTE):
+                        return cell
+    return None
+
+
+def _refuse_while_in_use(deployment: Deployment, cell: Cell, host: str, *, force: bool) -> None:
+    """Make sure that nothing is on the host, and nobody there to report it again.
+
+    :raises roost.exception.Conflict: saying what to do first
+    """
+    database = deployment.checked(cell)
+    host_removal.refuse_while_in_use(database, host)
+    with database.read() as session:
+        roll = services.call_roll(session, host=host, binary=COMPUTE)
+    group = deployment.service_group
+    if not force and group.find_up(roll.services, cell_uuid=cell.uuid, now=roll.now):
+        raise exception.Conflict(
+            f"the {COMPUTE} of {host} counts as up, and would report again: stop it, and wait until"
+            " roost-manage service list shows it down, or say --force"
+        )
+
+
+def _from_schedulers(scheduler: SchedulerClient, host: str) -> list[str]:
+    context = admin_context()
+    known = any(report.host == host for report in scheduler.all_hosts(context))
+    scheduler.remove_host(context, host=host)
+    return ["the schedulers"] if known else []
+
+
+def _from_cell(cell: Cell, host: str) -> list[str]:
+    gone = host_removal.forget_services(cell, host, binary=COMPUTE)
+    return [f"the services of cell {cell.name}"] if gone else []
+
+
+def _from_api_level(deployment: Deployment, host: str) -> list[str]:
+    left, unmapped = host_removal.leave_api_level(deployment.api_database, host)
+    if left:
+        try:
+            deployment.scheduler.update_aggregates(admin_context(), aggregates=left)
+        except exception.Unavailable as error:
+            warn(f"the schedulers learn of its aggregates a little later: {error.message}")
+    removed = [f"the aggregate {aggregate.name}" for aggregate in left]
+    return removed + (["the mapped hosts"] if unmapped else [])

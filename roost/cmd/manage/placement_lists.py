@@ -1,0 +1,120 @@
+"""``roost-manage placement hosts`` and ``claims``: what the schedulers know."""
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+
+from roost.cmd.manage.deployment import Deployment, pass_deployment
+from roost.cmd.manage.names import host_and_node
+from roost.cmd.manage.output import json_option, show_rows
+from roost.context import admin_context
+from roost.db.api import aggregates
+from roost.objects import HostReport
+
+_SHARED: Final = ("vcpus", "memory_mb", "disk_gb")  # of which there may be given more than there is
+_ALL: Final = (*_SHARED, "pcpus")
+_HOSTS_TABLE: Final = ("host", "cell", "zone", "enabled", "up", *_ALL, "reported_at")
+_HOSTS_JSON: Final = (
+    "host",
+    "node",
+    "cell",
+    "cell_uuid",
+    "zone",
+    "enabled",
+    "up",
+    *(f"{name}_{what}" for name in _ALL for what in ("used", "total")),
+    "io_operations",
+    "failed_builds",
+    "reported_at",
+)
+_SIZES: Final = ("vcpus", "pcpus", "memory_mb", "disk_gb")
+_CLAIMS_TABLE: Final = ("instance", "host", "state", "since", *_SIZES, "project", "group")
+_CLAIMS_JSON: Final = (
+    "instance_uuid",
+    "host",
+    "node",
+    "cell_uuid",
+    "state",
+    "created_at",
+    *_SIZES,
+    "project_id",
+    "group_uuid",
+)
+
+
+@click.command()
+@json_option
+@pass_deployment
+def hosts(deployment: Deployment, *, as_json: bool) -> None:
+    """List the hosts that the schedulers know: whether they get servers, and what is claimed.
+
+    What there is of a resource is as the host itself puts it: less what is reserved, times its
+    ratio. An aggregate may have set another ratio.
+    """
+    found = deployment.answering_scheduler.all_hosts(admin_context())
+    with deployment.api_database.read() as session:
+        zones = aggregates.zones(session)
+    cells = {cell.uuid: cell.name for cell in deployment.cells.all()}
+    rows = [_host_row(report, zones, cells) for report in found]
+    if as_json:
+        show_rows(rows, _HOSTS_JSON, as_json=True)
+    else:
+        show_rows([_host_line(row) for row in rows], _HOSTS_TABLE, as_json=False)
+
+
+@click.command()
+@click.option("--host", help="Those on this host only.")
+@json_option
+@pass_deployment
+def claims(deployment: Deployment, *, host: str | None, as_json: bool) -> None:
+    """List what is set aside on hosts, in order of instance.
+
+    A claim is reserved until its host has listed the instance, then confirmed.
+    """
+    rows = list(deployment.answering_scheduler.all_claims(admin_context(), host=host))
+    if as_json:
+        show_rows(rows, _CLAIMS_JSON, as_json=True)
+    else:
+        show_rows([_claim_line(row) for row in rows], _CLAIMS_TABLE, as_json=False)
+
+
+def _host_row(
+    report: HostReport, zones: Mapping[str, str], cells: Mapping[str, str]
+) -> dict[str, Any]:
+    row = {
+        "host": report.host,
+        "node": report.node,
+        "cell": cells.get(report.cell_uuid),
+        "cell_uuid": report.cell_uuid,
+        "zone": zones.get(report.host, report.availability_zone),
+        "enabled": report.enabled,
+        "up": report.up,
+        "pcpus_total": report.pcpus,
+        "pcpus_used": report.pcpus_used,
+        "io_operations": report.io_operations,
+        "failed_builds": report.failed_builds,
+        "reported_at": report.reported_at,
+    }
+    for name in _SHARED:
+        net = getattr(report, name) - getattr(report, f"{name}_reserved")
+        row[f"{name}_total"] = max(0, int(net * getattr(report, f"{name}_ratio")))
+        row[f"{name}_used"] = getattr(report, f"{name}_used")
+    return row
+
+
+def _host_line(row: Mapping[str, Any]) -> dict[str, Any]:
+    sizes = {name: f"{row[f'{name}_used']} of {row[f'{name}_total']}" for name in _ALL}
+    return {**row, **sizes, "host": host_and_node(row["host"], row["node"])}
+
+
+def _claim_line(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **row,
+        "instance": row["instance_uuid"],
+        "host": host_and_node(row["host"], row["node"]),
+        "since": datetime.datetime.fromisoformat(row["created_at"]),
+        "project": row["project_id"],
+        "group": row["group_uuid"],
+    }

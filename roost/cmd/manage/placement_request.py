@@ -1,0 +1,150 @@
+"""The question that a request for servers puts to the schedulers: made up here, or stored."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Final
+
+from roost import exception, networks
+from roost.api import pci_aliases
+from roost.api.local_networks import Known
+from roost.api.server_demands import demands_of
+from roost.api.server_group_hint import GROUP
+from roost.api.server_locality import locality_of
+from roost.api.server_networks import networks_of
+from roost.api.server_spec import Place, Question, check_fit
+from roost.cmd.manage.deployment import Deployment
+from roost.cmd.manage.flavor import named_flavor
+from roost.context import admin_context
+from roost.db.api import aggregates, build_requests, instance_mappings, server_groups
+from roost.objects import ImageMeta, Locality, RequestSpec, ServerGroup
+
+_NO_NETWORK: Final = "none"
+_ANY_IMAGE: Final = ImageMeta(properties={})  # says nothing of hardware
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What an operator asks for, by names and ids; ``hints`` are ``KEY=VALUE``."""
+
+    flavor: str
+    image: str | None = None
+    project: str = "admin"
+    zone: str | None = None
+    host: str | None = None
+    force: bool = False
+    aggregate: str | None = None
+    group: str | None = None
+    network: Sequence[str] = ()
+    hints: Sequence[str] = ()
+
+
+def of_server(deployment: Deployment, uuid: str) -> RequestSpec:
+    """Return the question that was asked for a server, as it would be asked now.
+
+    :raises roost.exception.NotFound: when there is no such server
+    """
+    with deployment.api_database.read() as session:
+        mapping = instance_mappings.find(session, uuid)
+        if mapping is None:
+            raise exception.NotFound(f"there is no server {uuid}")
+        spec = build_requests.get_spec(session, mapping.request_uuid)
+    return _for_now(deployment, spec)
+
+
+def of_options(deployment: Deployment, asked: Asked, *, count: int) -> RequestSpec:
+    """Return the question that the API would ask for so many servers.
+
+    :raises roost.exception.RoostError: when the API would refuse them
+    """
+    with deployment.api_database.read() as session:
+        flavor = named_flavor(session, asked.flavor)
+    image = _image(deployment, asked.image) if asked.image else None
+    if image is not None:
+        check_fit(flavor, image)
+    hints = _hints(asked)
+    aliases = pci_aliases.parse(deployment.conf.pci.alias)
+    question = Question(
+        project_id=asked.project,
+        user_id="roost-manage",
+        flavor=flavor,
+        image=image,
+        demands=demands_of(flavor, image or _ANY_IMAGE, aliases),
+        locality=_locality(deployment, asked.network),
+        place=_place(deployment, asked),
+        hints=hints,
+    )
+    spec = question.spec(count)
+    spec.group = _group(deployment, hints)
+    spec.requested_aggregate = _aggregate(deployment, asked.aggregate)
+    return _for_now(deployment, spec)
+
+
+def _for_now(deployment: Deployment, spec: RequestSpec) -> RequestSpec:
+    """Leave out the cells that get no new servers, as super-conductors do."""
+    spec.ignore_cells = [cell.uuid for cell in deployment.cells.closed()]
+    return spec
+
+
+def _image(deployment: Deployment, name: str) -> ImageMeta:
+    images, context = deployment.images, admin_context()
+    try:
+        return images.get(context, name)
+    except exception.NotFound:
+        named = [image for image in images.list_images(context) if image.name == name]
+    if len(named) != 1:
+        told = "several images have" if named else "no image has"
+        raise exception.NotFound(f"{told} the name {name!r}; see roost-manage image list")
+    return named[0]
+
+
+def _place(deployment: Deployment, asked: Asked) -> Place:
+    if asked.force and not asked.host:
+        raise exception.Invalid("--force needs --host: filters are passed by on one host only")
+    if asked.host:
+        deployment.cells.of_host(asked.host)
+    return Place(zone=asked.zone, host=asked.host, forced=asked.force)
+
+
+def _locality(deployment: Deployment, names: Sequence[str]) -> list[Locality]:
+    """Return the labels that networks need; without names, those of the default network."""
+    known = networks.parse(deployment.conf.network.local_networks)
+    ids = {network.name: network.id for network in known}
+    if list(names) == [_NO_NETWORK]:
+        return []
+    wanted = [{"uuid": ids.get(name, name)} for name in names]
+    requests = networks_of({"networks": wanted}, Known(known), alone=False)
+    return locality_of(requests, known)
+
+
+def _hints(asked: Asked) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for entry in asked.hints:
+        key, equals, value = entry.partition("=")
+        if not (key and equals):
+            raise exception.Invalid(f"--hint {entry!r} must read KEY=VALUE")
+        found.setdefault(key, []).append(value)
+    if asked.group:
+        found[GROUP] = [asked.group]
+    return found
+
+
+def _group(deployment: Deployment, hints: dict[str, list[str]]) -> ServerGroup | None:
+    """Return the group that is hinted at, without its members, as requests have it."""
+    if GROUP not in hints:
+        return None
+    with deployment.api_database.read() as session:
+        group = server_groups.get(session, hints[GROUP][0])
+    group.members = []
+    return group
+
+
+def _aggregate(deployment: Deployment, name: str | None) -> str | None:
+    """Return the uuid of the aggregate of this name, id or uuid."""
+    if name is None:
+        return None
+    with deployment.api_database.read() as session:
+        known = aggregates.list_all(session)
+    for aggregate in known:
+        if name in (aggregate.name, aggregate.uuid, str(aggregate.id)):
+            return str(aggregate.uuid)
+    raise exception.NotFound(f"there is no aggregate {name!r}")

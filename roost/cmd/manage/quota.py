@@ -1,0 +1,82 @@
+"""``roost-manage quota``: what projects are charged, and whether that is what they have."""
+
+import click
+
+from roost.cmd.manage.deployment import Deployment, pass_deployment
+from roost.cmd.manage.output import json_option, show_one, show_rows
+from roost.db.api import quota as rows
+from roost.db.api.quota import Difference
+from roost.db.engine import Database, retried
+
+
+@click.group()
+def quota() -> None:
+    """Look at what projects are charged."""
+
+
+@quota.command()
+@click.argument("project")
+@json_option
+@pass_deployment
+def show(deployment: Deployment, *, project: str, as_json: bool) -> None:
+    """Show what a project is charged, what it has, and its limits (-1: none)."""
+    with deployment.api_database.read() as session:
+        used = rows.usage(session, project)
+        has = rows.counted(session, project).get(project, {})
+        limits = rows.limits(session, project, _defaults(deployment))
+    table = [
+        {
+            "resource": name,
+            "charged": used[name],
+            "has": has.get(name, 0),
+            "limit": limits[name],
+        }
+        for name in rows.RESOURCES
+    ]
+    show_rows(table, ("resource", "charged", "has", "limit"), as_json=as_json)
+
+
+@quota.command()
+@click.option("--repair", is_flag=True, help="Charge these projects for what they have.")
+@json_option
+@pass_deployment
+def audit(deployment: Deployment, *, repair: bool, as_json: bool) -> None:
+    """Find projects that are charged something else than their servers and groups add up to.
+
+    They are compared at one moment, so nothing under way is found; and projects may go on using
+    their quota while they are counted anew. Exits with 0 when there are none (with --repair: any
+    more), else with 1.
+    """
+    database = deployment.api_database
+    with database.read() as session:
+        found = rows.differences(session)
+    if repair:
+        found = {project: _recount(database, project) for project in found}
+    if as_json:
+        told = {project: difference._asdict() for project, difference in found.items()}
+        show_one({"differences": told, "repaired": repair}, as_json=True)
+    elif found:
+        show_rows(_table(found), ("project", "resource", "charged", "has"), as_json=False)
+    else:
+        click.echo("all projects are charged for what they have")
+    if found and not repair:
+        click.get_current_context().exit(1)
+
+
+@retried
+def _recount(database: Database, project: str) -> Difference:
+    with database.begin() as session:
+        return rows.recount(session, project)
+
+
+def _table(found: dict[str, Difference]) -> list[dict[str, object]]:
+    return [
+        {"project": project, "resource": name, "charged": used[name], "has": counted[name]}
+        for project, (used, counted) in found.items()
+        for name in rows.RESOURCES
+        if used[name] != counted[name]
+    ]
+
+
+def _defaults(deployment: Deployment) -> dict[str, int]:
+    return {name: deployment.conf.quota[name] for name in rows.RESOURCES}

@@ -1,0 +1,73 @@
+"""roost-metadata: tells guests of themselves. Any number serve, behind whatever balances them."""
+
+from roost import concurrency
+
+concurrency.select()
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from oslo_config import cfg
+
+from roost import exception, migrations, networks
+from roost.api.gate import Gate
+from roost.cells import Cells
+from roost.cmd import _checks, _http, _options, _parts, _run
+from roost.cmd._daemon import Daemon
+from roost.metadata import identity
+from roost.metadata.app import make_app
+from roost.metadata.guests import Guests
+
+NAME = "roost-metadata"
+_SHARE: Final = 0.5  # of all places that one guest may have
+_MAX_BODY: Final = 64 * 1024
+_REFUSERS: Final = 8  # threads beyond those that work and wait: they tell others to come later
+
+
+def build(conf: cfg.ConfigOpts) -> Daemon:
+    """Put the service together; it serves in this process."""
+    database = _parts.database(conf, "api_database")
+    cells = _parts.cells(conf, database)
+    options = conf.metadata
+    guests = Guests(database, cells, operator=_parts.operator(conf), seconds=options.cache_seconds)
+    gate = Gate(
+        make_app(guests, _identity(conf, cells)),
+        at_once=options.threads,
+        waiting=options.max_waiting,
+        share=_SHARE,
+        max_body=_MAX_BODY,
+        caller=_caller,
+    )
+    server = _http.in_process(
+        gate,
+        host=str(options.listen),
+        port=options.port,
+        threads=options.threads + options.max_waiting + _REFUSERS,
+    )
+    return Daemon(
+        NAME,
+        checks=[_checks.schema(database, migrations.API)],
+        servers=[server],
+        closing=[cells, database],
+    )
+
+
+def _identity(conf: cfg.ConfigOpts, cells: Cells) -> identity.Identity:
+    if conf.metadata.identify == "address":
+        known = [network.id for network in networks.parse(conf.network.local_networks)]
+        host = conf.metadata.host or conf.host
+        return identity.ByAddress(cells, host=host, networks=known)
+    if not conf.metadata.shared_secret:
+        raise exception.Invalid(
+            "[metadata] shared_secret must be set: it is what Neutron's metadata agent signs with"
+        )
+    return identity.BySignature(conf.metadata.shared_secret)
+
+
+def _caller(environ: Mapping[str, Any]) -> str:
+    """Return whose share of the places a request takes, before anybody has proved anything."""
+    return str(environ.get(identity.INSTANCE) or environ.get("REMOTE_ADDR", ""))
+
+
+def main() -> None:
+    _run.run(_options.load(NAME), build, workers=1)
