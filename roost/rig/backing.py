@@ -1,12 +1,15 @@
 """The broker and the database server that a rig of real daemons stands on."""
 
+import dataclasses
 import pathlib
-from typing import Final
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from roost import exception
-from roost.rig import services
+from roost.rig import rights, services
 from roost.rig.plan import Plan
 from roost.rig.services import MariaDB, PostgreSQL, RabbitMQ
 
@@ -53,24 +56,76 @@ def _find_database(wanted: str, state: pathlib.Path) -> str:
     return whole.render_as_string(hide_password=False)
 
 
+def with_users(plan: Plan, *, say: Callable[[str], object]) -> Plan:
+    """Return a plan whose daemons come as users of their own, if the servers let us make them.
+
+    Who may make virtual hosts, as we must, may make users of a broker, too.
+    """
+    made: dict[str, Any] = {"bus_secrets": _passwords(plan.bus_levels)}
+    if _database(plan).may_create_users():
+        made["database_secrets"] = _passwords([*plan.bus_levels, "scheduler"])
+    else:
+        say(
+            f"{plan.database_host} does not let us make users: all daemons come as the owner of"
+            " the databases"
+        )
+    return dataclasses.replace(plan, **made)
+
+
 def create(plan: Plan) -> None:
-    """Make the rig's virtual hosts and databases."""
-    broker, database = _broker(plan), _database(plan)
-    for level in plan.bus_levels:
-        broker.create_vhost(plan.bus_name(level))
+    """Make the rig's virtual hosts and databases, and whoever may use them."""
+    create_buses(plan, _broker(plan))
+    create_databases(plan, _database(plan))
+
+
+def create_buses(plan: Plan, broker: RabbitMQ) -> None:
+    """Make the rig's virtual hosts, and whoever may use them; may be repeated."""
+    passwords = {plan.bus_user(level): secret for level, secret in plan.bus_secrets.items()}
+    if passwords:
+        broker.allow(passwords, rights.on_buses(plan))
+    else:
+        for level in plan.bus_levels:
+            broker.create_vhost(plan.bus_name(level))
+
+
+def create_databases(plan: Plan, database: PostgreSQL | MariaDB) -> None:
+    """Make the rig's databases, and whoever may use them."""
+    for level, secret in plan.database_secrets.items():
+        database.create_user(plan.database_user(level), secret)
     for whose in plan.databases:
-        database.create_database(plan.database_name(whose))
+        name = plan.database_name(whose)
+        database.create_database(name)
+        if plan.database_secrets:
+            database.close_database(name, [plan.database_user(u) for u in plan.users_of(whose)])
 
 
 def remove(plan: Plan) -> None:
     """Remove them; servers that were started for this rig end altogether."""
     broker, database = _broker(plan), _database(plan)
-    for level in plan.bus_levels:
-        broker.delete_vhost(plan.bus_name(level))
-    for whose in plan.databases:
-        database.drop_database(plan.database_name(whose))
+    remove_buses(plan, broker)
+    remove_databases(plan, database)
     broker.stop()
     database.stop()
+
+
+def remove_buses(plan: Plan, broker: RabbitMQ) -> None:
+    """Remove the rig's virtual hosts, and the users."""
+    for level in plan.bus_levels:
+        broker.delete_vhost(plan.bus_name(level))
+    if plan.bus_secrets:
+        broker.delete_users([plan.bus_user(level) for level in plan.bus_secrets])
+
+
+def remove_databases(plan: Plan, database: PostgreSQL | MariaDB) -> None:
+    """Remove the rig's databases, and the users."""
+    for whose in plan.databases:
+        database.drop_database(plan.database_name(whose))
+    for level in plan.database_secrets:
+        database.drop_user(plan.database_user(level))
+
+
+def _passwords(levels: Sequence[str]) -> dict[str, str]:
+    return {level: secrets.token_urlsafe(18) for level in levels}
 
 
 def _broker(plan: Plan) -> RabbitMQ:

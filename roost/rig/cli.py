@@ -14,24 +14,22 @@ import click
 
 from roost import exception
 from roost.rig import backing, boots, clouds, demo, health, lifecycle, logs, screen
+from roost.rig.chaos.command import chaos
 from roost.rig.client import Client
 from roost.rig.install import IMAGE
-from roost.rig.plan import Plan, new_plan, parse_settings
+from roost.rig.plan import Plan, new_plan
 from roost.rig.processes import Supervisor
+from roost.rig.settings import parse_settings, read_inventory
 
 
-class Command(click.Command):
-    """A command whose own failures are one line, not a traceback."""
+class Commands(click.Group):
+    """Commands whose own failures are one line, not a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except exception.RoostError as error:
             raise click.ClickException(error.message) from error
-
-
-class Commands(click.Group):
-    command_class = Command
 
 
 def state_option(function: Callable[..., None]) -> Callable[..., None]:
@@ -75,6 +73,12 @@ def main() -> None:
     help="An option for all daemons, like DEFAULT.rpc_threads=32; may be repeated.",
 )
 @click.option(
+    "--inventory",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=pathlib.Path),
+    help="What the hosts pretend to have, as JSON by their names; see the documentation.",
+)
+@click.option(
     "--port", type=click.IntRange(1, 65535), help="The API's port. Left out: 8774, or a free one."
 )
 @click.option(
@@ -93,6 +97,7 @@ def up(
     bus: str | None,
     db: str | None,
     settings: tuple[str, ...],
+    inventory: pathlib.Path | None,
     port: int | None,
     mode: str,
 ) -> None:
@@ -103,8 +108,17 @@ def up(
     lifecycle.check_vacant(state, port)
     console = screen.console()
     where = {} if embedded else _where(state, bus, db)
-    plan = new_plan(state, cells=cells, hosts=hosts, port=port, overrides=overrides, **where)
+    plan = new_plan(
+        state,
+        cells=cells,
+        hosts=hosts,
+        port=port,
+        overrides=overrides,
+        inventory=read_inventory(inventory) if inventory else {},
+        **where,
+    )
     with screen.steps(console, f"starting {cells} cells of {hosts} hosts") as say:
+        plan = plan if embedded else backing.with_users(plan, say=console.print)
         lifecycle.up(plan, mode=mode, say=say)
     console.print(f"the rig serves {plan.endpoint}")
     for line in clouds.hints(plan):
@@ -244,6 +258,9 @@ def down(state: pathlib.Path, if_there: bool) -> None:
         raise
     with screen.steps(screen.console(), "ending the rig") as say:
         lifecycle.down(plan, say=say)
+
+
+main.add_command(chaos)
 
 
 @main.command("demo")

@@ -41,8 +41,10 @@ class Event:
 class Client:
     """A compute endpoint, used without authentication.
 
-    :raises roost.exception.Unavailable: from every method, when nobody answers
-    :raises roost.exception.Conflict: from every method, when the answer is an error
+    :raises roost.exception.Unavailable: from every method, when nobody answers; its details say
+        ``late`` when somebody might have
+    :raises roost.exception.Conflict: from every method, when the answer is an error; its details
+        have the ``status`` and what the answer says of ``retry_after``
     """
 
     def __init__(self, endpoint: str, *, timeout: float = 30) -> None:
@@ -114,6 +116,12 @@ class Client:
         answer = self._ask("GET", self.endpoint + path, query=query)
         return dict(answer.json())
 
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        return dict(self._ask("POST", self.endpoint + path, body).json())
+
+    def delete(self, path: str) -> None:
+        self._ask("DELETE", self.endpoint + path)
+
     def _ask(
         self,
         method: str,
@@ -127,11 +135,16 @@ class Client:
                 method, url, json=body, params=query, timeout=self._timeout
             )
         except requests.RequestException as error:
-            raise exception.Unavailable(f"{url} does not answer: {error}") from error
+            late = isinstance(error, requests.Timeout)
+            raise exception.Unavailable(f"{url} does not answer: {error}", late=late) from error
         if answer.status_code == requests.codes.not_found:
             raise exception.NotFound(f"{method} {url}: {answer.text}")
         if not answer.ok:
-            raise exception.Conflict(f"{method} {url} -> {answer.status_code}: {answer.text}")
+            raise exception.Conflict(
+                f"{method} {url} -> {answer.status_code}: {answer.text}",
+                status=answer.status_code,
+                retry_after=answer.headers.get("Retry-After"),
+            )
         return answer
 
 

@@ -8,9 +8,9 @@ import importlib
 import logging
 import pathlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
@@ -18,7 +18,7 @@ from roost import exception
 from roost.cmd import _options
 from roost.context import admin_context
 from roost.rig.install import install, map_hosts
-from roost.rig.plan import API_LEVEL, Options, Plan, new_plan
+from roost.rig.plan import API_LEVEL, Options, Plan, free_port, new_plan
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
 
@@ -32,7 +32,7 @@ _API = "api"
 QUICK: Options = {
     "DEFAULT": {"service_report_interval": 1.0},
     "compute": {"report_interval": 5.0},
-    "conductor": {"sweep_interval": 1.0},
+    "conductor": {"sweep_interval": 1.0, "snapshot_interval": 2.0},
 }
 
 
@@ -117,6 +117,7 @@ class EmbeddedRig(PlannedRig):
     """The same, planned here: what tests use.
 
     :param overrides: options for all daemons, by group
+    :param inventory: what hosts pretend to have, by name: see :mod:`roost.compute.virt.inventory`
     """
 
     def __init__(
@@ -126,11 +127,20 @@ class EmbeddedRig(PlannedRig):
         cells: int = 2,
         hosts: int = 3,
         overrides: Options | None = None,
+        inventory: Mapping[str, Any] | None = None,
     ) -> None:
         options = {**QUICK}
         for group, values in (overrides or {}).items():
             options[group] = {**options.get(group, {}), **values}
-        super().__init__(new_plan(state, cells=cells, hosts=hosts, overrides=options))
+        plan = new_plan(
+            state,
+            port=free_port(preferred=0),  # others may start beside it
+            cells=cells,
+            hosts=hosts,
+            overrides=options,
+            inventory=inventory or {},
+        )
+        super().__init__(plan)
 
 
 def _at_once(function: Callable[[str], object], names: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """Whether each daemon of a rig is alive and answers."""
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from roost.db.types import utcnow
 from roost.rig.client import Client, moment
 from roost.rig.plan import API_LEVEL, Daemon, Plan
 from roost.rig.processes import Process, Supervisor, usage
-from roost.rpc.transport import Bus
+from roost.rpc.transport import BROKEN, Bus
 from roost.scheduler.client import SchedulerClient
 
 EMBEDDED = "embedded"
@@ -106,7 +107,7 @@ def _health(
     service = services.get(name)
     answers, said = pings.get(name, (None, ""))
     if answers is None and service:
-        answers = service["state"] == "up"
+        answers = service.get("state") == "up"
     seconds, memory = usage(process.pid) if process and process.running else (0.0, 0)
     return Health(
         name=name,
@@ -124,7 +125,7 @@ def _heartbeat(service: dict[str, Any] | None) -> str:
         return ""
     seen = service.get("updated_at")
     age = f", {(utcnow() - moment(seen)).total_seconds():.0f} s ago" if seen else ""
-    return f"{service['state']}{age}"
+    return f"{service.get('state', 'in a cell that is away')}{age}"
 
 
 def _services(plan: Plan) -> dict[str, dict[str, Any]]:
@@ -141,8 +142,10 @@ def _ping_api(plan: Plan) -> dict[str, tuple[bool | None, str]]:
 
 
 def _ping_all(plan: Plan) -> dict[str, tuple[bool | None, str]]:
-    with futures.ThreadPoolExecutor() as pool:
+    with contextlib.ExitStack() as opened, futures.ThreadPoolExecutor() as pool:
         buses = dict(zip(plan.bus_levels, pool.map(_bus, _urls(plan)), strict=True))
+        for bus in buses.values():
+            opened.callback(bus.close)
         asked = {
             daemon.name: pool.submit(_ping, plan, daemon, buses[daemon.cell or API_LEVEL])
             for daemon in plan.daemons
@@ -181,11 +184,10 @@ def _timed(ask: Callable[[], bool]) -> tuple[bool, str]:
 
 
 def _rpc_answers(daemon: Daemon, bus: Bus) -> bool:
-    server = daemon.name if daemon.topic == "compute" else None
     client = bus.client(str(daemon.topic))
     try:
-        client.prepare(server=server, timeout=PING_SECONDS).call(admin_context(), _PING)
-    except messaging.MessagingTimeout:
+        client.prepare(server=daemon.name, timeout=PING_SECONDS).call(admin_context(), _PING)
+    except (messaging.MessagingTimeout, messaging.MessageUndeliverable, *BROKEN):
         return False
     except messaging.RemoteError:
         return True

@@ -8,7 +8,9 @@ import io
 import uuid
 from collections.abc import Iterator
 
+import roost.conf
 from roost import exception, migrations
+from roost.context import admin_context
 from roost.db.api import cells, flavors
 from roost.db.cell import identity
 from roost.db.engine import Database
@@ -16,6 +18,7 @@ from roost.image.local import LocalImageStore
 from roost.objects import CellMapping, Flavor
 from roost.objects.mapping import CELL0_UUID
 from roost.rig.plan import API_LEVEL, CELL0, Plan
+from roost.servicegroup.plugins import load_group
 
 # name: virtual CPUs, MiB of memory, GiB of disk
 FLAVORS = {
@@ -30,7 +33,7 @@ _IMAGE_BYTES = 64 * 1024
 
 
 def install(plan: Plan) -> None:
-    """Make databases that exist and are empty into those of this rig."""
+    """Make databases that exist and are empty into those of this rig, as their owner."""
     for whose, schema in plan.databases.items():
         with _opened(plan, whose) as database:
             migrations.sync(database, schema)
@@ -51,13 +54,24 @@ def map_hosts(plan: Plan) -> None:
                 cells.map_host(session, host, mapping.uuid)
 
 
+def disband(plan: Plan) -> None:
+    """Leave nothing of this rig's cells in a coordination service, once their daemons ended."""
+    conf = roost.conf.load([f"--config-file={plan.config_file('manage')}"], prog="roost-rig")
+    group = load_group(conf, binary="roost-rig")
+    with _opened(plan, API_LEVEL) as api, api.read() as session:
+        found = cells.list_cells(session)
+    for cell in found:
+        group.disband(cell.uuid)
+    group.close()
+
+
 def _map_cell(plan: Plan, api: Database, *, cell: str, cell_uuid: str) -> None:
     """What ``roost-manage cell create`` and ``map-cell0`` do."""
     mapping = CellMapping(
         uuid=cell_uuid,
         name=cell,
-        transport_url=None if cell == CELL0 else plan.bus_url(cell),
-        database_url=plan.database_url(cell),
+        transport_url=None if cell == CELL0 else plan.bus_url(cell, as_=API_LEVEL),
+        database_url=plan.database_url(cell, as_=API_LEVEL),
         disabled=False,
     )
     with api.begin() as session:
@@ -89,9 +103,9 @@ def _add_flavors(api: Database) -> None:
 
 
 def _add_image(plan: Plan) -> None:
-    store = LocalImageStore(plan.images)
-    if not any(image.name == IMAGE for image in store.list_images()):
-        store.add(name=IMAGE, data=io.BytesIO(bytes(_IMAGE_BYTES)))
+    store, context = LocalImageStore(plan.images), admin_context()
+    if not any(image.name == IMAGE for image in store.list_images(context)):
+        store.add(context, name=IMAGE, data=io.BytesIO(bytes(_IMAGE_BYTES)))
 
 
 @contextlib.contextmanager

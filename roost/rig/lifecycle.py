@@ -10,7 +10,7 @@ from collections.abc import Callable
 from roost import concurrency, exception
 from roost.rig import backing, clouds, health
 from roost.rig.client import Client
-from roost.rig.install import install, map_hosts
+from roost.rig.install import disband, install, map_hosts
 from roost.rig.plan import Plan, free_port
 from roost.rig.processes import Program, Supervisor
 
@@ -49,6 +49,8 @@ def down(plan: Plan, *, say: Say) -> None:
     """End the daemons, then remove databases, buses and the rig's folder. May be repeated."""
     say("ending the daemons")
     Supervisor(plan.rig, plan.state).stop()
+    with contextlib.suppress(exception.RoostError):  # what cannot be reached cannot be tidied
+        disband(plan)
     if not plan.embedded:
         say("removing databases and buses")
         backing.remove(plan)

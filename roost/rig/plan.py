@@ -10,20 +10,32 @@ import json
 import pathlib
 import socket
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from roost import exception
+from roost.compute.virt.inventory import ALL_OTHERS
 
 Options = Mapping[str, Mapping[str, Any]]
 API_LEVEL = "api"
 CELL0 = "cell0"
+_SCHEDULER = "scheduler"
 NO_LIMIT = -1
+_QUOTAS = (
+    "instances",
+    "cores",
+    "ram",
+    "metadata_items",
+    "server_groups",
+    "server_group_members",
+    "key_pairs",
+)
 IN_PROCESS = "fake"
 # Of each daemon, and connections to each database: so a rig fits into the hundred that PostgreSQL
 # allows when nobody has told it otherwise.
 THREADS = 8
+_HEARTBEATS: Mapping[str, float] = {"service_report_interval": 2.0, "service_down_time": 10.0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +60,15 @@ class Plan:
     :param bus: the URL of the broker, without a virtual host; ``fake://`` for the embedded rig
     :param database: the URL of the database server, without a name, or ``sqlite://``
     :param overrides: options for all daemons, by group
+    :param inventory: what hosts pretend to have, by name, as :mod:`roost.compute.virt.inventory`
+        says
+    :param copies: how many there are of each daemon that need not be the only one of its kind:
+        schedulers, super-conductors, the conductors of each cell
+    :param bus_secrets: the passwords of the rig's own users of the broker, by level; none: all come
+        as the user of ``bus``
+    :param database_secrets: likewise of the database server: ``api``, ``scheduler``, each cell
+    :param detours: by which host:port a bus or a database is reached, when not directly; by
+        ``bus/LEVEL`` and ``database/NAME``
     """
 
     rig: str
@@ -58,6 +79,11 @@ class Plan:
     bus: str = "fake://"
     database: str = "sqlite://"
     overrides: Options = dataclasses.field(default_factory=dict)
+    inventory: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    copies: int = 1
+    detours: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    bus_secrets: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    database_secrets: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
 
     @property
     def embedded(self) -> bool:
@@ -78,6 +104,11 @@ class Plan:
         return self.state / "faults.json"
 
     @property
+    def inventory_file(self) -> pathlib.Path:
+        """What the fake hypervisors read when they start, if there is an inventory."""
+        return self.state / "inventory.json"
+
+    @property
     def images(self) -> pathlib.Path:
         return self.state / "images"
 
@@ -96,21 +127,59 @@ class Plan:
         """Return the virtual host of the API level or of a cell."""
         return f"roost-{self.rig}-{level}"
 
-    def bus_url(self, level: str) -> str:
-        """Return the bus of the API level or of a cell."""
-        parts = urlsplit(self.bus)
+    def bus_user(self, level: str) -> str:
+        """Return the rig's user of the broker for the daemons of a level."""
+        return f"roost-{self.rig}-{level}"
+
+    def bus_url(self, level: str, *, as_: str | None = None) -> str:
+        """Return the bus of the API level or of a cell.
+
+        :param as_: whose daemons come; None: those of that level
+        """
+        parts = urlsplit(self._way(f"bus/{level}", self.bus))
+        user = as_ or level
+        if user in self.bus_secrets:
+            parts = _login(parts, self.bus_user(user), self.bus_secrets[user])
         return f"{parts.scheme}://{parts.netloc}/{self.bus_name(level)}"
 
     def database_name(self, whose: str) -> str:
         return f"roost_{self.rig}_{whose}"
 
-    def database_url(self, whose: str) -> str:
-        """Return the database ``api``, ``scheduler``, ``cell0`` or of a cell."""
-        parts = urlsplit(self.database)
+    def database_user(self, level: str) -> str:
+        """Return the rig's user of the database server for the daemons of a level."""
+        return f"roost_{self.rig}_{level}"
+
+    def users_of(self, whose: str) -> list[str]:
+        """Whose daemons use a database."""
+        level = API_LEVEL if whose == CELL0 else whose
+        return [level] if level in (API_LEVEL, _SCHEDULER) else [API_LEVEL, level]
+
+    def database_url(self, whose: str, *, as_: str | None = None) -> str:
+        """Return the database ``api``, ``scheduler``, ``cell0`` or of a cell.
+
+        :param as_: whose daemons come: one of :meth:`users_of`; None: the owner
+        """
+        parts = urlsplit(self._way(f"database/{whose}", self.database))
         if parts.scheme == "sqlite":
             return f"sqlite:///{self.state}/db/{whose}.sqlite"
+        if as_ is not None and as_ in self.database_secrets:
+            parts = _login(parts, self.database_user(as_), self.database_secrets[as_])
         query = f"?{parts.query}" if parts.query else ""
         return f"{parts.scheme}://{parts.netloc}/{self.database_name(whose)}{query}"
+
+    @property
+    def ways(self) -> list[str]:
+        """All that may be reached by a detour: each bus, each database."""
+        buses = [f"bus/{level}" for level in self.bus_levels]
+        return buses + [f"database/{whose}" for whose in self.databases]
+
+    def _way(self, name: str, url: str) -> str:
+        """Return the URL of a server, by the detour that there may be."""
+        if name not in self.detours:
+            return url
+        parts = urlsplit(url)
+        user, at, _server = parts.netloc.rpartition("@")
+        return parts._replace(netloc=f"{user}{at}{self.detours[name]}").geturl()
 
     @property
     def bus_host(self) -> str:
@@ -142,24 +211,41 @@ class Plan:
     def daemons(self) -> list[Daemon]:
         """All daemons, in the order in which starting them is calmest."""
         return [
-            self._scheduler(),
+            *map(self._scheduler, self._copies_of("scheduler")),
             *(daemon for cell in self.cell_names for daemon in self._cell(cell)),
-            self._super_conductor(),
+            *map(self._super_conductor, self._copies_of("super-conductor")),
             self._api(),
         ]
 
+    def _copies_of(self, name: str) -> list[str]:
+        """Name the daemons of one kind: the first plainly, the others with their number."""
+        return [name, *(f"{name}-{number}" for number in range(2, self.copies + 1))]
+
     @property
     def operator(self) -> dict[str, dict[str, Any]]:
-        """The options of ``roost-manage``, which reaches everything."""
+        """The options of ``roost-manage``, which comes as the daemons do."""
         return _merged(
             {
-                "DEFAULT": {"transport_url": self.bus_url(API_LEVEL)},
-                "api_database": {"connection": self.database_url(API_LEVEL)},
-                "scheduler_database": {"connection": self.database_url("scheduler")},
+                "DEFAULT": {"transport_url": self.bus_url(API_LEVEL), **_HEARTBEATS},
+                "api_database": self._data(API_LEVEL),
+                "scheduler_database": self._data(_SCHEDULER),
                 "image": {"local_path": str(self.images)},
             },
             self.overrides,
         )
+
+    @property
+    def owner(self) -> dict[str, dict[str, Any]]:
+        """The options of ``roost-manage db sync``, which comes as the owner of the databases."""
+        own: Options = {
+            "api_database": {"connection": self.database_url(API_LEVEL)},
+            "scheduler_database": {"connection": self.database_url(_SCHEDULER)},
+        }
+        return _merged(_merged(self.operator, own), self.overrides)
+
+    def _data(self, whose: str) -> dict[str, Any]:
+        """Return what the daemons of a level are told of their database."""
+        return {"connection": self.database_url(whose, as_=whose)}
 
     def find(self, name: str) -> Daemon:
         """Return one daemon.
@@ -178,34 +264,36 @@ class Plan:
     def log_file(self, name: str) -> pathlib.Path:
         return self.state / "log" / f"{name}.log"
 
-    def _scheduler(self) -> Daemon:
-        own = {"scheduler_database": {"connection": self.database_url("scheduler")}}
-        return self._daemon("scheduler", "roost-scheduler", topic="scheduler", own=own)
+    def _scheduler(self, name: str) -> Daemon:
+        own = {"scheduler_database": self._data(_SCHEDULER)}
+        return self._daemon(name, "roost-scheduler", topic="scheduler", own=own)
 
-    def _super_conductor(self) -> Daemon:
-        own = {"api_database": {"connection": self.database_url(API_LEVEL)}}
-        return self._daemon(
-            "super-conductor", "roost-super-conductor", topic="super-conductor", own=own
-        )
+    def _super_conductor(self, name: str) -> Daemon:
+        own = {"api_database": self._data(API_LEVEL)}
+        return self._daemon(name, "roost-super-conductor", topic="super-conductor", own=own)
 
     def _api(self) -> Daemon:
         own: Options = {
-            "api_database": {"connection": self.database_url(API_LEVEL)},
-            "api": {"listen": "127.0.0.1", "port": self.port},
-            "quota": {"instances": NO_LIMIT, "cores": NO_LIMIT, "ram": NO_LIMIT},
+            "api_database": self._data(API_LEVEL),
+            "api": {"listen": "127.0.0.1", "port": self.port, "auth_strategy": "noauth"},
+            "quota": dict.fromkeys(_QUOTAS, NO_LIMIT),
         }
         return self._daemon("api", "roost-api", topic=None, own=own)
 
     def _cell(self, cell: str) -> list[Daemon]:
-        data = {"cell_database": {"connection": self.database_url(cell)}}
-        conductor = self._daemon(
-            f"{cell}-conductor", "roost-cell-conductor", topic="cell-conductor", cell=cell, own=data
-        )
-        faults = {"fake_driver": {"faults_file": str(self.faults_file)}}
+        data = {"cell_database": self._data(cell)}
+        conductors = [
+            self._daemon(name, "roost-cell-conductor", topic="cell-conductor", cell=cell, own=data)
+            for name in self._copies_of(f"{cell}-conductor")
+        ]
+        pretended = {"faults_file": str(self.faults_file)}
+        if self.inventory:
+            pretended["inventory_file"] = str(self.inventory_file)
+        own = {"fake_driver": pretended}
         return [
-            conductor,
+            *conductors,
             *(
-                self._daemon(host, "roost-compute", topic="compute", cell=cell, own=faults)
+                self._daemon(host, "roost-compute", topic="compute", cell=cell, own=own)
                 for host in self.hosts_of(cell)
             ),
         ]
@@ -218,14 +306,14 @@ class Plan:
                 "host": name,
                 "transport_url": self.bus_url(cell or API_LEVEL),
                 "state_path": str(self.state / "var" / name),
-                "service_report_interval": 2.0,
-                "service_down_time": 10.0,
                 "rpc_threads": THREADS,
+                **_HEARTBEATS,
             },
             "image": {"local_path": str(self.images)},
         }
         if cell:
-            common = _merged(common, {"scheduler": {"transport_url": self.bus_url(API_LEVEL)}})
+            schedulers = self.bus_url(API_LEVEL, as_=cell)
+            common = _merged(common, {"scheduler": {"transport_url": schedulers}})
         options = _merged(_merged(common, own), self.overrides)
         return Daemon(name=name, program=program, topic=topic, cell=cell, options=options)
 
@@ -234,10 +322,13 @@ class Plan:
         for folder in ("etc", "log", "db", "images", "var"):
             (self.state / folder).mkdir(parents=True, exist_ok=True)
         values = {**dataclasses.asdict(self), "state": str(self.state)}
-        _plan_file(self.state).write_text(json.dumps(values, indent=2) + "\n")
+        _write_secret(_plan_file(self.state), json.dumps(values, indent=2) + "\n")
+        if self.inventory:
+            self.inventory_file.write_text(json.dumps(self.inventory, indent=2) + "\n")
         for daemon in self.daemons:
-            self.config_file(daemon.name).write_text(config_text(daemon.options))
-        self.config_file("manage").write_text(config_text(self.operator))
+            _write_secret(self.config_file(daemon.name), config_text(daemon.options))
+        _write_secret(self.config_file("manage"), config_text(self.operator))
+        _write_secret(self.config_file("owner"), config_text(self.owner))
 
     @classmethod
     def load(cls, state: pathlib.Path) -> Self:
@@ -255,9 +346,19 @@ class Plan:
 
 
 def new_plan(state: pathlib.Path, *, port: int | None = None, **values: Any) -> Plan:
-    """Plan a rig in a folder, on a free port unless one is named."""
+    """Plan a rig in a folder, on a free port unless one is named.
+
+    :raises roost.exception.Invalid: when its inventory names hosts that it does not have
+    """
     name = uuid.uuid4().hex[:8]
-    return Plan(rig=name, state=state.resolve(), port=port or free_port(), **values)
+    plan = Plan(rig=name, state=state.resolve(), port=port or free_port(), **values)
+    strangers = sorted({*plan.inventory} - {*plan.all_hosts, ALL_OTHERS})
+    if strangers:
+        raise exception.Invalid(
+            f"the inventory names {', '.join(strangers)}, but the hosts are"
+            f" {', '.join(plan.all_hosts)} ({ALL_OTHERS}: all others)"
+        )
+    return plan
 
 
 def free_port(preferred: int = 8774) -> int:
@@ -271,21 +372,6 @@ def free_port(preferred: int = 8774) -> int:
                 continue
             return int(probe.getsockname()[1])
     raise exception.Unavailable("127.0.0.1 has no free port")
-
-
-def parse_settings(settings: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Read options from words like ``conductor.max_attempts=5``.
-
-    :raises roost.exception.Invalid: naming the word that is not like that
-    """
-    options: dict[str, dict[str, str]] = {}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        group, dot, option = name.partition(".")
-        if not (group and dot and option and equals):
-            raise exception.Invalid(f"{setting!r} must read GROUP.OPTION=VALUE")
-        options.setdefault(group, {})[option] = value
-    return options
 
 
 def config_text(options: Options) -> str:
@@ -305,6 +391,18 @@ def _config_value(value: Any) -> str:
 def _merged(under: Options, over: Options) -> dict[str, dict[str, Any]]:
     groups = [*under, *(group for group in over if group not in under)]
     return {group: {**under.get(group, {}), **over.get(group, {})} for group in groups}
+
+
+def _login(parts: SplitResult, user: str, password: str) -> SplitResult:
+    server = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=f"{user}:{password}@{server}")
+
+
+def _write_secret(file: pathlib.Path, text: str) -> None:
+    """Write what only we may read; there are passwords in it."""
+    file.touch(mode=0o600)
+    file.chmod(0o600)
+    file.write_text(text)
 
 
 def _plan_file(state: pathlib.Path) -> pathlib.Path:

@@ -24,7 +24,7 @@ from roost import exception
 
 STOP_SECONDS = 20
 START_SECONDS = 15
-_RPC_FACTORY = "supervisor.rpcinterface:make_main_rpcinterface"
+_TO_ALL = (signals.SIGKILL, signals.SIGSTOP, signals.SIGCONT)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,16 +89,24 @@ class Supervisor:
     def signal(self, name: str, signal: str) -> int:
         """Send a signal to a daemon and return its pid (0: it did not run).
 
-        KILL goes to its worker processes too, which would otherwise outlive it for a while.
+        KILL, STOP and CONT go to its worker processes too, which would otherwise work on. After a
+        KILL supervisord knows that the daemon is dead: else it would not start it again.
 
         :raises roost.exception.Invalid: when there is no such signal
         """
         number = _number(signal)
         found = self.find(name)
         if found.running:
-            send = os.killpg if number == signals.SIGKILL else os.kill
+            send = os.killpg if number in _TO_ALL else os.kill
             send(found.pid, number)
+            if number == signals.SIGKILL:
+                self._wait_until_buried(found)
         return found.pid
+
+    def _wait_until_buried(self, killed: Process) -> None:
+        deadline = time.monotonic() + self._grace
+        while self.find(killed.name).pid == killed.pid and time.monotonic() < deadline:
+            time.sleep(0.02)
 
     def find(self, name: str) -> Process:
         return next(found for found in self.list_processes() if found.name == name)

@@ -8,8 +8,8 @@
 
 A service at its usual port on loopback is used if it lets us in. Else a private one is started from
 the installed Debian packages, on free ports, as root or as anybody. Else a plain message says what
-is missing. ROOST_TEST_RABBITMQ, ROOST_TEST_POSTGRESQL and ROOST_TEST_MARIADB may name others, as
-URLs with user and password but without vhost or database.
+is missing. ROOST_TEST_RABBITMQ, ROOST_TEST_POSTGRESQL, ROOST_TEST_MARIADB and ROOST_TEST_REDIS may
+name others, as URLs with user and password but without vhost or database.
 """
 
 import pathlib
@@ -21,12 +21,14 @@ from roost.rig.services.mariadb import MariaDB
 from roost.rig.services.postgresql import PostgreSQL
 from roost.rig.services.private import Service, note_of
 from roost.rig.services.rabbitmq import RabbitMQ
+from roost.rig.services.redis import Redis
 
 __all__ = [
     "KINDS",
     "MariaDB",
     "PostgreSQL",
     "RabbitMQ",
+    "Redis",
     "Service",
     "find",
     "find_or_start",
@@ -35,12 +37,13 @@ __all__ = [
     "unique_name",
 ]
 
-Kind = Literal["rabbitmq", "postgresql", "mariadb"]
-KINDS: Final[tuple[Kind, ...]] = ("rabbitmq", "postgresql", "mariadb")
-_SERVICES: Final[dict[str, type[RabbitMQ | PostgreSQL | MariaDB]]] = {
+Kind = Literal["rabbitmq", "postgresql", "mariadb", "redis"]
+KINDS: Final[tuple[Kind, ...]] = ("rabbitmq", "postgresql", "mariadb", "redis")
+_SERVICES: Final[dict[str, type[RabbitMQ | PostgreSQL | MariaDB | Redis]]] = {
     "rabbitmq": RabbitMQ,
     "postgresql": PostgreSQL,
     "mariadb": MariaDB,
+    "redis": Redis,
 }
 
 
@@ -50,7 +53,9 @@ def find_or_start(kind: Literal["rabbitmq"], state_dir: pathlib.Path) -> RabbitM
 def find_or_start(kind: Literal["postgresql"], state_dir: pathlib.Path) -> PostgreSQL: ...
 @overload
 def find_or_start(kind: Literal["mariadb"], state_dir: pathlib.Path) -> MariaDB: ...
-def find_or_start(kind: Kind, state_dir: pathlib.Path) -> RabbitMQ | PostgreSQL | MariaDB:
+@overload
+def find_or_start(kind: Literal["redis"], state_dir: pathlib.Path) -> Redis: ...
+def find_or_start(kind: Kind, state_dir: pathlib.Path) -> RabbitMQ | PostgreSQL | MariaDB | Redis:
     """Return a service that lets us in, started if need be.
 
     :param state_dir: where the logs of private services are, and the notes by which a later call
@@ -68,7 +73,7 @@ def find_or_start(kind: Kind, state_dir: pathlib.Path) -> RabbitMQ | PostgreSQL 
             raise exception.Unavailable(message) from missing
 
 
-def find(kind: Kind) -> RabbitMQ | PostgreSQL | MariaDB:
+def find(kind: Kind) -> RabbitMQ | PostgreSQL | MariaDB | Redis:
     """Return the service at its usual port on loopback.
 
     :raises roost.exception.Unavailable: when nobody is there, or does not let us in
@@ -76,7 +81,7 @@ def find(kind: Kind) -> RabbitMQ | PostgreSQL | MariaDB:
     return _SERVICES[kind].find()
 
 
-def start(kind: Kind, state_dir: pathlib.Path) -> RabbitMQ | PostgreSQL | MariaDB:
+def start(kind: Kind, state_dir: pathlib.Path) -> RabbitMQ | PostgreSQL | MariaDB | Redis:
     """Start a private service whatever else runs, or return the one started from ``state_dir``.
 
     :raises roost.exception.Unavailable: when its packages are missing or it does not come up

@@ -2,7 +2,8 @@
 
 import os
 import pathlib
-from typing import ClassVar, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 import sqlalchemy as sa
 
@@ -19,6 +20,11 @@ class DatabaseServer(Service):
     own_database: ClassVar[str]  # one that is always there, to connect to
     create: ClassVar[str]
     drop: ClassVar[str]
+    may_allow: ClassVar[str]  # asks for a row if we may make users
+    make_user: ClassVar[Sequence[str]]
+    remove_user: ClassVar[str]
+    close: ClassVar[Sequence[str]]  # a database to all but its owner
+    allow: ClassVar[Sequence[str]]  # a user to change rows, also of tables to come
 
     @classmethod
     def find(cls) -> Self:
@@ -42,8 +48,11 @@ class DatabaseServer(Service):
         return found
 
     @classmethod
-    def start(cls, state_dir: pathlib.Path) -> Self:
-        """Start a private server, or take up the one that was started from ``state_dir``."""
+    def start(cls, state_dir: pathlib.Path, *options: str) -> Self:
+        """Start a private server, or take up the one that was started from ``state_dir``.
+
+        :param options: more of them for its command line
+        """
         raise NotImplementedError
 
     def url(self, database: str) -> str:
@@ -68,6 +77,29 @@ class DatabaseServer(Service):
         """Remove a database, whoever is connected to it."""
         self._execute(self.drop.format(name=name))
 
+    def may_create_users(self) -> bool:
+        """Tell whether it lets us make users, and give them rights."""
+        return bool(self._execute(self.may_allow))
+
+    def create_user(self, name: str, password: str) -> None:
+        """Make a user without rights; may be repeated.
+
+        :param password: of letters, digits, - and _ only
+        """
+        self._execute(*(each.format(name=name, password=password) for each in self.make_user))
+
+    def drop_user(self, name: str) -> None:
+        """Remove a user who has no rights any more; one that is gone already is no error."""
+        self._execute(self.remove_user.format(name=name))
+
+    def close_database(self, name: str, users: Sequence[str]) -> None:
+        """Let only its owner, who we are, and users into a database, and those only change rows."""
+        statements = [statement.format(name=name) for statement in self.close]
+        for user in users:
+            named = {"name": name, "pattern": _literal(name), "user": user}
+            statements += [statement.format(**named) for statement in self.allow]
+        self._execute(*statements, database=name)
+
     def check(self) -> None:
         """Make sure that the server lets us in.
 
@@ -75,22 +107,34 @@ class DatabaseServer(Service):
         """
         self._execute("SELECT 1")
 
-    def _execute(self, statement: str) -> None:
+    def _execute(self, *statements: str, database: str | None = None) -> list[Any]:
+        """Return the rows of the last statement."""
         engine = sa.create_engine(
-            self.url(self.own_database), isolation_level="AUTOCOMMIT", poolclass=sa.pool.NullPool
+            self.url(database or self.own_database),
+            isolation_level="AUTOCOMMIT",
+            poolclass=sa.pool.NullPool,
+            execution_options={"no_parameters": True},
         )
         try:
             with engine.connect() as connection:
-                connection.exec_driver_sql(statement)
+                for statement in statements:
+                    done = connection.exec_driver_sql(statement)
+                return list(done) if done.returns_rows else []
         except sa.exc.OperationalError as error:
             raise self._refused("does not let us in", error) from error
         except sa.exc.DBAPIError as error:
-            raise self._refused(f"does not let us run {statement}", error) from error
+            what = statement.partition(" PASSWORD ")[0].partition(" IDENTIFIED ")[0]
+            raise self._refused(f"does not let us run {what}", error) from error
 
     def _refused(self, what: str, error: sa.exc.DBAPIError) -> exception.Unavailable:
         where = f"{self.address.host}:{self.address.port}"
         reason = str(error.orig).strip()
         return exception.Unavailable(f"{type(self).__name__} on {where} {what}: {reason}")
+
+
+def _literal(name: str) -> str:
+    """MariaDB reads the name of a database in a GRANT as a pattern."""
+    return name.replace("_", r"\_")
 
 
 def private_address(private: Private, user: str) -> Address:

@@ -24,9 +24,21 @@ class MariaDB(DatabaseServer):
     own_database = "mysql"
     create = "CREATE DATABASE `{name}` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
     drop = "DROP DATABASE IF EXISTS `{name}`"
+    may_allow = (
+        "SELECT 1 FROM information_schema.user_privileges WHERE privilege_type = 'CREATE USER'"
+        " AND is_grantable = 'YES'"
+        " AND REPLACE(grantee, '\\'', '') = CURRENT_USER()"
+    )
+    make_user = (
+        "CREATE USER IF NOT EXISTS '{name}'@'%'",
+        "ALTER USER '{name}'@'%' IDENTIFIED BY '{password}'",
+    )
+    remove_user = "DROP USER IF EXISTS '{name}'@'%'"
+    close = ()
+    allow = ("GRANT SELECT, INSERT, UPDATE, DELETE ON `{pattern}`.* TO '{user}'@'%'",)
 
     @classmethod
-    def start(cls, state_dir: pathlib.Path) -> Self:
+    def start(cls, state_dir: pathlib.Path, *options: str) -> Self:
         install = program("mariadb-install-db", package="mariadb-server")
         mariadbd = program("mariadbd", package="mariadb-server")
         private = Private(cls.kind, state_dir, account="mysql")
@@ -40,7 +52,7 @@ class MariaDB(DatabaseServer):
                 f"--socket={folder / 'socket'}",
                 f"--pid-file={folder / 'pid'}",
             ]
-            private.spawn([mariadbd, "--no-defaults", data, *own, *_SETTINGS])
+            private.spawn([mariadbd, "--no-defaults", data, *own, *_SETTINGS, *options])
         server = cls(private_address(private, "root"), private)
         private.wait_until(server.check, seconds=60)
         return server

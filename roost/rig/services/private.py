@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pwd
+import secrets
 import shutil
 import signal as signals
 import socket
@@ -21,6 +22,8 @@ from roost import exception
 
 LOOPBACK = "127.0.0.1"
 STOP_SECONDS = 30
+REVIVE_SECONDS = 120
+_PORTS = range(10240, 22000)
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
 
 
@@ -44,10 +47,38 @@ class Service:
         self.address = address
         self.private = private
 
+    def check(self) -> None:
+        """Make sure that the service lets us in.
+
+        :raises roost.exception.Unavailable: when it does not
+        """
+        raise NotImplementedError
+
+    def halt(self, signal: signals.Signals | None = None) -> None:
+        """End a private service, but keep what it had; SIGKILL: as a crash would.
+
+        :raises roost.exception.Invalid: when it is not ours
+        """
+        self._ours().halt(signal)
+
+    def revive(self) -> None:
+        """Start a private service again that was halted; return when it lets us in.
+
+        :raises roost.exception.Unavailable: when it does not come up
+        :raises roost.exception.Invalid: when it is not ours
+        """
+        self._ours().revive()
+        self._ours().wait_until(self.check, seconds=REVIVE_SECONDS)
+
     def stop(self) -> None:
         """End a private service and remove all it had; a service of others is left alone."""
         if self.private is not None:
             self.private.stop()
+
+    def _ours(self) -> "Private":
+        if self.private is None:
+            raise exception.Invalid("a service that others started is left alone")
+        return self.private
 
 
 class Private:
@@ -68,6 +99,7 @@ class Private:
         self._account = _account(account)
         self._processes: list[psutil.Process] = []
         self._children: list[subprocess.Popen[bytes]] = []
+        self._last: tuple[Sequence[str], Mapping[str, str] | None] | None = None
 
     def running(self) -> bool:
         """Take up a service that an earlier call left running, if there is one."""
@@ -103,6 +135,7 @@ class Private:
 
     def spawn(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         """Start a process that runs until :meth:`stop`, the last one spawned being ended first."""
+        self._last = (command, environment)
         process = self._popen(command, environment or {})
         self._children.append(process)
         self._processes.append(psutil.Process(process.pid))
@@ -112,6 +145,21 @@ class Private:
                 {"folder": str(self.folder), "processes": noted, "details": self.details}, indent=1
             )
         )
+
+    def halt(self, signal: signals.Signals | None = None) -> None:
+        """End the process that was spawned last, with all its children; its folder stays."""
+        process = self._processes.pop()
+        family = _family(process)
+        _end([process], self._stop_signal(signal), seconds=STOP_SECONDS)
+        _end(family, signals.SIGKILL, seconds=STOP_SECONDS)
+        if self._children:
+            self._children.pop().wait()
+
+    def revive(self) -> None:
+        """Spawn again, in the same way, what was halted."""
+        if self._last is None:
+            raise exception.Invalid(f"this {self.kind} was started by another process")
+        self.spawn(*self._last)
 
     def wait_until(self, ready: Callable[[], None], *, seconds: float) -> None:
         """Wait until ``ready`` raises no Unavailable any more.
@@ -145,7 +193,7 @@ class Private:
 
     def stop(self, signal: signals.Signals | None = None) -> None:
         """End the processes, in peace if they can, and remove the folder; the log stays."""
-        first = signals.Signals(signal or self.details.get("stop_signal", signals.SIGTERM))
+        first = self._stop_signal(signal)
         family = [each for process in reversed(self._processes) for each in _family(process)]
         for process in reversed(self._processes):
             _end([process], first, seconds=STOP_SECONDS)
@@ -155,6 +203,9 @@ class Private:
         self._processes, self._children = [], []
         shutil.rmtree(self.folder, ignore_errors=True)
         self.note.unlink(missing_ok=True)
+
+    def _stop_signal(self, signal: signals.Signals | None) -> signals.Signals:
+        return signals.Signals(signal or self.details.get("stop_signal", signals.SIGTERM))
 
     @property
     def pids(self) -> list[int]:
@@ -196,11 +247,14 @@ def note_of(kind: str, state_dir: pathlib.Path) -> pathlib.Path:
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port of loopback that nobody listens on.
+
+    It is below those that outgoing connections get, which might take it while its service restarts.
+    """
+    while True:
+        port = secrets.choice(_PORTS)
+        if is_free(port):
+            return port
 
 
 def is_free(port: int) -> bool:

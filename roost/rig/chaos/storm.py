@@ -1,0 +1,167 @@
+"""The clients of a chaos run: they ask for servers, delete them, and look, whatever breaks.
+
+They do what a patient client does: they come again when they are told to or get no answer, but ask
+for the same servers only once.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Sequence
+from concurrent import futures
+from typing import Any, Final
+
+from roost import exception
+from roost.rig import boots
+from roost.rig.chaos.answers import Answers
+from roost.rig.chaos.watch import ACCEPTED, REFUSED, Register, Server
+from roost.rig.chaos.wishes import Wish
+from roost.rig.client import Client
+
+CLIENTS: Final = 16
+LOOK_SECONDS: Final = 1.0
+_REFUSALS: Final = range(400, 500)
+
+
+class Storm:
+    """Sends the requests of a schedule, and looks at what becomes of them.
+
+    :param prototype: flavor, image and networks of all servers
+    :param pause: seconds between two looks, and until a client comes again
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        wishes: Sequence[Wish],
+        prototype: boots.Wish,
+        *,
+        pause: float = LOOK_SECONDS,
+    ) -> None:
+        self.register = Register()
+        self.answers = Answers()
+        self._client = client
+        self._wishes = wishes
+        self._prototype = prototype
+        self._pause = pause
+        self._over = threading.Event()
+        self._closed = threading.Event()
+        self._pool = futures.ThreadPoolExecutor(CLIENTS, thread_name_prefix="storm")
+        self._threads = [
+            threading.Thread(target=work, daemon=True) for work in (self._send, self._watch)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        """Ask for nothing new; what was asked for goes on, and everything is still looked at."""
+        self._over.set()
+        self._threads[0].join()
+
+    def close(self) -> None:
+        """Stop altogether."""
+        self._over.set()
+        self._closed.set()
+        for thread in self._threads:
+            thread.join()
+        self._pool.shutdown(cancel_futures=True)
+
+    def delete_all(self) -> None:
+        """Delete every server, too, that was to stay."""
+        for server in self.register.all():
+            if server.ids and server.gone is None and server.delete_asked is None:
+                server.delete_asked = time.monotonic()
+                self._pool.submit(self._delete, server)
+
+    def look(self) -> bool:
+        """Look at all servers once; return whether there was an answer."""
+        try:
+            with self.answers.noted("GET servers"):
+                seen = list(self._client.servers())
+        except exception.RoostError:
+            return False
+        for server in self.register.take_in(seen, now=time.monotonic()):
+            self._look_at(server)
+        return True
+
+    def _send(self) -> None:
+        began = time.monotonic()
+        for wish in self._wishes:
+            if self._over.wait(began + wish.at - time.monotonic()):
+                return
+            self._pool.submit(self._ask_for, wish)
+
+    def _watch(self) -> None:
+        while not self._closed.wait(self._pause):
+            self.look()
+            if not self._over.is_set():
+                self._delete_those_due(time.monotonic())
+
+    def _delete_those_due(self, now: float) -> None:
+        for server in self.register.all():
+            if server.delete_asked is None and server.due(now):
+                server.delete_asked = now
+                self._pool.submit(self._delete, server)
+
+    def _ask_for(self, wish: Wish) -> None:
+        group = self._make_group(wish) if wish.policy else None
+        body = self._body(wish, group)
+        servers = self.register.ask(wish, now=time.monotonic(), group=group)
+        answer: dict[str, Any] = {}
+        try:
+            with self.answers.noted("POST servers"):
+                answer = self._client.post("/servers", body)
+        except exception.RoostError as error:
+            if error.details.get("status") in _REFUSALS or isinstance(error, exception.NotFound):
+                _mark(servers, REFUSED)
+            return
+        _mark(servers, ACCEPTED)
+        if wish.count == 1:
+            servers[0].identify(answer["server"]["id"])
+
+    def _body(self, wish: Wish, group: str | None) -> dict[str, Any]:
+        body = self._prototype.body(wish.name)
+        if wish.count > 1:
+            body["server"] |= {"min_count": wish.count, "return_reservation_id": True}
+        if group:
+            body["os:scheduler_hints"] = {"group": group}
+        return body
+
+    def _make_group(self, wish: Wish) -> str | None:
+        """Return a group for the servers of one request; without one they do without."""
+        body = {"server_group": {"name": wish.name, "policy": wish.policy}}
+        with contextlib.suppress(exception.RoostError), self.answers.noted("POST groups"):
+            return str(self._client.post("/os-server-groups", body)["server_group"]["id"])
+        return None
+
+    def _delete(self, server: Server) -> None:
+        """Delete until it is accepted: an answer that was lost may be asked for again."""
+        while not self._closed.is_set():
+            with contextlib.suppress(exception.Conflict, exception.Unavailable):
+                for one in server.ids:
+                    self._delete_one(one)
+                server.delete_accepted = time.monotonic()
+                return
+            self._closed.wait(self._pause)
+
+    def _delete_one(self, server_id: str) -> None:
+        with contextlib.suppress(exception.NotFound), self.answers.noted("DELETE server"):
+            self._client.delete(f"/servers/{server_id}")
+
+    def _look_at(self, server: Server) -> None:
+        """See whether a server is gone that a list lacks."""
+        try:
+            with self.answers.noted("GET server"):
+                self._client.server(server.ids[0])
+        except exception.NotFound:
+            server.gone = time.monotonic()
+        except exception.RoostError:
+            return
+
+
+def _mark(servers: Sequence[Server], answer: str) -> None:
+    for server in servers:
+        server.answer = answer
+        server.answered = time.monotonic()
