@@ -8,26 +8,59 @@ import falcon.testing
 import pytest
 import sqlalchemy as sa
 
-from roost import conf
+from roost import conf, states
 from roost.api.app import make_app
+from roost.api.local_networks import usable
+from roost.api.middleware import NoAuth
 from roost.api.parts import Options, Parts
 from roost.api.policy import Policy
 from roost.cells import Cells
-from roost.db.api import build_requests, cells, flavors, instance_mappings, quota
-from roost.db.cell import instances, services
+from roost.db.api import (
+    aggregates,
+    build_requests,
+    cells,
+    flavors,
+    instance_mappings,
+    keypairs,
+    made_ports,
+    networks,
+    quota,
+    server_groups,
+)
+from roost.db.api import models as api_models
+from roost.db.cell import actions, instances, services
 from roost.db.cell import models as cell_models
 from roost.db.engine import Database
-from roost.networks import LocalNetwork
-from roost.objects import CellMapping
+from roost.networks import LocalNetwork, random_mac
+from roost.objects import CellMapping, InstanceAction, NetworkInfo
 from roost.objects.mapping import CELL0_UUID
 from roost.rpc.super_conductor import SuperConductor
-from tests.builders import CELL1, CELL2, a_flavor, a_report, a_spec, a_wish, an_image, an_instance
+from roost.servicegroup.db import DatabaseGroup
+from tests import tables
+from tests.builders import (
+    CELL1,
+    CELL2,
+    NOW,
+    a_flavor,
+    a_group,
+    a_keypair,
+    a_report,
+    a_spec,
+    a_uuid,
+    a_vif,
+    a_wish,
+    an_image,
+    an_instance,
+)
 from tests.fakes.bus import RecordingBus
 from tests.fakes.images import FakeImageStore
 from tests.fakes.scheduler_hosts import FakeSchedulerHosts
 
 IMAGE = "cccccccc-cccc-4ccc-8ccc-cccccccccccc"
-PRIVATE = LocalNetwork(name="private", cidr="10.0.0.0/24")
+PRIVATE = LocalNetwork(
+    name="private", cidr="10.0.0.0/24", labels=("physnet1",), preferred_labels=("rack7",)
+)
+UNLIMITED = {"server_groups": -1, "server_group_members": -1, "key_pairs": -1}
 ALICE = "alice:project"
 ADMIN = "admin:ops"
 
@@ -83,6 +116,98 @@ class World:
     def wish(self, **values):
         return self.place(None, **values)
 
+    def image(self, **values):
+        image = an_image(**{"owner": "project", **values})
+        self.images.images[image.id] = image
+        return image
+
+    def network(self, **values):
+        """Make a network of a project, with a subnet."""
+        made = networks.Network(
+            **{
+                "id": a_uuid(),
+                "project_id": "project",
+                "name": "mine",
+                "description": "",
+                "shared": False,
+                "cidr": "10.9.0.0/24",
+                "subnet_name": "",
+                "created_at": NOW,
+            }
+            | values
+        )
+        with self.api_db.begin() as session:
+            networks.create(session, made)
+        return made
+
+    def port(self, network_id, **values):
+        """Make a port of a project beforehand."""
+        made = made_ports.MadePort(
+            **{
+                "id": a_uuid(),
+                "project_id": "project",
+                "network_id": network_id,
+                "name": "",
+                "description": "",
+                "ip": "10.9.0.200",
+                "mac": random_mac(),
+                "instance_uuid": None,
+                "created_at": NOW,
+            }
+            | values
+        )
+        with self.api_db.begin() as session:
+            assert made_ports.create(session, made)
+        return made
+
+    def things(self):
+        """Make one of each thing; return what paths call them, by the names in paths."""
+        flavorid, request_id = a_uuid(), f"req-{a_uuid()}"
+        instance = self.place(
+            uuid=a_uuid(),
+            vm_state=states.ACTIVE,
+            task_state=None,
+            host="h1",
+            metadata={"a": "b"},
+            tags=["a"],
+            network_info=NetworkInfo.of(vifs=[a_vif()]),
+        )
+        with self.api_db.begin() as session:
+            flavor = a_flavor(flavorid=flavorid, name=flavorid, extra_specs={"a": "b"})
+            flavors.create(session, flavor)
+            group = server_groups.create(session, a_group(), defaults=UNLIMITED)
+            keypair = keypairs.create(
+                session, a_keypair(), project_id="project", defaults=UNLIMITED
+            )
+            aggregate = aggregates.create(session, a_uuid(), metadata={})
+        with self.databases[CELL1].begin() as session:
+            actions.start(session, _an_action(instance, request_id))
+        return {
+            "flavor_id": flavorid,
+            "key": "a",
+            "tag": "a",
+            "server_id": instance.uuid,
+            "port_id": instance.network_info.vifs[0].id,
+            "network_label": instance.network_info.vifs[0].network_name,
+            "server_group_id": group.uuid,
+            "keypair_name": keypair.name,
+            "service_id": "enable",
+            "hypervisor_id": self.scheduler.reports[0].node_uuid,
+            "aggregate_id": str(aggregate.id),
+            "request_id": request_id,
+            "image_id": self.image().id,
+            "network_id": PRIVATE.id,
+            "made_network_id": self.network(cidr=None).id,
+            "subnet_id": usable(self.network()).subnet_id,
+            "made_port_id": self.port(self.network().id).id,
+            "project_id": "project",
+            "class_name": "default",
+            "before": "2026-01-01 00:00:00",
+            "migration_id": "1",
+            "floating_ip_id": "1",
+            "alias": "os-services",
+        }
+
     def instance(self, uuid, cell_uuid=CELL1):
         with self.databases[cell_uuid].read() as session:
             return instances.find(session, uuid, deleted=True)
@@ -96,6 +221,36 @@ class World:
             return quota.usage(session, project)
 
 
+@contextlib.contextmanager
+def made_in(folder, options, **parts):
+    """Make a world with its databases in a folder: for the tests of a module to share."""
+    databases = []
+
+    def make_database(name, metadata):
+        databases.append(tables.make(f"{folder}/{name}.sqlite", metadata))
+        return databases[-1]
+
+    api_db = make_database("api", api_models.metadata)
+    with made(api_db, make_database, options, **parts) as world:
+        yield world
+    for database in databases:
+        database.close()
+
+
+def _an_action(instance, request_id):
+    return InstanceAction(
+        instance_uuid=instance.uuid,
+        action="create",
+        request_id=request_id,
+        user_id="user",
+        project_id=instance.project_id,
+        start_time=instance.created_at,
+        finish_time=None,
+        message=None,
+        events=[],
+    )
+
+
 @pytest.fixture
 def options():
     return Options(max_limit=5)
@@ -103,6 +258,13 @@ def options():
 
 @pytest.fixture
 def world(api_db, make_database, options):
+    with made(api_db, make_database, options) as world:
+        yield world
+
+
+@contextlib.contextmanager
+def made(api_db, make_database, options, *, authentication=None, policy=None):
+    """Make a world: for tests that share one, too."""
     databases = {
         uuid: make_database(name, cell_models.metadata)
         for uuid, name in ((CELL0_UUID, "cell0"), (CELL1, "cell1"), (CELL2, "cell2"))
@@ -111,22 +273,26 @@ def world(api_db, make_database, options):
     _fill(api_db, databases)
     by_url = {database.url: database for database in databases.values()}
     api_bus, images = RecordingBus(), FakeImageStore(an_image(id=IMAGE, name="tiny"))
-    scheduler = FakeSchedulerHosts(a_report("h1"), a_report("h2", availability_zone="east"))
-    policy = Policy(conf.of({}))
+    scheduler = FakeSchedulerHosts(
+        a_report("h1", booted_at=NOW), a_report("h2", cell_uuid=CELL2, availability_zone="east")
+    )
     with futures.ThreadPoolExecutor(8) as executor:
         parts = Parts(
+            authentication=authentication or NoAuth(),
             api_database=api_db,
             cells=Cells(api_db, make_database=by_url.get, make_bus=buses.get),
             super_conductor=SuperConductor(api_bus),
             scheduler=scheduler,
             images=images,
             networks=[PRIVATE],
-            policy=policy,
+            service_group=DatabaseGroup(down_time=60),
+            policy=policy or Policy(conf.of({})),
             executor=executor,
             options=options,
         )
         client = Client(make_app(parts))
         yield World(client, api_db, databases, api_bus, buses, scheduler, images, parts)
+        parts.cells.close()
 
 
 @pytest.fixture

@@ -7,18 +7,36 @@ from typing import Any
 from roost import states
 from roost.context import RequestContext
 from roost.objects import (
+    Aggregate,
     BuildRequest,
     Flavor,
     HostReport,
     ImageMeta,
     Instance,
+    InstanceNUMACell,
+    InstanceNUMATopology,
+    Keypair,
+    NUMACell,
+    PciAllocation,
+    PciPool,
+    PciRequest,
     RequestSpec,
     Selection,
+    ServerGroup,
+    Service,
+    Vif,
+    VifAddress,
 )
 
 CELL1 = "11111111-1111-4111-8111-111111111111"
 CELL2 = "22222222-2222-4222-8222-222222222222"
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)  # some time ago
+
+# What ssh-keygen made, and says of it.
+PUBLIC_KEY = (
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKZMhJ09JHyIFIH1oqSoDLAF7A/vmBSrKPnmgNiIc0l8 alice@example"
+)
+FINGERPRINT = "b8:49:d4:34:96:f2:c7:f2:9d:bd:cc:63:cd:89:5e:77"
 
 
 def a_uuid() -> str:
@@ -63,7 +81,8 @@ def an_image(**values: Any) -> ImageMeta:
             "disk_format": "raw",
             "container_format": "bare",
             "size": 4,
-            "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+            "hash_algo": "sha256",
+            "hash_value": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
             "min_ram": 0,
             "min_disk": 0,
             "properties": {},
@@ -88,6 +107,7 @@ def an_instance(**values: Any) -> Instance:
             "flavor": a_flavor(),
             "image": an_image(),
             "key_name": None,
+            "keypair": None,
             "user_data": None,
             "config_drive": False,
             "metadata": {},
@@ -107,6 +127,33 @@ def an_instance(**values: Any) -> Instance:
             "updated_at": None,
             "launched_at": None,
             "deleted_at": None,
+        }
+        | values
+    )
+
+
+def a_vif(**values: Any) -> Vif:
+    ip = values.get("ip", "10.0.0.2")
+    address = VifAddress.of(
+        ip=ip,
+        subnet_id=CELL2,
+        cidr="10.0.0.0/16",
+        gateway="10.0.0.1",
+        dns=["10.0.0.9"],
+        dhcp=False,
+    )
+    return Vif.of(
+        **{
+            "id": a_uuid(),
+            "network_id": CELL1,
+            "network_name": "private",
+            "mac": "02:00:00:00:00:01",
+            "ip": ip,
+            "cidr": "10.0.0.0/16",
+            "gateway": "10.0.0.1",
+            "host": "h1",
+            "tag": None,
+            "addresses": [address],
         }
         | values
     )
@@ -144,6 +191,40 @@ def a_wish(spec: RequestSpec, **values: Any) -> BuildRequest:
             "project_id": instance.project_id,
             "user_id": instance.user_id,
             "instance": instance,
+            "created_at": NOW,
+        }
+        | values
+    )
+
+
+def an_aggregate(**values: Any) -> Aggregate:
+    return Aggregate.of(
+        **{"id": 1, "uuid": a_uuid(), "name": "aggregate", "hosts": [], "metadata": {}} | values
+    )
+
+
+def a_group(**values: Any) -> ServerGroup:
+    return ServerGroup.of(
+        **{
+            "uuid": a_uuid(),
+            "project_id": "project",
+            "user_id": "user",
+            "name": "group",
+            "policy": "anti-affinity",
+        }
+        | values
+    )
+
+
+def a_keypair(**values: Any) -> Keypair:
+    return Keypair.of(
+        **{
+            "uuid": a_uuid(),
+            "user_id": "user",
+            "name": a_uuid(),
+            "type": "ssh",
+            "public_key": PUBLIC_KEY,
+            "fingerprint": FINGERPRINT,
             "created_at": NOW,
         }
         | values
@@ -192,3 +273,80 @@ def a_report(host: str = "h1", **values: Any) -> HostReport:
         }
         | values
     )
+
+
+def a_numa_cell(number: int = 0, **values: Any) -> NUMACell:
+    """A host's cell of 4 GiB and four dedicated CPUs, which follow those of the cell before."""
+    return NUMACell.of(
+        **{
+            "id": number,
+            "cpus": [],
+            "pcpus": list(range(number * 4, number * 4 + 4)),
+            "memory_mb": 4096,
+        }
+        | values
+    )
+
+
+def a_pci_pool(**values: Any) -> PciPool:
+    return PciPool.of(**{"vendor_id": "10de", "product_id": "1eb8", "count": 1} | values)
+
+
+def a_numa_topology(*cells: dict[str, Any], **values: Any) -> InstanceNUMATopology:
+    """What an instance asks: cells of 1 GiB, with their ids and what is said of them."""
+    return InstanceNUMATopology.of(
+        cells=[
+            InstanceNUMACell.of(**{"id": number, "cpus": [], "memory_mb": 1024} | cell)
+            for number, cell in enumerate(cells)
+        ],
+        **values,
+    )
+
+
+def a_pci_request(**values: Any) -> PciRequest:
+    return PciRequest.of(
+        **{"alias": "gpu", "count": 1, "specs": [{"vendor_id": "10de", "product_id": "1eb8"}]}
+        | values
+    )
+
+
+def a_service(host: str = "h1", **values: Any) -> Service:
+    return Service.of(
+        **{
+            "uuid": a_uuid(),
+            "host": host,
+            "binary": "roost-compute",
+            "availability_zone": "nova",
+            "disabled": False,
+            "disabled_reason": None,
+            "forced_down": False,
+            "created_at": NOW,
+            "last_seen_up": NOW,
+        }
+        | values
+    )
+
+
+def a_pci_allocation(**values: Any) -> PciAllocation:
+    pool = a_pci_pool()
+    return PciAllocation.of(
+        **{
+            "alias": "gpu",
+            "count": 1,
+            "vendor_id": pool.vendor_id,
+            "product_id": pool.product_id,
+            "dev_type": pool.dev_type,
+            "numa_node": None,
+        }
+        | values
+    )
+
+
+def a_pinned_topology(*host_cpus: int, host_cell: int = 0) -> InstanceNUMATopology:
+    """What an instance got whose every CPU is one of the host's."""
+    cell = {
+        "pcpus": list(range(len(host_cpus))),
+        "pinning": list(host_cpus),
+        "host_cell": host_cell,
+    }
+    return a_numa_topology(cell, cpu_policy="dedicated")

@@ -9,7 +9,7 @@ import pytest
 from roost.db.api import models as api_models
 from roost.db.cell import identity
 from roost.db.cell import models as cell_models
-from roost.db.engine import Database
+from tests import tables
 
 
 @pytest.fixture
@@ -18,10 +18,8 @@ def make_database(tmp_path):
     made = []
 
     def make(name, metadata):
-        database = Database(f"sqlite:///{tmp_path}/{name}.sqlite")
-        metadata.create_all(database.engine)
-        made.append(database)
-        return database
+        made.append(tables.make(tmp_path / f"{name}.sqlite", metadata))
+        return made[-1]
 
     yield make
     for database in made:

@@ -2,11 +2,26 @@
 
 import oslo_messaging as messaging
 
+from roost import exception
+from tests.builders import a_vif
+
+A_GUEST_THAT_IDLES = {
+    "state": "running",
+    "driver": "fake",
+    "hypervisor": "fake",
+    "hypervisor_os": "none",
+    "uptime": 7,
+    "memory_details": {"maximum": 512, "used": 3},
+    "cpu_details": [{"id": 0, "time": 5, "utilisation": 1}],
+    "nic_details": [{"mac_address": "m", "rx_octets": 2}],
+    "disk_details": [{"read_bytes": 4}],
+}
+
 
 class RecordingBus:
     """Takes casts of any interface: ``sent`` holds (server, method, arguments).
 
-    ``deaf``: servers that nobody listens for.
+    ``deaf``: servers that nobody listens for. ``answers``: what calls of a method return or raise.
     """
 
     def __init__(self):
@@ -14,12 +29,21 @@ class RecordingBus:
         self.contexts = []
         self.away = False
         self.deaf = set()
+        self.answers = {
+            "get_console_output": "",
+            "get_diagnostics": A_GUEST_THAT_IDLES,
+            "attach_interface": a_vif(),
+        }
 
     def client(self, topic, version_cap=None):
         return _Client(self, topic)
 
     def check_replies(self):
         pass
+
+    def ping(self, *, seconds):
+        if self.away:
+            raise exception.Unavailable("the broker is away")
 
     def close(self):
         pass
@@ -42,5 +66,9 @@ class _Client:
         self._bus.sent.append((self._server, method, arguments))
 
     def call(self, context, method, **arguments):
-        """Take a call as well; the answer is nothing."""
+        """Take a call as well; the answer is what ``answers`` has for the method, or nothing."""
         self.cast(context, method, **arguments)
+        answer = self._bus.answers.get(method)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer

@@ -3,21 +3,31 @@
 import collections
 
 from roost import exception, states
-from roost.objects import NetworkInfo, Vif
-from tests.builders import CELL1
+from roost.objects import NetworkInfo, Whereabouts
+from roost.objects.finding import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
+from tests.builders import CELL1, a_vif
 
 
 class FakeCellConductor:
-    """Holds instances by uuid; what was cast to it is in ``rescheduled`` and ``abandoned``."""
+    """Holds instances by uuid; what was cast to it is in ``rescheduled`` and ``abandoned``.
+
+    ``places`` are the selections that builds have by now, where that matters.
+    """
 
     def __init__(self, *instances):
+        self.places = {}
         self.instances = {each.uuid: each for each in instances}
         self.ports = {}
         self.events = collections.defaultdict(list)
         self.rescheduled = []
         self.abandoned = []
         self.buried = []
+        self.findings = []
+        self.faults = {}
+        self.renewals = []
+        self.lease_seconds = 30.0
         self.disabled = False
+        self.disabled_version = 0
         self._trouble = collections.defaultdict(list)
 
     def fail(self, method, *errors, applied=False):
@@ -31,11 +41,14 @@ class FakeCellConductor:
                 "cell_name": "cell1",
                 "service_uuid": CELL1,
                 "disabled": self.disabled,
+                "disabled_version": self.disabled_version,
             }
 
-    def begin_build(self, context, *, instance_uuid, host, attempt):
+    def begin_build(self, context, *, instance_uuid, host, attempt, selection=None):
         with self._acting("begin_build"):
             found = self.instances.get(instance_uuid)
+            if selection != self.places.get(instance_uuid, selection):
+                return False
             expected = {"host": host, "attempt": attempt, "task_state": states.SCHEDULING}
             if found is None or not _is(found, expected):
                 return False
@@ -57,6 +70,22 @@ class FakeCellConductor:
     def free_networks(self, context, *, instance_uuid):
         with self._acting("free_networks"):
             self.ports.pop(instance_uuid, None)
+
+    def attach_port(self, context, *, instance_uuid, host, request, key):
+        with self._acting("attach_port"):
+            found = self._as_expected(instance_uuid, {"host": host})
+            ports = self.ports.setdefault(instance_uuid, [])
+            if key not in [port.id for port in ports]:
+                ports.append(a_vif(id=key, host=host, tag=request.tag))
+            found.network_info = NetworkInfo.of(vifs=ports)
+            return next(port for port in ports if port.id == key)
+
+    def detach_port(self, context, *, instance_uuid, host, port_id):
+        with self._acting("detach_port"):
+            found = self._as_expected(instance_uuid, {"host": host})
+            kept = [port for port in self.ports.get(instance_uuid, []) if port.id != port_id]
+            self.ports[instance_uuid] = kept
+            found.network_info = NetworkInfo.of(vifs=kept)
 
     def instance_update(self, context, *, instance_uuid, changes, expected, events):
         with self._acting("instance_update"):
@@ -89,12 +118,72 @@ class FakeCellConductor:
             if self.instances.pop(instance_uuid, None) is not None:
                 self.buried.append(instance_uuid)
 
+    def renew_leases(self, context, *, host, tasks, nothing_else=False):
+        with self._acting("renew_leases"):
+            self.renewals.append(tasks)
+            lost = [at for at, task in enumerate(tasks) if not self._keeps(host, *task)]
+            return {"seconds": self.lease_seconds, "lost": lost}
+
     def list_instances(self, context, *, host):
         with self._acting("list_instances"):
             return [each for each in self.instances.values() if each.host == host]
 
+    def whereabouts(self, context, *, host, instance_uuids, and_others_here=False):
+        with self._acting("whereabouts"):
+            others = [each.uuid for each in self.instances.values() if each.host == host]
+            asked = {*instance_uuids, *(others if and_others_here else ())}
+            return [self._seen_from(host, uuid) for uuid in sorted(asked)]
+
+    def begin_task(self, context, *, instance_uuid, host, tasks):
+        with self._acting("begin_task"):
+            found = self.instances.get(instance_uuid)
+            if found is None or not _is(found, {"host": host, "task_state": tasks}):
+                return None
+            return found.obj_clone()
+
+    def report_power(
+        self, context, *, instance_uuid, host, power_state, expected, events,
+        reason=None, rescued=False, failed=False,
+    ):  # fmt: skip
+        with self._acting("report_power"):
+            found = self._as_expected(instance_uuid, {"host": host, **expected})
+            rests = states.ERROR
+            if power_state is not None and not failed:
+                rests = states.as_found(power_state, rescued=rescued) or found.vm_state
+            found.vm_state, found.task_state, found.task_image = rests, None, None
+            found.power_state = power_state or states.NOSTATE
+            self.events[instance_uuid] += events
+            self.faults[instance_uuid] = reason
+
+    def report_finding(self, context, *, finding):
+        with self._acting("report_finding"):
+            self.findings.append((finding.kind, finding.instance_uuid))
+
     def object_backport(self, context, *, objinst, versions):
         raise exception.VersionTooOld("this one knows nothing newer")
+
+    def _seen_from(self, host, uuid):
+        found = self.instances.get(uuid)
+        if found is None:
+            place = DELETED if uuid in self.buried else UNKNOWN
+            return Whereabouts.of(instance_uuid=uuid, place=place)
+        place = NOWHERE if found.host is None else HERE if found.host == host else ELSEWHERE
+        told = ("host", "attempt", "vm_state", "task_state", "power_state")
+        return Whereabouts.of(
+            instance_uuid=uuid,
+            place=place,
+            launched=found.launched_at is not None,
+            **{name: getattr(found, name) for name in told},
+        )
+
+    def _keeps(self, host, uuid, attempt, task_states):
+        found = self.instances.get(uuid)
+        if found is None or found.host != host or attempt not in (None, found.attempt):
+            return False
+        if found.task_state in (None, *task_states):
+            return True
+        is_server = found.vm_state != states.BUILDING and found.task_state != states.DELETING
+        return attempt is not None and is_server
 
     def _acting(self, method):
         return _Trouble(self._trouble[method])
@@ -129,14 +218,5 @@ def _is(instance, expected):
 
 
 def _a_vif(request):
-    return Vif.of(
-        id=CELL1,
-        network_id=request.network_id or CELL1,
-        network_name="private",
-        mac="02:00:00:00:00:01",
-        ip="10.0.0.2",
-        cidr="10.0.0.0/16",
-        gateway="10.0.0.1",
-        host=None,
-        tag=request.tag,
-    )
+    network_id = request.network_id or CELL1
+    return a_vif(id=CELL1, network_id=network_id, host=None, tag=request.tag)

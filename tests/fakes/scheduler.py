@@ -1,15 +1,21 @@
 """A scheduler that keeps its promises: claims by instance, room by host, all or none."""
 
 from roost import exception
-from tests.builders import a_selection
+from tests.builders import CELL1, a_selection
 
 
 class FakeScheduler:
-    """Stands behind ``SchedulerClient``'s methods; ``room`` counts instances per host."""
+    """Stands behind ``SchedulerClient``'s methods; ``room`` counts instances per host.
+
+    ``places`` has the selections that claims made from now on hold, by host, where that matters;
+    ``cells`` those hosts that are not in the first cell.
+    """
 
     def __init__(self, **room):
         self.room = room or {"h1": 10, "h2": 10, "h3": 10}
         self.claims = {}
+        self.places = {}
+        self.cells = {}
         self.asked = []
         self.away = False
 
@@ -20,10 +26,17 @@ class FakeScheduler:
 
     def move_claim(self, context, *, instance_uuid, request_spec, to):
         self._reach()
-        if self._free(to.host) < 1:
+        kept = self.claims.get(instance_uuid) == to.host
+        if not kept and self._free(to.host) < 1:
             raise exception.NoCapacity(f"no room on {to.host}")
         self.claims[instance_uuid] = to.host
-        return a_selection(to.host, claimed=True)
+        claimed = to.obj_clone()
+        claimed.claimed = True
+        return claimed if kept else self.places.get(to.host, claimed)
+
+    def expire(self, instance_uuid):
+        """Let a claim run out that no host has confirmed."""
+        del self.claims[instance_uuid]
 
     def release_claims(self, context, *, instance_uuids, host=None):
         self._reach()
@@ -38,10 +51,17 @@ class FakeScheduler:
             fit = [self.claims[uuid], *[h for h in fit if h != self.claims[uuid]]]
         if not fit:
             raise exception.NoValidHost(
-                "No valid host was found. 3 hosts: no room", refusals={"ram": {"no room": 3}}
+                "No valid host was found: 3 hosts: no room",
+                uncounted="No valid host was found: no room",
+                asked={"enabled": 3, "ram": 3},
+                refusals={"ram": {"no room": 3}},
+                nearest={"ram": {"host": "h1", "node": "h1", "lacks": "none free"}},
             )
         self.claims[uuid] = fit[0]
-        return [a_selection(fit[0], claimed=True), *map(a_selection, fit[1 : alternates + 1])]
+        return [
+            a_selection(host, claimed=host == fit[0], cell_uuid=self.cells.get(host, CELL1))
+            for host in fit[: alternates + 1]
+        ]
 
     def _free(self, host):
         return self.room[host] - sum(claimed == host for claimed in self.claims.values())

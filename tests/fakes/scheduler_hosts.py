@@ -4,20 +4,45 @@ from roost import exception
 
 
 class FakeSchedulerHosts:
-    """Stands behind ``SchedulerClient`` for the API; ``enabled`` keeps what it was told."""
+    """Stands behind ``SchedulerClient`` for the API.
+
+    ``enabled``, ``aggregates`` and ``groups`` keep what it was told; ``claimed`` has the hosts that
+    hold claims.
+    """
 
     def __init__(self, *reports):
         self.reports = list(reports)
         self.enabled = {}
+        self.claimed = set()
+        self.aggregates = []
+        self.groups = []
         self.away = False
 
-    def all_hosts(self, context):
+    def all_hosts(self, context, *, marker=None, page_size=1000):
         self._reach()
-        return iter(self.reports)
+        return iter([report for report in self.reports if marker is None or report.host > marker])
 
-    def set_host_enabled(self, context, *, host, enabled):
+    def list_hosts(self, context, *, marker=None, limit=1000, node_uuid=None):
+        found = [*self.all_hosts(context, marker=marker)][:limit]
+        return [report for report in found if node_uuid in (None, report.node_uuid)]
+
+    def remove_host(self, context, *, host):
+        self._reach()
+        if host in self.claimed:
+            raise exception.Conflict(f"The host {host} holds claims.")
+        self.reports = [report for report in self.reports if report.host != host]
+
+    def set_host_enabled(self, context, *, host, enabled, version):
         self._reach()
         self.enabled[host] = enabled
+
+    def update_aggregates(self, context, *, aggregates, snapshot=None):
+        self._reach()
+        self.aggregates += aggregates
+
+    def update_groups(self, context, *, groups, snapshot=None):
+        self._reach()
+        self.groups += groups
 
     def _reach(self):
         if self.away:

@@ -6,7 +6,9 @@ Every story ends with all servers deleted and every audit at zero.
 import collections
 
 import pytest
+import requests
 
+from tests.builders import PUBLIC_KEY
 from tests.stories.cloud import wait_until
 
 
@@ -44,6 +46,16 @@ def test_the_history_of_a_boot_names_every_daemon(cloud):
     daemons = list(dict.fromkeys(name.split(".")[0] for name in steps(cloud, uuid)))
     assert daemons[:3] == ["api", "super-conductor", "scheduler"]
     assert sorted(daemons[3:]) == ["cell-conductor", "compute"]
+
+
+def test_a_server_has_the_key_pair_that_its_user_had(cloud):
+    keypairs = f"{cloud.client.endpoint}/os-keypairs"
+    body = {"keypair": {"name": "mine", "public_key": PUBLIC_KEY}}
+    requests.post(keypairs, json=body, timeout=30).raise_for_status()
+    (uuid,) = cloud.boot(key_name="mine")
+    requests.delete(f"{keypairs}/mine", timeout=30).raise_for_status()
+    (server,) = cloud.wait([uuid], "ACTIVE")
+    assert server["key_name"] == "mine"
 
 
 def test_a_server_gets_the_addresses_it_asked_for(cloud):

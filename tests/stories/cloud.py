@@ -9,10 +9,12 @@ import requests
 
 from roost import audit, conf
 from roost.cells import Cells
+from roost.context import admin_context
 from roost.db.engine import Database
 from roost.rig.client import Client
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
+from roost.servicegroup.plugins import load_group
 
 PATIENCE = 60  # seconds
 
@@ -104,22 +106,70 @@ class Cloud:
 
     def audit(self):
         """Return what is wrong, by kind; nothing when all is well."""
+        wait_until(lambda: not self.audit_unchecked(), "all hosts answer")
         report = audit.audit(self._collector, settle=1.0)
-        assert report.unchecked == []
+        assert report.unchecked == [], report.unchecked
         return {kind: count for kind, count in report.counts.items() if count}
+
+    def audit_unchecked(self):
+        """Return what an audit could not look at."""
+        return audit.audit(self._collector, settle=0).unchecked
+
+    def hosts(self):
+        """Return what the schedulers know of each host, by its name."""
+        return {host.host: host for host in self._scheduler.all_hosts(admin_context())}
+
+    def claims(self):
+        """Return what the schedulers have set aside for each server, by its id."""
+        claims = self._scheduler.all_claims(admin_context())
+        return {claim["instance_uuid"]: claim for claim in claims}
+
+    def claim(self, server_id, spec):
+        """Have the schedulers set something aside for a server; return the host."""
+        ((chosen, *_),) = self._scheduler.select_destinations(
+            admin_context(), request_spec=spec, instance_uuids=[server_id], alternates=0
+        )
+        return chosen.host
+
+    def release_claim(self, server_id):
+        """Take away what the schedulers have set aside for a server."""
+        self._scheduler.release_claims(admin_context(), instance_uuids=[server_id])
+
+    def service(self, host):
+        """Return what os-services says of the daemon of this name."""
+        return next(one for one in self.client.services() if one["host"] == host)
+
+    def change_service(self, host, **changes):
+        answer = requests.put(
+            f"{self.client.endpoint}/os-services/{self.service(host)['id']}",
+            json=changes,
+            headers={"OpenStack-API-Version": "compute 2.90"},
+            timeout=30,
+        )
+        answer.raise_for_status()
+
+    @functools.cached_property
+    def _settings(self):
+        return conf.load([f"--config-file={self.plan.config_file('manage')}"])
+
+    @functools.cached_property
+    def _scheduler(self):
+        bus = Bus(self._settings, self.plan.bus_url("api"))
+        bus.expect_replies()
+        self._closing.append(bus)
+        return SchedulerClient(bus)
 
     @functools.cached_property
     def _collector(self):
-        settings = conf.of({})
         api = Database(self.plan.database_url("api"), connections=4)
-        bus = Bus(settings, self.plan.bus_url("api"))
         cells = Cells(
             api,
             make_database=lambda url: Database(url, connections=4),
-            make_bus=lambda url: Bus(settings, url),
+            make_bus=lambda url: Bus(self._settings, url),
         )
-        self._closing += [api, cells, bus]
-        return audit.Collector(api, cells, SchedulerClient(bus))
+        group = load_group(self._settings, binary="roost-manage")
+        self._closing += [group, api, cells]
+        return audit.Collector(api, cells, self._scheduler, group=group)
 
     def close(self):
         """Let go of the databases and buses that audits look into."""

@@ -5,12 +5,14 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from roost.rig import lifecycle
-from roost.rig.install import install
-from roost.rig.plan import new_plan
+from roost.rig import backing, lifecycle
+from roost.rig.install import disband, install
+from roost.rig.plan import free_port, new_plan
 from roost.rig.processes import Supervisor
 
-QUICK = {"conductor": {"sweep_interval": 1.0, "lease_seconds": 3.0}}
+QUICK = {
+    "conductor": {"sweep_interval": 1.0, "lease_seconds": 3.0, "task_lease_seconds": 8.0},
+}
 
 
 class RealRig:
@@ -18,27 +20,41 @@ class RealRig:
 
     :param broker: the service that has its virtual hosts, reached at ``bus`` if that is another way
     :param database: the service that has its databases, reached at ``db`` if that is another way
+    :param overrides: options for all daemons, by group, besides what makes things happen soon
+    :param inventory: what hosts pretend to have, by name
+    :param size: how many ``cells`` and ``hosts``, and by which ``detours`` they are reached
     """
 
-    def __init__(self, mode, broker, database, *, bus=None, db=None):
+    def __init__(
+        self,
+        mode,
+        broker,
+        database,
+        *,
+        bus=None,
+        db=None,
+        overrides=None,
+        inventory=None,
+        **size,
+    ):
         self._folder = Path(tempfile.mkdtemp(prefix="roost-test-"))
         self._mode, self._broker, self._database = mode, broker, database
-        self.plan = new_plan(
+        bare = new_plan(
             self._folder / "rig",
-            cells=2,
-            hosts=3,
+            port=free_port(preferred=0),  # another rig may start beside it
+            **{"cells": 2, "hosts": 3} | size,
             bus=bus or broker.url(""),
             database=db or database.url(""),
-            overrides=QUICK,
+            overrides=QUICK | (overrides or {}),
+            inventory=inventory or {},
         )
+        self.plan = backing.with_users(bare, say=print)
         self._supervisor = Supervisor(self.plan.rig, self.plan.state)
 
     def up(self):
         self.plan.save()
-        for level in self.plan.bus_levels:
-            self._broker.create_vhost(self.plan.bus_name(level))
-        for whose in self.plan.databases:
-            self._database.create_database(self.plan.database_name(whose))
+        backing.create_buses(self.plan, self._broker)
+        backing.create_databases(self.plan, self._database)
         install(self.plan)
         lifecycle.launch(self.plan, mode=self._mode, say=print)
 
@@ -48,6 +64,9 @@ class RealRig:
     def terminate(self, name):
         self._supervisor.signal(name, "TERM")
 
+    def signal(self, name, signal):
+        self._supervisor.signal(name, signal)
+
     def pids(self):
         return {process.name: process.pid for process in self._supervisor.list_processes()}
 
@@ -56,10 +75,9 @@ class RealRig:
 
     def down(self):
         self._supervisor.stop()
-        for level in self.plan.bus_levels:
-            self._broker.delete_vhost(self.plan.bus_name(level))
-        for whose in self.plan.databases:
-            self._database.drop_database(self.plan.database_name(whose))
+        disband(self.plan)
+        backing.remove_buses(self.plan, self._broker)
+        backing.remove_databases(self.plan, self._database)
         shutil.rmtree(self._folder)
 
 

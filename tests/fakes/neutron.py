@@ -1,0 +1,165 @@
+"""A network proxy as openstacksdk has it, over plain lists: our side of Neutron is tested on it."""
+
+import ipaddress
+import types
+
+import openstack.exceptions
+
+from tests.builders import a_uuid
+
+
+class Record(types.SimpleNamespace):
+    """A port, network and so on, as openstacksdk shows it."""
+
+
+class FakeNetwork:
+    """``unbindable`` are hosts, ``slow`` networks whose ports do not work; ``trouble`` is raised
+    by the next call.
+    """
+
+    def __init__(self):
+        self.all = {kind: [] for kind in ("network", "subnet", "port", "group")}
+        self.unbindable, self.slow = set(), set()
+        self.limit = -1
+        self.aliases = ["dns-integration"]
+        self.topology = None
+        self.trouble = []
+        self.calls = []
+
+    def __call__(self):
+        return self
+
+    def _strike(self, name):
+        self.calls.append(name)
+        if self.trouble:
+            raise self.trouble.pop(0)
+
+    def a_network(self, name="private", *, cidr="10.0.0.0/24", **values):
+        subnet = self._add("subnet", name=name, network_id=None, cidr=cidr, gateway_ip="10.0.0.1")
+        subnet.dns_nameservers, subnet.is_dhcp_enabled = ["10.0.0.53"], False
+        subnet.host_routes = [{"destination": "10.1.0.0/16", "nexthop": "10.0.0.9"}]
+        shown = {"subnet_ids": [subnet.id], "is_shared": False, "is_router_external": False}
+        made = self._add(
+            "network", name=name, mtu=1450, **{"project_id": "project", **shown, **values}
+        )
+        subnet.network_id = made.id
+        return made
+
+    def _add(self, kind, **values):
+        made = Record(id=values.pop("id", None) or a_uuid(), revision_number=1, **values)
+        self.all[kind].append(made)
+        return made
+
+    def _list(self, kind, query):
+        self._strike(kind)
+        wanted = {name: v if isinstance(v, list) else [v] for name, v in query.items()}
+        return [
+            Record(**vars(one))
+            for one in self.all[kind]
+            if all(getattr(one, name) in values for name, values in wanted.items())
+        ]
+
+    def _get(self, kind, identity):
+        self._strike(kind)
+        for one in self.all[kind]:
+            if one.id == identity:
+                return one
+        raise failure(404)
+
+    def networks(self, **query):
+        return self._list("network", query)
+
+    def subnets(self, **query):
+        return self._list("subnet", query)
+
+    def security_groups(self, **query):
+        return self._list("group", query)
+
+    def ports(self, *, fixed_ips=None, **query):
+        found = self._list("port", query)
+        taken = fixed_ips and fixed_ips.removeprefix("ip_address=")
+        return [one for one in found if not taken or taken in str(one.fixed_ips)]
+
+    def get_network(self, identity):
+        return self._get("network", identity)
+
+    def get_port(self, identity):
+        return Record(**vars(self._get("port", identity)))
+
+    def get_quota(self, _project, *, details):
+        self._strike("quota")
+        used = len(self.all["port"])
+        return Record(ports={"limit": self.limit, "used": used, "reserved": 0})
+
+    def get_auto_allocated_topology(self, _project):
+        if self.topology is None:
+            raise failure(404)
+        return Record(id=self.topology)
+
+    def extensions(self):
+        return [Record(alias=alias) for alias in self.aliases]
+
+    def create_port(self, **values):
+        network = self._get("network", values["network_id"])
+        (subnet,) = [one for one in self.all["subnet"] if one.network_id == network.id]
+        taken = {one.fixed_ips[0]["ip_address"] for one in self.all["port"] if one.fixed_ips}
+        free = (str(ip) for ip in ipaddress.ip_network(subnet.cidr).hosts() if str(ip) not in taken)
+        (asked,) = values.pop("fixed_ips", [{"ip_address": None}])
+        if asked["ip_address"] in taken:
+            raise failure(409, "IpAddressInUse")
+        address = {"subnet_id": subnet.id, "ip_address": asked["ip_address"] or next(free)}
+        defaults = {
+            "device_id": "",
+            "device_owner": "",
+            "binding_host_id": "",
+            "binding_profile": {},
+            "binding_vnic_type": "normal",
+            "ip_allocation": "immediate",
+            "security_groups": [],
+            "mac_address": f"fa:16:3e:00:00:{len(self.all['port']):02x}",
+        }
+        made = self._add("port", fixed_ips=[address], **{**defaults, **values})
+        return self._bind(made)
+
+    def update_port(self, port, *, if_revision=None, **changes):
+        found = self._get("port", getattr(port, "id", port))
+        if if_revision not in (None, found.revision_number):
+            raise failure(412)
+        found.revision_number += 1
+        vars(found).update(changes)
+        return self._bind(found)
+
+    def delete_port(self, identity, *, ignore_missing):
+        self._strike("delete")
+        kept = [one for one in self.all["port"] if one.id != identity]
+        if len(kept) == len(self.all["port"]) and not ignore_missing:
+            raise failure(404)
+        self.all["port"] = kept
+
+    def _bind(self, port):
+        host = port.binding_host_id
+        broken = host in self.unbindable
+        port.binding_vif_type = "binding_failed" if broken else "tap" if host else "unbound"
+        port.binding_vif_details = {"port_filter": False}
+        works = host and not broken and port.network_id not in self.slow
+        port.status = "ACTIVE" if works else "DOWN"
+        return Record(**vars(port))
+
+
+def failure(status, kind="", message="no"):
+    """Return what openstacksdk raises for an answer of Neutron's."""
+    answer = Record(
+        status_code=status,
+        headers={},
+        text=message,
+        reason=message,
+        url="http://neutron",
+        request=Record(method="GET", url="http://neutron"),
+        json=lambda: {"NeutronError": {"type": kind, "message": message}},
+    )
+    kinds = {
+        404: openstack.exceptions.NotFoundException,
+        409: openstack.exceptions.ConflictException,
+        412: openstack.exceptions.PreconditionFailedException,
+    }
+    return kinds.get(status, openstack.exceptions.HttpException)(message, response=answer)

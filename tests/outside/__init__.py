@@ -1,0 +1,1 @@
+"""Services outside Roost, the real ones, for integration tests."""

@@ -1,0 +1,9 @@
+"""Makes Neutron's tables: ``python neutron_tables.py URL``. Its migrations do not run on SQLite."""
+
+import sys
+
+import sqlalchemy
+from neutron.db.migration.models import head
+
+if __name__ == "__main__":
+    head.get_metadata().create_all(sqlalchemy.create_engine(sys.argv[1]))

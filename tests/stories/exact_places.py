@@ -1,0 +1,144 @@
+"""Servers with NUMA cells, dedicated CPUs, huge pages and devices, told through HTTP.
+
+The hosts have what ``INVENTORY`` says; a guest's file tells where it really is.
+"""
+
+import collections
+import itertools
+import json
+
+import pytest
+import requests
+
+from tests.stories.boots import clean_slate  # noqa: F401 - after each of these, too
+from tests.stories.cloud import wait_until
+
+HOST = "OS-EXT-SRV-ATTR:host"
+ALIASES = [{"name": "gpu", "vendor_id": "10de", "product_id": "1eb8", "numa_policy": "required"}]
+DEDICATED = {"hw:cpu_policy": "dedicated"}
+_names = itertools.count(1)
+
+
+def _numa_cell(number):
+    """Four cores of two threads: one shared, three dedicated."""
+    cpus = [number * 8 + n for n in range(8)]
+    return {
+        "id": number,
+        "cpus": cpus[:2],
+        "pcpus": cpus[2:],
+        "siblings": [cpus[n : n + 2] for n in range(0, 8, 2)],
+        "memory_mb": 16384,
+        "page_counts": {"2048": 1024},
+    }
+
+
+INVENTORY = {
+    "cell1-host1": {
+        "numa_cells": [_numa_cell(0), _numa_cell(1)],
+        "pci_pools": [{"vendor_id": "10DE", "product_id": "1EB8", "numa_node": 1, "count": 1}],
+    },
+    "cell1-host2": {"numa_cells": [_numa_cell(0), _numa_cell(1)]},
+}
+PER_HOST = 12  # dedicated CPUs
+
+
+@pytest.fixture
+def boot(cloud):
+    """Boot servers of a flavor with extra specs."""
+
+    def make(specs, *, count=1, vcpus=2, ram=512):
+        flavor = cloud.create_flavor(name=f"exact-{next(_names)}", vcpus=vcpus, ram=ram)
+        path = f"{cloud.client.endpoint}/flavors/{flavor}/os-extra_specs"
+        requests.post(path, json={"extra_specs": specs}, timeout=30).raise_for_status()
+        return cloud.boot(count=count, flavorRef=flavor)
+
+    return make
+
+
+def guest(cloud, server):
+    (path,) = cloud.plan.state.glob(f"var/{server[HOST]}/**/{server['id']}.json")
+    return json.loads(path.read_text())
+
+
+def pinned(cloud, server):
+    """Host CPUs that a server has for itself."""
+    return [cpu for cell in guest(cloud, server)["numa_cells"] for cpu in cell["pinning"].values()]
+
+
+def fault(cloud, server_id):
+    server = wait_until(
+        lambda: [s for s in [cloud.show(server_id)] if s["status"] == "ERROR"], "an error"
+    )
+    return server[0]["fault"]["message"]
+
+
+def test_dedicated_cpus_are_given_once_until_there_are_no_more(cloud, boot):
+    servers = cloud.wait(boot(DEDICATED, count=PER_HOST, vcpus=2), "ACTIVE")
+    given = collections.Counter(
+        (server[HOST], cpu) for server in servers for cpu in pinned(cloud, server)
+    )
+    assert len(given) == 2 * PER_HOST
+    assert set(given.values()) == {1}
+    (late,) = boot(DEDICATED, vcpus=2)
+    assert "No valid host was found" in fault(cloud, late)
+
+
+def test_the_cpus_of_a_deleted_server_are_free_again(cloud, boot):
+    servers = cloud.wait(boot(DEDICATED, count=4, vcpus=6), "ACTIVE")
+    gone = servers[0]
+    cloud.client.delete_server(gone["id"])
+    cloud.wait_gone([gone["id"]])
+    (server,) = cloud.wait(boot(DEDICATED, vcpus=6), "ACTIVE")
+    assert server[HOST] == gone[HOST]
+
+
+def test_each_numa_node_of_a_server_is_on_a_cell_of_its_own(cloud, boot):
+    specs = DEDICATED | {"hw:numa_nodes": "2"}
+    (server,) = cloud.wait(boot(specs, vcpus=4), "ACTIVE")
+    cells = guest(cloud, server)["numa_cells"]
+    assert sorted(cell["host_cell"] for cell in cells) == [0, 1]
+    for cell in cells:
+        assert all(cpu // 8 == cell["host_cell"] for cpu in cell["pinning"].values())
+
+
+def test_an_isolated_server_has_its_cores_for_itself(cloud, boot):
+    specs = DEDICATED | {"hw:cpu_thread_policy": "isolate"}
+    servers = cloud.wait(boot(specs, count=4, vcpus=3), "ACTIVE")
+    for server in servers:
+        assert len({cpu // 2 for cpu in pinned(cloud, server)}) == 3
+    (late,) = boot(DEDICATED, vcpus=1)
+    assert "No valid host was found" in fault(cloud, late)
+
+
+def test_a_mixed_server_floats_with_its_other_cpus(cloud, boot):
+    specs = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0"}
+    (server,) = cloud.wait(boot(specs, vcpus=2), "ACTIVE")
+    (cell,) = guest(cloud, server)["numa_cells"]
+    assert (cell["cpus"], list(cell["pinning"])) == ([0], ["1"])
+
+
+def test_huge_pages_run_out(cloud, boot):
+    specs = {"hw:mem_page_size": "large"}
+    servers = cloud.wait(boot(specs, count=4, ram=2048), "ACTIVE")
+    assert {cell["page_kb"] for s in servers for cell in guest(cloud, s)["numa_cells"]} == {2048}
+    (late,) = boot(specs)
+    assert "No valid host was found" in fault(cloud, late)
+
+
+def test_a_device_comes_with_cpus_that_are_near_it(cloud, boot):
+    specs = DEDICATED | {"pci_passthrough:alias": "gpu:1"}
+    (server,) = cloud.wait(boot(specs), "ACTIVE")
+    found = guest(cloud, server)
+    assert server[HOST] == "cell1-host1"
+    assert [device["numa_node"] for device in found["pci_devices"]] == [1]
+    assert [cell["host_cell"] for cell in found["numa_cells"]] == [1]
+    (late,) = boot({"pci_passthrough:alias": "gpu:1"})
+    assert "no device for alias gpu" in fault(cloud, late)
+
+
+def test_a_rescheduled_server_gets_cpus_of_its_new_host(cloud, boot):
+    with cloud.faults({"step": "spawn", "host": "cell1-host1", "kind": "reschedulable"}):
+        servers = cloud.wait(boot(DEDICATED, count=6, vcpus=2), "ACTIVE")
+    assert {server[HOST] for server in servers} == {"cell1-host2"}
+    given = [cpu for server in servers for cpu in pinned(cloud, server)]
+    assert len(set(given)) == PER_HOST

@@ -1,0 +1,162 @@
+"""Leases on the tasks of instances, as one cell's database keeps them; ``cell_db`` is that."""
+
+import pytest
+
+from roost import exception, states
+from roost.db.cell import instances, leases
+from tests.builders import an_instance
+
+BEGUN = (states.NETWORKING, states.SPAWNING)
+OVER, LONG = -1, 600
+
+
+def under(database, task=states.SPAWNING, **values):
+    """An instance under a task, without a lease as yet."""
+    made = an_instance(**{"host": "h1", "attempt": 1, "task_state": task} | values)
+    with database.begin() as session:
+        instances.create(session, made)
+    return made
+
+
+def take(database, first=OVER, seconds=LONG):
+    with database.begin() as session:
+        return leases.take_overdue(session, begun_seconds=first, seconds=seconds)
+
+
+def renew(database, *held, seconds=LONG):
+    with database.begin() as session:
+        return leases.renew(session, held, host="h1", seconds=seconds)
+
+
+def held(instance, attempt=1, tasks=BEGUN):
+    return leases.Held(instance.uuid, attempt, tasks)
+
+
+def uuids(found):
+    return {each.instance_uuid for each in found}
+
+
+def change(database, uuid, changes, **expected):
+    with database.begin() as session:
+        instances.update(session, uuid, changes, expected=expected)
+
+
+def test_a_task_is_given_a_first_lease_and_taken_when_that_has_ended(cell_db):
+    made = under(cell_db)
+    assert take(cell_db) == []
+    (found,) = take(cell_db)
+    assert (found.instance_uuid, found.host, found.attempt) == (made.uuid, "h1", 1)
+    assert (found.vm_state, found.task_state) == (states.BUILDING, states.SPAWNING)
+    assert take(cell_db) == []
+
+
+def test_what_no_host_has_begun_may_have_another_first_lease(cell_db):
+    for task in (states.SCHEDULING, states.DELETING, states.POWERING_OFF):
+        under(cell_db, task)
+    begun = under(cell_db)
+    take(cell_db, first=LONG, seconds=OVER)
+    found = uuids(take(cell_db, seconds=LONG))
+    assert len(found) == 3
+    assert begun.uuid not in found
+
+
+def test_an_instance_at_rest_is_nobodys_task(cell_db):
+    under(cell_db, task=None, vm_state=states.ACTIVE)
+    for _ in range(2):
+        assert take(cell_db) == []
+
+
+def test_a_lease_that_is_renewed_is_not_taken(cell_db):
+    made = under(cell_db)
+    take(cell_db)
+    assert renew(cell_db, held(made)) == set()
+    assert take(cell_db) == []
+
+
+def test_renewing_tells_what_is_not_the_hosts_any_more(cell_db):
+    mine, other = under(cell_db), under(cell_db, attempt=2)
+    moved, ending = under(cell_db, host="h2"), under(cell_db, states.DELETING)
+    gone, waiting = an_instance(), under(cell_db, states.SCHEDULING)
+    asked = [held(each) for each in (mine, other, moved, ending, gone, waiting)]
+    assert renew(cell_db, *asked) == {1, 2, 3, 4, 5}
+    assert mine.uuid not in uuids(take(cell_db)) | uuids(take(cell_db))
+
+
+def test_work_that_has_come_to_rest_is_not_lost(cell_db):
+    made = under(cell_db)
+    change(cell_db, made.uuid, {"vm_state": states.ACTIVE, "task_state": None})
+    assert renew(cell_db, held(made), held(made, attempt=None)) == set()
+    assert renew(cell_db, held(made, attempt=2)) == {0}
+
+
+def test_a_build_that_has_become_a_server_is_not_lost_whatever_its_user_does(cell_db):
+    made = under(cell_db, states.POWERING_OFF, vm_state=states.ACTIVE)
+    assert renew(cell_db, held(made)) == set()
+    assert renew(cell_db, held(made, attempt=2)) == {0}
+    change(cell_db, made.uuid, {"task_state": states.DELETING})
+    assert renew(cell_db, held(made)) == {0}
+
+
+def test_a_task_that_was_followed_by_another_is_lost(cell_db):
+    made = under(cell_db, states.DELETING, vm_state=states.ACTIVE)
+    assert renew(cell_db, held(made, attempt=None, tasks=(states.POWERING_OFF,))) == {0}
+
+
+def test_different_kinds_of_work_are_renewed_together(cell_db):
+    build, delete = under(cell_db), under(cell_db, states.DELETING)
+    take(cell_db)
+    work = [held(build), held(delete, attempt=None, tasks=(states.DELETING,))]
+    assert renew(cell_db, *work) == set()
+    assert take(cell_db) == []
+
+
+def test_another_task_has_no_lease_yet_and_the_same_one_keeps_its_own(cell_db):
+    made = under(cell_db, states.NETWORKING)
+    renew(cell_db, held(made), seconds=OVER)
+    change(cell_db, made.uuid, {"task_state": states.SPAWNING})
+    assert take(cell_db) == []
+    change(cell_db, made.uuid, {"task_state": states.SPAWNING})
+    assert uuids(take(cell_db)) == {made.uuid}
+
+
+def test_a_host_that_works_on_nothing_else_gives_up_its_other_leases(cell_db):
+    kept, left = under(cell_db), under(cell_db)
+    elsewhere, resting = under(cell_db, host="h2"), under(cell_db, None, vm_state=states.ACTIVE)
+    for each, host in ((kept, "h1"), (left, "h1"), (elsewhere, "h2")):
+        with cell_db.begin() as session:
+            leases.renew(session, [held(each)], host=host, seconds=LONG)
+    with cell_db.begin() as session:
+        leases.end_others(session, [held(kept)], host="h1")
+    assert uuids(take(cell_db)) == {left.uuid}
+    change(cell_db, resting.uuid, {}, vm_state=states.ACTIVE)
+
+
+def test_a_host_that_works_on_nothing_gives_up_all_its_leases(cell_db):
+    made = under(cell_db)
+    renew(cell_db, held(made))
+    with cell_db.begin() as session:
+        leases.end_others(session, [], host="h1")
+    assert uuids(take(cell_db)) == {made.uuid}
+
+
+def test_who_takes_a_task_over_loses_against_its_host_that_has_renewed_meanwhile(cell_db):
+    made = under(cell_db)
+    take(cell_db)
+    (found,) = take(cell_db)
+    renew(cell_db, held(made))
+    with pytest.raises(exception.Conflict):
+        change(cell_db, made.uuid, {"task_state": states.SCHEDULING}, **found.expected)
+
+
+def test_who_takes_a_task_over_wins_while_it_is_as_it_was_found(cell_db):
+    made = under(cell_db)
+    take(cell_db)
+    (found,) = take(cell_db)
+    change(cell_db, made.uuid, {"task_state": states.SCHEDULING}, **found.expected)
+    assert renew(cell_db, held(made)) == {0}
+
+
+def test_very_many_tasks_are_renewed_in_one_call(cell_db):
+    made = [under(cell_db) for _ in range(3)]
+    absent = [held(an_instance()) for _ in range(1200)]
+    assert renew(cell_db, *absent, *map(held, made)) == set(range(1200))
