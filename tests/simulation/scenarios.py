@@ -1,0 +1,196 @@
+"""One thing that users ask for, in a calm world, with one mishap at one place.
+
+The world is run once to count the places where a daemon does something that others can see (a
+message, a commit, a step on a host); then once per place, and there the daemon dies.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from roost import states
+from tests.simulation.loop import Killed
+from tests.simulation.processes import Process
+from tests.simulation.sea import Calm, Mortal
+from tests.simulation.truth import Truth
+from tests.simulation.world import ADMIN, TOKEN, World
+
+PATIENCE = 240.0  # seconds until everything must be in order
+OFTEN = 2  # times that a daemon dies at the same place
+# Work that goes on all the time and has no part in what users ask for.
+_ALWAYS = {
+    "heartbeat",
+    "report_service",
+    "lookout",
+    "update_liveness",
+    "service group",
+    "snapshots",
+    "update_aggregates",
+    "update_groups",
+    "expiry",
+    "echo",
+    "listening",
+    "start",
+}
+
+
+class Reef(Calm):
+    """Calm but for one place: the daemon that comes to the ``at``-th dies there.
+
+    :param failing: steps on hosts, and how each fails when it is done for the first time
+    """
+
+    def __init__(self, at: int | None = None, failing: dict[str, str] | None = None) -> None:
+        super().__init__()
+        self.at, self.failing = at, dict(failing or {})
+        self.places: list[str] = []
+        self.known = 0  # of the places, the first so many are another scenario's
+        self.watching = False
+
+    def point(self, process: Mortal, what: str) -> None:
+        task = process.world.loop.task if isinstance(process, Process) else None
+        if not self.watching or task is None or task.name in _ALWAYS:
+            return
+        if what.startswith(("before commit", "before sending")):
+            return  # nobody can tell it from the place before
+        place = f"{process.name} {what} in {task.name}"
+        if self.places.count(place) == OFTEN:
+            return
+        self.places.append(place)
+        if len(self.places) - 1 == self.at:
+            process.crash()
+            raise Killed
+
+    def guest_fails(self, step: str) -> str | None:
+        return self.failing.pop(step, None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """What users do, and what must have become of it.
+
+    :param act: called with a :class:`User`, in a task
+    :param failing: steps on hosts that fail once, and how
+    """
+
+    name: str
+    act: Callable[["User"], object]
+    failing: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+class User:
+    """Somebody who does not give up.
+
+    ``lenient`` takes an ERROR for an answer, since something has gone wrong.
+    """
+
+    def __init__(self, world: World, reef: Reef) -> None:
+        self.world, self._reef = world, reef
+        self.lenient = reef.at is not None
+        self.kept: set[str] = set()
+        self.gone: set[str] = set()
+
+    def boot(self, *, flavor: str = "1", count: int = 1, networks: str = "auto") -> list[str]:
+        """Ask for servers; one who hears nothing does not know what became of it."""
+        name = f"server{len(self.kept)}"
+        asked = {
+            "name": name,
+            "flavorRef": flavor,
+            "imageRef": self.world.ground.image,
+            "networks": networks,
+            "min_count": count,
+        }
+        status, _answer = self.world.ask("POST", "/servers", {"server": asked})
+        assert status in (202, 0, 503), status
+        names = [name] if count == 1 else [f"{name}-{at}" for at in range(1, count + 1)]
+        if status == 202:
+            self.kept.update(names)
+        return names
+
+    def begin(self) -> None:
+        """Note that all until now is how another scenario goes, too."""
+        self._reef.known = len(self._reef.places)
+
+    def delete(self, name: str, *, by_force: bool = False) -> None:
+        for _ in range(60):
+            uuid = self.uuid(name)
+            if uuid is None:
+                break
+            path = f"/servers/{uuid}"
+            if by_force:
+                status, _answer = self.world.ask("POST", f"{path}/action", {"forceDelete": None})
+            else:
+                status, _answer = self.world.ask("DELETE", path)
+            assert status in (202, 204, 404, 0, 503), status
+            if status in (202, 204, 404):
+                break
+            self.world.loop.sleep(1)
+        self.kept.discard(name)
+        self.gone.add(name)
+
+    def act(self, name: str, action: dict[str, Any]) -> None:
+        """Stop, start, pause and so on; a conflict says that it was asked for, or done, before."""
+        for _ in range(60):
+            path = f"/servers/{self.uuid(name)}/action"
+            token = ADMIN if "os-resetState" in action else TOKEN
+            status, _answer = self.world.ask("POST", path, action, token=token)
+            assert status in (200, 202, 409, 0, 503), status
+            if status in (200, 202, 409):
+                return
+            self.world.loop.sleep(1)
+
+    def rebuild(self, name: str) -> None:
+        self.act(name, {"rebuild": {"imageRef": self.world.ground.image}})
+
+    def wait_for(self, name: str, vm_state: str) -> None:
+        for _ in range(400):
+            rows = [row for seen in Truth(self.world).named(name) for _cell, row in seen.rows]
+            resting = {row.vm_state for row in rows if row.task_state is None}
+            if vm_state in resting or (self.lenient and states.ERROR in resting):
+                return
+            if not rows and name not in self.kept:
+                return  # it was not accepted
+            self.world.loop.sleep(0.25)
+        raise AssertionError(f"{name} does not come to be {vm_state}")
+
+    def uuid(self, name: str) -> str | None:
+        found = [seen.uuid for seen in Truth(self.world).named(name) if seen.mapping]
+        return found[0] if found else None
+
+
+def run(scenario: Scenario, reef: Reef, *, seed: object = 0) -> Iterator[str]:
+    """Run a scenario and yield what is wrong in the end; then delete all, and what is left."""
+    reef.failing = dict(scenario.failing)
+    with World(seed, reef) as world:
+        world.on_death = lambda process: world.loop.after(1.0, lambda: world.start(process.name))
+        world.start()
+        world.loop.run(world.loop.now + 2.5)
+        assert world.all_serve(), world.loop.accidents
+        user = User(world, reef)
+        reef.watching = True
+        try:
+            world.do(lambda: scenario.act(user))
+        except AssertionError as error:
+            yield str(error)
+        yield from _order(world, user)
+        reef.watching = False
+        world.do(lambda: _delete_all(world, user))
+        yield from _order(world, user)
+        for task, error in world.loop.accidents:
+            yield f"{task} had an accident: {error!r}"
+
+
+def _delete_all(world: World, user: User) -> None:
+    for name in sorted({*Truth(world).names.values()}):
+        user.delete(name)
+
+
+def _order(world: World, user: User) -> Iterator[str]:
+    until = world.loop.now + PATIENCE
+    wrong = ["nobody looked"]
+    while wrong and world.loop.now < until:
+        world.loop.run(world.loop.now + 0.5)
+        wrong = list(Truth(world).wrong(kept=sorted(user.kept), gone=user.gone))
+        if not world.all_serve():
+            wrong.append("not all daemons serve")
+    yield from wrong

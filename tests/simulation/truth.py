@@ -1,0 +1,212 @@
+"""What a world has come to, read from its databases and disks, and what is wrong with it.
+
+The clean slate: who was accepted and not deleted is there once, whole, at rest; of who was deleted
+nothing is left anywhere.
+"""
+
+import collections
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator
+
+import sqlalchemy as sa
+
+from roost import states
+from roost.db.api import models as api_models
+from roost.db.api import quota
+from roost.db.cell import models as cell_models
+from roost.db.scheduler import models as scheduler_models
+from roost.objects.mapping import CELL0_UUID
+from tests.simulation.world import World
+
+POWER_AT_REST = {vm: power for power, vm in states.AS_FOUND.items()}
+
+
+@dataclasses.dataclass
+class Seen:
+    """All that is known of one uuid, wherever it is."""
+
+    uuid: str
+    rows: list[tuple[str, sa.Row]] = dataclasses.field(default_factory=list)  # (cell, row)
+    buried: list[str] = dataclasses.field(default_factory=list)
+    mapping: sa.Row | None = None
+    wish: bool = False
+    claims: list[sa.Row] = dataclasses.field(default_factory=list)
+    guests: dict[str, int] = dataclasses.field(default_factory=dict)  # host -> power state
+    rescued: bool = False  # a guest of it is
+    ports: int = 0
+    builds: int = 0
+    faults: int = 0
+
+    @property
+    def is_nothing(self) -> bool:
+        return not any(
+            (self.rows, self.mapping, self.wish, self.claims, self.guests, self.ports, self.builds)
+        )
+
+    def __str__(self) -> str:
+        rows = [
+            f"{cell}: {row.vm_state}/{row.task_state} on {row.host}, attempt {row.attempt}"
+            for cell, row in self.rows
+        ]
+        claims = [f"{claim.state} on {claim.host}" for claim in self.claims]
+        return (
+            f"rows {rows}, buried in {self.buried}, mapped {self.mapping is not None}, wish"
+            f" {self.wish}, claims {claims}, guests {self.guests}, ports {self.ports}, builds"
+            f" {self.builds}, faults {self.faults}"
+        )
+
+
+class Truth:
+    """One look at everything; what names say is by ``names``: uuid -> name, of all ever seen."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.names: dict[str, str] = {}
+        self._seen: dict[str, Seen] = {}
+        for cell in ("cell0", *world.plan.cell_names):
+            with self._open(cell) as session:
+                self._read_cell(session, cell)
+        with self._open("scheduler") as session:
+            self._read_claims(session)
+        with self._open("api") as session:
+            self._read_api(session)
+        for host, uuids in world.guests().items():
+            for uuid in uuids:
+                file = world.ground.host_folder(host) / "guests" / f"{uuid}.json"
+                guest = json.loads(file.read_text())
+                self.of(uuid).guests[host] = guest["power_state"]
+                self.of(uuid).rescued |= "rescued_from" in guest
+
+    def of(self, uuid: str) -> Seen:
+        return self._seen.setdefault(uuid, Seen(uuid))
+
+    def named(self, name: str) -> list[Seen]:
+        return [self.of(uuid) for uuid, known in sorted(self.names.items()) if known == name]
+
+    def wrong(self, *, kept: Iterable[str], gone: Iterable[str]) -> Iterator[str]:
+        """Yield what is wrong.
+
+        :param kept: names of servers that were accepted, and that nobody deleted
+        :param gone: names of those that were deleted
+        """
+        gone = set(gone)
+        for name in kept:
+            if not self.named(name):
+                yield f"{name} is lost"
+            elif len(self.named(name)) > 1:
+                yield f"{name} is there several times: {self.named(name)}"
+        for uuid, seen in sorted(self._seen.items()):
+            name = self.names.get(uuid, "a stranger")
+            if seen.is_nothing:
+                continue
+            if name in gone:
+                yield f"{name} {uuid} was deleted, but there is left: {seen}"
+            else:
+                reasons = list(self._unwhole(seen))
+                if reasons:
+                    yield f"{name} {uuid} {', '.join(reasons)}: {seen}"
+        if self.quota_used != self.quota_counted:
+            yield f"the quota says {self.quota_used}, but there is {self.quota_counted}"
+
+    def _unwhole(self, seen: Seen) -> Iterator[str]:
+        if seen.wish:
+            yield "still is a wish"
+        if len(seen.rows) != 1:
+            yield f"has {len(seen.rows)} rows"
+            return
+        cell, row = seen.rows[0]
+        if seen.mapping is None or seen.mapping.queued_for_delete:
+            yield "is not mapped"
+        elif self._cells[seen.mapping.cell_uuid] != cell:
+            yield "is mapped elsewhere"
+        if (
+            row.task_state is not None
+            or getattr(row, "lease_until", None) is not None
+            or seen.builds
+        ):
+            yield "is not at rest"
+        elif row.vm_state == states.ERROR:
+            yield from self._without_host(seen, row)
+        elif row.vm_state in states.WITH_GUEST:
+            yield from self._misplaced(seen, row)
+        else:
+            yield "is in no state to rest in"
+
+    def _without_host(self, seen: Seen, row: sa.Row) -> Iterator[str]:
+        if not seen.faults:
+            yield "is in ERROR and does not say why"
+        if row.host is None and (seen.claims or seen.guests or seen.ports):
+            yield "is in ERROR and holds something"
+
+    def _misplaced(self, seen: Seen, row: sa.Row) -> Iterator[str]:
+        power = POWER_AT_REST.get(row.vm_state, row.power_state)
+        if seen.rescued != (row.vm_state == states.RESCUED):
+            yield "is rescued, or its guest is, and not the other"
+        if seen.guests != {row.host: power}:
+            yield f"should have its guest on {row.host} in power state {power}"
+        if [(claim.host, claim.state) for claim in seen.claims] != [(row.host, "confirmed")]:
+            yield f"should have a confirmed claim on {row.host}"
+        if seen.ports != len(json.loads(row.networks)):
+            yield "has other ports than it asked for"
+
+    def _open(self, name: str):
+        return self._world.ground.disks.engines[self._world.plan.database_url(name)].begin()
+
+    def _read_cell(self, session: sa.Connection, cell: str) -> None:
+        for row in session.execute(sa.select(cell_models.instances)):
+            self.names[row.uuid] = row.display_name
+            if row.deleted_at is None:
+                self.of(row.uuid).rows.append((cell, row))
+            else:
+                self.of(row.uuid).buried.append(cell)
+        for table, what in (
+            (cell_models.ports, "ports"),
+            (cell_models.builds, "builds"),
+            (cell_models.instance_faults, "faults"),
+        ):
+            for (uuid,) in session.execute(sa.select(table.c.instance_uuid)):
+                seen = self.of(uuid)
+                setattr(seen, what, getattr(seen, what) + 1)
+
+    def _read_claims(self, session: sa.Connection) -> None:
+        hosts, claims = scheduler_models.hosts, scheduler_models.claims
+        for row in session.execute(
+            sa.select(claims.c.instance_uuid, claims.c.state, hosts.c.host).join(
+                hosts, hosts.c.id == claims.c.host_id
+            )
+        ):
+            self.of(row.instance_uuid).claims.append(row)
+
+    def _read_api(self, session: sa.Connection) -> None:
+        for row in session.execute(sa.select(api_models.build_requests)):
+            self.of(row.instance_uuid).wish = True
+            self.names[row.instance_uuid] = _name_in(json.loads(row.instance))
+        for row in session.execute(sa.select(api_models.instance_mappings)):
+            self.of(row.instance_uuid).mapping = row
+        self._cells = {
+            row.uuid: row.name for row in session.execute(sa.select(api_models.cell_mappings))
+        }
+        self._cells[None] = self._cells[CELL0_UUID]
+        used, counted = quota.all_usages(session), quota.counted(session)
+        self.quota_used = _positive(used)
+        self.quota_counted = _positive(counted)
+
+
+def _name_in(primitive: dict[str, object]) -> str:
+    """Return the display name in a stored object."""
+    for key, value in primitive.items():
+        if key == "display_name":
+            return str(value)
+        if isinstance(value, dict) and (found := _name_in(value)):
+            return found
+    return ""
+
+
+def _positive(usages: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = collections.defaultdict(dict)
+    for project, amounts in usages.items():
+        for name, amount in amounts.items():
+            if amount:
+                found[project][name] = amount
+    return dict(found)
