@@ -1,10 +1,11 @@
-"""How many decisions per second, and what each costs.
+"""What the scheduler costs: decisions and claims per second, CPU, memory.
 
-    python -m tests.bench.bench_scheduler [--hosts 1000 10000] [--url sqlite:////tmp/x.sqlite ...]
+    python -m tests.bench.bench_scheduler engine --hosts 1000 10000
+    python -m tests.bench.bench_scheduler committed --kind postgresql --processes 1 2 4
+    python -m tests.bench.bench_scheduler bus
+    python -m tests.bench.bench_scheduler growth --plot growth.png
 
-Per number of hosts: the engine alone (decide in memory, nothing written), and whole
-``select_destinations`` calls, committed, in the databases given (tables come and go).
-CPU is this process's; a database server's comes on top.
+Reports, and judges nothing: rates depend on who else uses the machine, CPU seconds much less.
 """
 
 from roost import concurrency
@@ -12,107 +13,72 @@ from roost import concurrency
 concurrency.select([])
 
 import argparse
-import datetime
-import pathlib
-import tempfile
-import time
+import logging
 
-import sqlalchemy as sa
-
-from roost import conf
-from roost.context import admin_context
-from roost.db.engine import Database
-from roost.db.scheduler import hosts as host_rows
-from roost.db.scheduler import models
-from roost.scheduler import plugins
-from roost.scheduler.hosts import Hosts
-from roost.scheduler.manager import SchedulerManager
-from roost.scheduler.request import Request
-from tests.builders import CELL1, CELL2, a_report, a_spec, a_uuid
-
-SECONDS = 2.0
-
-
-def measure(step):
-    """Call ``step`` for a while; return calls per second and CPU microseconds per call."""
-    step()
-    calls, began, cpu = 0, time.perf_counter(), time.process_time()
-    while time.perf_counter() - began < SECONDS:
-        step()
-        calls += 1
-    wall = time.perf_counter() - began
-    return calls / wall, (time.process_time() - cpu) / calls * 1e6
-
-
-def say(what, hosts, figures):
-    rate, cpu = figures
-    print(f"{what:<34} {hosts:>7,} hosts {rate:>10,.0f} /s {cpu:>10,.0f} us CPU")
-
-
-def report(number):
-    name, cell = f"h{number:05}", (CELL1, CELL2)[number % 2]
-    now = datetime.datetime.now(datetime.UTC)
-    big = {"vcpus": 10**6, "memory_mb": 10**9, "disk_gb": 10**7}
-    return a_report(name, cell_uuid=cell, reported_at=now, **big)
-
-
-def fill(database, count):
-    with database.begin() as session:
-        for number in range(count):
-            made = report(number)
-            host_rows.take_in(session, made, reported_at=made.reported_at)
-
-
-def engine_alone(driver, database, count):
-    with database.read() as session:
-        ids = [host_id for host_id, _ in host_rows.generations(session)]
-        hosts = Hosts.of(host_rows.read(session, ids))
-    for instances in (1, 10):
-        request = Request.of(a_spec(), placed=[None] * instances, alternates=3)
-        figures = measure(lambda asked=request: driver.decide(asked, hosts))
-        say(f"engine alone, {instances} per request", count, figures)
-
-
-def committed(driver, database, count):
-    manager = SchedulerManager(database, driver=driver, host_silence=10**6)
-    context, spec = admin_context(), a_spec()
-    for instances in (1, 10):
-
-        def select(wanted=instances):
-            manager.select_destinations(
-                context,
-                request_spec=spec,
-                instance_uuids=[a_uuid() for _ in range(wanted)],
-                alternates=3,
-            )
-
-        kind = sa.make_url(database.url).get_backend_name()
-        say(f"{kind}, {instances} per request", count, measure(select))
-
-
-def bench(url, count):
-    database = Database(url)
-    models.metadata.drop_all(database.engine)
-    models.metadata.create_all(database.engine)
-    try:
-        fill(database, count)
-        driver = plugins.load_driver(conf.of({}).scheduler)
-        engine_alone(driver, database, count)
-        committed(driver, database, count)
-    finally:
-        models.metadata.drop_all(database.engine)
-        database.close()
+from tests.bench import meters
+from tests.bench.scheduler import committed, engine_alone, growth, over_bus, peer
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--hosts", type=int, nargs="+", default=[1000, 10_000])
-    parser.add_argument("--url", nargs="+", help="databases to commit in (default: a SQLite file)")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        for url in options.url or [f"sqlite:///{pathlib.Path(folder) / 'bench.sqlite'}"]:
-            for count in options.hosts:
-                bench(url, count)
+    parser.add_argument("--seconds", type=float, default=3.0, help="for each measurement")
+    commands = parser.add_subparsers(required=True)
+    engine = commands.add_parser("engine", help=engine_alone.__doc__)
+    engine.add_argument("--hosts", type=int, nargs="+", default=[1000, 10_000, 100_000])
+    engine.set_defaults(run=lambda asked: engine_alone.bench(asked.hosts, seconds=asked.seconds))
+    claims = commands.add_parser("committed", help=committed.__doc__)
+    claims.add_argument("--kind", nargs="+", default=["sqlite", "postgresql", "mariadb"])
+    claims.add_argument("--hosts", type=int, default=10_000)
+    claims.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4])
+    claims.add_argument("--callers", type=int, default=64)
+    claims.add_argument("--best-of", type=int, default=1, help="the option of that name")
+    claims.set_defaults(
+        run=lambda asked: committed.bench(
+            asked.kind,
+            hosts=asked.hosts,
+            processes=asked.processes,
+            callers=asked.callers,
+            best_of=asked.best_of,
+            seconds=asked.seconds,
+        )
+    )
+    calls = commands.add_parser("bus", help=over_bus.__doc__)
+    calls.add_argument("--kind", default="postgresql")
+    calls.add_argument("--hosts", type=int, default=10_000)
+    calls.add_argument("--callers", type=int, default=64)
+    calls.add_argument("--processes", type=int, default=4, help="of callers")
+    calls.add_argument("--workers", type=int, default=1, help="of the scheduler")
+    calls.add_argument("--threads", type=int, default=64, help="of a scheduler process")
+    calls.set_defaults(
+        run=lambda asked: over_bus.bench(
+            asked.kind,
+            hosts=asked.hosts,
+            callers=asked.callers,
+            processes=asked.processes,
+            workers=asked.workers,
+            threads=asked.threads,
+            seconds=asked.seconds,
+        )
+    )
+    larger = commands.add_parser("growth", help=growth.__doc__)
+    larger.add_argument("--kind", default="postgresql")
+    larger.add_argument(
+        "--hosts", type=int, nargs="+", default=[1000, 3000, 10_000, 30_000, 100_000]
+    )
+    larger.add_argument("--plot", help="draw it to this file; needs matplotlib")
+    larger.set_defaults(
+        run=lambda asked: growth.bench(
+            asked.kind, asked.hosts, seconds=asked.seconds, plot=asked.plot
+        )
+    )
+    beside = commands.add_parser("peer", help=peer.__doc__)
+    beside.add_argument("--kind", default="postgresql")
+    beside.set_defaults(run=lambda asked: peer.bench(asked.kind, seconds=asked.seconds))
+    asked = parser.parse_args()
+    logging.basicConfig(level=logging.WARNING)
+    before = meters.load()
+    asked.run(asked)
+    print(f"\nLoad of the machine: {before:.1f} before, {meters.load():.1f} after")
 
 
 if __name__ == "__main__":
