@@ -11,6 +11,22 @@ def test_networks_are_read_in_order():
     assert (public.name, public.cidr) == ("public", "192.0.2.0/24")
 
 
+def test_a_network_may_say_which_hosts_reach_it():
+    plain, storage = networks.parse(
+        ["plain=10.0.0.0/16", "storage=10.8.0.0/16 label=physnet2 prefer=rack7  label=fast"]
+    )
+    assert (plain.labels, plain.preferred_labels) == ((), ())
+    assert (storage.cidr, storage.labels) == ("10.8.0.0/16", ("physnet2", "fast"))
+    assert storage.preferred_labels == ("rack7",)
+
+
+def test_networks_with_labels_are_read_from_a_file(tmp_path):
+    file = tmp_path / "roost.conf"
+    file.write_text("[network]\nlocal_networks = a=10.0.0.0/16 label=x prefer=y, b=10.1.0.0/16\n")
+    read = conf.load([], files=[str(file)]).network.local_networks
+    assert [(each.name, each.labels) for each in networks.parse(read)] == [("a", ("x",)), ("b", ())]
+
+
 def test_the_id_follows_from_the_name_alone():
     first, second = networks.parse(["a=10.0.0.0/16"]), networks.parse(["a=10.1.0.0/16"])
     assert first[0].id == second[0].id
@@ -34,6 +50,9 @@ def test_the_default_of_the_option_can_be_read():
         ("private=ten", "does not appear to be"),
         ("private=10.0.0.1/16", "host bits"),
         ("private=10.0.0.0/31", "no address for a server"),
+        ("private=10.0.0.0/16 rack7", "label=... or prefer=..., not 'rack7'"),
+        ("private=10.0.0.0/16 near=rack7", "not 'near=rack7'"),
+        ("private=10.0.0.0/16 label=", "not 'label='"),
     ],
 )
 def test_a_bad_entry_is_named_with_its_option(entry, why):

@@ -1,5 +1,9 @@
+import itertools
+
 from roost import states
 from roost.states import State
+
+TASKS = (*states.POWER_TASKS, *states.LIFE_TASKS)
 
 
 def test_every_move_leads_to_a_state_of_the_table():
@@ -13,18 +17,94 @@ def test_every_state_can_end():
 
 
 def test_nothing_comes_back_from_deletion():
-    for task in (states.DELETING,):
-        for vm in (states.BUILDING, states.ACTIVE, states.ERROR):
-            assert states.MOVES[State(vm, task)] == {State(vm, task), State(states.DELETED)}
+    ending = [state for state in states.MOVES if state.task == states.DELETING]
+    assert {state.vm for state in ending} == {
+        *("building", "active", "paused", "suspended", "stopped", "rescued", "error")
+    }
+    for state in ending:
+        assert states.MOVES[state] == {state, State(states.DELETED)}
 
 
-def test_a_server_becomes_active_only_after_its_guest_was_spawned():
-    before = [state for state, afters in states.MOVES.items() if State(states.ACTIVE) in afters]
-    assert before == [State(states.BUILDING, states.SPAWNING)]
+def test_every_task_can_be_cut_short_by_a_delete():
+    for state in states.MOVES:
+        if state.vm != states.DELETED:
+            assert states.may_follow(state, State(state.vm, states.DELETING)), state
+
+
+def test_a_server_becomes_active_after_its_guest_was_spawned_or_a_task_or_went_on():
+    before = {state for state, afters in states.MOVES.items() if State(states.ACTIVE) in afters}
+    went_on = {State(states.PAUSED), State(states.SUSPENDED), State(states.RESCUED)}
+    assert before == {State(states.BUILDING, states.SPAWNING), *_under_tasks(), *went_on}
+
+
+def test_at_rest_a_server_follows_its_guest_unless_it_is_to_be_stopped():
+    found = {State(vm) for vm in states.WITH_GUEST}
+    for state in found - {State(states.STOPPED)}:
+        assert found - {state} <= states.MOVES[state]
+    assert found & states.MOVES[State(states.STOPPED)] == {State(states.RESCUED)}
+
+
+def test_what_an_administrator_may_declare_is_active_or_error_but_not_of_builds_and_deletes():
+    assert set().union(*states.RESETS.values()) == {State(states.ACTIVE), State(states.ERROR)}
+    others = set(states.MOVES) - set(states.RESETS)
+    assert {s.task for s in others} == {*states.BUILD_TASKS, states.DELETING, None}
+    assert {s.vm for s in others if s.task is None} == {states.DELETED}
+
+
+def test_a_task_ends_as_the_guest_is_found_or_where_it_began():
+    for state in _under_tasks():
+        found = {*map(State, states.WITH_GUEST), State(states.ERROR)}
+        assert found | {State(state.vm)} <= states.MOVES[state]
+
+
+def test_what_a_server_may_be_told_depends_on_where_it_rests():
+    images = {"image_snapshot_pending", "image_backup"}
+    assert _tasks_of(states.ACTIVE) == {
+        *("powering-off", "rebooting", "rebooting_hard", "pausing", "suspending"),
+        *("rebuilding", "rescuing", "updating_password"),
+        *images,
+    }
+    assert _tasks_of(states.PAUSED) == {"unpausing", "rebooting_hard", *images}
+    assert _tasks_of(states.SUSPENDED) == {"resuming", "rebooting_hard", *images}
+    assert _tasks_of(states.RESCUED) == {"unrescuing"}
+    new = {"rebuilding", "rescuing"}
+    assert _tasks_of(states.STOPPED) == {"powering-on", "rebooting_hard", *new, *images}
+    assert _tasks_of(states.ERROR) == {"powering-off", "rebooting_hard", *new}
+    assert _tasks_of(states.BUILDING) == set()
+
+
+def test_a_task_under_way_gives_way_only_to_a_harder_reboot_or_its_next_step():
+    moves = {
+        (before.task, after.task)
+        for before in _under_tasks()
+        for after in states.MOVES[before]
+        if after.task in TASKS
+    }
+    steps = {
+        *itertools.product(states.REBUILD_TASKS, states.REBUILD_TASKS[1:]),
+        *itertools.product(states.IMAGE_TASKS, states.IMAGE_TASKS[2:]),
+    }
+    assert moves == {(states.REBOOTING, states.REBOOTING_HARD), *steps}
+
+
+def test_a_rescued_guest_makes_a_rescued_server_however_it_is_but_when_nobody_can_tell():
+    for power_state in states.AS_FOUND:
+        assert states.as_found(power_state, rescued=True) == states.RESCUED
+    assert states.as_found(states.NOSTATE, rescued=True) is None
 
 
 def test_a_state_out_of_the_table_leads_nowhere():
     assert not states.may_follow(State("confused"), State(states.ACTIVE))
+
+
+def _under_tasks():
+    return {state for state in states.MOVES if state.task in TASKS}
+
+
+def _tasks_of(vm):
+    """The tasks that may begin while no other task is under way, or one of a build."""
+    before = [s for s in states.MOVES if s.vm == vm and s.task not in TASKS]
+    return {after.task for state in before for after in states.MOVES[state]} & {*TASKS}
 
 
 def _reach(start, goal):

@@ -32,7 +32,7 @@ def check(tmp_path):
 def test_systemd_accepts_the_units(check):
     checked = check()
     assert checked.returncode == 0, checked.stderr
-    assert "units: 7 are fine" in checked.stdout
+    assert "units: 8 are fine" in checked.stdout
 
 
 def test_a_spoilt_unit_is_found(check, tmp_path):
@@ -44,7 +44,7 @@ def test_a_spoilt_unit_is_found(check, tmp_path):
 def test_the_hardening_applies_to_every_unit(check, tmp_path):
     (hardening,) = (tmp_path / "etc/systemd/roost-.service.d").iterdir()
     hardening.write_text("[Service]\nNoSuchKey=yes\n")
-    assert check().stderr.count("NoSuchKey") == 7
+    assert check().stderr.count("NoSuchKey") == 8
 
 
 @pytest.mark.parametrize("unit", sorted((ROOT / "etc/systemd").glob("*.service")))

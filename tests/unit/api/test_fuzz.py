@@ -20,10 +20,24 @@ _PARAMS = {
     "flavor_id": "1",
     "key": "a",
     "server_id": IMAGE,
+    "tag": "a",
+    "server_group_id": IMAGE,
+    "keypair_name": "a",
     "service_id": "enable",
+    "port_id": IMAGE,
+    "hypervisor_id": IMAGE,
+    "aggregate_id": "1",
     "request_id": "req-1",
     "image_id": IMAGE,
     "network_id": IMAGE,
+    "project_id": "project",
+    "class_name": "default",
+    "before": "2026-01-01 00:00:00",
+    "migration_id": "1",
+    "floating_ip_id": "1",
+    "alias": "os-services",
+    "network_label": "private",
+    "subnet_id": IMAGE,
 }
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -42,7 +56,6 @@ _GOOD = {
             "disk": 0,
             "swap": "",
             "OS-FLV-EXT-DATA:ephemeral": 0,
-            "rxtx_factor": 1.5,
             "os-flavor-access:is_public": True,
             "description": None,
         }
@@ -50,6 +63,7 @@ _GOOD = {
     "Flavors.update": {"flavor": {"description": "a"}},
     "Flavors.create_specs": {"extra_specs": {"a": "b", "c": 1}},
     "Flavors.update_spec": {"a": "b"},
+    "FlavorAccess.act": {"addTenantAccess": {"tenant": "a"}},
     "Servers.create": {
         "server": {
             "name": "a",
@@ -73,7 +87,44 @@ _GOOD = {
         "os:scheduler_hints": {"group": "a", "hosts": ["a"]},
     },
     "Servers.update": {"server": {"name": "a", "description": None, "accessIPv6": "::1"}},
-    "Servers.act": {"os-start": None},
+    "ServerMetadata.merge": {"metadata": {"a": "b"}},
+    "ServerMetadata.replace": {"metadata": {"a": "b"}},
+    "ServerMetadata.update": {"meta": {"a": "b"}},
+    "ServerTags.replace": {"tags": ["a", "b"]},
+    "ServerActions.act": {"reboot": {"type": "SOFT"}},
+    "ServerInterfaces.attach": {
+        "interfaceAttachment": {"net_id": PRIVATE.id, "fixed_ips": [{"ip_address": "10.0.0.9"}]}
+    },
+    "ServerExternalEvents.create": {
+        "events": [{"name": "network-changed", "server_uuid": IMAGE, "status": "failed"}]
+    },
+    "ServerGroups.create": {
+        "server_group": {
+            "name": "a",
+            "policy": "anti-affinity",
+            "rules": {"max_server_per_host": 2},
+        }
+    },
+    "Keypairs.create": {"keypair": {"name": "a", "public_key": "ssh-rsa AAAA"}},
+    "Aggregates.create": {"aggregate": {"name": "a", "availability_zone": "b"}},
+    "Aggregates.update": {"aggregate": {"name": "a", "availability_zone": None}},
+    "Aggregates.act": {"set_metadata": {"metadata": {"a": "b", "availability_zone": None}}},
+    "QuotaSets.update": {"quota_set": {"instances": 5, "ram": "-1", "force": "true"}},
+    "QuotaClassSets.update": {"quota_class_set": {"instances": 5, "cores": "-1"}},
+    "FloatingIps.create": {"pool": "public"},
+    "ImageEdits.create": {
+        "name": "a",
+        "visibility": "private",
+        "disk_format": "qcow2",
+        "min_ram": 1,
+        "hw_disk_bus": "virtio",
+    },
+    "ImageEdits.update": [{"op": "replace", "path": "/name", "value": "b"}],
+    "Networks.create": {"network": {"name": "a", "admin_state_up": True}},
+    "Subnets.create": {
+        "subnet": {"network_id": PRIVATE.id, "cidr": "10.9.0.0/24", "ip_version": 4}
+    },
+    "Ports.create": {"port": {"network_id": PRIVATE.id, "fixed_ips": [{"ip_address": "10.0.0.9"}]}},
     "Services.update_legacy": {"host": "h1", "binary": "roost-compute", "forced_down": True},
     "Services.update": {"status": "disabled", "disabled_reason": "a", "forced_down": "false"},
 }
@@ -94,7 +145,7 @@ _ODD = [
     b'{"flavor": {"name": "a", "ram": 99999999999999999999, "vcpus": 1, "disk": 1}}',
     b'{"flavor": {"name": "a", "ram": "9999999999", "vcpus": "1", "disk": "0"}}',
     b"[" * 100000,
-    b'{"a":' * 50000 + b"1" + b"}" * 50000,
+    b'{"a":' * 15000 + b"1" + b"}" * 15000,
     b'{"extra_specs": {"a\\u0000": "b"}}',
 ]
 
@@ -130,14 +181,15 @@ def _ask(client, route, minor=None, **more):
 
 
 def _send(client, route, data, **more):
-    return _ask(client, route, body=data, headers={"Content-Type": "application/json"}, **more)
+    return _ask(client, route, body=data, headers={"Content-Type": route.takes[0]}, **more)
 
 
 @pytest.mark.parametrize("route", _WITH_BODY, ids=_name)
 @pytest.mark.parametrize("data", _ODD, ids=range(len(_ODD)))
 def test_an_odd_body_is_refused(client, route, data):
     answer = _send(client, route, data)
-    assert answer.status_code in (400, 404), answer.text
+    nothing = data == b"[]" and isinstance(_GOOD[route.handler.__qualname__], list)
+    assert answer.status_code in ((200,) if nothing else (400, 404)), answer.text
     assert answer.json
 
 

@@ -2,19 +2,17 @@ import dataclasses
 import threading
 from concurrent import futures
 
+import futurist
 import pytest
 
 from roost import exception
 from roost.api.gather import Gatherer
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class NamedCell:
     name: str
-
-    @property
-    def uuid(self):
-        return self.name
+    is_readable: bool = True
 
 
 ONE, TWO = NamedCell("one"), NamedCell("two")
@@ -27,53 +25,69 @@ def executor():
 
 
 def _asked(gatherer, work, *cells):
-    return {cell.name: answer for cell, answer in gatherer.from_each(cells, work)}
+    return {cell.name: answer for cell, answer in gatherer.from_each(cells, work).answers}
 
 
 def test_all_cells_are_asked_at_once(executor):
     meet = threading.Barrier(2, timeout=10)  # nobody passes alone
-    gatherer = Gatherer(executor, timeout=10, pause=10)
+    gatherer = Gatherer(executor, timeout=10)
     assert set(_asked(gatherer, lambda _cell: meet.wait(), ONE, TWO)) == {"one", "two"}
 
 
-def test_a_cell_that_hangs_costs_one_bounded_wait_then_none(executor):
+def test_a_cell_that_hangs_costs_one_bounded_wait(executor):
     hang = threading.Event()
-    asked = []
-
-    def work(cell):
-        asked.append(cell.name)
-        return hang.wait(10) if cell is ONE else True
-
-    gatherer = Gatherer(executor, timeout=0.05, pause=60)
-    assert _asked(gatherer, work, ONE, TWO) == {"two": True}
-    assert _asked(gatherer, work, ONE, TWO) == {"two": True}
-    assert asked.count("one") == 1
+    gatherer = Gatherer(executor, timeout=0.05)
+    gathered = gatherer.from_each([ONE, TWO], lambda cell: cell is TWO or hang.wait(10))
+    assert gathered.answers == [(TWO, True)]
+    assert gathered.away == [ONE]
     hang.set()
 
 
-def test_a_cell_is_asked_again_after_the_pause(executor):
-    away = [exception.Unavailable("no route")]
+def test_a_cell_that_is_known_to_be_away_is_not_asked(executor):
+    asked = []
+    gathered = Gatherer(executor, timeout=10).from_each([NamedCell("three", False)], asked.append)
+    assert [cell.name for cell in gathered.away] == ["three"]
+    assert asked == []
 
-    def work(_cell):
-        if away:
-            raise away.pop()
-        return True
 
-    gatherer = Gatherer(executor, timeout=10, pause=0)
-    assert _asked(gatherer, work, ONE) == {}
-    assert _asked(gatherer, work, ONE) == {"one": True}
+def test_nobody_waits_on_for_a_cell_that_is_given_up_meanwhile(executor):
+    hang, four = threading.Event(), NamedCell("four")
+
+    def give_up(cell):
+        cell.is_readable = False
+        return hang.wait(60)
+
+    assert Gatherer(executor, timeout=60).from_each([four], give_up).away == [four]
+    hang.set()
+
+
+def test_an_answer_that_came_counts_though_the_cell_was_given_up_since():
+    def answer(cell):
+        cell.is_readable = False
+        return "in time"
+
+    five = NamedCell("five")
+    gathered = Gatherer(futurist.SynchronousExecutor(), timeout=10).from_each([five], answer)
+    assert gathered.answers == [(five, "in time")]
+
+
+def test_a_cell_that_fails_is_away(executor):
+    def fail(_cell):
+        raise exception.Unavailable("no route")
+
+    assert Gatherer(executor, timeout=10).from_each([ONE], fail).away == [ONE]
 
 
 def test_a_cell_is_not_blamed_for_want_of_threads():
     hang = threading.Event()
     with futures.ThreadPoolExecutor(1) as executor:
         executor.submit(hang.wait, 10)
-        gatherer = Gatherer(executor, timeout=0.05, pause=60)
+        gatherer = Gatherer(executor, timeout=0.05)
         assert _asked(gatherer, lambda _cell: True, ONE, TWO) == {"one": True, "two": True}
         hang.set()
 
 
 def test_our_own_mistakes_are_not_hidden(executor):
-    gatherer = Gatherer(executor, timeout=10, pause=60)
+    gatherer = Gatherer(executor, timeout=10)
     with pytest.raises(ZeroDivisionError):
         gatherer.from_each([ONE], lambda _cell: 1 // 0)

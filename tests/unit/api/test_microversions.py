@@ -14,8 +14,8 @@ from roost.api import microversions
         ("volume 3.1", "2.5", 5),
         ("compute 2.26", "2.5", 26),
         (None, "2.5", 5),
-        (None, "latest", 96),
-        ("compute latest", None, 96),
+        (None, "latest", 104),
+        ("compute latest", None, 104),
     ],
 )
 def test_the_newer_header_decides_and_the_minimum_is_what_nobody_asks_for(header, legacy, minor):
@@ -30,7 +30,7 @@ def test_what_is_no_version_is_malformed(asked):
         microversions.negotiate(asked, None)
 
 
-@pytest.mark.parametrize("asked", ["compute 2.97", "compute 3.1", "compute 1.1", "compute 2.0"])
+@pytest.mark.parametrize("asked", ["compute 2.105", "compute 3.1", "compute 1.1", "compute 2.0"])
 def test_a_version_out_of_range_is_not_offered(asked):
     with pytest.raises(microversions.NotOffered):
         microversions.negotiate(asked, None)

@@ -13,7 +13,7 @@ POLICY = Policy(conf.of({}))
 def _wanted(*, roles=("member", "reader"), **query):
     call = Call(
         context=a_context(roles=list(roles)),
-        version=96,
+        version=104,
         path="/v2.1/servers",
         params={},
         query=Query({name.replace("__", "-"): value for name, value in query.items()}),
@@ -74,8 +74,15 @@ def test_the_hosts_are_the_administrators_business():
 
 
 def test_a_status_that_no_server_ever_has_finds_nothing():
-    assert _wanted(status=["SHUTOFF"]) is None
-    assert _wanted(status=["SHUTOFF", "active"]).states == [(states.ACTIVE, "*")]
+    assert _wanted(status=["MIGRATING"]) is None
+    assert _wanted(status=["MIGRATING", "reboot"]).states == [(states.ACTIVE, states.REBOOTING)]
+
+
+def test_a_status_is_what_a_server_of_that_state_shows():
+    assert (states.STOPPED, None) in _wanted(status=["SHUTOFF"]).states
+    active = _wanted(status=["ACTIVE"]).states
+    assert {(states.ACTIVE, None), (states.ACTIVE, states.POWERING_OFF)} <= {*active}
+    assert (states.ACTIVE, states.REBOOTING) not in active
 
 
 def test_who_follows_changes_learns_of_deletions():
@@ -114,3 +121,10 @@ def test_tags_are_grouped_as_their_filters_say():
     wanted = _wanted(**{"tags": ["a,b"], "tags-any": ["c,d"], "not-tags": ["e,f"]})
     assert list(wanted.tags) == [["a"], ["b"], ["c", "d"]]
     assert list(wanted.not_tags) == [["e", "f"]]
+
+
+def test_locked_servers_are_asked_for_in_words_of_truth():
+    assert _wanted(locked=["true"]).equal["locked"] == [True]
+    assert _wanted(locked=["no", "1"]).equal["locked"] == [False, True]
+    with pytest.raises(exception.Invalid):
+        _wanted(locked=["perhaps"])

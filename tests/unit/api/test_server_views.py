@@ -1,8 +1,11 @@
+import dataclasses
+
 import pytest
 
 from roost import states
 from roost.api.views import servers as views
 from roost.objects import InstanceFault, NetworkInfo, Vif
+from roost.objects.fault import placement_details
 from tests.builders import NOW, a_flavor, an_instance
 
 _GROWTH = {
@@ -15,17 +18,20 @@ _GROWTH = {
     71: {"server_groups"},
     73: {"locked_reason"},
     96: {"pinned_availability_zone"},
+    100: {"scheduler_hints"},
 }
 
 
-def _looker(version=96, *, inside=True):
+def _looker(version=104, *, inside=True):
     return views.Looker(
         version=version, base_url="http://api", sees_host=inside, sees_host_status=inside
     )
 
 
-def _full(version=96, *, inside=True, fault=None, **values):
-    shown = views.Shown(instance=an_instance(**values), fault=fault, host_status="UP")
+def _full(version=104, *, inside=True, fault=None, groups=(), **values):
+    shown = views.Shown(
+        instance=an_instance(**values), fault=fault, host_status="UP", groups=groups
+    )
     return views.full(shown, _looker(version, inside=inside))
 
 
@@ -55,6 +61,13 @@ def test_the_flavor_is_a_link_until_2_47_and_then_told_whole():
     told = _full(47, flavor=flavor)["flavor"]
     assert told["original_name"] == "m1.tiny"
     assert told["extra_specs"] == {"a": "b"}
+
+
+def test_extra_specs_of_its_flavor_are_for_those_who_may_see_them():
+    shown = views.Shown(instance=an_instance(flavor=a_flavor(extra_specs={"a": "b"})))
+    for sees in (True, False):
+        looker = views.Looker(version=47, base_url="http://api", sees_specs=sees)
+        assert ("extra_specs" in views.full(shown, looker)["flavor"]) is sees
 
 
 @pytest.mark.parametrize(
@@ -92,8 +105,38 @@ def test_the_details_of_a_fault_are_for_administrators():
     assert "details" not in _full(vm_state=states.ERROR, fault=_a_fault(), inside=False)["fault"]
 
 
+def _a_refusal():
+    fault = _a_fault()
+    fault.message = "No valid host was found: not enough memory"
+    fault.details = placement_details("No valid host was found: 4 hosts: not enough memory", [])
+    return fault
+
+
+@pytest.mark.parametrize(
+    ("sees_counts", "message", "names"),
+    [
+        (True, "No valid host was found: 4 hosts: not enough memory", {"details"}),
+        (False, "No valid host was found: not enough memory", set()),
+    ],
+)
+def test_policy_says_who_learns_how_many_hosts_there_are(sees_counts, message, names):
+    shown = views.Shown(instance=an_instance(vm_state=states.ERROR), fault=_a_refusal())
+    looker = dataclasses.replace(_looker(), sees_counts=sees_counts)
+    told = views.full(shown, looker)["fault"]
+    assert told["message"] == message
+    assert set(told) == {"code", "message", "created"} | names
+
+
+def test_counts_may_be_seen_by_who_sees_no_hosts():
+    shown = views.Shown(instance=an_instance(vm_state=states.ERROR), fault=_a_refusal())
+    looker = dataclasses.replace(_looker(inside=False), sees_counts=True)
+    told = views.full(shown, looker)["fault"]
+    assert "4 hosts" in told["message"]
+    assert "details" not in told
+
+
 def test_addresses_are_grouped_by_network():
-    vif = Vif(
+    vif = Vif.of(
         id="p",
         network_id="n",
         network_name="private",
@@ -111,3 +154,8 @@ def test_addresses_are_grouped_by_network():
         "OS-EXT-IPS:type": "fixed",
         "OS-EXT-IPS-MAC:mac_addr": "fa:16:3e:00:00:01",
     }
+
+
+def test_groups_are_told_where_they_were_looked_up():
+    assert _full(groups=["g"])["server_groups"] == ["g"]
+    assert "server_groups" not in _full(groups=None)

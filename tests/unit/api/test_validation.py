@@ -73,7 +73,14 @@ def test_an_error_does_not_repeat_megabytes():
     assert len(caught.value.message) < 500
 
 
-@pytest.mark.parametrize("name", [" ", "", "a\nb", "x" * 256, 5, None, ["a"]])
+def test_a_line_end_is_no_end():
+    with pytest.raises(exception.Invalid):
+        _create(94, hostname="web-1\n")
+    with pytest.raises(exception.Invalid):
+        flavors.CREATE_SPECS.check({"extra_specs": {"a\n": "b"}}, minor=1, what="body")
+
+
+@pytest.mark.parametrize("name", [" ", "", "a\nb", "a\n", "x" * 256, 5, None, ["a"]])
 def test_a_name_is_something_to_read(name):
     with pytest.raises(exception.Invalid):
         _create(1, name=name)

@@ -5,6 +5,7 @@ import datetime
 import pytest
 
 from roost import audit, states
+from roost.audit.claims import Ledger
 from roost.audit.snapshot import LiveInstance
 from roost.db.types import utcnow
 from roost.objects import InstanceMapping
@@ -34,7 +35,7 @@ def mapping(uuid=ONE, cell=CELL1, queued=False):
 
 def healthy(**changes):
     """One active instance that everybody agrees about."""
-    amounts = {"instances": 1, "cores": 1, "ram": 512}
+    amounts = {"instances": 1, "cores": 1, "ram": 512, "server_groups": 0}
     values = {
         "instances": [live()],
         "mappings": {ONE: mapping()},
@@ -63,6 +64,14 @@ AN_HOUR_AGO = utcnow() - datetime.timedelta(hours=1)
         ({"claims": {}}, ["instances without claim"]),
         ({"claims": {ONE: "h2"}}, ["instances without claim"]),
         ({"claims": {ONE: "h1", TWO: "h1"}}, ["claims without instance"]),
+        (
+            {"ledger": Ledger(miscounted={("h1", "h1"): ((2, 0, 512, 1, 1), (1, 0, 512, 1, 1))})},
+            ["usage other than the claims"],
+        ),
+        (
+            {"ledger": Ledger(hosts={ONE: "h1"}, overdue={ONE: AN_HOUR_AGO})},
+            ["reservations overdue"],
+        ),
         ({"quota_used": {}}, ["quota usage other than the mappings"]),
         ({"quota_counted": {}}, ["quota usage other than the mappings"]),
         ({"orphaned_ports": [(TWO, ONE)]}, ["ports without instance"]),
@@ -78,6 +87,7 @@ AN_HOUR_AGO = utcnow() - datetime.timedelta(hours=1)
         ),
         ({"mappings": {}}, ["instances without mapping"]),
         ({"mappings": {ONE: mapping(cell=CELL2)}}, ["instances without mapping"]),
+        ({"mappings": {ONE: mapping(cell=None)}}, ["instances without mapping"]),
         ({"mappings": {ONE: mapping(), TWO: mapping(TWO)}}, ["mappings without instance"]),
         ({"mappings": {ONE: mapping(), TWO: mapping(TWO, None)}}, ["mappings without instance"]),
         ({"wishes": {TWO: AN_HOUR_AGO}}, ["build requests stuck"]),
@@ -93,6 +103,13 @@ def test_a_guest_on_another_host_than_its_instance_is_on_two_hosts():
     (finding,) = audit.compare(snapshot)
 
     assert (finding.subject, finding.detail) == (ONE, "is on h1 and h2")
+
+
+@pytest.mark.parametrize("vm_state", states.WITH_GUEST)
+def test_what_rests_on_a_host_must_have_a_guest_there(vm_state):
+    snapshot = healthy(instances=[live(vm_state=vm_state)], guests={(CELL1, "h1"): set()})
+
+    assert kinds(snapshot) == ["instances without guest"]
 
 
 def test_a_claim_left_by_a_failed_build_is_found():
@@ -121,20 +138,57 @@ def test_nothing_is_found_about_a_cell_that_could_not_be_read():
     assert kinds(snapshot) == []
 
 
-def test_only_what_is_seen_twice_counts():
-    looks = iter([healthy(claims={}), healthy()])
+class Looks:
+    """A deployment that looks one way after the other, and in the end stays as it is."""
 
-    report = audit.audit(lambda: next(looks), sleep=lambda _: None)
+    def __init__(self, *snapshots, unchecked=()):
+        self.snapshots = list(snapshots)
+        self.unchecked = list(unchecked)
+        self.asked = []
+
+    def sweep(self):
+        return audit.Suspects(uuids={ONE, TWO}, unchecked=self.unchecked)
+
+    def look(self, suspects):
+        self.asked.append(suspects.uuids)
+        return self.snapshots.pop(0) if len(self.snapshots) > 1 else self.snapshots[0]
+
+
+def test_only_what_is_seen_twice_counts():
+    report = audit.audit(Looks(healthy(claims={}), healthy()), sleep=lambda _: None)
 
     assert report.findings == []
+
+
+def test_the_second_look_is_at_what_was_found():
+    looks = Looks(healthy(claims={}))
+
+    audit.audit(looks, sleep=lambda _: None)
+
+    assert looks.asked == [{ONE, TWO}, {ONE}]
 
 
 def test_what_stays_is_reported_and_counted():
     slept = []
 
-    report = audit.audit(lambda: healthy(claims={}), settle=3, sleep=slept.append)
+    report = audit.audit(Looks(healthy(claims={})), settle=3, sleep=slept.append)
 
     assert slept == [3]
     assert report.counts["instances without claim"] == 1
     assert sum(report.counts.values()) == 1
     assert list(report.counts) == list(audit.KINDS)
+
+
+def test_what_could_not_be_looked_at_is_told_once():
+    looks = Looks(healthy(unchecked=["claims: away", "h1: away"]), unchecked=["claims: away"])
+
+    assert audit.audit(looks).unchecked == ["claims: away", "h1: away"]
+
+
+def test_an_audit_of_some_kinds_finds_and_counts_no_others():
+    wrong = healthy(claims={}, quota_used={})
+
+    report = audit.audit(Looks(wrong), kinds=audit.PLACEMENT, sleep=lambda _: None)
+
+    assert [finding.kind for finding in report.findings] == ["instances without claim"]
+    assert list(report.counts) == list(audit.PLACEMENT)

@@ -7,7 +7,7 @@ import pytest
 
 import roost.conf
 from roost import exception
-from roost.cmd import _parts
+from roost.cmd import _options, _parts
 from roost.rpc.transport import Bus
 
 DAEMONS = {
@@ -17,6 +17,7 @@ DAEMONS = {
     "conductor": ["api_database", "cell_database"],
     "scheduler": ["scheduler_database"],
     "compute": [],
+    "metadata": ["api_database"],
 }
 
 
@@ -26,7 +27,9 @@ def options(daemon, tmp_path, **default):
         group: {"connection": f"postgresql+psycopg://nobody@127.0.0.1:1/{group}"}
         for group in DAEMONS[daemon]
     }
+    values["metadata"] = {"shared_secret": "secret"}
     values["DEFAULT"] = {"host": "here", "state_path": str(tmp_path), **default}
+    values["api"] = {"auth_strategy": "noauth"}
     return roost.conf.of(values)
 
 
@@ -75,3 +78,39 @@ def test_the_scheduler_bus_is_the_own_one_unless_another_is_named():
     assert _parts.scheduler_bus(conf, own).name == "elsewhere"
     conf.clear_override("transport_url", group="scheduler")
     assert _parts.scheduler_bus(conf, own) is own
+
+
+def test_signatures_need_a_secret(conf_of):
+    conf = conf_of("metadata")
+    conf.clear_override("shared_secret", group="metadata")
+    with pytest.raises(exception.Invalid, match=r"\[metadata\] shared_secret must be set"):
+        build("metadata", conf)
+    conf.set_override("identify", "address", group="metadata")
+    assert build("metadata", conf).servers
+
+
+@pytest.mark.parametrize("text", ["[]", "{", None])
+def test_vendor_data_that_cannot_be_read_is_named(text, conf_of, tmp_path):
+    path = tmp_path / "vendor.json"
+    if text is not None:
+        path.write_text(text)
+    conf = conf_of("compute")
+    conf.set_override("vendor_data_file", str(path), group="guest_data")
+    with pytest.raises(exception.Invalid, match=r"vendor_data_file .*vendor.json"):
+        build("compute", conf)
+
+
+def test_vendor_data_and_domain_are_what_the_operator_tells(conf_of, tmp_path):
+    path = tmp_path / "vendor.json"
+    path.write_text('{"proxy": "http://proxy"}')
+    conf = conf_of("compute")
+    conf.set_override("vendor_data_file", str(path), group="guest_data")
+    said = _parts.operator(conf)
+    assert (said.domain, said.vendor_data) == ("novalocal", {"proxy": "http://proxy"})
+
+
+def test_every_option_has_a_value_that_can_be_read(tmp_path):
+    empty = tmp_path / "roost.conf"
+    empty.touch()
+    conf = _options.read("roost-metadata", ["--config-file", str(empty)])
+    assert conf.metadata.port == 8775

@@ -7,23 +7,16 @@ from click.testing import CliRunner
 
 from roost.cmd.manage import audit as audit_command
 from roost.cmd.manage.cli import roost_manage
+from roost.cmd.manage.deployment import Deployment
 from roost.db.api import quota
 from roost.db.cell import models as cell_models
 from roost.db.cell import services
-
-
-class NobodyToAsk:
-    """Stands in for the schedulers, which have nothing to say."""
-
-    def all_claims(self, context):
-        return iter(())
+from tests.fakes.ledger import FakeLedger
 
 
 @pytest.fixture
 def no_claims(monkeypatch):
-    from roost.cmd.manage.deployment import Deployment
-
-    monkeypatch.setattr(Deployment, "scheduler", NobodyToAsk())
+    monkeypatch.setattr(Deployment, "scheduler", FakeLedger())
 
 
 def commands(group=roost_manage, path=()):
@@ -130,6 +123,13 @@ def test_an_image_is_added_listed_and_deleted(manage, tmp_path):
     assert manage("image", "list", "--json").json == []
 
 
+def test_images_that_somebody_else_keeps_are_not_managed_here(manage, config_file):
+    config_file.write_text(config_file.read_text() + "[image]\nstore = glance\n")
+    for command in (["list"], ["delete", "x"], ["add", "x", str(config_file)]):
+        told = manage("image", *command, code=1).err
+        assert "store = glance: images are managed there" in told
+
+
 def test_image_mistakes_are_told(manage, tmp_path):
     assert "could not be found" in manage("image", "delete", "nope", code=1).err
     manage("image", "add", "x", tmp_path / "missing", code=2)
@@ -151,6 +151,45 @@ def test_an_audit_tells_what_it_found_and_exits_with_1(manage, cell1, databases,
 
     assert "p1" in told.out
     assert "is charged instances 1 for 0" in told.out
+
+
+@pytest.fixture
+def overcharged(databases):
+    """The project p1 is charged for a server that it does not have."""
+    with databases.api.begin() as session:
+        limits = dict.fromkeys(quota.RESOURCES, -1)
+        quota.take(session, project_id="p1", instances=1, cores=2, ram=512, defaults=limits)
+
+
+def test_an_audit_puts_right_what_it_finds_and_looks_again(manage, cell1, overcharged, no_claims):
+    planned = manage("audit", "--settle", 0, "--repair", "--dry-run", "--json", code=1).json
+    assert [row["what"] for row in planned["repairs"]] == ["would recount project"]
+
+    answer = manage("audit", "--settle", 0, "--repair", "--json").json
+
+    assert [(row["subject"], row["what"]) for row in answer["repairs"]] == [("p1", "recounted")]
+    assert set(answer["counts"].values()) == {0}
+    assert manage("audit", "--repair", "--json").json["repairs"] == []
+
+
+def test_a_dry_run_of_no_repair_is_a_mistake(manage):
+    assert "--repair" in manage("audit", "--dry-run", code=2).err
+
+
+def test_quotas_are_audited_and_counted_anew(manage, overcharged):
+    told = manage("quota", "audit", "--json", code=1).json
+    assert told["differences"]["p1"]["used"]["cores"] == 2
+    assert told["differences"]["p1"]["counted"]["cores"] == 0
+    assert "instances" in manage("quota", "audit", code=1).out
+
+    manage("quota", "audit", "--repair")
+
+    assert "all projects are charged for what they have" in manage("quota", "audit").out
+
+
+def test_the_quota_of_a_project_is_shown(manage, overcharged):
+    rows = {row["resource"]: row for row in manage("quota", "show", "p1", "--json").json}
+    assert (rows["cores"]["charged"], rows["cores"]["has"], rows["cores"]["limit"]) == (2, 0, 20)
 
 
 def test_an_audit_that_could_not_look_everywhere_exits_with_1(manage, cell1, databases, no_claims):

@@ -9,20 +9,26 @@ from concurrent import futures
 import futurist
 import pytest
 
+from roost.compute.config_drive import ConfigDrives
 from roost.compute.host import Host
+from roost.compute.host_report import HostSettings
 from roost.compute.image import ImageCache
+from roost.compute.leases import LeaseKeeper
 from roost.compute.manager import ComputeManager
 from roost.compute.network.local import LocalNetworkDriver
 from roost.compute.patience import Patience
-from roost.compute.resource_tracker import Amounts, HostSettings, ResourceTracker
+from roost.compute.resource_tracker import ResourceTracker
+from roost.compute.shares import Amounts
 from roost.compute.virt.driver import HostResources
 from roost.compute.virt.fake import FakeDriver
 from roost.compute.virt.faults import Faults
+from roost.guestdata import Operator
 from roost.image.local import LocalImageStore
 from roost.objects import NetworkRequest
 from tests.builders import a_context, a_flavor, a_spec, an_instance
 from tests.fakes.cell_conductor import FakeCellConductor
 from tests.fakes.reporter import FakeReporter
+from tests.fakes.service_groups import FakeGroup
 
 RESOURCES = HostResources(
     node="h1",
@@ -40,28 +46,48 @@ SETTINGS = HostSettings(
 )
 
 
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+    def advance(self, seconds):
+        self.now += seconds
+
+
 class Rig:
     """A host, what surrounds it, and the questions that tests ask of both."""
 
-    def __init__(self, path, *, host_bound=False):
+    def __init__(self, path, *, host_bound=False, resources=RESOURCES):
+        self.path = path
         self.faults_file = path / "faults.json"
         self.conductor = FakeCellConductor()
         self.reporter = FakeReporter()
+        self.group = FakeGroup()
         self.store = LocalImageStore(path / "images")
-        self.image = self.store.add(name="tiny", data=io.BytesIO(b"tiny"))
+        self.image = self.store.add(a_context(), name="tiny", data=io.BytesIO(b"tiny"))
         self.virt = FakeDriver(
-            RESOURCES, folder=path / "h1", faults=Faults(self.faults_file, host="h1")
+            resources, folder=path / "h1", faults=Faults(self.faults_file, host="h1")
         )
         self.tracker = ResourceTracker(
             self.virt, settings=SETTINGS, on_change=self.reporter.changed
         )
+        self.clock = Clock()
+        self.leases = LeaseKeeper(self.conductor, host="h1", clock=self.clock)
         self.host = Host(
             name="h1",
             conductor=self.conductor,
             virt=self.virt,
             networks=LocalNetworkDriver(self.conductor, host="h1", host_bound=host_bound),
+            store=self.store,
             images=ImageCache(self.store, folder=path / "cache"),
+            drives=ConfigDrives(folder=path / "drives", operator=Operator(domain="here")),
             tracker=self.tracker,
+            leases=self.leases,
             patience=Patience(seconds=0.1, first=0.001, longest=0.01),
         )
 
@@ -86,6 +112,7 @@ class Rig:
             self.host,
             availability_zone="nova",
             reporter=self.reporter,
+            group=self.group,
             executor=executor or futurist.SynchronousExecutor(),
             flow=flow,
         )
@@ -97,6 +124,7 @@ class Rig:
         """Nothing of any instance is left on this host."""
         assert self.virt.list_guests() == []
         assert self.tracker.claims == {}
+        assert [*self.path.glob("**/*.iso")] == []
 
 
 @pytest.fixture
@@ -113,8 +141,10 @@ def host_bound_rig(tmp_path):
 def boot():
     """Hand an instance to a manager as a conductor does."""
 
-    def boot(manager, instance):
-        manager.build_and_run_instance(a_context(), instance=instance, request_spec=a_spec())
+    def boot(manager, instance, **values):
+        manager.build_and_run_instance(
+            a_context(), instance=instance, request_spec=a_spec(), **values
+        )
 
     return boot
 

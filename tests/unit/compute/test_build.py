@@ -131,7 +131,7 @@ def test_an_image_that_is_gone_is_final(rig):
     instance = rig.instance(image=an_image(name="lost"))
     carry(rig, instance)
     (abandoned,) = rig.conductor.abandoned
-    assert "(lost) is no longer there" in abandoned[3]
+    assert "(lost) cannot be had" in abandoned[3]
 
 
 @pytest.mark.parametrize("method", ["allocate_networks", "instance_update"])
@@ -181,11 +181,36 @@ def test_a_guest_that_may_be_active_is_never_destroyed(rig):
     assert rig.conductor.rescheduled == []
 
 
-def test_a_conductor_that_does_not_begin_in_time_is_asked_to_go_elsewhere(rig):
+@pytest.mark.parametrize("applied", [False, True])
+@pytest.mark.parametrize("method", ["begin_build", "allocate_networks"])
+def test_a_question_that_a_conductor_died_over_is_asked_again(rig, method, applied):
     instance = rig.instance()
-    rig.conductor.fail("begin_build", exception.Timeout("no answer"), applied=True)
+    rig.conductor.fail(method, exception.Timeout("no answer"), applied=applied)
+    carry(rig, instance)
+    assert instance.vm_state == states.ACTIVE
+    assert rig.conductor.rescheduled == []
+
+
+def test_a_conductor_that_does_not_begin_for_long_is_asked_to_go_elsewhere(rig):
+    instance = rig.instance()
+    rig.conductor.fail("begin_build", *[exception.Timeout("no answer")] * 1000)
     carry(rig, instance)
     assert rig.conductor.rescheduled == [(instance.uuid, "h1", 1, "no answer")]
+
+
+def test_what_was_begun_elsewhere_is_not_taken_for_a_lost_answer(rig):
+    handed = rig.instance()
+    begin = rig.conductor.begin_build
+
+    def lose_and_move(*args, **kwargs):
+        rig.conductor.begin_build = begin
+        rig.instance(uuid=handed.uuid, attempt=2, task_state=states.SPAWNING)
+        raise exception.Timeout("no answer")
+
+    rig.conductor.begin_build = lose_and_move
+    carry(rig, handed)
+    rig.assert_clean_slate()
+    assert rig.conductor.rescheduled == []
 
 
 def test_a_failed_build_is_given_back_when_the_bus_is_there_again(rig):
@@ -222,7 +247,7 @@ def test_the_faults_file_reaches_every_step(rig, step):
 )
 def test_users_are_not_told_of_addresses_and_tracebacks(rig, error):
     instance = rig.instance()
-    rig.conductor.fail("begin_build", error)
+    rig.conductor.fail("begin_build", *[error] * 1000)
     carry(rig, instance)
     ((_uuid, _host, _attempt, why),) = rig.conductor.rescheduled
     assert "10.0.0.5" not in why

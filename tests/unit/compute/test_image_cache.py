@@ -1,5 +1,6 @@
 """Images of a host are fetched once, and are what they should be."""
 
+import hashlib
 import io
 import threading
 
@@ -7,32 +8,56 @@ import pytest
 
 from roost import exception
 from roost.compute.image import ImageCache
-from tests.builders import an_image
+from tests.builders import a_context, an_image
 
 
-class CountingStore:
-    """Hands out one content for every image, as slowly as the test lets it."""
+class Store:
+    """Hands out one content for every image, as slowly as the test lets it, and notes who asks.
+
+    ``troubles`` are raised first, one after another.
+    """
 
     def __init__(self, content=b"tiny"):
         self.content = content
-        self.opened = 0
+        self.troubles = []
+        self.broken = []
+        self.askers = []
         self.go_on = threading.Event()
         self.go_on.set()
 
-    def open(self, image_id):
-        self.opened += 1
+    @property
+    def opened(self):
+        return len(self.askers)
+
+    def open(self, context, image_id):
+        self.askers.append(context)
         assert self.go_on.wait(10)
-        return io.BytesIO(self.content)
+        if self.troubles:
+            raise self.troubles.pop(0)
+        return self.broken.pop() if self.broken else io.BytesIO(self.content)
 
 
 @pytest.fixture
 def store():
-    return CountingStore()
+    return Store()
 
 
 @pytest.fixture
-def cache(store, tmp_path):
-    return ImageCache(store, folder=tmp_path / "cache")
+def folder(tmp_path):
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def cache(store, folder):
+    return ImageCache(store, folder=folder, pause=0.001)
+
+
+@pytest.fixture
+def ensure(cache):
+    def ensure(image, context=None, stopping=None):
+        return cache.ensure(context or a_context(), image, stopping=stopping or threading.Event())
+
+    return ensure
 
 
 @pytest.fixture
@@ -40,25 +65,38 @@ def image(rig):
     return rig.image
 
 
-def test_an_image_is_fetched_whole(cache, image):
-    assert cache.ensure(image).read_bytes() == b"tiny"
+class BreakingOff(io.BytesIO):
+    """Data that ends in trouble after its first bytes."""
+
+    def read(self, size=-1):
+        if self.tell():
+            raise exception.Unavailable("broke off")
+        return super().read(2)
 
 
-def test_an_image_is_fetched_once(cache, store, image):
-    assert cache.ensure(image) == cache.ensure(image)
+def hashed(content, algorithm):
+    return {"hash_algo": algorithm, "hash_value": hashlib.new(algorithm, content).hexdigest()}
+
+
+def test_an_image_is_fetched_whole(ensure, image):
+    assert ensure(image).read_bytes() == b"tiny"
+
+
+def test_an_image_is_fetched_once(ensure, store, image):
+    assert ensure(image) == ensure(image)
     assert store.opened == 1
 
 
-def test_a_host_that_starts_again_finds_its_images(cache, store, image, tmp_path):
-    cache.ensure(image)
-    ImageCache(store, folder=tmp_path / "cache").ensure(image)
+def test_a_host_that_starts_again_finds_its_images(ensure, store, image, folder):
+    ensure(image)
+    ImageCache(store, folder=folder).ensure(a_context(), image, stopping=threading.Event())
     assert store.opened == 1
 
 
-def test_many_builds_at_once_fetch_an_image_once(cache, store, image, wait_until):
+def test_many_builds_at_once_fetch_an_image_once(ensure, store, image, wait_until):
     store.go_on.clear()
     found = []
-    wanting = [threading.Thread(target=lambda: found.append(cache.ensure(image))) for _ in range(8)]
+    wanting = [threading.Thread(target=lambda: found.append(ensure(image))) for _ in range(8)]
     for thread in wanting:
         thread.start()
     wait_until(lambda: store.opened == 1)
@@ -69,30 +107,90 @@ def test_many_builds_at_once_fetch_an_image_once(cache, store, image, wait_until
     assert store.opened == 1
 
 
-def test_a_damaged_image_is_final_and_names_both_checksums(cache, store, image, tmp_path):
+@pytest.mark.parametrize("algorithm", ["md5", "sha256", "sha512"])
+def test_an_image_is_checked_by_the_hash_that_its_store_has(ensure, algorithm):
+    assert ensure(an_image(**hashed(b"tiny", algorithm))).read_bytes() == b"tiny"
+    with pytest.raises(exception.BuildFailed, match="damaged"):
+        ensure(an_image(**hashed(b"tinu", algorithm)))
+
+
+def test_an_image_without_a_hash_has_the_right_size_at_least(ensure):
+    assert ensure(an_image(hash_algo=None, hash_value=None)).read_bytes() == b"tiny"
+    with pytest.raises(exception.BuildFailed, match="it should be 5 bytes, but is 4 bytes"):
+        ensure(an_image(hash_algo=None, hash_value=None, size=5))
+
+
+def test_a_damaged_image_is_tried_again_and_then_elsewhere(ensure, store, image, folder):
     store.content = b"tinu"
-    with pytest.raises(exception.BuildFailed, match=image.sha256) as failed:
-        cache.ensure(image)
-    assert not failed.value.reschedulable
+    with pytest.raises(exception.BuildFailed, match=image.hash_value) as failed:
+        ensure(image)
+    assert failed.value.reschedulable
     assert "but is 83a3b4" in failed.value.message
-    assert list((tmp_path / "cache").iterdir()) == []
+    assert store.opened == 3
+    assert list(folder.iterdir()) == []
 
 
-def test_a_damaged_image_is_fetched_anew_next_time(cache, store, image):
+def test_a_damaged_image_is_fetched_anew_next_time(ensure, store, image):
     store.content = b"tinu"
     with pytest.raises(exception.BuildFailed):
-        cache.ensure(image)
+        ensure(image)
     store.content = b"tiny"
-    assert cache.ensure(image).read_bytes() == b"tiny"
+    assert ensure(image).read_bytes() == b"tiny"
 
 
-def test_an_image_that_is_gone_is_final(rig):
+def test_a_store_that_is_away_for_a_moment_is_asked_again(ensure, store, image):
+    store.troubles = [exception.Unavailable("away"), exception.Timeout("slow")]
+    assert ensure(image).read_bytes() == b"tiny"
+
+
+def test_an_image_that_breaks_off_is_fetched_anew(ensure, store, image, folder):
+    store.broken = [BreakingOff(b"tiny")]
+    assert ensure(image).read_bytes() == b"tiny"
+    assert [path.suffix for path in folder.iterdir()] == [".img"]
+
+
+def test_a_store_that_stays_away_lets_another_host_try(ensure, store, image):
+    store.troubles = [exception.Unavailable("away")] * 3
+    with pytest.raises(exception.BuildFailed, match="away") as failed:
+        ensure(image)
+    assert failed.value.reschedulable
+
+
+@pytest.mark.parametrize("kind", [exception.NotFound, exception.Forbidden, exception.Conflict])
+def test_an_image_that_nobody_can_have_is_final(ensure, store, image, kind):
+    store.troubles = [kind("no")]
     with pytest.raises(exception.BuildFailed) as failed:
-        rig.host.images.ensure(an_image())
+        ensure(image)
     assert not failed.value.reschedulable
+    assert store.opened == 1
 
 
-def test_what_a_killed_host_left_half_fetched_is_no_image(cache, image, tmp_path):
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache" / f"{image.sha256}.part").write_bytes(b"ti")
-    assert cache.ensure(image).read_bytes() == b"tiny"
+def test_an_image_is_fetched_with_the_token_of_its_user(ensure, store, image):
+    ensure(image, a_context(auth_token="secret"))
+    assert [asker.auth_token for asker in store.askers] == ["secret"]
+
+
+def test_a_host_without_a_token_asks_for_itself(ensure, store, image):
+    ensure(image)
+    assert store.askers[0].is_admin
+
+
+def test_a_host_whose_token_has_ended_asks_for_itself(ensure, store, image):
+    store.troubles = [exception.Unauthenticated("expired")]
+    ensure(image, a_context(auth_token="old"))
+    assert [bool(asker.is_admin) for asker in store.askers] == [False, True]
+
+
+def test_fetching_ends_when_the_build_is_to_end(ensure, store, image, folder):
+    stopping = threading.Event()
+    stopping.set()
+    with pytest.raises(exception.BuildFailed):
+        ensure(image, stopping=stopping)
+    assert store.opened == 1
+    assert list(folder.iterdir()) == []
+
+
+def test_what_a_killed_host_left_half_fetched_is_no_image(ensure, image, folder):
+    folder.mkdir()
+    (folder / f"sha256-{image.hash_value}.part").write_bytes(b"ti")
+    assert ensure(image).read_bytes() == b"tiny"

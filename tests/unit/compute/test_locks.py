@@ -34,3 +34,12 @@ def test_a_lock_that_nobody_wants_is_forgotten():
     with pytest.raises(ZeroDivisionError), locks.hold("a"):
         raise ZeroDivisionError
     assert len(locks) == 0
+
+
+def test_a_lock_is_held_while_somebody_works():
+    locks = Locks()
+    assert not locks.is_held("a")
+    with locks.hold("a"):
+        assert locks.is_held("a")
+        assert not locks.is_held("b")
+    assert not locks.is_held("a")

@@ -60,7 +60,7 @@ def test_a_start_without_an_answer_may_be_repeated(rig):
 def test_a_heartbeat_brings_what_the_operator_decided(rig):
     manager = rig.manager()
     manager.start()
-    rig.conductor.disabled = True
+    rig.conductor.disabled, rig.conductor.disabled_version = True, 1
     manager.heartbeat()
     assert not rig.tracker.report().enabled
 
@@ -69,9 +69,29 @@ def test_a_host_can_be_disabled_at_once(rig):
     manager = rig.manager()
     manager.start()
     changes = rig.reporter.changes
-    manager.set_enabled(a_context(), enabled=False)
+    manager.set_enabled(a_context(), enabled=False, version=1)
     assert not rig.tracker.report().enabled
     assert rig.reporter.changes == changes + 1
+
+
+def test_an_answer_from_before_the_operators_word_does_not_undo_it(rig):
+    """The heartbeat was answered, then the host was disabled, and only now the answer is here."""
+    manager = rig.manager()
+    manager.start()
+    manager.set_enabled(a_context(), enabled=False, version=2)
+    rig.conductor.disabled, rig.conductor.disabled_version = False, 1
+    manager.heartbeat()
+    report = rig.tracker.report()
+    assert (report.enabled, report.enabled_version) == (False, 2)
+
+
+def test_a_host_that_has_started_is_a_living_daemon_of_its_cell(rig):
+    manager = rig.manager()
+    manager.beat()
+    assert rig.group.beats == []
+    manager.start()
+    manager.beat()
+    assert rig.group.beats == [CELL1]
 
 
 def test_a_tick_is_passed_on_to_the_reporter(rig):

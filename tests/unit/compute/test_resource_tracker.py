@@ -5,7 +5,8 @@ import threading
 import pytest
 
 from roost import conf, exception
-from roost.compute.resource_tracker import Amounts, HostSettings
+from roost.compute.host_report import HostSettings
+from roost.compute.shares import Amounts
 from tests.builders import CELL1, a_flavor, an_instance
 
 
@@ -15,7 +16,8 @@ def sized(**values):
 
 @pytest.fixture
 def tracker(rig):
-    rig.tracker.locate(cell_uuid=CELL1, enabled=True)
+    rig.tracker.locate(cell_uuid=CELL1)
+    rig.tracker.fill([])
     rig.reporter.changes = 0
     return rig.tracker
 
@@ -61,7 +63,7 @@ def test_only_a_change_is_told(rig, tracker):
     tracker.claim(instance)
     tracker.release(instance.uuid)
     tracker.release(instance.uuid)
-    tracker.set_enabled(True)
+    tracker.set_enabled(True, version=0)
     assert rig.reporter.changes == 2
 
 
@@ -84,9 +86,14 @@ def test_a_report_says_what_the_host_has_and_holds(tracker):
     assert report.up
 
 
-def test_a_host_that_does_not_know_its_cell_reports_nothing(rig):
+def test_a_host_reports_nothing_before_it_knows_its_cell_and_what_belongs_there(rig):
     with pytest.raises(exception.Unavailable):
         rig.tracker.report()
+    rig.tracker.locate(cell_uuid=CELL1)
+    with pytest.raises(exception.Unavailable):
+        rig.tracker.report()
+    rig.tracker.fill([])
+    assert rig.tracker.report().cell_uuid == CELL1
 
 
 def test_threads_that_claim_at_once_never_take_more_than_there_is(tracker):

@@ -5,11 +5,14 @@ import dataclasses
 import pytest
 
 from roost.cells import Cells
+from roost.conductor import overdue
 from roost.conductor.boot import Boots
 from roost.conductor.delete import Deletion
+from roost.conductor.power import Power
 from roost.conductor.progress import Progress
 from roost.conductor.reschedule import Rescheduling
-from roost.conductor.sweeper import SuperSweeper
+from roost.conductor.sweeper import CellSweeper
+from roost.conductor.wishes import SuperSweeper
 from roost.db.api import build_requests, cells, quota
 from roost.db.cell import identity, services
 from roost.db.cell import models as cell_models
@@ -89,7 +92,8 @@ def world(api_db, make_database):
         lease_seconds=30,
     )
     sweeper = SuperSweeper(api_db, registry, boots, patience=-1)
-    return World(api_db, databases, buses, registry, scheduler, notifier, boots, sweeper)
+    yield World(api_db, databases, buses, registry, scheduler, notifier, boots, sweeper)
+    registry.close()
 
 
 def _map_cells(api_db, databases):
@@ -127,26 +131,55 @@ class CellWorld:
     rescheduling: Rescheduling
     progress: Progress
     deletion: Deletion
+    down: set = dataclasses.field(default_factory=set)
     context: object = dataclasses.field(default_factory=a_context)
+
+    def sweeper(self, *, lease_seconds=-1):
+        """A sweeper of this cell, which finds ``down`` to be the hosts that are."""
+        compute = Compute(self.bus)
+        power = Power("conductor1", self.database, compute, self.notifier)
+        remedies = overdue.remedies(
+            builds=overdue.Builds(self.database, self.rescheduling, patience=3),
+            deletes=overdue.Deletes(self.deletion, compute),
+            power=overdue.PowerTasks(power),
+            passwords=overdue.Passwords(power),
+        )
+        return CellSweeper(
+            self.database, remedies, surely_down=lambda: self.down, lease_seconds=lease_seconds
+        )
+
+    def sweep(self):
+        """Sweep once; leases are over as soon as they begin."""
+        self.sweeper().sweep()
 
 
 @pytest.fixture
-def cell(cell_db):
-    bus, scheduler, notifier = RecordingBus(), FakeScheduler(), FakeNotifier()
-    compute = Compute(bus)
-    return CellWorld(
-        database=cell_db,
-        scheduler=scheduler,
-        notifier=notifier,
-        bus=bus,
-        rescheduling=Rescheduling(
-            host="conductor1",
-            database=cell_db,
+def make_cell():
+    """Put the parts of a cell-conductor together."""
+
+    def make(database, *, scheduler=None, bus=None, notifier=None):
+        bus, notifier = bus or RecordingBus(), notifier or FakeNotifier()
+        scheduler, compute = scheduler or FakeScheduler(), Compute(bus)
+        return CellWorld(
+            database=database,
             scheduler=scheduler,
-            compute=compute,
             notifier=notifier,
-            max_attempts=3,
-        ),
-        progress=Progress("conductor1", cell_db, parse(["private=10.0.0.0/29"])),
-        deletion=Deletion(cell_db, scheduler, compute),
-    )
+            bus=bus,
+            rescheduling=Rescheduling(
+                host="conductor1",
+                database=database,
+                scheduler=scheduler,
+                compute=compute,
+                notifier=notifier,
+                max_attempts=3,
+            ),
+            progress=Progress("conductor1", database, parse(["private=10.0.0.0/29"])),
+            deletion=Deletion("conductor1", database, scheduler, compute),
+        )
+
+    return make
+
+
+@pytest.fixture
+def cell(cell_db, make_cell):
+    return make_cell(cell_db)

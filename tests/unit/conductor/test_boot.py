@@ -5,25 +5,27 @@ import pytest
 from roost import exception, states
 from roost.conductor import boot
 from roost.db.api import build_requests, cells, instance_mappings, quota
-from roost.db.cell import actions, builds, faults, instances
-from roost.flow import Flow
+from roost.db.cell import actions, builds, faults, instance_lists
+from roost.db.instance_query import Wanted
 from roost.objects.mapping import CELL0_UUID
-from tests.builders import CELL1, CELL2
-
-
-def mapping(world, uuid):
-    with world.api_db.read() as session:
-        return instance_mappings.find(session, uuid)
-
-
-def wish(world, uuid):
-    with world.api_db.read() as session:
-        return build_requests.find(session, uuid)
-
-
-def instance(database, uuid):
-    with database.read() as session:
-        return instances.find(session, uuid)
+from tests.builders import (
+    CELL1,
+    CELL2,
+    a_pinned_topology,
+    a_selection,
+    a_spec,
+    a_wish,
+    an_instance,
+)
+from tests.unit.conductor.placements import (
+    assert_placed,
+    end_leases,
+    failing,
+    instance,
+    mapping,
+    run_with,
+    wish,
+)
 
 
 def assert_clean_slate(world, uuid):
@@ -44,12 +46,45 @@ def test_a_wish_becomes_an_instance_on_the_chosen_host(world):
     assert wish(world, uuid) is None
 
 
+@pytest.mark.parametrize("hosts", ["some", "none"])
+def test_what_its_user_wrote_on_a_wish_goes_with_it_to_the_cell(world, hosts):
+    spec = a_spec()
+    noted = a_wish(spec, instance=an_instance(metadata={"k": "v"}, tags=["a", "é"]))
+    with world.api_db.begin() as session:
+        build_requests.create(session, [noted], spec=spec)
+    if hosts == "none":
+        world.scheduler.room = {"h1": 0}
+    world.build((spec.request_uuid, [noted.instance_uuid]))
+    database = world.cell1 if hosts == "some" else world.databases[CELL0_UUID]
+    found = instance(database, noted.instance_uuid)
+    assert (found.metadata, found.tags) == ({"k": "v"}, ["a", "é"])
+    with database.read() as session:
+        wanted = Wanted(tags=[["a"], ["é"]])
+        (listed,) = instance_lists.list_page(session, wanted, limit=2)
+    assert listed.uuid == noted.instance_uuid
+
+
 def test_the_host_is_told_once(world):
     made = world.wish()
     world.build(made)
     assert [(server, method) for server, method, _ in world.casts()] == [
         ("h1", "build_and_run_instance")
     ]
+
+
+def test_the_host_is_told_the_place_that_was_claimed_there(world):
+    place = a_selection(
+        "h1", claimed=True, limits={"vcpus": 8}, numa_topology=a_pinned_topology(2, 3)
+    )
+    world.scheduler.select_destinations = lambda *_, **__: [[place]]
+    _request, (uuid,) = made = world.wish()
+    world.build(made)
+    ((_host, _method, told),) = world.casts()
+    assert told["selection"] == place
+    assert told["instance"].numa_topology == place.numa_topology
+    assert instance(world.cell1, uuid).numa_topology == place.numa_topology
+    with world.cell1.read() as session:
+        assert builds.find(session, uuid).selection == place
 
 
 def test_the_scheduler_is_asked_once_for_all_instances_of_a_request(world):
@@ -181,30 +216,6 @@ def test_with_the_scheduler_away_the_wish_stays_and_is_free_for_the_next(world):
     assert instance(world.cell1, uuid).host == "h1"
 
 
-def run_with(world, replaced, made):
-    """Run the boot with some steps replaced by name."""
-    flow = Flow("place", boot.PLACE.steps, lambda do, work: replaced.get(do.__name__, do)(work))
-    original = boot.PLACE
-    boot.PLACE = flow
-    try:
-        world.build(made)
-    finally:
-        boot.PLACE = original
-
-
-class Broken(exception.RoostError):
-    pass
-
-
-def failing(step, *, after):
-    def fail(work):
-        if after:
-            step.do(work)
-        raise Broken("on purpose")
-
-    return {step.name: fail}
-
-
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("step", boot.PLACE.steps[:2], ids=lambda step: step.name)
 def test_a_placement_that_fails_leaves_the_wish_and_nothing_else(world, step, after):
@@ -243,81 +254,6 @@ def test_every_step_and_undo_may_be_repeated(world, step):
 def test_a_disabled_mapping_is_still_a_cell(world):
     assert [cell.name for cell in world.cells.all()] == ["cell0", "cell1", "cell2"]
     assert world.cells.get(CELL2).name == "cell2"
-
-
-def end_leases(world):
-    with world.api_db.begin() as session:
-        session.execute(build_requests._requests.update().values(lease_until=None))
-
-
-def assert_placed(world, uuid):
-    assert wish(world, uuid) is None
-    assert mapping(world, uuid).cell_uuid == CELL1
-    assert instance(world.cell1, uuid).host == world.scheduler.claims[uuid]
-
-
-@pytest.mark.parametrize("step", boot.PLACE.steps[:2], ids=lambda step: step.name)
-def test_a_worker_that_outlives_its_lease_takes_nothing_from_the_next_one(world, step):
-    _request, (uuid,) = made = world.wish()
-    workers = []
-
-    def slow(work):
-        step.do(work)
-        workers.append(work)
-        if len(workers) == 1:
-            end_leases(world)
-            world.build(made)
-
-    run_with(world, {step.name: slow}, made)
-    assert len(workers) == 2
-    assert_placed(world, uuid)
-    assert len(world.casts()) == 1
-
-
-def test_a_failure_of_a_worker_that_outlived_its_lease_is_not_undone(world):
-    _request, (uuid,) = made = world.wish()
-    workers = []
-
-    def slow(work):
-        boot.create_in_cell(work)
-        workers.append(work)
-        if len(workers) == 1:
-            end_leases(world)
-            world.build(made)
-            raise Broken("late, and on purpose")
-
-    run_with(world, {"create_in_cell": slow}, made)
-    assert_placed(world, uuid)
-
-
-def test_a_placement_whose_commit_was_not_heard_of_stands(world):
-    _request, (uuid,) = made = world.wish()
-
-    def unheard(work):
-        boot.point_mapping_to_cell(work)
-        raise exception.Unavailable("the connection broke")
-
-    run_with(world, {"point_mapping_to_cell": unheard}, made)
-    assert_placed(world, uuid)
-
-
-def test_an_instance_that_may_be_in_its_cell_keeps_its_claim_for_the_next_try(world):
-    _request, (uuid,) = made = world.wish()
-
-    def unheard(work):
-        boot.create_in_cell(work)
-        raise exception.Unavailable("the connection broke")
-
-    def away(_work):
-        raise exception.Unavailable("the cell is away")
-
-    run_with(world, {"create_in_cell": unheard, "remove_from_cell": away}, made)
-    assert world.scheduler.claims == {uuid: "h1"}
-    end_leases(world)
-    world.scheduler.room = {"h2": 10, "h1": 10}
-    world.build(made)
-    assert_placed(world, uuid)
-    assert instance(world.cell1, uuid).host == "h1"
 
 
 def test_an_accident_with_one_instance_does_not_keep_the_others_waiting(world):

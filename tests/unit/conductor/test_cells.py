@@ -2,8 +2,11 @@
 
 import dataclasses
 
+import pytest
+
+from roost import exception
 from roost.db.api import cells
-from roost.db.cell import instances
+from roost.db.cell import instances, services
 from tests.builders import CELL1, CELL2
 
 
@@ -38,6 +41,17 @@ def test_a_host_that_moved_is_found_in_its_new_cell_within_seconds(world):
         cells.map_host(session, "h1", CELL2)
     let_time_pass(world)
     assert world.cells.of_host("h1").uuid == CELL2
+
+
+def test_a_host_that_is_not_mapped_yet_is_searched_in_the_cells_and_mapped(world):
+    with world.cells.get(CELL2).database.begin() as session:
+        services.report(session, host="new", binary="roost-compute")
+        services.report(session, host="c2", binary="roost-cell-conductor")
+    assert world.cells.search("new").uuid == CELL2
+    assert world.cells.of_host("new").uuid == CELL2
+    for no_compute in ("c2", "nobody"):
+        with pytest.raises(exception.NotFound, match=no_compute):
+            world.cells.search(no_compute)
 
 
 def test_a_cell_that_was_changed_is_seen_within_seconds(world):

@@ -3,8 +3,9 @@
 import pytest
 
 from roost import exception, states
-from roost.db.cell import builds, instances, ports
-from roost.objects import NetworkRequest
+from roost.db.cell import builds, instances, ports, provisions
+from roost.objects import NetworkRequest, Provisions
+from tests.builders import a_pinned_topology, a_selection
 from tests.unit.conductor.test_reschedule import ANY, NETWORKS, fail, get, under_way
 
 
@@ -24,6 +25,14 @@ def test_a_host_begins_a_build_once(cell):
 @pytest.mark.parametrize(("host", "attempt"), [("h2", 1), ("h1", 2)])
 def test_a_build_meant_for_another_host_or_attempt_is_not_begun(cell, host, attempt):
     assert not cell.progress.begin_build(waiting(cell).uuid, host, attempt)
+
+
+def test_a_message_that_names_a_place_which_the_build_has_no_more_begins_nothing(cell):
+    made = waiting(cell)
+    stale = a_selection("h1", claimed=True, numa_topology=a_pinned_topology(2, 3))
+    assert not cell.progress.begin_build(made.uuid, "h1", 1, selection=stale)
+    place = a_selection("h1", claimed=True)
+    assert cell.progress.begin_build(made.uuid, "h1", 1, selection=place)
 
 
 def test_a_deleted_instance_is_not_begun(cell):
@@ -65,7 +74,7 @@ def test_no_ports_for_a_build_that_is_not_wanted(cell):
 
 
 def test_an_unknown_network_is_named(cell):
-    request = NetworkRequest(network_id="no-such", fixed_ip=None, port_id=None, tag=None)
+    request = NetworkRequest.of(network_id="no-such", fixed_ip=None, port_id=None, tag=None)
     made = waiting(cell, networks=[request])
     cell.progress.begin_build(made.uuid, "h1", 1)
     with pytest.raises(exception.NotFound, match="no-such"):
@@ -143,3 +152,11 @@ def test_a_host_is_not_kept_waiting_for_the_one_that_has_the_instance_now(cell):
     cell.bus.deaf = {"h2"}
     cell.deletion.finish(cell.context, made.uuid, "h1", [])
     assert get(cell, made.uuid).host == "h2"
+
+
+def test_the_password_is_forgotten_once_the_guest_has_it(cell):
+    made = under_way(cell, provisions=Provisions.of(admin_password="secret"))
+    changes = {"vm_state": states.ACTIVE, "task_state": None}
+    cell.progress.update(made.uuid, changes, {"task_state": states.SPAWNING}, [])
+    with cell.database.read() as session:
+        assert provisions.find(session, made.uuid).admin_password is None

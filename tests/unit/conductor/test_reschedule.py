@@ -6,15 +6,22 @@ from roost import exception, states
 from roost.conductor.reschedule import Failure
 from roost.db.cell import actions, builds, faults, instances, ports
 from roost.networks import parse
-from roost.objects import NetworkRequest
-from tests.builders import CELL1, a_selection, a_spec, an_instance
+from roost.objects import InjectedFile, NetworkRequest, Provisions, TriedHost
+from tests.builders import (
+    CELL1,
+    a_pci_allocation,
+    a_pinned_topology,
+    a_selection,
+    a_spec,
+    an_instance,
+)
 from tests.unit.db.test_cell import an_action, an_event
 
 NETWORKS = parse(["private=10.0.0.0/29"])
-ANY = NetworkRequest(network_id=None, fixed_ip=None, port_id=None, tag=None)
+ANY = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
 
 
-def under_way(cell, *, alternates=("h2", "h3"), attempt=1, host="h1", **values):
+def under_way(cell, *, alternates=("h2", "h3"), attempt=1, host="h1", tried=(), **values):
     """An instance that h1 is building."""
     made = an_instance(host=host, node=host, attempt=attempt, task_state=states.SPAWNING, **values)
     build = builds.BuildRow(
@@ -22,8 +29,9 @@ def under_way(cell, *, alternates=("h2", "h3"), attempt=1, host="h1", **values):
         attempt=attempt,
         host=host,
         spec=a_spec(),
+        selection=a_selection(host, claimed=True),
         alternates=[a_selection(name) for name in alternates],
-        tried=[],
+        tried=[TriedHost.of(host=name, node=None, reason="no luck") for name in tried],
     )
     with cell.database.begin() as session:
         instances.create(session, made)
@@ -43,6 +51,11 @@ def get(cell, uuid):
         return instances.find(session, uuid)
 
 
+def row(cell, uuid):
+    with cell.database.read() as session:
+        return builds.find(session, uuid)
+
+
 def fault(cell, uuid):
     with cell.database.read() as session:
         return faults.latest(session, [uuid])[uuid].message
@@ -55,6 +68,33 @@ def test_a_failed_build_goes_on_to_the_next_alternate(cell):
     assert (found.host, found.attempt, found.task_state) == ("h2", 2, states.SCHEDULING)
     assert cell.scheduler.claims[made.uuid] == "h2"
     assert [sent[:2] for sent in cell.bus.sent] == [("h2", "build_and_run_instance")]
+
+
+def test_the_next_host_is_told_what_the_guest_is_provided_with(cell):
+    given = Provisions.of(files=[InjectedFile.of(path="/a", contents="")], admin_password="secret")
+    made = under_way(cell, provisions=given)
+    fail(cell, made.uuid)
+    ((_host, _method, told),) = cell.bus.sent
+    assert told["instance"].provisions == given
+
+
+def test_the_next_host_is_told_the_place_that_was_claimed_there(cell):
+    made = under_way(cell)
+    place = a_selection(
+        "h2",
+        claimed=True,
+        limits={"vcpus": 8},
+        numa_topology=a_pinned_topology(2, 3),
+        pci=[a_pci_allocation()],
+    )
+    cell.scheduler.places["h2"] = place
+    fail(cell, made.uuid)
+    ((_host, _method, told),) = cell.bus.sent
+    assert told["selection"] == place
+    for instance in (get(cell, made.uuid), told["instance"]):
+        assert (instance.numa_topology, instance.pci) == (place.numa_topology, place.pci)
+    with cell.database.read() as session:
+        assert builds.find(session, made.uuid).selection == place
 
 
 def test_an_alternate_without_room_is_passed_over(cell):
@@ -157,6 +197,93 @@ def test_an_instance_deleted_while_it_moves_keeps_no_claim(cell):
     fail(cell, made.uuid)
     assert get(cell, made.uuid).host == "h1"
     assert made.uuid not in cell.scheduler.claims
+
+
+def meanwhile(cell, act):
+    """Let something happen while a claim is being moved."""
+    move = cell.scheduler.move_claim
+
+    def interrupted(*args, **kwargs):
+        cell.scheduler.move_claim = move
+        act()
+        return move(*args, **kwargs)
+
+    cell.scheduler.move_claim = interrupted
+
+
+def test_a_slow_conductor_leaves_the_claim_where_a_faster_one_put_the_instance(cell):
+    made = under_way(cell)
+
+    def be_faster():
+        fail(cell, made.uuid)
+        fail(cell, made.uuid, "h2", 2)
+
+    meanwhile(cell, be_faster)
+    fail(cell, made.uuid)
+    assert get(cell, made.uuid).host == cell.scheduler.claims[made.uuid] == "h3"
+    assert [host for host, _, _ in cell.bus.sent] == ["h2", "h3"]
+
+
+def test_a_slow_conductor_claims_nothing_for_an_instance_that_a_faster_one_gave_up(cell):
+    made = under_way(cell)
+
+    def be_faster():
+        for attempt, host in enumerate(("h1", "h2", "h3"), start=1):
+            fail(cell, made.uuid, host, attempt)
+
+    meanwhile(cell, be_faster)
+    fail(cell, made.uuid)
+    assert get(cell, made.uuid).vm_state == states.ERROR
+    assert made.uuid not in cell.scheduler.claims
+
+
+def test_an_instance_in_error_has_no_place(cell):
+    made = under_way(cell, numa_topology=a_pinned_topology(2), pci=[a_pci_allocation()])
+    cell.rescheduling.abandon(cell.context, Failure(made.uuid, "h1", 1, "no", []))
+    found = get(cell, made.uuid)
+    assert (found.host, found.numa_topology, found.pci) == (None, None, [])
+
+
+def test_with_the_scheduler_away_an_end_in_error_waits_or_its_claim_would_be_left(cell):
+    made = under_way(cell, tried=("h2", "h3"))
+    cell.scheduler.away = True
+    with pytest.raises(exception.Unavailable):
+        fail(cell, made.uuid)
+    assert get(cell, made.uuid).vm_state == states.BUILDING
+    cell.scheduler.away = False
+    for _ in range(2):
+        cell.sweep()
+    assert get(cell, made.uuid).vm_state == states.ERROR
+    assert cell.scheduler.claims == {}
+
+
+def test_a_conductor_that_dies_before_it_writes_an_error_leaves_no_claim(cell, monkeypatch):
+    made = under_way(cell, tried=("h2", "h3"))
+    monkeypatch.setattr(type(cell.rescheduling), "_end", lambda *_args, **_kwargs: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        fail(cell, made.uuid)
+    monkeypatch.undo()
+    assert cell.scheduler.claims == {}
+    for _ in range(2):
+        cell.sweep()
+    assert get(cell, made.uuid).vm_state == states.ERROR
+
+
+def test_a_slow_conductor_that_gives_up_leaves_the_claim_of_one_that_did_not(cell):
+    made = under_way(cell, alternates=())
+    cell.scheduler.room = {"h1": 1, "h2": 0}
+    release = cell.scheduler.release_claims
+
+    def find_room(*args, **kwargs):
+        cell.scheduler.release_claims = release
+        cell.scheduler.room["h2"] = 1
+        cell.rescheduling.go_on(cell.context, row(cell, made.uuid))
+        release(*args, **kwargs)
+
+    cell.scheduler.release_claims = find_room
+    fail(cell, made.uuid)
+    assert get(cell, made.uuid).host == "h2"
+    assert cell.scheduler.claims == {made.uuid: "h2"}
 
 
 def test_the_history_tells_of_the_move(cell):

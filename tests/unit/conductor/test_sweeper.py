@@ -3,13 +3,12 @@
 import pytest
 
 from roost import exception, states
-from roost.conductor.reschedule import Failure, Rescheduling
-from roost.conductor.sweeper import CellSweeper
+from roost.conductor.reschedule import Failure
 from roost.db.api import instance_mappings
 from roost.db.cell import instances
-from roost.rpc.compute import Compute
 from tests.builders import CELL1
 from tests.unit.conductor.test_boot import instance, mapping
+from tests.unit.conductor.test_overdue import end_leases
 
 
 def test_a_wish_whose_hint_was_lost_is_built_all_the_same(world):
@@ -59,33 +58,34 @@ def test_the_mapping_of_an_instance_that_still_ends_is_kept(world):
     assert [method for _, method, _ in world.casts()].count("terminate_instance") == 1
 
 
-def cell_sweeper(world, *, lease_seconds):
-    compute = Compute(world.buses["fake://cell1/"])
-    rescheduling = Rescheduling(
-        "conductor1", world.cell1, world.scheduler, compute, world.notifier, max_attempts=3
+@pytest.fixture
+def cell1(world, make_cell):
+    """The first cell's own conductor."""
+    return make_cell(
+        world.cell1,
+        scheduler=world.scheduler,
+        bus=world.buses["fake://cell1/"],
+        notifier=world.notifier,
     )
-    return CellSweeper(world.cell1, compute, rescheduling, lease_seconds=lease_seconds)
 
 
-def test_a_host_that_did_not_begin_is_told_again(world):
+def test_a_host_that_did_not_begin_is_told_again(world, cell1):
     world.build(world.wish())
-    bus = world.buses["fake://cell1/"]
-    sweeper = cell_sweeper(world, lease_seconds=-1)
-    sweeper.sweep()
-    assert len(bus.sent) == 1
-    sweeper.sweep()
-    assert bus.methods() == ["build_and_run_instance"] * 2
+    cell1.sweep()
+    assert len(cell1.bus.sent) == 1
+    cell1.sweep()
+    assert cell1.bus.methods() == ["build_and_run_instance"] * 2
 
 
-def test_a_host_that_did_not_end_an_instance_is_told_again(world):
+def test_a_host_that_did_not_end_an_instance_is_told_again(world, cell1):
     _request, (uuid,) = made = world.wish()
     world.build(made)
     world.cells.get(CELL1).end_instance(world.context, uuid)
-    bus = world.buses["fake://cell1/"]
-    cell_sweeper(world, lease_seconds=60).sweep()
-    assert bus.methods().count("terminate_instance") == 1
-    cell_sweeper(world, lease_seconds=-1).sweep()
-    assert bus.methods().count("terminate_instance") == 2
+    cell1.sweeper(lease_seconds=60).sweep()
+    assert cell1.bus.methods().count("terminate_instance") == 1
+    end_leases(cell1)
+    cell1.sweep()
+    assert cell1.bus.methods().count("terminate_instance") == 2
 
 
 def on_two_hosts(world):
@@ -99,33 +99,33 @@ def on_two_hosts(world):
     return bus, uuids
 
 
-def test_a_dead_host_does_not_keep_the_builds_of_others_waiting(world):
+def test_a_dead_host_does_not_keep_the_builds_of_others_waiting(world, cell1):
     bus, _uuids = on_two_hosts(world)
     for _ in range(2):
-        cell_sweeper(world, lease_seconds=-1).sweep()
+        cell1.sweep()
     assert [sent[:2] for sent in bus.sent] == [("h2", "build_and_run_instance")]
 
 
-def test_a_dead_host_does_not_keep_the_deletes_of_others_waiting(world):
+def test_a_dead_host_does_not_keep_the_deletes_of_others_waiting(world, cell1):
     bus, uuids = on_two_hosts(world)
     bus.deaf = {"h1", "h2"}
     for uuid in uuids:
         world.cells.get(CELL1).end_instance(world.context, uuid)
     bus.deaf = {"h1"}
-    cell_sweeper(world, lease_seconds=-1).sweep()
+    for _ in range(2):
+        cell1.sweep()
     assert [sent[:2] for sent in bus.sent] == [("h2", "terminate_instance")]
 
 
-def test_a_build_whose_reschedule_was_cut_short_goes_on_to_the_next_host(world):
+def test_a_build_whose_reschedule_was_cut_short_goes_on_to_the_next_host(world, cell1):
     _request, (uuid,) = made = world.wish()
     world.build(made)
-    sweeper = cell_sweeper(world, lease_seconds=-1)
     world.scheduler.away = True
     with pytest.raises(exception.Unavailable):
-        sweeper.rescheduling.build_elsewhere(world.context, Failure(uuid, "h1", 1, "it burns", []))
+        cell1.rescheduling.build_elsewhere(world.context, Failure(uuid, "h1", 1, "it burns", []))
     world.scheduler.away = False
     for _ in range(2):
-        sweeper.sweep()
+        cell1.sweep()
     found = instance(world.cell1, uuid)
     assert (found.host, found.attempt, world.scheduler.claims[uuid]) == ("h2", 2, "h2")
     assert [server for server, _, _ in world.casts()] == ["h1", "h2"]

@@ -4,9 +4,10 @@ import concurrent.futures
 import datetime
 
 import pytest
+import sqlalchemy as sa
 
 from roost import exception
-from roost.db.api import build_requests, cells, instance_mappings, quota
+from roost.db.api import build_requests, cells, instance_mappings, models, quota
 from roost.db.engine import retried
 from roost.objects import CellMapping
 from tests.builders import CELL1, CELL2, a_flavor, a_spec, a_uuid, a_wish
@@ -97,7 +98,7 @@ def test_a_withdrawn_wish_leaves_nothing_and_counts_for_nothing(api_db):
         (wish,) = wishes(session)
         assert instance_mappings.withdraw(session, wish.instance_uuid)
         assert instance_mappings.find(session, wish.instance_uuid) is None
-        assert quota.usage(session, "project") == {"instances": 0, "cores": 0, "ram": 0}
+        assert set(quota.usage(session, "project").values()) == {0}
         assert not instance_mappings.withdraw(session, wish.instance_uuid)
 
 
@@ -117,6 +118,58 @@ def test_what_mappings_add_up_to_is_what_is_used(api_db):
         assert quota.counted(session) == quota.all_usages(session)
 
 
+def test_a_project_that_is_charged_what_it_has_is_no_difference(api_db):
+    with api_db.begin() as session:
+        wishes(session, 3)
+        assert quota.differences(session) == {}
+
+
+def test_a_project_is_charged_for_what_it_has_when_it_is_counted_anew(api_db):
+    nothing = dict.fromkeys(quota.RESOURCES, 0)
+    with api_db.begin() as session:
+        wishes(session, 3)
+        has = quota.usage(session, "project")
+        quota.charge(session, project_id="project", instances=2, cores=40)
+        quota.charge(session, project_id="other", ram=1)
+        wrong = has | {"instances": has["instances"] + 2, "cores": has["cores"] + 40}
+        found = {"other": (nothing | {"ram": 1}, nothing), "project": (wrong, has)}
+        assert quota.differences(session) == found
+        assert quota.recount(session, "project") == (wrong, has)
+        assert quota.recount(session, "project") == (has, has)
+        quota.recount(session, "other")
+        assert quota.differences(session) == {}
+
+
+def test_a_project_that_was_never_charged_is_counted_too(api_db):
+    with api_db.begin() as session:
+        wishes(session, 2)
+        session.execute(sa.delete(models.quota_usages))
+        assert list(quota.differences(session)) == ["project"]
+        quota.recount(session, "project")
+        assert quota.differences(session) == {}
+
+
+def test_counting_anew_loses_nothing_that_is_taken_or_given_back_meanwhile(api_db):
+    with api_db.begin() as session:
+        made = wishes(session, 12)
+
+    @retried
+    def step(number):
+        with api_db.begin() as session:
+            if number % 3 == 0:
+                quota.recount(session, "project")
+            elif number % 3 == 1:
+                wishes(session)
+            else:
+                instance_mappings.queue_for_delete(session, made[number // 3].instance_uuid)
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        list(pool.map(step, range(36)))
+    with api_db.begin() as session:
+        assert quota.differences(session) == {}
+        assert quota.usage(session, "project")["instances"] == 12
+
+
 def test_quota_is_taken_up_to_the_limit_and_no_further(api_db):
     with api_db.begin() as session:
         quota.take(session, project_id="p", instances=10, cores=10, ram=512, defaults=TEN)
@@ -129,7 +182,7 @@ def test_a_refused_taking_takes_nothing(api_db):
         with pytest.raises(exception.QuotaExceeded) as caught:
             quota.take(session, project_id="p", instances=1, cores=21, ram=99999, defaults=TEN)
         assert caught.value.details["resources"] == ["cores", "ram"]
-        assert quota.usage(session, "p") == {"instances": 0, "cores": 0, "ram": 0}
+        assert set(quota.usage(session, "p").values()) == {0}
 
 
 def test_minus_one_means_no_limit(api_db):

@@ -7,7 +7,17 @@ import pytest
 from roost import exception, states
 from roost.db.cell import actions, builds, burial, faults, identity, instances, services
 from roost.objects import InstanceAction, InstanceActionEvent, InstanceFault, TriedHost
-from tests.builders import CELL1, CELL2, NOW, a_selection, a_spec, a_uuid, an_instance
+from tests.builders import (
+    CELL1,
+    CELL2,
+    NOW,
+    a_pci_allocation,
+    a_pinned_topology,
+    a_selection,
+    a_spec,
+    a_uuid,
+    an_instance,
+)
 
 
 def an_event(name="compute.spawn", at=NOW, **values):
@@ -24,15 +34,15 @@ def an_event(name="compute.spawn", at=NOW, **values):
     )
 
 
-def an_action(uuid, request_id="req-1", events=()):
+def an_action(uuid, request_id="req-1", events=(), *, finish_time=None, action="create"):
     return InstanceAction(
         instance_uuid=uuid,
-        action="create",
+        action=action,
         request_id=request_id,
         user_id="user",
         project_id="project",
         start_time=NOW,
-        finish_time=None,
+        finish_time=finish_time,
         message=None,
         events=list(events),
     )
@@ -45,6 +55,7 @@ def a_build(uuid, **values):
             "attempt": 1,
             "host": "h1",
             "spec": a_spec(),
+            "selection": a_selection("h1", claimed=True),
             "alternates": [a_selection("h2")],
             "tried": [],
         }
@@ -57,6 +68,20 @@ def test_an_instance_comes_back_as_it_was_created(cell_db):
     with cell_db.begin() as session:
         assert instances.create(session, made)
         assert instances.get(session, made.uuid) == made
+
+
+def test_an_instance_keeps_the_place_that_it_has_on_its_host(cell_db):
+    made = an_instance(numa_topology=a_pinned_topology(2, 3), pci=[a_pci_allocation()])
+    moved = {"numa_topology": a_pinned_topology(5), "pci": [a_pci_allocation(count=2)]}
+    with cell_db.begin() as session:
+        instances.create(session, made)
+        assert instances.get(session, made.uuid) == made
+        instances.update(session, made.uuid, moved, expected={})
+        found = instances.get(session, made.uuid)
+        assert {"numa_topology": found.numa_topology, "pci": found.pci} == moved
+        instances.update(session, made.uuid, {"numa_topology": None, "pci": []}, expected={})
+        found = instances.get(session, made.uuid)
+        assert (found.numa_topology, found.pci) == (None, [])
 
 
 def test_creating_an_instance_twice_creates_it_once(cell_db):
@@ -149,23 +174,32 @@ def test_a_build_moves_on_only_from_where_it_is(cell_db):
         assert (found.attempt, found.host, found.tried[0].reason) == (2, "h2", "fire")
 
 
-def test_a_build_that_its_host_does_not_begin_is_given_time_and_then_told_again(cell_db):
-    made = an_instance(host="h1", attempt=1)
+def test_a_build_is_for_the_host_that_knows_the_place_it_has_by_now(cell_db):
+    old = a_selection("h1", claimed=True, limits={"vcpus": 8})
+    new = a_selection(
+        "h1", claimed=True, limits={"vcpus": 8}, numa_topology=a_pinned_topology(2, 3)
+    )
+    build = a_build(a_uuid(), selection=old)
+
+    def awaits(session, selection):
+        return builds.awaits(session, build.instance_uuid, host="h1", selection=selection)
+
     with cell_db.begin() as session:
-        instances.create(session, made)
-        builds.create(session, a_build(made.uuid))
-        assert builds.lease_unbegun(session, seconds=-1) == []
-        assert [b.host for b in builds.lease_unbegun(session, seconds=60)] == ["h1"]
-        assert builds.lease_unbegun(session, seconds=60) == []
+        builds.create(session, build)
+        assert [awaits(session, one) for one in (old, new, None)] == [True, False, True]
+        builds.put(session, build.instance_uuid, new)
+        assert builds.find(session, build.instance_uuid).selection == new
+        assert [awaits(session, one) for one in (old, new, None)] == [False, True, True]
 
 
-def test_a_build_under_way_is_not_told_again(cell_db):
-    made = an_instance(host="h1", attempt=1, task_state=states.SPAWNING)
+def test_a_build_is_not_for_a_host_that_gave_it_back(cell_db):
+    tried = [TriedHost.of(host="h1", node=None, reason="no luck")]
+    build = a_build(a_uuid(), tried=tried)
     with cell_db.begin() as session:
-        instances.create(session, made)
-        builds.create(session, a_build(made.uuid))
-        for _ in range(2):
-            assert builds.lease_unbegun(session, seconds=-1) == []
+        builds.create(session, build)
+        for host, wanted in (("h1", False), ("h2", True)):
+            found = builds.awaits(session, build.instance_uuid, host=host, selection=None)
+            assert found is wanted
 
 
 def test_an_action_begun_twice_is_begun_once(cell_db):
@@ -175,6 +209,21 @@ def test_an_action_begun_twice_is_begun_once(cell_db):
             actions.start(session, an_action(uuid, events=[an_event()]))
         assert len(actions.list_actions(session, uuid)) == 1
         assert len(actions.get(session, uuid, "req-1").events) == 1
+
+
+def test_what_is_over_at_once_takes_no_steps_from_what_is_under_way(cell_db):
+    """A server is locked while it is stopped: the stop's steps are the stop's."""
+    uuid, event = a_uuid(), an_event("compute.power_off")
+    lock = an_action(uuid, "req-2", [an_event("lock")], finish_time=NOW, action="lock")
+    with cell_db.begin() as session:
+        actions.start(session, an_action(uuid, "req-1", action="stop"))
+        actions.start(session, lock)
+        actions.add_events(session, uuid, [event], finish=True, message="done")
+        stopped, locked = (actions.get(session, uuid, f"req-{at}") for at in (1, 2))
+    assert [each.event for each in stopped.events] == ["compute.power_off"]
+    assert (stopped.message, stopped.finish_time is None) == ("done", False)
+    assert [each.event for each in locked.events] == ["lock"]
+    assert locked.message is None
 
 
 def test_events_go_to_the_latest_action_and_come_in_order(cell_db):

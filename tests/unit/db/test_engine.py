@@ -3,7 +3,8 @@
 import pytest
 
 from roost import exception
-from roost.db.engine import CONNECT_SECONDS, Database
+from roost.db import engine
+from roost.db.engine import CONNECT_SECONDS, Database, retried
 
 
 @pytest.mark.parametrize("url", ["postgresql+psycopg://u@127.0.0.1:1/x", "mysql+pymysql://u@h/x"])
@@ -12,8 +13,13 @@ def test_nobody_waits_for_ever_for_a_database_that_does_not_answer(url):
 
 
 def test_what_a_url_says_is_left_as_it_is():
-    database = Database("mysql+pymysql://u@h/x?charset=latin1&connect_timeout=3")
-    assert dict(database.engine.url.query) == {"charset": "latin1", "connect_timeout": "3"}
+    database = Database("mysql+pymysql://u@h/x?charset=latin1&connect_timeout=3&read_timeout=7")
+    query = database.engine.url.query
+    assert [query[name] for name in ("charset", "connect_timeout", "read_timeout")] == [
+        "latin1",
+        "3",
+        "7",
+    ]
 
 
 def test_a_database_that_is_away_is_named_without_its_password():
@@ -26,3 +32,78 @@ def test_a_database_that_is_away_is_named_without_its_password():
 def test_a_reader_does_not_wait_for_the_writer(api_db):
     with api_db.begin(), api_db.read() as session:
         assert session.exec_driver_sql("SELECT 1").scalar() == 1
+
+
+class Failing:
+    """A step that fails in these ways, one after the other, and then does not."""
+
+    def __init__(self, *failures):
+        self.failures = list(failures)
+        self.tries = 0
+
+    def __call__(self):
+        self.tries += 1
+        if self.failures:
+            raise self.failures.pop(0)
+        return "done"
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch):
+    """Retries that do not wait, but count what they would have waited."""
+    clock = [0.0]
+    monkeypatch.setattr(engine.time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
+    monkeypatch.setattr(engine.time, "monotonic", lambda: clock[0])
+
+
+@pytest.mark.parametrize("kind", [exception.Deadlock, exception.Full])
+def test_who_was_in_the_way_of_others_is_run_again_for_some_seconds(kind):
+    assert retried(Failing(*[kind()] * 9))() == "done"
+    step = Failing(*[kind()] * 999)
+    with pytest.raises(kind):
+        retried(step)()
+    assert step.tries < 100
+
+
+def test_a_step_whose_connection_broke_waits_for_a_server_that_restarts():
+    step = Failing(exception.Lost(), *[exception.Unavailable("starting up")] * 9)
+    assert retried(step)() == "done"
+
+
+def test_a_server_that_does_not_come_back_is_given_up():
+    step = Failing(exception.Lost(), *[exception.Unavailable("refused")] * 999)
+    with pytest.raises(exception.Unavailable, match="refused"):
+        retried(step)()
+    assert step.tries < 100
+
+
+def test_a_server_that_was_away_from_the_first_is_not_waited_for():
+    step = Failing(exception.Unavailable("refused"))
+    with pytest.raises(exception.Unavailable):
+        retried(step)()
+    assert step.tries == 1
+
+
+def test_no_other_failure_is_tried_again():
+    step = Failing(exception.Deadlock(), exception.Conflict("taken"))
+    with pytest.raises(exception.Conflict):
+        retried(step)()
+    assert step.tries == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "bound"),
+    [
+        ("postgresql+psycopg://u@h/x", {"tcp_user_timeout": "7000", "keepalives_idle": "3"}),
+        ("mysql+pymysql://u@h/x", {"read_timeout": "8", "write_timeout": "8"}),
+    ],
+)
+def test_answers_are_waited_for_as_long_as_one_says(url, bound):
+    query = Database(url, connect_timeout=3, answer_timeout=7).engine.url.query
+    assert query["connect_timeout"] == "3"
+    assert {name: query[name] for name in bound} == bound
+
+
+def test_whoever_has_time_waits_for_answers_without_end():
+    query = Database("mysql+pymysql://u@h/x", answer_timeout=None).engine.url.query
+    assert set(query) == {"charset", "connect_timeout"}

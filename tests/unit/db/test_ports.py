@@ -20,6 +20,10 @@ def a_request(network=None, **values):
     return NetworkRequest.of(**fields | {"port_id": None, "tag": None} | values)
 
 
+def id_of(vif):
+    return vif.id
+
+
 @pytest.fixture
 def allocate(cell_db):
     """Allocate in a transaction of its own."""
@@ -100,9 +104,46 @@ def test_an_address_that_the_network_cannot_give_is_refused(allocate, address):
         allocate(a_request(fixed_ip=address))
 
 
-def test_a_port_of_ones_own_is_refused(allocate):
-    with pytest.raises(exception.Invalid, match="makes its own ports"):
-        allocate(a_request(port_id=a_uuid()))
+def test_a_port_made_beforehand_is_what_it_says(allocate):
+    port = {"port_id": a_uuid(), "mac": "02:00:00:00:00:01", "fixed_ip": "10.0.7.7"}
+    (vif,) = allocate(a_request(**port))
+    assert (vif.id, vif.mac, vif.ip) == (port["port_id"], port["mac"], port["fixed_ip"])
+
+
+def test_a_network_that_a_user_made_comes_with_the_request(allocate):
+    asked = a_request(network_id=a_uuid(), network_name="mine", cidr="10.77.0.0/24")
+    (vif,) = allocate(asked)
+    assert (vif.network_name, vif.cidr, vif.gateway) == ("mine", "10.77.0.0/24", "10.77.0.1")
+    assert vif.ip.startswith("10.77.0.")
+
+
+def test_cells_leave_the_last_quarter_to_ports_made_beforehand(allocate):
+    asked = a_request(network_id=a_uuid(), network_name="mine", cidr="10.77.0.0/24")
+    lasts = [int(allocate(asked)[0].ip.split(".")[-1]) for _ in range(30)]
+    assert max(lasts) < 192
+
+
+def test_ports_of_those_who_live_are_listed_by_id(allocate, cell_db):
+    live, other = an_instance(project_id="mine"), an_instance(project_id="other")
+    with cell_db.begin() as session:
+        instances.create(session, live)
+        instances.create(session, other)
+    mine = sorted(allocate(a_request(), a_request(PUBLIC), instance_uuid=live.uuid), key=id_of)
+    others = allocate(a_request(), instance_uuid=other.uuid)
+    allocate(a_request())  # nobody's
+
+    def listed(project_id="mine", limit=9, after="", **wanted):
+        with cell_db.read() as session:
+            found = ports.list_live(
+                session, project_id=project_id, wanted=wanted, after=after, limit=limit
+            )
+        return [port.id for port in found]
+
+    assert listed() == [vif.id for vif in mine]
+    assert listed(None) == sorted(vif.id for vif in (*mine, *others))
+    assert listed(limit=1) == [mine[0].id]
+    assert listed(after=mine[0].id) == [mine[1].id]
+    assert listed(None, instance_uuid=[other.uuid]) == [others[0].id]
 
 
 @pytest.mark.parametrize("known", [NETWORKS, []])

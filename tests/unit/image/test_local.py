@@ -1,15 +1,23 @@
 """Images in a folder."""
 
+import errno
 import hashlib
 import io
 import json
 import logging
+from concurrent import futures
 
 import pytest
 
 from roost import conf, exception
+from roost.context import admin_context
 from roost.image import plugins
+from roost.image.driver import EditableImageStore
 from roost.image.local import LocalImageStore
+from roost.objects import ImageMeta
+from tests.builders import a_context, an_image
+
+ADMIN = admin_context()
 
 
 class Breaking(io.BytesIO):
@@ -29,7 +37,16 @@ def store(tmp_path):
 
 @pytest.fixture
 def image(store):
-    return store.add(name="tiny", data=io.BytesIO(b"tiny"), owner="project")
+    return store.add(ADMIN, name="tiny", data=io.BytesIO(b"tiny"), owner="project")
+
+
+def left(store):
+    """Return what is in the folder, but the lock of those who change it."""
+    return [path for path in store.path.iterdir() if path.name != ".lock"]
+
+
+def queued(store, **values):
+    return store.create(ADMIN, an_image(**values))
 
 
 def description(store, image):
@@ -38,6 +55,7 @@ def description(store, image):
 
 def test_an_image_is_described_as_it_was_added(store):
     added = store.add(
+        ADMIN,
         name="tiny",
         data=io.BytesIO(b"tiny"),
         disk_format="qcow2",
@@ -47,32 +65,32 @@ def test_an_image_is_described_as_it_was_added(store):
         visibility="private",
         owner="project",
     )
-    assert store.get(added.id) == added
-    assert (added.size, added.sha256) == (4, hashlib.sha256(b"tiny").hexdigest())
+    assert store.get(ADMIN, added.id) == added
+    assert (added.size, added.hash_value) == (4, hashlib.sha256(b"tiny").hexdigest())
     assert (added.status, added.container_format) == ("active", "bare")
     assert added.properties == {"os_distro": "debian"}
 
 
 def test_an_image_can_be_read(store, image):
-    with store.open(image.id) as data:
+    with store.open(ADMIN, image.id) as data:
         assert data.read() == b"tiny"
 
 
 def test_images_are_listed_the_oldest_first(store):
-    added = [store.add(name=name, data=io.BytesIO(b"")) for name in "cab"]
-    assert [image.name for image in store.list_images()] == ["c", "a", "b"]
-    assert store.list_images() == added
+    added = [store.add(ADMIN, name=name, data=io.BytesIO(b"")) for name in "cab"]
+    assert [image.name for image in store.list_images(ADMIN)] == ["c", "a", "b"]
+    assert store.list_images(ADMIN) == added
 
 
 def test_a_store_without_a_folder_is_empty(store):
-    assert store.list_images() == []
+    assert store.list_images(ADMIN) == []
 
 
 def test_a_deleted_image_is_gone(store, image):
-    store.delete(image.id)
-    assert list(store.path.iterdir()) == []
+    store.delete(ADMIN, image.id)
+    assert left(store) == []
     with pytest.raises(exception.NotFound, match=image.id):
-        store.get(image.id)
+        store.get(ADMIN, image.id)
 
 
 @pytest.mark.parametrize(
@@ -81,14 +99,14 @@ def test_a_deleted_image_is_gone(store, image):
 @pytest.mark.parametrize("method", ["get", "open", "delete"])
 def test_what_is_not_there_is_not_found(store, image, method, image_id):
     with pytest.raises(exception.NotFound):
-        getattr(store, method)(image_id)
+        getattr(store, method)(ADMIN, image_id)
 
 
 def test_an_image_whose_data_breaks_off_is_not_added(store):
     with pytest.raises(OSError, match="connection lost"):
-        store.add(name="tiny", data=Breaking(b"tiny"))
-    assert store.list_images() == []
-    assert list(store.path.iterdir()) == []
+        store.add(ADMIN, name="tiny", data=Breaking(b"tiny"))
+    assert store.list_images(ADMIN) == []
+    assert left(store) == []
 
 
 @pytest.mark.parametrize(
@@ -104,23 +122,23 @@ def test_an_image_whose_data_breaks_off_is_not_added(store):
 def test_a_damaged_image_is_an_error_that_names_it(store, image, damage):
     damage(description(store, image))
     with pytest.raises(exception.Internal, match=image.id):
-        store.get(image.id)
+        store.get(ADMIN, image.id)
     with pytest.raises(exception.Internal, match=image.id):
-        store.open(image.id)
+        store.open(ADMIN, image.id)
 
 
 def test_a_damaged_image_does_not_hide_the_others(store, image, caplog):
-    damaged = store.add(name="damaged", data=io.BytesIO(b""))
+    damaged = store.add(ADMIN, name="damaged", data=io.BytesIO(b""))
     description(store, damaged).write_text("{")
     with caplog.at_level(logging.ERROR):
-        assert store.list_images() == [image]
+        assert store.list_images(ADMIN) == [image]
     assert damaged.id in caplog.text
 
 
 def test_a_damaged_image_can_be_deleted(store, image):
     description(store, image).write_text("{")
-    store.delete(image.id)
-    assert list(store.path.iterdir()) == []
+    store.delete(ADMIN, image.id)
+    assert left(store) == []
 
 
 @pytest.mark.parametrize(
@@ -128,8 +146,8 @@ def test_a_damaged_image_can_be_deleted(store, image):
 )
 def test_values_that_mean_nothing_are_refused(store, bad):
     with pytest.raises(exception.Invalid):
-        store.add(name="tiny", data=io.BytesIO(b""), **bad)
-    assert store.list_images() == []
+        store.add(ADMIN, name="tiny", data=io.BytesIO(b""), **bad)
+    assert store.list_images(ADMIN) == []
 
 
 def test_the_folder_is_an_option_or_below_the_state_path(tmp_path):
@@ -142,3 +160,80 @@ def test_the_folder_is_an_option_or_below_the_state_path(tmp_path):
 def test_an_unknown_store_is_named_with_its_option():
     with pytest.raises(exception.Invalid, match=r"\[image\] store = vapour"):
         plugins.load_store(conf.of({"image": {"store": "vapour"}}))
+
+
+def test_a_damaged_image_is_deleted_by_administrators_only(store, image):
+    description(store, image).write_text("{")
+    with pytest.raises(exception.Internal):
+        store.delete(a_context(), image.id)
+    assert description(store, image).exists()
+
+
+class Meanwhile(io.BytesIO):
+    """Data during which something else happens."""
+
+    def __init__(self, happens):
+        super().__init__(b"late")
+        self.happens = happens
+
+    def read(self, size=-1):
+        happens, self.happens = self.happens, lambda: None
+        happens()
+        return super().read(size)
+
+
+def test_users_may_fill_it(store):
+    assert isinstance(store, EditableImageStore)
+
+
+def test_data_that_breaks_off_leaves_the_image_waiting(store):
+    image = queued(store)
+    with pytest.raises(OSError, match="lost"):
+        store.upload(ADMIN, image.id, Breaking(b"tiny"))
+    assert [path.name for path in left(store)] == [f"{image.id}.json"]
+    assert store.upload(ADMIN, image.id, io.BytesIO(b"tiny")).status == "active"
+
+
+def test_of_two_uploads_one_counts(store):
+    image = queued(store)
+    late = Meanwhile(lambda: store.upload(ADMIN, image.id, io.BytesIO(b"tiny")))
+    with pytest.raises(exception.Conflict, match="has its data"):
+        store.upload(ADMIN, image.id, late)
+    with store.open(ADMIN, image.id) as data:
+        assert data.read() == b"tiny"
+    assert len(left(store)) == 2
+
+
+def test_an_image_deleted_during_its_upload_is_gone(store):
+    image = queued(store)
+    with pytest.raises(exception.NotFound):
+        store.upload(ADMIN, image.id, Meanwhile(lambda: store.delete(ADMIN, image.id)))
+    assert left(store) == []
+
+
+def test_a_change_is_made_of_what_is_there_then(store, image):
+    def renamed(found):
+        return ImageMeta.of(**found.values() | {"name": f"{found.name}!"})
+
+    with futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: store.change(ADMIN, image.id, renamed), range(8)))
+    assert store.get(ADMIN, image.id).name == "tiny!!!!!!!!"
+    assert store.get(ADMIN, image.id).updated_at > image.updated_at
+
+
+def test_a_change_that_means_nothing_is_refused(store, image):
+    def ruined(found):
+        return ImageMeta.of(**found.values() | {"min_ram": -1})
+
+    with pytest.raises(exception.Invalid, match="min_ram"):
+        store.change(ADMIN, image.id, ruined)
+    assert store.get(ADMIN, image.id) == image
+
+
+def test_a_folder_that_is_full_is_told_as_such(store):
+    class Full(io.BytesIO):
+        def read(self, size=-1):
+            raise OSError(errno.ENOSPC, "no space left")
+
+    with pytest.raises(exception.Unavailable, match="no room"):
+        store.upload(ADMIN, queued(store).id, Full())

@@ -4,6 +4,7 @@ import pytest
 
 from roost import exception
 from roost.rig import backing
+from roost.rig.plan import new_plan
 from roost.rig.services import MariaDB, PostgreSQL, RabbitMQ
 from roost.rig.services.private import Address
 
@@ -79,3 +80,29 @@ def test_a_broker_without_a_port_is_at_the_usual_one(tmp_path, monkeypatch):
     with pytest.raises(exception.Unavailable):
         find(tmp_path, "postgresql", bus="amqp://me:pw@b")
     assert asked == [Address("b", 5672, "me", "pw")]
+
+
+def plan_with_users(tmp_path, monkeypatch, *, allowed):
+    monkeypatch.setattr(PostgreSQL, "may_create_users", lambda _self: allowed)
+    urls = {"bus": "rabbit://me:pw@broker:5672/", "database": "postgresql+psycopg://me@db:5432/"}
+    told = []
+    plan = new_plan(tmp_path, cells=1, hosts=1, **urls)
+    return backing.with_users(plan, say=told.append), told
+
+
+@pytest.mark.usefixtures("everybody_lets_us_in")
+def test_every_level_has_a_password_of_its_own(tmp_path, monkeypatch):
+    plan, told = plan_with_users(tmp_path, monkeypatch, allowed=True)
+    assert {*plan.bus_secrets} == {"api", "cell1"}
+    assert {*plan.database_secrets} == {"api", "cell1", "scheduler"}
+    assert len({*plan.bus_secrets.values(), *plan.database_secrets.values()}) == 5
+    assert told == []
+
+
+@pytest.mark.usefixtures("everybody_lets_us_in")
+def test_where_no_users_may_be_made_all_come_as_the_owner_and_that_is_told(tmp_path, monkeypatch):
+    plan, told = plan_with_users(tmp_path, monkeypatch, allowed=False)
+    assert plan.database_url("api", as_="api") == plan.database_url("api")
+    assert plan.bus_url("cell1").startswith(f"rabbit://{plan.bus_user('cell1')}:")
+    assert len(told) == 1
+    assert "does not let us make users" in told[0]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from roost.context import admin_context
 from roost.db.api import cells, flavors
 from roost.db.cell import identity
 from roost.db.engine import Database
@@ -42,7 +43,9 @@ def test_the_database_of_a_cell_knows_whose_it_is(plan, api):
 def test_there_are_flavors_and_an_image(plan, api):
     with api.read() as session:
         assert "m1.tiny" in [flavor.name for flavor in flavors.list_flavors(session)]
-    assert [image.name for image in LocalImageStore(plan.images).list_images()] == [IMAGE]
+    assert [image.name for image in LocalImageStore(plan.images).list_images(admin_context())] == [
+        IMAGE
+    ]
 
 
 def test_installing_again_changes_nothing(plan, api):
@@ -50,7 +53,7 @@ def test_installing_again_changes_nothing(plan, api):
     with api.read() as session:
         assert len(cells.list_cells(session)) == 3
         assert len(flavors.list_flavors(session)) == 5
-    assert len(LocalImageStore(plan.images).list_images()) == 1
+    assert len(LocalImageStore(plan.images).list_images(admin_context())) == 1
 
 
 def test_every_host_is_mapped_to_its_cell(plan, api):

@@ -1,12 +1,16 @@
 """What a rig consists of."""
 
+import dataclasses
+import json
 import socket
+import stat
+from urllib.parse import urlsplit
 
 import pytest
 
 import roost.conf
 from roost import exception
-from roost.rig.plan import Plan, free_port, new_plan, parse_settings
+from roost.rig.plan import Plan, free_port, new_plan
 
 RABBIT = "rabbit://guest:guest@127.0.0.1:5672"
 
@@ -15,6 +19,17 @@ RABBIT = "rabbit://guest:guest@127.0.0.1:5672"
 def plan(tmp_path):
     return new_plan(
         tmp_path, cells=2, hosts=2, bus=RABBIT, database="mysql+pymysql://root@127.0.0.1:3306"
+    )
+
+
+@pytest.fixture
+def guarded(plan):
+    """A plan whose daemons come as users of their own."""
+    levels = ("api", "cell1", "cell2", "scheduler")
+    return dataclasses.replace(
+        plan,
+        bus_secrets={level: f"bus-{level}" for level in levels[:3]},
+        database_secrets={level: f"db-{level}" for level in levels},
     )
 
 
@@ -118,10 +133,103 @@ def test_people_are_not_shown_passwords(plan):
     assert plan.database_host == "mysql 127.0.0.1:3306"
 
 
-def test_settings_are_options_by_group():
-    assert parse_settings(["a.b=1", "a.c=x=y"]) == {"a": {"b": "1", "c": "x=y"}}
+def test_hosts_without_an_inventory_are_told_of_none(plan):
+    assert read(plan, "cell1-host1").fake_driver.inventory_file is None
+    assert not plan.inventory_file.exists()
 
 
-def test_a_setting_that_says_nothing_is_refused():
-    with pytest.raises(exception.Invalid, match="must read GROUP"):
-        parse_settings(["rpc_threads=5"])
+def test_an_inventory_is_written_for_the_hosts_and_kept_with_the_plan(tmp_path):
+    pretended = {"cell1-host1": {"vcpus": 3}, "*": {"labels": ["rack7"]}}
+    plan = new_plan(tmp_path, cells=1, hosts=2, inventory=pretended)
+    assert read(plan, "cell1-host1").fake_driver.inventory_file == str(plan.inventory_file)
+    assert json.loads(plan.inventory_file.read_text()) == pretended
+    assert Plan.load(plan.state).inventory == pretended
+
+
+def test_an_inventory_of_a_host_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(exception.Invalid, match="names cell9-host1, but the hosts are cell1-host1"):
+        new_plan(tmp_path, cells=1, hosts=1, inventory={"cell9-host1": {}})
+
+
+def test_daemons_that_may_be_several_are_as_many_as_asked(tmp_path):
+    plan = new_plan(tmp_path, cells=1, hosts=1, copies=2)
+    assert [daemon.name for daemon in plan.daemons] == [
+        "scheduler", "scheduler-2", "cell1-conductor", "cell1-conductor-2", "cell1-host1",
+        "super-conductor", "super-conductor-2", "api",
+    ]  # fmt: skip
+
+
+def test_a_bus_and_a_database_are_reached_by_their_detours(plan):
+    ways = {"bus/cell1": "127.0.0.1:7001", "database/cell1": "127.0.0.1:7002"}
+    led = dataclasses.replace(plan, detours=ways)
+    assert led.bus_url("cell1") == f"rabbit://guest:guest@127.0.0.1:7001/{plan.bus_name('cell1')}"
+    assert led.database_url("cell1").startswith("mysql+pymysql://root@127.0.0.1:7002/")
+    assert led.bus_url("cell2") == plan.bus_url("cell2")
+    assert led.database_url("api") == plan.database_url("api")
+
+
+def test_every_bus_and_every_database_may_have_a_detour(plan):
+    assert plan.ways == [
+        "bus/api", "bus/cell1", "bus/cell2",
+        "database/api", "database/scheduler", "database/cell0", "database/cell1", "database/cell2",
+    ]  # fmt: skip
+
+
+def login(url):
+    user, _, password = urlsplit(url).netloc.partition("@")[0].partition(":")
+    return user, password
+
+
+@pytest.mark.parametrize(
+    ("daemon", "group", "option", "level"),
+    [
+        ("cell1-host1", "DEFAULT", "transport_url", "cell1"),
+        ("cell1-host1", "scheduler", "transport_url", "cell1"),
+        ("cell2-conductor", "scheduler", "transport_url", "cell2"),
+        ("scheduler", "DEFAULT", "transport_url", "api"),
+        ("api", "DEFAULT", "transport_url", "api"),
+    ],
+)
+def test_daemons_come_to_a_bus_as_the_user_of_their_level(guarded, daemon, group, option, level):
+    found = login(guarded.find(daemon).options[group][option])
+    assert found == (guarded.bus_user(level), f"bus-{level}")
+
+
+@pytest.mark.parametrize(
+    ("daemon", "group", "level"),
+    [
+        ("cell1-conductor", "cell_database", "cell1"),
+        ("scheduler", "scheduler_database", "scheduler"),
+        ("super-conductor", "api_database", "api"),
+        ("api", "api_database", "api"),
+    ],
+)
+def test_daemons_come_to_a_database_as_the_user_of_their_level(guarded, daemon, group, level):
+    found = login(guarded.find(daemon).options[group]["connection"])
+    assert found == (guarded.database_user(level), f"db-{level}")
+
+
+def test_the_api_level_has_a_user_of_its_own_in_the_databases_of_cells(guarded):
+    assert guarded.users_of("cell1") == ["api", "cell1"]
+    assert guarded.users_of("cell0") == guarded.users_of("api") == ["api"]
+    found = login(guarded.database_url("cell1", as_="api"))
+    assert found == (guarded.database_user("api"), "db-api")
+
+
+def test_only_the_file_of_the_owner_names_the_owner_of_the_databases(guarded):
+    guarded.save()
+    owner, manage = (read(guarded, name).api_database.connection for name in ("owner", "manage"))
+    assert login(owner) == ("root", "")
+    assert login(manage) == (guarded.database_user("api"), "db-api")
+    others = [file for file in (guarded.state / "etc").iterdir() if file.stem != "owner"]
+    assert not [file for file in others if "root@" in file.read_text()]
+    assert not [file for file in others if "guest" in file.read_text()]
+
+
+def test_nobody_else_reads_the_passwords_of_a_rig(guarded):
+    guarded.state.joinpath("rig.json").touch(mode=0o644)
+    guarded.save()
+    files = [guarded.state / "rig.json", *(guarded.state / "etc").iterdir()]
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert "db-api" not in repr(guarded)
+    assert Plan.load(guarded.state) == guarded

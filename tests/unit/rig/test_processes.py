@@ -4,6 +4,7 @@ import os
 import sys
 import uuid
 
+import psutil
 import pytest
 
 from roost import exception
@@ -11,6 +12,7 @@ from roost.rig.processes import Program, Supervisor, usage
 from tests.stories.cloud import wait_until
 
 SLEEPER = "import time; print('here', flush=True); time.sleep(600)"
+PARENT = f"import os; os.fork(); {SLEEPER}"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEEPER}"
 
 
@@ -19,7 +21,7 @@ def supervisor(tmp_path):
     made = Supervisor(uuid.uuid4().hex[:8], tmp_path, grace=1)
     programs = [
         Program(name, [sys.executable, "-c", script], tmp_path / f"{name}.log")
-        for name, script in {"one": SLEEPER, "stubborn": STUBBORN}.items()
+        for name, script in {"one": SLEEPER, "stubborn": STUBBORN, "parent": PARENT}.items()
     ]
     made.start(programs, {"ROOST_RIG_TEST": "yes"})
     yield made
@@ -40,7 +42,7 @@ def alive(pid):
 
 
 def test_nothing_runs_before_it_is_started(supervisor):
-    assert [process.running for process in supervisor.list_processes()] == [False, False]
+    assert [process.running for process in supervisor.list_processes()] == [False, False, False]
 
 
 def test_a_started_daemon_runs_and_logs(supervisor, tmp_path):
@@ -62,6 +64,13 @@ def test_a_killed_daemon_stays_dead_until_it_is_started(supervisor):
     wait_until(lambda: not supervisor.find("one").running, "it is dead")
     supervisor.start_process("one")
     assert supervisor.find("one").pid not in (0, pid)
+
+
+def test_a_killed_daemon_may_be_started_at_once(supervisor):
+    for _ in range(5):
+        killed = supervisor.signal("one", "KILL")
+        supervisor.start_process("one")
+        assert supervisor.find("one").pid not in (0, killed)
 
 
 def test_a_signal_to_a_daemon_that_does_not_run_is_told(supervisor):
@@ -100,3 +109,14 @@ def test_what_a_process_uses_is_known_until_it_is_gone(supervisor):
     assert usage(pid)[1] > 0
     supervisor.stop()
     assert usage(pid) == (0.0, 0)
+
+
+def test_a_daemon_is_stopped_with_its_workers_and_goes_on_with_them(supervisor, tmp_path):
+    supervisor.start_process("parent")
+    ready(tmp_path, "parent")
+    parent = psutil.Process(supervisor.signal("parent", "STOP"))
+    family = [parent, *parent.children()]
+    assert len(family) == 2
+    wait_until(lambda: {each.status() for each in family} == {psutil.STATUS_STOPPED}, "stopped")
+    supervisor.signal("parent", "CONT")
+    wait_until(lambda: psutil.STATUS_STOPPED not in {e.status() for e in family}, "going on")

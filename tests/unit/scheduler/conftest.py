@@ -38,7 +38,7 @@ def make_manager(database, clock):
 
     def make():
         driver = plugins.load_driver(conf.of({}).scheduler)
-        return SchedulerManager(database, driver=driver, host_silence=120, clock=clock)
+        return SchedulerManager(database, driver=driver, clock=clock)
 
     return make
 

@@ -2,11 +2,15 @@
 
 import itertools
 import logging
+import subprocess
+import sys
 import threading
 
+import oslo_messaging as messaging
 import pytest
 
 from roost import exception
+from roost.rpc.interface import CALL_TIMEOUT
 from roost.scheduler import client
 from roost.scheduler.client import Reporter, SchedulerClient
 from tests.builders import a_context, a_report
@@ -44,8 +48,9 @@ class Paged(SchedulerClient):
     def list_hosts(self, context, *, marker=None, limit=1000):
         return [a_report(host) for host in self.hosts if host > (marker or "")][:limit]
 
-    def list_claims(self, context, *, marker=None, limit=1000):
-        return [{"instance_uuid": c} for c in self.claims if c > (marker or "")][:limit]
+    def list_claims(self, context, *, marker=None, limit=1000, host=None):
+        after = [claim for claim in self.claims if claim["instance_uuid"] > (marker or "")]
+        return [claim for claim in after if host in (None, claim["host"])][:limit]
 
 
 @pytest.fixture
@@ -144,6 +149,75 @@ def test_all_hosts_are_asked_for_page_by_page(monkeypatch):
 
 def test_all_claims_are_asked_for_page_by_page(monkeypatch):
     monkeypatch.setattr(client, "PAGE", 2)
-    uuids = [f"u{i}" for i in range(4)]
-    found = Paged([], uuids).all_claims(a_context())
-    assert [claim["instance_uuid"] for claim in found] == uuids
+    claims = [{"instance_uuid": f"u{i}", "host": f"h{i % 2}"} for i in range(6)]
+    paged = Paged([], claims)
+    assert list(paged.all_claims(a_context())) == claims
+    assert list(paged.all_claims(a_context(), host="h1")) == claims[1::2]
+
+
+class Silent:
+    """A bus on which nobody answers; ``waited`` says how long each call would have waited."""
+
+    def __init__(self, error):
+        self.error = error
+        self.waited = []
+
+    def client(self, topic, version_cap=None):
+        return self
+
+    def check_replies(self):
+        pass
+
+    def prepare(self, *, server, version, timeout):
+        self.waited.append(timeout)
+        return self
+
+    def call(self, context, method, **arguments):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [messaging.MessagingTimeout(), messaging.MessageUndeliverable(None, None, None, None)]
+)
+def test_a_scheduler_that_is_not_there_is_noticed_soon(error):
+    bus = Silent(error)
+    with pytest.raises(exception.Unavailable, match="start roost-scheduler"):
+        SchedulerClient(bus).check(a_context())
+    assert bus.waited == [client.PROBE_SECONDS]
+
+
+def test_whoever_waited_a_little_once_waits_as_long_as_ever_later():
+    bus = Silent(messaging.MessagingTimeout())
+    scheduler = SchedulerClient(bus)
+    for asked in (scheduler.within(10**6), scheduler.within(2), scheduler):
+        with pytest.raises(exception.Timeout):
+            asked.list_hosts(a_context())
+    assert bus.waited == [CALL_TIMEOUT, 2, CALL_TIMEOUT]
+
+
+LIBRARY = (
+    "roost.rpc",
+    "roost.objects",
+    "roost.context",
+    "roost.exception",
+    "roost.scheduler.client",
+)
+
+
+def test_the_library_needs_nothing_but_messages_and_objects():
+    script = (
+        "import sys, roost.scheduler.client;"
+        "print(*(name for name in sys.modules if name.split('.')[0] in"
+        " ('roost', 'numpy', 'scipy', 'sqlalchemy', 'oslo_db', 'alembic')))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
+    extra = [
+        name
+        for name in loaded
+        if name not in ("roost", "roost.scheduler")
+        and not any(name == known or name.startswith(f"{known}.") for known in LIBRARY)
+    ]
+    assert "roost.rpc.scheduler" in loaded
+    assert extra == []

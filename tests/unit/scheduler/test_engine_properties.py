@@ -1,35 +1,51 @@
-"""Whatever the hosts and the wish: the engine answers as a slow and obvious program would."""
+"""Whatever the hosts and the wishes: the engine answers as a slow and obvious program would.
+
+The engine remembers scores between requests and mends them; the program looks at everything anew.
+"""
 
 import dataclasses
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roost.objects import Retry, TriedHost
-from roost.scheduler import engine
-from tests.builders import CELL1, CELL2, NOW, a_flavor
-from tests.unit.scheduler.rows import FILTERS, WEIGHERS, a_request, a_row, hosts_of
+from roost.objects import Retry, ServerGroup, TriedHost
+from roost.scheduler import engine as engine_module
+from roost.scheduler.engine import Engine
+from tests.builders import CELL1, CELL2, a_flavor
+from tests.unit.scheduler.rows import (
+    FILTERS,
+    WEIGHERS,
+    a_request,
+    a_row,
+    amounts,
+    filters_of,
+    hosts_of,
+)
 
 NAMES = [f"h{i}" for i in range(6)]
-ALIVE_SINCE = NOW.timestamp() - 60
+GROUP_FILTERS = filters_of("server_group_affinity", "server_group_anti_affinity")
+SIZES = ("vcpus", "memory_mb", "disk_gb")
 
 
-def amounts(highest):
-    return st.tuples(*(st.integers(0, highest) for _ in range(3)))
+def some_of_each(highest):
+    return st.fixed_dictionaries({name: st.integers(0, highest) for name in SIZES})
 
 
 def rows_of(names):
     return st.tuples(
         *(
             st.builds(
-                a_row,
+                lambda name, sizes, used, **values: a_row(
+                    name, used=amounts(**used), **sizes, **values
+                ),
                 st.just(name),
+                sizes=some_of_each(9),
+                used=some_of_each(5),
                 cell_uuid=st.sampled_from([CELL1, CELL2]),
                 availability_zone=st.sampled_from(["nova", "other"]),
                 enabled=st.sampled_from([True, True, True, False]),
-                reported_at=st.sampled_from([NOW, NOW, NOW.replace(year=2020)]),
-                capacity=amounts(9),
-                used=amounts(5),
+                told_down=st.sampled_from([False, False, False, True]),
             )
             for name in names
         )
@@ -37,11 +53,22 @@ def rows_of(names):
 
 
 hosts = st.lists(st.sampled_from(NAMES), unique=True).flatmap(rows_of)
+groups = st.builds(
+    lambda policy, most: ServerGroup.of(
+        uuid=CELL1,
+        project_id="p",
+        user_id="u",
+        name="g",
+        policy=policy,
+        max_server_per_host=most if policy == "anti-affinity" else None,
+    ),
+    st.sampled_from(["affinity", "anti-affinity"]),
+    st.sampled_from([None, 1, 2]),
+)
 requests = st.builds(
     a_request,
     count=st.integers(1, 5),
     alternates=st.integers(0, 3),
-    alive_since=st.just(ALIVE_SINCE),
     flavor=st.builds(
         a_flavor, vcpus=st.integers(0, 3), memory_mb=st.integers(0, 3), root_gb=st.integers(0, 3)
     ),
@@ -49,6 +76,7 @@ requests = st.builds(
     requested_cell=st.sampled_from([None, None, CELL1]),
     requested_host=st.sampled_from([None, None, None, "h1"]),
     ignore_hosts=st.lists(st.sampled_from(NAMES), max_size=2),
+    group=st.one_of(st.none(), groups),
     retry=st.sampled_from(
         [None, Retry(max_attempts=3, tried=[TriedHost(host="h2", node="h2", reason="broke")])]
     ),
@@ -56,12 +84,12 @@ requests = st.builds(
 
 
 def wanted(request, row):
-    """What the rules say of a host, one after the other, leaving room aside."""
+    """What the rules say of a host, one after the other, leaving room and groups aside."""
     spec = request.spec
     tried = spec.retry.tried if spec.retry else []
     return (
         row.enabled
-        and row.reported_at.timestamp() >= ALIVE_SINCE
+        and not row.told_down
         and spec.availability_zone in (None, row.availability_zone)
         and spec.requested_cell in (None, row.cell_uuid)
         and spec.requested_host in (None, row.host)
@@ -72,9 +100,19 @@ def wanted(request, row):
 
 def roomy(request, row):
     return all(
-        asked == 0 or used + asked <= capacity
-        for asked, used, capacity in zip(request.asked, row.used, row.capacity, strict=True)
+        asked == 0 or used + asked <= net
+        for asked, used, net in zip(request.asked, row.used, row.net, strict=True)
     )
+
+
+def welcome(request, at, placed):
+    """What the request's group says of a host, given where its members are."""
+    group = request.spec.group
+    if group is None:
+        return True
+    if group.policy == "affinity":
+        return not placed or at in placed
+    return placed.count(at) < (group.max_server_per_host or 1)
 
 
 def with_one_more(request, row):
@@ -82,17 +120,12 @@ def with_one_more(request, row):
     return dataclasses.replace(row, used=used)
 
 
-def free(row):
-    return [c - u for c, u in zip(row.capacity, row.used, strict=True)]
-
-
-def weight(row, among):
+def weight(row, rows):
     total = 0.0
-    for line in (1, 0, 2):  # ram, cpu, disk
-        values = [free(other)[line] for other in among]
-        low, high = min(values), max(values)
-        if high > low:
-            total += (free(row)[line] - low) * (1.0 / (high - low))
+    for line in (2, 0, 3):  # ram, cpu, disk
+        largest = max(other.net[line] for other in rows)
+        if largest:
+            total += (row.net[line] - row.used[line]) * (1.0 / largest)
     return total
 
 
@@ -100,48 +133,94 @@ def slowly(request, rows):
     """Place one instance after the other: the first of the best hosts that pass every rule."""
     rows, chosen = list(rows), []
     for _ in request.placed:
-        passing = [row for row in rows if wanted(request, row) and roomy(request, row)]
+        passing = [
+            at
+            for at, row in enumerate(rows)
+            if wanted(request, row) and roomy(request, row) and welcome(request, at, chosen)
+        ]
         if not passing:
             return None
-        best = max(passing, key=lambda row: weight(row, passing))
-        at = rows.index(best)
-        rows[at] = with_one_more(request, best)
-        chosen.append(at)
+        best = max(passing, key=lambda at: weight(rows[at], rows))
+        rows[best] = with_one_more(request, rows[best])
+        chosen.append(best)
     return chosen
 
 
+def an_engine():
+    return Engine([*FILTERS, *GROUP_FILTERS], WEIGHERS)
+
+
+def again(request):
+    """The same request, asked for the first time."""
+    return dataclasses.replace(request, group_counts={})
+
+
 def decide(request, rows):
-    return engine.decide(request, hosts_of(*rows), filters=FILTERS, weighers=WEIGHERS)
+    return an_engine().decide(again(request), hosts_of(*rows))
+
+
+def chosen_by(decision):
+    return [place.row for place in decision.chosen]
 
 
 @given(requests, hosts)
 def test_it_chooses_what_the_obvious_program_chooses(request, rows):
-    decision = decide(request, rows)
-    assert [chosen[0] for chosen in decision.hosts] == (slowly(request, rows) or [])
+    assert chosen_by(decide(request, rows)) == (slowly(request, rows) or [])
+
+
+@given(st.lists(requests, max_size=6), hosts)
+def test_one_request_after_another_is_placed_as_if_nothing_were_remembered(wishes, rows):
+    engine, all_hosts, rows = an_engine(), hosts_of(*rows), list(rows)
+    for request in wishes * 2:
+        chosen = chosen_by(engine.decide(again(request), all_hosts))
+        assert chosen == (slowly(request, rows) or [])
+        for at in chosen:
+            rows[at] = with_one_more(request, rows[at])
+
+
+@given(st.lists(requests, max_size=5), hosts, st.data())
+def test_hosts_that_change_meanwhile_are_seen_as_they_are(wishes, rows, data):
+    engine, all_hosts, rows = an_engine(), hosts_of(*rows), list(rows)
+    for request in wishes * 2:
+        if rows:
+            at = data.draw(st.integers(0, len(rows) - 1))
+            (rows[at],) = data.draw(rows_of([rows[at].host]))
+            all_hosts.overwrite(np.array([at]), [rows[at]])
+        decision = engine.decide(again(request), all_hosts)
+        assert chosen_by(decision) == (slowly(request, rows) or [])
+        engine_module.undo(again_counted(request, decision), all_hosts, decision.chosen)
+
+
+def again_counted(request, decision):
+    counts = {row: chosen_by(decision).count(row) for row in chosen_by(decision)}
+    return dataclasses.replace(request, group_counts=counts)
 
 
 @given(requests, hosts)
 def test_no_host_is_ever_given_more_than_it_has_or_against_a_rule(request, rows):
-    after = list(rows)
-    for at, *_ in decide(request, rows).hosts:
+    after, placed = list(rows), []
+    for at in chosen_by(decide(request, rows)):
         assert wanted(request, after[at])
         assert roomy(request, after[at])
+        assert welcome(request, at, placed)
         after[at] = with_one_more(request, after[at])
+        placed.append(at)
 
 
 @given(requests, hosts)
 def test_alternates_pass_every_rule_once_all_are_placed(request, rows):
     decision = decide(request, rows)
-    after = list(rows)
-    for at, *_ in decision.hosts:
+    after, placed = list(rows), chosen_by(decision)
+    for at in placed:
         after[at] = with_one_more(request, after[at])
-    for at, *alternates in decision.hosts:
+    for at, alternates in zip(placed, decision.alternates, strict=True):
         assert at not in alternates
         assert len(alternates) <= request.alternates
         for other in alternates:
             assert rows[other].cell_uuid == rows[at].cell_uuid
             assert wanted(request, after[other])
             assert roomy(request, after[other])
+            assert welcome(request, other, placed)
 
 
 @given(requests, hosts)
@@ -153,7 +232,13 @@ def test_the_same_question_has_the_same_answer(request, rows):
 def test_a_refusal_counts_every_host_exactly_once(request, rows):
     decision = decide(request, rows)
     counted = sum(sum(reasons.values()) for reasons in decision.refusals.values())
-    if decision.hosts:
-        assert counted == sum(not (wanted(request, r) and roomy(request, r)) for r in rows)
-    else:
-        assert counted == len(rows)
+    assert counted == (0 if decision.chosen else len(rows))
+
+
+@given(requests, hosts)
+def test_who_asks_of_one_host_hears_what_the_whole_search_says(request, rows):
+    all_hosts = hosts_of(*rows)
+    scores = an_engine().search(again(request), all_hosts).scores()
+    for row in range(len(rows)):
+        refused = an_engine().why_not(again(request), all_hosts, row) is not None
+        assert refused == (scores[row] == engine_module.REFUSED)

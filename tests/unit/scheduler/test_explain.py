@@ -1,6 +1,17 @@
+"""Why no host was found, in words, numbers and near misses."""
+
+import logging
+
+import pytest
+
+from roost import exception
+from roost.objects.explanation import nearest_misses, plain, verdicts_of
+from roost.scheduler import claims as claims_module
 from roost.scheduler import explain
-from roost.scheduler.engine import Decision
-from tests.unit.scheduler.rows import a_request
+from roost.scheduler.decision import Decision, Verdict
+from roost.scheduler.filters import HostFilter, Miss
+from tests.builders import a_flavor, a_group, a_spec, a_uuid
+from tests.unit.scheduler.rows import a_request, a_row, an_engine, filters_of, hosts_of
 
 
 def test_the_commonest_reason_comes_first():
@@ -16,6 +27,7 @@ def test_one_host_is_not_hosts():
 
 def test_a_house_without_hosts_is_said_to_be_so():
     assert explain.sentence({}) == "No valid host was found: no host is known"
+    assert explain.uncounted({}) == "No valid host was found: no host is known"
 
 
 def test_it_says_how_many_would_have_fitted():
@@ -25,8 +37,129 @@ def test_it_says_how_many_would_have_fitted():
     )
 
 
-def test_the_error_carries_reasons_by_filter():
-    refusals = {"enabled": {"down": 1}}
-    error = explain.no_valid_host(a_request(), Decision([], refusals, fitting=0))
-    assert error.details["refusals"] == refusals
-    assert error.message == "No valid host was found: 1 host: down"
+def test_without_counts_only_the_reasons_are_told():
+    refusals = {"enabled": {"disabled": 2}, "ram": {"not enough memory": 4}}
+    assert explain.uncounted(refusals) == "No valid host was found: not enough memory; disabled"
+    assert explain.uncounted(refusals, wanted=7) == (
+        "No valid host was found for all 7 servers: not enough memory; disabled"
+    )
+
+
+def refused():
+    verdicts = [
+        Verdict("enabled", 3, {"disabled": 1}),
+        Verdict("requested", 2, {}),
+        Verdict("ram", 2, {"not enough memory": 2}, Miss(1, "100 MiB free of the 512 asked")),
+    ]
+    hosts = hosts_of(a_row("h1"), a_row("h2"), a_row("h3"))
+    return explain.no_valid_host(a_request(), Decision([], [], verdicts), hosts=hosts)
+
+
+def test_the_error_carries_what_every_filter_said():
+    error = refused()
+    assert error.message == "No valid host was found: 2 hosts: not enough memory; 1: disabled"
+    assert error.uncounted == "No valid host was found: not enough memory; disabled"
+    assert error.details["refusals"] == {
+        "enabled": {"disabled": 1},
+        "ram": {"not enough memory": 2},
+    }
+    assert error.details["asked"] == {"enabled": 3, "requested": 2, "ram": 2}
+    assert error.details["nearest"]["ram"]["lacks"] == "100 MiB free of the 512 asked"
+
+
+def test_what_the_error_carries_makes_verdicts_again():
+    found = verdicts_of(refused().details)
+    assert [(one.filter, one.asked) for one in found] == [
+        ("enabled", 3),
+        ("requested", 2),
+        ("ram", 2),
+    ]
+    assert plain(found[2]) == {
+        "filter": "ram",
+        "asked": 2,
+        "refused": 2,
+        "reasons": {"not enough memory": 2},
+        "nearest": {"host": "h2", "node": "h2", "lacks": "100 MiB free of the 512 asked"},
+    }
+    assert nearest_misses(found) == "ram on h2 (100 MiB free of the 512 asked)"
+
+
+def test_an_error_without_details_has_no_verdicts():
+    error = exception.NoValidHost("nothing fits")
+    assert verdicts_of(error.details) == []
+    assert error.uncounted == "nothing fits"
+
+
+def refuse(manager, context, *instances, memory_mb=10**6):
+    spec = a_spec(flavor=a_flavor(memory_mb=memory_mb))
+    with pytest.raises(exception.NoValidHost):
+        manager.select_destinations(
+            context, request_spec=spec, instance_uuids=list(instances), alternates=0
+        )
+    return spec.request_uuid
+
+
+def test_a_refusal_is_one_line_of_the_log(manager, context, report, caplog):
+    report("h1", "h2")
+    caplog.set_level(logging.INFO, logger=claims_module.__name__)
+    one, two = a_uuid(), a_uuid()
+    request = refuse(manager, context, one)
+    again = refuse(manager, context, one, two)
+    why = (
+        "No valid host was found: 2 hosts: not enough memory;"
+        " nearest: ram on h1 (16384 MiB free of the 1000000 asked)"
+    )
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{one}: request {request}: {why}",
+        f"{one} and 1 more: request {again}: {why}",
+    ]
+
+
+def test_a_dry_run_says_the_same_as_a_refusal(manager, context, report):
+    report("h1", "h2")
+    spec = a_spec(flavor=a_flavor(memory_mb=10**6))
+    with pytest.raises(exception.NoValidHost) as refused:
+        manager.select_destinations(
+            context, request_spec=spec, instance_uuids=[a_uuid()], alternates=0
+        )
+    explained = manager.explain(context, request_spec=spec, instances=1)
+    assert explained.sentence == refused.value.message
+    assert explained.verdicts == verdicts_of(refused.value.details)
+
+
+def nearest(request, *rows, filters):
+    """Return, of a single filter, the host that came closest and what it lacks."""
+    hosts = hosts_of(*rows)
+    (verdict,) = an_engine(filters).judge(request, hosts)
+    return hosts.name("host", verdict.closest.row), verdict.closest.lacks
+
+
+def test_a_host_with_one_flaw_is_nearer_than_one_with_two():
+    rows = (a_row("h1", enabled=False, told_down=True), a_row("h2", told_down=True))
+    assert nearest(a_request(), *rows, filters=filters_of("enabled")) == ("h2", "down")
+
+
+def test_a_zone_that_nobody_is_in_is_held_against_one_there_is():
+    request = a_request(availability_zone="mars")
+    found = nearest(request, a_row("h1"), filters=filters_of("availability_zone"))
+    assert found == ("h1", "it is in nova")
+
+
+def test_of_hosts_with_too_many_members_the_one_with_the_fewest_is_nearest():
+    group = a_group(policy="anti-affinity")
+    request = a_request(group=group, group_counts={0: 3, 1: 2})
+    filters = filters_of("server_group_anti_affinity")
+    found = nearest(request, a_row("h1"), a_row("h2"), filters=filters)
+    assert found == ("h2", "members of the group there: 2")
+
+
+class Haunted(HostFilter):
+    name = "haunted"
+
+    def why_not(self, request, host):
+        return f"there is a ghost in {host.host}"
+
+
+def test_of_hosts_judged_one_by_one_one_is_named():
+    found = nearest(a_request(), a_row("h1"), a_row("h2"), filters=[Haunted()])
+    assert found == ("h1", "there is a ghost in h1")

@@ -10,35 +10,59 @@ def options(**values):
     return conf.of({"scheduler": values}).scheduler
 
 
-def test_the_default_options_make_a_driver_that_guards_what_its_filters_promise():
-    driver = plugins.load_driver(options())
-    assert driver.guards == {"enabled", "memory_mb", "vcpus", "disk_gb"}
+def multipliers(**values):
+    return {each.weigher.name: each.multiplier for each in plugins.load_weighers(options(**values))}
 
 
-def test_who_leaves_a_filter_out_leaves_its_guard_out():
-    driver = plugins.load_driver(options(filters=["enabled", "ram"]))
-    assert driver.guards == {"enabled", "memory_mb"}
+def test_the_default_options_make_a_driver():
+    assert plugins.load_driver(options())
 
 
 def test_filters_come_in_the_order_they_are_named():
-    assert [each.name for each in plugins.load_filters(["ram", "enabled"])] == ["ram", "enabled"]
+    found = plugins.load_filters(options(filters=["ram", "enabled"]))
+    assert [each.name for each in found] == ["ram", "enabled"]
+
+
+def test_filters_are_made_from_their_options():
+    (each,) = plugins.load_filters(options(filters=["isolated_hosts"], isolated_hosts=["h1"]))
+    assert each._hosts == {"h1"}
 
 
 def test_weighers_come_with_their_multipliers():
-    weighings = plugins.load_weighers(["ram=-2.5", "cpu"])
-    assert [(each.weigher.name, each.multiplier) for each in weighings] == [
-        ("ram", -2.5),
-        ("cpu", 1.0),
-    ]
+    assert multipliers(weighers=["ram=-2.5", "cpu"]) == {"ram": -2.5, "cpu": 1.0}
+
+
+def test_servers_are_spread_when_nothing_is_said():
+    found = multipliers()
+    assert (found["ram"], found["cpu"], found["disk"]) == (1.0, 1.0, 1.0)
+
+
+def test_packing_turns_room_round_and_nothing_else():
+    spread, packed = multipliers(profile="spread"), multipliers(profile="pack")
+    changed = {name for name, multiplier in spread.items() if packed[name] != multiplier}
+    assert changed == {"ram", "cpu", "disk"}
+    assert packed["ram"] == -1.0
+
+
+def test_without_a_profile_room_makes_no_difference():
+    found = multipliers(profile="none")
+    assert found
+    assert found.keys().isdisjoint({"ram", "cpu", "disk"})
+
+
+def test_named_weighers_win_over_the_profile():
+    assert multipliers(profile="pack", weighers=["ram=2"]) == {"ram": 2.0}
+    assert multipliers(profile="pack", weighers=[]) == {}
 
 
 @pytest.mark.parametrize(
     ("option", "value", "known"),
     [
-        ("driver", "tarot", "filter"),
-        ("filters", ["enabled", "tarot"], "availability_zone, cpu, disk, enabled"),
-        ("weighers", ["tarot=1"], "cpu, disk, ram"),
+        ("driver", "tarot", "chance, filter"),
+        ("filters", ["enabled", "tarot"], "aggregate_extra_specs, aggregate_image_prop"),
+        ("weighers", ["tarot=1"], "build_failure, cpu, cross_cell_move, disk"),
     ],
+    ids=["driver", "filters", "weighers"],
 )
 def test_an_unknown_name_is_told_with_its_option_and_what_exists(option, value, known):
     with pytest.raises(exception.Invalid) as caught:
@@ -48,9 +72,9 @@ def test_an_unknown_name_is_told_with_its_option_and_what_exists(option, value, 
 
 def test_a_multiplier_must_be_a_number():
     with pytest.raises(exception.Invalid, match="such as ram="):
-        plugins.load_weighers(["ram=much"])
+        plugins.load_weighers(options(weighers=["ram=much"]))
 
 
 def test_plain_values_do_for_options():
-    plain = types.SimpleNamespace(driver="filter", filters=[], weighers=[])
-    assert plugins.load_driver(plain).guards == frozenset()
+    plain = types.SimpleNamespace(driver="filter", filters=[], weighers=[], best_of=1)
+    assert plugins.load_driver(plain)

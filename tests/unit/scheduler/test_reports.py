@@ -124,16 +124,63 @@ def test_a_page_does_not_end_between_the_nodes_of_a_host(manager, context, repor
     assert listed(manager, context, marker="h1", limit=2) == [("h2", "h2")]
 
 
+def test_a_node_is_found_by_its_uuid(manager, context, report):
+    for host, node in (("a", "1"), ("a", "2"), ("b", "1")):
+        report(host, node=node)
+    (known,) = manager.list_hosts(context, node_uuid=a_report("a", node="2").node_uuid)
+    assert (known.host, known.node) == ("a", "2")
+    assert manager.list_hosts(context, node_uuid=a_uuid()) == []
+
+
+def test_what_operators_ask_of_a_host_is_kept(manager, context, clock, report):
+    report("h1", cpu_info='{"arch": "x86_64"}', booted_at=NOW - SECOND)
+    (known,) = manager.list_hosts(context)
+    assert (known.cpu_info, known.booted_at) == ('{"arch": "x86_64"}', NOW - SECOND)
+    clock.pass_(1)
+    report("h1", reported_at=NOW + SECOND)
+    (known,) = manager.list_hosts(context)
+    assert (known.cpu_info, known.booted_at) == ("{}", None)
+
+
+def test_the_instances_of_a_host_are_counted_by_their_claims(manager, context, report):
+    report("h1")
+    uuids = [a_uuid(), a_uuid()]
+    manager.select_destinations(
+        context, request_spec=a_spec(num_instances=2), instance_uuids=uuids, alternates=0
+    )
+    assert manager.list_hosts(context)[0].instances_used == 2
+
+
 def test_closing_a_host_closes_all_its_nodes(manager, context, report):
     report("h1", node="a")
     report("h1", node="b")
     report("h2")
-    manager.set_host_enabled(context, host="h1", enabled=False)
+    manager.set_host_enabled(context, host="h1", enabled=False, version=1)
     assert [host.enabled for host in manager.list_hosts(context)] == [False, False, True]
-    manager.set_host_enabled(context, host="h1", enabled=True)
+    manager.set_host_enabled(context, host="h1", enabled=True, version=2)
     assert all(host.enabled for host in manager.list_hosts(context))
 
 
+def test_a_report_of_a_host_that_has_not_heard_the_last_word_does_not_undo_it(
+    manager, context, clock, report
+):
+    report("h1", enabled=True, enabled_version=1)
+    clock.pass_(10)
+    manager.set_host_enabled(context, host="h1", enabled=False, version=2)
+    report("h1", enabled=True, enabled_version=1, reported_at=NOW + 1 * SECOND)
+    assert not manager.list_hosts(context)[0].enabled
+    report("h1", enabled=False, enabled_version=2, reported_at=NOW + 2 * SECOND)
+    report("h1", enabled=True, enabled_version=3, reported_at=NOW + 3 * SECOND)
+    assert manager.list_hosts(context)[0].enabled
+
+
+def test_a_late_word_on_a_host_does_not_undo_a_newer_one(manager, context, report):
+    report("h1")
+    manager.set_host_enabled(context, host="h1", enabled=False, version=2)
+    manager.set_host_enabled(context, host="h1", enabled=True, version=1)
+    assert not manager.list_hosts(context)[0].enabled
+
+
 def test_closing_a_host_that_nobody_knows_is_no_error(manager, context):
-    manager.set_host_enabled(context, host="h9", enabled=False)
+    manager.set_host_enabled(context, host="h9", enabled=False, version=1)
     assert manager.list_hosts(context) == []

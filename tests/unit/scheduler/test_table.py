@@ -5,10 +5,14 @@ import datetime
 import pytest
 import sqlalchemy as sa
 
+from roost.db.scheduler import aggregates as aggregate_rows
+from roost.db.scheduler import cells as cell_rows
 from roost.db.scheduler import hosts as host_rows
-from roost.db.scheduler import models
-from roost.scheduler.hosts import HostTable
-from tests.builders import NOW, a_report
+from roost.db.scheduler import models, parts, reports
+from roost.objects import Aggregate, CellLiveness
+from roost.scheduler.silence import Silence
+from roost.scheduler.table import HostTable
+from tests.builders import CELL1, CELL2, NOW, a_report, a_uuid
 
 
 class Seconds:
@@ -25,8 +29,10 @@ def seconds():
 
 
 @pytest.fixture
-def table(seconds):
-    return HostTable(max_age=1.0, clock=seconds)
+def table(seconds, clock):
+    return HostTable(
+        silence=Silence(host=120, cell=60), max_age=1.0, whole_every=60, clock=seconds, now=clock
+    )
 
 
 @pytest.fixture
@@ -34,7 +40,7 @@ def store(database):
     def store(host, **values):
         with database.begin() as session:
             report = a_report(host, **values)
-            return host_rows.take_in(session, report, reported_at=report.reported_at)
+            return reports.take_in(session, report, reported_at=report.reported_at).host_id
 
     return store
 
@@ -48,6 +54,37 @@ def refresh(database, table):
         return {table.hosts.name("host", row) for row in range(len(table.hosts))}
 
     return refresh
+
+
+@pytest.fixture
+def look(refresh, seconds):
+    """Refresh when it is time to look."""
+
+    def look():
+        seconds.now += 1.0
+        return refresh()
+
+    return look
+
+
+@pytest.fixture
+def tell(database):
+    """Tell of an aggregate."""
+
+    def tell(*hosts, version=1, deleted=False, uuid=CELL1, **metadata):
+        aggregate = Aggregate.of(
+            id=1,
+            uuid=uuid,
+            name="a",
+            hosts=list(hosts),
+            metadata=metadata,
+            version=version,
+            deleted=deleted,
+        )
+        with database.begin() as session:
+            aggregate_rows.take_in(session, [aggregate], snapshot=None)
+
+    return tell
 
 
 @pytest.fixture
@@ -68,13 +105,17 @@ def later(minutes):
     return NOW + datetime.timedelta(minutes=minutes)
 
 
-def test_new_hosts_appear_at_the_next_look(store, refresh, seconds):
+def use(database, **values):
+    with database.begin() as session:
+        session.execute(sa.update(models.hosts).values(values))
+
+
+def test_new_hosts_appear_at_the_next_look(store, refresh, look):
     store("h1")
     assert refresh() == {"h1"}
     store("h2")
     assert refresh() == {"h1"}
-    seconds.now = 1.0
-    assert refresh() == {"h1", "h2"}
+    assert look() == {"h1", "h2"}
 
 
 def test_a_host_that_this_process_took_in_appears_at_once(store, refresh, table):
@@ -83,68 +124,208 @@ def test_a_host_that_this_process_took_in_appears_at_once(store, refresh, table)
     assert refresh() == {"h1"}
 
 
-def test_only_what_changed_is_read_again(store, refresh, reads, seconds):
+def test_only_what_is_described_anew_is_read_whole_again(store, refresh, look, reads):
     store("h1")
     second = store("h2")
     refresh()
     reads.clear()
+    store("h1", reported_at=later(1))
     store("h2", reported_at=later(1), enabled=False)
-    seconds.now = 1.0
-    refresh()
+    look()
     assert reads == [second]
 
 
-def test_a_change_reaches_every_column(store, refresh, table, seconds):
+def test_usage_is_taken_over_without_reading_the_host(store, refresh, look, table, database, reads):
     store("h1")
     refresh()
-    changed = {"availability_zone": "b", "enabled": False, "vcpus": 3, "reported_at": later(1)}
-    store("h1", **changed)
-    seconds.now = 1.0
+    reads.clear()
+    use(database, vcpus_used=2, generation=2)
+    look()
+    assert reads == []
+    assert table.hosts.used_of("vcpus").tolist() == [2]
+
+
+def test_a_change_reaches_every_column(store, refresh, look, table):
+    store("h1")
     refresh()
-    hosts = table.hosts
-    assert hosts.name("zone", 0) == "b"
-    assert not hosts.enabled[0]
-    assert hosts.free("vcpus").tolist() == [3]
-    assert hosts.reported_at.tolist() == [later(1).timestamp()]
+    store(
+        "h1",
+        availability_zone="b",
+        enabled=False,
+        vcpus=3,
+        traits=["HW_X"],
+        metrics={"heat": 0.5},
+        reported_at=later(1),
+    )
+    look()
+    host = table.hosts.one(0)
+    assert (host.availability_zone, host.enabled, host.free("vcpus")) == ("b", False, 3)
+    assert (host.profile.traits, host.metrics) == ({"HW_X"}, {"heat": 0.5})
+    assert table.hosts.reported_at.tolist() == [later(1).timestamp()]
 
 
-def test_a_host_whose_row_is_gone_is_dropped(store, refresh, table, database, seconds):
+def test_a_host_whose_row_is_gone_is_dropped_at_the_next_look_at_all(
+    store, refresh, table, database, seconds
+):
     store("h1")
     kept = store("h2")
     refresh()
     with database.begin() as session:
         session.execute(sa.delete(models.hosts).where(models.hosts.c.host == "h1"))
-    seconds.now = 1.0
+    seconds.now = 60.0
     assert refresh() == {"h2"}
     assert table.row(kept) == 0
 
 
-def test_a_commit_of_ones_own_needs_no_reading(store, refresh, table, database, reads, seconds):
+def test_a_change_that_was_committed_very_late_is_found_by_the_look_at_all(
+    store, refresh, look, table, database, seconds
+):
+    """Its time is that of a transaction which took longer than looks reach back."""
+    store("h1")
+    refresh()
+    use(database, vcpus_used=5, generation=7, touched_at=NOW)
+    look()
+    assert table.hosts.used_of("vcpus").tolist() == [0]
+    seconds.now = 60.0
+    refresh()
+    assert table.hosts.used_of("vcpus").tolist() == [5]
+
+
+def test_transactions_may_commit_in_any_order(store, refresh, look, table, database):
+    """One that was there first in time, and last to commit, is not missed."""
+    store("h1")
+    refresh()
+    with database.read() as session:
+        before = host_rows.now(session)
+    look()
+    use(database, vcpus_used=5, generation=7, touched_at=before)
+    look()
+    assert table.hosts.used_of("vcpus").tolist() == [5]
+
+
+def test_a_commit_of_ones_own_needs_no_reading(store, refresh, look, table, database, reads):
     host_id = store("h1")
     refresh()
-    with database.begin() as session:
-        session.execute(sa.update(models.hosts).values(vcpus_used=2, generation=2))
-    table.apply({host_id: (2, 0, 0)})
+    use(database, vcpus_used=2, generation=2)
+    table.hosts.take(0, (2, 0, 0, 0, 1))
+    table.committed([host_id])
     reads.clear()
-    seconds.now = 1.0
-    refresh()
+    look()
     assert reads == []
-    assert table.hosts.used[:, 0].tolist() == [2, 0, 0]
+    assert table.hosts.used[:, 0].tolist() == [2, 0, 0, 0, 1]
 
 
-def test_a_change_of_others_beside_ones_own_is_read(store, refresh, table, database, seconds):
+def test_a_change_of_others_beside_ones_own_is_taken_over(store, refresh, look, table, database):
     host_id = store("h1")
     refresh()
-    with database.begin() as session:
-        session.execute(sa.update(models.hosts).values(vcpus_used=5, generation=3))
-    table.apply({host_id: (2, 0, 0)})
-    seconds.now = 1.0
-    refresh()
-    assert table.hosts.used[:, 0].tolist() == [5, 0, 0]
+    use(database, vcpus_used=5, generation=3)
+    table.hosts.take(0, (2, 0, 0, 0, 1))
+    table.committed([host_id])
+    look()
+    assert table.hosts.used[:, 0].tolist() == [5, 0, 0, 0, 0]
 
 
 def test_thousands_of_hosts_are_read_in_parts(store, refresh, monkeypatch):
-    monkeypatch.setattr(host_rows, "_READ_AT_ONCE", 2)
+    monkeypatch.setattr(parts, "_AT_ONCE", 2)
     for number in range(5):
         store(f"h{number}")
     assert len(refresh()) == 5
+
+
+def test_an_aggregates_zone_and_ratios_count_for_its_hosts(store, tell, look, table):
+    store("h1", vcpus=4)
+    store("h2", vcpus=4)
+    tell("h1", availability_zone="east", cpu_allocation_ratio="2.5")
+    look()
+    hosts = table.hosts
+    assert [hosts.name("zone", row) for row in (0, 1)] == ["east", "nova"]
+    assert hosts.capacity_of("vcpus").tolist() == [10, 4]
+
+
+def test_of_several_ratios_the_smallest_counts_and_nonsense_none(store, tell, look, table):
+    store("h1", vcpus=4)
+    tell("h1", uuid=a_uuid(), cpu_allocation_ratio="3")
+    tell("h1", uuid=a_uuid(), cpu_allocation_ratio="2")
+    tell("h1", uuid=a_uuid(), cpu_allocation_ratio="many")
+    look()
+    assert table.hosts.capacity_of("vcpus").tolist() == [8]
+
+
+def test_an_aggregate_that_ends_leaves_hosts_as_they_said(store, tell, look, table):
+    store("h1", vcpus=4)
+    tell("h1", availability_zone="east", cpu_allocation_ratio="2")
+    look()
+    tell(version=2, deleted=True)
+    look()
+    assert table.hosts.name("zone", 0) == "nova"
+    assert table.hosts.capacity_of("vcpus").tolist() == [4]
+
+
+def test_a_host_that_appears_later_knows_its_aggregate(store, tell, look, table):
+    tell("h1", availability_zone="east")
+    look()
+    store("h1")
+    look()
+    assert table.hosts.name("zone", 0) == "east"
+
+
+def test_what_hosts_and_aggregates_were_is_not_remembered_for_ever(
+    store, tell, refresh, table, seconds
+):
+    for number in range(150):
+        store("h1", reported_at=later(number), traits=[f"T{number}"])
+        tell("h1", version=number + 1, **{f"key{number}": "x"})
+        seconds.now += 1.0
+        refresh()
+    seconds.now += 60.0
+    refresh()
+    shared = table.hosts.shared
+    assert max(len(shared.profiles), len(shared.memberships)) < 110
+    assert table.hosts.one(0).profile.traits == {"T149"}
+    assert (shared.says("key149"), shared.says("key1")) == (True, False)
+
+
+@pytest.fixture
+def hear(database, clock):
+    """Hear from a cell's conductors."""
+
+    def hear(cell=CELL1, **lists):
+        liveness = CellLiveness.of(
+            cell_uuid=cell, version=int(clock.now.timestamp() * 1e6), whole=True, **lists
+        )
+        with database.begin() as session:
+            cell_rows.take_in(session, liveness, reported_at=clock.now)
+
+    return hear
+
+
+def up(table):
+    return {table.hosts.name("host", row): bool(up) for row, up in enumerate(table.hosts.up)}
+
+
+def test_a_host_that_does_not_report_goes_down_and_comes_back(store, look, table, clock):
+    store("h1")
+    look()
+    clock.pass_(121)
+    look()
+    assert up(table) == {"h1": False}
+    store("h1", reported_at=clock.now)
+    look()
+    assert up(table) == {"h1": True}
+
+
+def test_a_host_is_down_when_its_cell_says_so(store, hear, look, table):
+    store("h1")
+    store("h2")
+    hear(up=["h1"], down=["h2"])
+    look()
+    assert up(table) == {"h1": True, "h2": False}
+
+
+def test_a_cell_that_falls_silent_is_down_and_others_are_not(store, hear, look, table, clock):
+    store("h1", cell_uuid=CELL1)
+    store("h2", cell_uuid=CELL2)
+    hear(CELL1, up=["h1"])
+    clock.pass_(61)
+    look()
+    assert up(table) == {"h1": False, "h2": True}

@@ -1,0 +1,256 @@
+"""How many requests are worked on, how many wait, who waits for whom, and what is refused."""
+
+import functools
+import io
+import json
+import logging
+import threading
+from concurrent import futures
+
+import pytest
+
+from roost.api.gate import Gate
+from roost.api.middleware import NoAuth, is_upload
+from tests.stories.cloud import wait_until
+
+
+class Work:
+    """An application that works until it is told to go on; remembers whom it served."""
+
+    def __init__(self):
+        self.served = []
+        self.begun = threading.Semaphore(0)
+        self._go = threading.Semaphore(0)
+        self._open = False
+
+    def __call__(self, environ, start_response):
+        self.served.append(environ["caller"])
+        self.begun.release()
+        if not self._open:
+            assert self._go.acquire(timeout=60)
+        start_response("200 OK", [])
+        return [environ["wsgi.input"].read() if environ.get("CONTENT_LENGTH") else b""]
+
+    def go_on(self, times=1):
+        self._go.release(times)
+
+    def open(self):
+        self._open = True
+        self._go.release(1000)
+
+
+@pytest.fixture
+def work():
+    made = Work()
+    yield made
+    made.open()
+
+
+@pytest.fixture
+def pool(work):
+    with futures.ThreadPoolExecutor(32) as made:
+        yield made
+        work.open()
+
+
+def a_gate(app, *, at_once=1, waiting=4, share=1.0, patience=60, **more):
+    gate = Gate(
+        app,
+        at_once=at_once,
+        waiting=waiting,
+        share=share,
+        max_body=10,
+        caller=lambda environ: environ["caller"],
+        patience=patience,
+        **more,
+    )
+    gate.work = app
+    return gate
+
+
+def ask(gate, caller="a", **environ):
+    """Return (status, headers, body)."""
+    told = []
+    body = b"".join(
+        gate({"caller": caller, **environ}, lambda status, headers: told.extend((status, headers)))
+    )
+    return int(told[0].split()[0]), dict(told[1]), body
+
+
+def begin(gate, pool, *callers):
+    """Ask one after the other, each once the one before works or waits."""
+    asked = []
+    for caller in callers:
+        asked.append(pool.submit(ask, gate, caller))
+        wait_until(functools.partial(_settled, gate, len(asked)), "the request works or waits")
+    return asked
+
+
+def _settled(gate, asked):
+    return gate.present == asked and len(gate.work.served) + gate.waiting == asked
+
+
+def statuses(asked):
+    return [one.result(timeout=60)[0] for one in asked]
+
+
+def test_no_more_are_worked_on_than_there_are_places(work, pool):
+    gate = a_gate(work, at_once=2)
+    asked = begin(gate, pool, "a", "b", "c")
+    assert (work.served, gate.waiting) == (["a", "b"], 1)
+    work.go_on(3)
+    assert statuses(asked) == [200, 200, 200]
+    assert gate.present == 0
+
+
+def test_those_who_wait_are_served_in_turn_by_caller(work, pool):
+    gate = a_gate(work, waiting=8)
+    asked = begin(gate, pool, "flood", "flood", "flood", "flood", "b", "c", "b")
+    work.go_on(len(asked))
+    assert statuses(asked) == [200] * 7
+    assert work.served == ["flood", "flood", "b", "c", "flood", "b", "flood"]
+
+
+def test_who_comes_when_all_places_are_taken_is_told_at_once_to_come_back(work, pool):
+    gate = a_gate(work, waiting=1)
+    begin(gate, pool, "a", "b")
+    status, headers, body = ask(gate, "c")
+    assert (status, headers["Retry-After"]) == (503, "5")
+    assert json.loads(body)["serviceUnavailable"]["code"] == 503
+    assert headers["x-openstack-request-id"].startswith("req-")
+
+
+def test_who_has_a_share_of_the_places_gets_no_more_while_others_do(work, pool):
+    gate = a_gate(work, waiting=3, share=0.5)
+    begin(gate, pool, "a", "a")
+    status, headers, body = ask(gate, "a")
+    assert (status, headers["Retry-After"]) == (429, "1")
+    assert json.loads(body)["overLimit"]["code"] == 429
+    begin_b = pool.submit(ask, gate, "b")
+    work.open()
+    assert begin_b.result(timeout=60)[0] == 200
+
+
+def test_a_place_is_given_back_when_the_work_fails(pool):
+    def fail(_environ, _start_response):
+        raise ZeroDivisionError
+
+    gate = a_gate(fail, waiting=0)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            ask(gate)
+    assert gate.present == 0
+
+
+def test_who_waited_long_enough_is_told_to_come_back(work, pool):
+    gate = a_gate(work, patience=0.05)
+    asked = begin(gate, pool, "a")
+    assert ask(gate, "b")[0] == 503
+    assert (gate.present, gate.waiting) == (1, 0)
+    work.open()
+    assert statuses(asked) == [200]
+
+
+def test_a_body_is_read_before_its_request_takes_a_place_to_work_in(work):
+    seen = []
+
+    class Slow:
+        def read(self, size):
+            seen.append((size, len(work.served)))
+            return b"ab" if len(seen) < 3 else b""
+
+    work.open()
+    gate = a_gate(work)
+    environ = {"CONTENT_LENGTH": "5", "wsgi.input": Slow()}
+    assert ask(gate, **environ)[2] == b"abab"
+    assert seen == [(5, 0), (3, 0), (1, 0)]
+
+
+def test_a_body_without_length_is_read_to_one_byte_beyond_the_limit(work):
+    work.open()
+    environ = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
+    gate = a_gate(work)
+    assert ask(gate, **environ, **{"wsgi.input": io.BytesIO(b"x" * 7)})[2] == b"x" * 7
+    assert ask(gate, **environ, **{"wsgi.input": io.BytesIO(b"x" * 70)})[2] == b"x" * 11
+
+
+@pytest.mark.parametrize("length", ["11", "9" * 400, "-1", "nonsense", "²"])
+def test_a_body_that_is_too_long_or_says_nonsense_stays_unread(work, length):
+    class Untouchable:
+        def read(self, _size=-1):
+            return b"only the application reads this"
+
+    work.open()
+    environ = {"CONTENT_LENGTH": length, "wsgi.input": Untouchable()}
+    assert ask(a_gate(work), **environ)[2] == b"only the application reads this"
+
+
+def test_a_body_that_breaks_off_is_told_so_and_takes_no_place(work):
+    class Broken:
+        def read(self, _size):
+            raise TimeoutError
+
+    gate = a_gate(work)
+    status, _, body = ask(gate, **{"CONTENT_LENGTH": "5", "wsgi.input": Broken()})
+    assert (status, gate.present, work.served) == (400, 0, [])
+    assert json.loads(body)["badRequest"]["code"] == 400
+
+
+def test_an_upload_is_left_to_the_application_and_keeps_nobody_from_working(work, pool):
+    gate = a_gate(work, is_upload=lambda environ: environ["caller"] == "sender")
+    asked = begin(gate, pool, "sender", "a")
+    assert work.served == ["sender", "a"]
+    work.open()
+    assert statuses(asked) == [200, 200]
+    unread = io.BytesIO(b"x" * 70)
+    environ = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
+    ask(gate, "sender", **environ, **{"wsgi.input": unread})
+    assert unread.tell() == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "upload"),
+    [
+        ("PUT", "/image/v2/images/a/file", True),
+        ("PUT", "/image/v2/images/a/file/", True),
+        ("GET", "/image/v2/images/a/file", False),
+        ("PUT", "/image/v2/images/a/b/file", False),
+        ("PUT", "/v2.1/os-services/1", False),
+    ],
+)
+def test_only_an_images_data_is_an_upload(method, path, upload):
+    environ = {"REQUEST_METHOD": method, "PATH_INFO": path}
+    assert is_upload(environ) == upload
+
+
+def test_a_flood_writes_one_line_to_the_log(work, pool, caplog):
+    gate = a_gate(work, waiting=0)
+    begin(gate, pool, "a")
+    with caplog.at_level(logging.WARNING):
+        assert {ask(gate, "b")[0] for _ in range(50)} == {503}
+    assert len(caplog.records) == 1
+    work.open()
+
+
+def test_many_at_once_leave_nothing_behind(work):
+    work.open()
+    gate = a_gate(work, at_once=2, waiting=30)
+    with futures.ThreadPoolExecutor(32) as crowd:
+        asked = [crowd.submit(ask, gate, f"caller {n % 5}") for n in range(500)]
+        assert set(statuses(asked)) == {200}
+    assert (gate.present, gate.waiting) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [
+        ({"HTTP_X_AUTH_TOKEN": "alice:blue"}, "project blue"),
+        ({"HTTP_X_AUTH_TOKEN": "bob:blue"}, "project blue"),
+        ({"HTTP_X_AUTH_TOKEN": "carol"}, "project carol"),
+        ({"HTTP_X_AUTH_TOKEN": "notused", "REMOTE_ADDR": "192.0.2.1"}, "address 192.0.2.1"),
+        ({"REMOTE_ADDR": "192.0.2.1"}, "address 192.0.2.1"),
+        ({}, "address "),
+    ],
+)
+def test_a_caller_is_the_project_or_for_want_of_one_the_address(environ, told):
+    assert NoAuth().caller(environ) == told

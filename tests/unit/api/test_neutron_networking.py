@@ -1,0 +1,200 @@
+"""What users ask of Neutron for their servers, judged before anything is built."""
+
+import types
+
+import pytest
+
+from roost import exception
+from roost.api.networking.neutron import NeutronNetworking
+from tests.builders import a_context, a_uuid
+from tests.fakes.neutron import FakeNetwork, failure
+
+
+@pytest.fixture
+def neutron():
+    return FakeNetwork()
+
+
+@pytest.fixture
+def networking(neutron):
+    return NeutronNetworking(types.SimpleNamespace(of_user=lambda _context: neutron()))
+
+
+@pytest.fixture
+def ask(networking):
+    """Judge the networks of a create."""
+
+    def ask(networks=None, *, most=1, least=None, admin=False, **asked):
+        call = types.SimpleNamespace(context=a_context(is_admin=admin))
+        body = {"networks": networks, **asked} if networks is not None else asked
+        return networking.requests(call, body, least=least or most, most=most)
+
+    return ask
+
+
+@pytest.fixture
+def attach(networking):
+    def attach(**asked):
+        return networking.attachment(types.SimpleNamespace(context=a_context()), asked)
+
+    return attach
+
+
+def test_networks_and_ports_are_resolved_in_order(neutron, ask):
+    network = neutron.a_network()
+    port = neutron.create_port(network_id=network.id)
+    named = {"uuid": network.id, "fixed_ip": "10.0.0.9", "tag": "a"}
+    first, second = ask([named, {"port": port.id, "tag": "b"}])
+    assert (first.network_id, first.fixed_ip, first.port_id, first.tag) == (
+        *(network.id, "10.0.0.9", None, "a"),
+    )
+    assert (second.network_id, second.port_id, second.tag) == (network.id, port.id, "b")
+
+
+def test_none_is_none(ask):
+    assert ask("none") == []
+
+
+@pytest.mark.parametrize("networks", [None, [], "auto"])
+def test_without_a_choice_it_is_the_one_network_of_the_project(neutron, ask, networks):
+    neutron.a_network("others", project_id="other")
+    neutron.a_network("outside", is_router_external=True)
+    mine = neutron.a_network()
+    (request,) = ask(networks)
+    assert request.network_id == mine.id
+
+
+@pytest.mark.parametrize("networks", [None, "auto"])
+def test_of_several_one_must_be_named(neutron, ask, networks):
+    neutron.a_network()
+    neutron.a_network("shared", project_id="other", is_shared=True)
+    with pytest.raises(exception.Conflict, match="Multiple possible networks"):
+        ask(networks)
+
+
+def test_a_project_without_networks_gets_none_unless_it_asks_for_one(neutron, ask):
+    assert ask() == []
+    with pytest.raises(exception.Invalid, match="Unable to automatically allocate"):
+        ask("auto")
+    neutron.topology = neutron.a_network("auto", project_id="service").id
+    (request,) = ask("auto")
+    assert request.network_id == neutron.topology
+
+
+def bad(neutron, what):
+    network = neutron.a_network()
+    taken = neutron.create_port(network_id=network.id, device_id=a_uuid())
+    free = neutron.create_port(network_id=network.id)
+    bare = neutron.create_port(network_id=network.id)
+    neutron.all["port"][-1].fixed_ips = []
+    return {
+        "no network": [{"uuid": a_uuid()}],
+        "no subnet": [{"uuid": neutron.a_network(subnet_ids=[]).id}],
+        "no port": [{"port": a_uuid()}],
+        "nothing": [{"tag": "a"}],
+        "port twice": [{"port": free.id}] * 2,
+        "port and address": [{"port": free.id, "fixed_ip": "10.0.0.9"}],
+        "port without address": [{"port": bare.id}],
+        "address elsewhere": [{"uuid": network.id, "fixed_ip": "192.0.2.1"}],
+        "address taken": [
+            {"uuid": network.id, "fixed_ip": taken.fixed_ips[0]["ip_address"]},
+        ],
+        "port taken": [{"port": taken.id}],
+        "outside": [{"uuid": neutron.a_network(is_router_external=True).id}],
+        "good": [{"uuid": network.id, "fixed_ip": "10.0.0.9"}, {"port": free.id}],
+    }[what]
+
+
+@pytest.mark.parametrize(
+    ("what", "kind"),
+    [
+        ("no network", exception.Invalid),
+        ("no subnet", exception.Invalid),
+        ("no port", exception.Invalid),
+        ("nothing", exception.Invalid),
+        ("port twice", exception.Invalid),
+        ("port and address", exception.Invalid),
+        ("port without address", exception.Invalid),
+        ("address elsewhere", exception.Invalid),
+        ("address taken", exception.Invalid),
+        ("port taken", exception.Conflict),
+        ("outside", exception.Forbidden),
+    ],
+)
+def test_what_cannot_be_had_is_refused(neutron, ask, what, kind):
+    with pytest.raises(kind):
+        ask(bad(neutron, what))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_several_servers_cannot_share_an_address_or_a_port(neutron, ask, place):
+    with pytest.raises(exception.Invalid, match="Unable to launch multiple instances"):
+        ask([bad(neutron, "good")[place]], most=2)
+
+
+def test_administrators_may_use_networks_to_the_outside(neutron, ask):
+    assert len(ask(bad(neutron, "outside"), admin=True)) == 1
+
+
+@pytest.mark.parametrize(("limit", "fits"), [(-1, True), (2, True), (1, False)])
+def test_as_many_ports_as_must_be_made_have_to_fit(neutron, ask, limit, fits):
+    network = neutron.a_network()
+    neutron.limit = limit
+    if fits:
+        assert len(ask([{"uuid": network.id}], least=2, most=3)) == 1
+    else:
+        with pytest.raises(exception.QuotaExceeded, match="Maximum number of ports exceeded"):
+            ask([{"uuid": network.id}], least=2, most=3)
+
+
+def test_new_ports_are_in_the_groups_asked_for_by_name_or_id(neutron, ask):
+    network = neutron.a_network()
+    port = neutron.create_port(network_id=network.id)
+    web, db, twin, _twin = (
+        neutron._add("group", name=name, project_id="project") for name in ("web", "db", "x", "x")
+    )
+    nics = [{"uuid": network.id}, {"port": port.id}]
+    new, given = ask(nics, security_groups=[{"name": "web"}, {"name": db.id}, {"name": twin.id}])
+    assert new.security_groups == [web.id, db.id, twin.id]
+    assert given.security_groups == []
+    assert ask(nics, security_groups=[{"name": "default"}])[0].security_groups == []
+    with pytest.raises(exception.Conflict):
+        ask(nics, security_groups=[{"name": "x"}])
+    with pytest.raises(exception.Invalid):
+        ask(nics, security_groups=[{"name": "nobodys"}])
+
+
+def test_a_server_shows_the_groups_that_it_asked_for(networking):
+    asked = {"security_groups": [{"name": "web"}, {"name": "web"}, {"name": "db"}]}
+    assert networking.security_groups(asked) == ["web", "db"]
+    assert networking.security_groups({}) == ["default"]
+
+
+def test_an_interface_is_attached_by_network_port_or_the_only_network(neutron, attach):
+    network = neutron.a_network()
+    port = neutron.create_port(network_id=network.id)
+    assert attach().network_id == network.id
+    assert attach(port_id=port.id).port_id == port.id
+    made = attach(net_id=network.id, fixed_ips=[{"ip_address": "10.0.0.9"}], tag="a")
+    assert (made.network_id, made.fixed_ip, made.tag) == (network.id, "10.0.0.9", "a")
+
+
+@pytest.mark.parametrize("asked", [{"net_id": a_uuid()}, {"port_id": a_uuid()}])
+def test_what_is_to_be_attached_must_be_there(attach, asked):
+    with pytest.raises(exception.NotFound):
+        attach(**asked)
+
+
+def test_with_no_network_at_all_nothing_is_attached(attach):
+    with pytest.raises(exception.Invalid):
+        attach()
+
+
+def test_a_neutron_that_does_not_answer_is_unavailable(neutron, ask):
+    neutron.trouble = [failure(503)]
+    with pytest.raises(exception.Unavailable):
+        ask([{"uuid": a_uuid()}])
+
+
+def test_where_a_server_goes_neutron_says_later(networking):
+    assert networking.locality([]) == []

@@ -1,0 +1,114 @@
+"""What flavors ask of PCI devices, by the names that the operator gives them."""
+
+import json
+
+import pytest
+
+from roost import exception
+from roost.api import pci_aliases
+from roost.api.server_demands import demands_of
+from tests.builders import a_flavor, an_image
+
+GPU = {"name": "gpu", "vendor_id": "10DE", "product_id": "1EB8"}
+NIC = {"name": "nic", "vendor_id": "8086", "device_type": "type-VF", "numa_policy": "required"}
+
+
+def aliases(*entries):
+    return pci_aliases.parse([json.dumps(entry) for entry in entries])
+
+
+def requests(alias, properties=None, **specs):
+    specs = {"pci_passthrough:alias": alias} | {f"hw:{name}": v for name, v in specs.items()}
+    flavor, image = a_flavor(extra_specs=specs), an_image(properties=properties or {})
+    return demands_of(flavor, image, aliases(GPU, NIC)).pci_requests
+
+
+def refusal(*asked, **specs):
+    with pytest.raises(exception.Invalid) as raised:
+        requests(*asked, **specs)
+    return raised.value.message
+
+
+def test_a_plain_server_demands_nothing():
+    demands = demands_of(a_flavor(), an_image(), {})
+    assert (demands.numa_topology, demands.pci_requests) == (None, [])
+
+
+def test_devices_are_asked_for_by_alias():
+    gpu, nic = requests("gpu:2, nic:1")
+    assert (gpu.alias, gpu.count, gpu.numa_policy) == ("gpu", 2, "legacy")
+    assert gpu.specs == [{"vendor_id": "10de", "product_id": "1eb8"}]
+    assert (nic.alias, nic.count, nic.numa_policy) == ("nic", 1, "required")
+    assert nic.specs == [{"vendor_id": "8086", "dev_type": "type-VF"}]
+
+
+def test_the_flavors_numa_policy_goes_before_that_of_the_alias():
+    (nic,) = requests("nic:1", pci_numa_affinity_policy="socket")
+    assert nic.numa_policy == "socket"
+    (nic,) = requests("nic:1", {"hw_pci_numa_affinity_policy": "preferred"})
+    assert nic.numa_policy == "preferred"
+
+
+def test_the_image_may_not_contradict_the_flavors_numa_policy():
+    said = refusal(
+        "nic:1", {"hw_pci_numa_affinity_policy": "legacy"}, pci_numa_affinity_policy="socket"
+    )
+    assert "Image property 'hw_pci_numa_affinity_policy' is not permitted to override" in said
+
+
+@pytest.mark.parametrize(
+    ("alias", "said"),
+    [
+        ("fpga:1", "PCI alias fpga is not defined"),
+        ("gpu", "Invalid pci_passthrough:alias 'gpu': it must read name:count"),
+        ("gpu:0", "must read name:count"),
+        ("gpu:two", "must read name:count"),
+        ("gpu:1,", "must read name:count"),
+    ],
+)
+def test_an_alias_that_cannot_be_is_refused(alias, said):
+    assert said in refusal(alias)
+
+
+def test_a_numa_policy_that_nobody_knows_is_refused():
+    said = refusal("gpu:1", pci_numa_affinity_policy="near")
+    assert said.startswith("PCI NUMA affinity policy requested is invalid: 'near', must be one of")
+
+
+def test_entries_of_one_name_are_alternatives():
+    known = aliases(GPU, GPU | {"product_id": "20b0"})
+    assert [spec["product_id"] for spec in known["gpu"].specs] == ["1eb8", "20b0"]
+
+
+def test_other_keys_are_tags():
+    known = aliases(GPU | {"physical_network": "a", "capability_type": "pci"})
+    assert known["gpu"].specs[0]["physical_network"] == "a"
+    assert "capability_type" not in known["gpu"].specs[0]
+
+
+def test_an_entry_may_be_a_list():
+    assert set(pci_aliases.parse([json.dumps([GPU, NIC])])) == {"gpu", "nic"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        (["{"], "not JSON"),
+        (['"gpu"'], "must be a JSON object"),
+        ([json.dumps({"vendor_id": "10de"})], "needs a name"),
+        ([json.dumps(GPU | {"name": "a:b"})], "needs a name"),
+        ([json.dumps(GPU | {"vendor_id": "nvidia"})], "vendor_id must be four hexadecimal digits"),
+        ([json.dumps(GPU | {"product_id": 7})], "values must be strings"),
+        ([json.dumps(GPU | {"device_type": "PF"})], "device_type must be one of type-PCI"),
+        ([json.dumps(GPU | {"numa_policy": "near"})], "numa_policy must be one of required"),
+        ([json.dumps(GPU | {"capability_type": "usb"})], "capability_type must be one of pci"),
+        ([json.dumps({"name": "gpu"})], "says nothing of the devices"),
+        ([json.dumps(GPU), json.dumps(GPU | {"numa_policy": "socket"})], "another numa_policy"),
+        ([json.dumps(GPU), json.dumps(GPU | {"device_type": "type-PF"})], "another device_type"),
+    ],
+)
+def test_an_entry_of_the_option_that_cannot_be_meant_is_named(entries, said):
+    with pytest.raises(exception.Invalid) as raised:
+        pci_aliases.parse(entries)
+    assert raised.value.message.startswith(f"[pci] alias has a bad entry {entries[-1]!r}: ")
+    assert said in raised.value.message

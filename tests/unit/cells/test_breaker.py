@@ -1,0 +1,236 @@
+"""What stands before a part of a cell, by its own clock."""
+
+import contextlib
+import threading
+
+import pytest
+
+from roost import exception
+from roost.cells.breaker import CROWD, Breaker, Limits
+
+PATIENCE = 60
+
+
+class Part:
+    """A part of a cell, its breaker, and the thread that looks whether it is back."""
+
+    def __init__(self, **limits):
+        self.now = 0.0
+        self.answers = True
+        self.asked_at = []
+        self.pauses = []
+        self.looks = []
+        self.breaker = Breaker(
+            "the part",
+            self._ask,
+            limits=Limits(timeout=4.0, longest_pause=3.0, **limits),
+            clock=lambda: self.now,
+            spawn=self.looks.append,
+            pause=self._pause,
+        )
+
+    def use(self):
+        with self.breaker.passing() as passage:
+            if not self.answers:
+                error = exception.Unavailable("no route")
+                passage.blame(error)
+                raise error
+
+    def fail(self):
+        self.answers = False
+        with pytest.raises(exception.Unavailable):
+            self.use()
+
+    def look(self):
+        """Do what the thread does that was begun last."""
+        self.looks.pop()()
+
+    def _ask(self):
+        self.asked_at.append(self.now)
+        if not self.answers:
+            raise exception.Unavailable("no route")
+
+    def _pause(self, seconds):
+        self.pauses.append(seconds)
+        self.now += seconds
+        self.answers = self.answers or self.now >= 10
+        return False
+
+
+@pytest.fixture
+def part():
+    return Part()
+
+
+def enter(breaker, release):
+    """Be inside until ``release`` is set; return once inside."""
+    inside = threading.Event()
+
+    def stay():
+        with breaker.passing():
+            inside.set()
+            release.wait(PATIENCE)
+
+    thread = threading.Thread(target=stay)
+    thread.start()
+    assert inside.wait(PATIENCE)
+    return thread
+
+
+def test_while_the_part_answers_everybody_passes(part):
+    for _ in range(3):
+        part.use()
+    assert not part.breaker.is_open
+    assert part.looks == []
+
+
+def test_the_first_failure_opens_it_and_then_everybody_is_refused_at_once(part):
+    part.fail()
+    part.now = 2.5
+    with pytest.raises(exception.Away, match=r"the part cannot be reached since 2\.5 s: no route"):
+        part.use()
+
+
+def test_what_else_fails_in_a_use_opens_nothing(part):
+    with pytest.raises(ZeroDivisionError), part.breaker.passing():
+        _ = 1 // 0
+    assert not part.breaker.is_open
+
+
+def test_one_thread_looks_whether_the_part_is_back_however_many_have_failed(part):
+    with contextlib.ExitStack() as inside:
+        passages = [inside.enter_context(part.breaker.passing()) for _ in range(3)]
+        for passage in passages:
+            passage.blame(exception.Unavailable("no route"))
+    assert part.breaker.is_open
+    assert len(part.looks) == 1
+
+
+def test_nobody_passes_while_it_is_looked(part):
+    part.fail()
+    refused = []
+
+    def ask():
+        with pytest.raises(exception.Away):
+            part.use()
+        refused.append(True)
+
+    part.breaker._ask = ask
+    part.look()
+    assert refused
+
+
+def test_an_accident_is_over_at_the_first_look(part):
+    part.fail()
+    part.answers = True
+    part.look()
+    assert part.pauses == []
+    part.use()
+
+
+def test_the_looks_follow_each_other_more_and_more_slowly(part):
+    part.fail()
+    part.look()
+    assert part.pauses == [0.5, 1.0, 2.0, 3.0, 3.0, 3.0]
+    assert not part.breaker.is_open
+    part.use()
+
+
+def test_it_opens_again_when_the_part_fails_again(part):
+    part.fail()
+    part.answers = True
+    part.look()
+    part.fail()
+    assert part.breaker.is_open
+    assert len(part.looks) == 1
+
+
+def test_a_failure_from_before_it_closed_does_not_open_it_again(part):
+    with part.breaker.passing() as late:
+        part.now = 1.0
+        part.fail()
+        part.answers = True
+        part.look()
+        late.blame(exception.Unavailable("the old connection broke"))
+    assert not part.breaker.is_open
+
+
+def test_a_look_that_breaks_is_followed_by_the_next(part):
+    part.fail()
+    answers = iter([ZeroDivisionError(), None])
+
+    def ask():
+        error = next(answers)
+        if error:
+            raise error
+
+    part.breaker._ask = ask
+    part.look()
+    assert not part.breaker.is_open
+
+
+def test_a_breaker_that_is_closed_down_looks_no_more(part):
+    part.breaker._pause = lambda _seconds: True
+    part.fail()
+    part.look()
+    assert len(part.asked_at) == 1
+
+
+def test_a_crowd_before_a_part_that_lets_nobody_go_does_not_grow(part):
+    with contextlib.ExitStack() as inside:
+        for _ in range(CROWD):
+            inside.enter_context(part.breaker.passing())
+        part.now = 1.9
+        part.use()
+        part.now = 4.0
+        with pytest.raises(exception.Away, match="has not answered anybody"):
+            part.use()
+    part.use()
+    assert not part.breaker.is_open
+
+
+def test_who_waits_for_their_turn_gets_it():
+    part, release = Part(places=1), threading.Event()
+    first = enter(part.breaker, release)
+    threading.Timer(0.01, release.set).start()
+    part.use()
+    first.join()
+
+
+def test_who_waits_for_their_turn_is_refused_when_the_part_goes_away():
+    part, release = Part(places=1), threading.Event()
+    refused = []
+
+    def wait():
+        try:
+            part.use()
+        except exception.Away as error:
+            refused.append(error.message)
+
+    waiting = threading.Thread(target=wait)
+    with contextlib.suppress(exception.Unavailable), part.breaker.passing() as passage:
+        waiting.start()
+        while not part.breaker._change._waiters:
+            release.wait(0.001)
+        passage.blame(exception.Unavailable("no route"))
+    waiting.join(PATIENCE)
+    assert refused == ["the part cannot be reached since 0.0 s: no route"]
+
+
+def test_by_itself_it_looks_in_a_thread_until_the_part_is_back():
+    back = threading.Event()
+
+    def ask():
+        if not back.is_set():
+            raise exception.Unavailable("no route")
+
+    breaker = Breaker("the part", ask, limits=Limits(longest_pause=0.01))
+    with breaker.passing() as passage:
+        passage.blame(exception.Unavailable("no route"))
+    assert breaker.is_open
+    back.set()
+    tried = threading.Event()
+    while breaker.is_open:
+        tried.wait(0.01)
+    with breaker.passing():
+        pass

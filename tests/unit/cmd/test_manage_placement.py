@@ -1,0 +1,269 @@
+"""Hosts, claims, their audit and repair, and the end of a host."""
+
+import datetime
+
+import pytest
+import sqlalchemy as sa
+
+from roost import states
+from roost.cmd.manage.deployment import Deployment
+from roost.db.api import aggregates, build_requests, cells, instance_mappings
+from roost.db.cell import instances, services
+from roost.db.cell import models as cell_models
+from tests.builders import NOW, a_flavor, a_numa_topology, a_spec, a_wish, an_instance
+from tests.fakes.ledger import FakeLedger, a_claim, a_host
+
+ONE, TWO = (f"aaaaaaaa-0000-4000-8000-00000000000{number}" for number in (1, 2))
+
+
+@pytest.fixture
+def schedulers(monkeypatch):
+    ledger = FakeLedger()
+    monkeypatch.setattr(Deployment, "scheduler", ledger)
+    return ledger
+
+
+@pytest.fixture
+def placement(manage, cell1, schedulers):
+    def run(*arguments, code=0):
+        return manage("placement", *arguments, code=code)
+
+    return run
+
+
+@pytest.fixture
+def live(databases):
+    """Put an instance into cell1 that its host has built."""
+
+    def make(uuid, host="h1", **values):
+        values = {"vm_state": states.ACTIVE, "task_state": None} | values
+        with databases.cell1.begin() as session:
+            instances.create(session, an_instance(uuid=uuid, host=host, node=host, **values))
+
+    return make
+
+
+def heal(placement, *options, code=0):
+    rows = placement("heal", "--settle", 0.01, "--json", *options, code=code).json
+    return [(row["instance"], row["host"], row["what"]) for row in rows]
+
+
+def test_hosts_are_listed_with_what_is_claimed_of_them(placement, schedulers, cell1, databases):
+    schedulers.hosts = [
+        a_host("h1", claims=2, cell_uuid=cell1, vcpus_ratio=4.0, memory_mb_reserved=384),
+        a_host("h2", claims=0, cell_uuid=cell1, up=False, enabled=False, pcpus=6),
+    ]
+    with databases.api.begin() as session:
+        west = aggregates.create(session, "a", metadata={"availability_zone": "west"})
+        aggregates.add_host(session, west.id, "h2")
+    first, second = placement("hosts", "--json").json
+    assert (first["host"], first["cell"], first["zone"]) == ("h1", "cell1", "nova")
+    assert (first["vcpus_used"], first["vcpus_total"]) == (2, 32)
+    assert (first["memory_mb_used"], first["memory_mb_total"]) == (1024, 16000)
+    assert (second["up"], second["enabled"], second["zone"]) == (False, False, "west")
+    assert second["pcpus_total"] == 6
+    assert "2 of 32" in placement("hosts").out
+
+
+def test_claims_are_listed_of_all_hosts_or_one(placement, schedulers):
+    schedulers.claims = [a_claim(ONE, "h1"), a_claim(TWO, "h2", state="reserved")]
+    assert [row["instance_uuid"] for row in placement("claims", "--json").json] == [ONE, TWO]
+    (row,) = placement("claims", "--host", "h2", "--json").json
+    assert (row["instance_uuid"], row["state"], row["memory_mb"]) == (TWO, "reserved", 512)
+    assert "2026-01-02 03:04:05" in placement("claims").out
+
+
+@pytest.mark.parametrize("command", ["hosts", "claims", "heal"])
+def test_without_a_scheduler_there_is_a_clear_word(placement, schedulers, command):
+    schedulers.away = True
+    assert "no scheduler can be asked" in placement(command, code=1).err
+
+
+def test_an_audit_without_a_scheduler_says_what_it_could_not_see(placement, schedulers):
+    schedulers.away = True
+    assert "could not look at claims: no scheduler" in placement("audit", code=1).err
+
+
+def test_the_audit_of_placement_counts_four_things(placement, schedulers, live):
+    live(ONE)
+    schedulers.claims = [a_claim(ONE)]
+    assert placement("audit", "--json").json["counts"] == {
+        "instances without claim": 0,
+        "claims without instance": 0,
+        "usage other than the claims": 0,
+        "reservations overdue": 0,
+    }
+
+
+def test_the_audit_of_placement_finds_what_is_wrong(placement, schedulers, live):
+    live(ONE)
+    schedulers.claims = [a_claim(TWO, "h2", state="reserved")]
+    schedulers.hosts = [a_host("h1", claims=0), a_host("h2", claims=2)]
+    told = placement("audit", "--settle", 0, "--json", code=1).json
+    assert {finding["kind"]: finding["subject"] for finding in told["findings"]} == {
+        "instances without claim": ONE,
+        "claims without instance": TWO,
+        "usage other than the claims": "h2",
+        "reservations overdue": TWO,
+    }
+    assert (
+        "is on h1, the scheduler has no claim"
+        in placement("audit", "--settle", 0, "--verbose", code=1).out
+    )
+
+
+def test_a_reservation_lives_as_long_as_the_option_says(placement, schedulers, config_file):
+    now = datetime.datetime.now(datetime.UTC).isoformat()
+    schedulers.claims = [a_claim(TWO, state="reserved", created_at=now)]
+    kinds = placement("audit", "--settle", 0, "--json", code=1).json["counts"]
+    assert kinds["reservations overdue"] == 0
+
+
+def test_where_all_agree_there_is_nothing_to_heal(placement, schedulers, live):
+    live(ONE)
+    schedulers.claims = [a_claim(ONE)]
+    assert "claims and instances agree" in placement("heal").out
+    assert heal(placement) == []
+
+
+def test_a_claim_without_instance_is_released(placement, schedulers):
+    schedulers.claims = [a_claim(ONE, "h1"), a_claim(TWO, "h2")]
+    assert heal(placement) == [(ONE, "h1", "released"), (TWO, "h2", "released")]
+    assert schedulers.done == [("release", "h1", [ONE]), ("release", "h2", [TWO])]
+
+
+def test_an_instance_without_claim_gets_what_it_takes(placement, schedulers, live):
+    live(ONE, flavor=a_flavor(vcpus=4, memory_mb=2048, root_gb=5, ephemeral_gb=1, swap=100))
+    topology = a_numa_topology({"cpus": [2], "pcpus": [0, 1]})
+    live(TWO, flavor=a_flavor(vcpus=3), numa_topology=topology)
+    schedulers.hosts = [a_host("h1", claims=0)]
+    assert heal(placement) == [(ONE, "h1", "restored"), (TWO, "h1", "restored")]
+    assert schedulers.done == [("restore", "h1", {ONE: [4, 0, 2048, 7], TWO: [1, 2, 512, 1]})]
+
+
+def test_a_claim_on_the_wrong_host_moves(placement, schedulers, live):
+    live(ONE, "h1")
+    schedulers.claims = [a_claim(ONE, "h2")]
+    schedulers.hosts = [a_host("h1", claims=0), a_host("h2", claims=1)]
+    assert heal(placement) == [(ONE, "h1", "restored"), (ONE, "h2", "released")]
+    assert [done[:2] for done in schedulers.done] == [("release", "h2"), ("restore", "h1")]
+
+
+def test_a_build_under_way_is_left_alone(placement, schedulers, live):
+    live(ONE, vm_state=states.BUILDING, task_state=states.SPAWNING)
+    assert heal(placement, code=1) == [(ONE, "h1", "left alone")]
+    assert schedulers.done == []
+
+
+def test_a_host_that_the_schedulers_do_not_know_is_told(placement, schedulers, live):
+    live(ONE, "h7")
+    told = placement("heal", "--settle", 0.01, code=1)
+    assert "not restored" in told.out
+    assert "do not know the host h7" in told.out
+
+
+def test_a_dry_run_only_says_what_would_be_done(placement, schedulers, live):
+    live(ONE)
+    schedulers.claims = [a_claim(TWO)]
+    assert heal(placement, "--dry-run") == [
+        (ONE, "h1", "would restore"),
+        (TWO, "h1", "would release"),
+    ]
+    assert schedulers.done == []
+
+
+class Passing(FakeLedger):
+    """Has a claim too many when it is first asked, and no more later."""
+
+    def all_claims(self, context, *, host=None):
+        found, self.claims = self.claims, []
+        return iter(found)
+
+
+def test_what_passes_by_itself_is_not_touched(placement, monkeypatch):
+    passing = Passing(a_claim(ONE), hosts=[])
+    monkeypatch.setattr(Deployment, "scheduler", passing)
+    assert heal(placement) == []
+    assert passing.done == []
+
+
+def test_claims_of_a_cell_out_of_reach_stay(placement, schedulers, databases, cell1):
+    asked = a_spec()
+    wish = a_wish(asked)
+    with databases.api.begin() as session:
+        build_requests.create(session, [wish], spec=asked)
+        build_requests.forget(session, wish.instance_uuid)
+        instance_mappings.place(session, wish.instance_uuid, cell1)
+        cells.update(session, cell1, database_url="sqlite:////nowhere/cell1.sqlite")
+    schedulers.claims = [a_claim(wish.instance_uuid)]
+    told = placement("heal", "--settle", 0.01, code=1)
+    assert "could not look at cell cell1" in told.err
+    assert schedulers.done == []
+
+
+@pytest.fixture
+def gone(databases, cell1, schedulers):
+    """A host h1 of cell1 whose daemon has long been silent; it is in an aggregate."""
+    with databases.api.begin() as session:
+        cells.map_host(session, "h1", cell1)
+        west = aggregates.create(session, "west", metadata={})
+        aggregates.add_host(session, west.id, "h1")
+    with databases.cell1.begin() as session:
+        for binary in ("roost-compute", "roost-cell-conductor"):
+            services.report(session, host="h1", binary=binary)
+        session.execute(sa.update(cell_models.services).values(last_seen_up=NOW))
+    schedulers.hosts = [a_host("h1", claims=0), a_host("h2", claims=0)]
+
+
+def known_services(databases):
+    with databases.cell1.read() as session:
+        return [service.binary for service in services.list_services(session)]
+
+
+@pytest.mark.parametrize("group", ["cell", "placement"])
+def test_a_removed_host_is_gone_everywhere(manage, gone, schedulers, databases, group):
+    told = manage(group, "remove-host", "h1", "--json").json
+    assert told == {
+        "host": "h1",
+        "removed_from": [
+            "the schedulers",
+            "the services of cell cell1",
+            "the aggregate west",
+            "the mapped hosts",
+        ],
+    }
+    assert [report.host for report in schedulers.hosts] == ["h2"]
+    assert known_services(databases) == ["roost-cell-conductor"]
+    assert manage("cell", "list-hosts", "--json").json == []
+    assert [(one.name, one.hosts) for one in schedulers.aggregates] == [("west", [])]
+
+
+def test_a_host_with_instances_stays(placement, gone, schedulers, live, databases):
+    live(ONE, "h1")
+    assert "still has instances" in placement("remove-host", "h1", code=1).err
+    assert [report.host for report in schedulers.hosts] == ["h1", "h2"]
+    assert len(known_services(databases)) == 2
+
+
+def test_a_host_with_claims_stays(placement, gone, schedulers, databases):
+    schedulers.claims = [a_claim(ONE, "h1")]
+    assert "holds claims" in placement("remove-host", "h1", code=1).err
+    assert len(known_services(databases)) == 2
+
+
+def test_a_host_that_would_report_again_stays_unless_forced(placement, gone, databases):
+    with databases.cell1.begin() as session:
+        services.report(session, host="h1", binary="roost-compute")
+    assert "stop it" in placement("remove-host", "h1", code=1).err
+    assert "removed the host h1" in placement("remove-host", "h1", "--force").out
+
+
+def test_a_removal_that_was_cut_short_is_ended_by_another(placement, gone, schedulers, databases):
+    with databases.api.begin() as session:
+        cells.unmap_host(session, "h1")
+    schedulers.hosts = [a_host("h2", claims=0)]
+    assert placement("remove-host", "h1", "--json").json["removed_from"] == [
+        "the services of cell cell1",
+        "the aggregate west",
+    ]
+    assert "nobody knows a host 'h1'" in placement("remove-host", "h1", code=1).err

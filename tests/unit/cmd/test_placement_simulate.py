@@ -1,0 +1,180 @@
+"""``roost-manage placement simulate`` on traces that are small enough to think through."""
+
+import csv
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from roost.cmd.manage.cli import roost_manage
+from roost.scheduler.simulation import plot
+
+# Two hosts of 4 cores and 8 of ram. Small VMs come at 0 and 1, a large one at 2, while they stay.
+VMS = ("0,10,2,2", "1,10,2,4", "2,8,4,8", "10,inf,1,1")
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "trace.csv").write_text("\n".join(("arrival,departure,cores,ram", *VMS)))
+    hosts = {"hosts": [{"count": 2, "cores": 4, "ram": 8}]}
+    (tmp_path / "inventory.json").write_text(json.dumps(hosts))
+    (tmp_path / "empty.conf").write_text("")
+    return tmp_path
+
+
+@pytest.fixture
+def simulate(files):
+    """Run the command on the small trace; ``.json`` is the parsed answer."""
+
+    def run(*options, code=0):
+        command = ["--config-file", str(files / "empty.conf"), "placement", "simulate"]
+        command += [str(files / "trace.csv"), str(files / "inventory.json"), *map(str, options)]
+        result = CliRunner().invoke(roost_manage, command)
+        assert result.exit_code == code, result.output
+        assert "Traceback" not in result.output
+        return result
+
+    return run
+
+
+@pytest.fixture
+def runs(simulate):
+    return lambda *options: json.loads(simulate("--json", *options).stdout)["runs"]
+
+
+def test_profiles_are_compared_side_by_side(runs):
+    found = runs("--profile", "pack", "--profile", "spread")
+
+    assert list(found) == ["pack", "spread"]
+    assert (found["pack"]["placed"], found["pack"]["failed"]) == (4, 0)
+    assert (found["spread"]["placed"], found["spread"]["failed"]) == (3, 1)
+    assert found["spread"]["failed_amounts"] == {"cores": 4.0, "ram": 8.0}
+    assert found["spread"]["reasons"] == {"not enough memory": 1}
+
+
+def test_means_are_over_time(runs):
+    found = runs("--profile", "pack")["pack"]
+
+    # one host until 2, both until 8, one until 10
+    assert found["hosts_used_mean"] == pytest.approx((2 * 1 + 6 * 2 + 2 * 1) / 10)
+    assert found["hosts_used_peak"] == 2
+    assert found["empty_share_mean"] == pytest.approx(0.2)
+    assert found["hosts_over_bound"] == pytest.approx(1.0)
+    assert found["used_share_mean"]["cores"] == pytest.approx((1 * 2 + 9 * 4 + 6 * 4) / 10 / 8)
+
+
+def test_what_the_reference_vm_cannot_use_is_stranded(runs):
+    # the packed host has no core left but 2 of ram, from 1 on until 10
+    found = runs("--profile", "pack", "--reference", "1,1")["pack"]
+
+    assert found["stranded_share_mean"]["ram"] == pytest.approx(9 * 2 / 10 / 16)
+    assert found["stranded_share_peak"] == {"cores": 0.0, "ram": 2 / 16}
+
+
+def test_the_time_that_counts_may_be_chosen(runs):
+    assert runs("--since", 3, "--until", 7)["spread"]["empty_share_mean"] == 0
+
+
+def test_the_outline_tells_fleet_and_demand(simulate):
+    outline = json.loads(simulate("--json").stdout)["outline"]
+
+    assert (outline["hosts"], outline["vms"], outline["bound_peak"]) == (2, 4, 2)
+    assert (outline["start"], outline["end"]) == (0, 10)
+    assert outline["peak_demand"] == {"cores": 1.0, "ram": 14 / 16}
+    assert outline["reference"] == {"cores": 2.0, "ram": 3.0}
+
+
+def test_people_get_a_table(simulate):
+    told = simulate("--profile", "pack", "--weighers", "ram=1.0,cpu=1.0").stdout
+
+    assert "hosts in use, times the bound" in told
+    assert "ram=1.0,cpu=1.0" in told
+    assert "not enough memory" in told
+
+
+def test_drivers_are_compared_and_chance_is_tried_once(runs):
+    found = runs(
+        "--driver", "filter", "--driver", "chance", "--profile", "pack", "--profile", "none"
+    )
+
+    assert list(found) == ["filter pack", "filter none", "chance"]
+
+
+def test_the_solver_places_too(runs):
+    assert runs("--driver", "solver", "--profile", "pack")["solver pack"]["failed"] == 0
+
+
+def test_what_is_configured_is_what_is_tried(simulate, files):
+    (files / "empty.conf").write_text("[scheduler]\nweighers = cpu=-1.0\nfilters = ram\n")
+
+    found = json.loads(simulate("--json").stdout)["runs"]
+
+    assert list(found) == ["cpu=-1.0"]
+
+
+def test_filters_may_be_left_out(runs):
+    assert runs("--profile", "spread", "--filters", "enabled")["spread"]["failed"] == 0
+
+
+def test_the_course_is_written_as_csv(simulate, files):
+    simulate("--profile", "pack", "--profile", "spread", "--csv", files / "out.csv", "--points", 6)
+
+    rows = list(csv.DictReader((files / "out.csv").read_text().splitlines()))
+    packed = [row for row in rows if row["run"] == "pack"]
+    assert len(rows) == 12
+    assert [row["time"] for row in packed] == ["0.0", "2.0", "4.0", "6.0", "8.0", "10.0"]
+    assert [row["hosts_used"] for row in packed] == ["1", "2", "2", "2", "1", "1"]
+    assert [row["failed_vms"] for row in rows if row["run"] == "spread"] == ["0"] + ["1"] * 5
+
+
+def test_groups_matter_if_asked(simulate, files):
+    (files / "trace.csv").write_text(
+        "arrival,departure,cores,ram,team\n" + "".join(f"{at},9,1,1,blue\n" for at in range(3))
+    )
+    options = ("--column", "group=team", "--group-policy", "anti-affinity", "--json")
+
+    (run,) = json.loads(simulate(*options).stdout)["runs"].values()
+
+    assert run["reasons"] == {"a member of the server group there already": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "complaint"),
+    [
+        (("--driver", "nope"), 1, "there is no nope"),
+        (("--weighers", "nope=1"), 1, "there is no nope"),
+        (("--weighers", "ram=much"), 1, "'ram=much' must be a name, =, and a number"),
+        (("--profile", "nope"), 2, "'nope' is not one of"),
+        (("--column", "colour=red"), 2, "'colour' must be one of arrival, departure"),
+        (("--column", "arrival"), 2, "then = and a column's name"),
+        (("--column", "arrival=nope"), 1, "there is no column 'nope'"),
+        (("--reference", "1"), 2, "must be cores, comma, ram"),
+        (("--reference", "1,x"), 2, "'x' is not a number"),
+        (("--since", "5", "--until", "4"), 2, "--since 5 is after --until 4"),
+        (("--csv", "/nowhere/out.csv"), 1, "/nowhere/out.csv"),
+    ],
+)
+def test_mistakes_are_told(simulate, options, code, complaint):
+    assert complaint in simulate(*options, code=code).stderr
+
+
+def test_a_broken_trace_is_told_with_its_line(simulate, files):
+    (files / "trace.csv").write_text("arrival,departure,cores,ram\n0,1,many,1\n")
+
+    assert "trace.csv, line 2: column cores: 'many'" in simulate(code=1).stderr
+
+
+def test_a_plot_without_matplotlib_is_refused_before_any_work(simulate, files, monkeypatch):
+    monkeypatch.setattr(plot.importlib.util, "find_spec", lambda name: None)
+
+    told = simulate("--plot", files / "out.png", code=1)
+
+    assert "pip install 'roost[plot]'" in told.stderr
+    assert not told.stdout
+
+
+def test_a_plot_is_drawn(simulate, files):
+    simulate("--profile", "pack", "--profile", "spread", "--plot", files / "out.png")
+
+    assert (files / "out.png").read_bytes().startswith(b"\x89PNG")
+    assert "nope" in simulate("--plot", files / "out.nope", code=1).stderr

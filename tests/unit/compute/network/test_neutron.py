@@ -1,0 +1,304 @@
+"""Ports of Neutron on a host: made, taken, waited for, let go; once, twice, with trouble."""
+
+import threading
+
+import pytest
+
+from roost import exception, states
+from roost.compute.network.neutron import NeutronDriver, Waiting
+from roost.objects import ExternalEvent, NetworkRequest
+from roost.objects import external_event as events
+from roost.outside.ports import Ports
+from tests.builders import a_context, a_uuid, an_instance
+from tests.fakes.cell_conductor import FakeCellConductor
+from tests.fakes.neutron import FakeNetwork, failure
+
+FINAL = [
+    failure(400),
+    failure(403),
+    failure(404),
+    failure(409),
+    failure(409, "IpAddressInUse"),
+    failure(409, "IpAddressGenerationFailure"),
+    failure(409, "OverQuota"),
+]
+
+
+@pytest.fixture
+def neutron():
+    return FakeNetwork()
+
+
+@pytest.fixture
+def conductor():
+    return FakeCellConductor()
+
+
+def a_driver(neutron, conductor, host="h1", **waiting):
+    waiting = Waiting(**{"seconds": 0.05, "look": 0.01} | waiting)
+    return NeutronDriver(Ports(neutron), conductor, host=host, zone="nova", waiting=waiting)
+
+
+@pytest.fixture
+def driver(neutron, conductor):
+    return a_driver(neutron, conductor)
+
+
+def wanted(*requests, **values):
+    asked = {"network_id": None, "fixed_ip": None, "port_id": None, "tag": None}
+    return an_instance(
+        host="h1",
+        attempt=1,
+        task_state=states.NETWORKING,
+        hostname="web",
+        networks=[NetworkRequest.of(**asked | request) for request in requests],
+        **values,
+    )
+
+
+@pytest.fixture
+def instance(neutron, conductor):
+    """An instance that is to have one port of a network."""
+    made = wanted({"network_id": neutron.a_network().id, "tag": "nic1"})
+    conductor.instances[made.uuid] = made
+    return made
+
+
+def given(neutron, **values):
+    network = neutron.a_network()
+    return neutron.create_port(network_id=network.id, **values)
+
+
+def ports(neutron):
+    return neutron.all["port"]
+
+
+def plugged(driver, instance, port_id, status="completed"):
+    driver.hear(
+        ExternalEvent.of(
+            name=events.VIF_PLUGGED, instance_uuid=instance.uuid, status=status, tag=port_id
+        )
+    )
+
+
+def wait(driver, instance, info):
+    return driver.await_plugged(instance, info, stopped=threading.Event())
+
+
+def test_a_port_is_made_and_told_of(neutron, driver, conductor, instance):
+    info = driver.allocate(a_context(), instance)
+    (port,) = ports(neutron)
+    assert (port.device_id, port.device_owner, port.binding_host_id) == (
+        *(instance.uuid, "compute:nova", "h1"),
+    )
+    assert (port.project_id, port.dns_name) == ("project", "web")
+    (vif,) = info.vifs
+    assert (vif.id, vif.tag, vif.host, vif.mtu, vif.type) == (port.id, "nic1", "h1", 1450, "tap")
+    assert (vif.details, vif.profile, vif.kept, vif.active) == (
+        *({"port_filter": "false"}, {}, False, True),
+    )
+    (address,) = vif.addresses
+    assert (address.cidr, address.gateway, address.dns) == (
+        "10.0.0.0/24",
+        "10.0.0.1",
+        ["10.0.0.53"],
+    )
+    assert address.routes == [{"destination": "10.1.0.0/16", "nexthop": "10.0.0.9"}]
+    assert (instance.task_state, instance.network_info) == (states.SPAWNING, info)
+
+
+def test_names_are_for_networks_that_know_some(neutron, driver, instance):
+    neutron.aliases = []
+    driver.allocate(a_context(), instance)
+    assert not hasattr(ports(neutron)[0], "dns_name")
+
+
+def test_allocating_twice_is_the_same_as_once(neutron, driver, instance):
+    assert driver.allocate(a_context(), instance) == driver.allocate(a_context(), instance)
+    assert len(ports(neutron)) == 1
+
+
+def test_another_host_takes_the_port_along(neutron, driver, conductor, instance):
+    before = driver.allocate(a_context(), instance)
+    instance.host, instance.attempt, instance.task_state = "h2", 2, states.NETWORKING
+    after = a_driver(neutron, conductor, host="h2").allocate(a_context(), instance)
+    assert [vif.id for vif in before.vifs] == [vif.id for vif in after.vifs]
+    assert [port.binding_host_id for port in ports(neutron)] == ["h2"]
+
+
+def test_the_port_of_a_user_is_taken_and_let_go_as_it_was(neutron, driver, conductor):
+    port = given(neutron, binding_profile={"physical": "1"})
+    instance = wanted({"network_id": port.network_id, "port_id": port.id})
+    conductor.instances[instance.uuid] = instance
+    (vif,) = driver.allocate(a_context(), instance).vifs
+    assert (vif.id, vif.kept, vif.profile) == (port.id, True, {"physical": '"1"'})
+    for _ in range(2):
+        driver.free(a_context(), instance)
+        (left,) = ports(neutron)
+        assert (left.device_id, left.device_owner, left.binding_host_id) == ("", "", "")
+        assert left.binding_profile == {"physical": "1"}
+
+
+def test_of_two_servers_that_want_a_port_the_first_has_it(neutron, driver, conductor):
+    port = given(neutron)
+    first, second = (wanted({"port_id": port.id}) for _ in range(2))
+    conductor.instances |= {first.uuid: first, second.uuid: second}
+    driver.allocate(a_context(), first)
+    with pytest.raises(exception.BuildFailed, match="still in use") as caught:
+        driver.allocate(a_context(), second)
+    assert not caught.value.reschedulable
+    assert ports(neutron)[0].device_id == first.uuid
+
+
+def test_a_port_that_changes_while_it_is_taken_is_not_overwritten(neutron, driver, conductor):
+    port = given(neutron)
+    instance = conductor.instances["a"] = wanted({"port_id": port.id})
+    show = neutron.get_port
+
+    def show_and_lose(identity):
+        shown = show(identity)
+        neutron.update_port(identity, device_id=a_uuid())
+        return shown
+
+    neutron.get_port = show_and_lose
+    with pytest.raises(exception.BuildFailed):
+        driver.allocate(a_context(), instance)
+    assert ports(neutron)[0].device_id != instance.uuid
+
+
+def test_a_host_that_the_port_cannot_be_bound_to_is_left_for_another(neutron, driver, instance):
+    neutron.unbindable = {"h1"}
+    with pytest.raises(exception.BuildFailed, match="could not be bound") as caught:
+        driver.allocate(a_context(), instance)
+    assert caught.value.reschedulable
+
+
+@pytest.mark.parametrize("error", FINAL)
+def test_what_no_host_would_cure_is_final(neutron, driver, instance, error):
+    neutron.trouble = [error]
+    with pytest.raises(exception.BuildFailed) as caught:
+        driver.allocate(a_context(), instance)
+    assert not caught.value.reschedulable
+
+
+@pytest.mark.parametrize("error", [failure(500), failure(503), failure(401)])
+def test_a_host_that_neutron_does_not_answer_is_left_for_another(neutron, driver, instance, error):
+    neutron.trouble = [error]
+    with pytest.raises(exception.BuildFailed) as caught:
+        driver.allocate(a_context(), instance)
+    assert caught.value.reschedulable
+
+
+def test_ports_that_come_after_their_instance_was_buried_go_again(neutron, driver, conductor):
+    instance = wanted({"network_id": neutron.a_network().id})
+    with pytest.raises(exception.Conflict):
+        driver.allocate(a_context(), instance)
+    assert ports(neutron) == []
+
+
+def test_ports_of_an_instance_that_moved_are_left_for_its_host(neutron, driver, instance):
+    instance.host = "h2"
+    with pytest.raises(exception.Conflict):
+        driver.allocate(a_context(), instance)
+    assert len(ports(neutron)) == 1
+
+
+def test_freeing_takes_what_was_made_and_nothing_else(neutron, driver, instance):
+    other = given(neutron, device_id=instance.uuid, device_owner="network:dhcp")
+    driver.allocate(a_context(), instance)
+    for _ in range(2):
+        driver.free(a_context(), instance)
+        assert [port.id for port in ports(neutron)] == [other.id]
+
+
+def slow(neutron, driver, instance):
+    """Allocate a port that does not work yet."""
+    neutron.slow = {network.id for network in neutron.all["network"]}
+    info = driver.allocate(a_context(), instance)
+    return info, info.vifs[0].id
+
+
+def test_who_heard_that_the_port_works_waits_no_longer(neutron, driver, instance):
+    info, port_id = slow(neutron, driver, instance)
+    plugged(driver, instance, port_id)
+    assert [vif.active for vif in wait(driver, instance, info).vifs] == [True]
+
+
+def test_an_event_that_was_lost_is_made_up_for_by_looking(neutron, driver, instance):
+    info, _ = slow(neutron, driver, instance)
+    ports(neutron)[0].status = "ACTIVE"
+    assert [vif.active for vif in wait(driver, instance, info).vifs] == [True]
+
+
+def test_a_port_that_does_not_work_in_time_fails_the_build(neutron, driver, instance):
+    info, _ = slow(neutron, driver, instance)
+    with pytest.raises(exception.BuildFailed, match="did not work within") as caught:
+        wait(driver, instance, info)
+    assert caught.value.reschedulable
+
+
+def test_unless_that_is_not_fatal(neutron, conductor, instance):
+    driver = a_driver(neutron, conductor, is_fatal=False)
+    info, _ = slow(neutron, driver, instance)
+    assert [vif.active for vif in wait(driver, instance, info).vifs] == [False]
+
+
+def test_a_port_that_could_not_be_plugged_fails_the_build_at_once(neutron, conductor, instance):
+    driver = a_driver(neutron, conductor, seconds=60, look=60)
+    info, port_id = slow(neutron, driver, instance)
+    plugged(driver, instance, port_id, status="failed")
+    with pytest.raises(exception.BuildFailed, match="could not be plugged"):
+        wait(driver, instance, info)
+
+
+def test_a_build_that_is_to_end_waits_no_longer(neutron, conductor, instance):
+    driver = a_driver(neutron, conductor, seconds=60, look=60)
+    info, _ = slow(neutron, driver, instance)
+    stopped = threading.Event()
+    stopped.set()
+    driver.await_plugged(instance, info, stopped=stopped)
+
+
+def attach(driver, instance, key, **asked):
+    fields = {"network_id": None, "fixed_ip": None, "port_id": None, "tag": "nic2"} | asked
+    return driver.attach(a_context(), instance, NetworkRequest.of(**fields), key=key)
+
+
+@pytest.fixture
+def server(driver, instance):
+    driver.allocate(a_context(), instance)
+    instance.vm_state, instance.task_state = states.ACTIVE, None
+    return instance
+
+
+def rows(instance):
+    return [vif.id for vif in instance.network_info.vifs]
+
+
+def test_an_interface_is_attached_once_and_detached_once(neutron, driver, server):
+    key, network = a_uuid(), neutron.a_network()
+    one, again = (attach(driver, server, key, network_id=network.id) for _ in range(2))
+    assert (one.id, one.tag) == (again.id, "nic2")
+    assert rows(server) == [port.id for port in ports(neutron)]
+    for _ in range(2):
+        driver.detach(a_context(), server, one.id)
+        assert rows(server) == [port.id for port in ports(neutron)]
+        assert one.id not in rows(server)
+
+
+def test_a_server_in_no_state_for_it_gets_no_interface(neutron, driver, server):
+    server.vm_state = states.ERROR
+    before = rows(server)
+    with pytest.raises(exception.Conflict):
+        attach(driver, server, a_uuid(), network_id=neutron.a_network().id)
+    assert [port.id for port in ports(neutron)] == before
+
+
+def test_when_ports_change_the_row_follows(neutron, driver, server):
+    ports(neutron)[0].status = "DOWN"
+    driver.refresh(a_context(), server.uuid)
+    assert [vif.active for vif in server.network_info.vifs] == [False]
+    server.host = "h2"
+    ports(neutron).clear()
+    driver.refresh(a_context(), server.uuid)
+    assert len(rows(server)) == 1

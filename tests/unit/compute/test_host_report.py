@@ -1,0 +1,100 @@
+"""What a host says of itself beyond its instances."""
+
+import dataclasses
+import datetime
+import math
+
+import pytest
+
+from roost import conf
+from roost.compute.host_report import HostSettings
+from roost.compute.resource_tracker import ResourceTracker
+from roost.compute.virt.fake import FakeDriver
+from roost.compute.virt.faults import Faults
+from tests.builders import CELL1, a_numa_cell, a_pci_pool
+from tests.unit.compute.conftest import RESOURCES, SETTINGS
+
+RICH = dataclasses.replace(
+    RESOURCES,
+    pcpus=4,
+    architectures=("x86_64", "i686"),
+    capabilities={"hypervisor_hostname": "h1", "cpu_info:vendor": "Intel"},
+    traits=("HW_CPU_X86_AVX2",),
+    labels=("rack7", "pool1"),
+    numa_cells=(a_numa_cell(),),
+    pci_pools=(a_pci_pool(),),
+)
+
+
+class Silent:
+    """A driver that measures nothing."""
+
+    def resources(self):
+        return RICH
+
+
+def report(driver, **settings):
+    tracker = ResourceTracker(
+        driver, settings=dataclasses.replace(SETTINGS, **settings), on_change=lambda: None
+    )
+    tracker.locate(cell_uuid=CELL1)
+    tracker.fill([])
+    return tracker.report()
+
+
+@pytest.fixture
+def driver(tmp_path):
+    return FakeDriver(RICH, folder=tmp_path, faults=Faults(None, host="h1"), metrics={"load": 0.5})
+
+
+def test_what_the_driver_knows_of_the_node_is_reported(driver):
+    found = report(driver)
+    for name in ("pcpus", "architectures", "capabilities", "traits", "numa_cells", "pci_pools"):
+        told, known = getattr(found, name), getattr(RICH, name)
+        assert told == (list(known) if isinstance(known, tuple) else known), name
+
+
+def test_what_only_operators_ask_for_is_reported(driver):
+    booted_at = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
+    driver._resources = dataclasses.replace(RICH, cpu_info={"arch": "x"}, booted_at=booted_at)
+    assert (report(driver).cpu_info, report(driver).booted_at) == ('{"arch": "x"}', booted_at)
+
+
+def test_a_plain_node_has_nothing_of_all_that(driver):
+    driver._resources = RESOURCES
+    found = report(driver)
+    assert (found.pcpus, found.host_ip, found.capabilities) == (0, None, {})
+    assert found.architectures == found.traits == found.labels == found.numa_cells == []
+
+
+def test_labels_of_operator_and_driver_come_together(driver):
+    assert report(driver, labels=("rack7", "east")).labels == ["east", "pool1", "rack7"]
+
+
+def test_what_the_driver_measures_is_reported(driver):
+    assert report(driver).metrics == {"load": 0.5}
+
+
+def test_a_driver_that_measures_nothing_has_no_metrics():
+    assert report(Silent()).metrics == {}
+
+
+def test_what_is_no_number_is_left_out(driver):
+    driver._metrics = {"load": 0.5, "heat": math.nan, "noise": math.inf}
+    assert report(driver).metrics == {"load": 0.5}
+
+
+def test_a_measurement_that_fails_does_not_silence_the_host(driver, caplog):
+    def fail():
+        raise OSError("the sensor is gone")
+
+    driver.metrics = fail
+    assert report(driver).metrics == {}
+    assert "the metrics of this host cannot be had" in caplog.text
+
+
+def test_address_and_labels_come_from_the_options():
+    options = {"host_ip": "192.0.2.7", "labels": ["rack7", "east"]}
+    settings = HostSettings.from_conf(conf.of({"compute": options}))
+    assert (settings.host_ip, settings.labels) == ("192.0.2.7", ("rack7", "east"))
+    assert HostSettings.from_conf(conf.of({})).host_ip is None

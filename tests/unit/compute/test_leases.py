@@ -1,0 +1,354 @@
+"""A host works on nothing without a lease: it renews them together, and stops in time."""
+
+import pytest
+
+from roost import exception, states
+from roost.compute.build import Build, build_flow, carry_out
+from roost.compute.leases import LostLease
+from tests.builders import a_context, a_flavor
+
+AWAY = exception.Unavailable("the bus is away")
+USABLE = 25.0  # seconds of a lease of 30
+STEPS = [step.name for step in build_flow().steps]
+
+
+def carry(rig, instance, run=lambda do, build: do(build)):
+    build = Build(rig.host, a_context(), instance)
+    rig.leases.enter(build.lease)
+    carry_out(build, build_flow(run))
+    return build
+
+
+def around(name, *, before=lambda: None, after=lambda: None):
+    """Let something happen before or after a step."""
+
+    def run(do, build):
+        if do.__name__ == name:
+            before()
+        do(build)
+        if do.__name__ == name:
+            after()
+
+    return run
+
+
+def in_silence(rig):
+    """Whether a build has ended without a word to the conductor, and without a trace."""
+    rig.assert_clean_slate()
+    return rig.conductor.rescheduled == rig.conductor.abandoned == []
+
+
+def test_all_work_is_renewed_in_one_call(rig):
+    build = Build(rig.host, a_context(), rig.instance())
+    rig.leases.enter(build.lease)
+    other = rig.instance(task_state=states.DELETING)
+    with rig.leases.work(other.uuid, tasks=(states.DELETING,)):
+        rig.leases.renew()
+    assert rig.conductor.renewals == [
+        [[build.uuid, 1, list(states.BUILD_TASKS)], [other.uuid, None, [states.DELETING]]]
+    ]
+
+
+def test_a_host_without_work_asks_nobody(rig):
+    with rig.leases.work(rig.instance().uuid, tasks=()):
+        pass
+    rig.leases.renew()
+    assert rig.conductor.renewals == []
+    assert len(rig.leases) == 0
+
+
+def test_the_cell_tells_how_long_a_lease_is(rig):
+    rig.conductor.lease_seconds = 60.0
+    rig.leases.start()
+    assert rig.leases.renewal_pause() == 20.0
+    assert rig.leases.usable_seconds == 50.0
+    assert rig.leases.fencing_pause() < 10.0
+
+
+def test_a_host_that_starts_says_that_it_works_on_nothing(rig):
+    rig.manager().start()
+    assert rig.conductor.renewals == [[]]
+
+
+def test_a_lease_is_as_long_as_if_it_began_before_the_question(rig):
+    def answer_late():
+        rig.clock.advance(20)
+
+    instance = rig.instance()
+    begin = rig.conductor.begin_build
+
+    def begin_build(*args, **kwargs):
+        answer_late()
+        return begin(*args, **kwargs)
+
+    rig.conductor.begin_build = begin_build
+    carry(rig, instance, around("claim", before=lambda: rig.clock.advance(6)))
+    assert in_silence(rig)
+
+
+def test_a_lease_whose_answer_was_lost_counts_from_the_first_question(rig):
+    begin = rig.conductor.begin_build
+
+    def lose_the_answer(*args, **kwargs):
+        rig.conductor.begin_build = begin
+        begin(*args, **kwargs)
+        rig.clock.advance(USABLE)
+        raise exception.Timeout("no answer")
+
+    rig.conductor.begin_build = lose_the_answer
+    carry(rig, rig.instance())
+    assert in_silence(rig)
+
+
+@pytest.mark.parametrize("step", STEPS[1:])
+def test_a_build_whose_lease_is_over_stops_before_its_next_step(rig, step):
+    instance = rig.instance()
+    carry(rig, instance, around(step, before=lambda: rig.clock.advance(USABLE)))
+    assert in_silence(rig)
+    assert instance.vm_state == states.BUILDING
+
+
+def test_a_process_that_stood_still_while_it_spawned_takes_its_guest_back(rig):
+    instance = rig.instance()
+    carry(rig, instance, around("spawn", after=lambda: rig.clock.advance(60)))
+    assert in_silence(rig)
+    assert instance.vm_state == states.BUILDING
+
+
+def test_a_build_that_renews_its_lease_may_take_its_time(rig):
+    def take_long():
+        for _ in range(9):
+            rig.clock.advance(10)
+            rig.leases.renew()
+            rig.leases.fence()
+
+    instance = rig.instance()
+    carry(rig, instance, around("spawn", before=take_long))
+    assert instance.vm_state == states.ACTIVE
+
+
+def test_two_renewals_may_fail(rig):
+    def struggle():
+        rig.conductor.fail("renew_leases", AWAY, AWAY)
+        for _ in range(2):
+            rig.clock.advance(10)
+            with pytest.raises(exception.Unavailable):
+                rig.leases.renew()
+            rig.leases.fence()
+        rig.leases.renew()
+        rig.clock.advance(USABLE - 1)
+
+    instance = rig.instance()
+    carry(rig, instance, around("spawn", before=struggle))
+    assert instance.vm_state == states.ACTIVE
+
+
+def test_a_lease_that_was_over_does_not_come_back(rig):
+    def stand_still_and_renew():
+        rig.clock.advance(USABLE)
+        rig.leases.fence()
+        rig.leases.renew()
+
+    carry(rig, rig.instance(), around("spawn", after=stand_still_and_renew))
+    assert in_silence(rig)
+
+
+def test_a_build_that_is_somebody_elses_by_now_stops(rig):
+    handed = rig.instance()
+
+    def move():
+        rig.instance(uuid=handed.uuid, host="h2", attempt=2)
+        rig.leases.renew()
+
+    carry(rig, handed, around("image", after=move))
+    assert in_silence(rig)
+    assert handed.uuid not in rig.virt.list_guests()
+
+
+def test_a_build_whose_instance_is_deleted_stops_though_the_message_is_lost(rig):
+    handed = rig.instance()
+
+    def delete():
+        handed.task_state = states.DELETING
+        rig.leases.renew()
+
+    carry(rig, handed, around("image", after=delete))
+    assert in_silence(rig)
+
+
+def test_a_build_that_waits_for_its_turn_is_renewed_and_needs_no_lease_before_it_begins(
+    rig, boot, threads
+):
+    rig.host.virt.before_step = lambda _name: None
+    manager = rig.manager(executor=Later())
+    instance = rig.instance()
+    boot(manager, instance)
+    rig.leases.renew()
+    rig.clock.advance(600)
+    rig.leases.fence()
+    manager._builds._executor.run()
+    assert instance.vm_state == states.ACTIVE
+    assert len(rig.leases) == 0
+
+
+class Later:
+    """An executor that waits until it is told."""
+
+    def __init__(self):
+        self.waiting = []
+
+    def submit(self, function, *args):
+        self.waiting.append((function, args))
+
+    def run(self):
+        for function, args in self.waiting:
+            function(*args)
+
+
+def test_a_build_that_was_given_back_is_renewed_no_more(rig):
+    rig.trouble({"step": "spawn", "kind": "crash"})
+    held = []
+    give_back = rig.conductor.build_instances
+
+    def build_instances(*args, **kwargs):
+        held.append(len(rig.leases))
+        return give_back(*args, **kwargs)
+
+    rig.conductor.build_instances = build_instances
+    carry(rig, rig.instance())
+    assert held == [0]
+
+
+def test_a_task_notices_that_its_lease_is_lost(rig):
+    made = rig.instance(vm_state=states.ACTIVE, task_state=states.DELETING)
+    with rig.leases.work(made.uuid, tasks=(states.POWERING_OFF,)) as lease:
+        lease.check()
+        rig.leases.renew()
+        with pytest.raises(LostLease):
+            lease.check()
+
+
+def test_a_task_that_could_not_be_renewed_in_time_is_lost(rig):
+    made = rig.instance(vm_state=states.ACTIVE, task_state=states.POWERING_OFF)
+    with rig.leases.work(made.uuid, tasks=(states.POWERING_OFF,)) as lease:
+        rig.clock.advance(600)
+        lease.check()
+        rig.leases.renew()
+        rig.clock.advance(USABLE)
+        with pytest.raises(LostLease):
+            lease.check()
+
+
+def test_networks_of_a_build_whose_lease_is_lost_are_the_next_hosts_business(host_bound_rig):
+    rig = host_bound_rig
+    instance = rig.instance()
+    carry(rig, instance, around("spawn", after=lambda: rig.clock.advance(60)))
+    assert instance.uuid in rig.conductor.ports
+
+
+def test_a_delete_is_renewed_while_it_is_under_way(rig, boot):
+    manager, instance = rig.manager(), rig.instance(flavor=a_flavor(memory_mb=64))
+    boot(manager, instance)
+    instance.task_state = states.DELETING
+    destroy = rig.virt.destroy
+
+    def renew_and_destroy(uuid):
+        rig.leases.renew()
+        destroy(uuid)
+
+    rig.virt.destroy = renew_and_destroy
+    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    assert rig.conductor.renewals == [[[instance.uuid, None, [states.DELETING]]]]
+    assert rig.conductor.buried == [instance.uuid]
+    assert len(rig.leases) == 0
+
+
+class Outage:
+    """A cell that does not answer an announcement until it is over.
+
+    ``applied``: the update arrived, and only its answer was lost.
+    """
+
+    def __init__(self, rig, *, applied, at_end=lambda: None):
+        self.rig, self.applied, self.at_end = rig, applied, at_end
+        self.tries = 0
+        self.powers = []
+        self._update = rig.conductor.instance_update
+        rig.conductor.instance_update = self
+
+    def __call__(self, *args, **kwargs):
+        self.tries += 1
+        self._note_power(kwargs["instance_uuid"])
+        if self.tries == 1 and self.applied:
+            self._update(*args, **kwargs)
+        if self.tries == 4:
+            self.at_end()
+        if self.tries < 4:
+            self.rig.clock.advance(USABLE / 2)
+            self.rig.leases.fence()
+            raise exception.Timeout("no answer")
+        self._update(*args, **kwargs)
+
+    def _note_power(self, uuid):
+        self.powers.append(self.rig.virt.describe(uuid).power_state)
+
+
+def test_a_guest_of_an_unanswered_announcement_stands_still_from_the_end_of_its_lease(rig):
+    instance = rig.instance()
+    outage = Outage(rig, applied=True)
+    carry(rig, instance)
+    assert outage.powers[0] == states.RUNNING
+    assert outage.powers[3] == states.SHUTDOWN
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_guest_that_turns_out_to_be_somebodys_server_runs_again(rig, applied):
+    instance = rig.instance()
+    Outage(rig, applied=applied)
+    carry(rig, instance)
+    assert instance.vm_state == states.ACTIVE
+    assert rig.virt.describe(instance.uuid).power_state == states.RUNNING
+    assert rig.conductor.rescheduled == []
+
+
+def test_a_server_that_was_stopped_meanwhile_is_not_taken_for_somebody_elses(rig):
+    instance = rig.instance()
+
+    def stop():
+        instance.vm_state = states.STOPPED
+
+    Outage(rig, applied=True, at_end=stop)
+    carry(rig, instance)
+    assert rig.virt.list_guests() == [instance.uuid]
+
+
+def test_a_server_that_is_under_another_task_by_now_keeps_its_guest(rig):
+    instance = rig.instance()
+
+    def stop():
+        instance.task_state = states.POWERING_OFF
+        rig.leases.renew()
+
+    Outage(rig, applied=True, at_end=stop)
+    carry(rig, instance)
+    assert rig.virt.list_guests() == [instance.uuid]
+
+
+def test_a_guest_whose_instance_is_elsewhere_by_now_is_destroyed(rig):
+    handed = rig.instance()
+    Outage(rig, applied=False, at_end=lambda: rig.instance(uuid=handed.uuid, attempt=2, host="h2"))
+    carry(rig, handed)
+    assert in_silence(rig)
+
+
+def test_a_host_that_stops_leaves_a_guest_still_of_which_it_does_not_know_whose_it_is(rig):
+    instance = rig.instance()
+
+    def stop():
+        rig.host.stopping.set()
+        raise exception.Timeout("no answer")
+
+    Outage(rig, applied=False, at_end=stop)
+    carry(rig, instance)
+    assert rig.virt.list_guests() == [instance.uuid]
+    assert rig.conductor.rescheduled == []

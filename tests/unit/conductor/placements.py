@@ -1,0 +1,58 @@
+"""What tests of placements share: rows to look at, steps to replace."""
+
+from roost import exception
+from roost.conductor import boot
+from roost.db.api import build_requests, instance_mappings
+from roost.db.cell import instances
+from roost.flow import Flow
+from tests.builders import CELL1
+
+
+def mapping(world, uuid):
+    with world.api_db.read() as session:
+        return instance_mappings.find(session, uuid)
+
+
+def wish(world, uuid):
+    with world.api_db.read() as session:
+        return build_requests.find(session, uuid)
+
+
+def instance(database, uuid):
+    with database.read() as session:
+        return instances.find(session, uuid)
+
+
+def run_with(world, replaced, made):
+    """Run the boot with some steps replaced by name."""
+    flow = Flow("place", boot.PLACE.steps, lambda do, work: replaced.get(do.__name__, do)(work))
+    original = boot.PLACE
+    boot.PLACE = flow
+    try:
+        world.build(made)
+    finally:
+        boot.PLACE = original
+
+
+class Broken(exception.RoostError):
+    pass
+
+
+def failing(step, *, after):
+    def fail(work):
+        if after:
+            step.do(work)
+        raise Broken("on purpose")
+
+    return {step.name: fail}
+
+
+def end_leases(world):
+    with world.api_db.begin() as session:
+        session.execute(build_requests._requests.update().values(lease_until=None))
+
+
+def assert_placed(world, uuid):
+    assert wish(world, uuid) is None
+    assert mapping(world, uuid).cell_uuid == CELL1
+    assert instance(world.cell1, uuid).host == world.scheduler.claims[uuid]

@@ -1,0 +1,283 @@
+"""A lookout tells the schedulers which hosts of its cell are up: changes at once, all at times."""
+
+import pytest
+
+from roost import exception
+from roost.conductor.liveness import Lookout, Patience
+from roost.db.cell import services
+from roost.objects.versions import version_at
+from roost.servicegroup.db import DatabaseGroup
+from tests.builders import CELL1
+from tests.fakes.service_groups import FakeGroup, age
+
+INTERVAL = 10
+SILENCE, GAP = 60, 20
+
+
+class Schedulers:
+    def __init__(self):
+        self.away = False
+        self.heard = []
+
+    def update_liveness(self, context, *, liveness):
+        if self.away:
+            raise exception.Unavailable("nobody listens")
+        self.heard.append(liveness)
+
+    def told(self):
+        """Return, and forget, what was told: whole or not, who is up, who is down."""
+        told = [(one.whole, list(one.up), list(one.down)) for one in self.heard]
+        self.heard.clear()
+        return told
+
+
+@pytest.fixture
+def schedulers():
+    return Schedulers()
+
+
+class Away:
+    """A database that can go away."""
+
+    def __init__(self, database):
+        self.away = False
+        self.begin = database.begin
+        self._read = database.read
+
+    def read(self):
+        if self.away:
+            raise exception.Unavailable("the database is away")
+        return self._read()
+
+
+class Cell:
+    """A cell of three hosts, whose conductors look at it when they are told to."""
+
+    def __init__(self, database, schedulers):
+        self.database = Away(database)
+        self.schedulers = schedulers
+        self.group = FakeGroup("h1", "h2", "h3")
+        self.now = 1000.0
+        for host in ("h1", "h2", "h3"):
+            self.report(host)
+        self.report("c1", binary="roost-cell-conductor")
+
+    def report(self, host, binary="roost-compute"):
+        with self.database.begin() as session:
+            return services.report(session, host=host, binary=binary)
+
+    def lookout(self, group=None):
+        return Lookout(
+            self.database,
+            group or self.group,
+            self.schedulers,
+            interval=INTERVAL,
+            patience=Patience(silence=SILENCE, gap=GAP),
+            clock=lambda: self.now,
+        )
+
+    def seasoned(self, group=None):
+        """A lookout that has listened for long enough, and told all before."""
+        lookout = self.lookout(group)
+        self.look(lookout, times=SILENCE + 1)
+        self.schedulers.told()
+        return lookout
+
+    def look(self, lookout, *, times=1):
+        """Look once a second, while somebody is heard of."""
+        for _ in range(times):
+            lookout.look()
+            self.now += 1.0
+
+    def hush(self, seconds=GAP + 1):
+        """Let nobody be heard of: the bus is away."""
+        with self.database.begin() as session:
+            age(session, seconds)
+
+
+@pytest.fixture
+def cell(cell_db, schedulers):
+    return Cell(cell_db, schedulers)
+
+
+def test_the_first_look_tells_of_every_host_and_of_no_other_daemon(cell, schedulers):
+    cell.lookout().look()
+    assert schedulers.told() == [(True, ["h1", "h2", "h3"], [])]
+
+
+def test_what_changes_is_told_at_once_and_alone(cell, schedulers):
+    lookout = cell.seasoned()
+    cell.group.up -= {"h1", "h3"}
+    lookout.look()
+    cell.group.up.add("h3")
+    lookout.look()
+    assert schedulers.told() == [(False, [], ["h1", "h3"]), (False, ["h3"], [])]
+
+
+def test_nothing_new_is_not_told(cell, schedulers):
+    lookout = cell.lookout()
+    for _ in range(3):
+        lookout.look()
+    assert len(schedulers.told()) == 1
+
+
+def test_everything_is_told_again_after_the_interval(cell, schedulers):
+    lookout = cell.lookout()
+    lookout.look()
+    cell.now += INTERVAL - 1
+    lookout.look()
+    cell.now += 1
+    lookout.look()
+    assert schedulers.told() == 2 * [(True, ["h1", "h2", "h3"], [])]
+
+
+def test_a_host_that_is_new_is_told_of(cell, schedulers):
+    lookout = cell.lookout()
+    lookout.look()
+    cell.report("h4")
+    cell.group.up.add("h4")
+    lookout.look()
+    assert schedulers.told()[1:] == [(False, ["h4"], [])]
+
+
+def test_a_host_that_is_forced_down_is_told_of_at_once(cell, schedulers):
+    lookout = cell.lookout()
+    lookout.look()
+    with cell.database.begin() as session:
+        (service,) = services.list_services(session, host="h1")
+        services.update(session, service.uuid, forced_down=True)
+    lookout.look()
+    assert schedulers.told()[1:] == [(False, [], ["h1"])]
+
+
+def test_what_the_schedulers_did_not_hear_is_told_with_all_the_rest(cell, schedulers, caplog):
+    lookout = cell.seasoned()
+    schedulers.away = True
+    cell.group.up.remove("h1")
+    for _ in range(3):
+        lookout.look()
+    schedulers.away = False
+    lookout.look()
+    assert schedulers.told() == [(True, ["h2", "h3"], ["h1"])]
+    assert caplog.text.count("the schedulers do not know") == 1
+
+
+def test_a_message_has_the_time_of_the_look_by_the_clock_of_the_cells_database(cell, schedulers):
+    lookout = cell.lookout()
+    with cell.database.read() as session:
+        before = version_at(services.call_roll(session).now)
+    lookout.look()
+    with cell.database.read() as session:
+        after = version_at(services.call_roll(session).now)
+    (told,) = schedulers.heard
+    assert told.cell_uuid == CELL1
+    assert before <= told.version <= after
+
+
+def test_two_conductors_tell_side_by_side(cell, schedulers):
+    one, other = cell.lookout(), cell.lookout()
+    for _ in range(SILENCE + 1):
+        one.look()
+        cell.look(other)
+    schedulers.told()
+    cell.group.up.remove("h2")
+    other.look()
+    one.look()
+    assert schedulers.told() == 2 * [(False, [], ["h2"])]
+
+
+def test_a_host_falls_silent_by_the_clock_of_the_database(cell, schedulers):
+    lookout = cell.seasoned(DatabaseGroup(down_time=60))
+    with cell.database.begin() as session:
+        age(session, 61, host="h1")
+    lookout.look()
+    cell.report("h1")
+    lookout.look()
+    assert schedulers.told() == [(False, [], ["h1"]), (False, ["h1"], [])]
+
+
+def test_a_conductor_that_has_just_started_calls_no_host_down_that_it_could_not_hear_yet(
+    cell, schedulers
+):
+    cell.group.up.remove("h2")
+    lookout = cell.lookout()
+    cell.look(lookout, times=SILENCE)
+    assert {(whole, *down) for whole, _, down in schedulers.told()} == {(False,)}
+    assert lookout.surely_down() == set()
+    cell.look(lookout)
+    assert schedulers.told() == [(True, ["h1", "h3"], ["h2"])]
+    assert lookout.surely_down() == {"h2"}
+
+
+def test_while_nobody_is_heard_of_nothing_is_told(cell, schedulers):
+    lookout = cell.seasoned()
+    cell.hush()
+    cell.group.up.clear()
+    cell.look(lookout, times=2 * INTERVAL)
+    assert schedulers.told() == []
+    assert lookout.surely_down() == set()
+
+
+def test_hosts_keep_what_they_were_told_to_be_until_they_could_be_heard_again(cell, schedulers):
+    cell.group.up.remove("h3")
+    lookout = cell.seasoned()
+    cell.hush()
+    cell.group.up.clear()
+    cell.look(lookout, times=100)
+    cell.report("h2")
+    cell.group.up.add("h2")
+    cell.look(lookout, times=SILENCE)
+    told = schedulers.told()
+    assert {(whole, *up) for whole, up, _ in told} == {(False, "h2")}
+    assert not any(down for _, _, down in told)
+    cell.look(lookout)
+    assert schedulers.told() == [(True, ["h2"], ["h1", "h3"])]
+
+
+def test_one_conductor_that_is_heard_of_is_enough_to_hear_hosts(cell, schedulers):
+    lookout = cell.seasoned()
+    cell.hush()
+    cell.report("c2", binary="roost-cell-conductor")
+    cell.group.up.remove("h1")
+    cell.look(lookout)
+    assert schedulers.told() == [(False, [], ["h1"])]
+
+
+def test_a_process_that_was_stopped_does_not_blame_hosts_for_it(cell, schedulers):
+    lookout = cell.seasoned()
+    cell.now += GAP + 1
+    assert lookout.surely_down() == set()
+    cell.group.up.remove("h1")
+    cell.look(lookout, times=SILENCE)
+    assert not any(down for _, _, down in schedulers.told())
+    cell.look(lookout)
+    assert schedulers.told() == [(True, ["h2", "h3"], ["h1"])]
+
+
+def test_a_conductor_whose_database_was_away_does_not_blame_hosts_for_it(cell, schedulers):
+    lookout = cell.seasoned()
+    cell.database.away = True
+    for _ in range(GAP + 1):
+        with pytest.raises(exception.Unavailable):
+            cell.look(lookout)
+        cell.now += 1.0
+    cell.database.away = False
+    cell.group.up.clear()
+    cell.look(lookout)
+    assert not any(down for _, _, down in schedulers.told())
+
+
+def test_a_host_that_is_forced_down_is_down_even_if_nobody_could_hear_it(cell, schedulers):
+    with cell.database.begin() as session:
+        (service,) = services.list_services(session, host="h1")
+        services.update(session, service.uuid, forced_down=True)
+    lookout = cell.lookout()
+    lookout.look()
+    assert schedulers.told() == [(True, ["h2", "h3"], ["h1"])]
+    assert lookout.surely_down() == {"h1"}
+
+
+def test_short_gaps_do_no_harm_because_several_heartbeats_fit_in_what_is_left():
+    patience = Patience.of(down_time=60)
+    assert (patience.silence, patience.gap, patience.own_interval) == (60, 12, 4)
+    assert Patience.of(down_time=5).gap == 3

@@ -1,0 +1,230 @@
+"""What hosts say of their guests' power, written down; and power tasks that nobody works on."""
+
+import pytest
+
+from roost import exception, states
+from roost.conductor.power import Found, Power
+from roost.db.cell import actions, faults, instances, leases
+from roost.objects import HostFinding, InstanceAction, InstanceActionEvent
+from roost.rpc.compute import Compute
+from tests.builders import NOW, a_uuid, an_instance
+
+EVENT = InstanceActionEvent(
+    event="compute.power_off",
+    host="h1",
+    start_time=NOW,
+    finish_time=NOW,
+    result="Success",
+    details=None,
+)
+
+
+@pytest.fixture
+def power(cell):
+    return Power("conductor1", cell.database, Compute(cell.bus), cell.notifier)
+
+
+@pytest.fixture
+def server(cell):
+    """Make an instance on h1; one under a task has an action that began with it."""
+
+    def server(vm_state=states.ACTIVE, task_state=None, **values):
+        made = an_instance(host="h1", vm_state=vm_state, task_state=task_state, **values)
+        with cell.database.begin() as session:
+            instances.create(session, made)
+            if task_state is not None:
+                actions.start(session, _action(made.uuid))
+        return made.uuid
+
+    return server
+
+
+def _action(uuid):
+    return InstanceAction(
+        instance_uuid=uuid,
+        action="stop",
+        request_id="req-1",
+        user_id="user",
+        project_id="project",
+        start_time=NOW,
+        finish_time=None,
+        message=None,
+        events=[],
+    )
+
+
+def _get(cell, uuid):
+    with cell.database.read() as session:
+        return instances.get(session, uuid)
+
+
+def _history(cell, uuid):
+    with cell.database.read() as session:
+        brief = actions.list_actions(session, uuid)
+        return [actions.get(session, uuid, one.request_id) for one in brief]
+
+
+def _fault(cell, uuid):
+    with cell.database.read() as session:
+        return faults.latest(session, [uuid]).get(uuid)
+
+
+def _states(cell, uuid):
+    found = _get(cell, uuid)
+    return found.vm_state, found.task_state, found.power_state
+
+
+def _settle(power, cell, uuid, found, **expected):
+    power.settle(cell.context, uuid, found, expected)
+
+
+@pytest.mark.parametrize("vm_state", [states.ACTIVE, states.ERROR])
+def test_a_stopped_guest_makes_a_stopped_server_and_ends_the_action(cell, power, server, vm_state):
+    uuid = server(vm_state, states.POWERING_OFF)
+    found = Found("h1", states.SHUTDOWN, [EVENT])
+    _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
+    assert _states(cell, uuid) == (states.STOPPED, None, states.SHUTDOWN)
+    (action,) = _history(cell, uuid)
+    assert action.finish_time is not None
+    assert action.message is None
+    assert [event.event for event in action.events] == ["compute.power_off"]
+
+
+def test_a_failed_stop_leaves_a_server_that_runs_and_says_why(cell, power, server):
+    uuid = server(states.ACTIVE, states.POWERING_OFF)
+    found = Found("h1", states.RUNNING, [EVENT], "It does not want to.")
+    _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
+    assert _states(cell, uuid) == (states.ACTIVE, None, states.RUNNING)
+    assert _history(cell, uuid)[0].message == "It does not want to."
+    assert _fault(cell, uuid) is None
+
+
+@pytest.mark.parametrize("vm_state", [states.ACTIVE, states.STOPPED, states.ERROR])
+def test_of_a_guest_whose_power_nobody_knows_only_the_task_ends(cell, power, server, vm_state):
+    uuid = server(vm_state, states.REBOOTING_HARD)
+    found = Found("h1", states.NOSTATE, [], "The hypervisor is away.")
+    _settle(power, cell, uuid, found, task_state=states.REBOOTING_HARD)
+    assert _states(cell, uuid) == (vm_state, None, states.NOSTATE)
+
+
+@pytest.mark.parametrize("task", [states.POWERING_OFF, None])
+def test_a_guest_that_is_gone_is_an_error_with_a_fault(cell, power, server, task):
+    uuid = server(states.ACTIVE, task)
+    expected = {"task_state": task, "vm_state": states.ACTIVE}
+    _settle(power, cell, uuid, Found("h1", None, [], "It is gone."), **expected)
+    assert _states(cell, uuid) == (states.ERROR, None, states.NOSTATE)
+    fault = _fault(cell, uuid)
+    assert (fault.message, fault.host, fault.code) == ("It is gone.", "h1", 500)
+
+
+def test_a_server_at_rest_whose_guest_stopped_by_itself_has_that_in_its_history(
+    cell, power, server
+):
+    uuid = server(states.ACTIVE, power_state=states.RUNNING)
+    found = Found("h1", states.SHUTDOWN, [], "It had stopped by itself.")
+    _settle(power, cell, uuid, found, vm_state=states.ACTIVE, task_state=None)
+    assert _states(cell, uuid) == (states.STOPPED, None, states.SHUTDOWN)
+    (action,) = _history(cell, uuid)
+    assert (action.action, action.message) == ("stop", "It had stopped by itself.")
+    assert action.finish_time is not None
+
+
+def test_at_rest_the_power_state_alone_may_be_news(cell, power, server):
+    uuid = server(states.ACTIVE, power_state=states.NOSTATE)
+    found = Found("h1", states.RUNNING)
+    _settle(power, cell, uuid, found, vm_state=states.ACTIVE, task_state=None)
+    assert _states(cell, uuid) == (states.ACTIVE, None, states.RUNNING)
+    assert _history(cell, uuid) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("h2", {"task_state": states.POWERING_OFF}),
+        ("h1", {"task_state": states.REBOOTING}),
+        ("h1", {"task_state": None, "vm_state": states.ACTIVE}),
+    ],
+)
+def test_what_is_not_as_expected_stays_as_it_is(cell, power, server, host, expected):
+    uuid = server(states.ACTIVE, states.POWERING_OFF)
+    with pytest.raises(exception.Conflict):
+        _settle(power, cell, uuid, Found(host, states.SHUTDOWN, [EVENT]), **expected)
+    assert _states(cell, uuid)[:2] == (states.ACTIVE, states.POWERING_OFF)
+    assert _history(cell, uuid)[0].events == []
+
+
+def test_only_states_can_be_expected(cell, power, server):
+    with pytest.raises(exception.Invalid):
+        _settle(power, cell, server(), Found("h1", states.SHUTDOWN), project_id="project")
+
+
+def test_a_delete_wins_over_what_is_told_later(cell, power, server):
+    uuid = server(states.ACTIVE, states.DELETING)
+    found = Found("h1", states.SHUTDOWN)
+    with pytest.raises(exception.Conflict):
+        _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
+    assert _states(cell, uuid)[:2] == (states.ACTIVE, states.DELETING)
+
+
+def test_an_instance_that_is_gone_cannot_be_settled(cell, power):
+    with pytest.raises(exception.NotFound):
+        _settle(power, cell, a_uuid(), Found("h1", states.SHUTDOWN), task_state=states.REBOOTING)
+
+
+def _overdue(cell):
+    """What the sweeper takes, once the leases that it gives are over at once."""
+    with cell.database.begin() as session:
+        leases.take_overdue(session, begun_seconds=-1, seconds=-1)
+    with cell.database.begin() as session:
+        (found,) = leases.take_overdue(session, begun_seconds=-1, seconds=30)
+    return found
+
+
+def test_a_host_is_told_again_of_a_task_that_nobody_works_on(cell, power, server):
+    uuid = server(states.STOPPED, states.POWERING_ON)
+    power.tell_again(cell.context, _overdue(cell))
+    assert cell.bus.sent == [
+        ("h1", "change_power", {"instance_uuid": uuid, "task": states.POWERING_ON})
+    ]
+    assert _states(cell, uuid)[:2] == (states.STOPPED, states.POWERING_ON)
+
+
+@pytest.mark.parametrize("vm_state", [states.ACTIVE, states.STOPPED, states.ERROR])
+def test_a_task_whose_host_is_down_ends_and_says_so(cell, power, server, vm_state):
+    uuid = server(vm_state, states.REBOOTING_HARD)
+    power.give_up(_overdue(cell))
+    assert _states(cell, uuid)[:2] == (vm_state, None)
+    (action,) = _history(cell, uuid)
+    assert action.finish_time is not None
+    assert "went down" in action.message
+    assert [(event.event, event.result) for event in action.events] == [
+        ("cell-conductor.give_up", "Error")
+    ]
+
+
+def test_a_task_that_its_host_goes_on_with_is_not_given_up(cell, power, server):
+    uuid = server(states.ACTIVE, states.POWERING_OFF)
+    overdue = _overdue(cell)
+    with cell.database.begin() as session:
+        held = [leases.Held(uuid, None, (states.POWERING_OFF,))]
+        assert leases.renew(session, held, host="h1", seconds=60) == set()
+    power.give_up(overdue)
+    assert _states(cell, uuid)[:2] == (states.ACTIVE, states.POWERING_OFF)
+
+
+def test_a_task_that_is_over_is_not_given_up(cell, power, server):
+    uuid = server(states.ACTIVE, states.POWERING_OFF)
+    overdue = _overdue(cell)
+    found = Found("h1", states.SHUTDOWN, [EVENT])
+    _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
+    power.give_up(overdue)
+    assert _states(cell, uuid)[:2] == (states.STOPPED, None)
+    assert _history(cell, uuid)[0].message is None
+
+
+def test_what_a_host_finds_amiss_is_told_to_those_who_listen(cell, power):
+    finding = HostFinding(
+        host="h1", instance_uuid=a_uuid(), kind="guest_left", reason="nobody knows it"
+    )
+    power.notify(cell.context, finding)
+    assert cell.notifier.sent == [("compute.reconcile.guest_left", finding)]

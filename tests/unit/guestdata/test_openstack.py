@@ -1,0 +1,216 @@
+"""OpenStack's documents: what each version tells, and what cloud-init reads of it."""
+
+import base64
+import dataclasses
+import json
+
+import pytest
+
+from roost.guestdata import network_data, openstack
+from roost.objects import NetworkInfo, VifAddress
+from tests.unit.guestdata.conftest import IPV6, USER_DATA, UUID, a_vif
+
+# What a document or a fact came with.
+DOCUMENTS = {
+    "password": "2013-04-04",
+    "vendor_data.json": "2013-10-17",
+    "network_data.json": "2015-10-15",
+    "vendor_data2.json": "2016-10-06",
+}
+FACTS = {
+    "random_seed": "2013-04-04",
+    "project_id": "2015-10-15",
+    "devices": "2016-06-30",
+    "dedicated_cpus": "2020-10-14",
+}
+
+
+def test_the_newest_version_tells_all_of_an_instance(about):
+    told = openstack.meta_data(about)
+    assert told.pop("random_seed") == base64.b64encode(b"\x01" * 512).decode()
+    key = about.instance.keypair.public_key
+    assert told == {
+        "uuid": UUID,
+        "name": "My web",
+        "hostname": "web.novalocal",
+        "launch_index": 2,
+        "availability_zone": "nova",
+        "meta": {"role": "web"},
+        "public_keys": {"mine": key},
+        "keys": [{"name": "mine", "type": "ssh", "data": key}],
+        "files": [{"content_path": "/content/0000", "path": "/etc/banner"}],
+        "project_id": "project",
+        "devices": [
+            {
+                "type": "nic",
+                "bus": "none",
+                "address": "none",
+                "mac": IPV6.mac,
+                "tags": ["storage"],
+                "vf_trusted": False,
+            },
+            {"type": "disk", "bus": "none", "address": "none", "tags": ["scratch"]},
+        ],
+        "dedicated_cpus": [1, 2, 3],
+    }
+
+
+def test_what_nobody_has_said_is_left_out(bare):
+    told = openstack.meta_data(bare)
+    assert not {"meta", "keys", "public_keys", "files", "admin_pass"} & {*told}
+    assert told["devices"] == told["dedicated_cpus"] == []
+    assert "openstack/latest/user_data" not in openstack.tree(bare)
+
+
+@pytest.mark.parametrize(("name", "since"), FACTS.items())
+def test_a_fact_is_told_from_its_version_on(name, since, about):
+    telling = [each for each in openstack.VERSIONS if name in openstack.meta_data(about, each)]
+    assert telling == [each for each in openstack.DATED if each >= since] + ["latest"]
+
+
+@pytest.mark.parametrize(("name", "since"), DOCUMENTS.items())
+def test_a_document_is_there_from_its_version_on(name, since, about):
+    paths = openstack.tree(about)
+    having = [each for each in openstack.VERSIONS if f"openstack/{each}/{name}" in paths]
+    assert having == [each for each in openstack.DATED if each >= since] + ["latest"]
+
+
+def test_trust_in_an_interface_is_told_from_its_version_on(about):
+    def nic(version):
+        return openstack.meta_data(about, version)["devices"][0]
+
+    assert "vf_trusted" not in nic("2017-02-22")
+    assert "vf_trusted" in nic("2018-08-27")
+
+
+def test_user_data_and_files_come_byte_by_byte(about):
+    files = openstack.tree(about)
+    assert files["openstack/2012-08-10/user_data"] == USER_DATA
+    assert files["openstack/content/0000"] == b"hello"
+
+
+def test_vendor_data_of_a_file_is_called_static_among_others(about):
+    files = openstack.tree(about)
+    assert json.loads(files["openstack/latest/vendor_data.json"]) == {"proxy": "http://proxy"}
+    assert json.loads(files["openstack/latest/vendor_data2.json"]) == {
+        "static": {"proxy": "http://proxy"}
+    }
+
+
+def test_the_administrators_password_is_told_where_it_was_given(about):
+    about = dataclasses.replace(about, admin_password="secret")
+    assert openstack.meta_data(about)["admin_pass"] == "secret"
+
+
+def test_a_host_name_keeps_the_domain_that_it_has(about_with):
+    assert openstack.meta_data(about_with(hostname="web.example.org"))["hostname"] == (
+        "web.example.org"
+    )
+
+
+def test_interfaces_are_told_as_links_and_networks():
+    assert network_data.of([a_vif(), IPV6]) == {
+        "links": [
+            {
+                "id": "tap11111111-22",
+                "vif_id": a_vif().id,
+                "type": "phy",
+                "mtu": None,
+                "ethernet_mac_address": "fa:16:3e:00:00:01",
+            },
+            {
+                "id": "tap66666666-22",
+                "vif_id": IPV6.id,
+                "type": "phy",
+                "mtu": None,
+                "ethernet_mac_address": "fa:16:3e:00:00:02",
+            },
+        ],
+        "networks": [
+            {
+                "id": "network0",
+                "type": "ipv4",
+                "link": "tap11111111-22",
+                "network_id": a_vif().network_id,
+                "ip_address": "10.0.0.5",
+                "netmask": "255.255.255.0",
+                "routes": [{"network": "0.0.0.0", "netmask": "0.0.0.0", "gateway": "10.0.0.1"}],
+                "services": [],
+            },
+            {
+                "id": "network1",
+                "type": "ipv6",
+                "link": "tap66666666-22",
+                "network_id": IPV6.network_id,
+                "ip_address": "fd00::5",
+                "netmask": "ffff:ffff:ffff:ffff::",
+                "routes": [{"network": "::", "netmask": "::", "gateway": "fd00::1"}],
+                "services": [],
+            },
+        ],
+        "services": [],
+    }
+
+
+def test_an_interface_without_address_or_gateway_is_a_link_and_routes_nothing():
+    told = network_data.of([a_vif(ip="", cidr="", gateway=None), a_vif(gateway=None)])
+    assert len(told["links"]) == 2
+    assert [network["routes"] for network in told["networks"]] == [[]]
+
+
+def an_address(**values):
+    address = {"ip": "10.0.0.5", "subnet_id": "s", "cidr": "10.0.0.0/24", "dhcp": False}
+    return VifAddress.of(**address | values)
+
+
+def test_each_address_of_an_interface_is_a_network_of_the_same_link():
+    addresses = [an_address(), an_address(ip="fd00::5", cidr="fd00::/64", dhcp=True)]
+    told = network_data.of([a_vif(addresses=addresses, mtu=1450, type="ovs")])
+    (link,) = told["links"]
+    assert (link["type"], link["mtu"]) == ("ovs", 1450)
+    assert [(each["id"], each["type"]) for each in told["networks"]] == [
+        ("network0", "ipv4"),
+        ("network1", "ipv6_dhcp"),
+    ]
+    assert {each["link"] for each in told["networks"]} == {link["id"]}
+
+
+def test_what_a_dhcp_server_tells_is_left_to_it():
+    (network,) = network_data.of([a_vif(addresses=[an_address(dhcp=True)])])["networks"]
+    assert not {"ip_address", "netmask", "routes"} & {*network}
+
+
+def test_routes_and_name_servers_of_a_subnet_are_told():
+    route = {"destination": "10.8.0.0/16", "nexthop": "10.0.0.2"}
+    address = an_address(gateway="10.0.0.1", routes=[route], dns=["9.9.9.9"])
+    told = network_data.of([a_vif(addresses=[address, address])])
+    name_server = {"type": "dns", "address": "9.9.9.9"}
+    assert told["networks"][0]["services"] == told["services"] == [name_server]
+    assert told["networks"][0]["routes"] == [
+        {"network": "0.0.0.0", "netmask": "0.0.0.0", "gateway": "10.0.0.1"},
+        {"network": "10.8.0.0", "netmask": "255.255.0.0", "gateway": "10.0.0.2"},
+    ]
+
+
+def test_the_vlan_that_a_guest_sees_is_told_from_its_version_on(about):
+    direct = a_vif(tag="fast", vnic_type="direct", details={"vlan": "12"})
+    unseen = a_vif(tag="slow", details={"vlan": "12"})
+    about = dataclasses.replace(about, network_info=NetworkInfo.of(vifs=[direct, unseen]))
+
+    def vlans(version):
+        return [nic.get("vlan") for nic in openstack.meta_data(about, version)["devices"][:2]]
+
+    assert vlans("2016-10-06") == [None, None]
+    assert vlans("2017-02-22") == [12, None]
+
+
+def test_an_interface_may_be_trusted():
+    trusted = a_vif(profile={"trusted": '"true"'})
+    assert network_data.is_trusted(trusted)
+    assert not network_data.is_trusted(a_vif())
+
+
+def test_the_interfaces_of_a_guest_are_in_its_network_data(about):
+    about = dataclasses.replace(about, network_info=NetworkInfo.of(vifs=[a_vif()]))
+    told = json.loads(openstack.tree(about)["openstack/2015-10-15/network_data.json"])
+    assert told == network_data.of([a_vif()])

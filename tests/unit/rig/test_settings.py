@@ -1,0 +1,65 @@
+"""What people say of a rig on the command line."""
+
+import json
+
+import pytest
+
+from roost import exception
+from roost.rig.settings import parse_settings, read_inventory
+
+
+def test_settings_are_options_by_group():
+    assert parse_settings(["conductor.max_attempts=1", "DEFAULT.debug=x=y"]) == {
+        "conductor": {"max_attempts": "1"},
+        "DEFAULT": {"debug": "x=y"},
+    }
+
+
+def test_a_setting_that_says_nothing_is_refused():
+    with pytest.raises(exception.Invalid, match="must read GROUP"):
+        parse_settings(["rpc_threads=5"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "DEFAULT.rpc_threads",
+        "fake_driver.vcpus",
+        "oslo_messaging_rabbit.heartbeat_timeout_threshold",
+        "DEFAULT.rpc_response_timeout",
+        "DEFAULT.use_json",
+        "DEFAULT.graceful_shutdown_timeout",
+        "oslo_policy.policy_file",
+    ],
+)
+def test_options_of_the_daemons_and_of_their_libraries_may_be_set(name):
+    group, _, option = name.partition(".")
+    assert parse_settings([f"{name}=1"]) == {group: {option: "1"}}
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("compute.vcpu=1", "there is no option compute.vcpu$"),
+        ("conductor.max_atempts=1", "no option conductor.max_atempts; did you mean conductor.max_"),
+        ("computes.virt_driver=fake", "did you mean compute.virt_driver?"),
+        ("default.debug=1", "did you mean DEFAULT.debug?"),
+    ],
+)
+def test_a_setting_that_no_daemon_reads_is_refused(setting, told):
+    with pytest.raises(exception.Invalid, match=told):
+        parse_settings(["DEFAULT.debug=true", setting])
+
+
+def test_an_inventory_is_read(tmp_path):
+    file = tmp_path / "inventory.json"
+    file.write_text(json.dumps({"cell1-host1": {"vcpus": 3}}))
+    assert read_inventory(file) == {"cell1-host1": {"vcpus": 3}}
+
+
+@pytest.mark.parametrize("text", ["{", '{"cell1-host1": {"cpus": 3}}'])
+def test_an_inventory_that_cannot_be_meant_is_refused(tmp_path, text):
+    file = tmp_path / "inventory.json"
+    file.write_text(text)
+    with pytest.raises(exception.Invalid, match=r"inventory\.json"):
+        read_inventory(file)

@@ -1,0 +1,95 @@
+"""Room, and what goes on at a host."""
+
+import pytest
+
+from roost.scheduler.filters.capacity import CpuFilter, DiskFilter, PcpuFilter, RamFilter
+from roost.scheduler.filters.load import IoOpsFilter, NumInstancesFilter
+from tests.builders import a_flavor, a_numa_topology
+from tests.unit.scheduler.asking import closest, refused
+from tests.unit.scheduler.rows import a_request, a_row, an_aggregate
+
+TIGHT = {"vcpus": 4, "memory_mb": 2048, "disk_gb": 20}
+HALF = {"vcpus": 2, "memory_mb": 1024, "disk_gb": 10}
+
+
+@pytest.mark.parametrize(
+    ("each", "wish", "reason"),
+    [
+        (RamFilter(), {"memory_mb": 1025}, "not enough memory"),
+        (CpuFilter(), {"vcpus": 3}, "not enough CPUs"),
+        (DiskFilter(), {"root_gb": 5, "ephemeral_gb": 5, "swap": 1}, "not enough disk"),
+    ],
+    ids=["ram", "cpu", "disk"],
+)
+def test_hosts_without_room_are_refused(each, wish, reason):
+    tight = a_row("tight", used=HALF, **TIGHT)
+    request = a_request(flavor=a_flavor(**wish))
+    assert refused(each, request, tight, a_row("big")) == {"tight": reason}
+
+
+@pytest.mark.parametrize("each", [RamFilter(), CpuFilter(), DiskFilter()], ids=["r", "c", "d"])
+def test_the_last_of_it_may_be_taken(each):
+    tight = a_row(used=HALF, **TIGHT)
+    request = a_request(flavor=a_flavor(vcpus=2, memory_mb=1024, root_gb=10))
+    assert refused(each, request, tight) == {}
+
+
+def test_aggregates_may_overcommit_a_host():
+    roomy = an_aggregate("tight", ram_allocation_ratio="2.0")
+    request = a_request(flavor=a_flavor(memory_mb=2048))
+    tight = a_row("tight", used=HALF, **TIGHT)
+    assert refused(RamFilter(), request, tight, aggregates=[roomy]) == {}
+
+
+def test_pinned_cpus_come_from_those_that_are_given_away():
+    request = a_request(
+        flavor=a_flavor(vcpus=2),
+        numa_topology=a_numa_topology({"pcpus": [0, 1]}, cpu_policy="dedicated"),
+    )
+    rows = a_row("shared"), a_row("mixed", pcpus=4), a_row("taken", pcpus=4, used={"pcpus": 3})
+    assert refused(PcpuFilter(), request, *rows) == {
+        "shared": "not enough dedicated CPUs",
+        "taken": "not enough dedicated CPUs",
+    }
+    assert not CpuFilter().applies_to(request)
+
+
+def test_who_takes_no_disk_is_not_asked_about_disk():
+    assert not DiskFilter().applies_to(a_request(flavor=a_flavor(root_gb=0)))
+
+
+def test_the_host_with_the_most_room_came_closest():
+    request = a_request(flavor=a_flavor(memory_mb=4096))
+    rows = a_row("h1", memory_mb=1024), a_row("h2", memory_mb=4000, used={"memory_mb": 500})
+    assert closest(RamFilter(), request, *rows) == ("h2", "3500 MiB free of the 4096 asked")
+
+
+def test_a_host_takes_so_many_instances_and_no_more():
+    rows = a_row("full", used={"instances": 3}), a_row("free", used={"instances": 2})
+    assert refused(NumInstancesFilter(most=3), a_request(), *rows) == {"full": "too many instances"}
+
+
+def test_a_host_that_is_busy_enough_gets_nothing_more():
+    rows = a_row("busy", io_operations=8), a_row("quiet", io_operations=7)
+    assert refused(IoOpsFilter(most=8), a_request(), *rows) == {
+        "busy": "too many operations under way"
+    }
+
+
+def test_the_smallest_limit_of_its_aggregates_counts_for_a_host():
+    aggregates = [
+        an_aggregate("h1", "h2", max_io_ops_per_host="4"),
+        an_aggregate("h1", max_io_ops_per_host="2"),
+        an_aggregate("h3", max_io_ops_per_host="many"),
+    ]
+    rows = [a_row(name, io_operations=3) for name in ("h1", "h2", "h3", "h4")]
+    found = refused(IoOpsFilter(most=3), a_request(), *rows, aggregates=aggregates)
+    assert list(found) == ["h1", "h3", "h4"]
+
+
+def test_the_least_loaded_host_came_closest():
+    rows = a_row("h1", used={"instances": 9}), a_row("h2", used={"instances": 5})
+    assert closest(NumInstancesFilter(most=5), a_request(), *rows) == (
+        "h2",
+        "5 instances where 5 may be",
+    )

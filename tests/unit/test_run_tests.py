@@ -1,0 +1,63 @@
+"""What ``tools/run_tests.py`` makes of tests that fail always, once, or in great number."""
+
+import importlib.util
+import pathlib
+
+import pytest
+
+TOOL = pathlib.Path(__file__).parents[2] / "tools" / "run_tests.py"
+UNSTEADY = """
+import pathlib
+MARK = pathlib.Path(__file__).with_name("ran")
+def test_that_fails_the_first_time():
+    if not MARK.exists():
+        MARK.touch()
+        raise AssertionError("once")
+"""
+
+
+@pytest.fixture
+def tool(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("run_tests", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "STAGES", {"unit": module.PYTEST})
+    (tmp_path / "tests" / "unit").mkdir(parents=True)
+    return module
+
+
+def write(tool, text: str) -> None:
+    (tool.ROOT / "tests" / "unit" / "test_it.py").write_text(text)
+
+
+def test_a_test_that_passes_alone_is_named_and_fails_nothing(tool, capfd):
+    write(tool, UNSTEADY + "def test_fine(): pass\n")
+    assert tool.main([]) == 0
+    printed = capfd.readouterr().out
+    assert "unsteady" in printed
+    assert "passed alone: tests/unit/test_it.py::test_that_fails_the_first_time" in printed
+
+
+def test_a_test_that_fails_twice_fails_the_run(tool, capfd):
+    write(tool, "def test_bad(): assert False\n")
+    assert tool.main([]) == 1
+    assert "failed: tests/unit/test_it.py::test_bad" in capfd.readouterr().out
+
+
+def test_many_failures_are_not_run_again(tool, capfd):
+    bad = range(tool.RUN_AGAIN_AT_MOST + 1)
+    write(tool, "".join(f"def test_bad_{n}(): assert False\n" for n in bad))
+    assert tool.main([]) == 1
+    assert "--last-failed" not in capfd.readouterr().out
+
+
+def test_what_cannot_be_collected_fails_the_run(tool):
+    write(tool, "import no_such_module\n")
+    assert tool.main([]) == 1
+
+
+def test_tests_that_pass_run_once(tool, capfd):
+    write(tool, "def test_fine(): pass\n")
+    assert tool.main([]) == 0
+    assert "--last-failed" not in capfd.readouterr().out
