@@ -27,7 +27,11 @@ def make_app():
 
 def build(conf):
     server = _http.in_process(
-        app, host=str(conf.api.listen), port=conf.api.port, threads=conf.api.threads
+        app,
+        host=str(conf.api.listen),
+        port=conf.api.port,
+        threads=conf.api.threads,
+        identity=_http.Identity.of(conf),
     )
     return Daemon("hello", servers=[server])
 

@@ -98,7 +98,10 @@ def test_a_question_without_an_answer_is_asked_once_and_told(cloud, asked):
     cloud.wait(ids, "ERROR")
     assert asked == [ids]
     assert events() == ["start", "error"]
-    assert "No valid host was found" in notified()[-1][1]["reason"]
+    told = notified()[-1][1]
+    assert "No valid host was found" in told["reason"]
+    verdicts = [verdict["roost_object.data"] for verdict in told["refusals"]]
+    assert [verdict["filter"] for verdict in verdicts if verdict["reasons"]] == ["ram"]
 
 
 def test_alternates_are_tried_without_another_question(cloud, asked):

@@ -95,6 +95,8 @@ def test_a_second_rig_in_the_same_folder_is_refused(command):
         (["--bus", "nonsense"], "--bus must"),
         (["--embedded", "--bus", "amqp://me@127.0.0.1"], "no --bus"),
         (["--embedded", "--set", "nonsense"], "GROUP.OPTION=VALUE"),
+        (["--embedded", "--set", "conductor.max_atempts=1"], "there is no option conductor.max_at"),
+        (["--embedded", "--inventory", __file__], "inventory file"),
     ],
 )
 def test_what_cannot_be_started_is_told_and_leaves_nothing(command, tmp_path, wrong, told):

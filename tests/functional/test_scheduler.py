@@ -12,6 +12,7 @@ from roost.scheduler import client as client_module
 from roost.scheduler import plugins
 from roost.scheduler.client import Reporter, SchedulerClient
 from roost.scheduler.manager import SchedulerManager
+from roost.scheduler.silence import Silence
 from tests.builders import a_context, a_report, a_selection, a_spec, a_uuid
 from tests.stories.cloud import wait_until
 
@@ -25,7 +26,7 @@ def client(make_database):
     servers = []
     for name in ("one", "two"):
         driver = plugins.load_driver(options.scheduler)
-        manager = SchedulerManager(database, driver=driver, host_silence=10**9)
+        manager = SchedulerManager(database, driver=driver, silence=Silence(host=10**9))
         servers.append(bus.server(Scheduler, manager, name))
     for server in servers:
         server.start()
@@ -91,7 +92,7 @@ def test_a_move_without_room_says_so(client, hosts):
 
 
 def test_a_closed_host_is_left_alone_by_every_scheduler(client, hosts):
-    client.set_host_enabled(a_context(), host="h1", enabled=False)
+    client.set_host_enabled(a_context(), host="h1", enabled=False, version=1)
     answers = [select(client, a_uuid())[0][0].host for _ in range(6)]
     assert "h1" not in answers
 

@@ -1,6 +1,8 @@
 import pytest
 
-from tests.api_world import ALICE
+from roost.api import policies
+from roost.api.policy import Policy
+from tests.api_world import ALICE, IMAGE, PRIVATE
 
 _BODY = {"name": "big", "ram": 4096, "vcpus": 2, "disk": 20}
 
@@ -121,3 +123,145 @@ def test_extra_specs_come_and_go(client):
 @pytest.mark.parametrize("body", [{"b": "1"}, {"a": "1", "b": "1"}, {}])
 def test_an_extra_spec_is_changed_under_its_own_name(client, body):
     assert client.put("/v2.1/flavors/1/os-extra_specs/a", body).status_code == 400
+
+
+# access
+
+
+BOB = "bob:other"
+
+
+@pytest.fixture
+def secret(client):
+    _create(client, name="secret", id="secret", **{"os-flavor-access:is_public": False})
+    return "/v2.1/flavors/secret"
+
+
+def _act(client, path, action, project="project", version="2.96"):
+    return client.post(f"{path}/action", {action: {"tenant": project}}, version=version)
+
+
+def _accesses(client, path, **more):
+    return client.get(f"{path}/os-flavor-access", **more).json["flavor_access"]
+
+
+def test_access_is_given_and_taken(client, secret):
+    assert _accesses(client, secret) == []
+    for project in ("project", "a-project"):
+        given = _act(client, secret, "addTenantAccess", project)
+    assert given.status_code == 200
+    assert given.json["flavor_access"] == [
+        {"flavor_id": "secret", "tenant_id": "a-project"},
+        {"flavor_id": "secret", "tenant_id": "project"},
+    ]
+    assert _accesses(client, secret) == given.json["flavor_access"]
+    taken = _act(client, secret, "removeTenantAccess")
+    assert taken.json["flavor_access"] == given.json["flavor_access"][:1]
+
+
+def test_a_flavor_is_there_for_those_who_have_access(client, secret):
+    def seen(token):
+        listed = [
+            _names(client.get(f"/v2.1/flavors{more}", token=token)) for more in ("", "/detail")
+        ]
+        specs = client.get(f"{secret}/os-extra_specs", token=token).status_code
+        return listed, client.get(secret, token=token).status_code, specs
+
+    assert seen(ALICE) == ([["m1.tiny"]] * 2, 404, 404)
+    _act(client, secret, "addTenantAccess")
+    assert seen(ALICE) == ([["m1.tiny", "secret"]] * 2, 200, 200)
+    assert seen(BOB) == ([["m1.tiny"]] * 2, 404, 404)
+    _act(client, secret, "removeTenantAccess")
+    assert seen(ALICE) == ([["m1.tiny"]] * 2, 404, 404)
+
+
+def test_servers_are_made_of_a_flavor_by_those_who_have_access(client, secret):
+    server = {"name": "a", "flavorRef": "secret", "imageRef": IMAGE}
+    body = {"server": server | {"networks": [{"uuid": PRIVATE.id}]}}
+    refused = client.post("/v2.1/servers", body, token=ALICE)
+    assert refused.status_code == 400
+    assert "flavorRef" in refused.json["badRequest"]["message"]
+    _act(client, secret, "addTenantAccess")
+    assert client.post("/v2.1/servers", body, token=ALICE).status_code == 202
+    assert client.post("/v2.1/servers", body, token=BOB).status_code == 400
+
+
+def test_access_is_given_once_and_taken_once(client, secret):
+    assert _act(client, secret, "removeTenantAccess").status_code == 404
+    assert _act(client, secret, "addTenantAccess").status_code == 200
+    assert _act(client, secret, "addTenantAccess").status_code == 409
+
+
+def test_access_to_no_flavor_is_not_found(client):
+    for action in ("addTenantAccess", "removeTenantAccess"):
+        assert _act(client, "/v2.1/flavors/none", action).status_code == 404
+    assert client.get("/v2.1/flavors/none/os-flavor-access").status_code == 404
+
+
+@pytest.mark.parametrize(("version", "status"), [("2.6", 200), ("2.7", 409)])
+def test_nobody_is_given_access_to_a_public_flavor_since_2_7(client, version, status):
+    given = _act(client, "/v2.1/flavors/1", "addTenantAccess", version=version)
+    assert given.status_code == status
+    assert client.get("/v2.1/flavors/1/os-flavor-access").status_code == 404
+
+
+def test_access_goes_with_its_flavor(client, secret):
+    _act(client, secret, "addTenantAccess")
+    client.delete(secret)
+    _create(client, name="new", id="secret", **{"os-flavor-access:is_public": False})
+    assert _accesses(client, secret) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"addTenantAccess": {}},
+        {"addTenantAccess": {"tenant": ""}},
+        {"addTenantAccess": {"tenant": "a b"}},
+        {"addTenantAccess": {"tenant": "a", "more": "b"}},
+        {"addTenantAccess": {"tenant": "a"}, "removeTenantAccess": {"tenant": "a"}},
+        {"dance": None},
+    ],
+)
+def test_an_action_that_cannot_be_meant_is_refused(client, secret, body):
+    assert client.post(f"{secret}/action", body).status_code == 400
+
+
+# extra specs
+
+
+@pytest.mark.parametrize(("version", "status"), [("2.85", 200), ("2.86", 400)])
+def test_extra_specs_are_looked_at_since_2_86(client, version, status):
+    path = "/v2.1/flavors/1/os-extra_specs"
+    assert client.put(f"{path}/hw:no", {"hw:no": "1"}, version=version).status_code == status
+    answer = client.post(path, {"extra_specs": {"a": "b", "hw:no": "1"}}, version=version)
+    assert answer.status_code == status
+    told = {} if status == 400 else {"a": "b", "hw:no": "1"}
+    assert client.get(path).json["extra_specs"] == told
+
+
+def test_a_refused_extra_spec_is_named(client):
+    body = {"extra_specs": {"hw:cpu_policy": "dedicatd"}}
+    answer = client.post("/v2.1/flavors/1/os-extra_specs", body, version="2.86")
+    assert "'dedicatd'" in answer.json["badRequest"]["message"]
+    assert "'hw:cpu_policy'" in answer.json["badRequest"]["message"]
+
+
+def test_flavors_are_sorted_by_description_too(client):
+    for name, description in (("b", "one"), ("a", "two"), ("c", None)):
+        _create(client, name=name, id=name, description=description)
+    path = "/v2.1/flavors?sort_key=description&sort_dir=desc"
+    assert _names(client.get(path))[:2] == ["a", "b"]
+    assert _names(client.get(f"{path}&marker=a"))[0] == "b"
+
+
+def test_who_may_not_see_extra_specs_is_not_told_them_with_a_flavor(client, monkeypatch):
+    allows = Policy.allows
+
+    def refuse(self, context, rule, **more):
+        return rule != policies.flavors.LIST_SPECS and allows(self, context, rule, **more)
+
+    monkeypatch.setattr(Policy, "allows", refuse)
+    for path in ("/v2.1/flavors/1", "/v2.1/flavors/detail"):
+        assert "extra_specs" not in client.get(path, version="2.61").text

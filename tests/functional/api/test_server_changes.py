@@ -22,7 +22,7 @@ def test_a_wish_is_withdrawn_at_once_and_leaves_nothing(world):
     uuid = _create(world)
     assert _delete(world, uuid) == 204
     assert world.mapping(uuid) is None
-    assert world.usage() == {"instances": 0, "cores": 0, "ram": 0}
+    assert set(world.usage().values()) == {0}
     assert _delete(world, uuid) == 404
 
 
@@ -48,7 +48,7 @@ def test_the_quota_is_given_back_once(world):
     server = world.place(CELL1, **_ACTIVE)  # counted by nobody, so it shows what is given back
     for _ in range(2):
         _delete(world, server.uuid)
-    assert world.usage() == {"instances": 0, "cores": 0, "ram": 0}
+    assert set(world.usage().values()) == {0}
     assert world.mapping(uuid) is not None
 
 
@@ -115,5 +115,5 @@ def test_a_bad_change_is_refused(world, body):
 def test_an_action_that_there_is_not_is_told_by_name(world):
     server = world.place(CELL1, **_ACTIVE)
     path = f"/v2.1/servers/{server.uuid}/action"
-    answer = world.client.post(path, {"reboot": {"type": "SOFT"}}, token=ALICE)
-    assert answer.json["badRequest"]["message"] == "There is no such action: reboot"
+    answer = world.client.post(path, {"levitate": {}}, token=ALICE)
+    assert answer.json["badRequest"]["message"] == "There is no such action: levitate"

@@ -2,10 +2,10 @@ import datetime
 
 import pytest
 
-from roost import states
-from roost.db.api import build_requests
+from roost import exception, states
+from roost.db.api import build_requests, cells
 from tests.api_world import ALICE, IMAGE, PRIVATE, count_statements
-from tests.builders import an_image
+from tests.builders import CELL2, an_image
 
 _BODY = {"name": "web", "flavorRef": "1", "imageRef": IMAGE}
 
@@ -41,7 +41,7 @@ def test_a_create_is_accepted_stored_counted_and_announced(world):
     assert answer.headers["Location"].endswith(f"/v2.1/servers/{identity}")
     assert len(answer.json["server"]["adminPass"]) == 12
     assert world.mapping(identity).cell_uuid is None
-    assert world.usage() == {"instances": 1, "cores": 1, "ram": 512}
+    assert world.usage() == {"instances": 1, "cores": 1, "ram": 512, "server_groups": 0}
     assert world.api_bus.methods() == ["schedule_and_build_instances"]
     assert world.api_bus.sent[0][2]["instance_uuids"] == [identity]
 
@@ -83,13 +83,13 @@ def test_what_was_asked_for_is_kept(world):
         user_data="aGVsbG8=",
         config_drive="true",
         availability_zone="east",
-        hints={"group": "g", "hosts": ["a", "b"]},
+        hints={"color": "red", "hosts": ["a", "b"]},
     )
     instance, spec = _wish(world, answer).instance, _spec(world, answer)
     assert (instance.display_description, instance.tags) == ("words", ["a"])
     assert (instance.metadata, instance.hostname) == ({"k": "v"}, "host-1")
     assert (instance.user_data, instance.config_drive) == ("aGVsbG8=", True)
-    assert (spec.availability_zone, spec.hints) == ("east", {"group": ["g"], "hosts": ["a", "b"]})
+    assert (spec.availability_zone, spec.hints) == ("east", {"color": ["red"], "hosts": ["a", "b"]})
 
 
 @pytest.mark.parametrize(
@@ -123,10 +123,10 @@ def test_networks_are_resolved(world, version, networks, kept):
         ({"imageRef": "dddddddd-dddd-4ddd-8ddd-dddddddddddd"}, "Can not find requested image"),
         ({"imageRef": ""}, "imageRef"),
         ({"imageRef": "-"}, "imageRef"),
-        ({"key_name": "mine"}, "key pairs"),
-        ({"personality": [{"path": "a", "contents": "b"}]}, "personality"),
+        ({"key_name": "mine"}, "Invalid key_name provided."),
         ({"security_groups": [{"name": "web"}]}, "only 'default'"),
         ({"block_device_mapping": [{}]}, "no volumes"),
+        ({"availability_zone": "a:b:c:d"}, "Unable to parse availability_zone"),
         ({"block_device_mapping_v2": [{"source_type": "volume"}]}, "no volumes"),
         ({"networks": [{"uuid": IMAGE}]}, "Network"),
         ({"networks": [{"port": IMAGE}]}, "Port"),
@@ -163,6 +163,22 @@ def test_a_private_image_is_for_its_project(world):
     world.images.images[image.id] = image
     assert _create(world, imageRef=image.id).status_code == 400
     assert _create(world, imageRef=image.id, token="bob:other").status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("trouble", "status"),
+    [
+        (exception.NotFound("none"), 400),
+        (exception.Forbidden("no"), 400),
+        (exception.Unavailable("away at 10.0.0.1"), 503),
+    ],
+)
+def test_what_an_image_store_refuses_is_told_apart(world, trouble, status):
+    world.images.trouble = trouble
+    answer = _create(world)
+    assert answer.status_code == status
+    assert ("Retry-After" in answer.headers) == (status == 503)
+    assert "10.0.0.1" not in answer.text
 
 
 def test_many_servers_are_made_at_once(world):
@@ -202,8 +218,21 @@ def test_administrators_name_the_host(world):
         "h1",
         "n1",
     )
+    assert spec.forced
+    answer = _create(world, availability_zone="nova::n1", token="admin:project")
+    spec = _spec(world, answer)
+    assert (spec.requested_host, spec.requested_node, spec.forced) == (None, "n1", True)
     answer = _create(world, version="2.74", host="h2", token="admin:project")
-    assert _spec(world, answer).requested_host == "h2"
+    assert (_spec(world, answer).requested_host, _spec(world, answer).forced) == ("h2", False)
+
+
+def test_a_server_is_asked_for_where_its_networks_reach(world):
+    assert _spec(world, _create(world, networks="none", version="2.37")).locality == []
+    spec = _spec(world, _create(world, networks="auto", version="2.37"))
+    assert [(one.label, one.hard) for one in spec.locality] == [
+        ("physnet1", True),
+        ("rack7", False),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -216,6 +245,15 @@ def test_others_do_not_name_hosts(world, version, values):
 def test_a_host_that_nobody_knows_is_refused(world):
     answer = _create(world, availability_zone="nova:h9", token="admin:project")
     assert "h9" in answer.json["badRequest"]["message"]
+
+
+def test_a_host_may_be_named_before_it_is_mapped(world):
+    with world.api_db.begin() as session:
+        cells.unmap_host(session, "h2")
+    answer = _create(world, availability_zone="nova:h2", token="admin:project")
+    assert answer.status_code == 202
+    with world.api_db.read() as session:
+        assert cells.find_host(session, "h2").cell_uuid == CELL2
 
 
 def test_a_flavor_that_is_not_public_is_for_administrators(world):

@@ -3,13 +3,15 @@ import itertools
 
 import pytest
 
-from roost import exception, states
+from roost import states
 from roost.api.parts import Options
-from roost.db.cell import faults, instances
-from roost.objects import InstanceFault
+from roost.db.cell import faults, instances, services
+from roost.objects import InstanceFault, NetworkInfo, Vif
+from roost.objects.fault import placement_details
 from roost.objects.mapping import CELL0_UUID
-from tests.api_world import ALICE, count_statements
+from tests.api_world import ADMIN, ALICE, count_statements, made_in
 from tests.builders import CELL1, CELL2, NOW, a_flavor
+from tests.fakes.service_groups import FakeGroup
 
 _HOST = "http://falconframework.org"
 _ACTIVE = {"vm_state": states.ACTIVE, "task_state": None}
@@ -17,7 +19,7 @@ _ACTIVE = {"vm_state": states.ACTIVE, "task_state": None}
 
 @pytest.fixture
 def options():
-    return Options(max_limit=100, cell_timeout=5.0, cell_pause=30.0)
+    return Options(max_limit=100)
 
 
 def _names(answer):
@@ -100,32 +102,6 @@ def test_a_server_placed_while_it_is_listed_is_shown_once(world):
     assert _names(world.client.get("/v2.1/servers", token=ALICE)) == ["twice"]
 
 
-def test_a_cell_that_is_away_does_not_hide_the_others(world):
-    world.place(CELL1, display_name="here")
-    world.place(CELL2, display_name="there")
-    asked = []
-
-    def away():
-        asked.append(1)
-        raise exception.Unavailable("no route")
-
-    world.databases[CELL2].read = away
-    for _ in range(3):
-        assert _names(world.client.get("/v2.1/servers", token=ALICE)) == ["here"]
-    assert len(asked) == 1  # and after the first time nobody waits for it
-
-
-def test_a_server_in_a_cell_that_is_away_cannot_be_told(world):
-    server = world.place(CELL2)
-
-    def away():
-        raise exception.Unavailable("no route")
-
-    world.databases[CELL2].read = away
-    answer = world.client.get(f"/v2.1/servers/{server.uuid}", token=ALICE)
-    assert answer.json["serviceUnavailable"]["code"] == 503
-
-
 @pytest.mark.parametrize(
     ("query", "names"),
     [
@@ -142,33 +118,169 @@ def test_a_server_in_a_cell_that_is_away_cannot_be_told(world):
         ("task_state=spawning", ["web-2"]),
         ("flavor=2", ["wish"]),
         ("reservation_id=r-1", ["web-1"]),
-        ("uuid=nonsense", []),
         ("availability_zone=east", ["web-2"]),
         ("config_drive=true", ["web-2"]),
+        ("key_name=mine", ["web-1"]),
+        ("progress=100", ["web-1"]),
+        ("progress=100&vm_state=error", []),
+        ("progress=0", ["old-web", "web-2", "wish"]),
+        ("progress=50", []),
+        ("user_id=somebody", ["old-web"]),
+        ("power_state=1", ["web-1"]),
+        ("created_at=2026-01-02T03:04:05Z", ["old-web", "web-1", "web-2", "wish"]),
+        ("created_at=2026-01-02T03:04:06Z", []),
+        ("launched_at=2026-01-02T03:04:05Z", ["web-1"]),
+        ("terminated_at=2026-01-02T03:04:05Z", []),
+        ("ip=10.0.0.1", ["web-1", "web-2"]),
+        ("ip=^10.0.0.1$", ["web-1"]),
+        ("ip=0.0.1", []),
+        ("ip=fd00", []),
+        ("ip6=fd00::", ["web-2"]),
         ("changes-since=2026-01-02T03:05:00Z", ["old-web"]),
         ("limit=0&name=web-1", ["web-1"]),
-        ("what=ever&name=web-1", ["web-1"]),
+        ("sort_key=progress&name=web-1", ["web-1"]),
+        ("status=SOFT_DELETED", []),
     ],
 )
 def test_filters_narrow_a_list(world, query, names):
     later = NOW + datetime.timedelta(minutes=1)
-    world.place(CELL1, display_name="web-1", reservation_id="r-1", **_ACTIVE)
+    world.place(
+        CELL1,
+        display_name="web-1",
+        reservation_id="r-1",
+        key_name="mine",
+        launched_at=NOW + datetime.timedelta(milliseconds=7),
+        power_state=states.RUNNING,
+        network_info=_addresses("10.0.0.1"),
+        **_ACTIVE,
+    )
     world.place(
         CELL2,
         display_name="web-2",
         availability_zone="east",
         config_drive=True,
         task_state=states.SPAWNING,
+        network_info=_addresses("10.0.0.12", "fd00::1"),
     )
     world.place(
         CELL0_UUID,
         display_name="old-web",
+        user_id="somebody",
         vm_state=states.ERROR,
         task_state=None,
         updated_at=later,
     )
     world.wish(display_name="wish", flavor=a_flavor(flavorid="2"))
-    assert sorted(_names(world.client.get(f"/v2.1/servers?{query}", token=ALICE))) == sorted(names)
+    answer = world.client.get(f"/v2.1/servers?{query}", token=ALICE, version="2.83")
+    assert sorted(_names(answer)) == sorted(names)
+
+
+def _addresses(*ips):
+    plain = {"network_id": "n", "network_name": "private", "mac": "m", "cidr": "c"}
+    none = dict.fromkeys(("gateway", "host", "tag"))
+    return NetworkInfo.of(vifs=[Vif.of(id=ip, ip=ip, **plain, **none) for ip in ips])
+
+
+_OF_ADMINS = [
+    ("uuid=nonsense", []),
+    ("host=h1", ["web"]),
+    ("node=n2", ["db"]),
+    ("hostname=db", ["db"]),
+    ("auto_disk_config=true", ["db"]),
+    ("auto_disk_config=false", ["web"]),
+    ("locked_by=owner", ["web"]),
+    ("root_device_name=/dev/sda", ["db"]),
+    ("access_ip_v4=^192.0.2", ["web"]),
+    ("access_ip_v6=db8", ["db"]),
+    ("description=words", ["web"]),
+    ("launch_index=7", ["db"]),
+    ("kernel_id=some", []),
+    ("ramdisk_id=some", []),
+    ("soft_deleted=true", []),
+]
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    with made_in(tmp_path_factory.mktemp("world"), Options()) as world:
+        world.place(
+            CELL1,
+            display_name="web",
+            host="h1",
+            node="n1",
+            locked=True,
+            locked_by="owner",
+            access_ip_v4="192.0.2.1",
+            display_description="some words",
+            **_ACTIVE,
+        )
+        world.place(
+            CELL2,
+            display_name="db",
+            hostname="db",
+            host="h2",
+            node="n2",
+            disk_config="AUTO",
+            root_device_name="/dev/sda",
+            access_ip_v6="2001:db8::1",
+            launch_index=7,
+            **_ACTIVE,
+        )
+        yield world
+
+
+@pytest.mark.parametrize(("query", "names"), _OF_ADMINS)
+def test_some_filters_are_for_administrators_and_ignored_for_others(two, query, names):
+    def listed(token):
+        return sorted(_names(two.client.get(f"/v2.1/servers?{query}", token=token)))
+
+    assert listed("admin:project") == names
+    assert listed(ALICE) == ["db", "web"]
+
+
+@pytest.mark.parametrize("query", ["vm_state=error", "key_name=no", "progress=0", "user_id=no"])
+def test_some_filters_are_for_everybody_since_2_83(two, query):
+    path = f"/v2.1/servers?{query}"
+    assert len(_names(two.client.get(path, token=ALICE, version="2.82"))) == 2
+    assert _names(two.client.get(path, token=ALICE, version="2.83")) == []
+    assert _names(two.client.get(path, token="admin:project", version="2.82")) == []
+
+
+def test_addresses_of_version_6_are_asked_for_since_2_5(two):
+    path = "/v2.1/servers?ip6=fd00"
+    assert len(_names(two.client.get(path, token=ALICE, version="2.4"))) == 2
+    assert _names(two.client.get(path, token=ALICE, version="2.5")) == []
+
+
+def test_a_status_that_nobody_knows_is_refused_since_2_38(two):
+    path = "/v2.1/servers?status=HAPPY"
+    assert _names(two.client.get(path, version="2.37")) == []
+    assert two.client.get(path, version="2.38").status_code == 400
+    assert _names(two.client.get("/v2.1/servers?status=RESIZE", version="2.38")) == []
+
+
+@pytest.mark.parametrize(
+    "key", ["access_ip_v4", "terminated_at", "locked_by", "root_device_name", "auto_disk_config"]
+)
+def test_all_documented_keys_order_a_list(two, key):
+    path = f"/v2.1/servers?sort_key={key}"
+    assert sorted(_names(two.client.get(path, token=ALICE))) == ["db", "web"]
+
+
+def test_an_order_that_means_nothing_here_is_no_order(two):
+    path = "/v2.1/servers?sort_key=kernel_id&sort_dir=desc&sort_key=display_name&sort_dir=asc"
+    assert _names(two.client.get(path, token=ALICE)) == ["db", "web"]
+
+
+def test_only_who_is_shown_user_data_has_it_read(world):
+    world.place(CELL1, user_data="aGVsbG8=", **_ACTIVE)
+    path, name = "/v2.1/servers/detail?all_tenants=1", "OS-EXT-SRV-ATTR:user_data"
+    (shown,) = world.client.get(path, version="2.3").json["servers"]
+    assert shown[name] == "aGVsbG8="
+    with count_statements(world) as counted:
+        (shown,) = world.client.get("/v2.1/servers/detail", token=ALICE).json["servers"]
+    assert name not in shown
+    assert not any("instances.user_data" in statement for statement in counted.seen)
 
 
 @pytest.mark.parametrize(
@@ -231,9 +343,38 @@ def test_a_server_in_error_tells_why(world):
     assert shown["fault"]["message"] == listed["fault"]["message"] == "No valid host was found."
 
 
+def test_users_are_told_why_and_administrators_how_many_hosts_too(world):
+    server = world.place(CELL0_UUID, vm_state=states.ERROR, task_state=None)
+    fault = _fault(server.uuid)
+    fault.details = placement_details("No valid host was found: 4 hosts: disabled", [])
+    with world.databases[CELL0_UUID].begin() as session:
+        faults.add(session, fault)
+    path = f"/v2.1/servers/{server.uuid}"
+    asked = {token: world.client.get(path, token=token).json for token in (ALICE, ADMIN)}
+    told = {token: answer["server"]["fault"] for token, answer in asked.items()}
+    assert told[ALICE]["message"] == "No valid host was found."
+    assert "details" not in told[ALICE]
+    assert told[ADMIN]["message"] == "No valid host was found: 4 hosts: disabled"
+    assert told[ADMIN]["details"] == fault.details
+
+
 @pytest.mark.parametrize(("host", "status"), [("h1", "UP"), ("h9", "UNKNOWN"), (None, "")])
 def test_administrators_see_whether_the_host_is_up(world, host, status):
     server = world.place(CELL1, host=host, **_ACTIVE)
+    shown = world.client.get(f"/v2.1/servers/{server.uuid}", version="2.16").json["server"]
+    assert shown["host_status"] == status
+
+
+@pytest.mark.parametrize(
+    ("up", "disabled", "status"),
+    [(["h1"], True, "MAINTENANCE"), ([], True, "DOWN"), ([], False, "DOWN")],
+)
+def test_the_status_of_a_host_is_for_the_service_group_to_say(world, up, disabled, status):
+    object.__setattr__(world.parts, "service_group", FakeGroup(*up))
+    with world.databases[CELL1].begin() as session:
+        (service,) = services.list_services(session, host="h1")
+        services.update(session, service.uuid, disabled=disabled)
+    server = world.place(CELL1, host="h1", **_ACTIVE)
     shown = world.client.get(f"/v2.1/servers/{server.uuid}", version="2.16").json["server"]
     assert shown["host_status"] == status
 

@@ -1,10 +1,11 @@
-import datetime
-
 import pytest
 
+from roost.api.views import services as views
+from roost.db.api import aggregates, cells
 from roost.db.cell import services
 from tests.api_world import ALICE
-from tests.builders import CELL1, CELL2, a_report
+from tests.builders import CELL1, CELL2, NOW, a_report
+from tests.fakes.service_groups import FakeGroup, age
 
 
 def _listed(world, query="", version="2.53"):
@@ -14,11 +15,6 @@ def _listed(world, query="", version="2.53"):
 def _update(world, body, host="h1"):
     (service,) = _listed(world, f"?host={host}")
     return world.client.put(f"/v2.1/os-services/{service['id']}", body, version="2.53")
-
-
-def _age(world, cell_uuid, **since):
-    later = world.parts.now() + datetime.timedelta(**since)
-    object.__setattr__(world.parts, "now", lambda: later)
 
 
 def test_the_daemons_of_all_cells_are_listed(world):
@@ -36,8 +32,14 @@ def test_daemons_are_listed_by_host_and_binary(world, query, hosts):
 
 
 def test_a_silent_daemon_is_down(world):
-    _age(world, CELL1, seconds=61)
-    assert [one["state"] for one in _listed(world)] == ["down", "down"]
+    with world.databases[CELL1].begin() as session:
+        age(session, 61)
+    assert [one["state"] for one in _listed(world)] == ["down", "up"]
+
+
+def test_who_is_up_is_for_the_service_group_to_say(world):
+    object.__setattr__(world.parts, "service_group", FakeGroup("h2"))
+    assert [one["state"] for one in _listed(world)] == ["down", "up"]
 
 
 @pytest.mark.parametrize(("version", "kind"), [("2.52", int), ("2.53", str)])
@@ -56,7 +58,16 @@ def test_disabling_a_host_tells_its_row_the_scheduler_and_the_host(world):
     with world.databases[CELL2].read() as session:
         assert services.list_services(session, host="h2")[0].disabled
     assert world.scheduler.enabled == {"h2": False}
-    assert world.buses["fake://cell2/"].sent == [("h2", "set_enabled", {"enabled": False})]
+    ((host, told, said),) = world.buses["fake://cell2/"].sent
+    assert (host, told, said["enabled"]) == ("h2", "set_enabled", False)
+
+
+def test_each_word_on_a_host_counts_more_than_the_one_before(world):
+    for status in ("disabled", "enabled", "disabled"):
+        _update(world, {"status": status})
+    said = [said for _host, _method, said in world.buses["fake://cell1/"].sent]
+    assert [one["enabled"] for one in said] == [False, True, False]
+    assert 0 < said[0]["version"] < said[1]["version"] < said[2]["version"]
 
 
 def test_enabling_it_again_forgets_the_reason(world):
@@ -120,6 +131,91 @@ def test_the_path_said_what_to_do_before_2_53(client, todo, more, shown):
 def test_the_old_way_refuses_what_is_unknown(client, todo, host, status):
     body = {"host": host, "binary": "roost-compute"}
     assert client.put(f"/v2.1/os-services/{todo}", body, version="2.11").status_code == status
+
+
+def _delete(world, host="h1", version="2.53"):
+    (service,) = _listed(world, f"?host={host}", version)
+    return world.client.delete(f"/v2.1/os-services/{service['id']}", version=version)
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.52", "2.53", "2.96"])
+def test_with_its_compute_a_host_goes_for_good(world, version):
+    with world.api_db.begin() as session:
+        aggregate = aggregates.create(session, "fast", metadata={})
+        aggregates.add_host(session, aggregate.id, "h1")
+    assert _delete(world, version=version).status_code == 204
+    assert [one["host"] for one in _listed(world)] == ["h2"]
+    assert [report.host for report in world.scheduler.reports] == ["h2"]
+    with world.api_db.read() as session:
+        assert [mapping.host for mapping in cells.list_hosts(session)] == ["h2"]
+        assert aggregates.get(session, aggregate.id).hosts == []
+    assert [told.hosts for told in world.scheduler.aggregates] == [[]]
+
+
+def test_a_compute_with_servers_stays(world):
+    world.place(host="h1")
+    assert _delete(world).status_code == 409
+    assert {one["host"] for one in _listed(world)} == {"h1", "h2"}
+    assert [report.host for report in world.scheduler.reports] == ["h1", "h2"]
+
+
+def test_a_deleted_server_keeps_no_compute(world):
+    world.place(host="h1", deleted_at=NOW)
+    assert _delete(world).status_code == 204
+
+
+def test_a_compute_that_holds_claims_stays(world):
+    world.scheduler.claimed.add("h1")
+    assert _delete(world).status_code == 409
+    with world.api_db.read() as session:
+        assert cells.find_host(session, "h1")
+
+
+def test_a_deletion_that_was_cut_short_may_be_repeated(world):
+    world.scheduler.away = True
+    assert _delete(world).status_code == 503
+    world.scheduler.away = False
+    world.scheduler.reports.clear()
+    with world.api_db.begin() as session:
+        cells.unmap_host(session, "h1")
+    assert _delete(world).status_code == 204
+    assert [one["host"] for one in _listed(world)] == ["h2"]
+
+
+def test_any_other_daemon_goes_alone(world):
+    with world.databases[CELL1].begin() as session:
+        services.report(session, host="h1", binary="roost-cell-conductor")
+    (service,) = _listed(world, "?binary=roost-cell-conductor")
+    answer = world.client.delete(f"/v2.1/os-services/{service['id']}", version="2.53")
+    assert answer.status_code == 204
+    assert [one["binary"] for one in _listed(world, "?host=h1")] == ["roost-compute"]
+    assert len(world.scheduler.reports) == 2
+
+
+@pytest.mark.parametrize(
+    ("identity", "version", "status"),
+    [
+        ("7", "2.52", 404),
+        ("f" * 32, "2.52", 400),
+        ("7", "2.53", 400),
+        ("f" * 32, "2.53", 404),
+    ],
+)
+def test_a_daemon_that_is_not_there_is_not_deleted(client, identity, version, status):
+    path = f"/v2.1/os-services/{identity}"
+    assert client.delete(path, version=version).status_code == status
+
+
+def test_a_number_that_two_daemons_share_names_none(world, monkeypatch):
+    monkeypatch.setattr(views, "number", lambda _service: 7)
+    assert world.client.delete("/v2.1/os-services/7", version="2.52").status_code == 400
+    assert len(_listed(world)) == 2
+
+
+def test_only_computes_are_changed_since_2_53(world):
+    with world.databases[CELL1].begin() as session:
+        services.report(session, host="c1", binary="roost-cell-conductor")
+    assert _update(world, {"forced_down": True}, host="c1").status_code == 400
 
 
 def test_daemons_are_the_administrators_business(client):

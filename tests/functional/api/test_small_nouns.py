@@ -19,12 +19,62 @@ def test_limits_of_others_are_for_administrators(client):
     assert client.get("/v2.1/limits?tenant_id=other").status_code == 200
 
 
+def test_administrators_see_the_usage_of_others(world):
+    body = {"server": {"name": "web", "flavorRef": "1", "imageRef": IMAGE}}
+    world.client.post("/v2.1/servers", body, token="bob:other")
+    absolute = world.client.get("/v2.1/limits?tenant_id=other").json["limits"]["absolute"]
+    assert absolute["totalInstancesUsed"] == 1
+
+
+def test_what_is_reserved_is_in_use(client):
+    body = {"server": {"name": "web", "flavorRef": "1", "imageRef": IMAGE}}
+    client.post("/v2.1/servers", body, token=ALICE)
+    plain, reserved = (
+        client.get(f"/v2.1/limits{query}", token=ALICE).json for query in ("", "?reserved=1")
+    )
+    assert plain == reserved
+
+
+_NETWORK_LIMITS = {
+    "maxSecurityGroupRules",
+    "maxSecurityGroups",
+    "maxTotalFloatingIps",
+    "totalFloatingIpsUsed",
+    "totalSecurityGroupsUsed",
+}
+_FILE_LIMITS = {"maxPersonality", "maxPersonalitySize"}
+
+
 @pytest.mark.parametrize(
-    ("version", "kept"), [("2.35", {"maxSecurityGroups", "maxPersonality"}), ("2.57", set())]
+    ("version", "kept"),
+    [
+        ("2.1", _NETWORK_LIMITS | _FILE_LIMITS | {"maxImageMeta"}),
+        ("2.35", _NETWORK_LIMITS | _FILE_LIMITS | {"maxImageMeta"}),
+        ("2.36", _FILE_LIMITS | {"maxImageMeta"}),
+        ("2.38", _FILE_LIMITS | {"maxImageMeta"}),
+        ("2.39", _FILE_LIMITS),
+        ("2.56", _FILE_LIMITS),
+        ("2.57", set()),
+        ("2.96", set()),
+    ],
 )
 def test_limits_of_what_is_gone_go(client, version, kept):
     absolute = client.get("/v2.1/limits", version=version).json["limits"]["absolute"]
-    assert {"maxSecurityGroups", "maxPersonality"} & set(absolute) == kept
+    gone = _NETWORK_LIMITS | _FILE_LIMITS | {"maxImageMeta"}
+    assert gone & set(absolute) == kept
+    assert set(absolute) - gone == {
+        "maxServerGroupMembers",
+        "maxServerGroups",
+        "maxServerMeta",
+        "maxTotalCores",
+        "maxTotalInstances",
+        "maxTotalKeypairs",
+        "maxTotalRAMSize",
+        "totalCoresUsed",
+        "totalInstancesUsed",
+        "totalRAMUsed",
+        "totalServerGroupsUsed",
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,249 @@
+"""The part of Image that writes: described, filled, changed, read and deleted."""
+
+import dataclasses
+import hashlib
+import io
+import json
+
+import pytest
+
+from roost.api.app import make_app
+from roost.api.parts import Options
+from tests import api_world
+from tests.api_world import ALICE, Client
+
+IMAGES = "/image/v2/images"
+BOB = "bob:other"
+PATCH = "application/openstack-images-v2.1-json-patch"
+DATA = b"a small image"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("world")
+    with api_world.made_in(folder, Options(max_image_size=1000)) as world:
+        yield world
+
+
+@pytest.fixture
+def create(client):
+    def create(token=ALICE, **values):
+        answer = client.post(IMAGES, {"name": "mine", **values}, token=token)
+        assert answer.status_code == 201, answer.text
+        return answer.json
+
+    return create
+
+
+@pytest.fixture
+def upload(client):
+    def upload(image, data=DATA, *, token=ALICE, kind="application/octet-stream", **headers):
+        path = f"{IMAGES}/{image['id']}/file"
+        return client.ask(
+            "PUT", path, body=data, token=token, headers={"Content-Type": kind} | headers
+        )
+
+    return upload
+
+
+@pytest.fixture
+def patch(client):
+    def patch(image, *operations, token=ALICE, kind=PATCH):
+        return client.ask(
+            "PATCH",
+            f"{IMAGES}/{image['id']}",
+            body=json.dumps(operations),
+            token=token,
+            headers={"Content-Type": kind},
+        )
+
+    return patch
+
+
+def boot(client, image):
+    body = {"name": "web", "flavorRef": "1", "imageRef": image["id"]}
+    return client.post("/v2.1/servers", {"server": body}, token=ALICE)
+
+
+def test_an_image_is_described_then_filled_then_booted_from(client, create, upload):
+    image = create(disk_format="qcow2", os_distro="debian", min_ram=64)
+    assert (image["status"], image["size"], image["os_hash_value"]) == ("queued", None, None)
+    assert (image["owner"], image["visibility"]) == ("project", "shared")
+    assert "not active" in boot(client, image).json["badRequest"]["message"]
+    assert upload(image).status_code == 204
+    shown = client.get(f"{IMAGES}/{image['id']}", token=ALICE).json
+    assert (shown["status"], shown["size"]) == ("active", len(DATA))
+    assert shown["os_hash_value"] == hashlib.sha256(DATA).hexdigest()
+    assert (shown["disk_format"], shown["os_distro"], shown["min_ram"]) == ("qcow2", "debian", 64)
+    assert boot(client, image).status_code == 202
+
+
+def test_a_new_image_says_where_it_is(client):
+    answer = client.post(IMAGES, {"name": "mine"}, token=ALICE)
+    path = answer.headers["Location"].removeprefix("http://falconframework.org")
+    assert client.get(path, token=ALICE).json == answer.json
+
+
+def test_the_data_can_be_read_once_it_is_there(client, create, upload):
+    image = create()
+    path = f"{IMAGES}/{image['id']}/file"
+    assert client.get(path, token=ALICE).status_code == 204
+    upload(image)
+    answer = client.get(path, token=ALICE)
+    assert (answer.content, answer.headers["Content-Type"]) == (DATA, "application/octet-stream")
+    assert answer.headers["Content-Length"] == str(len(DATA))
+
+
+def test_data_is_given_once(create, upload):
+    image = create()
+    upload(image)
+    assert upload(image).json["conflictingRequest"]["code"] == 409
+
+
+def test_data_of_another_kind_is_refused(create, upload):
+    assert upload(create(), kind="text/plain").json["badMediaType"]["code"] == 415
+
+
+def test_more_data_than_may_be_is_refused_whatever_it_says_of_itself(client, create, upload):
+    image = create()
+    assert upload(image, b"x" * 1001).json["overLimit"]["code"] == 413
+    path, stream = f"{IMAGES}/{image['id']}/file", io.BytesIO(b"x" * 1001)
+    chunked = client.ask(
+        "PUT",
+        path,
+        token=ALICE,
+        headers={"Content-Type": "application/octet-stream", "Transfer-Encoding": "chunked"},
+        extras={"wsgi.input": stream, "wsgi.input_terminated": True, "CONTENT_LENGTH": ""},
+    )
+    assert chunked.json["overLimit"]["code"] == 413
+    assert client.get(f"{IMAGES}/{image['id']}", token=ALICE).json["status"] == "queued"
+
+
+def test_data_that_breaks_off_leaves_the_image_waiting(client, create, upload):
+    image = create()
+    assert upload(image, DATA, **{"Content-Length": "100"}).json["badRequest"]["code"] == 400
+    assert client.get(f"{IMAGES}/{image['id']}", token=ALICE).json["status"] == "queued"
+
+
+@pytest.mark.parametrize(
+    ("values", "status"),
+    [
+        ({"disk_format": "floppy"}, 400),
+        ({"min_ram": -1}, 400),
+        ({"size": 3}, 400),
+        ({"protected": True}, 400),
+        ({"tags": ["a"]}, 400),
+        ({"os_distro": 3}, 400),
+        ({f"p{number}": "" for number in range(129)}, 400),
+        ({"visibility": "public"}, 403),
+        ({"owner": "other"}, 403),
+    ],
+)
+def test_what_an_image_cannot_be_is_refused(client, values, status):
+    assert client.post(IMAGES, {"name": "a", **values}, token=ALICE).status_code == status
+
+
+def test_an_id_may_be_chosen_once(client, create):
+    identity = "11111111-1111-4111-8111-111111111111"
+    assert create(id=identity)["id"] == identity
+    again = client.post(IMAGES, {"name": "a", "id": identity}, token=BOB)
+    assert again.json["conflictingRequest"]["code"] == 409
+
+
+def test_properties_come_change_and_go(create, patch):
+    image = create(os_distro="debian", hw_kind="old")
+    answer = patch(
+        image,
+        {"op": "replace", "path": "/name", "value": "renamed"},
+        {"op": "add", "path": "/a~1b", "value": "c"},
+        {"op": "replace", "path": "/hw_kind", "value": "new"},
+        {"op": "remove", "path": "/os_distro"},
+    )
+    shown = answer.json
+    assert (shown["name"], shown["a/b"], shown["hw_kind"]) == ("renamed", "c", "new")
+    assert "os_distro" not in shown
+
+
+@pytest.mark.parametrize(
+    ("operation", "status"),
+    [
+        ({"op": "replace", "path": "/status", "value": "active"}, 403),
+        ({"op": "replace", "path": "/id", "value": "a"}, 403),
+        ({"op": "remove", "path": "/name"}, 403),
+        ({"op": "replace", "path": "/visibility", "value": "public"}, 403),
+        ({"op": "replace", "path": "/owner", "value": "other"}, 403),
+        ({"op": "replace", "path": "/disk_format", "value": "iso"}, 403),
+        ({"op": "remove", "path": "/moon"}, 409),
+        ({"op": "replace", "path": "/moon", "value": "full"}, 409),
+        ({"op": "add", "path": "/moon", "value": 3}, 400),
+        ({"op": "add", "path": "/moon"}, 400),
+        ({"op": "replace", "path": "/min_disk", "value": "x"}, 400),
+        ({"op": "eclipse", "path": "/moon"}, 400),
+    ],
+)
+def test_what_may_not_be_changed_stays(client, create, upload, patch, operation, status):
+    image = create()
+    upload(image)
+    before = client.get(f"{IMAGES}/{image['id']}", token=ALICE).json
+    assert patch(image, operation).status_code == status
+    assert client.get(f"{IMAGES}/{image['id']}", token=ALICE).json == before
+
+
+def test_a_patch_is_of_its_own_content_type(create, patch):
+    assert patch(create(), kind="application/json").json["badMediaType"]["code"] == 415
+
+
+def test_administrators_make_an_image_public(client, create, patch):
+    image = create()
+    change = {"op": "replace", "path": "/visibility", "value": "public"}
+    assert client.get(f"{IMAGES}/{image['id']}", token=BOB).status_code == 404
+    assert patch(image, change, token="admin").status_code == 200
+    assert client.get(f"{IMAGES}/{image['id']}", token=BOB).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("visibility", "seen", "listed"),
+    [("private", 404, 0), ("shared", 404, 0), ("community", 200, 0)],
+)
+def test_others_see_what_they_may(client, create, visibility, seen, listed):
+    image = create(name=f"{visibility} one", visibility=visibility)
+    path = f"{IMAGES}?name={visibility} one"
+    assert client.get(f"{IMAGES}/{image['id']}", token=BOB).status_code == seen
+    assert len(client.get(path, token=BOB).json["images"]) == listed
+    assert len(client.get(path, token=ALICE).json["images"]) == 1
+
+
+def test_a_community_is_listed_for_who_asks_for_it(client, create):
+    image = create(name="ours", visibility="community")
+    found = client.get(f"{IMAGES}?visibility=community", token=BOB).json["images"]
+    assert image["id"] in {one["id"] for one in found}
+
+
+def test_others_may_see_an_image_and_not_touch_it(client, create, upload, patch):
+    image = create(visibility="community")
+    assert upload(image, token=BOB).status_code == 403
+    assert patch(image, token=BOB).status_code == 403
+    assert client.delete(f"{IMAGES}/{image['id']}", token=BOB).status_code == 403
+
+
+def test_nobody_boots_from_an_image_that_they_cannot_see(client, create, upload):
+    image = create(token=BOB)
+    upload(image, token=BOB)
+    assert "Can not find" in boot(client, image).json["badRequest"]["message"]
+
+
+def test_a_deleted_image_is_gone(client, create):
+    image = create()
+    path = f"{IMAGES}/{image['id']}"
+    assert client.delete(path, token=ALICE).status_code == 204
+    assert client.get(path, token=ALICE).status_code == 404
+    assert client.delete(path, token=ALICE).status_code == 404
+
+
+def test_a_store_that_users_cannot_fill_says_so(world):
+    class ReadOnly:
+        get, list_images = world.images.get, world.images.list_images
+
+    client = Client(make_app(dataclasses.replace(world.parts, images=ReadOnly())))
+    answer = client.post(IMAGES, {"name": "mine"}, token=ALICE)
+    assert answer.json["notImplemented"]["code"] == 501

@@ -1,0 +1,142 @@
+"""The API keeps what its OpenAPI document says, whatever is sent: schemathesis tries.
+
+The data are made from the document that the API serves: fitting it, and not fitting it. The seed is
+fixed; ``ROOST_EXAMPLES`` raises the number of tries.
+"""
+
+import os
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi import checks
+
+from roost.api import microversions, openapi
+from roost.api.parts import Options
+from roost.api.routes import ROUTES
+from roost.api.schemas.images import PATCH_KINDS
+from tests import api_world
+from tests.api_world import ADMIN, ALICE
+
+_EXAMPLES = int(os.environ.get("ROOST_EXAMPLES", "8"))
+_SETTINGS = settings(
+    max_examples=_EXAMPLES,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+_CHECKS = [
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+]
+for _kind in PATCH_KINDS:
+    schemathesis.serializer.alias(_kind, "application/json")
+_MINORS = [1, microversions.MAXIMUM]
+_ALL = "all"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    with api_world.made_in(tmp_path_factory.mktemp("world"), Options(max_limit=5)) as world:
+        yield world
+
+
+@pytest.fixture(scope="module")
+def described(world):
+    """The API as each document describes it."""
+    return {
+        minor: schemathesis.openapi.from_wsgi(
+            "/openapi.json" + ("" if minor == _ALL else f"?microversion=2.{minor}"),
+            world.client.app,
+        )
+        for minor in (_ALL, *_MINORS)
+    }
+
+
+@pytest.fixture
+def known(world):
+    return world.things()
+
+
+def _tries():
+    """List what is to be tried; what takes nothing cannot be given what does not fit."""
+    for minor in _MINORS:
+        for path, methods in openapi.document(minor)["paths"].items():
+            for method, operation in methods.items():
+                yield pytest.param(minor, path, method, GenerationMode.POSITIVE)
+                if operation["parameters"] or "requestBody" in operation:
+                    yield pytest.param(minor, path, method, GenerationMode.NEGATIVE)
+
+
+def _cases(operation, mode, known):
+    """Make requests: for anything, and for what is there."""
+    names = [parameter.name for parameter in operation.path_parameters]
+    here = {name: known[name] for name in names} or None
+    anything = operation.as_strategy(generation_mode=mode)
+    aimed = operation.as_strategy(generation_mode=mode, path_parameters=here)
+    return anything | aimed.map(lambda case: _aimed(case, known))
+
+
+def _aimed(case, known):
+    """Let a new server be of an image and a flavor that there are."""
+    server = case.body.get("server") if isinstance(case.body, dict) else None
+    if isinstance(server, dict) and {"flavorRef", "imageRef"} & server.keys():
+        server |= {"flavorRef": known["flavor_id"], "imageRef": known["image_id"]}
+    return case
+
+
+@pytest.mark.parametrize("minor", [_ALL, *_MINORS])
+def test_the_document_is_valid(described, minor):
+    described[minor].validate()
+
+
+def test_the_document_has_every_route(described):
+    paths = described[_ALL].raw_schema["paths"]
+    assert [r for r in ROUTES if r.method.lower() not in paths.get(r.path, {})] == []
+    assert {(p, m) for p, methods in paths.items() for m in methods} == {
+        (route.path, route.method.lower()) for route in ROUTES
+    }
+
+
+@pytest.mark.parametrize(
+    ("minor", "created", "deleted"), [(_ALL, {"200", "201"}, {"202", "204"}), (1, {"200"}, {"202"})]
+)
+def test_an_operation_has_every_status_of_success_that_it_ever_had(
+    described, minor, created, deleted
+):
+    paths = described[minor].raw_schema["paths"]
+    for operation, statuses in (
+        (paths["/v2.1/os-keypairs"]["post"], created),
+        (paths["/v2.1/os-keypairs/{keypair_name}"]["delete"], deleted),
+    ):
+        assert {status for status in operation["responses"] if status < "300"} == statuses
+
+
+def test_what_only_some_microversions_have_may_not_be_there(described):
+    answers = described[_ALL].raw_schema["paths"]["/v2.1/os-networks"]["get"]["responses"]
+    assert "404" in answers
+
+
+def test_what_anybody_may_do_in_compute_takes_a_token(described):
+    paths = described[_ALL].raw_schema["paths"]
+    assert paths["/v2.1/extensions"]["get"]["security"] == [{"token": []}]
+    assert paths["/v2.1"]["get"]["security"] == []
+
+
+@pytest.mark.parametrize(("minor", "path", "method", "mode"), [*_tries()])
+def test_the_answer_is_one_that_the_document_names(described, known, minor, path, method, mode):
+    operation = described[minor][path][method]
+
+    @_SETTINGS
+    @given(case=_cases(operation, mode, known), token=st.sampled_from([ADMIN, ALICE]))
+    def ask(case, token):
+        case.call_and_validate(headers={"X-Auth-Token": token}, checks=_CHECKS)
+
+    ask()

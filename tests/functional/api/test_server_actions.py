@@ -1,0 +1,248 @@
+"""Stopping, starting, pausing servers and so on through the API; casts to hosts are recorded."""
+
+import contextlib
+
+import pytest
+
+from roost import exception, states
+from roost.db.cell import actions
+from roost.objects.mapping import CELL0_UUID
+from tests.api_world import ADMIN, ALICE
+from tests.builders import CELL1, a_uuid
+
+ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1", "node": "h1"}
+STOPPED = ACTIVE | {"vm_state": states.STOPPED}
+ERROR = ACTIVE | {"vm_state": states.ERROR}
+PAUSED = ACTIVE | {"vm_state": states.PAUSED}
+SUSPENDED = ACTIVE | {"vm_state": states.SUSPENDED}
+PAUSE, UNPAUSE, SUSPEND, RESUME = (
+    {word: None} for word in ("pause", "unpause", "suspend", "resume")
+)
+STOP, START = {"os-stop": None}, {"os-start": None}
+SOFT, HARD = {"reboot": {"type": "SOFT"}}, {"reboot": {"type": "HARD"}}
+
+
+def act(world, uuid, body, token=ALICE):
+    return world.client.post(f"/v2.1/servers/{uuid}/action", body, token=token)
+
+
+def conflict(answer):
+    assert answer.status_code == 409
+    return answer.json["conflictingRequest"]["message"]
+
+
+def sent(world):
+    return world.buses["fake://cell1/"].sent
+
+
+def history(world, uuid):
+    with world.databases[CELL1].read() as session:
+        return actions.list_actions(session, uuid)
+
+
+@pytest.mark.parametrize(
+    ("values", "body", "task", "word"),
+    [
+        (ACTIVE, STOP, states.POWERING_OFF, "stop"),
+        (ERROR, STOP, states.POWERING_OFF, "stop"),
+        (STOPPED, START, states.POWERING_ON, "start"),
+        (ACTIVE, SOFT, states.REBOOTING, "reboot"),
+        (ACTIVE, {"reboot": {"type": "Soft"}}, states.REBOOTING, "reboot"),
+        (ACTIVE, HARD, states.REBOOTING_HARD, "reboot"),
+        (ACTIVE, {"reboot": {"type": "hard"}}, states.REBOOTING_HARD, "reboot"),
+        (STOPPED, HARD, states.REBOOTING_HARD, "reboot"),
+        (ERROR, HARD, states.REBOOTING_HARD, "reboot"),
+        (PAUSED, HARD, states.REBOOTING_HARD, "reboot"),
+        (SUSPENDED, HARD, states.REBOOTING_HARD, "reboot"),
+        (ACTIVE, PAUSE, states.PAUSING, "pause"),
+        (PAUSED, UNPAUSE, states.UNPAUSING, "unpause"),
+        (ACTIVE, SUSPEND, states.SUSPENDING, "suspend"),
+        (SUSPENDED, RESUME, states.RESUMING, "resume"),
+    ],
+)
+def test_what_is_to_be_done_is_written_down_and_told(world, values, body, task, word):
+    server = world.place(CELL1, **values)
+    answer = act(world, server.uuid, body)
+    assert (answer.status_code, answer.content) == (202, b"")
+    row = world.instance(server.uuid)
+    assert (row.vm_state, row.task_state) == (values["vm_state"], task)
+    assert sent(world) == [("h1", "change_power", {"instance_uuid": server.uuid, "task": task})]
+    (action,) = history(world, server.uuid)
+    assert (action.action, action.user_id, action.finish_time) == (word, "alice", None)
+    assert action.request_id == answer.headers["x-openstack-request-id"]
+
+
+def test_a_soft_reboot_under_way_can_be_made_a_hard_one(world):
+    server = world.place(CELL1, **ACTIVE)
+    assert [act(world, server.uuid, body).status_code for body in (SOFT, HARD)] == [202, 202]
+    assert world.instance(server.uuid).task_state == states.REBOOTING_HARD
+
+
+@pytest.mark.parametrize(
+    ("values", "body", "message"),
+    [
+        (STOPPED, STOP, "Cannot 'stop' instance {} while it is in vm_state stopped"),
+        (ACTIVE, START, "Cannot 'start' instance {} while it is in vm_state active"),
+        (ERROR, START, "Cannot 'start' instance {} while it is in vm_state error"),
+        (STOPPED, SOFT, "Cannot 'reboot' instance {} while it is in vm_state stopped"),
+        (PAUSED, SOFT, "Cannot 'reboot' instance {} while it is in vm_state paused"),
+        (PAUSED, STOP, "Cannot 'stop' instance {} while it is in vm_state paused"),
+        (SUSPENDED, STOP, "Cannot 'stop' instance {} while it is in vm_state suspended"),
+        (SUSPENDED, START, "Cannot 'start' instance {} while it is in vm_state suspended"),
+        (STOPPED, PAUSE, "Cannot 'pause' instance {} while it is in vm_state stopped"),
+        (PAUSED, PAUSE, "Cannot 'pause' instance {} while it is in vm_state paused"),
+        (ACTIVE, UNPAUSE, "Cannot 'unpause' instance {} while it is in vm_state active"),
+        (PAUSED, SUSPEND, "Cannot 'suspend' instance {} while it is in vm_state paused"),
+        (ERROR, SUSPEND, "Cannot 'suspend' instance {} while it is in vm_state error"),
+        (PAUSED, RESUME, "Cannot 'resume' instance {} while it is in vm_state paused"),
+        (
+            ACTIVE | {"task_state": "pausing"},
+            SUSPEND,
+            "Cannot 'suspend' instance {} while it is in task_state pausing",
+        ),
+        (
+            {"vm_state": "building", "task_state": "spawning", "host": "h1"},
+            HARD,
+            "Cannot 'reboot' instance {} while it is in vm_state building",
+        ),
+        (
+            ACTIVE | {"task_state": "powering-off"},
+            STOP,
+            "Cannot 'stop' instance {} while it is in task_state powering-off",
+        ),
+        (
+            ACTIVE | {"task_state": "deleting"},
+            HARD,
+            "Cannot 'reboot' instance {} while it is in task_state deleting",
+        ),
+        (
+            ACTIVE | {"task_state": "rebooting_hard"},
+            SOFT,
+            "Cannot 'reboot' instance {} while it is in task_state rebooting_hard",
+        ),
+    ],
+)
+def test_what_its_state_forbids_is_refused_and_changes_nothing(world, values, body, message):
+    server = world.place(CELL1, **values)
+    assert conflict(act(world, server.uuid, body)) == message.format(server.uuid)
+    row = world.instance(server.uuid)
+    assert (row.vm_state, row.task_state) == (values["vm_state"], values["task_state"])
+    assert sent(world) == []
+    assert history(world, server.uuid) == []
+
+
+def test_a_wish_cannot_be_stopped_yet(world):
+    server = world.wish()
+    told = conflict(act(world, server.uuid, STOP))
+    assert told == f"Cannot 'stop' instance {server.uuid} while it is in vm_state building"
+
+
+@pytest.mark.parametrize("body", [STOP, HARD])
+def test_a_server_that_no_host_could_take_is_not_ready(world, body):
+    server = world.place(CELL0_UUID, vm_state=states.ERROR, task_state=None)
+    assert conflict(act(world, server.uuid, body)) == f"Instance {server.uuid} is not ready"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        [],
+        {"os-stop": None, "os-start": None},
+        {"reboot": None},
+        {"reboot": {}},
+        {"reboot": {"type": "GENTLE"}},
+        {"reboot": {"type": "SOFT", "twice": True}},
+        {"levitate": {}},
+    ],
+)
+def test_a_bad_body_is_refused(world, body):
+    server = world.place(CELL1, **ACTIVE)
+    assert act(world, server.uuid, body).status_code == 400
+    assert world.instance(server.uuid).task_state is None
+
+
+def test_a_server_that_there_is_not_cannot_be_told_anything(world):
+    gone = world.place(CELL1, project_id="other", **ACTIVE)
+    for uuid in (a_uuid(), "x", gone.uuid):
+        assert act(world, uuid, STOP).status_code == 404
+    assert sent(world) == []
+
+
+def test_an_administrator_stops_servers_of_all_projects(world):
+    server = world.place(CELL1, **ACTIVE)
+    assert act(world, server.uuid, STOP, token=ADMIN).status_code == 202
+
+
+def test_a_bus_that_is_away_does_not_stop_a_stop(world):
+    server = world.place(CELL1, **ACTIVE)
+    world.buses["fake://cell1/"].away = True
+    assert act(world, server.uuid, STOP).status_code == 202
+    assert world.instance(server.uuid).task_state == states.POWERING_OFF
+
+
+def test_a_commit_whose_answer_was_lost_is_no_conflict(world, monkeypatch):
+    server = world.place(CELL1, **ACTIVE)
+    lose_first_commit(world.databases[CELL1], monkeypatch)
+    assert act(world, server.uuid, STOP).status_code == 202
+    assert world.instance(server.uuid).task_state == states.POWERING_OFF
+    assert len(history(world, server.uuid)) == 1
+
+
+def lose_first_commit(database, monkeypatch):
+    """Let the first transaction that may write be committed, and say that nobody knows."""
+    begin, lost = database.begin, []
+
+    @contextlib.contextmanager
+    def losing():
+        with begin() as session:
+            yield session
+        if not lost:
+            lost.append(True)
+            raise exception.Lost("the connection broke")
+
+    monkeypatch.setattr(database, "begin", losing)
+
+
+@pytest.mark.parametrize("values", [PAUSED, SUSPENDED, STOPPED, ERROR])
+def test_a_server_at_rest_is_deleted_from_any_state(world, values):
+    server = world.place(CELL1, **values)
+    assert world.client.delete(f"/v2.1/servers/{server.uuid}", token=ALICE).status_code == 204
+    assert world.instance(server.uuid).task_state == states.DELETING
+
+
+@pytest.mark.parametrize("body", [STOP, PAUSE, SUSPEND])
+def test_a_delete_comes_before_all_else(world, body):
+    server = world.place(CELL1, **ACTIVE)
+    act(world, server.uuid, body)
+    assert world.client.delete(f"/v2.1/servers/{server.uuid}", token=ALICE).status_code == 204
+    assert world.instance(server.uuid).task_state == states.DELETING
+    assert [method for _, method, _ in sent(world)] == ["change_power", "terminate_instance"]
+
+
+@pytest.mark.parametrize(
+    ("values", "status"),
+    [
+        (STOPPED | {"power_state": states.SHUTDOWN}, "SHUTOFF"),
+        (STOPPED | {"task_state": states.POWERING_ON}, "SHUTOFF"),
+        (ACTIVE | {"task_state": states.POWERING_OFF}, "ACTIVE"),
+        (ACTIVE | {"task_state": states.REBOOTING}, "REBOOT"),
+        (ACTIVE | {"task_state": states.REBOOTING_HARD}, "HARD_REBOOT"),
+        (STOPPED | {"task_state": states.REBOOTING_HARD}, "SHUTOFF"),
+        (ERROR | {"task_state": states.REBOOTING_HARD}, "ERROR"),
+        (PAUSED | {"power_state": states.HELD}, "PAUSED"),
+        (PAUSED | {"task_state": states.UNPAUSING}, "PAUSED"),
+        (SUSPENDED | {"power_state": states.SAVED}, "SUSPENDED"),
+        (ACTIVE | {"task_state": states.SUSPENDING}, "ACTIVE"),
+    ],
+)
+def test_the_status_tells_what_goes_on_and_can_be_asked_for(world, values, status):
+    server = world.place(CELL1, **values)
+    other = world.place(CELL1, **ACTIVE | {"task_state": states.DELETING})
+    shown = world.client.get(f"/v2.1/servers/{server.uuid}", token=ALICE).json["server"]
+    assert shown["status"] == status
+    assert shown["OS-EXT-STS:task_state"] == values["task_state"]
+    assert shown["OS-EXT-STS:power_state"] == values.get("power_state", 0)
+    found = world.client.get(f"/v2.1/servers?status={status}", token=ALICE).json["servers"]
+    expected = {server.uuid} | ({other.uuid} if status == "ACTIVE" else set())
+    assert {one["id"] for one in found} == expected

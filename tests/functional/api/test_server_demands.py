@@ -1,0 +1,68 @@
+"""NUMA cells and PCI devices of new servers, as users meet them."""
+
+import pytest
+
+from roost.api import pci_aliases
+from roost.api.parts import Options
+from roost.db.api import build_requests, flavors
+from tests.api_world import ALICE, IMAGE
+from tests.builders import a_flavor, an_image
+
+GPU = '{"name": "gpu", "vendor_id": "10de", "product_id": "1eb8", "numa_policy": "required"}'
+
+
+@pytest.fixture
+def options():
+    return Options(pci_aliases=pci_aliases.parse([GPU]))
+
+
+def create(world, specs, properties=None):
+    flavor = a_flavor(flavorid="f", name="f", vcpus=4, memory_mb=2048, extra_specs=specs)
+    image = an_image(id=IMAGE, properties=properties or {})
+    world.images.images[IMAGE] = image
+    with world.api_db.begin() as session:
+        flavors.create(session, flavor)
+    body = {"server": {"name": "web", "flavorRef": "f", "imageRef": IMAGE}}
+    return world.client.post("/v2.1/servers", body, token=ALICE)
+
+
+def spec_of(world, answer):
+    with world.api_db.read() as session:
+        wish = build_requests.find(session, answer.json["server"]["id"])
+        return build_requests.get_spec(session, wish.request_uuid)
+
+
+def test_a_plain_server_asks_for_neither_cells_nor_devices(world):
+    spec = spec_of(world, create(world, {}))
+    assert (spec.numa_topology, spec.pci_requests) == (None, [])
+
+
+def test_cells_and_devices_reach_the_request_spec(world):
+    specs = {
+        "hw:numa_nodes": "2",
+        "hw:cpu_policy": "dedicated",
+        "hw:mem_page_size": "2MB",
+        "pci_passthrough:alias": "gpu:1",
+    }
+    spec = spec_of(world, create(world, specs, {"hw_cpu_thread_policy": "isolate"}))
+    assert [cell.pcpus for cell in spec.numa_topology.cells] == [[0, 1], [2, 3]]
+    assert [cell.page_size for cell in spec.numa_topology.cells] == ["2048", "2048"]
+    assert spec.numa_topology.cpu_thread_policy == "isolate"
+    (request,) = spec.pci_requests
+    assert (request.alias, request.count, request.numa_policy) == ("gpu", 1, "required")
+
+
+@pytest.mark.parametrize(
+    ("specs", "properties", "said"),
+    [
+        ({"hw:numa_nodes": "3"}, {}, "cannot be evenly distributed"),
+        ({"hw:cpu_policy": "shared"}, {"hw_cpu_policy": "dedicated"}, "not permitted to override"),
+        ({}, {"hw_mem_page_size": "large"}, "Page size large forbidden"),
+        ({"pci_passthrough:alias": "fpga:1"}, {}, "PCI alias fpga is not defined"),
+    ],
+)
+def test_what_cannot_be_is_told_and_nothing_is_kept(world, specs, properties, said):
+    answer = create(world, specs, properties)
+    assert answer.status_code == 400
+    assert said in answer.json["badRequest"]["message"]
+    assert world.usage()["instances"] == 0

@@ -1,0 +1,190 @@
+"""The interfaces of a server: listed, shown, attached and detached."""
+
+import pytest
+
+from roost import exception, states
+from roost.db.cell import actions
+from roost.objects import NetworkInfo
+from tests.api_world import ALICE, PRIVATE
+from tests.builders import CELL1, CELL2, a_uuid, a_vif
+
+ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1"}
+
+
+@pytest.fixture
+def vif():
+    return a_vif(tag="nic1")
+
+
+@pytest.fixture
+def server(world, vif):
+    return world.place(CELL1, **ACTIVE, network_info=NetworkInfo.of(vifs=[vif])).uuid
+
+
+@pytest.fixture
+def bus(world):
+    return world.buses["fake://cell1/"]
+
+
+def path(server, port_id=""):
+    return f"/v2.1/servers/{server}/os-interface{port_id and '/' + str(port_id)}"
+
+
+def attach(world, server, version="2.70", **asked):
+    body = {"interfaceAttachment": asked}
+    return world.client.post(path(server), body, version=version, token=ALICE)
+
+
+def detach(world, server, port_id):
+    return world.client.delete(path(server, port_id), token=ALICE)
+
+
+def history(world, server):
+    with world.databases[CELL1].read() as session:
+        newest = actions.list_actions(session, server)[0]
+        return actions.get(session, server, newest.request_id)
+
+
+def asked_of_host(bus):
+    ((host, _method, arguments),) = bus.sent
+    return host, arguments
+
+
+def shown(vif, **more):
+    return {
+        "port_state": "ACTIVE",
+        "fixed_ips": [{"subnet_id": CELL2, "ip_address": vif.ip}],
+        "mac_addr": vif.mac,
+        "net_id": vif.network_id,
+        "port_id": vif.id,
+        **more,
+    }
+
+
+@pytest.mark.parametrize(("version", "more"), [("2.69", {}), ("2.70", {"tag": "nic1"})])
+def test_interfaces_are_listed_and_shown_with_tags_since_2_70(world, server, vif, version, more):
+    listed = world.client.get(path(server), version=version, token=ALICE)
+    assert listed.json == {"interfaceAttachments": [shown(vif, **more)]}
+    one = world.client.get(path(server, vif.id), version=version, token=ALICE)
+    assert one.json == {"interfaceAttachment": shown(vif, **more)}
+
+
+def test_a_port_that_is_down_says_so(world):
+    down = NetworkInfo.of(vifs=[a_vif(active=False)])
+    server = world.place(CELL1, **ACTIVE, network_info=down)
+    (listed,) = world.client.get(path(server.uuid)).json["interfaceAttachments"]
+    assert listed["port_state"] == "DOWN"
+
+
+def test_a_wish_has_no_interfaces_yet(world):
+    assert world.client.get(path(world.wish().uuid)).json == {"interfaceAttachments": []}
+
+
+def test_the_port_of_another_server_is_not_shown(world, server):
+    answer = world.client.get(path(server, a_uuid()), token=ALICE)
+    assert answer.status_code == 404
+
+
+def test_an_interface_is_attached_by_the_host_and_recorded(world, server, bus):
+    made = bus.answers["attach_interface"] = a_vif(ip="10.0.0.7", tag="nic2")
+    fixed_ips = [{"ip_address": "10.0.0.7"}]
+    answer = attach(world, server, net_id=PRIVATE.id, fixed_ips=fixed_ips, tag="nic2")
+    assert answer.status_code == 200
+    assert answer.json == {"interfaceAttachment": shown(made, tag="nic2")}
+    host, arguments = asked_of_host(bus)
+    request = arguments["request"]
+    assert (host, request.network_id, request.fixed_ip, request.tag) == (
+        *("h1", PRIVATE.id, "10.0.0.7", "nic2"),
+    )
+    action = history(world, server)
+    assert (action.action, action.message) == ("attach_interface", None)
+    assert action.finish_time
+    assert [(one.event, one.result) for one in action.events] == [
+        ("compute.attach_interface", "Success")
+    ]
+
+
+def test_without_a_network_it_is_the_first(world, server, bus):
+    attach(world, server)
+    assert asked_of_host(bus)[1]["request"].network_id == PRIVATE.id
+
+
+def test_the_tag_came_with_2_49(world, server):
+    assert attach(world, server, version="2.48", tag="nic").status_code == 400
+    assert attach(world, server, version="2.49", tag="nic").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"net_id": PRIVATE.id, "port_id": a_uuid()},
+        {"fixed_ips": [{"ip_address": "10.0.0.9"}]},
+        {"net_id": PRIVATE.id, "fixed_ips": []},
+        {"net_id": PRIVATE.id, "fixed_ips": [{"ip_address": "10.0.0.9"}] * 2},
+        {"net_id": PRIVATE.id, "fixed_ips": [{"ip_address": "192.0.2.1"}]},
+        {"net_id": "private"},
+        {"colour": "blue"},
+    ],
+)
+def test_what_cannot_be_meant_is_refused(world, server, bus, asked):
+    assert attach(world, server, **asked).status_code == 400
+    assert bus.sent == []
+
+
+@pytest.mark.parametrize("asked", [{"net_id": a_uuid()}, {"port_id": a_uuid()}])
+def test_what_is_not_there_is_not_found(world, server, asked):
+    assert attach(world, server, **asked).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (exception.AddressInUse("taken"), 409),
+        (exception.NoCapacity("full"), 409),
+        (exception.Unsupported("cannot"), 501),
+        (exception.Timeout("silence"), 504),
+        (RuntimeError("broken"), 500),
+    ],
+)
+def test_what_the_host_refuses_is_told_and_recorded(world, server, bus, error, status):
+    bus.answers["attach_interface"] = error
+    assert attach(world, server).status_code == status
+    action = history(world, server)
+    assert action.message
+    assert action.finish_time
+    assert [one.result for one in action.events] == ["Error"]
+
+
+def test_an_interface_is_detached_by_the_host_and_recorded(world, server, vif, bus):
+    answer = detach(world, server, vif.id)
+    assert (answer.status_code, answer.content) == (202, b"")
+    host, arguments = asked_of_host(bus)
+    assert (host, arguments["port_id"]) == ("h1", vif.id)
+    action = history(world, server)
+    assert (action.action, action.message) == ("detach_interface", None)
+
+
+def test_an_interface_that_is_not_there_is_not_detached(world, server, bus):
+    assert detach(world, server, a_uuid()).status_code == 404
+    assert bus.sent == []
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"vm_state": states.ACTIVE, "task_state": states.POWERING_OFF},
+        {"vm_state": states.SUSPENDED, "task_state": None},
+        {"vm_state": states.ERROR, "task_state": None},
+        {"vm_state": states.BUILDING, "task_state": states.SPAWNING},
+        {"vm_state": states.ACTIVE, "task_state": None, "locked": True, "locked_by": "admin"},
+    ],
+)
+def test_interfaces_of_a_server_in_no_state_for_it_stay_as_they_are(world, vif, bus, state):
+    server = world.place(CELL1, host="h1", network_info=NetworkInfo.of(vifs=[vif]), **state)
+    for answer in (attach(world, server.uuid), detach(world, server.uuid, vif.id)):
+        assert answer.status_code == 409
+    assert bus.sent == []
+
+
+def test_interfaces_of_others_are_theirs(world, server):
+    assert world.client.get(path(server), token="bob:other").status_code == 404

@@ -1,0 +1,407 @@
+"""Damage of every kind, done to a deployment of real databases: found, repaired, and no more."""
+
+import concurrent.futures
+import datetime
+import threading
+
+import pytest
+import sqlalchemy as sa
+
+from roost import audit, conf, exception, states
+from roost.audit.mending import Mender
+from roost.cells import Cells
+from roost.db.api import build_requests, instance_mappings, quota
+from roost.db.api import cells as cell_rows
+from roost.db.api import models as api_models
+from roost.db.cell import instances, services
+from roost.db.cell import models as cell_models
+from roost.db.scheduler import models as scheduler_models
+from roost.objects import CellMapping
+from roost.objects.mapping import CELL0_UUID
+from roost.scheduler import plugins
+from roost.scheduler.client import SchedulerClient
+from roost.scheduler.manager import SchedulerManager
+from roost.servicegroup.db import DatabaseGroup
+from tests.builders import CELL1, CELL2, NOW, a_context, a_report, a_spec, a_uuid, a_wish
+
+UNLIMITED = {"instances": -1, "cores": -1, "ram": -1}
+SIZES = {"instances": 1, "cores": 1, "ram": 512}
+AN_HOUR = datetime.timedelta(hours=1)
+
+
+class Schedulers(SchedulerManager):
+    """A scheduler in this process, asked as its client asks."""
+
+    all_claims = SchedulerClient.all_claims
+
+    def check(self, context):
+        pass
+
+
+class Hypervisors:
+    """Guests of the hosts of a cell, which destroy what is not theirs when they are told to look.
+
+    As ``roost-compute`` does: it knows what its cell says.
+    """
+
+    def __init__(self, database):
+        self.database = database
+        self.guests = {}
+
+    def on(self, host):
+        return Hypervisor(self, host)
+
+
+class Hypervisor:
+    def __init__(self, cell, host):
+        self.cell, self.host = cell, host
+
+    def list_guests(self, context):
+        return sorted(self.cell.guests.get(self.host, ()))
+
+    def reconcile_guests(self, context):
+        with self.cell.database.begin() as session:
+            here = {one.uuid for one in instances.list_on_host(session, self.host)}
+            self.cell.guests[self.host] &= here
+            for uuid in here - self.cell.guests[self.host]:
+                lost = {"vm_state": states.ERROR}
+                instances.update(session, uuid, lost, expected={"host": self.host})
+
+
+class World:
+    """Two cells of a host each, with three servers on each."""
+
+    def __init__(self, api_db, make_database):
+        self.api_db = api_db
+        names = {CELL0_UUID: "cell0", CELL1: "cell1", CELL2: "cell2"}
+        self.databases = {
+            uuid: make_database(name, cell_models.metadata) for uuid, name in names.items()
+        }
+        self.books = make_database("scheduler", scheduler_models.metadata)
+        self.schedulers = Schedulers(
+            self.books, driver=plugins.load_driver(conf.of({}).scheduler), clock=lambda: NOW
+        )
+        by_url = {database.url: database for database in self.databases.values()}
+        for uuid, name in names.items():
+            self.map_cell(uuid, name)
+        self.cells = Cells(api_db, make_database=by_url.get, make_bus=lambda url: None)
+        self.guests = {}
+        for uuid in (CELL1, CELL2):
+            self.open_cell(uuid)
+        self.servers = [self.boot(host) for host in ("h1", "h1", "h1", "h2", "h2", "h2")]
+
+    def map_cell(self, uuid, name):
+        url = None if uuid == CELL0_UUID else f"fake://{name}/"
+        mapping = CellMapping.of(
+            uuid=uuid,
+            name=name,
+            transport_url=url,
+            database_url=self.databases[uuid].url,
+            disabled=False,
+        )
+        with self.api_db.begin() as session:
+            cell_rows.create(session, mapping)
+
+    def open_cell(self, uuid):
+        host = {CELL1: "h1", CELL2: "h2"}[uuid]
+        hypervisors = Hypervisors(self.databases[uuid])
+        hypervisors.guests[host] = set()
+        self.cells.get(uuid).__dict__["compute"] = hypervisors
+        self.guests[host] = hypervisors.guests
+        with self.databases[uuid].begin() as session:
+            services.report(session, host=host, binary="roost-compute")
+        report = a_report(host, cell_uuid=uuid)
+        self.schedulers.update_resource_stats(a_context(), report=report)
+
+    def boot(self, host):
+        """Make a server the way a boot does, without its messages."""
+        cell_uuid = {"h1": CELL1, "h2": CELL2}[host]
+        spec = a_spec(requested_host=host)
+        wish = a_wish(spec)
+        uuid = wish.instance_uuid
+        with self.api_db.begin() as session:
+            quota.take(session, project_id="project", defaults=UNLIMITED, **SIZES)
+            build_requests.create(session, [wish], spec=spec)
+        self.schedulers.select_destinations(
+            a_context(), request_spec=spec, instance_uuids=[uuid], alternates=0
+        )
+        instance = wish.instance
+        instance.host = instance.node = host
+        instance.vm_state, instance.task_state = states.ACTIVE, None
+        with self.databases[cell_uuid].begin() as session:
+            instances.create(session, instance)
+        with self.api_db.begin() as session:
+            build_requests.forget(session, uuid)
+            instance_mappings.place(session, uuid, cell_uuid)
+        self.guests[host][host].add(uuid)
+        return uuid
+
+    def end(self, uuid, host):
+        """Delete a server the way daemons do."""
+        with self.api_db.begin() as session:
+            instance_mappings.queue_for_delete(session, uuid)
+        self.guests[host][host].discard(uuid)
+        self.schedulers.release_claims(a_context(), instance_uuids=[uuid])
+        with self.databases[{"h1": CELL1, "h2": CELL2}[host]].begin() as session:
+            instances.bury(session, uuid)
+        with self.api_db.begin() as session:
+            instance_mappings.forget(session, uuid)
+
+    def audit(self):
+        report = audit.audit(self.collector, settle=0)
+        assert report.unchecked == []
+        return report
+
+    @property
+    def collector(self):
+        group = DatabaseGroup(down_time=600)
+        return audit.Collector(self.api_db, self.cells, self.schedulers, group=group)
+
+    def found(self):
+        return sorted({finding.kind for finding in self.audit().findings})
+
+    def repair(self):
+        """Repair once, and what was planned once more: every repair may be repeated."""
+        report = self.audit()
+        plan = audit.plan(report.findings, report.snapshot)
+        outcomes = list(self.mender.carry_out(plan))
+        list(self.mender.carry_out(plan))
+        return outcomes
+
+    @property
+    def mender(self):
+        return Mender(self.api_db, self.cells, self.schedulers)
+
+    def cell_of(self, uuid):
+        return CELL1 if self.servers.index(uuid) < 3 else CELL2
+
+    def write(self, statement, database=None):
+        with (database or self.api_db).begin() as session:
+            session.execute(statement)
+
+
+@pytest.fixture
+def world(api_db, make_database):
+    world = World(api_db, make_database)
+    yield world
+    world.cells.close()
+
+
+MAPPINGS = api_models.instance_mappings
+INSTANCES = cell_models.instances
+PORTS = cell_models.ports
+
+
+def lose_a_claim(world):
+    world.schedulers.release_claims(a_context(), instance_uuids=world.servers[:1])
+
+
+def claim_for_nobody(world):
+    world.schedulers.select_destinations(
+        a_context(), request_spec=a_spec(), instance_uuids=[a_uuid()], alternates=0
+    )
+
+
+def move_a_claim(world):
+    holdings = {world.servers[0]: [1, 0, 512, 1]}
+    lose_a_claim(world)
+    world.schedulers.restore_claims(a_context(), host="h2", node="h2", holdings=holdings)
+
+
+def miscount_a_host(world):
+    hosts = scheduler_models.hosts
+    world.write(sa.update(hosts).values(vcpus_used=7, instances_used=9), world.books)
+
+
+def miscount_a_project(world):
+    world.write(sa.update(api_models.quota_usages).values(instances=1, cores=900))
+
+
+def leave_a_port(world):
+    port = {
+        "id": a_uuid(),
+        "instance_uuid": a_uuid(),
+        "position": 0,
+        "network_id": a_uuid(),
+        "ip": "10.0.0.7",
+        "mac": "fa:16:3e:00:00:01",
+    }
+    world.write(sa.insert(PORTS).values(port), world.databases[CELL1])
+
+
+def leave_a_guest(world):
+    world.guests["h1"]["h1"].add(a_uuid())
+
+
+def lose_a_guest(world):
+    world.guests["h1"]["h1"].remove(world.servers[0])
+
+
+def run_a_guest_twice(world):
+    world.guests["h2"]["h2"].add(world.servers[0])
+
+
+def lose_a_mapping(world):
+    with world.api_db.begin() as session:
+        instance_mappings.forget(session, world.servers[0])
+
+
+def map_wrongly(world):
+    world.write(
+        sa.update(MAPPINGS)
+        .where(MAPPINGS.c.instance_uuid == world.servers[0])
+        .values(cell_uuid=CELL2)
+    )
+
+
+def map_nowhere(world):
+    world.write(
+        sa.update(MAPPINGS)
+        .where(MAPPINGS.c.instance_uuid == world.servers[0])
+        .values(cell_uuid=None)
+    )
+
+
+def bury_behind_the_back(world):
+    with world.databases[CELL1].begin() as session:
+        instances.bury(session, world.servers[0])
+    world.guests["h1"]["h1"].discard(world.servers[0])
+    world.schedulers.release_claims(a_context(), instance_uuids=world.servers[:1])
+
+
+def lose_a_wish(world):
+    spec = a_spec()
+    wish = a_wish(spec)
+    with world.api_db.begin() as session:
+        quota.take(session, project_id="project", defaults=UNLIMITED, **SIZES)
+        build_requests.create(session, [wish], spec=spec)
+        build_requests.forget(session, wish.instance_uuid)
+
+
+@pytest.mark.parametrize(
+    ("damage", "kinds"),
+    [
+        (lose_a_claim, ["instances without claim"]),
+        (move_a_claim, ["instances without claim"]),
+        (claim_for_nobody, ["claims without instance"]),
+        (miscount_a_host, ["usage other than the claims"]),
+        (miscount_a_project, ["quota usage other than the mappings"]),
+        (leave_a_port, ["ports without instance"]),
+        (leave_a_guest, ["guests without instance"]),
+        (lose_a_guest, ["instances without guest"]),
+        (run_a_guest_twice, ["guests without instance", "instances on two hosts"]),
+        (lose_a_mapping, ["instances without mapping"]),
+        (map_wrongly, ["instances without mapping"]),
+        (map_nowhere, ["instances without mapping"]),
+        (bury_behind_the_back, ["mappings without instance"]),
+        (lose_a_wish, ["mappings without instance"]),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_damage_is_found_and_repaired(world, damage, kinds):
+    assert world.found() == []
+    damage(world)
+    assert world.found() == kinds
+    assert all(outcome.done for outcome in world.repair())
+    assert world.found() == []
+
+
+def test_all_damage_at_once_is_repaired_too(world):
+    for damage in (leave_a_port, leave_a_guest, claim_for_nobody, lose_a_wish, lose_a_guest):
+        damage(world)
+    bury_behind_the_back(world)
+    miscount_a_host(world)
+    miscount_a_project(world)
+    assert len(world.found()) >= 6
+    world.repair()
+    assert world.found() == []
+
+
+def test_servers_that_come_and_go_are_no_findings(world):
+    """Nor is anything repaired that is under way."""
+    stop = threading.Event()
+
+    def storm(host):
+        while not stop.is_set():
+            world.end(world.boot(host), host)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        storms = [pool.submit(storm, host) for host in ("h1", "h2")]
+        try:
+            reports = [audit.audit(world.collector, settle=1.0) for _ in range(3)]
+        finally:
+            stop.set()
+        for one in storms:
+            one.result()
+    assert [report.findings for report in reports] == [[], [], []]
+    assert world.found() == []
+
+
+def test_a_wish_that_waits_for_long_is_handed_to_the_next_worker(world):
+    spec = a_spec()
+    wish = a_wish(spec, created_at=datetime.datetime.now(datetime.UTC) - AN_HOUR)
+    with world.api_db.begin() as session:
+        quota.take(session, project_id="project", defaults=UNLIMITED, **SIZES)
+        build_requests.create(session, [wish], spec=spec)
+        build_requests.lease(
+            session, owner="stuck", seconds=9e5, instance_uuids=[wish.instance_uuid]
+        )
+    assert world.found() == ["build requests stuck"]
+    world.repair()
+    with world.api_db.read() as session:
+        waiting = build_requests.list_waiting(session, older_than=datetime.timedelta(0))
+    assert [one.instance_uuid for one in waiting] == [wish.instance_uuid]
+
+
+def test_what_only_people_can_decide_is_left_with_the_reason(world):
+    twin = world.servers[0]
+    with world.databases[CELL1].read() as session:
+        instance = instances.get(session, twin)
+    with world.databases[CELL2].begin() as session:
+        instance.host = instance.node = "h2"
+        instances.create(session, instance)
+    outcomes = world.repair()
+    assert "for people to say" in str([outcome.why for outcome in outcomes if not outcome.done])
+    assert "instances in two cells" in world.found()
+
+
+def test_a_server_whose_cell_has_no_trace_of_it_is_left(world):
+    """Its cell may have been restored from a backup; what it had may come back."""
+    with world.databases[CELL1].begin() as session:
+        instances.remove(session, world.servers[0])
+    reasons = [outcome.why for outcome in world.repair() if not outcome.done]
+    assert len(reasons) == 1
+    assert "delete it as its user would" in reasons[0]
+
+
+def test_what_moved_on_since_it_was_looked_at_stays_as_it_is(world):
+    bury_behind_the_back(world)
+    report = world.audit()
+    with world.api_db.begin() as session:
+        instance_mappings.queue_for_delete(session, world.servers[0])
+        instance_mappings.forget(session, world.servers[0])
+    plan = audit.plan(report.findings, report.snapshot)
+    outcomes = [outcome.what for outcome in world.mender.carry_out(plan)]
+    assert outcomes == ["no longer so"]
+    assert world.found() == []
+
+
+def test_a_claim_is_not_taken_from_an_instance_that_is_being_built(world):
+    lose_a_claim(world)
+    with world.databases[CELL1].begin() as session:
+        update = sa.update(INSTANCES).where(INSTANCES.c.uuid == world.servers[0])
+        session.execute(update.values(vm_state=states.BUILDING, task_state=states.SPAWNING))
+    (outcome,) = world.repair()
+    assert (outcome.what, outcome.done) == ("left alone", False)
+
+
+def test_a_repair_that_fails_is_told_and_the_others_are_done(world, monkeypatch):
+    def away(*_args, **_kwargs):
+        raise exception.Unavailable("no scheduler")
+
+    claim_for_nobody(world)
+    miscount_a_project(world)
+    monkeypatch.setattr(world.schedulers, "release_claims", away)
+    told = {outcome.what: outcome.why for outcome in world.repair()}
+    assert set(told) == {"failed", "recounted"}
+    assert told["failed"].endswith("no scheduler")

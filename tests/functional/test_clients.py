@@ -1,0 +1,136 @@
+"""Sessions of the clients that people have, against a rig without Keystone, Glance and Neutron."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import openstack
+import pytest
+from keystoneauth1 import loading, session
+from novaclient import client as novaclient
+
+from roost.rig import clouds
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # what clients warn of is theirs
+
+
+@pytest.fixture(scope="module")
+def cloud_file(rig):
+    clouds.write(rig.plan)
+    return clouds.clouds_file(rig.plan)
+
+
+@pytest.fixture(scope="module")
+def sdk(cloud_file):
+    config = openstack.config.OpenStackConfig(config_files=[str(cloud_file)])
+    with openstack.connection.Connection(config=config.get_one(clouds.CLOUD)) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def run(cloud_file):
+    """Run the openstack command; return what it told."""
+
+    def run(*arguments):
+        shown = any(word in ("list", "show", "create") for word in arguments)
+        done = subprocess.run(
+            [
+                str(pathlib.Path(sys.executable).parent / "openstack"),
+                *arguments,
+                *(["-f", "json"] if shown else []),
+            ],
+            env={
+                **os.environ,
+                "OS_CLIENT_CONFIG_FILE": str(cloud_file),
+                "OS_CLOUD": clouds.CLOUD,
+                "PYTHONWARNINGS": "ignore",
+            },
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout) if shown and done.stdout else done.stdout
+
+    return run
+
+
+def test_openstacksdk_boots_from_names_and_deletes(sdk):
+    assert sdk.get_image("tiny").status == "active"
+    assert sdk.get_network("private").name == "private"
+    server = sdk.create_server(
+        "sdk", image="tiny", flavor="m1.tiny", network="private", wait=True, auto_ip=False
+    )
+    assert server.status == "ACTIVE"
+    assert "sdk" in [one.name for one in sdk.list_servers()]
+    (port,) = sdk.list_ports(filters={"device_id": server.id})
+    assert port.fixed_ips[0]["ip_address"] in str(server.addresses)
+    assert sdk.delete_server("sdk", wait=True)
+    assert sdk.get_server("sdk") is None
+
+
+def test_openstacksdk_uploads_an_image_and_reads_it(sdk, tmp_path):
+    file = tmp_path / "mine.raw"
+    file.write_bytes(b"m" * 200_000)  # more than the body of any other request
+    image = sdk.create_image("mine", filename=str(file), disk_format="raw", wait=True)
+    assert (image.status, image.size) == ("active", 200_000)
+    read = tmp_path / "read.raw"
+    sdk.image.download_image(image.id, output=str(read))
+    assert read.read_bytes() == file.read_bytes()
+    sdk.image.update_image(image.id, name="renamed", os_distro="debian")
+    assert sdk.get_image("renamed").os_distro == "debian"
+    assert sdk.delete_image("renamed", wait=True)
+
+
+def test_openstacksdk_makes_a_network_and_a_port_and_boots_on_it(sdk):
+    network = sdk.network.create_network(name="backend")
+    sdk.network.create_subnet(network_id=network.id, cidr="10.44.0.0/24", ip_version=4)
+    port = sdk.network.create_port(
+        network_id=network.id, name="fixed", fixed_ips=[{"ip_address": "10.44.0.9"}]
+    )
+    server = sdk.create_server(
+        "ported", image="tiny", flavor="m1.tiny", nics=[{"port-id": port.id}], wait=True,
+        auto_ip=False,
+    )  # fmt: skip
+    assert server.addresses["backend"][0]["addr"] == "10.44.0.9"
+    assert sdk.network.get_port(port.id).status == "ACTIVE"
+    assert sdk.delete_server("ported", wait=True)
+
+
+def test_the_openstack_command_lives_with_images_and_networks(run, tmp_path):
+    file = tmp_path / "cli.raw"
+    file.write_bytes(b"image of a command")
+    image = run("image", "create", "--file", str(file), "--private", "cli")
+    assert image["status"] == "active"
+    run("image", "set", "--property", "os_distro=debian", "cli")
+    assert run("image", "show", "cli")["properties"]["os_distro"] == "debian"
+    assert run("network", "create", "front")["status"] == "ACTIVE"
+    run("subnet", "create", "--network", "front", "--subnet-range", "10.45.0.0/24", "front")
+    server = run(
+        "server", "create", "--image", "cli", "--flavor", "m1.tiny", "--network", "front",
+        "--wait", "cli",
+    )  # fmt: skip
+    assert server["status"] == "ACTIVE"
+    assert len(run("port", "list", "--server", "cli")) == 1
+    run("server", "delete", "--wait", "cli")
+    run("image", "delete", "cli")
+
+
+def test_novaclient_creates_stops_starts_and_deletes(rig, sdk):
+    options = loading.get_plugin_loader("none")
+    auth = options.load_from_options(endpoint=rig.endpoint)
+    nova = novaclient.Client("2.87", session=session.Session(auth=auth))
+    flavor = nova.flavors.find(name="m1.tiny")
+    server = nova.servers.create("nova", sdk.get_image("tiny").id, flavor.id, nics="auto")
+    sdk.compute.wait_for_server(sdk.compute.get_server(server.id), interval=0.1)
+    nova.servers.stop(server)
+    stopped = sdk.compute.get_server(server.id)
+    sdk.compute.wait_for_status(stopped, "SHUTOFF", interval=0.1)
+    assert [one.name for one in nova.servers.list(search_opts={"status": "SHUTOFF"})] == ["nova"]
+    nova.servers.start(server)
+    sdk.compute.wait_for_server(stopped, interval=0.1)
+    nova.servers.delete(server)
+    sdk.compute.wait_for_delete(stopped, interval=0.1)
+    assert nova.servers.list() == []

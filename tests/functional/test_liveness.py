@@ -1,0 +1,27 @@
+"""The stories of life and death on the embedded rig, with each way to know who is alive."""
+
+import pytest
+
+from roost.rig.embedded import EmbeddedRig
+from tests.stories.cloud import Cloud
+from tests.stories.liveness import *  # noqa: F403
+from tests.stories.recovery import *  # noqa: F403
+
+SOON = {
+    "DEFAULT": {"service_report_interval": 0.5, "service_down_time": 4.0},
+    "compute": {"report_interval": 1.0},
+    "conductor": {"sweep_interval": 1.0, "liveness_interval": 1.0, "task_lease_seconds": 4.0},
+    "scheduler": {"cell_silence": 3.0},
+}
+
+
+@pytest.fixture(scope="module", params=["db", "tooz"])
+def cloud(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rig")
+    groups = {"driver": request.param, "url": f"file://{folder}/groups"}
+    rig = EmbeddedRig(folder / "rig", overrides=SOON | {"servicegroup": groups})
+    rig.start()
+    cloud = Cloud(rig)
+    yield cloud
+    rig.stop()
+    cloud.close()
