@@ -1,5 +1,6 @@
 """Real services: those on loopback, else private ones. One that is missing fails the tests."""
 
+import os
 import pathlib
 import socket
 
@@ -7,8 +8,10 @@ import pytest
 
 from roost import exception
 from roost.rig import services
+from tests.outside import glance as outside_glance
 
-STATE = pathlib.Path(__file__).parents[2] / ".services"
+# Tests that run side by side have private services of their own.
+STATE = pathlib.Path(__file__).parents[2] / ".services" / os.environ.get("PYTEST_XDIST_WORKER", "")
 
 
 def provide(kind):
@@ -33,6 +36,19 @@ def postgresql():
 @pytest.fixture(scope="session")
 def mariadb():
     yield from provide("mariadb")
+
+
+@pytest.fixture(scope="session")
+def redis():
+    yield from provide("redis")
+
+
+@pytest.fixture(scope="session")
+def glance(tmp_path_factory):
+    """A real Glance, empty at first, where tests leave what they make."""
+    outside_glance.install(STATE / "glance")
+    with outside_glance.Glance(STATE / "glance", tmp_path_factory.mktemp("glance")) as made:
+        yield made
 
 
 def fresh_database(server):

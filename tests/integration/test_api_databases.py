@@ -5,6 +5,17 @@ import pytest
 from roost.db.engine import Database
 from roost.rig.services import unique_name
 from tests.api_world import client, world
+from tests.functional.api.test_aggregates import (
+    create,
+    test_a_host_with_servers_is_not_taken_out_of_its_zone,
+    test_the_zone_of_hosts_with_servers_stays,
+)
+from tests.functional.api.test_lost_commits import (
+    forgetful,
+    test_a_server_is_given_up_once,
+    test_a_wish_is_withdrawn_once,
+    test_servers_are_created_and_charged_once,
+)
 from tests.functional.api.test_server_create import (
     test_a_create_is_accepted_stored_counted_and_announced,
     test_a_create_takes_few_statements,
@@ -24,15 +35,22 @@ from tests.unit.api.test_fuzz import (
     test_odd_paths_are_not_found,
     test_odd_queries_are_answered,
 )
+from tests.unit.db.test_aggregates import *  # noqa: F403
 from tests.unit.db.test_flavors import *  # noqa: F403
 from tests.unit.db.test_instance_lists import *  # noqa: F403
+from tests.unit.db.test_request_specs import *  # noqa: F403
 
 __all__ = [
     "client",
+    "create",
+    "forgetful",
     "options",
     "test_a_create_is_accepted_stored_counted_and_announced",
     "test_a_create_takes_few_statements",
     "test_a_good_body_gone_bad_in_one_place_is_answered",
+    "test_a_host_with_servers_is_not_taken_out_of_its_zone",
+    "test_a_server_is_given_up_once",
+    "test_a_wish_is_withdrawn_once",
     "test_any_order_pages_alike_even_where_values_are_missing",
     "test_any_query_is_answered",
     "test_fewer_are_made_when_the_quota_allows_no_more",
@@ -41,7 +59,9 @@ __all__ = [
     "test_names_are_ordered_by_their_characters",
     "test_odd_paths_are_not_found",
     "test_odd_queries_are_answered",
+    "test_servers_are_created_and_charged_once",
     "test_tags_narrow_a_list_since_2_26",
+    "test_the_zone_of_hosts_with_servers_stays",
     "world",
 ]
 

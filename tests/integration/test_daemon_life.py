@@ -10,8 +10,8 @@ import roost.conf
 from roost import migrations
 from roost.context import admin_context
 from roost.db.engine import Database
+from roost.rig.forwarder import Forwarder
 from roost.rpc.transport import Bus
-from tests.fakes.forwarder import Forwarder
 from tests.fakes.processes import DaemonProcess
 from tests.integration.echo_daemon import Echo
 

@@ -4,8 +4,19 @@ import pytest
 
 from roost.db.engine import Database
 from roost.rig.services import unique_name
+from tests.functional.test_audit_repairs import (
+    test_all_damage_at_once_is_repaired_too,
+    test_servers_that_come_and_go_are_no_findings,
+    world,
+)
 from tests.unit.db.test_api_level import *  # noqa: F403
 from tests.unit.db.test_cell import *  # noqa: F403
+
+__all__ = [
+    "test_all_damage_at_once_is_repaired_too",
+    "test_servers_that_come_and_go_are_no_findings",
+    "world",
+]
 
 
 @pytest.fixture

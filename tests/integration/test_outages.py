@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from tests.fakes.forwarder import Forwarder
+from roost.rig.forwarder import Forwarder
 from tests.stories.cloud import Cloud, wait_until
 from tests.stories.real_rig import running
 
@@ -73,6 +73,17 @@ def test_a_server_asked_for_while_the_broker_is_away_is_built_when_it_is_back(cl
     ids = [cloud.boot()[0] for _ in range(3)]
     assert [cloud.show(server_id)["status"] for server_id in ids] == ["BUILD"] * 3
     broker.open()
+    cloud.wait(ids, "ACTIVE")
+
+
+def test_no_host_is_blamed_for_an_outage_of_the_broker(cloud, broker):
+    """All were silent for longer than ``service_down_time`` when the conductors hear again."""
+    broker.close()
+    time.sleep(12)
+    broker.open()
+    began = time.monotonic()
+    ids = [cloud.boot()[0] for _ in range(3)]
+    assert time.monotonic() - began < 60  # the answer does not wait for the bus
     cloud.wait(ids, "ACTIVE")
 
 

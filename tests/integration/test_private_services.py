@@ -5,6 +5,7 @@ import pathlib
 import kombu
 import psutil
 import pytest
+import redis
 import sqlalchemy as sa
 
 from roost import exception
@@ -30,6 +31,10 @@ def use(service):
         with kombu.Connection(url.replace("rabbit://", "amqp://")) as connection:
             connection.SimpleQueue("hello").put("world")
             return connection.SimpleQueue("hello").get(timeout=5).payload
+    if isinstance(service, services.Redis):
+        with redis.Redis.from_url(service.url()) as client:
+            client.set(name, "world")
+            return client.getdel(name).decode()
     engine = sa.create_engine(service.create_database(name))
     with engine.begin() as connection:
         found = connection.scalar(sa.text("SELECT 'world'"))

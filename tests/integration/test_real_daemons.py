@@ -49,6 +49,7 @@ def config(tmp_path, mode, port, databases, rabbitmq_url):
         f"transport_url = {rabbitmq_url}",
         "[api]",
         f"port = {port}",
+        "auth_strategy = noauth",
     ]
     for schema, database in databases.items():
         lines += [f"[{schema}_database]", f"connection = {database.url}"]

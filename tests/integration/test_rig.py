@@ -5,8 +5,12 @@ import os
 import pathlib
 import subprocess
 import sys
+from urllib.parse import urlsplit
 
 import pytest
+
+from roost.rig.plan import Plan, free_port
+from tests.stories import least_rights
 
 BIN = pathlib.Path(sys.executable).parent
 BOOTED = 50
@@ -17,6 +21,7 @@ class Rig:
 
     def __init__(self, state):
         self.state = state
+        self.told = []
 
     def __call__(self, command, *arguments, fails=False):
         """Run a command of roost-rig and return what it printed."""
@@ -24,10 +29,8 @@ class Rig:
         assert (done.returncode != 0) == fails, done.stdout + done.stderr
         return done.stdout
 
-    def manage(self, *arguments):
-        done = self._run(
-            "roost-manage", "--config-file", f"{self.state}/etc/manage.conf", *arguments
-        )
+    def manage(self, *arguments, of="manage"):
+        done = self._run("roost-manage", "--config-file", f"{self.state}/etc/{of}.conf", *arguments)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -42,14 +45,19 @@ class Rig:
         assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(done.stdout) if shown else None
 
+    def logs(self):
+        return [file.read_text() for file in self.state.glob("log/*.log")]
+
     def _run(self, program, *arguments, **environment):
-        return subprocess.run(
+        done = subprocess.run(
             [str(BIN / program), *arguments],
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
             timeout=280,
         )
+        self.told += [done.stdout, done.stderr]
+        return done
 
 
 @pytest.fixture(scope="module", params=["postgresql", "mariadb"])
@@ -57,9 +65,11 @@ def rig(request, rabbitmq, tmp_path_factory):
     """Two cells of three hosts as real daemons, shared by the tests of this module."""
     database = request.getfixturevalue(request.param)
     made = Rig(tmp_path_factory.mktemp("rig") / "state")
-    size = ("--cells", "2", "--hosts", "3")
+    port = str(free_port(preferred=0))  # another rig may start beside it
+    size = ("--cells", "2", "--hosts", "3", "--port", port)
     try:
-        made("up", *size, "--bus", rabbitmq.url(""), "--db", database.url(""))
+        urls = ("--bus", rabbitmq.url(""), "--db", database.url(""))
+        made("up", *size, *urls, "--set", "DEFAULT.debug=true")
         yield made
     finally:
         made("down", "--if-there")
@@ -114,3 +124,35 @@ def test_the_openstack_client_manages_flavors(rig):
     assert rig.openstack("flavor", "show", "nano")["vcpus"] == 1
     rig.openstack("flavor", "delete", "nano")
     assert "nano" not in [each["Name"] for each in rig.openstack("flavor", "list")]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        least_rights.check_buses,
+        least_rights.check_api_level,
+        least_rights.check_databases,
+        least_rights.check_files,
+    ],
+)
+def test_daemons_have_no_more_rights_than_they_need(rig, check):
+    check(Plan.load(rig.state))
+
+
+def test_the_owner_upgrades_the_schemas(rig):
+    cell1 = Plan.load(rig.state).database_url("cell1")
+    rig.manage("db", "sync", of="owner")
+    rig.manage("db", "sync", "cell", "--database-url", cell1, of="owner")
+
+
+def test_neither_logs_nor_commands_tell_passwords(rig, rabbitmq):
+    plan = Plan.load(rig.state)
+    secrets = [*plan.bus_secrets.values(), *plan.database_secrets.values()]
+    ours = urlsplit(rabbitmq.url("")).netloc.split("@")[0]
+    rig.manage("cell", "list")
+    logs = rig.logs()
+    assert (len(logs), len(secrets)) == (11, 7)
+    told = [*logs, *rig.told]
+    assert [
+        text[:300] for text in told for secret in (f"{ours}@", *secrets) if secret in text
+    ] == []

@@ -91,6 +91,16 @@ def test_a_bus_that_cannot_be_reached_is_no_reason_to_wait_for_ever(rabbitmq_url
         Echo(away).note(a_context(), number=1)
 
 
+@pytest.mark.parametrize("method", ["say", "note"])
+def test_a_broker_that_does_not_know_our_user_is_away(rabbitmq_url, method):
+    """As one is that was wiped, until its users are made again."""
+    login, at, place = rabbitmq_url.rpartition("@")
+    bus = Bus(conf.of({}), f"{login}-no-more{at}{place}")
+    with pytest.raises(exception.Unavailable):
+        getattr(Echo(bus), method)(a_context(), number=1)
+    bus.close()
+
+
 def test_no_call_is_lost_when_a_server_is_replaced(bus, serve):
     server, own = serve()
     answers, done = [], threading.Event()

@@ -13,10 +13,11 @@ from roost.db.engine import Database
 from roost.db.scheduler import models
 from roost.scheduler import plugins
 from roost.scheduler.manager import SchedulerManager
+from roost.scheduler.silence import Silence
+from tests import books
 from tests.builders import a_context, a_flavor, a_report, a_selection, a_spec, a_uuid
 
 HOSTS = [f"h{number}" for number in range(6)]
-SIZES = ("vcpus", "memory_mb", "disk_gb")
 SMALL = {"vcpus": 1, "memory_mb": 512, "root_gb": 1}
 BIG = {"vcpus": 3, "memory_mb": 2048, "root_gb": 10}
 
@@ -38,7 +39,7 @@ def managers(database):
     """Two schedulers, as two processes would be."""
     options = conf.of({}).scheduler
     return [
-        SchedulerManager(database, driver=plugins.load_driver(options), host_silence=10**9)
+        SchedulerManager(database, driver=plugins.load_driver(options), silence=Silence(host=10**9))
         for _ in range(2)
     ]
 
@@ -55,29 +56,39 @@ def together(step, count, threads=8):
         return list(pool.map(step, range(count)))
 
 
-def assert_books_are_right(database):
-    """What each host has in use is the sum of its claims, and within its capacity."""
-    hosts, claims = models.hosts.c, models.claims.c
-    sums = [sa.func.coalesce(sa.func.sum(claims[name]), 0) for name in SIZES]
-    statement = (
-        sa.select(*(hosts[f"{name}_{what}"] for what in ("used", "capacity") for name in SIZES))
-        .add_columns(*sums)
-        .select_from(models.hosts.outerjoin(models.claims))
-        .group_by(hosts.id)
-    )
-    with database.read() as session:
-        rows = [[int(value) for value in row] for row in session.execute(statement)]
-    assert rows
-    for row in rows:
-        used, capacity, claimed = row[:3], row[3:6], row[6:]
-        assert used == claimed
-        assert all(u <= c for u, c in zip(used, capacity, strict=True))
-
-
 def select(manager, *instances, **spec):
     return manager.select_destinations(
         a_context(), request_spec=a_spec(**spec), instance_uuids=list(instances), alternates=1
     )
+
+
+def test_hosts_that_count_wrongly_are_found_and_counted_anew(database, managers, hosts):
+    uuids = [a_uuid() for _ in range(7)]
+    for uuid in uuids:
+        select(managers[0], uuid)
+    assert managers[1].list_miscounted(a_context()) == []
+    with database.begin() as session:
+        wrong = sa.update(models.hosts).where(models.hosts.c.host == "h3")
+        session.execute(wrong.values(vcpus_used=99, instances_used=0))
+    (found,) = managers[1].list_miscounted(a_context())
+    assert (found["host"], found["used"]["vcpus"]) == ("h3", 99)
+    assert managers[1].recount(a_context(), host="h3")
+    assert not managers[1].recount(a_context(), host="h3")
+    books.assert_right(database)
+    select(managers[0], a_uuid())  # the other one learns of it
+    books.assert_right(database)
+
+
+def test_counting_anew_under_load_keeps_the_books_right(database, managers, hosts):
+    def step(number):
+        manager = managers[number % 2]
+        if number % 4 == 0:
+            manager.recount(a_context(), host=random.choice(HOSTS))
+        with contextlib.suppress(exception.NoValidHost):
+            select(manager, a_uuid())
+
+    together(step, 40)
+    books.assert_right(database)
 
 
 def test_a_full_house_is_filled_to_the_last_place_and_no_further(database, managers, hosts):
@@ -90,7 +101,7 @@ def test_a_full_house_is_filled_to_the_last_place_and_no_further(database, manag
     answers = together(boot, 60)  # there are 6 x 8 CPUs
     refused = [answer for answer in answers if isinstance(answer, str)]
     assert refused == ["No valid host was found: 6 hosts: not enough CPUs"] * 12
-    assert_books_are_right(database)
+    books.assert_right(database)
 
 
 def test_requests_for_many_are_placed_whole_or_not_at_all(database, managers, hosts):
@@ -106,7 +117,7 @@ def test_requests_for_many_are_placed_whole_or_not_at_all(database, managers, ho
     claimed = [claim["instance_uuid"] for claim in managers[0].list_claims(a_context())]
     assert len(placed) == 10  # of 12 places
     assert sorted(claimed) == sorted(placed)
-    assert_books_are_right(database)
+    books.assert_right(database)
 
 
 def test_the_same_instance_asked_for_many_times_at_once_is_placed_once(database, managers, hosts):
@@ -120,7 +131,7 @@ def test_the_same_instance_asked_for_many_times_at_once_is_placed_once(database,
     answers = together(ask, 16)
     assert len({answer[0][0].host for answer in answers}) == 1
     assert len(managers[0].list_claims(a_context())) == 1
-    assert_books_are_right(database)
+    books.assert_right(database)
 
 
 def test_hosts_that_report_for_the_first_time_at_once_are_created_once(database, managers):
@@ -160,10 +171,10 @@ def test_claims_moved_and_released_crosswise_leave_the_books_right(database, man
                 )
 
     together(stir, 100)
-    assert_books_are_right(database)
+    books.assert_right(database)
     managers[0].release_claims(a_context(), instance_uuids=instances)
     assert managers[0].list_claims(a_context()) == []
-    assert_books_are_right(database)
+    books.assert_right(database)
 
 
 def now(number):

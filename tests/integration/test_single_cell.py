@@ -77,7 +77,7 @@ class Site:
                 "host = here",
                 f"state_path = {self.folder}",
                 f"transport_url = {self.bus}",
-                f"[api]\nport = {port}",
+                f"[api]\nport = {port}\nauth_strategy = noauth",
                 f"[api_database]\nconnection = {self.database('api')}",
                 f"[scheduler_database]\nconnection = {self.database('scheduler')}",
                 f"[cell_database]\nconnection = {self.database('cell1')}",

@@ -1,14 +1,18 @@
-"""A daemon that is told to stop finishes what it is at, or hands it to another."""
+"""A daemon that is told to stop finishes what it is at, or hands it to another; and the killed."""
 
 import pytest
 
 from tests.stories.cloud import Cloud, wait_until
+from tests.stories.killed_hosts import *  # noqa: F403
 from tests.stories.real_rig import running
+
+# One that is killed is back before it counts as down, however slow the machine is.
+PATIENT = {"DEFAULT": {"service_down_time": 60.0}}
 
 
 @pytest.fixture(scope="module")
 def rig(rabbitmq, postgresql):
-    with running("threading", rabbitmq, postgresql) as rig:
+    with running("threading", rabbitmq, postgresql, overrides=PATIENT) as rig:
         yield rig
 
 

@@ -1,0 +1,194 @@
+"""Conductors and schedulers on real databases: what cells tell arrives whole, beside claims."""
+
+import concurrent.futures
+import datetime
+import random
+
+import pytest
+import sqlalchemy as sa
+
+from roost import states
+from roost.conductor.liveness import Lookout, Patience
+from roost.db.cell import identity, instances, services
+from roost.db.cell import models as cell_models
+from roost.db.engine import Database, retried
+from roost.db.scheduler import cells, hosts, models, reports
+from roost.db.types import database_now
+from roost.objects import CellLiveness
+from roost.objects.versions import version_at
+from roost.rig.services import unique_name
+from roost.servicegroup.db import DatabaseGroup
+from tests.builders import CELL1, NOW, a_report
+from tests.fakes.service_groups import DatabaseWorld, age
+from tests.stories.service_groups import *  # noqa: F403
+from tests.stories.task_leases import *  # noqa: F403
+from tests.stories.task_leases import LONG, held, renew, take, under
+
+NAMES = [f"h{number}" for number in range(40)]
+
+
+@pytest.fixture
+def fresh(database_server):
+    """Make databases with the tables of a schema on the server of this test."""
+    made = []
+
+    def fresh(metadata):
+        name = unique_name("test")
+        database = Database(database_server.create_database(name), connections=16)
+        made.append((name, database))
+        metadata.create_all(database.engine)
+        return database
+
+    yield fresh
+    for name, database in made:
+        database.close()
+        database_server.drop_database(name)
+
+
+@pytest.fixture
+def world(fresh):
+    return DatabaseWorld(fresh(cell_models.metadata), fresh(cell_models.metadata))
+
+
+@pytest.fixture
+def cell_db(fresh):
+    return fresh(cell_models.metadata)
+
+
+@pytest.fixture
+def scheduler_db(fresh):
+    database = fresh(models.metadata)
+    with database.begin() as session:
+        for name in NAMES:
+            reports.take_in(session, a_report(name), reported_at=NOW)
+    return database
+
+
+def told(version, down):
+    return CellLiveness.of(
+        cell_uuid=CELL1,
+        version=version_at(NOW) + version,
+        whole=True,
+        up=[name for name in NAMES if name not in down],
+        down=sorted(down),
+    )
+
+
+def down(database):
+    table = models.hosts.c
+    with database.read() as session:
+        return set(session.scalars(sa.select(table.host).where(table.told_down)))
+
+
+def test_messages_that_schedulers_take_in_at_once_beside_claims_end_in_the_latest(scheduler_db):
+    """Claims lock hosts in order; so must this, or databases would undo the one or the other."""
+    chance = random.Random(5)
+    messages = [told(version, set(chance.sample(NAMES, 10))) for version in range(1, 41)]
+    chance.shuffle(messages)
+
+    def take_in(message):
+        with scheduler_db.begin() as session:
+            cells.take_in(session, message, reported_at=NOW)
+
+    def claim(seed):
+        chosen = random.Random(seed).sample(range(1, len(NAMES) + 1), 12)
+        with scheduler_db.begin() as session:
+            for usage in hosts.usages(session, chosen, lock=True):
+                values = {"vcpus_used": models.hosts.c.vcpus_used + 1}
+                session.execute(
+                    sa.update(models.hosts).where(models.hosts.c.id == usage.id).values(values)
+                )
+
+    take_in(told(0, set()))
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        done = [pool.submit(claim, seed) for seed in range(40)]
+        done += [pool.submit(take_in, message) for message in messages]
+        for one in done:
+            one.result()  # no deadlock, and so no retries
+
+    latest = max(messages, key=lambda message: message.version)
+    assert down(scheduler_db) == set(latest.down)
+
+
+def test_the_first_messages_of_a_cell_may_come_all_at_once(scheduler_db):
+    messages = [told(version, set(NAMES[:version])) for version in range(1, 9)]
+
+    @retried
+    def take_in(message):
+        with scheduler_db.begin() as session:
+            cells.take_in(session, message, reported_at=NOW)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(take_in, messages))
+    assert down(scheduler_db) == set(NAMES[:8])
+
+
+def test_two_conductors_and_what_they_see_meet_in_the_schedulers(fresh, scheduler_db):
+    cell = fresh(cell_models.metadata)
+    with cell.begin() as session:
+        identity.set_identity(session, cell_uuid=CELL1, cell_name="cell1")
+        for name in NAMES:
+            services.report(session, host=name, binary="roost-compute")
+
+    class Schedulers:
+        @staticmethod
+        @retried
+        def update_liveness(context, *, liveness):
+            with scheduler_db.begin() as session:
+                cells.take_in(session, liveness, reported_at=NOW)
+
+    group = DatabaseGroup(down_time=60)
+    ready = Patience(silence=0, gap=10**9)
+    lookouts = [Lookout(cell, group, Schedulers, interval=10**9, patience=ready) for _ in range(2)]
+    silent = set()
+    for name in NAMES[:10]:
+        with cell.begin() as session:
+            age(session, 61, host=name)
+        silent.add(name)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            list(pool.map(Lookout.look, lookouts))
+        for lookout in lookouts:
+            lookout.look()
+        assert down(scheduler_db) == silent
+
+
+def test_conductors_that_sweep_at_once_take_each_task_once(cell_db):
+    made = {under(cell_db).uuid for _ in range(60)}
+    take(cell_db)
+    sweep = retried(lambda _: take(cell_db))
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        taken = [each.instance_uuid for some in pool.map(sweep, range(16)) for each in some]
+    assert sorted(taken) == sorted(made)
+
+
+def test_hosts_that_renew_beside_sweeps_keep_their_work_or_are_told(cell_db):
+    made = [under(cell_db) for _ in range(40)]
+    take(cell_db)
+    chance = random.Random(3)
+    orders = [chance.sample(made, len(made)) for _ in range(12)]
+
+    @retried
+    def keep(order):
+        return [order[at].uuid for at in renew(cell_db, *map(held, order))]
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        sweeps = [pool.submit(retried(take), cell_db) for _ in range(12)]
+        renewals = [pool.submit(keep, order) for order in orders]
+        taken = [each.instance_uuid for one in sweeps for each in one.result()]
+        assert [one.result() for one in renewals] == [[]] * len(orders)
+    assert len(taken) == len(set(taken))
+    assert take(cell_db) == []
+
+
+def test_a_first_lease_counts_from_after_the_wait_for_a_host_that_begins_meanwhile(cell_db):
+    made = under(cell_db, states.SCHEDULING)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        with cell_db.begin() as session:
+            instances.update(session, made.uuid, {"task_state": states.SPAWNING}, expected={})
+            sweep = pool.submit(take, cell_db, first=LONG)
+            concurrent.futures.wait([sweep], timeout=1)  # it waits for this transaction
+            begun = session.execute(sa.select(database_now())).scalar_one()
+        sweep.result()
+    with cell_db.read() as session:
+        until = session.execute(sa.select(cell_models.instances.c.lease_until)).scalar_one()
+    assert until >= begun + datetime.timedelta(seconds=LONG)

@@ -1,0 +1,230 @@
+"""Servers whose ports are those of a real Neutron, told through HTTP."""
+
+import pytest
+import requests
+
+from roost.rig.embedded import EmbeddedRig
+from roost.rig.plan import free_port
+from tests.builders import a_uuid
+from tests.integration.conftest import STATE
+from tests.outside import neutron as outside
+from tests.outside.neutron import Neutron
+from tests.stories.cloud import Cloud, wait_until
+
+# openstacksdk warns of its own use of itself
+pytestmark = [
+    pytest.mark.timeout(900),  # the first one may have to install Neutron
+    pytest.mark.filterwarnings("ignore:The 'service_type' parameter"),
+    pytest.mark.filterwarnings("ignore:The _compute_attributes method"),
+]
+PATIENCE = 5  # seconds that a build waits for its ports
+
+
+@pytest.fixture(scope="module")
+def neutron_and_rig(tmp_path_factory):
+    outside.install(STATE / "neutron")
+    port = free_port(0)
+    overrides = {
+        "network": {"driver": "neutron"},
+        "neutron": {
+            "auth_type": "none",
+            "endpoint": f"http://127.0.0.1:{port}",
+            "endpoint_override": f"http://127.0.0.1:{port}",
+            "vif_plugging_timeout": PATIENCE,
+        },
+    }
+    rig = EmbeddedRig(tmp_path_factory.mktemp("rig"), cells=1, hosts=2, overrides=overrides)
+    folder = tmp_path_factory.mktemp("neutron")
+    with Neutron(STATE / "neutron", folder, port=port, compute=rig.endpoint) as neutron:
+        rig.start()
+        yield neutron, rig
+        rig.stop()
+
+
+@pytest.fixture(scope="module")
+def network(neutron_and_rig):
+    return neutron_and_rig[0].network("private")
+
+
+@pytest.fixture(scope="module")
+def slow(neutron_and_rig):
+    return neutron_and_rig[0].network("slow", cidr="10.10.0.0/24")
+
+
+@pytest.fixture
+def neutron(neutron_and_rig):
+    neutron = neutron_and_rig[0]
+    yield neutron
+    neutron.bind_all_but()
+
+
+@pytest.fixture(scope="module")
+def shared_cloud(neutron_and_rig):
+    cloud = Cloud(neutron_and_rig[1])
+    yield cloud
+    cloud.close()
+
+
+@pytest.fixture
+def cloud(shared_cloud, neutron):
+    """The rig; when the test has ended, no port is any server's."""
+    yield shared_cloud
+    shared_cloud.delete_all()
+    assert [port for port in neutron.list("port") if port["device_id"]] == []
+    assert shared_cloud.audit() == {}
+
+
+def ports_of(neutron, server_id):
+    return neutron.list("port", device_id=server_id)
+
+
+def boot(cloud, *nics, **values):
+    (server,) = cloud.wait(cloud.boot(networks=list(nics), **values), "ACTIVE")
+    return server
+
+
+def refused(cloud, *nics, **values):
+    """Return the status and the words with which a create is refused."""
+    body = {"name": "server", "flavorRef": cloud.flavor, "imageRef": cloud.image}
+    networks = {"networks": list(nics)} if nics else {}
+    answer = requests.post(
+        f"{cloud.client.endpoint}/servers",
+        json={"server": {**body, **networks, **values}},
+        timeout=60,
+    )
+    (error,) = answer.json().values()
+    return answer.status_code, error["message"]
+
+
+def tell(cloud, name, server_id, tag, **more):
+    event = {"name": name, "server_uuid": server_id, "tag": tag, **more}
+    url = f"{cloud.client.endpoint}/os-server-external-events"
+    assert requests.post(url, json={"events": [event]}, timeout=30).status_code == 200
+
+
+def test_a_port_is_made_bound_to_the_host_and_goes_with_the_server(cloud, neutron, network):
+    server = boot(cloud, {"uuid": network, "tag": "nic1"})
+    (port,) = ports_of(neutron, server["id"])
+    assert port["binding:host_id"] == server["OS-EXT-SRV-ATTR:host"]
+    assert port["device_owner"].startswith("compute:")
+    assert (port["project_id"], port["status"]) == ("admin", "ACTIVE")
+    (address,) = server["addresses"]["private"]
+    assert address["addr"] == port["fixed_ips"][0]["ip_address"]
+    assert address["OS-EXT-IPS-MAC:mac_addr"] == port["mac_address"]
+    cloud.delete_all()
+    assert neutron.show("port", port["id"]) is None
+
+
+def test_a_port_that_its_user_made_is_only_bound_and_outlives_the_server(cloud, neutron, network):
+    given = neutron.make("port", network_id=network, project_id="admin", name="mine")
+    server = boot(cloud, {"port": given["id"]})
+    (port,) = ports_of(neutron, server["id"])
+    assert port["id"] == given["id"]
+    status, why = refused(cloud, {"port": given["id"]})
+    assert (status, why) == (409, f"Port {given['id']} is still in use.")
+    cloud.delete_all()
+    left = neutron.show("port", given["id"])
+    assert (left["device_id"], left["device_owner"], left["binding:host_id"]) == ("", "", "")
+    assert (left["binding:profile"], left["name"]) == ({}, "mine")
+    neutron.delete("port", given["id"])
+
+
+def test_a_server_gets_the_address_that_it_asks_for(cloud, network):
+    server = boot(cloud, {"uuid": network, "fixed_ip": "10.9.0.77"})
+    assert server["addresses"]["private"][0]["addr"] == "10.9.0.77"
+    status, why = refused(cloud, {"uuid": network, "fixed_ip": "10.9.0.77"})
+    assert (status, why) == (400, "Fixed IP 10.9.0.77 is already in use.")
+
+
+def test_what_cannot_be_had_is_refused_at_once(cloud, network):
+    nowhere = a_uuid()
+    assert refused(cloud, {"uuid": nowhere})[0] == 400
+    assert refused(cloud, {"port": nowhere}) == (400, f"Port id {nowhere} could not be found.")
+    assert refused(cloud, {"uuid": network, "fixed_ip": "192.0.2.7"})[0] == 400
+    status, why = refused(cloud, {"uuid": network}, security_groups=[{"name": "nobodys"}])
+    assert (status, why) == (400, "Security group nobodys not found.")
+
+
+def test_of_several_networks_one_must_be_named(cloud, network, slow):
+    status, why = refused(cloud)
+    assert (status, why.split(",")[0]) == (409, "Multiple possible networks found")
+
+
+def test_a_new_port_is_in_the_security_groups_that_were_asked_for(cloud, neutron, network):
+    group = neutron.make("security-group", name="web", project_id="admin")
+    server = boot(cloud, {"uuid": network}, security_groups=[{"name": "web"}])
+    assert ports_of(neutron, server["id"])[0]["security_groups"] == [group["id"]]
+
+
+def test_the_quota_of_ports_is_kept(cloud, neutron, network):
+    neutron.limit("admin", port=len(neutron.list("port", project_id="admin")))
+    try:
+        assert refused(cloud, {"uuid": network}) == (403, "Maximum number of ports exceeded")
+    finally:
+        neutron.limit("admin", port=-1)
+
+
+def test_a_host_that_ports_cannot_be_bound_to_is_left_for_another(cloud, neutron, network):
+    bad, good = cloud.plan.all_hosts
+    neutron.bind_all_but(bad)
+    ids = cloud.boot(count=2, networks=[{"uuid": network}])
+    for server in cloud.wait(ids, "ACTIVE"):
+        (port,) = ports_of(neutron, server["id"])
+        assert (server["OS-EXT-SRV-ATTR:host"], port["binding:host_id"]) == (good, good)
+
+
+def test_a_reschedule_takes_the_port_along(cloud, neutron, network):
+    with cloud.faults({"step": "image", "host": cloud.plan.all_hosts[0], "kind": "reschedulable"}):
+        ids = cloud.boot(count=2, networks=[{"uuid": network}])
+        for server in cloud.wait(ids, "ACTIVE"):
+            (port,) = ports_of(neutron, server["id"])
+            assert port["binding:host_id"] == cloud.plan.all_hosts[1]
+
+
+def test_when_no_host_will_do_nothing_is_left(cloud, neutron, network):
+    neutron.bind_all_but(*cloud.plan.all_hosts)
+    ids = cloud.boot(networks=[{"uuid": network}])
+    (server,) = cloud.wait(ids, "ERROR")
+    assert "could not be bound" in server["fault"]["message"]
+    assert ports_of(neutron, server["id"]) == []
+
+
+def test_a_server_is_active_when_its_port_works_and_not_before(cloud, neutron, slow):
+    (server_id,) = cloud.boot(networks=[{"uuid": slow}])
+    (port,) = wait_until(lambda: ports_of(neutron, server_id), "its port")
+    wait_until(lambda: cloud.show(server_id)["OS-EXT-STS:task_state"] == "spawning", "spawning")
+    assert cloud.show(server_id)["status"] == "BUILD"
+    tell(cloud, "network-vif-plugged", server_id, port["id"])
+    cloud.wait([server_id], "ACTIVE")
+
+
+def test_a_server_whose_port_does_not_work_in_time_fails_and_leaves_nothing(cloud, neutron, slow):
+    (server,) = cloud.wait(cloud.boot(networks=[{"uuid": slow}]), "ERROR")
+    assert "did not work within" in server["fault"]["message"]
+    assert ports_of(neutron, server["id"]) == []
+
+
+def test_interfaces_are_attached_and_detached(cloud, neutron, network):
+    (server_id,) = cloud.boot(networks="none")
+    cloud.wait([server_id], "ACTIVE")
+    url = f"{cloud.client.endpoint}/servers/{server_id}/os-interface"
+    given = neutron.make("port", network_id=network, project_id="admin")
+    for asked in ({"net_id": network}, {"port_id": given["id"]}):
+        made = requests.post(url, json={"interfaceAttachment": asked}, timeout=60)
+        assert made.status_code == 200, made.text
+    shown = requests.get(url, timeout=60).json()["interfaceAttachments"]
+    held = {port["id"] for port in ports_of(neutron, server_id)}
+    assert {one["port_id"] for one in shown} == held
+    assert len(held) == 2
+    for port_id in held:
+        assert requests.delete(f"{url}/{port_id}", timeout=60).status_code == 202
+    assert requests.get(url, timeout=60).json() == {"interfaceAttachments": []}
+    assert [one["id"] for one in neutron.list("port", network_id=network)] == [given["id"]]
+    neutron.delete("port", given["id"])
+
+
+def test_a_port_that_is_deleted_under_a_server_goes_from_it(cloud, neutron, network):
+    server = boot(cloud, {"uuid": network})
+    (port,) = ports_of(neutron, server["id"])
+    neutron.delete("port", port["id"])
+    wait_until(lambda: cloud.show(server["id"])["addresses"] == {}, "that the address is gone")
