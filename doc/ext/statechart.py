@@ -12,12 +12,27 @@ COLUMN, ROW, WIDTH, HEIGHT, MARGIN = 190, 110, 140, 40, 30
 FILLS = {
     states.BUILDING: "#fdf3d7",
     states.ACTIVE: "#dff3df",
+    states.PAUSED: "#e6f0d8",
+    states.SUSPENDED: "#d8eeee",
+    states.RESCUED: "#f3e4f3",
+    states.STOPPED: "#dfe9f3",
     states.ERROR: "#f9dcdc",
     states.DELETED: "#e6e6e6",
 }
-# where the states of rest stand, in columns: beside the ways of the others
-REST = {states.ACTIVE: 2, states.ERROR: 0, states.DELETED: 1}
-ROWS = [states.BUILDING, states.ACTIVE, states.ERROR, states.DELETED]
+ROWS = [
+    *(states.BUILDING, states.ACTIVE, states.PAUSED, states.SUSPENDED),
+    *(states.RESCUED, states.STOPPED, states.ERROR),
+]
+# where the states of rest stand, in columns right of all tasks: in nobody's way
+REST = {
+    states.ACTIVE: 0,
+    states.PAUSED: 1,
+    states.SUSPENDED: 0,
+    states.RESCUED: 1,
+    states.STOPPED: 0,
+    states.ERROR: 1,
+}
+_NOT = (None, states.DELETING)
 
 
 class States(Directive):
@@ -28,21 +43,36 @@ class States(Directive):
 
 
 def draw() -> str:
+    """Draw all but the end, to which there is a way from everywhere."""
     places = _places()
     width = MARGIN * 2 + max(x for x, _ in places.values()) + WIDTH
-    drawing = Drawing(width, MARGIN * 2 + ROW * (len(ROWS) - 1) + HEIGHT)
-    for before, followers in states.MOVES.items():
-        for after in sorted(followers - {before}, key=str):
-            _arrow(drawing, places[before], places[after])
+    drawing = Drawing(width, MARGIN * 2 + ROW * len(ROWS))
+    for before in places:
+        for after in sorted(states.MOVES[before] - {before}, key=str):
+            if after in places:
+                _arrow(drawing, places[before], places[after])
     for state, (x, y) in places.items():
-        drawing.box(x, y, WIDTH, HEIGHT, fill=FILLS.get(state.vm, "#fff"))
-        middle = x + WIDTH / 2
-        if state.task is None:
-            drawing.text(middle, y + 25, state.vm.upper(), style='font-weight="bold"')
-        else:
-            drawing.text(middle, y + 17, state.vm)
-            drawing.text(middle, y + 33, state.task, style='font-style="italic"')
+        drawing.box(x, y, WIDTH, HEIGHT, fill=FILLS[state.vm])
+        _name_box(drawing, x + WIDTH / 2, y, state)
+    _draw_end(drawing, MARGIN + ROW * len(ROWS))
     return drawing.svg()
+
+
+def _name_box(drawing: Drawing, middle: float, y: float, state: State) -> None:
+    if state.task is None:
+        drawing.text(middle, y + 25, state.vm.upper(), style='font-weight="bold"')
+    else:
+        drawing.text(middle, y + 17, state.vm)
+        drawing.text(middle, y + 33, state.task, style='font-style="italic"')
+
+
+def _draw_end(drawing: Drawing, y: int) -> None:
+    drawing.text(MARGIN, y + 25, "from each of these, at any moment:", anchor="start")
+    for column, state in ((2, State("…", states.DELETING)), (3, State(states.DELETED))):
+        drawing.box(MARGIN + column * COLUMN, y, WIDTH, HEIGHT, fill=FILLS[states.DELETED])
+        _name_box(drawing, MARGIN + column * COLUMN + WIDTH / 2, y, state)
+    begin = MARGIN + 2 * COLUMN + WIDTH
+    drawing.line(begin, y + 20, begin + COLUMN - WIDTH, y + 20, style='marker-end="url(#head)"')
 
 
 def table() -> nodes.Node:
@@ -61,13 +91,13 @@ def table() -> nodes.Node:
 def _places() -> dict[State, tuple[int, int]]:
     """Rows by the state that an instance rests in, columns in the order of the table."""
     places = {}
-    vms = ROWS + sorted({state.vm for state in states.MOVES} - set(ROWS))
-    for row, vm in enumerate(vms):
-        members = [state for state in states.MOVES if state.vm == vm]
-        members.sort(key=lambda state: (state.task == states.DELETING, state.task is None))
-        for column, state in enumerate(members):
-            at = 3 if state.task == states.DELETING else REST.get(vm, column)
-            places[state] = (MARGIN + at * COLUMN, MARGIN + row * ROW)
+    tasks = {vm: [s for s in states.MOVES if s.vm == vm and s.task not in _NOT] for vm in ROWS}
+    most = max(map(len, tasks.values()))
+    for row, vm in enumerate(ROWS):
+        for column, state in enumerate(tasks[vm]):
+            places[state] = (MARGIN + column * COLUMN, MARGIN + row * ROW)
+        if State(vm) in states.MOVES:
+            places[State(vm)] = (MARGIN + (most + REST[vm]) * COLUMN, MARGIN + row * ROW)
     return places
 
 
