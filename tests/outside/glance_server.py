@@ -13,6 +13,26 @@ from cheroot import wsgi
 KNOWN = ("admin", "member", "reader", "service")
 
 
+class KeptOpen:
+    """What a request brings, which the application cannot close.
+
+    Glance closes what it has read, and behind chunks cheroot hands it the connection itself: the
+    next request on it would be answered with 500, or the connection be reset.
+    """
+
+    def __init__(self, body):
+        self._body = body
+
+    def __getattr__(self, name):
+        return getattr(self._body, name)
+
+    def __iter__(self):
+        return iter(self._body)
+
+    def close(self):
+        """Leave it to the server."""
+
+
 def trusting(app):
     """Tell the application who asks, in the headers that Keystone's middleware sets."""
 
@@ -23,6 +43,7 @@ def trusting(app):
             start_response("401 Unauthorized", [("Content-Length", "0")])
             return [b""]
         environ |= {
+            "wsgi.input": KeptOpen(environ["wsgi.input"]),
             "HTTP_X_IDENTITY_STATUS": "Confirmed",
             "HTTP_X_USER_ID": user,
             "HTTP_X_PROJECT_ID": project,
