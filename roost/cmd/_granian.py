@@ -23,7 +23,7 @@ from granian.http import HTTP1Settings
 from granian.server import Server
 from oslo_config import cfg
 
-from roost.cmd import _checks, _http
+from roost.cmd import _checks, _http, _memory
 from roost.cmd._daemon import Closable
 from roost.cmd._http import Wsgi
 from roost.cmd._notify import Systemd
@@ -61,6 +61,7 @@ def run(
     server = _server(conf, name, systemd, identity)
     probe = _Probe(systemd, conf.api.listen, conf.api.port, secret=identity is not None)
     loader = functools.partial(_load, make_app, probe)
+    _memory.share()
     server.serve(target_loader=loader, wrap_loader=False)
     sys.exit(0)
 

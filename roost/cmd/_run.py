@@ -19,6 +19,7 @@ from oslo_config import cfg
 from oslo_service import service
 
 from roost import concurrency
+from roost.cmd import _memory
 from roost.cmd._daemon import Daemon
 from roost.cmd._notify import Systemd
 from roost.cmd._options import explained
@@ -37,6 +38,7 @@ def run(conf: cfg.ConfigOpts, make_daemon: MakeDaemon, *, workers: int | None = 
     """
     systemd = Systemd.take()
     explained(lambda: make_daemon(conf))
+    _memory.share()
     launch = _green if concurrency.selected() == concurrency.EVENTLET else _threaded
     launch(conf, make_daemon, workers=workers or conf.workers, systemd=systemd)
 

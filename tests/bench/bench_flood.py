@@ -14,7 +14,6 @@ import pathlib
 import threading
 import time
 
-import psutil
 import requests
 
 from roost import concurrency
@@ -25,7 +24,7 @@ from roost.rig import boots
 from roost.rig.client import Client
 from roost.rig.install import IMAGE
 from roost.rig.plan import Plan
-from roost.rig.processes import Supervisor
+from tests.bench import memory
 from tests.bench.crew import crew
 
 GOOD, FLOOD = "good:good", "flood:flood"
@@ -38,13 +37,13 @@ def main():
     asked = _arguments()
     plan = Plan.load(asked.state.resolve())
     floods = {QUIET: []} | _floods(Client(plan.endpoint))
-    before = _memory(plan)
+    before = memory.by_daemon(plan)
     print(f"{asked.crowd} connections flood for {asked.seconds} s each; latency of other requests")
     print(f"{'flood of':<12}{'p50 ms':>8}{'p99 ms':>8}{'max ms':>8}  answers to the others | to it")
     for name, requests_ in floods.items():
         _phase(plan.endpoint, asked, name, requests_)
-    after = _memory(plan)
-    print("memory, MB (unique to the process):    before   after")
+    after = memory.by_daemon(plan)
+    print("memory, MB (PSS):                      before   after")
     for name in before:
         print(f"  {name:<34} {before[name]:8.1f} {after.get(name, 0):8.1f}")
 
@@ -144,16 +143,6 @@ async def _crowd(endpoint, flood, connections, seconds):
     async with aiohttp.ClientSession(headers=headers, connector=connector) as session:
         await asyncio.gather(*(one(session, number) for number in range(connections)))
     return dict(told)
-
-
-def _memory(plan):
-    """Return MB that only this daemon's processes use, by its name."""
-    found = {}
-    for daemon in Supervisor(plan.rig, plan.state).list_processes():
-        parent = psutil.Process(daemon.pid)
-        processes = [parent, *parent.children(recursive=True)]
-        found[daemon.name] = sum(one.memory_full_info().uss for one in processes) / 1e6
-    return found
 
 
 def _arguments():

@@ -1,0 +1,41 @@
+"""Workers share what was loaded before they were forked."""
+
+import gc
+import signal
+
+import pytest
+
+from roost import conf
+from roost.cmd import _granian, _run
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    handlers = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)}
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+    for each, handler in handlers.items():
+        signal.signal(each, handler)
+
+
+class Forked(Exception):
+    """The moment at which workers would be forked."""
+
+
+def _fork(*_args, **_more):
+    raise Forked
+
+
+def test_a_daemon_freezes_what_it_has_loaded_before_it_forks(monkeypatch):
+    monkeypatch.setattr(_run, "_threaded", _fork)
+    with pytest.raises(Forked):
+        _run.run(conf.of({}), lambda conf: None, workers=1)
+    assert gc.get_freeze_count() > 10_000
+
+
+def test_the_api_does_so_too(monkeypatch):
+    monkeypatch.setattr(_granian._Server, "serve", _fork)
+    with pytest.raises(Forked):
+        _granian.run(conf.of({"api": {"port": 0}}), name="roost-api", make_app=lambda: None)
+    assert gc.get_freeze_count() > 10_000
