@@ -17,7 +17,7 @@ from roost.db.engine import Session, retried
 from roost.objects import Aggregate
 
 LOG = logging.getLogger(__name__)
-_IDENTITY: Final = re.compile("[0-9]{1,18}", re.ASCII)
+_IDENTITY: Final = re.compile("-?[0-9]{1,18}", re.ASCII)
 Alter = Callable[[Session], rows.Change]
 
 

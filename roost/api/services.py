@@ -34,12 +34,13 @@ class Services:
         self._daemons = Daemons(parts)
 
     def list_all(self, call: Call) -> Answer:
-        host, binary = call.query.one("host") or None, call.query.one("binary") or None
+        host, asked = call.query.one("host") or None, call.query.one("binary") or None
+        binary = asked and views.own_name(asked)
         found = self._daemons.find(host=host, binary=binary)
         shown = self._views(found.seen, call)
         if call.version >= unreachable.SINCE and binary in (None, views.COMPUTE):
             shown += [unreachable.service(one) for one in self._hosts_of(found.away, host)]
-        return Answer({"services": shown})
+        return Answer({"services": [_as_asked(one, asked) for one in shown]})
 
     def update(self, call: Call) -> Answer:
         """Change the daemon that the path names by its uuid (since 2.53)."""
@@ -66,12 +67,12 @@ class Services:
         host, binary = call.body["host"], call.body["binary"]
         todo = call.params["service_id"]
         changes = _legacy_changes(todo, call.body, call.version)
-        found = self._daemons.find(host=host, binary=binary)
+        found = self._daemons.find(host=host, binary=views.own_name(binary))
         if not found.seen:
             found.raise_if_away()
             raise exception.NotFound(f"Could not find binary {binary} on host {host}.")
         changed = self._change(call, found.seen[0], changes)
-        return Answer({"service": _legacy_view(todo, changed.service)})
+        return Answer({"service": _as_asked(_legacy_view(todo, changed.service), binary)})
 
     def delete(self, call: Call) -> Answer:
         """Forget a daemon; with a compute goes its host, which must have no servers.
@@ -183,6 +184,11 @@ def _write(database: Database, service: Service, changes: Mapping[str, Any]) -> 
     with database.begin() as session:
         rows.update(session, service.uuid, **changes)
         return rows.call_roll(session, host=service.host, binary=service.binary)
+
+
+def _as_asked(shown: dict[str, Any], binary: str | None) -> dict[str, Any]:
+    """Name a daemon as the request did: clients look for what they asked for."""
+    return shown | {"binary": binary} if binary else shown
 
 
 def _status(status: str, reason: str | None) -> dict[str, Any]:

@@ -10,6 +10,13 @@ from roost.objects import Service
 FORCED_DOWN: Final = 11
 UUIDS: Final = 53
 COMPUTE: Final = "roost-compute"
+CELL_CONDUCTOR: Final = "roost-cell-conductor"
+_CLIENTS_SAY: Final = {"nova-compute": COMPUTE, "nova-conductor": CELL_CONDUCTOR}
+
+
+def own_name(binary: str) -> str:
+    """Return our name of a daemon that clients may know by OpenStack Compute's."""
+    return _CLIENTS_SAY.get(binary, binary)
 
 
 def host_status(service: Service | None, *, up: bool) -> str:

@@ -159,7 +159,9 @@ def test_a_host_that_is_not_there_is_not_found(client, create, action, message):
     assert _message(answer) == ("itemNotFound", message)
 
 
-@pytest.mark.parametrize(("identity", "status"), [("7", 404), ("9" * 18, 404), ("a", 400)])
+@pytest.mark.parametrize(
+    ("identity", "status"), [("7", 404), ("-1", 404), ("9" * 18, 404), ("a", 400)]
+)
 def test_an_aggregate_that_is_not_there_is_not_found(client, identity, status):
     path = f"{PATH}/{identity}"
     for answer in (

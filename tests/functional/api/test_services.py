@@ -31,6 +31,20 @@ def test_daemons_are_listed_by_host_and_binary(world, query, hosts):
     assert [one["host"] for one in _listed(world, query)] == hosts
 
 
+def test_computes_are_found_by_the_name_that_clients_know(world):
+    found = _listed(world, "?binary=nova-compute")
+    assert [(one["host"], one["binary"]) for one in found] == [
+        ("h1", "nova-compute"),
+        ("h2", "nova-compute"),
+    ]
+
+
+def test_they_are_changed_by_it_in_the_old_way(client):
+    body = {"host": "h1", "binary": "nova-compute"}
+    answer = client.put("/v2.1/os-services/disable", body)
+    assert answer.json["service"] == {**body, "status": "disabled"}
+
+
 def test_a_silent_daemon_is_down(world):
     with world.databases[CELL1].begin() as session:
         age(session, 61)
