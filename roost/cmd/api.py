@@ -26,7 +26,7 @@ from roost.cmd import _around, _checks, _granian, _http, _options, _parts, _run
 from roost.cmd._daemon import Closable, Daemon
 from roost.cmd._http import Wsgi
 from roost.cmd._waiting import Check
-from roost.image.plugins import load_store
+from roost.image.plugins import load_hasty_store
 from roost.rpc.super_conductor import SuperConductor
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
@@ -82,7 +82,7 @@ def put_together(conf: cfg.ConfigOpts) -> Api:
         cells=cells,
         super_conductor=SuperConductor(bus),
         scheduler=SchedulerClient(scheduler_bus),
-        images=load_store(conf),
+        images=load_hasty_store(conf),
         networks=networks.parse(conf.network.local_networks),
         network_driver=load_networking(conf),
         service_group=group,

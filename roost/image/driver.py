@@ -102,6 +102,14 @@ class EditableImageStore(ImageStore, Protocol):
         """
 
 
+@runtime_checkable
+class OutsideImageStore(ImageStore, Protocol):
+    """A store that is another service, which may hang."""
+
+    def hasty(self) -> ImageStore:
+        """Return the same one, which rather fails at once than wait while that service hangs."""
+
+
 def is_own(context: RequestContext, image: ImageMeta) -> bool:
     """Return whether the caller may change the image, where the store leaves that to us."""
     return bool(context.is_admin) or (image.owner is not None and image.owner == context.project_id)

@@ -33,7 +33,7 @@ _UNFILLED: Final = (QUEUED, "saving", "uploading", "importing", "killed")
 
 
 class GlanceImageStore:
-    """An :class:`roost.image.driver.ImageStore` that Glance keeps.
+    """An :class:`roost.image.driver.OutsideImageStore`: Glance keeps it.
 
     :param options: the values of ``[glance]``
     """
@@ -45,6 +45,9 @@ class GlanceImageStore:
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
         return cls(Identity(conf, GROUP), conf.glance)
+
+    def hasty(self) -> Self:
+        return type(self)(self._identity.hasty(), self._options)
 
     def list_images(self, context: RequestContext) -> list[ImageMeta]:
         with self._asking(context) as http:

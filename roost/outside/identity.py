@@ -14,7 +14,6 @@ Nothing is asked of anybody before such a session is used.
 
 from typing import Final
 
-import requests
 from keystoneauth1 import access, discover, loading, plugin, service_token, session
 from keystoneauth1 import exceptions as identity_errors
 from keystoneauth1.identity.access import AccessInfoPlugin
@@ -22,6 +21,7 @@ from oslo_config import cfg
 
 from roost import exception
 from roost.context import RequestContext
+from roost.outside import breaker
 
 SERVICE_USER: Final = "service_user"
 _CONNECTIONS: Final = 32  # kept open to one service; more are opened when needed, and closed
@@ -33,16 +33,24 @@ class Identity:
 
     :param group: the service's group of options; its ``auth_type`` left out, ``[service_user]``
         says who we are
+    :param hasty: rather fail at once than wait for a service that hangs: see
+        :mod:`roost.outside.breaker`. For who has others waiting and may be asked again.
     :raises roost.exception.Invalid: when the options name no way to authenticate that there is
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, group: str) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, group: str, *, hasty: bool = False) -> None:
         self._group = group
         self._settings = conf, group
         self._service = _plugin(conf, SERVICE_USER)
         self._own = _plugin(conf, group) or self._service
-        self._connections = _connections()
+        self._connections = breaker.sending(
+            breaker.Adapter if hasty else session.TCPKeepAliveAdapter, connections=_CONNECTIONS
+        )
         self._discovered: dict[str, discover.Discover] = {}
+
+    def hasty(self) -> "Identity":
+        """Return the same, ``hasty``, with connections of its own."""
+        return Identity(*self._settings, hasty=True)
 
     def user_session(self, context: RequestContext) -> session.Session:
         """Return a session that speaks as the user of ``context``.
@@ -115,11 +123,3 @@ def _plugin(conf: cfg.ConfigOpts, group: str) -> plugin.BaseAuthPlugin | None:
         return loading.load_auth_from_conf_options(conf, group)
     except identity_errors.AuthPluginException as error:
         raise exception.Invalid(f"[{group}] cannot be used to authenticate: {error}") from error
-
-
-def _connections() -> requests.Session:
-    """Return what keeps connections open; many threads share it."""
-    made = requests.Session()
-    for scheme in ("https://", "http://"):
-        made.mount(scheme, session.TCPKeepAliveAdapter(pool_maxsize=_CONNECTIONS))
-    return made

@@ -18,6 +18,7 @@ from roost.context import RequestContext
 from roost.outside.identity import Identity
 
 GROUP: Final = "neutron"
+DRIVER: Final = "neutron"  # what [network] driver says where the ports of instances are Neutron's
 # What a conflict says of itself -> what it is to us; any other: a Conflict.
 _CONFLICTS: Final = {
     "IpAddressInUse": exception.AddressInUse,
@@ -42,24 +43,31 @@ class Changed(exception.Conflict):
 
 
 class Neutron:
-    """Makes clients of Neutron: one that speaks as we do, and one for each user who asks."""
+    """Makes clients of Neutron: one that speaks as we do, and one for each user who asks.
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
+    :param hasty: rather fail at once than wait for a Neutron that hangs
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, *, hasty: bool = False) -> None:
         self._conf = conf
-        self._identity = Identity(conf, GROUP)
+        self._identity = Identity(conf, GROUP, hasty=hasty)
         self._own: Any = None
 
     def ours(self) -> Any:
         """Return the network proxy of openstacksdk that speaks as ourselves.
 
-        :raises roost.exception.Unavailable: when the options do not say who we are
+        :raises roost.exception.Unavailable: when the options do not say who we are, or Neutron does
+            not answer
         """
         if self._own is None:
             self._own = self._connected(self._identity.own_session())
         return self._own
 
     def of_user(self, context: RequestContext) -> Any:
-        """Return the one that speaks as the user; as ourselves for who has no token."""
+        """Return the one that speaks as the user; as ourselves for who has no token.
+
+        :raises roost.exception.Unavailable: when Neutron does not answer
+        """
         if not context.auth_token:
             return self.ours()
         return self._connected(self._identity.user_session(context))
@@ -68,7 +76,8 @@ class Neutron:
         connection = openstack.connection.Connection(
             session=session, oslo_conf=self._conf, service_types=["network"]
         )
-        return connection.network
+        with told_apart():  # it asks for the versions that there are
+            return connection.network
 
 
 @contextlib.contextmanager

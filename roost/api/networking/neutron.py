@@ -25,7 +25,7 @@ class NeutronNetworking:
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
-        return cls(Neutron(conf))
+        return cls(Neutron(conf, hasty=True))
 
     def requests(
         self, call: Call, asked: dict[str, Any], *, least: int, most: int
