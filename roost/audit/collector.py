@@ -9,11 +9,11 @@ import dataclasses
 import datetime
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent import futures
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from roost import exception, states
 from roost.audit.claims import Claim, Ledger, Schedulers, Stream, miscounted
-from roost.audit.findings import compare
+from roost.audit.findings import compare, stray_ports
 from roost.audit.snapshot import LiveInstance, Snapshot
 from roost.cells import Cell, Cells
 from roost.context import admin_context
@@ -24,6 +24,7 @@ from roost.db.cell import ports, services
 from roost.db.engine import Database
 from roost.db.spans import Span, Which, spans
 from roost.db.types import utcnow
+from roost.outside.leftover_ports import ServerPort
 from roost.servicegroup.driver import ServiceGroup
 
 _SPAN: Final = 2000  # instances that are looked at together
@@ -38,12 +39,21 @@ Place = tuple[str, str]  # a cell's uuid and a host
 class Suspects:
     """What is to be looked at closely: instances, and the hosts that may have guests of theirs.
 
-    ``unchecked``: what could not be looked at.
+    ``ports``: ports of Neutron, each with its instance. ``unchecked``: what could not be looked at.
     """
 
     uuids: set[str] = dataclasses.field(default_factory=set)
     hosts: set[Place] = dataclasses.field(default_factory=set)
+    ports: dict[str, str] = dataclasses.field(default_factory=dict)
     unchecked: list[str] = dataclasses.field(default_factory=list)
+
+
+class OutsidePorts(Protocol):
+    """What an audit asks of a network service: see :mod:`roost.outside.leftover_ports`."""
+
+    def pages(self) -> Iterator[list[ServerPort]]: ...
+
+    def look(self, port_ids: Collection[str]) -> list[ServerPort]: ...
 
 
 class Collector:
@@ -55,6 +65,7 @@ class Collector:
     :param guests: whether to ask hosts at all
     :param reservation_lifetime: seconds after which a claim must have ended that no host has
         confirmed; None: not looked at
+    :param outside_ports: the network service that has the ports of instances; None: they are rows
     """
 
     def __init__(
@@ -66,6 +77,7 @@ class Collector:
         group: ServiceGroup,
         guests: bool = True,
         reservation_lifetime: float | None = None,
+        outside_ports: OutsidePorts | None = None,
         now: Callable[[], datetime.datetime] = utcnow,
     ) -> None:
         self._api_database = api_database
@@ -74,6 +86,7 @@ class Collector:
         self._group = group
         self._guests = guests
         self._reservation_lifetime = reservation_lifetime
+        self._outside_ports = outside_ports
         self._now = now
         self._context = admin_context()
 
@@ -86,6 +99,7 @@ class Collector:
         if self._guests:
             for cell in self._cells.all():
                 self._sweep_hosts(suspects, cell)
+        self._sweep_outside_ports(suspects)
         with self._api_database.read() as session:
             count = api_level.count_mappings(session)
         claims = self._stream(suspects)
@@ -104,9 +118,12 @@ class Collector:
         :raises roost.exception.Unavailable: when the API database does not answer
         """
         snapshot = Snapshot()
-        named = list(_batched(sorted(suspects.uuids), _NAMED))
+        uuids = sorted(suspects.uuids.union(suspects.ports.values()))
+        named = list(_batched(uuids, _NAMED))
         self._ask_suspected_hosts(snapshot, suspects, named)
+        self._read_outside_ports(snapshot, suspects)
         self._read_cells(snapshot, named)
+        self._read_buried(snapshot, named)
         self._read_ports(snapshot)
         with _noting(snapshot.unchecked, "claims"):
             self._read_claims(snapshot, named)
@@ -208,6 +225,37 @@ class Collector:
                 with cell.database.read() as session:
                     snapshot.orphaned_ports += ports.list_orphans(session)
                 snapshot.unknown_cells.discard(cell.uuid)
+
+    # ports of a network service
+
+    def _sweep_outside_ports(self, suspects: Suspects) -> None:
+        if self._outside_ports is None:
+            return
+        with _noting(suspects.unchecked, "ports of Neutron"):
+            for page in self._outside_ports.pages():
+                snapshot = Snapshot(outside_ports={port.id: port for port in page})
+                named = list(_batched(sorted({port.instance_uuid for port in page}), _NAMED))
+                self._read_cells(snapshot, named)
+                self._read_buried(snapshot, named)
+                self._read_api(snapshot, named)
+                suspects.ports |= {port.id: port.instance_uuid for port in stray_ports(snapshot)}
+
+    def _read_outside_ports(self, snapshot: Snapshot, suspects: Suspects) -> None:
+        if self._outside_ports is not None and suspects.ports:
+            with _noting(snapshot.unchecked, "ports of Neutron"):
+                found = self._outside_ports.look(suspects.ports)
+                snapshot.outside_ports = {port.id: port for port in found}
+
+    def _read_buried(self, snapshot: Snapshot, named: Iterable[Collection[str]]) -> None:
+        """Note which of the instances of ports are no more."""
+        wanted = {port.instance_uuid for port in snapshot.outside_ports.values()}
+        some = [found for uuids in named if (found := wanted.intersection(uuids))]
+        for cell in self._cells.all():
+            if cell.uuid not in snapshot.unknown_cells:
+                with _noting(snapshot.unchecked, f"cell {cell.name}"):
+                    for uuids in some:
+                        with cell.database.read() as session:
+                            snapshot.buried |= in_cell.list_buried(session, uuids)
 
     # claims
 

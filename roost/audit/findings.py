@@ -11,6 +11,7 @@ from roost.audit import claims
 from roost.audit.snapshot import LiveInstance, Snapshot
 from roost.db.api.quota import RESOURCES
 from roost.db.types import utcnow
+from roost.outside.leftover_ports import ServerPort
 
 STUCK_AFTER: Final = datetime.timedelta(minutes=2)
 
@@ -59,6 +60,22 @@ def stray_claims(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
             yield uuid, host, f"has a claim on {host}, but does not live"
 
 
+def stray_ports(snapshot: Snapshot) -> Iterator[ServerPort]:
+    """Yield ports of Neutron whose instance is no more; nobody's, where a cell cannot be read.
+
+    A port that none of us has marked may be any other service's, unless a cell has buried the
+    instance that it names. A mapping without instance is found as such, and decides nothing here.
+    """
+    if snapshot.unknown_cells:
+        return
+    expected = {one.uuid for one in snapshot.instances} | snapshot.wishes.keys()
+    for port in snapshot.outside_ports.values():
+        uuid = port.instance_uuid
+        unheard_of = port.made is not None and uuid not in snapshot.mappings
+        if uuid not in expected and (uuid in snapshot.buried or unheard_of):
+            yield port
+
+
 def _instances_without_claim(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for instance, _claimed, why in instances_without_claim(snapshot):
         yield instance.uuid, why
@@ -98,6 +115,11 @@ def _quota_differs(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 def _ports_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for port, instance in snapshot.orphaned_ports:
         yield port, f"is kept for instance {instance}, which does not live"
+    for stray in stray_ports(snapshot):
+        yield (
+            stray.id,
+            f"is bound in Neutron for instance {stray.instance_uuid}, which does not live",
+        )
 
 
 def _guests_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:

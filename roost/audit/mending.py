@@ -45,6 +45,12 @@ class Schedulers(Protocol):
     def recount(self, context: RequestContext, *, host: str) -> bool: ...
 
 
+class OutsidePorts(Protocol):
+    """What repairs need of a network service."""
+
+    def let_go(self, port_id: str, *, instance_uuid: str) -> bool: ...
+
+
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     """What became of a repair; ``done``: there is nothing left to do about it."""
@@ -62,12 +68,23 @@ Some = Sequence[Repair]
 
 
 class Mender:
-    """Carries repairs out. All it needs arrives here."""
+    """Carries repairs out. All it needs arrives here.
 
-    def __init__(self, api_database: Database, cells: Cells, schedulers: Schedulers) -> None:
+    :param outside_ports: the network service that has the ports of instances; None: they are rows
+    """
+
+    def __init__(
+        self,
+        api_database: Database,
+        cells: Cells,
+        schedulers: Schedulers,
+        *,
+        outside_ports: OutsidePorts | None = None,
+    ) -> None:
         self._api_database = api_database
         self._cells = cells
         self._schedulers = schedulers
+        self._outside_ports = outside_ports
         self._context = admin_context()
         self._hands: Mapping[str, Callable[[Some], Iterator[Outcome]]] = {
             repairs.RELEASE: self._release,
@@ -76,6 +93,7 @@ class Mender:
             repairs.RECOUNT_HOST: self._recount_hosts,
             repairs.RECOUNT_PROJECT: self._each(self._recount_project),
             repairs.FREE_PORT: self._each(self._free_port),
+            repairs.LET_GO: self._each(self._let_go),
             repairs.MAP: self._each(self._map),
             repairs.REMAP: self._each(self._remap),
             repairs.FORGET: self._each(self._forget),
@@ -176,6 +194,13 @@ class Mender:
                 cell.database, lambda session: in_cell.free_orphan(session, repair.subject)
             )
         return _swapped(repair, "freed", done=freed)
+
+    def _let_go(self, repair: Repair) -> Outcome:
+        """Let a port of Neutron go; its instance is buried, and nobody comes back from there."""
+        if self._outside_ports is None:
+            raise exception.Unavailable("there is no network service to ask")
+        done = self._outside_ports.let_go(repair.subject, instance_uuid=str(repair.instance_uuid))
+        return _swapped(repair, "let go", done=done)
 
     def _map(self, repair: Repair) -> Outcome:
         cell_uuid = str(repair.cell_uuid)

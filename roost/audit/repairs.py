@@ -17,6 +17,7 @@ RESTORE: Final = "restore claim"
 RECOUNT_HOST: Final = "recount host"
 RECOUNT_PROJECT: Final = "recount project"
 FREE_PORT: Final = "free port"
+LET_GO: Final = "let go of port"
 RECONCILE: Final = "reconcile host"
 MAP: Final = "map"
 REMAP: Final = "map elsewhere"
@@ -31,7 +32,8 @@ _STRAYS: Final = "claims without instance"
 class Repair:
     """One thing to be done: ``subject`` as in the finding, and on which host or in which cell.
 
-    ``why`` says what is wrong; of what is left alone also why it is left.
+    ``why`` says what is wrong; of what is left alone also why it is left. ``instance_uuid`` is
+    whose a port must still be.
     """
 
     subject: str
@@ -40,6 +42,7 @@ class Repair:
     host: str | None = None
     cell_uuid: str | None = None
     before: str | None = None  # the cell that the mapping names
+    instance_uuid: str | None = None
 
 
 def plan(findings: Sequence[Finding], snapshot: Snapshot) -> list[Repair]:
@@ -113,6 +116,19 @@ def _recount_host(finding: Finding, _facts: _Facts) -> Iterator[Repair]:
     yield Repair(finding.subject, RECOUNT_HOST, finding.detail, host=host)
 
 
+def _free_port(finding: Finding, facts: _Facts) -> Iterator[Repair]:
+    port = facts.snapshot.outside_ports.get(finding.subject)
+    if port is None:
+        yield Repair(finding.subject, FREE_PORT, finding.detail)
+    elif port.made is None:
+        yield _left(finding, "it bears no mark of Roost: its project may unbind or delete it")
+    elif port.instance_uuid not in facts.snapshot.buried:
+        yield _left(finding, "no cell has ever had that instance: it may be another deployment's")
+    else:
+        uuid = port.instance_uuid
+        yield Repair(finding.subject, LET_GO, finding.detail, instance_uuid=uuid)
+
+
 def _simply(action: str) -> _Remedy:
     """Return the remedy for what needs nothing but the subject of its finding."""
 
@@ -173,7 +189,7 @@ _REMEDIES: Final[dict[str, _Remedy]] = {
     "usage other than the claims": _recount_host,
     "reservations overdue": _leave_overdue,
     "quota usage other than the mappings": _simply(RECOUNT_PROJECT),
-    "ports without instance": _simply(FREE_PORT),
+    "ports without instance": _free_port,
     "guests without instance": _reconcile,
     "instances without guest": _reconcile,
     "instances on two hosts": _reconcile,
@@ -184,6 +200,6 @@ _REMEDIES: Final[dict[str, _Remedy]] = {
 }
 # Claims go before others are made; counting comes after all that changes what is counted.
 _ORDER: Final[Sequence[str]] = (
-    *(MAP, REMAP, FORGET, RELEASE, RESTORE, FREE_PORT),
+    *(MAP, REMAP, FORGET, RELEASE, RESTORE, FREE_PORT, LET_GO),
     *(RECONCILE, END_LEASE, RECOUNT_HOST, RECOUNT_PROJECT, LEAVE),
 )

@@ -5,6 +5,7 @@ import datetime
 from typing import Protocol
 
 from roost.audit.claims import Ledger
+from roost.outside.leftover_ports import ServerPort
 
 
 class Mapped(Protocol):
@@ -34,8 +35,9 @@ class Snapshot:
 
     ``wishes`` are build requests, with the time they were made; ``guests`` uuids by (cell uuid,
     host); ``claims`` hosts by instance (None: the schedulers could not be asked), and ``ledger``
-    what else they say of claims. Of ``unknown_cells`` the database could not be read, so that
-    nothing can be said about them.
+    what else they say of claims. ``outside_ports`` are Neutron's by id, and ``buried`` those of
+    their instances that a cell knows to be no more. Of ``unknown_cells`` the database could not be
+    read, so that nothing can be said about them.
     """
 
     instances: list[LiveInstance] = dataclasses.field(default_factory=list)
@@ -45,6 +47,8 @@ class Snapshot:
     ledger: Ledger = dataclasses.field(default_factory=Ledger)
     guests: dict[tuple[str, str], set[str]] = dataclasses.field(default_factory=dict)
     orphaned_ports: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    outside_ports: dict[str, ServerPort] = dataclasses.field(default_factory=dict)
+    buried: set[str] = dataclasses.field(default_factory=set)
     quota_used: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
     quota_counted: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
     unknown_cells: set[str] = dataclasses.field(default_factory=set)

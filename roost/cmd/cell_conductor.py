@@ -26,7 +26,7 @@ from roost.conductor.reschedule import Rescheduling
 from roost.conductor.sweeper import CellSweeper
 from roost.context import admin_context
 from roost.db.engine import Database
-from roost.outside.networking import Neutron
+from roost.outside.networking import DRIVER, Neutron
 from roost.outside.ports import Ports
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
@@ -36,7 +36,6 @@ from roost.scheduler.client import SchedulerClient
 from roost.servicegroup.plugins import load_group
 
 NAME = "roost-cell-conductor"
-NEUTRON: Final = "neutron"  # the network driver whose ports are kept outside
 LOOK: Final = 1.0  # seconds between two looks at which hosts are up
 
 
@@ -99,7 +98,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
 
 def _outside_ports(conf: cfg.ConfigOpts) -> OutsidePorts:
     """Return who lets ports go that are not rows of this cell."""
-    return Ports(Neutron(conf).ours) if conf.network.driver == NEUTRON else NONE
+    return Ports(Neutron(conf).ours) if conf.network.driver == DRIVER else NONE
 
 
 def _manager(

@@ -88,13 +88,18 @@ class Ports:
             self.release(port)
         return len(ports)
 
-    def release(self, port: Any) -> None:
-        """Delete a port, or let it go if its user made it; one that is gone is fine."""
+    def release(self, port: Any, *, if_revision: int | None = None) -> None:
+        """Delete a port, or let it go if its user made it; one that is gone is fine.
+
+        :param if_revision: only as it was then
+        :raises Changed: when it is not so any more
+        """
         profile = {name: value for name, value in port.binding_profile.items() if name != _MARK}
+        swap = {} if if_revision is None else {"if_revision": if_revision}
         try:
             with told_apart():
                 if mark(port)["made"]:
-                    self._connect().delete_port(port.id, ignore_missing=True)
+                    self._connect().delete_port(port.id, ignore_missing=True, **swap)
                 else:
                     self._connect().update_port(
                         port.id,
@@ -102,6 +107,7 @@ class Ports:
                         device_owner="",
                         binding_host_id="",
                         binding_profile=profile,
+                        **swap,
                     )
         except exception.NotFound:
             LOG.info("port %s is gone", port.id)

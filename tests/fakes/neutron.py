@@ -75,10 +75,15 @@ class FakeNetwork:
     def security_groups(self, **query):
         return self._list("group", query)
 
-    def ports(self, *, fixed_ips=None, **query):
+    def ports(self, *, fixed_ips=None, limit=None, fields=(), **query):
+        """Yield them, as a page comes: each asks Neutron once more."""
         found = self._list("port", query)
         taken = fixed_ips and fixed_ips.removeprefix("ip_address=")
-        return [one for one in found if not taken or taken in str(one.fixed_ips)]
+        for number, one in enumerate(found):
+            if limit and number and number % limit == 0:
+                self._strike("port")
+            if not taken or taken in str(one.fixed_ips):
+                yield one
 
     def get_network(self, identity):
         return self._get("network", identity)
@@ -129,8 +134,11 @@ class FakeNetwork:
         vars(found).update(changes)
         return self._bind(found)
 
-    def delete_port(self, identity, *, ignore_missing):
+    def delete_port(self, identity, *, ignore_missing, if_revision=None):
         self._strike("delete")
+        revisions = {one.id: one.revision_number for one in self.all["port"]}
+        if if_revision not in (None, revisions.get(identity)):
+            raise failure(412)
         kept = [one for one in self.all["port"] if one.id != identity]
         if len(kept) == len(self.all["port"]) and not ignore_missing:
             raise failure(404)

@@ -18,11 +18,13 @@ from roost.db.cell import models as cell_models
 from roost.db.scheduler import models as scheduler_models
 from roost.objects import CellMapping
 from roost.objects.mapping import CELL0_UUID
+from roost.outside.leftover_ports import LeftoverPorts
 from roost.scheduler import plugins
 from roost.scheduler.client import SchedulerClient
 from roost.scheduler.manager import SchedulerManager
 from roost.servicegroup.db import DatabaseGroup
 from tests.builders import CELL1, CELL2, NOW, a_context, a_report, a_spec, a_uuid, a_wish
+from tests.fakes.neutron import FakeNetwork, failure
 
 UNLIMITED = {"instances": -1, "cores": -1, "ram": -1}
 SIZES = {"instances": 1, "cores": 1, "ram": 512}
@@ -85,6 +87,7 @@ class World:
         for uuid, name in names.items():
             self.map_cell(uuid, name)
         self.cells = Cells(api_db, make_database=by_url.get, make_bus=lambda url: None)
+        self.neutron = FakeNetwork()
         self.guests = {}
         for uuid in (CELL1, CELL2):
             self.open_cell(uuid)
@@ -155,7 +158,13 @@ class World:
     @property
     def collector(self):
         group = DatabaseGroup(down_time=600)
-        return audit.Collector(self.api_db, self.cells, self.schedulers, group=group)
+        return audit.Collector(
+            self.api_db,
+            self.cells,
+            self.schedulers,
+            group=group,
+            outside_ports=LeftoverPorts(self.neutron),
+        )
 
     def found(self):
         return sorted({finding.kind for finding in self.audit().findings})
@@ -170,7 +179,19 @@ class World:
 
     @property
     def mender(self):
-        return Mender(self.api_db, self.cells, self.schedulers)
+        ports = LeftoverPorts(self.neutron)
+        return Mender(self.api_db, self.cells, self.schedulers, outside_ports=ports)
+
+    def plug(self, uuid, *, made=True):
+        """Let Neutron have a port of a server; ``made`` None: it bears no mark."""
+        network = self.neutron.a_network(a_uuid())
+        return self.neutron.create_port(
+            network_id=network.id,
+            device_id=uuid,
+            device_owner="compute:nova",
+            binding_host_id="h1",
+            binding_profile={} if made is None else {"roost": {"position": 0, "made": made}},
+        ).id
 
     def cell_of(self, uuid):
         return CELL1 if self.servers.index(uuid) < 3 else CELL2
@@ -405,3 +426,77 @@ def test_a_repair_that_fails_is_told_and_the_others_are_done(world, monkeypatch)
     told = {outcome.what: outcome.why for outcome in world.repair()}
     assert set(told) == {"failed", "recounted"}
     assert told["failed"].endswith("no scheduler")
+
+
+def gone(world):
+    """Return a server that was deleted as daemons do it."""
+    uuid = world.boot("h1")
+    world.end(uuid, "h1")
+    return uuid
+
+
+def test_ports_of_neutron_are_let_go_when_their_server_is_buried(world):
+    world.plug(world.servers[0])
+    uuid = gone(world)
+    made, taken = world.plug(uuid), world.plug(uuid, made=False)
+    assert world.found() == ["ports without instance"]
+    assert sorted(outcome.repair.subject for outcome in world.repair()) == sorted([made, taken])
+    left = {port.id: port.device_id for port in world.neutron.all["port"]}
+    assert (left.pop(taken), list(left.values())) == ("", [world.servers[0]])
+    assert world.found() == []
+
+
+@pytest.mark.parametrize("made", [True, False, None])
+def test_ports_of_servers_that_live_or_are_to_live_are_no_findings(world, made):
+    spec = a_spec()
+    wish = a_wish(spec, created_at=datetime.datetime.now(datetime.UTC))
+    with world.api_db.begin() as session:
+        quota.take(session, project_id="project", defaults=UNLIMITED, **SIZES)
+        build_requests.create(session, [wish], spec=spec)
+    for uuid in (world.servers[0], world.servers[5], wish.instance_uuid):
+        world.plug(uuid, made=made)
+    assert world.found() == []
+
+
+def test_ports_that_nobody_can_prove_to_be_left_over_are_told_and_left(world):
+    unmarked, foreign = world.plug(gone(world), made=None), world.plug(a_uuid())
+    outcomes = world.repair()
+    assert [outcome.what for outcome in outcomes] == ["left alone", "left alone"]
+    reasons = {outcome.repair.subject: outcome.why for outcome in outcomes}
+    assert "no mark of Roost" in reasons[unmarked]
+    assert "another deployment's" in reasons[foreign]
+    assert {port.id for port in world.neutron.all["port"]} == {unmarked, foreign}
+
+
+def test_ports_of_other_services_are_nobodys_business(world):
+    world.plug(a_uuid(), made=None)
+    assert world.found() == []
+
+
+def test_while_a_cell_cannot_be_read_nothing_is_said_of_ports(world, monkeypatch):
+    def away():
+        raise exception.Unavailable("no answer")
+
+    world.plug(gone(world))
+    monkeypatch.setattr(world.databases[CELL2], "read", away)
+    report = audit.audit(world.collector, settle=0)
+    assert "ports without instance" not in {finding.kind for finding in report.findings}
+    assert [noted.partition(":")[0] for noted in report.unchecked] == ["cell cell2"]
+
+
+def test_a_neutron_that_does_not_answer_is_noted_and_the_rest_is_looked_at(world):
+    lose_a_claim(world)
+    world.neutron.trouble = [failure(503)]
+    report = audit.audit(world.collector, settle=0)
+    assert [finding.kind for finding in report.findings] == ["instances without claim"]
+    (noted,) = report.unchecked
+    assert noted.startswith("ports of Neutron: Neutron answered 503")
+
+
+def test_a_port_that_another_server_has_by_now_is_not_let_go(world):
+    port = world.plug(gone(world))
+    report = world.audit()
+    world.neutron.update_port(port, device_id=world.servers[0])
+    plan = audit.plan(report.findings, report.snapshot)
+    assert [outcome.what for outcome in world.mender.carry_out(plan)] == ["no longer so"]
+    assert [found.id for found in world.neutron.all["port"]] == [port]

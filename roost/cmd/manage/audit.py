@@ -41,7 +41,7 @@ def audit(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Compare what databases, scheduler and hosts say of each other.
+    """Compare what databases, scheduler, hosts and Neutron say of each other.
 
     Changes nothing without --repair. With it, what is found is put right as far as that can be
     done safely while everything runs; what only people can decide is told, and left. Safe to
@@ -67,14 +67,19 @@ def _mend(deployment: Deployment, report: Report, *, dry_run: bool) -> list[Outc
     repairs = plan(report.findings, report.snapshot)
     if dry_run:
         return [Outcome(repair, f"would {repair.action}") for repair in repairs]
-    mender = Mender(deployment.api_database, deployment.cells, deployment.scheduler)
+    mender = Mender(
+        deployment.api_database,
+        deployment.cells,
+        deployment.scheduler,
+        outside_ports=deployment.outside_ports,
+    )
     return list(mender.carry_out(repairs))
 
 
 def collector(deployment: Deployment, *, guests: bool = True) -> Collector:
     """Return what asks all parts of a deployment.
 
-    :param guests: whether to ask hosts, too, which takes longest
+    :param guests: whether to ask hosts and the network service, too, which takes longest
     """
     return Collector(
         deployment.api_database,
@@ -82,6 +87,7 @@ def collector(deployment: Deployment, *, guests: bool = True) -> Collector:
         deployment.scheduler,
         group=deployment.service_group,
         guests=guests,
+        outside_ports=deployment.outside_ports if guests else None,
         reservation_lifetime=deployment.conf.scheduler.reservation_lifetime,
     )
 

@@ -19,6 +19,8 @@ from roost.db.engine import Database
 from roost.image.driver import ImageStore
 from roost.image.local import LocalImageStore
 from roost.image.plugins import load_store
+from roost.outside.leftover_ports import LeftoverPorts
+from roost.outside.networking import DRIVER, Neutron
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
 from roost.servicegroup.driver import ServiceGroup
@@ -86,6 +88,13 @@ class Deployment:
     @functools.cached_property
     def images(self) -> ImageStore:
         return load_store(self.conf)
+
+    @functools.cached_property
+    def outside_ports(self) -> LeftoverPorts | None:
+        """The ports of Neutron; None, where the ports of instances are rows."""
+        if self.conf.network.driver != DRIVER:
+            return None
+        return LeftoverPorts(Neutron(self.conf).ours)
 
     @property
     def local_images(self) -> LocalImageStore:
