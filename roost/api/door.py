@@ -7,6 +7,7 @@ from typing import Any, Final, NoReturn
 import falcon
 
 from roost import exception
+from roost.api import elsewhere
 from roost.api.call import Answer, Call, Query
 from roost.api.parts import Options, Parts
 from roost.api.route import DATA, Route
@@ -17,7 +18,10 @@ _BODILESS: Final = ("GET", "HEAD", "DELETE")
 
 
 def doors(routes: Sequence[Route], parts: Parts) -> dict[str, "Door"]:
-    """Return a Falcon resource for each path of the table, the handlers made once."""
+    """Return a Falcon resource for each path of the table, the handlers made once.
+
+    One that another service has here refuses everything, and says so.
+    """
     nouns = {route.noun: route.noun(parts) for route in routes}
     by_path: dict[str, list[Route]] = {}
     for route in routes:
@@ -34,10 +38,13 @@ class Door:
         self._routes = routes
         self._nouns = nouns
         self._parts = parts
+        self._refusal = elsewhere.message(routes[0].path, elsewhere.roots(parts))
         for method in {route.method for route in routes}:
             setattr(self, f"on_{method.lower()}", self._serve)
 
     def _serve(self, req: falcon.Request, resp: falcon.Response, **params: str) -> None:
+        if self._refusal is not None:
+            raise exception.NotFound(self._refusal)
         route = self._find(req.method, req.context.version)
         policy = self._parts.policy
         policy.require(req.context.caller, route.policy)

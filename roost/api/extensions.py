@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from roost import exception
+from roost.api import elsewhere
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 
@@ -65,15 +66,18 @@ SERVED: Final = {
 class Extensions:
     """Handlers of ``/extensions``."""
 
-    def __init__(self, _parts: Parts) -> None:
-        pass
+    def __init__(self, parts: Parts) -> None:
+        roots = elsewhere.roots(parts)
+        self._served = [
+            alias for alias in SERVED if elsewhere.message(f"/v2.1/{alias}", roots) is None
+        ]
 
     def list_all(self, _call: Call) -> Answer:
-        return Answer({"extensions": [_view(alias) for alias in sorted(SERVED)]})
+        return Answer({"extensions": [_view(alias) for alias in sorted(self._served)]})
 
     def show(self, call: Call) -> Answer:
         alias = call.params["alias"]
-        if alias not in SERVED:
+        if alias not in self._served:
             raise exception.NotFound
         return Answer({"extension": _view(alias)})
 

@@ -3,7 +3,7 @@
 import functools
 from typing import Any
 
-from roost.api import microversions, policies
+from roost.api import elsewhere, microversions, policies
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 from roost.api.views import openapi as views
@@ -13,7 +13,7 @@ class OpenApi:
     """Handlers of ``/openapi.json``."""
 
     def __init__(self, parts: Parts) -> None:
-        """Nothing is needed: the document follows from the table of routes."""
+        self._elsewhere = elsewhere.roots(parts)
 
     def show(self, call: Call) -> Answer:
         """Answer what all microversions know, or exactly what one does.
@@ -22,15 +22,18 @@ class OpenApi:
         """
         asked = call.query.one("microversion")
         minor = None if asked is None else microversions.offered(asked)
-        return Answer({**document(minor), "servers": [{"url": call.base_url}]})
+        found = document(minor, self._elsewhere)
+        return Answer({**found, "servers": [{"url": call.base_url}]})
 
 
 @functools.lru_cache(maxsize=4)  # each takes milliseconds and some hundred KB
-def document(minor: int | None = None) -> dict[str, Any]:
+def document(minor: int | None = None, without: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Return the document of all microversions, each thing with the range that has it, or of one.
 
     :param minor: the minor microversion
+    :param without: where the paths begin that are served elsewhere
     """
     from roost.api.routes import ROUTES  # which has this document in it, too
 
-    return views.document(ROUTES, policies.list_rules(), minor=minor)
+    served = [route for route in ROUTES if elsewhere.message(route.path, without) is None]
+    return views.document(served, policies.list_rules(), minor=minor)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from roost import exception, states
-from roost.api import metadata_limit, server_tasks
+from roost.api import catalog, metadata_limit, server_tasks
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 from roost.api.whereabouts import Located
-from roost.image.driver import QUEUED
+from roost.image.driver import QUEUED, OutsideImageStore
 from roost.objects import ImageMeta, Instance
 
 _ID_SINCE: Final = 45
@@ -86,7 +86,15 @@ class ServerSnapshot:
             self._parts.images.give_up(call.context, image.id)
             raise
         server_tasks.do(call, located, instance, image_id=image.id)
-        return _answer(call, image, order)
+        return _answer(call, image, order, root=self._root(call))
+
+    def _root(self, call: Call) -> str:
+        """Return where images are: what the caller's catalog says, if another service has them."""
+        if isinstance(self._parts.images, OutsideImageStore):
+            found = catalog.endpoint(call.context, "image")
+            if found is not None:
+                return f"{found.rstrip('/').removesuffix('/v2')}/v2"
+        return f"{call.base_url}/image/v2"
 
     def _image(self, call: Call, instance: Instance, order: _Order) -> ImageMeta:
         base, now = instance.image, self._parts.now()
@@ -139,10 +147,10 @@ def _with_rotation(image: ImageMeta, rotation: int | None) -> ImageMeta:
     return ImageMeta.of(**image.values() | {"properties": properties})
 
 
-def _answer(call: Call, image: ImageMeta, order: _Order) -> Answer:
+def _answer(call: Call, image: ImageMeta, order: _Order, *, root: str) -> Answer:
     """Name the image, unless it goes as soon as it is there."""
     if order.rotation == 0:
         return Answer()
     if call.version >= _ID_SINCE:
         return Answer({"image_id": image.id})
-    return Answer(headers={"Location": f"{call.base_url}/image/v2/images/{image.id}"})
+    return Answer(headers={"Location": f"{root}/images/{image.id}"})

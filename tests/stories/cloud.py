@@ -38,12 +38,18 @@ class Cloud:
         self.plan = rig.plan
         self.client = Client(rig.plan.endpoint)
         self.flavor = self._id("m1.tiny", self.client.flavors())
-        self.image = self.client.images()[0]["id"]
         self._closing = []
+
+    @functools.cached_property
+    def image(self):
+        """The id of an image, where the rig has the images itself."""
+        return self.client.images()[0]["id"]
 
     def boot(self, name="server", *, count=1, **values):
         """Ask for servers and return their ids."""
-        body = {"name": name, "flavorRef": self.flavor, "imageRef": self.image, "networks": "none"}
+        if "imageRef" not in values:
+            values["imageRef"] = self.image
+        body = {"name": name, "flavorRef": self.flavor, "networks": "none"}
         return self.client.create_servers({"server": body | values}, count=count)
 
     def show(self, server_id):
