@@ -33,28 +33,11 @@ def keystone(tmp_path_factory):
         yield made
 
 
-def _authentication(keystone):
-    return {
-        "auth_type": "password",
-        "auth_url": keystone.url,
-        "username": "roost",
-        "user_domain_id": "default",
-        "password": PASSWORD,
-        "project_name": "service",
-        "project_domain_id": "default",
-        "region_name": REGION,
-    }
-
-
 @pytest.fixture(scope="module")
 def rig(keystone, tmp_path_factory):
     overrides = {
         "api": {"auth_strategy": "keystone"},
-        "keystone_authtoken": {
-            "www_authenticate_uri": keystone.url,
-            "service_token_roles": "service",
-            **_authentication(keystone),
-        },
+        "keystone_authtoken": keystone.judging("roost"),
     }
     made = EmbeddedRig(tmp_path_factory.mktemp("rig"), cells=1, hosts=1, overrides=overrides)
     made.start()

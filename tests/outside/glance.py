@@ -1,4 +1,7 @@
-"""A real Glance: a process of its own on loopback, with SQLite and images in a folder."""
+"""A real Glance: a process of its own on loopback, with SQLite and images in a folder.
+
+With a Keystone it believes whom that knows, else what a token says of itself.
+"""
 
 import contextlib
 import os
@@ -12,6 +15,7 @@ import urllib.request
 import requests
 
 from roost.rig.plan import free_port
+from tests.outside.keystone import section
 from tests.stories.cloud import wait_until
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -42,7 +46,7 @@ paste.composite_factory = glance.api:root_app_factory
 /: api
 [composite:api]
 paste.composite_factory = glance.api:pipeline_factory
-default = versionnegotiation context rootapp
+default = versionnegotiation {judge}context rootapp
 [composite:rootapp]
 paste.composite_factory = glance.api:root_app_factory
 /: apiversions
@@ -53,6 +57,9 @@ paste.app_factory = glance.api.versions:create_resource
 paste.app_factory = glance.api.v2.router:API.factory
 [filter:versionnegotiation]
 paste.filter_factory = glance.api.middleware.version_negotiation:VersionNegotiationFilter.factory
+[filter:authtoken]
+paste.filter_factory = keystonemiddleware.auth_token:filter_factory
+delay_auth_decision = true
 [filter:context]
 paste.filter_factory = glance.api.middleware.context:ContextMiddleware.factory
 """
@@ -72,11 +79,13 @@ class Glance:
 
     :param installed: the folder of :func:`install`
     :param folder: an empty one, for all that it keeps
+    :param keystone: who judges tokens, asked as the user ``glance``; None: nobody does
     """
 
-    def __init__(self, installed, folder):
+    def __init__(self, installed, folder, *, keystone=None):
         self._installed = installed
         self._folder = folder
+        self._keystone = keystone
         self._port = free_port(0)
         self._process = None
         self._prepare()
@@ -100,6 +109,7 @@ class Glance:
                     "-P",  # its folder has modules of the same names
                     ROOT / "tests/outside/glance_server.py",
                     str(self._port),
+                    "judged" if self._keystone else "trusted",
                 ],
                 cwd=self._folder,
                 stdout=log,
@@ -138,8 +148,12 @@ class Glance:
         for name in ("images", "staging", "tasks"):
             (self._folder / name).mkdir()
         shutil.copy(self._installed / "template/glance.sqlite", self._folder)
-        (self._folder / "glance-api.conf").write_text(_CONFIG.format(folder=self._folder))
-        (self._folder / "paste.ini").write_text(_PASTE)
+        config, judge = _CONFIG.format(folder=self._folder), ""
+        if self._keystone:
+            config += section("keystone_authtoken", self._keystone.judging("glance"))
+            judge = "authtoken "
+        (self._folder / "glance-api.conf").write_text(config)
+        (self._folder / "paste.ini").write_text(_PASTE.format(judge=judge))
 
     def _answers(self):
         assert self._process.poll() is None, "Glance has ended"

@@ -1,7 +1,8 @@
 """Serves Glance on loopback: run by the Python of its own environment, with a port.
 
-Instead of Keystone, the token itself says who asks: ``user:project:role``. Everything behind that,
-policies included, is Glance as it is.
+With ``judged`` behind the port, keystonemiddleware judges tokens, as its configuration says. With
+``trusted``, the token itself says who asks: ``user:project:role``. Everything behind that, policies
+included, is Glance as it is.
 """
 
 import os
@@ -33,6 +34,18 @@ class KeptOpen:
         """Leave it to the server."""
 
 
+def kept_open(app):
+    """Keep what requests bring from being closed by the application."""
+
+    def ask(environ, start_response):
+        return app(
+            environ | {"wsgi.input": KeptOpen(environ["wsgi.input"])},
+            start_response,
+        )
+
+    return ask
+
+
 def trusting(app):
     """Tell the application who asks, in the headers that Keystone's middleware sets."""
 
@@ -43,7 +56,6 @@ def trusting(app):
             start_response("401 Unauthorized", [("Content-Length", "0")])
             return [b""]
         environ |= {
-            "wsgi.input": KeptOpen(environ["wsgi.input"]),
             "HTTP_X_IDENTITY_STATUS": "Confirmed",
             "HTTP_X_USER_ID": user,
             "HTTP_X_PROJECT_ID": project,
@@ -57,10 +69,13 @@ def trusting(app):
 
 
 def main():
+    port, judged = int(sys.argv[1]), sys.argv[2] == "judged"
+    del sys.argv[1:]  # keystonemiddleware would read them, too
     os.environ["OS_GLANCE_CONFIG_DIR"] = str(pathlib.Path.cwd())
     from glance.wsgi.api import application
 
-    server = wsgi.Server(("127.0.0.1", int(sys.argv[1])), trusting(application), numthreads=8)
+    app = kept_open(application if judged else trusting(application))
+    server = wsgi.Server(("127.0.0.1", port), app, numthreads=8)
     try:
         server.start()
     except (KeyboardInterrupt, SystemExit):

@@ -43,6 +43,11 @@ def install(folder):
     )
 
 
+def section(name, options):
+    """Return a section of a configuration file."""
+    return "".join([f"[{name}]\n", *(f"{key} = {value}\n" for key, value in options.items())])
+
+
 class Keystone:
     """A Keystone of one's own, with an administrator; use it in a ``with`` block.
 
@@ -95,6 +100,28 @@ class Keystone:
             self.url, username=user, user_domain_id="default", password=password, **place
         )
         return session.Session(plugin, timeout=30)
+
+    def credentials(self, user, project="service"):
+        """Return the options by which a service proves who it is."""
+        return {
+            "auth_type": "password",
+            "auth_url": self.url,
+            "username": user,
+            "user_domain_id": "default",
+            "password": PASSWORD,
+            "project_name": project,
+            "project_domain_id": "default",
+            "region_name": REGION,
+        }
+
+    def judging(self, user):
+        """Return the options of keystonemiddleware: how a service, as this user, judges tokens."""
+        return {
+            "www_authenticate_uri": self.url,
+            "service_token_roles": "service",
+            "service_token_roles_required": "true",
+            **self.credentials(user),
+        }
 
     def service(self, kind, url):
         """Put a service into the catalog."""

@@ -1,6 +1,7 @@
 """A real Neutron on loopback: installed once, its tables copied and served for whoever wants one.
 
-Without Keystone, so everybody is its administrator; and without agents, see ``neutron_mechanism``.
+With a Keystone it believes whom that knows, else everybody is its administrator. It has no agents,
+see ``neutron_mechanism``.
 """
 
 import os
@@ -11,6 +12,7 @@ import sys
 
 import requests
 
+from tests.outside.keystone import section
 from tests.stories.cloud import wait_until
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -18,16 +20,12 @@ _CONFIGURATION = """\
 [DEFAULT]
 core_plugin = ml2
 service_plugins =
-auth_strategy = noauth
+auth_strategy = {strategy}
 transport_url = fake:/
 api_paste_config = {installed}/venv/etc/neutron/api-paste.ini
 state_path = {folder}
 dhcp_agent_notification = false
 send_events_interval = 1
-[nova]
-auth_type = admin_token
-endpoint = {compute}
-token = admin:ops
 [database]
 connection = sqlite:///{folder}/neutron.sqlite
 [ml2]
@@ -44,6 +42,8 @@ _POLICY = """\
 "create_port:binding:profile": "@"
 "update_port:binding:profile": "@"
 """
+# Who judges and who tells.
+_NOBODY = {"auth_type": "admin_token", "token": "admin:ops"}
 _METADATA = "Metadata-Version: 2.1\nName: roost-tests\nVersion: 1\n"
 _ENTRY_POINTS = """\
 [neutron.ml2.mechanism_drivers]
@@ -66,11 +66,13 @@ class Neutron:
     :param installed: where ``install`` put it
     :param folder: for its database and log
     :param compute: where it tells of its ports
+    :param keystone: who judges tokens, asked as the user ``neutron``; None: nobody does
     """
 
-    def __init__(self, installed, folder, *, port, compute):
+    def __init__(self, installed, folder, *, port, compute, keystone=None):
         self._installed = installed
         self._folder = folder
+        self._keystone = keystone
         self._compute = compute
         self._port = port
         self._process = None
@@ -108,9 +110,8 @@ class Neutron:
 
     def _prepare(self):
         shutil.copy(self._installed / "template/neutron.sqlite", self._folder)
-        values = {"installed": self._installed, "folder": self._folder, "compute": self._compute}
-        (self._folder / "neutron.conf").write_text(_CONFIGURATION.format(**values))
-        (self._folder / "policy.yaml").write_text(_POLICY)
+        (self._folder / "neutron.conf").write_text(self._configuration())
+        (self._folder / "policy.yaml").write_text("" if self._keystone else _POLICY)
         plug_in = self._folder / "plug-in"
         described = plug_in / "roost_tests-1.dist-info"
         described.mkdir(parents=True)
@@ -119,10 +120,29 @@ class Neutron:
         (described / "entry_points.txt").write_text(_ENTRY_POINTS)
         self.bind_all_but()
 
+    def _configuration(self):
+        strategy = "keystone" if self._keystone else "noauth"
+        values = {"installed": self._installed, "folder": self._folder, "strategy": strategy}
+        made = _CONFIGURATION.format(**values)
+        if self._keystone is None:
+            return made + section("nova", {**_NOBODY, "endpoint": self._compute})
+        return (
+            made
+            + section("keystone_authtoken", self._keystone.judging("neutron"))
+            + section("nova", self._keystone.credentials("neutron"))
+        )
+
+    def _ask(self, method, path, **more):
+        """Ask as an administrator."""
+        headers = {"X-Auth-Token": self._keystone.admin.get_token()} if self._keystone else {}
+        return requests.request(
+            method, f"{self.url}/v2.0/{path}", headers=headers, timeout=30, **more
+        )
+
     def _answers(self):
         assert self._process.poll() is None, (self._folder / "log").read_text()[-5000:]
         try:
-            return requests.get(f"{self.url}/v2.0/networks", timeout=30).ok
+            return requests.get(self.url, timeout=30).ok
         except requests.ConnectionError:
             return False
 
@@ -133,25 +153,23 @@ class Neutron:
     def make(self, kind, **values):
         """Make a thing, and return it as Neutron shows it."""
         name = kind.replace("-", "_")
-        answer = requests.post(f"{self.url}/v2.0/{kind}s", json={name: values}, timeout=30)
+        answer = self._ask("POST", f"{kind}s", json={name: values})
         assert answer.status_code == 201, answer.text
         return answer.json()[name]
 
     def show(self, kind, identity):
         """Return a thing, None when it is gone."""
-        answer = requests.get(f"{self.url}/v2.0/{kind}s/{identity}", timeout=30)
+        answer = self._ask("GET", f"{kind}s/{identity}")
         return answer.json()[kind] if answer.ok else None
 
     def list(self, kind, **query):
-        answer = requests.get(f"{self.url}/v2.0/{kind}s", params=query, timeout=30)
-        return answer.json()[f"{kind}s"]
+        return self._ask("GET", f"{kind}s", params=query).json()[f"{kind}s"]
 
     def delete(self, kind, identity):
-        requests.delete(f"{self.url}/v2.0/{kind}s/{identity}", timeout=30)
+        self._ask("DELETE", f"{kind}s/{identity}")
 
     def limit(self, project, **quota):
-        path = f"{self.url}/v2.0/quotas/{project}"
-        answer = requests.put(path, json={"quota": quota}, timeout=30)
+        answer = self._ask("PUT", f"quotas/{project}", json={"quota": quota})
         assert answer.ok, answer.text
 
     def network(self, name, project="admin", *, cidr="10.9.0.0/24", **values):
