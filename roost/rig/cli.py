@@ -82,6 +82,11 @@ def main() -> None:
     "--port", type=click.IntRange(1, 65535), help="The API's port. Left out: 8774, or a free one."
 )
 @click.option(
+    "--metadata",
+    is_flag=True,
+    help="Start roost-metadata, too, on port 8775 or a free one.",
+)
+@click.option(
     "--concurrency",
     "mode",
     type=click.Choice([concurrency.THREADING, concurrency.EVENTLET]),
@@ -99,6 +104,7 @@ def up(
     settings: tuple[str, ...],
     inventory: pathlib.Path | None,
     port: int | None,
+    metadata: bool,
     mode: str,
 ) -> None:
     """Start a rig and return; it runs until ``roost-rig down``."""
@@ -115,12 +121,15 @@ def up(
         port=port,
         overrides=overrides,
         inventory=read_inventory(inventory) if inventory else {},
+        metadata=metadata,
         **where,
     )
     with screen.steps(console, f"starting {cells} cells of {hosts} hosts") as say:
         plan = plan if embedded else backing.with_users(plan, say=console.print)
         lifecycle.up(plan, mode=mode, say=say)
     console.print(f"the rig serves {plan.endpoint}")
+    if plan.metadata_endpoint:
+        console.print(f"its guests are told of themselves at {plan.metadata_endpoint}")
     for line in clouds.hints(plan):
         console.print(f"  {line}")
 

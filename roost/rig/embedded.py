@@ -61,7 +61,9 @@ class PlannedRig:
         _at_once(self._start, [daemon.name for daemon in self.plan.daemons if daemon.topic])
         self._wait_for_hosts()
         map_hosts(self.plan)
-        self._start(_API)
+        for daemon in self.plan.daemons:
+            if not daemon.topic:
+                self._start(daemon.name)
         LOG.info("the rig serves %s", self.endpoint)
 
     def stop(self) -> None:
@@ -118,6 +120,7 @@ class EmbeddedRig(PlannedRig):
 
     :param overrides: options for all daemons, by group
     :param inventory: what hosts pretend to have, by name: see :mod:`roost.compute.virt.inventory`
+    :param metadata: whether guests are told of themselves, too
     """
 
     def __init__(
@@ -128,6 +131,7 @@ class EmbeddedRig(PlannedRig):
         hosts: int = 3,
         overrides: Options | None = None,
         inventory: Mapping[str, Any] | None = None,
+        metadata: bool = False,
     ) -> None:
         options = {**QUICK}
         for group, values in (overrides or {}).items():
@@ -139,6 +143,7 @@ class EmbeddedRig(PlannedRig):
             hosts=hosts,
             overrides=options,
             inventory=inventory or {},
+            metadata=metadata,
         )
         super().__init__(plan)
 

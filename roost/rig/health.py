@@ -8,6 +8,7 @@ from concurrent import futures
 from typing import Any
 
 import oslo_messaging as messaging
+import requests
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -17,7 +18,7 @@ from roost import exception
 from roost.context import admin_context
 from roost.db.types import utcnow
 from roost.rig.client import Client, moment
-from roost.rig.plan import API_LEVEL, Daemon, Plan
+from roost.rig.plan import API_LEVEL, METADATA, Daemon, Plan
 from roost.rig.processes import Process, Supervisor, usage
 from roost.rpc.transport import BROKEN, Bus
 from roost.scheduler.client import SchedulerClient
@@ -136,9 +137,8 @@ def _services(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 def _ping_api(plan: Plan) -> dict[str, tuple[bool | None, str]]:
-    """Ask the one that answers by HTTP; the in-memory bus cannot be reached from outside."""
-    answered, said = _ping_http(plan)
-    return {API_LEVEL: (answered, said)}
+    """Ask those that answer by HTTP; the in-memory bus cannot be reached from outside."""
+    return {one.name: _ping_http(plan, one) for one in plan.daemons if one.topic is None}
 
 
 def _ping_all(plan: Plan) -> dict[str, tuple[bool | None, str]]:
@@ -165,7 +165,7 @@ def _bus(url: str) -> Bus:
 
 def _ping(plan: Plan, daemon: Daemon, bus: Bus) -> tuple[bool, str]:
     if daemon.topic is None:
-        return _ping_http(plan)
+        return _ping_http(plan, daemon)
     try:
         bus.check_replies()
         return _timed(lambda: _rpc_answers(daemon, bus))
@@ -173,7 +173,20 @@ def _ping(plan: Plan, daemon: Daemon, bus: Bus) -> tuple[bool, str]:
         return False, error.message
 
 
-def _ping_http(plan: Plan) -> tuple[bool, str]:
+def metadata_answers(plan: Plan) -> bool:
+    """Tell whether somebody tells guests of themselves; what they are told of none is no matter."""
+    with requests.Session() as asking:
+        asking.trust_env = False  # a proxy is never between us and this machine
+        try:
+            asking.get(f"{plan.metadata_endpoint}/", timeout=PING_SECONDS)
+        except requests.RequestException:
+            return False
+    return True
+
+
+def _ping_http(plan: Plan, daemon: Daemon) -> tuple[bool, str]:
+    if daemon.name == METADATA:
+        return _timed(lambda: metadata_answers(plan))
     return _timed(Client(plan.endpoint, timeout=PING_SECONDS).answers)
 
 

@@ -136,6 +136,8 @@ def _missing(plan: Plan) -> str:
     silent = [d.name for d in plan.daemons if d.cell and d.name not in up_now]
     if silent:
         return f"no sign of life of {', '.join(silent)}"
+    if plan.metadata_port and not health.metadata_answers(plan):
+        return "roost-metadata does not answer"
     if plan.embedded:  # it answers only when its hosts are known
         return ""
     return health.unknown_hosts(plan)

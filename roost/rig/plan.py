@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import json
 import pathlib
+import secrets
 import socket
 import uuid
 from collections.abc import Mapping
@@ -20,6 +21,8 @@ from roost.compute.virt.inventory import ALL_OTHERS
 Options = Mapping[str, Mapping[str, Any]]
 API_LEVEL = "api"
 CELL0 = "cell0"
+METADATA = "metadata"
+_METADATA_PORT = 8775
 _SCHEDULER = "scheduler"
 NO_LIMIT = -1
 _QUOTAS = (
@@ -69,6 +72,8 @@ class Plan:
     :param database_secrets: likewise of the database server: ``api``, ``scheduler``, each cell
     :param detours: by which host:port a bus or a database is reached, when not directly; by
         ``bus/LEVEL`` and ``database/NAME``
+    :param metadata_port: where guests are told of themselves; None: nowhere
+    :param metadata_secret: what those sign with who ask for guests
     """
 
     rig: str
@@ -84,6 +89,8 @@ class Plan:
     detours: Mapping[str, str] = dataclasses.field(default_factory=dict)
     bus_secrets: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     database_secrets: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    metadata_port: int | None = None
+    metadata_secret: str = dataclasses.field(default="", repr=False)
 
     @property
     def embedded(self) -> bool:
@@ -93,6 +100,11 @@ class Plan:
     def endpoint(self) -> str:
         """The address of the compute API, as clients are given it."""
         return f"http://127.0.0.1:{self.port}/v2.1"
+
+    @property
+    def metadata_endpoint(self) -> str | None:
+        """The address that tells guests of themselves, if there is one."""
+        return f"http://127.0.0.1:{self.metadata_port}" if self.metadata_port else None
 
     @property
     def cell_names(self) -> list[str]:
@@ -215,6 +227,7 @@ class Plan:
             *(daemon for cell in self.cell_names for daemon in self._cell(cell)),
             *map(self._super_conductor, self._copies_of("super-conductor")),
             self._api(),
+            *([self._metadata()] if self.metadata_port else []),
         ]
 
     def _copies_of(self, name: str) -> list[str]:
@@ -279,6 +292,17 @@ class Plan:
             "quota": dict.fromkeys(_QUOTAS, NO_LIMIT),
         }
         return self._daemon("api", "roost-api", topic=None, own=own)
+
+    def _metadata(self) -> Daemon:
+        own: Options = {
+            "api_database": self._data(API_LEVEL),
+            "metadata": {
+                "listen": "127.0.0.1",
+                "port": self.metadata_port,
+                "shared_secret": self.metadata_secret,
+            },
+        }
+        return self._daemon(METADATA, "roost-metadata", topic=None, own=own)
 
     def _cell(self, cell: str) -> list[Daemon]:
         data = {"cell_database": self._data(cell)}
@@ -345,12 +369,18 @@ class Plan:
         return cls(**{**values, "state": pathlib.Path(values["state"])})
 
 
-def new_plan(state: pathlib.Path, *, port: int | None = None, **values: Any) -> Plan:
+def new_plan(
+    state: pathlib.Path, *, port: int | None = None, metadata: bool = False, **values: Any
+) -> Plan:
     """Plan a rig in a folder, on a free port unless one is named.
 
+    :param metadata: let guests be told of themselves, too
     :raises roost.exception.Invalid: when its inventory names hosts that it does not have
     """
     name = uuid.uuid4().hex[:8]
+    if metadata:
+        values["metadata_port"] = free_port(_METADATA_PORT)
+        values["metadata_secret"] = secrets.token_urlsafe(24)
     plan = Plan(rig=name, state=state.resolve(), port=port or free_port(), **values)
     strangers = sorted({*plan.inventory} - {*plan.all_hosts, ALL_OTHERS})
     if strangers:

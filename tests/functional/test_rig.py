@@ -1,15 +1,19 @@
 """The embedded rig: as an object, as a command, and as the demonstration of ``make rig``."""
 
+import hashlib
+import hmac
 import pathlib
 import socket
 import subprocess
 import sys
 
 import pytest
+import requests
 
 from roost import exception
 from roost.rig import boots
 from roost.rig.client import Client
+from roost.rig.plan import Plan
 from tests.stories.cloud import wait_until
 
 ROOST_RIG = str(pathlib.Path(sys.executable).parent / "roost-rig")
@@ -118,3 +122,38 @@ def test_an_embedded_rig_runs_on_eventlet_too(command):
     assert up.returncode == 0, up.stdout + up.stderr
     booted = command("boot", "-n", "3", "--timeout", "60")
     assert "ACTIVE 3" in booted.stdout, booted.stdout + booted.stderr
+
+
+def test_guests_of_an_embedded_rig_are_told_of_themselves(command, tmp_path):
+    begun = command("up", "--embedded", "--cells", "1", "--hosts", "1", "--metadata")
+    assert begun.returncode == 0, begun.stdout + begun.stderr
+    plan = Plan.load(tmp_path / "rig")
+    assert plan.metadata_endpoint in begun.stdout
+    shown = command("status")
+    assert shown.returncode == 0, shown.stdout
+    (row,) = [line for line in shown.stdout.splitlines() if line.split()[:1] == ["metadata"]]
+    assert " ms" in row
+
+    client = Client(plan.endpoint)
+    wish = boots.Wish(
+        flavor=boots.choose(client.flavors(), "m1.tiny", "flavor"),
+        image=boots.choose(client.images(), None, "image"),
+    )
+    (server,) = boots.boot(client, wish, count=1, timeout=60)
+    told = requests.get(
+        f"{plan.metadata_endpoint}/openstack/latest/meta_data.json",
+        headers={
+            "X-Instance-ID": server.id,
+            "X-Tenant-ID": client.get(f"/servers/{server.id}")["server"]["tenant_id"],
+            "X-Instance-ID-Signature": hmac.new(
+                plan.metadata_secret.encode(), server.id.encode(), hashlib.sha256
+            ).hexdigest(),
+        },
+        timeout=30,
+    )
+    assert told.json()["uuid"] == server.id
+
+
+def test_a_rig_has_no_metadata_service_unless_it_is_asked_for(rig):
+    assert rig.plan.metadata_endpoint is None
+    assert "metadata" not in {daemon.name for daemon in rig.plan.daemons}
