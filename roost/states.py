@@ -40,6 +40,8 @@ IMAGE_SNAPSHOT: Final = "image_snapshot"
 IMAGE_PENDING_UPLOAD: Final = "image_pending_upload"
 IMAGE_UPLOADING: Final = "image_uploading"
 UPDATING_PASSWORD: Final = "updating_password"  # noqa: S105 - a state
+SOFT_DELETING: Final = "soft-deleting"
+RESTORING: Final = "restoring"
 DELETING: Final = "deleting"
 
 # How a guest is found, in the numbers that clients know.
@@ -64,6 +66,8 @@ IMAGE_TASKS: Final = (
 RESCUE_TASKS: Final = (RESCUING, UNRESCUING)
 # What is done to a server that is there, beyond switching it.
 LIFE_TASKS: Final = (*REBUILD_TASKS, *IMAGE_TASKS, *RESCUE_TASKS, UPDATING_PASSWORD)
+# How a server is put away, and comes back.
+PUT_AWAY_TASKS: Final = (SOFT_DELETING, RESTORING)
 # The state that a server with such a guest rests in. Of NOSTATE nothing can be told.
 AS_FOUND: Final = {RUNNING: ACTIVE, SHUTDOWN: STOPPED, HELD: PAUSED, SAVED: SUSPENDED}
 # What rests in one of these has a guest on its host. A guest that is rescued remembers that itself.
@@ -87,14 +91,19 @@ _AS_FOUND: Final = (*map(State, WITH_GUEST), State(ERROR))
 
 def _under(task: str, vm: str, *others: State) -> dict[State, frozenset[State]]:
     """Return the row of a task: it ends as the guest is found, and a delete comes first."""
-    ends = {*_AS_FOUND, State(vm, DELETING), State(DELETED), *others}
+    ends = {*_AS_FOUND, State(vm, DELETING), State(DELETED), *_put_away(vm), *others}
     return {State(vm, task): frozenset(ends)}
+
+
+def _put_away(vm: str) -> set[State]:
+    """Return how a server is put away, whatever is being done to it: one in ERROR never is."""
+    return set() if vm == ERROR else {State(vm, SOFT_DELETING)}
 
 
 def _resting(vm: str, *tasks: str) -> dict[State, frozenset[State]]:
     """Return the row of a server that follows its guest, and the tasks that may begin."""
     found = {*_AS_FOUND} - {State(vm)}
-    begun = {State(vm, task) for task in (*tasks, DELETING)}
+    begun = {State(vm, task) for task in (*tasks, SOFT_DELETING, DELETING)}
     return {State(vm): frozenset({*found, *begun, State(DELETED)})}
 
 
@@ -147,6 +156,7 @@ MOVES: Final[Moves] = {
             State(STOPPED, RESCUING),
             *(State(STOPPED, task) for task in _IMAGES),
             State(RESCUED),  # it was being rescued when its host was given up
+            State(STOPPED, SOFT_DELETING),
             State(STOPPED, DELETING),
             State(ERROR),
             State(DELETED),
@@ -183,20 +193,36 @@ MOVES: Final[Moves] = {
     **_under(RESCUING, ERROR),
     **_under(UNRESCUING, RESCUED),
     **_under(UPDATING_PASSWORD, ACTIVE),
+    # what is to be put away stays so until it is: only a delete comes first. And it may be put away
+    # anew before its cell has heard that it was to come back
+    **{
+        State(vm, SOFT_DELETING): frozenset(
+            {State(SOFT_DELETED), State(vm, DELETING), State(DELETED)}
+        )
+        for vm in (*WITH_GUEST, SOFT_DELETED)
+    },
+    State(SOFT_DELETED): frozenset(
+        {
+            *(State(SOFT_DELETED, task) for task in (*PUT_AWAY_TASKS, DELETING)),
+            State(DELETED),
+        }
+    ),
+    **_under(RESTORING, SOFT_DELETED),
     # a delete may be asked for again, and only ever ends one way
     State(BUILDING, DELETING): frozenset({State(BUILDING, DELETING), State(DELETED)}),
     **{
         State(vm, DELETING): frozenset({State(vm, DELETING), State(DELETED)})
-        for vm in (*WITH_GUEST, ERROR)
+        for vm in (*WITH_GUEST, ERROR, SOFT_DELETED)
     },
     State(DELETED): frozenset(),
 }
-# What an administrator may declare: not of what is being built or deleted, which others see to the
-# end of. How the guest really is, its host looks at now and then.
+# What an administrator may declare: not of what is being built or deleted, or is put away, which
+# others see to the end of. How the guest really is, its host looks at now and then.
 RESETS: Final[Moves] = {
     before: frozenset({State(ACTIVE), State(ERROR)})
     for before in MOVES
-    if before.vm not in (BUILDING, DELETED) and before.task != DELETING
+    if before.vm not in (BUILDING, SOFT_DELETED, DELETED)
+    and before.task not in (SOFT_DELETING, DELETING)
 }
 
 

@@ -32,6 +32,7 @@ class Options:
     ``cell_timeout`` is how many seconds a list waits for a cell. Of a cell that is away a list has
     what is known without it, or nothing; unless ``skip_cells_away``, it fails rather than leave
     servers out. ``instance_password``: who creates a server is told its administrator's password.
+    ``keeps_deleted``: servers that users delete can be restored for a while.
     ``pci_aliases`` are what flavors may ask for by name.
     """
 
@@ -57,6 +58,7 @@ class Options:
     cell_timeout: float = 5.0
     skip_cells_away: bool = True
     instance_password: bool = True
+    keeps_deleted: bool = False
     pci_aliases: Mapping[str, PciAlias] = dataclasses.field(default_factory=dict)
 
 

@@ -19,6 +19,7 @@ from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 from roost.api.schemas.server_actions import ACTION
 from roost.api.server_delete import ServerDelete
+from roost.api.server_put_away import ServerPutAway
 from roost.api.server_rebuild import ServerRebuild
 from roost.api.server_rescue import ServerRescue
 from roost.api.server_snapshot import ServerSnapshot
@@ -59,6 +60,7 @@ class ServerActions:
             "createImage": snapshots.create_image,
             "createBackup": snapshots.create_backup,
             "forceDelete": ServerDelete(parts).force,
+            "restore": ServerPutAway(parts),
         }
 
     def act(self, call: Call) -> Answer:

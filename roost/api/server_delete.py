@@ -6,6 +6,7 @@ from roost import exception
 from roost.api import server_locks
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
+from roost.api.server_put_away import ServerPutAway
 from roost.api.validation import is_uuid
 from roost.api.whereabouts import Located, Whereabouts, missing
 from roost.db.api import instance_mappings
@@ -18,6 +19,9 @@ LOG = logging.getLogger(__name__)
 class ServerDelete:
     """Lets users be rid of a server now; the rest follows by itself.
 
+    Where servers are kept for a while (``reclaim_instance_interval``), one that can be put away is:
+    see ``server_put_away.py``. This is the end of others, and of all that are deleted by force.
+
     What is durable is done first, in one transaction of the API database: a wish is withdrawn,
     anything else queued for deletion. From there on a super-conductor sees to the end, so a cell
     that is away does not keep the user waiting.
@@ -26,12 +30,15 @@ class ServerDelete:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+        self._put_away = ServerPutAway(parts)
 
     def delete(self, call: Call) -> Answer:
         uuid = call.params["server_id"]
         if not is_uuid(uuid):
             raise missing(uuid)
         self._refuse_locked(call, uuid)
+        if self._parts.options.keeps_deleted and self._put_away.put_away(call, uuid):
+            return Answer()
         return self._end(call, uuid)
 
     def force(self, call: Call, located: Located) -> Answer:

@@ -38,9 +38,9 @@ def put_under(
     """
     instance, cell = located.instance, located.cell
     uuid = str(instance.uuid)
-    refused = functools.partial(_refused, uuid, word=word, task=task)
+    refusal = functools.partial(refused, uuid, word=word, task=task)
     if cell is None:
-        raise refused(vm_state=instance.vm_state, task_state=instance.task_state)
+        raise refusal(vm_state=instance.vm_state, task_state=instance.task_state)
     if instance.host is None and instance.vm_state != states.BUILDING:
         raise exception.Conflict(f"Instance {uuid} is not ready")
     record = action_records.begun(call, uuid, word)
@@ -50,7 +50,7 @@ def put_under(
         raise missing(uuid) from error
     except exception.Conflict as error:
         found = error.details["found"]
-        raise refused(vm_state=found["vm_state"], task_state=found["task_state"]) from error
+        raise refusal(vm_state=found["vm_state"], task_state=found["task_state"]) from error
 
 
 @retried
@@ -91,10 +91,13 @@ def do(call: Call, located: Located, instance: Instance, **told: str) -> None:
     tell(located, instance, lambda host: host.do_task(call.context, **task, **told))
 
 
-def _refused(
+def refused(
     uuid: str, *, word: str, task: str, vm_state: str, task_state: str | None
 ) -> exception.Conflict:
-    """Return the refusal: for its vm state, if no task would do, else for the task under way."""
+    """Return the refusal: for its vm state, if no task would do, else for the task under way.
+
+    :param word: what records and messages call the action
+    """
     for_vm = {before.vm for before in states.MOVES if _may_begin(before, task)}
     state = f"vm_state {vm_state}"
     if vm_state in for_vm and task_state is not None:

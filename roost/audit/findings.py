@@ -188,6 +188,19 @@ def _mappings_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
             yield uuid, "is mapped to no cell, and nobody is asked to build it"
 
 
+def _put_away_unlike_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """What is put away counts against no quota, so both must say the same."""
+    for instance in snapshot.instances:
+        mapping = snapshot.mappings.get(instance.uuid)
+        if mapping is None or mapping.queued_for_delete or mapping.unheard:
+            continue
+        is_away = instance.vm_state == states.SOFT_DELETED
+        if instance.task_state is None and is_away and not mapping.put_away:
+            yield instance.uuid, "is put away, but its mapping counts it as in use"
+        elif instance.task_state is None and mapping.put_away and not is_away:
+            yield instance.uuid, f"is {instance.vm_state}, but its mapping says it is put away"
+
+
 def _wishes_stuck(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for uuid, since in snapshot.wishes.items():
         if since < utcnow() - STUCK_AFTER:
@@ -216,6 +229,7 @@ _CHECKS: Final[dict[str, Check]] = {
     "instances in two cells": _instances_in_two_cells,
     "instances without mapping": _instances_without_mapping,
     "mappings without instance": _mappings_without_instance,
+    "put away other than the mappings": _put_away_unlike_mapping,
     "build requests stuck": _wishes_stuck,
 }
 KINDS: Final = tuple(_CHECKS)

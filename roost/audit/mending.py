@@ -20,8 +20,9 @@ from roost.context import RequestContext, admin_context
 from roost.db.api import audits as api_level
 from roost.db.api import quota
 from roost.db.cell import audits as in_cell
-from roost.db.cell import instances
+from roost.db.cell import instances, put_away
 from roost.db.engine import Database, Session, retried
+from roost.db.types import utcnow
 from roost.objects.topology import sizes_of
 
 LOG = logging.getLogger(__name__)
@@ -97,6 +98,7 @@ class Mender:
             repairs.MAP: self._each(self._map),
             repairs.REMAP: self._each(self._remap),
             repairs.FORGET: self._each(self._forget),
+            repairs.TELL_CELL: self._each(self._tell_cell),
             repairs.END_LEASE: self._each(self._end_lease),
             repairs.LEAVE: self._each(lambda repair: Outcome(repair, LEFT_ALONE, done=False)),
         }
@@ -206,15 +208,34 @@ class Mender:
         cell_uuid = str(repair.cell_uuid)
         with self._cells.get(cell_uuid).database.read() as session:
             instance = instances.find(session, repair.subject)
-        if instance is None:
+            heard = put_away.find(session, repair.subject)
+        if instance is None or heard is None:
             return Outcome(repair, NO_LONGER_SO)
         request = str(uuids.uuid4())  # the one it came with is not known any more
+        since = instance.soft_deleted_at or utcnow()
         done = self._write(
             lambda session: api_level.adopt(
-                session, instance, cell_uuid=cell_uuid, request_uuid=request
+                session,
+                instance,
+                cell_uuid=cell_uuid,
+                request_uuid=request,
+                put_away_at=since if heard.is_put_away else None,
+                turns=heard.turn,
             )
         )
         return _swapped(repair, "mapped", done=done)
+
+    def _tell_cell(self, repair: Repair) -> Outcome:
+        with self._cells.get(str(repair.cell_uuid)).database.read() as session:
+            heard = put_away.find(session, repair.subject)
+        if heard is None:
+            return Outcome(repair, NO_LONGER_SO)
+        done = self._write(
+            lambda session: api_level.say_again(
+                session, repair.subject, but_put_away=heard.is_put_away, heard=heard.turn
+            )
+        )
+        return _swapped(repair, "left to the next super-conductor", done=done)
 
     def _remap(self, repair: Repair) -> Outcome:
         if repair.before is not None and self._lives_in(repair.before, repair.subject):

@@ -22,6 +22,7 @@ RECONCILE: Final = "reconcile host"
 MAP: Final = "map"
 REMAP: Final = "map elsewhere"
 FORGET: Final = "forget mapping"
+TELL_CELL: Final = "tell its cell"
 END_LEASE: Final = "hand to a super-conductor"
 LEAVE: Final = "leave alone"
 _TWINS: Final = "instances in two cells"
@@ -166,6 +167,12 @@ def _forget(finding: Finding, facts: _Facts) -> Iterator[Repair]:
     yield Repair(finding.subject, FORGET, finding.detail, cell_uuid=mapping.cell_uuid)
 
 
+def _tell_cell(finding: Finding, facts: _Facts) -> Iterator[Repair]:
+    """The mapping is what users were answered by: let its cell follow it."""
+    cell_uuid = facts.live[finding.subject].cell_uuid
+    yield Repair(finding.subject, TELL_CELL, finding.detail, cell_uuid=cell_uuid)
+
+
 def _leave_overdue(finding: Finding, facts: _Facts) -> Iterator[Repair]:
     if finding.subject in facts.found(_STRAYS):
         return  # it is released as such
@@ -196,10 +203,11 @@ _REMEDIES: Final[dict[str, _Remedy]] = {
     _TWINS: _leave_in_two_cells,
     "instances without mapping": _map,
     "mappings without instance": _forget,
+    "put away other than the mappings": _tell_cell,
     "build requests stuck": _simply(END_LEASE),
 }
 # Claims go before others are made; counting comes after all that changes what is counted.
 _ORDER: Final[Sequence[str]] = (
     *(MAP, REMAP, FORGET, RELEASE, RESTORE, FREE_PORT, LET_GO),
-    *(RECONCILE, END_LEASE, RECOUNT_HOST, RECOUNT_PROJECT, LEAVE),
+    *(RECONCILE, TELL_CELL, END_LEASE, RECOUNT_HOST, RECOUNT_PROJECT, LEAVE),
 )

@@ -9,13 +9,22 @@ from roost.outside.leftover_ports import ServerPort
 
 
 class Mapped(Protocol):
-    """Where an instance is said to be; None: nowhere yet."""
+    """Where an instance is said to be; None: nowhere yet.
+
+    ``put_away``: its user has deleted it and can restore it; ``unheard``: its cell may not know.
+    """
 
     @property
     def cell_uuid(self) -> str | None: ...
 
     @property
     def queued_for_delete(self) -> bool: ...
+
+    @property
+    def put_away(self) -> bool: ...
+
+    @property
+    def unheard(self) -> bool: ...
 
 
 @dataclasses.dataclass(frozen=True)

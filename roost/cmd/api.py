@@ -133,6 +133,7 @@ def _api_options(conf: cfg.ConfigOpts) -> Options:
         cell_timeout=conf.cells.timeout,
         skip_cells_away=conf.api.list_records_by_skipping_down_cells,
         instance_password=conf.api.enable_instance_password,
+        keeps_deleted=conf.conductor.reclaim_instance_interval > 0,
         quota=dict(conf.quota),
         pci_aliases=pci_aliases.parse(conf.pci.alias),
     )

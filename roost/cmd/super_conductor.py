@@ -13,6 +13,7 @@ from roost.cmd._daemon import Daemon, RpcServer
 from roost.cmd._periodic import Periodic
 from roost.cmd._waiting import Check
 from roost.conductor.boot import Boots
+from roost.conductor.put_away import PutAways
 from roost.conductor.snapshots import Snapshots
 from roost.conductor.super_conductor import SuperConductorManager
 from roost.conductor.wishes import SuperSweeper
@@ -36,7 +37,11 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     boots = _boots(conf, database, cells, scheduler)
     manager = SuperConductorManager(boots)
     sweeper = SuperSweeper(
-        database=database, cells=cells, boots=boots, patience=conf.conductor.sweep_interval
+        database=database,
+        cells=cells,
+        boots=boots,
+        patience=conf.conductor.sweep_interval,
+        put_aways=PutAways(database, cells, conf.conductor.reclaim_instance_interval),
     )
     return Daemon(
         NAME,

@@ -1,4 +1,4 @@
-"""Stopping, starting, rebooting, pausing and suspending guests.
+"""Stopping, starting, rebooting, pausing and suspending guests; putting them away and back.
 
 Before: the API wrote the task into the instance's row and cast here. After: the row says how the
 guest was found, whether that is what was asked for or not.
@@ -44,6 +44,8 @@ _DO: Final[Mapping[str, Callable[[VirtDriver, str], None]]] = {
     states.UNPAUSING: lambda virt, uuid: _pauses(virt).unpause(uuid),
     states.SUSPENDING: lambda virt, uuid: _suspends(virt).suspend(uuid),
     states.RESUMING: lambda virt, uuid: _suspends(virt).resume(uuid),
+    states.SOFT_DELETING: lambda virt, uuid: virt.power_off(uuid),
+    states.RESTORING: lambda virt, uuid: virt.power_on(uuid),
 }
 _STEPS: Final = {
     states.POWERING_OFF: "compute.power_off",
@@ -54,6 +56,8 @@ _STEPS: Final = {
     states.UNPAUSING: "compute.unpause",
     states.SUSPENDING: "compute.suspend",
     states.RESUMING: "compute.resume",
+    states.SOFT_DELETING: "compute.soft_delete",
+    states.RESTORING: "compute.restore",
 }
 
 

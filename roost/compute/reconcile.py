@@ -55,6 +55,9 @@ class Verdict:
     why: str
 
 
+_FOLLOW_POWER: Final = Verdict(Remedy.FOLLOW, "its row did not know the power state")
+
+
 def judge(guest: Guest | None, row: Whereabouts) -> Verdict | None:
     """Compare a guest, or that there is none, with its row; None: nothing is to be done."""
     if row.place == HERE:
@@ -78,16 +81,32 @@ def _judge_stray(guest: Guest, row: Whereabouts) -> Verdict:
 
 
 def _judge_at_home(guest: Guest | None, row: Whereabouts) -> Verdict | None:
-    if row.task_state is not None or row.vm_state not in states.WITH_GUEST:
+    if row.task_state is not None:
         return None
+    if row.vm_state == states.SOFT_DELETED:
+        return None if guest is None else _judge_put_away(guest, row)
+    if row.vm_state in states.WITH_GUEST:
+        return _judge_guest(guest, row)
+    return None
+
+
+def _judge_guest(guest: Guest | None, row: Whereabouts) -> Verdict | None:
+    """Say what to do about a guest that its row is to follow."""
     if guest is None:
         return Verdict(Remedy.GIVE_UP, "its guest is gone from this host")
     found = states.as_found(guest.power_state, rescued=guest.rescued)
     if found not in (None, row.vm_state):
         return _judge_other(guest, row)
     if guest.power_state not in (states.NOSTATE, row.power_state):
-        return Verdict(Remedy.FOLLOW, "its row did not know the power state")
+        return _FOLLOW_POWER
     return None
+
+
+def _judge_put_away(guest: Guest, row: Whereabouts) -> Verdict | None:
+    """Say what to do about the guest of a server that its user has deleted: it is stopped."""
+    if guest.power_state not in (states.NOSTATE, states.SHUTDOWN):
+        return Verdict(Remedy.STOP, f"its guest {_DID[guest.power_state]}, though it is put away")
+    return None if guest.power_state in (states.NOSTATE, row.power_state) else _FOLLOW_POWER
 
 
 def _judge_other(guest: Guest, row: Whereabouts) -> Verdict:

@@ -2,8 +2,8 @@
 
 Every task state has an entry in the table of :func:`remedies`. While the host is up, it is told
 again what to do. When it is down, the task ends without it: a build goes elsewhere, a delete is
-finished here, anything else is given up. In no case does an instance stay under a task whose worker
-is gone.
+finished here, what was to be put away is put away, anything else is given up. In no case does an
+instance stay under a task whose worker is gone.
 """
 
 import dataclasses
@@ -137,7 +137,7 @@ def remedies(*, builds: Remedy, deletes: Remedy, power: Remedy, passwords: Remed
     """Return what to do about each task state."""
     return {
         **dict.fromkeys(states.BUILD_TASKS, builds),
-        **dict.fromkeys((*states.POWER_TASKS, *states.LIFE_TASKS), power),
+        **dict.fromkeys((*states.POWER_TASKS, *states.LIFE_TASKS, *states.PUT_AWAY_TASKS), power),
         states.UPDATING_PASSWORD: passwords,
         states.DELETING: deletes,
     }

@@ -36,6 +36,13 @@ _BY_ITSELF: Final = {
     states.RESCUED: "rescue",
 }
 _EXPECTABLE: Final = ("vm_state", "task_state")
+# Where a server rests whose host went down over its task; others rest where they did before. How a
+# guest is that was to come back, nobody knows: its row follows it.
+_WITHOUT_HOST: Final = {
+    **dict.fromkeys(states.REBUILD_TASKS, states.ERROR),
+    states.SOFT_DELETING: states.SOFT_DELETED,
+    states.RESTORING: states.ACTIVE,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +89,8 @@ class Power:
     ) -> None:
         """Let an instance rest as its guest was found, if its row is as expected.
 
-        A guest that is gone means ERROR; of one whose power is unknown only the task ends.
+        A guest that is gone means ERROR; of one whose power is unknown only the task ends. What
+        could not be put away stays under its task: its host is told again, as of a delete.
 
         :raises roost.exception.Conflict: when the row is not as expected
         :raises roost.exception.NotFound: when the instance is gone
@@ -96,9 +104,9 @@ class Power:
                 session, instance_uuid, changes, expected={"host": found.host, **expected}
             )
             if expected.get("task_state") is not None:
-                actions.add_events(
-                    session, instance_uuid, found.events, finish=True, message=found.reason
-                )
+                over = "task_state" in changes
+                why = found.reason if over else None
+                actions.add_events(session, instance_uuid, found.events, finish=over, message=why)
             elif (word := _BY_ITSELF.get(changes.get("vm_state", ""))) is not None:
                 actions.start(session, _by_itself(context, instance_uuid, word, found))
             if changes.get("vm_state") == states.ERROR:
@@ -128,8 +136,8 @@ class Power:
     @retried
     def _end(self, task: Overdue, reason: str) -> bool:
         uuid, changes = task.instance_uuid, dict[str, Any](task_state=None)
-        if task.task_state in states.REBUILD_TASKS:
-            changes["vm_state"] = states.ERROR
+        if task.task_state in _WITHOUT_HOST:
+            changes["vm_state"] = _WITHOUT_HOST[task.task_state]
         with self.database.begin() as session:
             try:
                 instances.update(session, uuid, changes, expected=task.expected)
@@ -137,7 +145,7 @@ class Power:
                 return False
             event = self._gave_up(reason)
             actions.add_events(session, uuid, [event], finish=True, message=reason)
-            if "vm_state" in changes:
+            if changes.get("vm_state") == states.ERROR:
                 faults.add(session, _fault(uuid, Found(str(task.host), None, reason=reason)))
         return True
 
@@ -152,6 +160,8 @@ class Power:
 
 def _changes(found: Found, expected: Mapping[str, Any]) -> dict[str, Any]:
     """Return what to write: for one at rest that is as it was, only the power state."""
+    if expected.get("task_state") == states.SOFT_DELETING:
+        return _put_away(found)
     if found.power_state is None or found.failed:
         power_state = found.power_state or states.NOSTATE
         return {"vm_state": states.ERROR, "task_state": None, "power_state": power_state}
@@ -159,10 +169,28 @@ def _changes(found: Found, expected: Mapping[str, Any]) -> dict[str, Any]:
     under_task = expected.get("task_state") is not None
     if under_task:
         changes["task_state"] = None
-    vm_state = states.as_found(found.power_state, rescued=found.rescued)
+    vm_state = _rests(found, expected)
     if vm_state is not None and (under_task or vm_state != expected.get("vm_state")):
         changes["vm_state"] = vm_state
     return changes
+
+
+def _put_away(found: Found) -> dict[str, Any]:
+    """Return what to write of one that was to be put away; nothing: its guest still is there."""
+    if found.power_state is not None and found.reason is not None:
+        return {}
+    power_state = found.power_state or states.NOSTATE
+    return {"vm_state": states.SOFT_DELETED, "task_state": None, "power_state": power_state}
+
+
+def _rests(found: Found, expected: Mapping[str, Any]) -> str | None:
+    """Return the state that an instance is in by its guest; None: the one that it was in."""
+    if expected.get("vm_state") == states.SOFT_DELETED:
+        return None
+    vm_state = states.as_found(found.power_state or states.NOSTATE, rescued=found.rescued)
+    if vm_state is None and expected.get("task_state") == states.RESTORING:
+        return states.ACTIVE
+    return vm_state
 
 
 def _by_itself(

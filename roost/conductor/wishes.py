@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from roost import exception
 from roost.cells import Cells
 from roost.conductor.boot import Boots
+from roost.conductor.put_away import PutAways
 from roost.context import RequestContext, admin_context
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import instances
@@ -28,6 +29,7 @@ class SuperSweeper:
     """Takes up wishes whose hint was lost or whose worker died, and deletes that did not arrive.
 
     :param patience: seconds that a new wish is left to the message that announces it
+    :param put_aways: sees to what users have deleted for now
     :param missed: since when deletes wait for instances that their cells do not know
     """
 
@@ -35,10 +37,13 @@ class SuperSweeper:
     cells: Cells
     boots: Boots
     patience: float
+    put_aways: PutAways
     missed: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def sweep(self) -> None:
         self.take_up_wishes()
+        self.put_aways.tell_cells(but_not=self._unreadable())
+        self.put_aways.reclaim()
         self.finish_deletes()
 
     def take_up_wishes(self) -> None:

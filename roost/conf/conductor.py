@@ -33,6 +33,15 @@ OPTIONS = [
         mutable=True,
         help="Seconds between two looks for requests and tasks that nobody works on.",
     ),
+    cfg.IntOpt(
+        "reclaim_instance_interval",
+        default=0,
+        min=0,
+        help="Seconds for which a server that its user has deleted is kept, stopped, so that it can"
+        " be restored; then a super-conductor deletes it for good. 0: it is deleted at once, and"
+        " what is kept already stays until somebody restores or deletes it. Give roost-api and the"
+        " super-conductors the same value. What is kept needs its place on its host, but no quota.",
+    ),
     cfg.FloatOpt(
         "liveness_interval",
         default=10.0,

@@ -35,7 +35,11 @@ class HostMapping(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class InstanceMapping(base.RoostObject):
-    """Which cell an instance is in (None: not placed yet), and what it counts against quota."""
+    """Which cell an instance is in (None: not placed yet), and what it counts against quota.
+
+    One that its user deleted, and may restore, counts against none since ``put_away_at``; ``turns``
+    says how often it was put away and restored altogether.
+    """
 
     VERSION = "1.0"
     fields = {
@@ -47,5 +51,7 @@ class InstanceMapping(base.RoostObject):
         "vcpus": fields.IntegerField(),
         "memory_mb": fields.IntegerField(),
         "queued_for_delete": fields.BooleanField(),
+        "put_away_at": base.DateTimeField(nullable=True, default=base.NOTHING),
+        "turns": fields.IntegerField(default=0),
         "created_at": base.DateTimeField(),
     }

@@ -48,7 +48,7 @@ class Compute(interface.Interface):
     def change_power(self, context: RequestContext, *, instance_uuid: str, task: str) -> None:
         """Stop, start, reboot, pause an instance and so on, if its row still is under that task.
 
-        :param task: one of :data:`roost.states.POWER_TASKS`
+        :param task: one of :data:`roost.states.POWER_TASKS` or ``PUT_AWAY_TASKS``
         """
 
     @interface.cast(since="1.0")

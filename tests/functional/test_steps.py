@@ -173,7 +173,52 @@ def delete_by_force_what_is_paused(user: User):
     user.delete("server0", by_force=True)
 
 
+def put_away_and_leave(user: User):
+    boot(user)
+    user.put_away("server0")
+
+
+def put_away_and_restore(user: User):
+    boot(user)
+    user.put_away("server0")
+    user.restore("server0")
+    user.wait_for("server0", "active")
+
+
+def put_away_twice_what_is_stopped(user: User):
+    boot(user)
+    user.act("server0", {"os-stop": None})
+    user.wait_for("server0", "stopped")
+    user.put_away("server0")
+    user.restore("server0")
+    user.put_away("server0")
+
+
+def put_away_while_its_image_is_made(user: User):
+    boot(user)
+    user.act("server0", {"createImage": {"name": "image"}})
+    user.world.loop.sleep(0.03)
+    user.put_away("server0")
+
+
+def put_away_and_let_it_be_reclaimed(user: User):
+    boot(user)
+    user.delete("server0")
+
+
+def put_away_and_delete_by_force(user: User):
+    boot(user)
+    user.put_away("server0")
+    user.delete("server0", by_force=True)
+
+
+def delete_for_good_what_cannot_be_put_away(user: User):
+    boot_what_no_host_can_take(user)
+    user.delete("server0")
+
+
 BOOT = Scenario("boot", boot)
+LONG = 3600  # seconds: longer than any of this takes
 SCENARIOS = [
     BOOT,
     Scenario("no host", boot_what_no_host_can_take),
@@ -198,6 +243,13 @@ SCENARIOS = [
     Scenario("make an image", make_an_image),
     Scenario("back up twice", back_up_twice_what_is_stopped),
     Scenario("delete while its image is made", delete_while_its_image_is_made),
+    Scenario("put away", put_away_and_leave, kept_for=LONG),
+    Scenario("put away and restore", put_away_and_restore, kept_for=LONG),
+    Scenario("put away twice", put_away_twice_what_is_stopped, kept_for=LONG),
+    Scenario("put away in a task", put_away_while_its_image_is_made, kept_for=LONG),
+    Scenario("reclaim", put_away_and_let_it_be_reclaimed, kept_for=10),
+    Scenario("put away and delete by force", put_away_and_delete_by_force, kept_for=LONG),
+    Scenario("cannot be put away", delete_for_good_what_cannot_be_put_away, kept_for=LONG),
 ]
 # The scenario that goes through a flow.
 BY_FLOW = {

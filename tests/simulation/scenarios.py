@@ -71,11 +71,13 @@ class Scenario:
 
     :param act: called with a :class:`User`, in a task
     :param failing: steps on hosts that fail once, and how
+    :param kept_for: seconds for which servers that users delete can be restored
     """
 
     name: str
     act: Callable[["User"], object]
     failing: dict[str, str] = dataclasses.field(default_factory=dict)
+    kept_for: int = 0
 
 
 class User:
@@ -110,6 +112,24 @@ class User:
     def begin(self) -> None:
         """Note that all until now is how another scenario goes, too."""
         self._reef.known = len(self._reef.places)
+
+    def put_away(self, name: str) -> None:
+        """Delete a server that can be restored (one in ERROR cannot), and wait until it is."""
+        self.delete(name)
+        for _ in range(400):
+            if any(row.soft_deleted_at for _cell, row in self._rows(name)):
+                self.gone.discard(name)
+                return
+            if not self._rows(name):
+                return
+            self.world.loop.sleep(0.25)
+        raise AssertionError(f"{name} is not put away")
+
+    def restore(self, name: str) -> None:
+        """Restore a server, unless it could not be put away."""
+        if name not in self.gone:
+            self.act(name, {"restore": None})
+            self.kept.add(name)
 
     def delete(self, name: str, *, by_force: bool = False) -> None:
         for _ in range(60):
@@ -153,6 +173,9 @@ class User:
             self.world.loop.sleep(0.25)
         raise AssertionError(f"{name} does not come to be {vm_state}")
 
+    def _rows(self, name: str) -> list[tuple[str, Any]]:
+        return [row for seen in Truth(self.world).named(name) for row in seen.rows]
+
     def uuid(self, name: str) -> str | None:
         found = [seen.uuid for seen in Truth(self.world).named(name) if seen.mapping]
         return found[0] if found else None
@@ -161,7 +184,7 @@ class User:
 def run(scenario: Scenario, reef: Reef, *, seed: object = 0) -> Iterator[str]:
     """Run a scenario and yield what is wrong in the end; then delete all, and what is left."""
     reef.failing = dict(scenario.failing)
-    with World(seed, reef) as world:
+    with World(seed, reef, kept_for=scenario.kept_for) as world:
         world.on_death = lambda process: world.loop.after(1.0, lambda: world.start(process.name))
         world.start()
         world.loop.run(world.loop.now + 2.5)
@@ -174,15 +197,15 @@ def run(scenario: Scenario, reef: Reef, *, seed: object = 0) -> Iterator[str]:
             yield str(error)
         yield from _order(world, user)
         reef.watching = False
-        world.do(lambda: _delete_all(world, user))
+        world.do(lambda: _delete_all(world, user, by_force=bool(scenario.kept_for)))
         yield from _order(world, user)
         for task, error in world.loop.accidents:
             yield f"{task} had an accident: {error!r}"
 
 
-def _delete_all(world: World, user: User) -> None:
+def _delete_all(world: World, user: User, *, by_force: bool) -> None:
     for name in sorted({*Truth(world).names.values()}):
-        user.delete(name)
+        user.delete(name, by_force=by_force)
 
 
 def _order(world: World, user: User) -> Iterator[str]:

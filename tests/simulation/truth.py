@@ -19,7 +19,10 @@ from roost.db.scheduler import models as scheduler_models
 from roost.objects.mapping import CELL0_UUID
 from tests.simulation.world import World
 
-POWER_AT_REST = {vm: power for power, vm in states.AS_FOUND.items()}
+POWER_AT_REST = {
+    **{vm: power for power, vm in states.AS_FOUND.items()},
+    states.SOFT_DELETED: states.SHUTDOWN,
+}
 
 
 @dataclasses.dataclass
@@ -92,6 +95,8 @@ class Truth:
         """
         gone = set(gone)
         for name in kept:
+            if any(row.soft_deleted_at for seen in self.named(name) for _, row in seen.rows):
+                yield f"{name} is put away, though nobody has deleted it"
             if not self.named(name):
                 yield f"{name} is lost"
             elif len(self.named(name)) > 1:
@@ -112,6 +117,7 @@ class Truth:
     def _unwhole(self, seen: Seen) -> Iterator[str]:
         if seen.wish:
             yield "still is a wish"
+        yield from self._wrongly_put_away(seen)
         if len(seen.rows) != 1:
             yield f"has {len(seen.rows)} rows"
             return
@@ -128,10 +134,21 @@ class Truth:
             yield "is not at rest"
         elif row.vm_state == states.ERROR:
             yield from self._without_host(seen, row)
-        elif row.vm_state in states.WITH_GUEST:
+        elif row.vm_state in (*states.WITH_GUEST, states.SOFT_DELETED):
             yield from self._misplaced(seen, row)
         else:
             yield "is in no state to rest in"
+
+    def _wrongly_put_away(self, seen: Seen) -> Iterator[str]:
+        """Mapping and row must say the same, and know it."""
+        if seen.mapping is None or len(seen.rows) != 1:
+            return
+        row, away = seen.rows[0][1], seen.mapping.put_away_at is not None
+        if seen.mapping.unheard or seen.mapping.turns != row.turns:
+            yield "was put away or restored, and its cell does not know"
+        says = {away, row.vm_state == states.SOFT_DELETED, row.soft_deleted_at is not None}
+        if len(says) > 1:
+            yield "is put away, and is not"
 
     def _without_host(self, seen: Seen, row: sa.Row) -> Iterator[str]:
         if not seen.faults:
@@ -141,7 +158,8 @@ class Truth:
 
     def _misplaced(self, seen: Seen, row: sa.Row) -> Iterator[str]:
         power = POWER_AT_REST.get(row.vm_state, row.power_state)
-        if seen.rescued != (row.vm_state == states.RESCUED):
+        away = row.vm_state == states.SOFT_DELETED
+        if not away and seen.rescued != (row.vm_state == states.RESCUED):
             yield "is rescued, or its guest is, and not the other"
         if seen.guests != {row.host: power}:
             yield f"should have its guest on {row.host} in power state {power}"

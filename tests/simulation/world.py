@@ -124,6 +124,7 @@ class World:
 
     :param seed: decides names and the order of what happens at once
     :param sea: what goes wrong
+    :param kept_for: seconds for which servers that users delete can be restored
     :param tell: called with a line about each thing that happens
     """
 
@@ -134,7 +135,9 @@ class World:
         *,
         tell: Callable[[str], None] = lambda _: None,
         ground: Ground | None = None,
+        kept_for: int = 0,
     ) -> None:
+        self.kept_for = kept_for
         self.ground = ground or Ground.get()
         self.plan, self.modules = self.ground.plan, self.ground.modules
         self.sea, self._tell = sea or Calm(), tell
@@ -150,6 +153,8 @@ class World:
     def __enter__(self) -> Self:
         substitutes.install()
         self.ground.clear()
+        for conf in self.ground.confs.values():
+            conf.set_override("reclaim_instance_interval", self.kept_for, group="conductor")
         for module, name, ours in replacements(self):
             self._open.callback(setattr, module, name, getattr(module, name))
             setattr(module, name, ours)

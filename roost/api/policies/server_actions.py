@@ -20,6 +20,7 @@ UNLOCK_OVERRIDE = "os_compute_api:os-lock-server:unlock:unlock_override"
 RESET_STATE = "os_compute_api:os-admin-actions:reset_state"
 CONSOLE_OUTPUT = "os_compute_api:os-console-output"
 FORCE_DELETE = "os_compute_api:os-deferred-delete:force"
+RESTORE = "os_compute_api:os-deferred-delete:restore"
 ADD_SECURITY_GROUP = "os_compute_api:os-security-groups:add"
 REMOVE_SECURITY_GROUP = "os_compute_api:os-security-groups:remove"
 ADD_FIXED_IP = "os_compute_api:os-multinic:add"
@@ -43,6 +44,7 @@ ACTIONS: Final = {
     "os-resetState": RESET_STATE,
     "os-getConsoleOutput": CONSOLE_OUTPUT,
     "forceDelete": FORCE_DELETE,
+    "restore": RESTORE,
     "addSecurityGroup": ADD_SECURITY_GROUP,
     "removeSecurityGroup": REMOVE_SECURITY_GROUP,
     "addFixedIp": ADD_FIXED_IP,
@@ -73,6 +75,13 @@ RULES = [
         FORCE_DELETE,
         MEMBER,
         "Delete a server at once.",
+        _ACTION,
+        formerly="os_compute_api:os-deferred-delete",
+    ),
+    rule(
+        RESTORE,
+        MEMBER,
+        "Restore a server that was deleted, before it is reclaimed.",
         _ACTION,
         formerly="os_compute_api:os-deferred-delete",
     ),

@@ -93,6 +93,7 @@ _ACTIONS: Final[tuple[tuple[int, int, str, Document], ...]] = (
     (1, EVER, "os-resetState", _STATE),
     (1, EVER, "os-getConsoleOutput", of({"length": _LENGTH})),
     (1, EVER, "forceDelete", {}),
+    (1, EVER, "restore", {}),
     (1, EVER, "addSecurityGroup", _GROUP),
     (1, EVER, "removeSecurityGroup", _GROUP),
     (1, 43, "addFixedIp", of({"networkId": _NETWORK}, required=["networkId"])),

@@ -27,6 +27,7 @@ _OF_REST: Final = {
     states.SUSPENDED: "SUSPENDED",
     states.RESCUED: "RESCUE",
     states.ERROR: "ERROR",
+    states.SOFT_DELETED: "SOFT_DELETED",
     states.DELETED: "DELETED",
 }
 _OF_TASK: Final = {
@@ -69,7 +70,7 @@ KNOWN_STATUSES: Final = frozenset(
     {
         *STATUSES,
         *("MIGRATING", "PASSWORD", "REBUILD", "RESCUE", "RESIZE", "REVERT_RESIZE", "SHELVED"),
-        *("SHELVED_OFFLOADED", "SOFT_DELETED", "UNKNOWN", "VERIFY_RESIZE"),
+        *("SHELVED_OFFLOADED", "UNKNOWN", "VERIFY_RESIZE"),
     }
 )
 

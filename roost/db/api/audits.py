@@ -17,10 +17,15 @@ _requests = models.build_requests
 
 
 class Mapped(NamedTuple):
-    """Where an instance is said to be; None: nowhere yet."""
+    """Where an instance is said to be; None: nowhere yet.
+
+    ``put_away``: its user has deleted it and can restore it; ``unheard``: its cell may not know.
+    """
 
     cell_uuid: str | None
     queued_for_delete: bool
+    put_away: bool = False
+    unheard: bool = False
 
 
 def count_mappings(session: Session) -> int:
@@ -31,12 +36,13 @@ def count_mappings(session: Session) -> int:
 def mappings(session: Session, which: Which) -> dict[str, Mapped]:
     """Return mappings by instance."""
     c = _mappings.c
+    away = c.put_away_at.is_not(None)
     rows = session.execute(
-        sa.select(c.instance_uuid, c.cell_uuid, c.queued_for_delete).where(
+        sa.select(c.instance_uuid, c.cell_uuid, c.queued_for_delete, away, c.unheard).where(
             within(c.instance_uuid, which)
         )
     )
-    return {uuid: Mapped(cell, bool(queued)) for uuid, cell, queued in rows}
+    return {uuid: Mapped(cell, *map(bool, said)) for uuid, cell, *said in rows}
 
 
 def wishes(session: Session, which: Which) -> dict[str, datetime.datetime]:
@@ -74,9 +80,20 @@ def forget_buried(session: Session, instance_uuid: str, *, cell_uuid: str) -> bo
     return _forget(session, instance_uuid, _mappings.c.cell_uuid == cell_uuid)
 
 
-def adopt(session: Session, instance: Instance, *, cell_uuid: str, request_uuid: str) -> bool:
-    """Map an instance that lives in a cell and is not mapped; it counts against its project.
+def adopt(
+    session: Session,
+    instance: Instance,
+    *,
+    cell_uuid: str,
+    request_uuid: str,
+    put_away_at: datetime.datetime | None = None,
+    turns: int = 0,
+) -> bool:
+    """Map an instance that lives in a cell and is not mapped.
 
+    Unless it is put away, it counts against its project.
+
+    :param turns: as many as its cell has heard of
     :returns: False when it is mapped by now
     """
     new = insert_once(
@@ -91,10 +108,13 @@ def adopt(session: Session, instance: Instance, *, cell_uuid: str, request_uuid:
             "vcpus": instance.flavor.vcpus,
             "memory_mb": instance.flavor.memory_mb,
             "queued_for_delete": False,
+            "put_away_at": put_away_at,
+            "turns": turns,
+            "unheard": False,
             "created_at": instance.created_at or utcnow(),
         },
     )
-    if new:
+    if new and put_away_at is None:
         quota.charge(
             session,
             project_id=str(instance.project_id),
@@ -103,6 +123,23 @@ def adopt(session: Session, instance: Instance, *, cell_uuid: str, request_uuid:
             ram=instance.flavor.memory_mb,
         )
     return new
+
+
+def say_again(session: Session, instance_uuid: str, *, but_put_away: bool, heard: int) -> bool:
+    """Let its cell hear anew whether an instance is put away, if that is not what the cell says.
+
+    :param but_put_away: whether the cell says so
+    :param heard: the turn of which the cell has heard; this one comes after
+    """
+    c = _mappings.c
+    differs = c.put_away_at.is_(None) if but_put_away else c.put_away_at.is_not(None)
+    later = sa.case((c.turns > heard, c.turns), else_=heard) + 1
+    said = session.execute(
+        sa.update(_mappings)
+        .where(c.instance_uuid == instance_uuid, c.queued_for_delete.is_(False), differs)
+        .values(turns=later, unheard=True)
+    )
+    return said.rowcount == 1
 
 
 def move(session: Session, instance_uuid: str, *, before: str | None, cell_uuid: str) -> bool:

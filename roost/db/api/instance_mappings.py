@@ -1,6 +1,7 @@
 """Which cell each instance is in, and what it counts against its project's quota."""
 
 from collections.abc import Collection
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -50,14 +51,19 @@ def place(session: Session, instance_uuid: str, cell_uuid: str) -> None:
     )
 
 
-def queue_for_delete(session: Session, instance_uuid: str) -> InstanceMapping | None:
+def queue_for_delete(
+    session: Session, instance_uuid: str, *, turn: int | None = None
+) -> InstanceMapping | None:
     """Let its user be rid of the instance, once: it counts against no quota from here on.
 
+    :param turn: only if it is put away since this turn, or restored
     :returns: the mapping, or None when somebody was here before
     """
+    c = _mappings.c
+    same = [] if turn is None else [c.turns == turn]
     changed = session.execute(
         sa.update(_mappings)
-        .where(_mappings.c.instance_uuid == instance_uuid, _mappings.c.queued_for_delete.is_(False))
+        .where(c.instance_uuid == instance_uuid, c.queued_for_delete.is_(False), *same)
         .values(queued_for_delete=True)
     )
     if changed.rowcount != 1:
@@ -98,6 +104,7 @@ def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
         sa.delete(_mappings).where(
             _mappings.c.instance_uuid == instance_uuid,
             _mappings.c.queued_for_delete.is_(bool(mapping and mapping.queued_for_delete)),
+            _mappings.c.turns == (mapping.turns if mapping else 0),
         )
     )
     if mapping is None or gone.rowcount != 1:
@@ -134,12 +141,13 @@ def list_in_cells(
     project_ids: Collection[str] | None,
     limit: int,
 ) -> list[InstanceMapping]:
-    """Return what is mapped to some cells and not to be deleted, the newest first.
+    """Return what is mapped to some cells and neither deleted nor put away, the newest first.
 
     :param project_ids: whose; None: everybody's
     """
     c = _mappings.c
-    query = sa.select(_mappings).where(c.cell_uuid.in_(cell_uuids), c.queued_for_delete.is_(False))
+    lives = (c.queued_for_delete.is_(False), c.put_away_at.is_(None))
+    query = sa.select(_mappings).where(c.cell_uuid.in_(cell_uuids), *lives)
     if project_ids is not None:
         query = query.where(c.project_id.in_(project_ids))
     order = (c.created_at.desc(), c.instance_uuid.desc())
@@ -161,13 +169,18 @@ def row_to_mapping(row: sa.Row[tuple[object, ...]]) -> InstanceMapping:
     return InstanceMapping.of(**{name: values[name] for name in _FIELDS})
 
 
+def charge(mapping: InstanceMapping) -> dict[str, Any]:
+    """Return what an instance counts against which project, as ``db/api/quota.py`` takes it."""
+    return {
+        "project_id": mapping.project_id,
+        "instances": 1,
+        "cores": mapping.vcpus,
+        "ram": mapping.memory_mb,
+    }
+
+
 def _let_go(session: Session, mapping: InstanceMapping) -> None:
-    """Let an instance count against nothing, and be in no group."""
-    quota.give_back(
-        session,
-        project_id=mapping.project_id,
-        instances=1,
-        cores=mapping.vcpus,
-        ram=mapping.memory_mb,
-    )
+    """Let an instance count against nothing, as one that is put away does, and be in no group."""
+    if mapping.put_away_at is None:
+        quota.give_back(session, **charge(mapping))
     server_groups.leave(session, mapping.instance_uuid)

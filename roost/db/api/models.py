@@ -65,8 +65,14 @@ instance_mappings = sa.Table(
     sa.Column("vcpus", sa.Integer, nullable=False),
     sa.Column("memory_mb", sa.Integer, nullable=False),
     sa.Column("queued_for_delete", sa.Boolean, nullable=False, default=False),
+    # put away since, and to be restored until reclaimed; see instance_mappings.py
+    sa.Column("put_away_at", UtcDateTime),
+    sa.Column("turns", sa.Integer, nullable=False, default=0, server_default="0"),
+    sa.Column("unheard", sa.Boolean, nullable=False, default=False, server_default="0"),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Index("instance_mappings_by_project", "project_id", "queued_for_delete"),
+    sa.Index("instance_mappings_put_away", "put_away_at"),
+    sa.Index("instance_mappings_unheard", "unheard"),
 )
 
 # One row per project, changed only by conditional updates, so it is exact under any concurrency.

@@ -136,9 +136,8 @@ def _having(user_id: str | None = None) -> list[sa.Select[Any]]:
         "ram": sa.func.sum(instances.memory_mb),
     }
     of_instances = sa.select(instances.project_id, *_columns(amounts))
-    of_instances = of_instances.where(instances.queued_for_delete.is_(False)).group_by(
-        instances.project_id
-    )
+    lives = (instances.queued_for_delete.is_(False), instances.put_away_at.is_(None))
+    of_instances = of_instances.where(*lives).group_by(instances.project_id)
     of_groups = sa.select(groups.project_id, *_columns({"server_groups": sa.func.count()}))
     of_groups = of_groups.group_by(groups.project_id)
     if user_id is None:

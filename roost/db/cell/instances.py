@@ -108,7 +108,12 @@ def update(
             *[_is(name, value) for name, value in expected.items()],
             *_move(changes, moves),
         )
-        .ordered_values(*_lease(changes), *_stored(changes).items(), ("updated_at", at or utcnow()))
+        .ordered_values(
+            *_lease(changes),
+            *_put_away(changes),
+            *_stored(changes).items(),
+            ("updated_at", at or utcnow()),
+        )
     )
     if done.rowcount == 1:
         if "network_info" in changes:
@@ -256,6 +261,15 @@ def _lease(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
         return []
     same = _is("task_state", changes["task_state"])
     return [(_instances.c.lease_until, sa.case((same, _instances.c.lease_until), else_=None))]
+
+
+def _put_away(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """Return the change that lets a row say since when it is put away, as long as it is."""
+    if "vm_state" not in changes:
+        return []
+    away = _instances.c.soft_deleted_at
+    put_away = changes["vm_state"] == states.SOFT_DELETED
+    return [(away, sa.func.coalesce(away, utcnow()) if put_away else None)]
 
 
 def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,6 +64,8 @@ instances = sa.Table(
     sa.Column("updated_at", UtcDateTime),
     sa.Column("launched_at", UtcDateTime),
     sa.Column("soft_deleted_at", UtcDateTime),  # put away since; may be restored until reclaimed
+    # how often it was put away and restored: the last word of the API level that this row has heard
+    sa.Column("turns", sa.Integer, nullable=False, default=0, server_default="0"),
     sa.Column("deleted_at", UtcDateTime),
     sa.Index("instances_by_project", "project_id", "deleted_at", "created_at", "uuid"),
     sa.Index("instances_by_age", "deleted_at", "created_at", "uuid"),

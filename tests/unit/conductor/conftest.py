@@ -10,6 +10,7 @@ from roost.conductor.boot import Boots
 from roost.conductor.delete import Deletion
 from roost.conductor.power import Power
 from roost.conductor.progress import Progress
+from roost.conductor.put_away import PutAways
 from roost.conductor.reschedule import Rescheduling
 from roost.conductor.sweeper import CellSweeper
 from roost.conductor.wishes import SuperSweeper
@@ -91,7 +92,8 @@ def world(api_db, make_database):
         alternates=2,
         lease_seconds=30,
     )
-    sweeper = SuperSweeper(api_db, registry, boots, patience=-1)
+    put_aways = PutAways(api_db, registry, kept_for=0)
+    sweeper = SuperSweeper(api_db, registry, boots, patience=-1, put_aways=put_aways)
     yield World(api_db, databases, buses, registry, scheduler, notifier, boots, sweeper)
     registry.close()
 
