@@ -148,12 +148,18 @@ class FakeCellConductor:
         with self._acting("report_power"):
             found = self._as_expected(instance_uuid, {"host": host, **expected})
             rests = states.ERROR
-            if power_state is not None and not failed:
-                rests = states.as_found(power_state, rescued=rescued) or found.vm_state
-            found.vm_state, found.task_state, found.task_image = rests, None, None
-            found.power_state = power_state or states.NOSTATE
             self.events[instance_uuid] += events
             self.faults[instance_uuid] = reason
+            if expected.get("task_state") == states.SOFT_DELETING and reason is not None:
+                return
+            if power_state is not None and not failed:
+                rests = states.as_found(power_state, rescued=rescued) or found.vm_state
+            if {states.SOFT_DELETING, states.SOFT_DELETED} & {
+                str(said) for said in expected.values()
+            }:
+                rests = states.SOFT_DELETED
+            found.vm_state, found.task_state, found.task_image = rests, None, None
+            found.power_state = power_state or states.NOSTATE
 
     def report_finding(self, context, *, finding):
         with self._acting("report_finding"):

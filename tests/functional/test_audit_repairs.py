@@ -13,6 +13,7 @@ from roost.cells import Cells
 from roost.db.api import build_requests, instance_mappings, quota
 from roost.db.api import cells as cell_rows
 from roost.db.api import models as api_models
+from roost.db.api import put_away as mappings
 from roost.db.cell import instances, services
 from roost.db.cell import models as cell_models
 from roost.db.scheduler import models as scheduler_models
@@ -290,6 +291,33 @@ def bury_behind_the_back(world):
     world.schedulers.release_claims(a_context(), instance_uuids=world.servers[:1])
 
 
+def put_away(world, *, row=states.SOFT_DELETED):
+    """Let the first server be put away, or only its mapping say so."""
+    uuid = world.servers[0]
+    with world.api_db.begin() as session:
+        mappings.put_away(session, uuid)
+        mappings.note_heard(session, uuid, turn=1)
+    mine = INSTANCES.c.uuid == uuid
+    values = {"vm_state": row, "soft_deleted_at": NOW, "turns": 1}
+    world.write(sa.update(INSTANCES).where(mine).values(values), world.databases[CELL1])
+
+
+def map_what_is_in_use_as_put_away(world):
+    put_away(world, row=states.ACTIVE)
+
+
+def map_what_is_put_away_as_in_use(world):
+    put_away(world)
+    with world.api_db.begin() as session:
+        mappings.take_back(session, world.servers[0], turn=1, defaults=UNLIMITED)
+        mappings.note_heard(session, world.servers[0], turn=2)
+
+
+def lose_the_mapping_of_what_is_put_away(world):
+    put_away(world)
+    lose_a_mapping(world)
+
+
 def lose_a_wish(world):
     spec = a_spec()
     wish = a_wish(spec)
@@ -316,6 +344,9 @@ def lose_a_wish(world):
         (map_nowhere, ["instances without mapping"]),
         (bury_behind_the_back, ["mappings without instance"]),
         (lose_a_wish, ["mappings without instance"]),
+        (map_what_is_in_use_as_put_away, ["put away other than the mappings"]),
+        (map_what_is_put_away_as_in_use, ["put away other than the mappings"]),
+        (lose_the_mapping_of_what_is_put_away, ["instances without mapping"]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -336,6 +367,26 @@ def test_all_damage_at_once_is_repaired_too(world):
     assert len(world.found()) >= 6
     world.repair()
     assert world.found() == []
+
+
+def test_what_is_put_away_is_no_finding_and_is_mapped_anew_as_put_away(world):
+    put_away(world)
+    assert world.found() == []
+    lose_a_mapping(world)
+    world.repair()
+    with world.api_db.read() as session:
+        found = instance_mappings.get(session, world.servers[0])
+    assert (found.put_away_at, found.turns) == (NOW, 1)
+
+
+def test_what_its_mapping_denies_is_told_to_its_cell_in_a_turn_that_is_news(world):
+    put_away(world, row=states.ACTIVE)
+    mine = INSTANCES.c.uuid == world.servers[0]
+    world.write(sa.update(INSTANCES).where(mine).values(turns=5), world.databases[CELL1])
+    world.repair()
+    with world.api_db.read() as session:
+        ((_, found),) = mappings.list_unheard(session)
+    assert (found.instance_uuid, found.turns) == (world.servers[0], 6)
 
 
 def test_servers_that_come_and_go_are_no_findings(world):

@@ -53,6 +53,8 @@ _ACTIONS = {
     "SUSPENDED": ({"resume": None}, {"resume": None}, {"reboot": {"type": "HARD"}}, *_RESETS),
     "SHUTOFF": ({"os-start": None}, {"os-start": None}, _REBUILD, _RESCUE, *_IMAGES, *_RESETS),
 }
+KEPT_FOR = 30  # seconds for which deleted servers can be restored, where they can
+_RESTORE = {"restore": None}
 _FLAVORS = ("1", "1", "2", "9" * 3)
 
 
@@ -68,7 +70,8 @@ class Outcome:
 def play(seed: int, *, tell: Callable[[str], None] = lambda _: None) -> Outcome:
     """Run the story of a seed; what it says is the same each time."""
     sea = Storm(seed)
-    with World(seed, sea, tell=tell) as world:
+    kept_for = random.Random(f"{seed} kept").choice((0, 0, KEPT_FOR))
+    with World(seed, sea, tell=tell, kept_for=kept_for) as world:
         story = Story(world, sea, random.Random(f"{seed} story"))
         wrong, seconds = story.run()
         wrong += [f"{task} had an accident: {error!r}" for task, error in world.loop.accidents]
@@ -155,6 +158,22 @@ class Story:
         if status == 404 and not tried:
             self.wrong.append(f"{name} was accepted, but the API does not know it")
         self.gone.add(name)
+        if self.world.kept_for and self.random.random() < 0.5:
+            self._someday(lambda: self._restore(name, seen.uuid), 0.5, 20)
+
+    def _restore(self, name: str, uuid: str) -> None:
+        """Think better of it; perhaps it was no server yet, or it is too late."""
+        path = f"/servers/{uuid}/action"
+        status, _answer = self.world.ask("POST", path, _RESTORE)
+        self.sea.totals[f"restore {status}"] += 1
+        if status == 202:
+            self.gone.discard(name)
+            self.kept.add(name)
+        elif status in (0, 503):
+            self.gone.discard(name)  # nobody knows: it is there, whole, or nothing is left
+            self.kept.discard(name)
+        elif status not in (404, 409):
+            self.wrong.append(f"the restore of {name} was answered {status}")
 
     def _change(self, name: str) -> None:
         """Look at a server, which must be there; then do to it what its status lets one do."""

@@ -19,7 +19,8 @@ def test_every_state_can_end():
 def test_nothing_comes_back_from_deletion():
     ending = [state for state in states.MOVES if state.task == states.DELETING]
     assert {state.vm for state in ending} == {
-        *("building", "active", "paused", "suspended", "stopped", "rescued", "error")
+        *("building", "active", "paused", "suspended", "stopped", "rescued", "error"),
+        "soft-delete",
     }
     for state in ending:
         assert states.MOVES[state] == {state, State(states.DELETED)}
@@ -34,7 +35,34 @@ def test_every_task_can_be_cut_short_by_a_delete():
 def test_a_server_becomes_active_after_its_guest_was_spawned_or_a_task_or_went_on():
     before = {state for state, afters in states.MOVES.items() if State(states.ACTIVE) in afters}
     went_on = {State(states.PAUSED), State(states.SUSPENDED), State(states.RESCUED)}
-    assert before == {State(states.BUILDING, states.SPAWNING), *_under_tasks(), *went_on}
+    restored = State(states.SOFT_DELETED, states.RESTORING)
+    spawned = State(states.BUILDING, states.SPAWNING)
+    assert before == {spawned, restored, *_under_tasks(), *went_on}
+
+
+def test_whatever_is_done_to_a_server_it_can_be_put_away_unless_it_is_none_or_in_error():
+    refused = (states.BUILDING, states.ERROR, states.DELETED)
+    ending = (states.DELETING, states.SOFT_DELETING)
+    for state in states.MOVES:
+        if state.task not in ending:
+            away = State(state.vm, states.SOFT_DELETING)
+            assert states.may_follow(state, away) == (state.vm not in refused), state
+
+
+def test_what_is_to_be_put_away_ends_so_or_is_deleted():
+    for vm in (*states.WITH_GUEST, states.SOFT_DELETED):
+        assert states.MOVES[State(vm, states.SOFT_DELETING)] == {
+            State(states.SOFT_DELETED),
+            State(vm, states.DELETING),
+            State(states.DELETED),
+        }
+
+
+def test_what_is_put_away_is_restored_or_deleted_and_nothing_else():
+    assert states.MOVES[State(states.SOFT_DELETED)] == {
+        *(State(states.SOFT_DELETED, task) for task in (*states.PUT_AWAY_TASKS, states.DELETING)),
+        State(states.DELETED),
+    }
 
 
 def test_at_rest_a_server_follows_its_guest_unless_it_is_to_be_stopped():
@@ -47,8 +75,9 @@ def test_at_rest_a_server_follows_its_guest_unless_it_is_to_be_stopped():
 def test_what_an_administrator_may_declare_is_active_or_error_but_not_of_builds_and_deletes():
     assert set().union(*states.RESETS.values()) == {State(states.ACTIVE), State(states.ERROR)}
     others = set(states.MOVES) - set(states.RESETS)
-    assert {s.task for s in others} == {*states.BUILD_TASKS, states.DELETING, None}
-    assert {s.vm for s in others if s.task is None} == {states.DELETED}
+    ending = {states.DELETING, *states.PUT_AWAY_TASKS}
+    assert {s.task for s in others} == {*states.BUILD_TASKS, *ending, None}
+    assert {s.vm for s in others if s.task is None} == {states.DELETED, states.SOFT_DELETED}
 
 
 def test_a_task_ends_as_the_guest_is_found_or_where_it_began():

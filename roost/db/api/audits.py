@@ -136,7 +136,8 @@ def say_again(session: Session, instance_uuid: str, *, but_put_away: bool, heard
     later = sa.case((c.turns > heard, c.turns), else_=heard) + 1
     said = session.execute(
         sa.update(_mappings)
-        .where(c.instance_uuid == instance_uuid, c.queued_for_delete.is_(False), differs)
+        .where(c.instance_uuid == instance_uuid, differs)
+        .where(c.queued_for_delete.is_(False), c.unheard.is_(False))
         .values(turns=later, unheard=True)
     )
     return said.rowcount == 1

@@ -308,6 +308,7 @@ _RULES = {
     "os_compute_api:os-admin-actions:reset_state": "administrator",
     "os_compute_api:os-console-output": "member",
     "os_compute_api:os-deferred-delete:force": "member",
+    "os_compute_api:os-deferred-delete:restore": "member",
     "os_compute_api:os-instance-actions:list": "reader",
     "os_compute_api:os-instance-actions:show": "reader",
     "os_compute_api:os-instance-actions:events": "administrator",

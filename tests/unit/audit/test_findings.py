@@ -7,8 +7,8 @@ import pytest
 from roost import audit, states
 from roost.audit.claims import Ledger
 from roost.audit.snapshot import LiveInstance
+from roost.db.api.audits import Mapped
 from roost.db.types import utcnow
-from roost.objects import InstanceMapping
 from tests.builders import CELL1, CELL2
 
 ONE = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -19,18 +19,8 @@ def live(uuid=ONE, cell=CELL1, host="h1", vm_state=states.ACTIVE, task_state=Non
     return LiveInstance(uuid, cell, host, vm_state, task_state)
 
 
-def mapping(uuid=ONE, cell=CELL1, queued=False):
-    return InstanceMapping.of(
-        instance_uuid=uuid,
-        request_uuid=TWO,
-        cell_uuid=cell,
-        project_id="p",
-        user_id="u",
-        vcpus=1,
-        memory_mb=512,
-        queued_for_delete=queued,
-        created_at=utcnow(),
-    )
+def mapping(cell=CELL1, **said):
+    return Mapped(cell, said.pop("queued", False), **said)
 
 
 def healthy(**changes):
@@ -53,6 +43,41 @@ def kinds(snapshot):
 
 def test_a_healthy_deployment_has_no_findings():
     assert kinds(healthy()) == []
+
+
+def away(task_state=None, vm_state=states.SOFT_DELETED):
+    return [live(vm_state=vm_state, task_state=task_state)]
+
+
+def test_a_server_that_is_put_away_needs_its_place_and_its_mapping_says_so():
+    assert kinds(healthy(instances=away(), mappings={ONE: mapping(put_away=True)})) == []
+    without = healthy(instances=away(), mappings={ONE: mapping(put_away=True)}, claims={})
+    assert kinds(without) == ["instances without claim"]
+
+
+@pytest.mark.parametrize(
+    ("vm_state", "said"), [(states.SOFT_DELETED, {}), (states.ACTIVE, {"put_away": True})]
+)
+def test_a_server_that_is_put_away_and_a_mapping_that_is_not_are_found(vm_state, said):
+    found = audit.compare(
+        healthy(instances=away(vm_state=vm_state), mappings={ONE: mapping(**said)})
+    )
+    assert [finding.kind for finding in found] == ["put away other than the mappings"]
+    for more in ({"unheard": True}, {"queued": True}):
+        told = mapping(**said, **more)
+        assert kinds(healthy(instances=away(vm_state=vm_state), mappings={ONE: told})) == []
+
+
+@pytest.mark.parametrize(
+    ("vm_state", "task_state", "put_away"),
+    [
+        (states.ACTIVE, states.SOFT_DELETING, True),
+        (states.SOFT_DELETED, states.RESTORING, False),
+    ],
+)
+def test_what_is_being_put_away_or_restored_sees_to_itself(vm_state, task_state, put_away):
+    instances = away(task_state, vm_state)
+    assert kinds(healthy(instances=instances, mappings={ONE: mapping(put_away=put_away)})) == []
 
 
 AN_HOUR_AGO = utcnow() - datetime.timedelta(hours=1)
@@ -88,8 +113,8 @@ AN_HOUR_AGO = utcnow() - datetime.timedelta(hours=1)
         ({"mappings": {}}, ["instances without mapping"]),
         ({"mappings": {ONE: mapping(cell=CELL2)}}, ["instances without mapping"]),
         ({"mappings": {ONE: mapping(cell=None)}}, ["instances without mapping"]),
-        ({"mappings": {ONE: mapping(), TWO: mapping(TWO)}}, ["mappings without instance"]),
-        ({"mappings": {ONE: mapping(), TWO: mapping(TWO, None)}}, ["mappings without instance"]),
+        ({"mappings": {ONE: mapping(), TWO: mapping()}}, ["mappings without instance"]),
+        ({"mappings": {ONE: mapping(), TWO: mapping(cell=None)}}, ["mappings without instance"]),
         ({"wishes": {TWO: AN_HOUR_AGO}}, ["build requests stuck"]),
     ],
 )
@@ -121,9 +146,9 @@ def test_a_claim_left_by_a_failed_build_is_found():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"wishes": {TWO: utcnow()}, "mappings": {ONE: mapping(), TWO: mapping(TWO, None)}},
+        {"wishes": {TWO: utcnow()}, "mappings": {ONE: mapping(), TWO: mapping(cell=None)}},
         {"wishes": {TWO: utcnow()}, "claims": {ONE: "h1", TWO: "h2"}},
-        {"mappings": {ONE: mapping(), TWO: mapping(TWO, queued=True)}},
+        {"mappings": {ONE: mapping(), TWO: mapping(queued=True)}},
         {"claims": None},
         {"guests": {}},
     ],

@@ -18,11 +18,14 @@ ENDS = {
     states.UNPAUSING: (states.ACTIVE, states.RUNNING),
     states.SUSPENDING: (states.SUSPENDED, states.SAVED),
     states.RESUMING: (states.ACTIVE, states.RUNNING),
+    states.SOFT_DELETING: (states.SOFT_DELETED, states.SHUTDOWN),
+    states.RESTORING: (states.ACTIVE, states.RUNNING),
 }
 BEGINS = {
     states.POWERING_ON: states.STOPPED,
     states.UNPAUSING: states.PAUSED,
     states.RESUMING: states.SUSPENDED,
+    states.RESTORING: states.SOFT_DELETED,
 }
 MISSING = {
     states.PAUSING: "cannot pause",
@@ -49,6 +52,7 @@ def server(rig, boot):
         vm_state = vm_state or BEGINS.get(task, states.ACTIVE)
         before = {
             states.STOPPED: rig.virt.power_off,
+            states.SOFT_DELETED: rig.virt.power_off,
             states.PAUSED: rig.virt.pause,
             states.SUSPENDED: rig.virt.suspend,
         }
@@ -192,6 +196,17 @@ def test_a_failed_task_ends_as_the_guest_is_and_says_why(rig, server, task, kind
     assert "no luck" in rig.conductor.faults[instance.uuid]
     (event,) = rig.conductor.events[instance.uuid]
     assert event.result == "Error"
+
+
+def test_what_could_not_be_put_away_is_tried_again_when_it_is_told_again(rig, server):
+    manager, instance = server(states.SOFT_DELETING)
+    rig.trouble({"step": "power", "kind": "crash", "message": "no luck"})
+    change(manager, instance, states.SOFT_DELETING)
+    assert (instance.vm_state, instance.task_state) == (states.ACTIVE, states.SOFT_DELETING)
+    rig.trouble()
+    change(manager, instance, states.SOFT_DELETING)
+    assert (instance.vm_state, instance.task_state) == (states.SOFT_DELETED, None)
+    assert power(rig, instance) == states.SHUTDOWN
 
 
 @pytest.mark.parametrize("task", MISSING)

@@ -340,6 +340,37 @@ def test_a_guest_that_runs_though_it_is_stopped_is_stopped_again(world):
     assert world.conductor.findings == [("stopped_again", instance.uuid)]
 
 
+@pytest.mark.parametrize("switch", [None, "pause", "suspend"])
+def test_a_guest_that_runs_though_its_server_is_put_away_is_stopped_again(world, switch):
+    """Its host was down when it was put away, or somebody started it beside us."""
+    instance = world.server(vm_state=states.SOFT_DELETED, power_state=states.RUNNING)
+    if switch is not None:
+        getattr(world.virt, switch)(instance.uuid)
+    world.reconcile()
+    assert world.power(instance) == states.SHUTDOWN
+    assert (instance.vm_state, instance.power_state) == (states.SOFT_DELETED, states.SHUTDOWN)
+    assert world.conductor.findings == [("stopped_again", instance.uuid)]
+
+
+def test_a_row_of_a_server_that_is_put_away_learns_that_its_guest_is_stopped(world):
+    instance = world.server(vm_state=states.SOFT_DELETED, power_state=states.RUNNING)
+    world.virt.power_off(instance.uuid)
+    world.reconcile()
+    assert (instance.vm_state, instance.power_state) == (states.SOFT_DELETED, states.SHUTDOWN)
+    assert world.conductor.findings == [("power_followed", instance.uuid)]
+
+
+def test_a_server_that_is_put_away_and_stopped_is_left_alone_and_one_without_guest_too(world):
+    stopped, gone = (
+        world.server(vm_state=states.SOFT_DELETED, power_state=states.SHUTDOWN) for _ in range(2)
+    )
+    world.virt.power_off(stopped.uuid)
+    world.virt.destroy(gone.uuid)
+    world.reconcile()
+    assert {stopped.vm_state, gone.vm_state} == {states.SOFT_DELETED}
+    assert world.conductor.findings == []
+
+
 @pytest.mark.parametrize(
     ("before", "switch", "vm_state"),
     [

@@ -117,6 +117,60 @@ def test_a_guest_that_is_gone_is_an_error_with_a_fault(cell, power, server, task
     assert (fault.message, fault.host, fault.code) == ("It is gone.", "h1", 500)
 
 
+@pytest.mark.parametrize(
+    ("found", "power_state"),
+    [
+        (Found("h1", states.SHUTDOWN, [EVENT]), states.SHUTDOWN),
+        (Found("h1", states.NOSTATE, [EVENT]), states.NOSTATE),
+        (Found("h1", None, [EVENT], "There is none."), states.NOSTATE),
+        (Found("h1", states.SHUTDOWN, [EVENT], rescued=True), states.SHUTDOWN),
+    ],
+)
+def test_a_stopped_guest_makes_a_server_that_is_put_away(cell, power, server, found, power_state):
+    uuid = server(states.ACTIVE, states.SOFT_DELETING)
+    _settle(power, cell, uuid, found, task_state=states.SOFT_DELETING)
+    assert _states(cell, uuid) == (states.SOFT_DELETED, None, power_state)
+    assert _get(cell, uuid).soft_deleted_at is not None
+    (action,) = _history(cell, uuid)
+    assert action.finish_time is not None
+
+
+def test_what_could_not_be_put_away_stays_to_be_until_its_host_is_told_again(cell, power, server):
+    uuid = server(states.ACTIVE, states.SOFT_DELETING)
+    found = Found("h1", states.RUNNING, [EVENT], "It does not want to.")
+    _settle(power, cell, uuid, found, task_state=states.SOFT_DELETING)
+    assert _states(cell, uuid)[:2] == (states.ACTIVE, states.SOFT_DELETING)
+    (action,) = _history(cell, uuid)
+    assert (action.finish_time, len(action.events)) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    ("found", "vm_state"),
+    [
+        (Found("h1", states.RUNNING), states.ACTIVE),
+        (Found("h1", states.RUNNING, rescued=True), states.RESCUED),
+        (Found("h1", states.SHUTDOWN, [], "It does not want to."), states.STOPPED),
+        (Found("h1", states.NOSTATE, [], "Nobody can tell."), states.ACTIVE),
+        (Found("h1", None, [], "It is gone."), states.ERROR),
+    ],
+)
+def test_a_restored_server_is_as_its_guest_is_found(cell, power, server, found, vm_state):
+    uuid = server(states.SOFT_DELETED, states.RESTORING, soft_deleted_at=NOW)
+    _settle(power, cell, uuid, found, task_state=states.RESTORING)
+    assert _states(cell, uuid)[:2] == (vm_state, None)
+    assert _get(cell, uuid).soft_deleted_at is None
+    assert (_fault(cell, uuid) is not None) == (vm_state == states.ERROR)
+    assert _history(cell, uuid)[0].message == found.reason
+
+
+def test_what_is_put_away_follows_its_guest_in_nothing_but_the_power_state(cell, power, server):
+    uuid = server(states.SOFT_DELETED, soft_deleted_at=NOW)
+    found = Found("h1", states.SHUTDOWN)
+    _settle(power, cell, uuid, found, vm_state=states.SOFT_DELETED, task_state=None)
+    assert _states(cell, uuid) == (states.SOFT_DELETED, None, states.SHUTDOWN)
+    assert (_get(cell, uuid).soft_deleted_at, _history(cell, uuid)) == (NOW, [])
+
+
 def test_a_server_at_rest_whose_guest_stopped_by_itself_has_that_in_its_history(
     cell, power, server
 ):
