@@ -4,7 +4,7 @@ It changes what the row says and nothing else. The task that was under way loses
 its host finds the row without the task and leaves it alone, and no sweep takes it up any more. A
 server that is declared active though its guest is stopped is stopped again as soon as its host
 compares the two; one in error is left as it is until somebody reboots or deletes it. What is being
-built or deleted is not to be declared anything: conductors see to the end of both.
+built or deleted, or is put away, is not to be declared anything: conductors see to the end of all.
 """
 
 from roost import exception, states
