@@ -12,7 +12,7 @@ from roost.db import wire
 from roost.db.cell import addresses, models, tags
 from roost.db.engine import Session
 from roost.db.insert import insert_once
-from roost.db.types import utcnow
+from roost.db.types import UtcDateTime, utcnow
 from roost.objects import Instance
 
 _instances = models.instances
@@ -268,8 +268,9 @@ def _put_away(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     if "vm_state" not in changes:
         return []
     away = _instances.c.soft_deleted_at
+    now = sa.literal(utcnow(), UtcDateTime())
     put_away = changes["vm_state"] == states.SOFT_DELETED
-    return [(away, sa.func.coalesce(away, utcnow()) if put_away else None)]
+    return [(away, sa.func.coalesce(away, now) if put_away else None)]
 
 
 def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:

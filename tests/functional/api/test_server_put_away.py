@@ -33,24 +33,24 @@ def options():
 
 
 @pytest.fixture
-def server(world):
+def charged(world):
     """Make a server that is charged for."""
 
-    def server(cell_uuid=CELL1, **values):
+    def charged(cell_uuid=CELL1, **values):
         made = world.place(cell_uuid, **{**ACTIVE, **values})
         with world.api_db.begin() as session:
             quota.charge(session, project_id="project", instances=1, cores=1, ram=512)
         return made.uuid
 
-    return server
+    return charged
 
 
 @pytest.fixture
-def put_away(world, server):
+def put_away(world, charged):
     """Make a server that was put away, as its host says by now."""
 
     def put_away(**values):
-        uuid = server(**values)
+        uuid = charged(**values)
         assert delete(world, uuid).status_code == 204
         settle(world, uuid, states.SOFT_DELETED)
         sent(world).clear()
@@ -74,7 +74,7 @@ def show(world, uuid):
 
 def listed(world, query="", token=ALICE):
     answer = world.client.get(f"/v2.1/servers?{query}", token=token)
-    return [server["id"] for server in answer.json["servers"]]
+    return [found["id"] for found in answer.json["servers"]]
 
 
 def take_away(world, cell_uuid=CELL1):
@@ -89,8 +89,8 @@ def told(uuid, task):
 
 
 @pytest.mark.parametrize("values", [ACTIVE, STOPPED, PAUSED])
-def test_a_server_is_put_away_its_host_told_and_its_quota_given_back(world, server, values):
-    uuid = server(**values)
+def test_a_server_is_put_away_its_host_told_and_its_quota_given_back(world, charged, values):
+    uuid = charged(**values)
     answer = delete(world, uuid)
     assert (answer.status_code, answer.content) == (204, b"")
     row, mapping = world.instance(uuid), world.mapping(uuid)
@@ -103,8 +103,8 @@ def test_a_server_is_put_away_its_host_told_and_its_quota_given_back(world, serv
     assert action.request_id == answer.headers["x-openstack-request-id"]
 
 
-def test_what_is_being_done_to_a_server_gives_way(world, server):
-    uuid = server(task_state=states.REBUILDING)
+def test_what_is_being_done_to_a_server_gives_way(world, charged):
+    uuid = charged(task_state=states.REBUILDING)
     assert delete(world, uuid).status_code == 204
     assert world.instance(uuid).task_state == states.SOFT_DELETING
 
@@ -140,8 +140,8 @@ def test_a_second_delete_changes_nothing(world, put_away):
         ACTIVE | {"vm_state": states.BUILDING, "task_state": states.SPAWNING},
     ],
 )
-def test_what_cannot_be_put_away_is_deleted_at_once(world, server, values):
-    uuid = server(**values)
+def test_what_cannot_be_put_away_is_deleted_at_once(world, charged, values):
+    uuid = charged(**values)
     assert delete(world, uuid).status_code == 204
     assert world.instance(uuid).task_state == states.DELETING
     assert world.mapping(uuid).queued_for_delete
@@ -149,36 +149,36 @@ def test_what_cannot_be_put_away_is_deleted_at_once(world, server, values):
     assert world.usage() == NOTHING
 
 
-def test_what_has_no_host_is_deleted_at_once(world, server):
-    uuid = server(CELL0_UUID, vm_state=states.ERROR, host=None, node=None)
+def test_what_has_no_host_is_deleted_at_once(world, charged):
+    uuid = charged(CELL0_UUID, vm_state=states.ERROR, host=None, node=None)
     assert delete(world, uuid).status_code == 204
     assert world.instance(uuid, CELL0_UUID).vm_state == states.DELETED
     assert (world.mapping(uuid).queued_for_delete, world.usage()) == (True, NOTHING)
 
 
-def test_a_wish_is_withdrawn_at_once(world, server):
-    uuid = server(None)
+def test_a_wish_is_withdrawn_at_once(world, charged):
+    uuid = charged(None)
     assert delete(world, uuid).status_code == 204
     assert (world.mapping(uuid), world.usage()) == (None, NOTHING)
 
 
-def test_a_locked_server_is_not_put_away_but_by_administrators(world, server):
-    uuid = server(locked=True)
+def test_a_locked_server_is_not_put_away_but_by_administrators(world, charged):
+    uuid = charged(locked=True)
     assert "locked" in conflict(delete(world, uuid))
     assert (world.instance(uuid).task_state, world.usage()) == (None, ONE)
     assert delete(world, uuid, ADMIN).status_code == 204
     assert world.instance(uuid).task_state == states.SOFT_DELETING
 
 
-def test_strangers_and_nothing_are_not_found(world, server):
-    uuid = server()
+def test_strangers_and_nothing_are_not_found(world, charged):
+    uuid = charged()
     assert delete(world, uuid, "bob:other").status_code == 404
     assert delete(world, a_uuid()).status_code == 404
     assert world.usage() == ONE
 
 
-def test_by_force_a_server_is_deleted_at_once_and_given_back_once(world, server, put_away):
-    for uuid in (server(), put_away()):
+def test_by_force_a_server_is_deleted_at_once_and_given_back_once(world, charged, put_away):
+    for uuid in (charged(), put_away()):
         sent(world).clear()
         assert act(world, uuid, {"forceDelete": None}).status_code == 202
         assert world.instance(uuid).task_state == states.DELETING
@@ -187,8 +187,8 @@ def test_by_force_a_server_is_deleted_at_once_and_given_back_once(world, server,
     assert world.usage() == NOTHING
 
 
-def test_a_delete_while_the_cell_is_away_is_remembered_as_putting_away(world, server):
-    uuid = server()
+def test_a_delete_while_the_cell_is_away_is_remembered_as_putting_away(world, charged):
+    uuid = charged()
     take_away(world)
     assert delete(world, uuid).status_code == 204
     mapping = world.mapping(uuid)
@@ -199,8 +199,8 @@ def test_a_delete_while_the_cell_is_away_is_remembered_as_putting_away(world, se
         assert [found.instance_uuid for _, found in mappings.list_unheard(session)] == [uuid]
 
 
-def test_a_server_is_put_away_though_its_bus_is_away(world, server):
-    uuid = server()
+def test_a_server_is_put_away_though_its_bus_is_away(world, charged):
+    uuid = charged()
     world.buses["fake://cell1/"].away = True
     assert delete(world, uuid).status_code == 204
     assert world.instance(uuid).task_state == states.SOFT_DELETING
@@ -263,8 +263,8 @@ def test_without_room_in_the_quota_nothing_is_restored(world, put_away):
         (ACTIVE | {"task_state": states.SOFT_DELETING}, "vm_state active"),
     ],
 )
-def test_what_is_not_put_away_cannot_be_restored(world, server, values, state):
-    uuid = server(**values)
+def test_what_is_not_put_away_cannot_be_restored(world, charged, values, state):
+    uuid = charged(**values)
     message = conflict(act(world, uuid, RESTORE))
     assert message == f"Cannot 'restore' instance {uuid} while it is in {state}"
     assert world.usage() == ONE
@@ -283,13 +283,13 @@ def test_what_is_being_restored_or_deleted_for_good_cannot_be_restored(world, pu
 def test_what_is_reclaimed_this_moment_cannot_be_restored(world, put_away):
     uuid = put_away()
     with world.api_db.begin() as session:
-        session.exec_driver_sql("UPDATE instance_mappings SET queued_for_delete = 1")
+        session.exec_driver_sql("UPDATE instance_mappings SET queued_for_delete = true")
     assert act(world, uuid, RESTORE).status_code == 404
     assert (world.usage(), sent(world)) == (NOTHING, [])
 
 
-def test_a_wish_cannot_be_restored(world, server):
-    uuid = server(None)
+def test_a_wish_cannot_be_restored(world, charged):
+    uuid = charged(None)
     assert act(world, uuid, RESTORE).status_code == 409
 
 
@@ -311,8 +311,8 @@ def test_a_restore_of_which_the_cell_did_not_hear_is_accepted_again(world, put_a
     assert (world.instance(uuid).task_state, world.usage()) == (states.RESTORING, ONE)
 
 
-def test_an_administrator_cannot_declare_what_is_put_away(world, put_away, server):
-    being = server(task_state=states.SOFT_DELETING)
+def test_an_administrator_cannot_declare_what_is_put_away(world, put_away, charged):
+    being = charged(task_state=states.SOFT_DELETING)
     for uuid in (put_away(), being):
         body = {"os-resetState": {"state": "active"}}
         conflict(act(world, uuid, body, ADMIN))
@@ -324,8 +324,8 @@ def test_nothing_else_is_done_to_what_is_put_away(world, put_away, action):
 
 
 @pytest.mark.parametrize("committed", [True, False], ids=["committed", "not-committed"])
-def test_both_are_done_once_though_commits_go_unheard(world, server, committed):
-    uuid = server()
+def test_both_are_done_once_though_commits_go_unheard(world, charged, committed):
+    uuid = charged()
     stores = (world.api_db, *world.databases.values())
     with lost_answers(*stores, committed=committed):
         assert delete(world, uuid).status_code == 204
@@ -342,13 +342,13 @@ class TestWithoutTheOption:
     def options(self):
         return Options()
 
-    def test_a_server_is_deleted_at_once(self, world, server):
-        uuid = server()
+    def test_a_server_is_deleted_at_once(self, world, charged):
+        uuid = charged()
         assert delete(world, uuid).status_code == 204
         assert world.instance(uuid).task_state == states.DELETING
 
-    def test_what_was_put_away_before_can_be_restored_or_deleted_for_good(self, world, server):
-        uuid = server()
+    def test_what_was_put_away_before_can_be_restored_or_deleted_for_good(self, world, charged):
+        uuid = charged()
         with world.api_db.begin() as session:
             mappings.put_away(session, uuid)
         with world.databases[CELL1].begin() as session:

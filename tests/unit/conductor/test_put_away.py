@@ -23,10 +23,10 @@ HOUR = 3600
 
 
 @pytest.fixture
-def server(world):
+def running(world):
     """Make a server that runs on a host of cell1."""
 
-    def server(**values):
+    def running(**values):
         _request, (uuid,) = made = world.wish()
         world.build(made)
         changes = {"vm_state": states.ACTIVE, "task_state": None, **values}
@@ -36,7 +36,7 @@ def server(world):
         world.buses["fake://cell1/"].sent.clear()
         return uuid
 
-    return server
+    return running
 
 
 def put_away(world, uuid, *, ago=0):
@@ -79,8 +79,8 @@ def sweeper(world, kept_for):
     return PutAways(world.api_db, world.cells, kept_for=kept_for)
 
 
-def test_a_cell_that_was_away_hears_of_it_later(world, server):
-    uuid = server()
+def test_a_cell_that_was_away_hears_of_it_later(world, running):
+    uuid = running()
     put_away(world, uuid)
     assert unheard(world) == [uuid]
     world.sweeper.sweep()
@@ -92,8 +92,8 @@ def test_a_cell_that_was_away_hears_of_it_later(world, server):
     assert len(world.casts()) == 1
 
 
-def test_a_cell_hears_of_a_restore_later(world, server):
-    uuid = server()
+def test_a_cell_hears_of_a_restore_later(world, running):
+    uuid = running()
     put_away(world, uuid)
     world.sweeper.sweep()
     settle(world, uuid)
@@ -104,8 +104,8 @@ def test_a_cell_hears_of_a_restore_later(world, server):
     assert usage(world)["instances"] == 1
 
 
-def test_what_cannot_be_put_away_is_deleted_instead(world, server):
-    uuid = server(vm_state=states.ERROR)
+def test_what_cannot_be_put_away_is_deleted_instead(world, running):
+    uuid = running(vm_state=states.ERROR)
     put_away(world, uuid)
     world.sweeper.sweep()
     assert task(world, uuid) == (states.ERROR, states.DELETING)
@@ -113,8 +113,8 @@ def test_what_cannot_be_put_away_is_deleted_instead(world, server):
     assert usage(world) == NOTHING
 
 
-def test_a_cell_that_is_away_keeps_others_waiting_for_nothing(world, server, monkeypatch):
-    one, two = server(), server()
+def test_a_cell_that_is_away_keeps_others_waiting_for_nothing(world, running, monkeypatch):
+    one, two = running(), running()
     for uuid in (one, two):
         put_away(world, uuid)
 
@@ -132,17 +132,17 @@ def test_a_cell_that_is_away_keeps_others_waiting_for_nothing(world, server, mon
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations((1, 2, 3))))
-def test_turns_may_come_in_any_order_and_twice_the_latest_counts(world, server, order):
+def test_turns_may_come_in_any_order_and_twice_the_latest_counts(world, running, order):
     """Put away, restored, put away: and the row ends as the last one says."""
-    uuid, cell = server(vm_state=states.SOFT_DELETED), world.cells.get(CELL1)
+    uuid, cell = running(vm_state=states.SOFT_DELETED), world.cells.get(CELL1)
     tell = {1: cell_put_away.put_away, 2: cell_put_away.restore, 3: cell_put_away.put_away}
     for turn in (*order, *order):
         tell[turn](cell, world.context, uuid, turn=turn)
     assert task(world, uuid) == (states.SOFT_DELETED, states.SOFT_DELETING)
 
 
-def test_a_late_word_that_it_is_put_away_does_not_undo_a_restore(world, server):
-    uuid, cell = server(), world.cells.get(CELL1)
+def test_a_late_word_that_it_is_put_away_does_not_undo_a_restore(world, running):
+    uuid, cell = running(), world.cells.get(CELL1)
     cell_put_away.put_away(cell, world.context, uuid, turn=1)
     settle(world, uuid)
     cell_put_away.restore(cell, world.context, uuid, turn=2)
@@ -151,8 +151,8 @@ def test_a_late_word_that_it_is_put_away_does_not_undo_a_restore(world, server):
     assert task(world, uuid) == (states.ACTIVE, None)
 
 
-def test_a_refused_turn_leaves_the_row_as_it_was(world, server):
-    uuid, cell = server(vm_state=states.ERROR), world.cells.get(CELL1)
+def test_a_refused_turn_leaves_the_row_as_it_was(world, running):
+    uuid, cell = running(vm_state=states.ERROR), world.cells.get(CELL1)
     assert not cell_put_away.put_away(cell, world.context, uuid, turn=1)
     with world.cell1.read() as session:
         turns = session.execute(sa.select(cell_models.instances.c.turns)).scalar_one()
@@ -160,8 +160,8 @@ def test_a_refused_turn_leaves_the_row_as_it_was(world, server):
     assert (turns, made.action) == (0, "create")
 
 
-def test_what_is_put_away_long_enough_is_deleted_as_any_other(world, server):
-    old, new = server(), server()
+def test_what_is_put_away_long_enough_is_deleted_as_any_other(world, running):
+    old, new = running(), running()
     put_away(world, old, ago=HOUR + 1)
     put_away(world, new)
     sweeper(world, HOUR).reclaim()
@@ -173,15 +173,15 @@ def test_what_is_put_away_long_enough_is_deleted_as_any_other(world, server):
     assert usage(world) == NOTHING
 
 
-def test_without_an_interval_nothing_is_reclaimed(world, server):
-    uuid = server()
+def test_without_an_interval_nothing_is_reclaimed(world, running):
+    uuid = running()
     put_away(world, uuid, ago=HOUR)
     sweeper(world, 0).reclaim()
     assert not mapping(world, uuid).queued_for_delete
 
 
-def test_who_restores_first_wins(world, server):
-    uuid = server()
+def test_who_restores_first_wins(world, running):
+    uuid = running()
     put_away(world, uuid, ago=HOUR + 1)
     with world.api_db.read() as session:
         (due,) = mappings.list_due(session, kept_for=datetime.timedelta(seconds=HOUR))
@@ -192,16 +192,16 @@ def test_who_restores_first_wins(world, server):
     assert usage(world)["instances"] == 1
 
 
-def test_who_reclaims_first_wins(world, server):
-    uuid = server()
+def test_who_reclaims_first_wins(world, running):
+    uuid = running()
     put_away(world, uuid, ago=HOUR + 1)
     sweeper(world, HOUR).reclaim()
     assert not take_back(world, uuid)
     assert usage(world) == NOTHING
 
 
-def test_any_number_of_super_conductors_reclaim_each_server_once(world, server):
-    uuids = [server() for _ in range(5)]
+def test_any_number_of_super_conductors_reclaim_each_server_once(world, running):
+    uuids = [running() for _ in range(5)]
     for uuid in uuids:
         put_away(world, uuid, ago=HOUR + 1)
     threads = [threading.Thread(target=sweeper(world, HOUR).reclaim) for _ in range(4)]
@@ -213,16 +213,16 @@ def test_any_number_of_super_conductors_reclaim_each_server_once(world, server):
     assert usage(world) == NOTHING
 
 
-def test_a_mapping_that_was_put_away_is_forgotten_without_giving_back_again(world, server):
-    uuid = server()
+def test_a_mapping_that_was_put_away_is_forgotten_without_giving_back_again(world, running):
+    uuid = running()
     put_away(world, uuid)
     with world.api_db.begin() as session:
         assert instance_mappings.forget(session, uuid) is not None
     assert usage(world) == NOTHING
 
 
-def test_what_is_put_away_keeps_its_group_until_it_is_deleted(world, server):
-    uuid = server()
+def test_what_is_put_away_keeps_its_group_until_it_is_deleted(world, running):
+    uuid = running()
     put_away(world, uuid)
     with world.api_db.read() as session:
         assert instance_mappings.cells_of(session, [uuid]) == {uuid: CELL1}
