@@ -1,7 +1,8 @@
 """How long RPC takes to work again, in all directions, after its broker broke in various ways.
 
 ``python -m tests.bench.bench_broker [--plain] [--rounds N] [CASE...]``: with our settings, or with
-those of oslo.messaging and without echoes. It starts a private RabbitMQ.
+those of oslo.messaging and without echoes. It starts a private RabbitMQ. With ``--cluster`` it starts
+three, and kills one after the other; with ``--cluster --plain`` their queues are no quorum queues.
 """
 
 import argparse
@@ -17,7 +18,8 @@ if __name__ == "__main__":
     concurrency.select()
 
 from tests.fakes import scene as scenes
-from tests.fakes.scene import Scene
+from tests.fakes.scene import ClusterScene, Scene
+from tests.outside.rabbitmq_cluster import RabbitCluster
 
 PATIENCE = 90.0  # seconds after which a direction counts as dead
 PLAIN = (
@@ -61,29 +63,47 @@ def until_all_work(scene):
     return taken
 
 
+def kill_a_node(scene):
+    """Kill one of three nodes, once the one killed before it has all queues again."""
+    scene.cluster.kill_next()
+
+
+def measure(case, scene, rounds):
+    """Print how long it takes until all works again."""
+    taken = {"call": [], "cast": []}
+    for _ in range(rounds):
+        case(scene)
+        for (kind, _name), seconds in until_all_work(scene).items():
+            taken[kind].append(seconds)
+    figures = [f(taken[k]) for k in taken for f in (statistics.median, max)]
+    print(f"{case.__name__:18} " + " ".join(f"{x:9.1f}" for x in figures), flush=True)
+
+
+def make_scene(folder, options):
+    """Return the scene that is asked for, and what happens to it."""
+    if options.cluster:
+        how = {"echo": 1e6, "options": {}} if options.plain else {"echo": 5.0}
+        return ClusterScene(RabbitCluster(folder), **how), [kill_a_node]
+    how = {"echo": 1e6, "query": PLAIN} if options.plain else {"echo": 5.0}
+    wanted = [case for case in CASES if not options.cases or case.__name__ in options.cases]
+    return Scene(folder, **how), wanted
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--cluster", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("cases", nargs="*", default=[])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        how = {"echo": 1e6, "query": PLAIN} if options.plain else {"echo": 5.0}
-        scene = Scene(pathlib.Path(folder), **how)
+        scene, cases = make_scene(pathlib.Path(folder), options)
         until_all_work(scene)
         print(
             f"{'case':18} {'call p50':>9} {'call max':>9} {'cast p50':>9} {'cast max':>9}  seconds"
         )
-        for case in CASES:
-            if options.cases and case.__name__ not in options.cases:
-                continue
-            taken = {"call": [], "cast": []}
-            for _ in range(options.rounds):
-                case(scene)
-                for (kind, _name), seconds in until_all_work(scene).items():
-                    taken[kind].append(seconds)
-            figures = [f(taken[k]) for k in taken for f in (statistics.median, max)]
-            print(f"{case.__name__:18} " + " ".join(f"{x:9.1f}" for x in figures), flush=True)
+        for case in cases:
+            measure(case, scene, options.rounds)
         scene.close()
 
 

@@ -1,4 +1,4 @@
-"""Two daemons that speak to each other over a private broker, and what can happen to it."""
+"""Two daemons that speak to each other over private brokers, and what can happen to those."""
 
 import contextlib
 import signal
@@ -15,6 +15,7 @@ from roost.rig.forwarder import Forwarder
 from roost.rig.services.rabbitmq import RabbitMQ
 from roost.rpc import interface
 from roost.rpc.transport import Bus
+from tests.outside.rabbitmq_cluster import OPTIONS as QUORUM
 
 VHOST = "scene"
 
@@ -33,6 +34,7 @@ class Probe(interface.Interface):
 class Manager:
     def __init__(self):
         self.told = -1
+        self.heard = set()  # every number told
         self.began = threading.Event()
 
     def ask(self, context, *, number, seconds=0):
@@ -42,6 +44,7 @@ class Manager:
         return number
 
     def tell(self, context, *, number):
+        self.heard.add(number)
         self.told = max(self.told, number)
 
 
@@ -62,7 +65,43 @@ class Side:
         self.bus.close()
 
 
-class Scene:
+class Pair:
+    """Two daemons, each of which hears the other.
+
+    :param echo: seconds between two messages to themselves
+    """
+
+    def __init__(self, url, *, echo):
+        self.sides = [Side(url, name, echo=echo) for name in ("a", "b")]
+        self.taken = []  # casts that the broker took: to whom, and the number
+
+    @property
+    def ears(self):
+        """All that listen, in words and with what they know of themselves."""
+        return [ears for side in self.sides for ears in (side.bus.answers, side.server.ears)]
+
+    def works(self, sender, other, kind, number):
+        """Send a message from one side to the other; tell whether it came, and was answered."""
+        client = Probe(sender.bus).on(other.name)
+        with contextlib.suppress(exception.RoostError):
+            if kind == "call":
+                return client.within(2).ask(admin_context(), number=number) == number
+            client.tell(admin_context(), number=number)
+            self.taken.append((other, number))
+            deadline = time.monotonic() + 1
+            while time.monotonic() < deadline:
+                if other.manager.told >= number:
+                    return True
+                time.sleep(0.02)
+        return False
+
+    @property
+    def directions(self):
+        a, b = self.sides
+        return [(one, other, kind) for one, other in ((a, b), (b, a)) for kind in ("call", "cast")]
+
+
+class Scene(Pair):
     """Two daemons on a broker, reached through a way that can be shut.
 
     :param echo: seconds between two messages to themselves
@@ -78,29 +117,10 @@ class Scene:
         self.direct = f"amqp://{login}@{url.hostname}:{url.port}/{VHOST}"
         here = f"rabbit://{login}@127.0.0.1:{self.way.port}/{VHOST}{query}"
         self.robbers, self.stranded = [], []
-        self.sides = [Side(here, name, echo=echo) for name in ("a", "b")]
+        super().__init__(here, echo=echo)
 
     def ctl(self, *arguments):
         self.broker._administration._run(*arguments)
-
-    def works(self, sender, other, kind, number):
-        """Send a message from one side to the other; tell whether it came, and was answered."""
-        client = Probe(sender.bus).on(other.name)
-        with contextlib.suppress(exception.RoostError):
-            if kind == "call":
-                return client.within(2).ask(admin_context(), number=number) == number
-            client.tell(admin_context(), number=number)
-            deadline = time.monotonic() + 1
-            while time.monotonic() < deadline:
-                if other.manager.told >= number:
-                    return True
-                time.sleep(0.02)
-        return False
-
-    @property
-    def directions(self):
-        a, b = self.sides
-        return [(one, other, kind) for one, other in ((a, b), (b, a)) for kind in ("call", "cast")]
 
     @contextlib.contextmanager
     def channel(self):
@@ -114,6 +134,23 @@ class Scene:
             last.callback(self.way.close)
             for each in (*self.stranded, *self.robbers, *self.sides):
                 last.callback(each.close)
+
+
+class ClusterScene(Pair):
+    """Two daemons on a cluster, with the options that doc/bus.rst asks for.
+
+    :param echo: seconds between two messages to themselves
+    :param options: of the driver
+    """
+
+    def __init__(self, cluster, *, echo=1.0, options=QUORUM):
+        self.cluster = cluster
+        query = "&".join(f"{name}={value}" for name, value in options.items())
+        super().__init__(f"{cluster.create_vhost(VHOST)}?{query}", echo=echo)
+
+    def close(self):
+        for side in self.sides:
+            side.close()
 
 
 def restart(scene):

@@ -124,6 +124,14 @@ class Private:
         self.details = details
         return self.folder
 
+    def write_secret(self, name: str, text: str) -> None:
+        """Write a file into its folder that only the service's account may read."""
+        path = self.folder / name
+        path.touch(mode=0o600)
+        path.write_text(text)
+        if self._account is not None:
+            os.chown(path, self._account.pw_uid, self._account.pw_gid)
+
     def run(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         """Run a command to its end, as the service's account.
 

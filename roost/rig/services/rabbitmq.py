@@ -30,6 +30,8 @@ _FOLDER = "/usr/lib/rabbitmq/bin"
 _PACKAGE = "rabbitmq-server"
 _COMMAND_SECONDS = 60
 _TO_MANAGEMENT = 10000  # as far as RabbitMQ's own defaults, 5672 and 15672, are apart
+# Threads that have nothing to do sleep, rather than look busily for work: others need the machine.
+_THRIFTY = "+sbwt none +sbwtdcpu none +sbwtdio none"
 _SCHEMES = ("amqp", "rabbit")
 _FAILURES = (OSError, kombu_exceptions.KombuError)
 
@@ -60,6 +62,20 @@ class Rights:
     write: str = ".*"
     read: str = ".*"
     topics: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """What the nodes of one cluster have in common.
+
+    :param cookie: the secret by which they know each other
+    :param epmd_port: of their port mapper, which the first one keeps
+    :param nodes: their names, like ``b1@localhost``
+    """
+
+    cookie: str
+    epmd_port: int
+    nodes: Sequence[str]
 
 
 class Administration(Protocol):
@@ -123,20 +139,25 @@ class RabbitMQ(Service):
         return cls(address, administration=_open_way(address))
 
     @classmethod
-    def start(cls, state_dir: pathlib.Path) -> Self:
+    def start(
+        cls, state_dir: pathlib.Path, *, cluster: Cluster | None = None, node: str | None = None
+    ) -> Self:
         """Start a private node, or take up the one that was started from ``state_dir``.
 
         It has ports, names, cookie and folders of its own, and a port mapper (epmd) too: that of
         another node would be shared, and would outlive ours.
+
+        :param cluster: of which it is ``node``; it waits for the others, so start all at once
         """
         server = program("rabbitmq-server", _FOLDER, package=_PACKAGE)
         ctl = program("rabbitmqctl", _FOLDER, package=_PACKAGE)
         epmd = program("epmd", package=_PACKAGE)
         private = Private(cls.kind, state_dir, account="rabbitmq")
         if not private.running():
-            _prepare(private)
+            _prepare(private, cluster, node)
             environment = _environment(private)
-            private.spawn([epmd, "-address", LOOPBACK, "-port", environment["ERL_EPMD_PORT"]])
+            if cluster is None or node == cluster.nodes[0]:
+                private.spawn([epmd, "-address", LOOPBACK, "-port", environment["ERL_EPMD_PORT"]])
             private.spawn([server], environment)
         address = Address(LOOPBACK, private.details["port"], "guest", "guest")
         private.wait_until(lambda: _log_in(address), seconds=120)
@@ -366,13 +387,13 @@ def _log_in(address: Address) -> None:
         connection.release()
 
 
-def _prepare(private: Private) -> None:
+def _prepare(private: Private, cluster: Cluster | None, node: str | None) -> None:
     port = _port_with_management()
     folder = private.make_folder(
         port=port,
         distribution_port=free_port(),
-        epmd_port=free_port(),
-        node=f"roost-{uuid.uuid4().hex[:8]}@localhost",
+        epmd_port=cluster.epmd_port if cluster else free_port(),
+        node=node or f"roost-{uuid.uuid4().hex[:8]}@localhost",
     )
     config = [
         f"listeners.tcp.1 = {LOOPBACK}:{port}",
@@ -381,9 +402,22 @@ def _prepare(private: Private) -> None:
         "disk_free_limit.absolute = 50MB",
         "log.console = true",
         "log.file = false",
+        *_joining(cluster),
     ]
+    if cluster is not None:
+        private.write_secret(".erlang.cookie", cluster.cookie)
     (folder / "rabbitmq.conf").write_text("\n".join(config) + "\n")
-    (folder / "enabled_plugins").write_text("[rabbitmq_management].\n")
+    plugins = "" if cluster else "rabbitmq_management"
+    (folder / "enabled_plugins").write_text(f"[{plugins}].\n")
+
+
+def _joining(cluster: Cluster | None) -> Iterator[str]:
+    """Yield what makes a node join the others, and wait for them rather than run without."""
+    if cluster is not None:
+        yield "cluster_formation.peer_discovery_backend = classic_config"
+        yield "cluster_partition_handling = pause_minority"
+        for number, name in enumerate(cluster.nodes, start=1):
+            yield f"cluster_formation.classic_config.nodes.{number} = {name}"
 
 
 def _port_with_management() -> int:
@@ -410,6 +444,7 @@ def _environment(private: Private) -> dict[str, str]:
         "RABBITMQ_MNESIA_BASE": str(folder / "data"),
         "RABBITMQ_LOG_BASE": str(folder / "log"),
         "RABBITMQ_PID_FILE": str(folder / "pid"),
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": _THRIFTY,
     }
 
 
