@@ -1,4 +1,7 @@
-"""What every test stands on: native threads, chosen before anything else is imported."""
+"""What every test stands on: how many things are done at once, chosen before all other imports.
+
+Native threads, unless OS_DEFAULT__CONCURRENCY says eventlet.
+"""
 
 from roost import concurrency
 
@@ -10,6 +13,10 @@ from roost.db.api import models as api_models
 from roost.db.cell import identity
 from roost.db.cell import models as cell_models
 from tests import tables
+
+
+def pytest_report_header():
+    return f"concurrency: {concurrency.selected()}"
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ class Forwarder:
         return False
 
     def _pump(self, source: socket.socket, sink: socket.socket) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, EOFError):  # the latter is how eventlet tells it
             while data := source.recv(_CHUNK):
                 self._passing.wait()
                 sink.sendall(data)

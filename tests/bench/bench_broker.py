@@ -1,11 +1,12 @@
 """How long RPC takes to work again, in all directions, after its broker broke in various ways.
 
 ``python -m tests.bench.bench_broker [--plain] [--rounds N] [CASE...]``: with our settings, or with
-those of oslo.messaging and without echoes. It starts a private RabbitMQ. With ``--cluster`` it starts
-three, and kills one after the other; with ``--cluster --plain`` their queues are no quorum queues.
+those of oslo.messaging and without echoes. It starts a private RabbitMQ; with ``--cluster`` it is
+three, killed in turn (with ``--plain`` their queues are no quorum queues).
 """
 
 import argparse
+import contextlib
 import pathlib
 import statistics
 import tempfile
@@ -79,14 +80,16 @@ def measure(case, scene, rounds):
     print(f"{case.__name__:18} " + " ".join(f"{x:9.1f}" for x in figures), flush=True)
 
 
-def make_scene(folder, options):
-    """Return the scene that is asked for, and what happens to it."""
+def make_scene(folder, options, last):
+    """Return the scene that is asked for, to be closed at last, and what happens to it."""
     if options.cluster:
         how = {"echo": 1e6, "options": {}} if options.plain else {"echo": 5.0}
-        return ClusterScene(RabbitCluster(folder), **how), [kill_a_node]
+        cluster = last.enter_context(contextlib.closing(RabbitCluster(folder)))
+        scene = ClusterScene(cluster, **how)
+        return last.enter_context(contextlib.closing(scene)), [kill_a_node]
     how = {"echo": 1e6, "query": PLAIN} if options.plain else {"echo": 5.0}
     wanted = [case for case in CASES if not options.cases or case.__name__ in options.cases]
-    return Scene(folder, **how), wanted
+    return last.enter_context(contextlib.closing(Scene(folder, **how))), wanted
 
 
 def main():
@@ -96,15 +99,14 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("cases", nargs="*", default=[])
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        scene, cases = make_scene(pathlib.Path(folder), options)
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as last:
+        scene, cases = make_scene(pathlib.Path(folder), options, last)
         until_all_work(scene)
         print(
             f"{'case':18} {'call p50':>9} {'call max':>9} {'cast p50':>9} {'cast max':>9}  seconds"
         )
         for case in cases:
             measure(case, scene, options.rounds)
-        scene.close()
 
 
 if __name__ == "__main__":

@@ -54,10 +54,13 @@ class Side:
     def __init__(self, url, name, *, echo):
         self.bus = Bus(conf.of({"bus": {"echo_interval": echo}}), url)
         self.manager = Manager()
-        self.server = self.bus.server(Probe, self.manager, name)
-        self.server.start(4)
-        self.bus.expect_replies()
         self.name = name
+        self.listen()
+        self.bus.expect_replies()
+
+    def listen(self):
+        self.server = self.bus.server(Probe, self.manager, self.name)
+        self.server.start(4)
 
     def close(self):
         self.server.stop()

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from tests.fakes.scene import VHOST, ClusterScene
+from roost.context import admin_context
+from tests.fakes.scene import VHOST, ClusterScene, Probe
 from tests.outside.rabbitmq_cluster import OPTIONS, RabbitCluster
 from tests.stories.site import Site
 
@@ -61,7 +62,7 @@ def cluster():
     with tempfile.TemporaryDirectory() as folder:
         cluster = RabbitCluster(pathlib.Path(folder))
         yield cluster
-        cluster.stop()
+        cluster.close()
 
 
 @pytest.fixture
@@ -102,6 +103,18 @@ def test_whichever_node_is_killed_all_rpc_works_again_and_nothing_taken_is_lost(
     until(
         lambda: all(n in other.manager.heard for other, n in scene.taken), "all casts taken heard"
     )
+
+
+def test_casts_that_wait_outlive_the_node_that_leads_their_queue(scene):
+    a, b = scene.sides
+    b.server.stop()
+    b.server.wait()
+    numbers = range(5_000_000, 5_000_050)
+    for number in numbers:
+        Probe(a.bus).on("b").tell(admin_context(), number=number)
+    scene.cluster.kill(scene.cluster.leader(VHOST, f"{VHOST}.probe.b"))
+    b.listen()
+    until(lambda: b.manager.heard.issuperset(numbers), "all heard")
 
 
 def test_servers_boot_while_a_node_of_the_brokers_is_killed(site, cluster):

@@ -64,7 +64,8 @@ class RabbitCluster:
         """Return the number of the node that leads a queue."""
         return self.names.index(self._queues(vhost, "leader")[queue]["leader"])
 
-    def stop(self):
+    def close(self):
+        """End all nodes, and remove what they had."""
         with ThreadPoolExecutor(len(self.nodes)) as pool:
             list(pool.map(RabbitMQ.stop, reversed(self.nodes)))
 
