@@ -179,12 +179,14 @@ def _shape(signature: inspect.Signature) -> list[tuple[object, ...]]:
 
 def _served(method: Callable[..., Any], kind: str) -> Callable[..., Any]:
     """Run the manager's method; our own kinds of failure are answers, not accidents."""
+    signature = inspect.signature(method)
 
     @functools.wraps(method)
     def serve(context: RequestContext, **arguments: Any) -> Any:
         try:
             if context.expired:
                 raise exception.Timeout(f"{method.__name__} arrived after its caller's deadline")
+            _check_arguments(method.__name__, signature, arguments)
             return method(context, **arguments)
         except exception.RoostError as error:
             if kind == "cast":
@@ -193,6 +195,14 @@ def _served(method: Callable[..., Any], kind: str) -> Callable[..., Any]:
             raise messaging.ExpectedException from error
 
     return serve
+
+
+def _check_arguments(name: str, signature: inspect.Signature, arguments: dict[str, Any]) -> None:
+    """Raise :class:`roost.exception.Invalid`, which names the argument that is wrong."""
+    try:
+        signature.bind(None, **arguments)
+    except TypeError as error:
+        raise exception.Invalid(f"{name}(): {error}") from error
 
 
 def _as_numbers(version: str) -> tuple[int, ...]:

@@ -139,6 +139,18 @@ def test_a_wrong_argument_is_refused_before_it_is_sent(bus):
         Power(bus).off(context(), colour="a")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [({}, "'name'"), ({"name": "a", "colour": "red"}, "'colour'")],
+    ids=["missing", "unknown"],
+)
+def test_whoever_sends_wrong_arguments_is_told_method_and_argument(bus, serve, arguments, named):
+    """Someone who does not use our client: it would have refused them itself."""
+    serve(Power, Manager())
+    with pytest.raises(exception.Invalid, match=rf"off\(\): .*{named}"):
+        Power(bus)._client.prepare(timeout=5).call(context(), "off", **arguments)
+
+
 def test_a_peer_of_the_release_before_serves_what_it_knows(bus, serve):
     serve(PowerOfLastYear, ManagerOfLastYear())
     assert Power(bus).off(context(), name="a") == ["a"]
