@@ -10,7 +10,7 @@ import pytest
 from roost.concurrency import ENVIRONMENT
 
 ROOT = pathlib.Path(__file__).parents[2]
-COMMAND = [sys.executable, "-m", "pytest", "-x", "-p", "no:xdist", "-p", "no:cacheprovider"]
+COMMAND = [sys.executable, "-m", "pytest", "-v", "-x", "-p", "no:xdist", "-p", "no:cacheprovider"]
 # oslo's libraries warn whoever chooses eventlet, under our name
 COMMAND += ["-W", "ignore::DeprecationWarning"]
 
