@@ -13,7 +13,7 @@ import datetime
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final, Protocol, Self
 
 from roost import exception
@@ -63,6 +63,7 @@ class _Sight:
     """What one look saw: whether each host is up, and of which hosts nobody can tell yet.
 
     :ivar deaf: whether no host could be heard, were it up
+    :ivar sure: whether every host has had the time to be heard
     """
 
     cell_uuid: str
@@ -70,6 +71,7 @@ class _Sight:
     hosts: dict[str, bool]
     unsure: set[str]
     deaf: bool
+    sure: bool
 
     def tell(self, hosts: dict[str, bool], *, whole: bool) -> CellLiveness:
         return CellLiveness.of(
@@ -110,7 +112,7 @@ class Lookout:
         self._listening = Listening(gap=patience.gap)
         self._looked_at = -math.inf
         self._rolled_at: datetime.datetime | None = None  # by the clock of the database
-        self._down: frozenset[str] = frozenset()
+        self._sight: _Sight | None = None
         self._told: dict[str, bool] | None = None  # None: who knows what the schedulers know?
         self._told_all_at = 0.0
 
@@ -123,15 +125,18 @@ class Lookout:
             cell_uuid, _name = identity.get(session)
         self._group.beat(cell_uuid)
 
-    def surely_down(self) -> frozenset[str]:
-        """Return the hosts that are down for sure by the latest look; any thread may ask.
+    def surely_down(self, among: Collection[str]) -> frozenset[str]:
+        """Return which of these hosts are down for sure by the latest look; any thread may ask.
 
         One that we could not have heard is not among them, unless an operator has forced it down.
-        There are none when the latest look is too long ago.
+        One whose service was deleted is: it would have reported itself again. There are none when
+        the latest look is too long ago.
         """
-        if self._clock() - self._looked_at > self._patience.gap:
+        sight = self._sight
+        if sight is None or self._clock() - self._looked_at > self._patience.gap:
             return frozenset()
-        return self._down
+        gone = {host for host in among if sight.sure and host not in sight.hosts}
+        return frozenset(gone | {host for host in among if sight.hosts.get(host) is False})
 
     def look(self) -> None:
         """Look once, and tell what is new or, when it is time to, everything.
@@ -140,7 +145,7 @@ class Lookout:
         """
         sight = self._see()
         now = self._looked_at = self._clock()
-        self._down = frozenset(host for host, is_up in sight.hosts.items() if not is_up)
+        self._sight = sight
         if sight.deaf:
             return  # and so is the cell: when that lasts, its silence tells it
         if self._told is None or now - self._told_all_at >= self._interval:
@@ -175,7 +180,7 @@ class Lookout:
                 hosts[service.host] = service.uuid in up
             else:
                 unsure.add(service.host)
-        return _Sight(cell_uuid, version_at(roll.now), hosts, unsure, deaf)
+        return _Sight(cell_uuid, version_at(roll.now), hosts, unsure, deaf, sure)
 
     def _listen(self, roll: services.RollCall) -> bool:
         """Note, and return, whether anybody is heard of, and was since the look before."""

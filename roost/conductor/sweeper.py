@@ -22,21 +22,21 @@ class CellSweeper:
     """Takes up the tasks of a cell whose lease has ended. Any number do this side by side.
 
     :param remedies: what to do, by task state
-    :param surely_down: tells which hosts are down beyond doubt
+    :param surely_down: tells which of some hosts are down beyond doubt
     :param lease_seconds: how long a host may be silent about what it works on. Half of it is for a
         message to be heard, and for a sweep: a host that has heard renews its lease within a third.
     """
 
     database: Database
     remedies: Remedies
-    surely_down: Callable[[], Collection[str]]
+    surely_down: Callable[[Collection[str]], Collection[str]]
     lease_seconds: float
 
     def sweep(self) -> None:
         tasks = self._take()
         if not tasks:
             return
-        down = self.surely_down()
+        down = self.surely_down({task.host for task in tasks if task.host is not None})
         random.shuffle(tasks)  # so that what is given up on for now is not always the same
         for kind in {id(remedy): remedy for remedy in self.remedies.values()}.values():
             self._take_up([task for task in tasks if self.remedies[task.task_state] is kind], down)

@@ -147,7 +147,10 @@ class CellWorld:
             passwords=overdue.Passwords(power),
         )
         return CellSweeper(
-            self.database, remedies, surely_down=lambda: self.down, lease_seconds=lease_seconds
+            self.database,
+            remedies,
+            surely_down=lambda _hosts: self.down,
+            lease_seconds=lease_seconds,
         )
 
     def sweep(self):

@@ -12,6 +12,7 @@ from tests.fakes.service_groups import FakeGroup, age
 
 INTERVAL = 10
 SILENCE, GAP = 60, 20
+HOSTS = {"h1", "h2", "h3"}
 
 
 class Schedulers:
@@ -203,10 +204,10 @@ def test_a_conductor_that_has_just_started_calls_no_host_down_that_it_could_not_
     lookout = cell.lookout()
     cell.look(lookout, times=SILENCE)
     assert {(whole, *down) for whole, _, down in schedulers.told()} == {(False,)}
-    assert lookout.surely_down() == set()
+    assert lookout.surely_down(HOSTS) == set()
     cell.look(lookout)
     assert schedulers.told() == [(True, ["h1", "h3"], ["h2"])]
-    assert lookout.surely_down() == {"h2"}
+    assert lookout.surely_down(HOSTS) == {"h2"}
 
 
 def test_while_nobody_is_heard_of_nothing_is_told(cell, schedulers):
@@ -215,7 +216,7 @@ def test_while_nobody_is_heard_of_nothing_is_told(cell, schedulers):
     cell.group.up.clear()
     cell.look(lookout, times=2 * INTERVAL)
     assert schedulers.told() == []
-    assert lookout.surely_down() == set()
+    assert lookout.surely_down(HOSTS) == set()
 
 
 def test_hosts_keep_what_they_were_told_to_be_until_they_could_be_heard_again(cell, schedulers):
@@ -246,7 +247,7 @@ def test_one_conductor_that_is_heard_of_is_enough_to_hear_hosts(cell, schedulers
 def test_a_process_that_was_stopped_does_not_blame_hosts_for_it(cell, schedulers):
     lookout = cell.seasoned()
     cell.now += GAP + 1
-    assert lookout.surely_down() == set()
+    assert lookout.surely_down(HOSTS) == set()
     cell.group.up.remove("h1")
     cell.look(lookout, times=SILENCE)
     assert not any(down for _, _, down in schedulers.told())
@@ -274,10 +275,21 @@ def test_a_host_that_is_forced_down_is_down_even_if_nobody_could_hear_it(cell, s
     lookout = cell.lookout()
     lookout.look()
     assert schedulers.told() == [(True, ["h2", "h3"], ["h1"])]
-    assert lookout.surely_down() == {"h1"}
+    assert lookout.surely_down(HOSTS) == {"h1"}
 
 
 def test_short_gaps_do_no_harm_because_several_heartbeats_fit_in_what_is_left():
     patience = Patience.of(down_time=60)
     assert (patience.silence, patience.gap, patience.own_interval) == (60, 12, 4)
     assert Patience.of(down_time=5).gap == 3
+
+
+def test_a_host_whose_service_was_deleted_is_down_once_it_had_the_time_to_come_back(cell):
+    with cell.database.begin() as session:
+        (service,) = services.list_services(session, host="h1")
+        services.delete(session, service.uuid)
+    lookout = cell.lookout()
+    lookout.look()
+    assert lookout.surely_down(HOSTS) == set()
+    cell.look(lookout, times=SILENCE + 1)
+    assert lookout.surely_down(HOSTS) == {"h1"}
