@@ -4,11 +4,11 @@ Its place, claim and networks stay; what else the body names is changed at once.
 new image when the host has it and lets go of the old guest.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception, states
-from roost.api import metadata_limit, server_image, server_tasks
+from roost.api import metadata_limit, policies, server_files, server_image, server_tasks
 from roost.api.call import Answer, Call, truth
 from roost.api.lookers import looker
 from roost.api.parts import Parts
@@ -18,8 +18,8 @@ from roost.api.server_provisions import password
 from roost.api.server_spec import check_fit
 from roost.api.views import servers as views
 from roost.api.whereabouts import Located
-from roost.db.api import server_groups
-from roost.objects import ImageMeta, Instance
+from roost.db.api import quota, server_groups
+from roost.objects import ImageMeta, InjectedFile, Instance
 
 _WORD: Final = "rebuild"
 _GROUPS_SINCE: Final = 71
@@ -33,6 +33,7 @@ _PLAIN: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "user_data": ("user_data", lambda value: value),
     "accessIPv4": ("access_ip_v4", lambda value: value or None),
     "accessIPv6": ("access_ip_v6", lambda value: value or None),
+    "trusted_image_certificates": ("trusted_certs", lambda value: list(value or [])),
 }
 
 
@@ -50,11 +51,18 @@ class ServerRebuild:
         :raises roost.exception.QuotaExceeded: when it may not have so much metadata
         """
         asked = call.body[_WORD]
-        _refuse(asked)
+        _refuse(call, asked, project_id=located.instance.project_id)
         image = self._image(call, located.instance)
-        changes = self._changes(call, located.instance) | {"task_image": image}
-        task = states.REBUILDING
-        instance = server_tasks.put_under(call, located, word=_WORD, task=task, changes=changes)
+        files = server_files.files_of(asked) if "personality" in asked else None
+        self._check_limits(located.instance, asked.get("metadata") or {}, files or [])
+        instance = server_tasks.put_under(
+            call,
+            located,
+            word=_WORD,
+            task=states.REBUILDING,
+            changes=self._changes(call) | {"task_image": image},
+            files=files,
+        )
         secret = asked.get("adminPass") or password()
         server_tasks.do(call, located, instance, password=secret)
         return self._answer(call, instance, image, secret)
@@ -71,23 +79,25 @@ class ServerRebuild:
             )
         return image
 
-    def _changes(self, call: Call, instance: Instance) -> dict[str, Any]:
+    def _changes(self, call: Call) -> dict[str, Any]:
         asked = call.body[_WORD]
         changes = {
             column: clean(asked[name]) for name, (column, clean) in _PLAIN.items() if name in asked
         }
-        if asked.get("metadata"):
-            self._check_metadata(asked["metadata"], instance)
         if "key_name" in asked:
             keypair = keypair_of(asked, call.context, self._parts.api_database)
             changes |= {"key_name": asked["key_name"], "keypair": keypair}
         return changes
 
-    def _check_metadata(self, metadata: Mapping[str, str], instance: Instance) -> None:
-        with self._parts.api_database.read() as session:
-            limits = self._parts.options.quota
-            most = metadata_limit.read(session, instance.project_id, defaults=limits)
-        metadata_limit.check(metadata, most=most)
+    def _check_limits(
+        self, instance: Instance, metadata: Mapping[str, str], files: Sequence[InjectedFile]
+    ) -> None:
+        if metadata or files:
+            with self._parts.api_database.read() as session:
+                defaults = self._parts.options.quota
+                limits = quota.limits(session, instance.project_id, defaults)
+            metadata_limit.check(metadata, most=limits["metadata_items"])
+            server_files.check(files, limits=limits)
 
     def _answer(self, call: Call, instance: Instance, image: ImageMeta, secret: str) -> Answer:
         instance.image = image  # that it will have
@@ -104,11 +114,14 @@ class ServerRebuild:
             return server_groups.list_of_instance(session, uuid)
 
 
-def _refuse(asked: Mapping[str, Any]) -> None:
-    """Raise :class:`roost.exception.Invalid` for the first thing that we could not honour."""
-    if asked.get("personality"):
-        raise exception.Invalid("personality is not supported: use user_data instead.")
-    if asked.get("trusted_image_certificates"):
-        raise exception.Invalid("trusted_image_certificates is not supported by this cloud.")
+def _refuse(call: Call, asked: Mapping[str, Any], *, project_id: str) -> None:
+    """Refuse what the caller may not have, and what nobody can have here.
+
+    :raises roost.exception.Forbidden: for the one
+    :raises roost.exception.Invalid: for the other
+    """
+    rule = policies.server_actions.REBUILD_TRUSTED_CERTS
+    if asked.get("trusted_image_certificates") and not call.allows(rule, project_id=project_id):
+        raise exception.Forbidden(f"Policy doesn't allow {rule} to be performed.")
     if truth(str(asked.get("preserve_ephemeral", "")), name="preserve_ephemeral"):
         raise exception.Invalid("preserve_ephemeral is not supported by this cloud.")

@@ -6,7 +6,7 @@ one is sent again by the sweeper.
 
 import functools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from roost import exception, states
@@ -14,9 +14,9 @@ from roost.api import action_records
 from roost.api.call import Call
 from roost.api.whereabouts import Located, missing
 from roost.cells import Cell
-from roost.db.cell import actions, instances
+from roost.db.cell import actions, instances, provisions
 from roost.db.engine import Session, retried
-from roost.objects import Instance, InstanceAction
+from roost.objects import InjectedFile, Instance, InstanceAction
 from roost.rpc.compute import Compute
 
 LOG = logging.getLogger(__name__)
@@ -29,11 +29,13 @@ def put_under(
     word: str,
     task: str,
     changes: Mapping[str, Any] | None = None,
+    files: Sequence[InjectedFile] | None = None,
 ) -> Instance:
     """Put an instance under a task, with an action on record, and return it as it is then.
 
     :param word: what records and messages call the action
     :param changes: what else changes in its row at once
+    :param files: what the guest finds in place of those it had; None: the same
     :raises roost.exception.Conflict: when that cannot be done to a server in its state
     """
     instance, cell = located.instance, located.cell
@@ -45,7 +47,7 @@ def put_under(
         raise exception.Conflict(f"Instance {uuid} is not ready")
     record = action_records.begun(call, uuid, word)
     try:
-        return _begin(cell, record, {**(changes or {}), "task_state": task})
+        return _begin(cell, record, {**(changes or {}), "task_state": task}, files)
     except exception.NotFound as error:
         raise missing(uuid) from error
     except exception.Conflict as error:
@@ -54,14 +56,22 @@ def put_under(
 
 
 @retried
-def _begin(cell: Cell, record: InstanceAction, changes: Mapping[str, Any]) -> Instance:
-    """Change the row, if its state lets it."""
+def _begin(
+    cell: Cell,
+    record: InstanceAction,
+    changes: Mapping[str, Any],
+    files: Sequence[InjectedFile] | None,
+) -> Instance:
+    """Change the row, if its state lets it, and what goes with it."""
     with cell.database.begin() as session:
         try:
             instances.update(session, record.instance_uuid, changes, expected={})
         except exception.Conflict:
             if not _is_recorded(session, record):  # else it was committed, and nobody said so
                 raise
+        else:
+            if files is not None:
+                provisions.put_files(session, record.instance_uuid, files)
         actions.start(session, record)
         return instances.get(session, record.instance_uuid)
 

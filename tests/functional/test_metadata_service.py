@@ -119,6 +119,15 @@ def test_a_guest_finds_its_user_data_files_and_vendor_data(service, guest):
     assert service.get("/openstack/latest/vendor_data.json", guest).json == {"proxy": "p"}
 
 
+def test_files_that_a_rebuild_gives_are_told_after_the_seconds_of_memory(service, world, guest):
+    assert service.get("/openstack/content/0000", guest).content == b"hello"
+    with world.databases[CELL1].begin() as session:
+        new = [InjectedFile.of(path="/etc/banner", contents="bmV3")]
+        provisions.put_files(session, guest.uuid, new)
+    service.clock.now = 5.1
+    assert service.get("/openstack/content/0000", guest).content == b"new"
+
+
 def test_the_administrators_password_is_never_sent(service, guest):
     for version in openstack.VERSIONS:
         told = service.get(f"/openstack/{version}/meta_data.json", guest)

@@ -9,6 +9,7 @@ UNPAUSE = "os_compute_api:os-pause-server:unpause"
 SUSPEND = "os_compute_api:os-suspend-server:suspend"
 RESUME = "os_compute_api:os-suspend-server:resume"
 REBUILD = "os_compute_api:servers:rebuild"
+REBUILD_TRUSTED_CERTS = "os_compute_api:servers:rebuild:trusted_certs"
 CREATE_IMAGE = "os_compute_api:servers:create_image"
 CREATE_BACKUP = "os_compute_api:os-create-backup"
 RESCUE = "os_compute_api:os-rescue"
@@ -61,6 +62,12 @@ RULES = [
     rule(SUSPEND, MEMBER, "Suspend a server.", _ACTION),
     rule(RESUME, MEMBER, "Let a suspended server go on.", _ACTION),
     rule(REBUILD, MEMBER, "Rebuild a server.", _ACTION),
+    rule(
+        REBUILD_TRUSTED_CERTS,
+        MEMBER,
+        "Name the certificates that the new image of a server is trusted by.",
+        _ACTION,
+    ),
     rule(CREATE_IMAGE, MEMBER, "Make an image of a server.", _ACTION),
     rule(CREATE_BACKUP, MEMBER, "Make a backup of a server, of which so many are kept.", _ACTION),
     rule(RESCUE, MEMBER, "Start a server from another image, to mend its disks.", _ACTION),

@@ -4,7 +4,15 @@ from typing import Any, Final
 
 from roost.api.schemas.base import BOOLEAN, EVER, MAX_INTEGER, NAME, OPTIONAL_TEXT, UUID, number, of
 from roost.api.schemas.server_metadata import METADATA
-from roost.api.schemas.servers import FQDN_WORD, HOSTNAME_WORD, IP4, IP6, USER_DATA
+from roost.api.schemas.servers import (
+    CERTIFICATES,
+    FILES,
+    FQDN_WORD,
+    HOSTNAME_WORD,
+    IP4,
+    IP6,
+    USER_DATA,
+)
 from roost.api.validation import Document, grown
 
 _SOFT: Final = ("SOFT", "Soft", "soft")
@@ -52,11 +60,11 @@ _REBUILD: Final[tuple[tuple[int, int, str, Document], ...]] = (
     (1, EVER, "OS-DCF:diskConfig", {"type": "string", "enum": ["AUTO", "MANUAL"]}),
     (1, EVER, "accessIPv4", IP4),
     (1, EVER, "accessIPv6", IP6),
-    (1, 56, "personality", {"type": ["array", "null"], "maxItems": 64}),
+    (1, 56, "personality", FILES),
     (19, EVER, "description", OPTIONAL_TEXT),
     (54, EVER, "key_name", {**OPTIONAL_TEXT, "minLength": 1}),
     (57, EVER, "user_data", USER_DATA),
-    (63, EVER, "trusted_image_certificates", {"type": ["array", "null"], "maxItems": 50}),
+    (63, EVER, "trusted_image_certificates", CERTIFICATES),
     (90, 93, "hostname", HOSTNAME_WORD),
     (94, EVER, "hostname", FQDN_WORD),
 )

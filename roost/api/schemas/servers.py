@@ -62,7 +62,8 @@ _FILE = of(
     {"path": {"type": "string"}, "contents": {"type": "string", "format": "base64"}},
     required=["path", "contents"],
 )
-_CERTIFICATES = {
+FILES = {"type": "array", "maxItems": 1024, "items": _FILE}
+CERTIFICATES = {
     "type": ["array", "null"],
     "minItems": 1,
     "maxItems": 50,
@@ -147,12 +148,12 @@ _CREATE: Final = (
     (32, 32, "block_device_mapping_v2", _devices(_TAGGED_DEVICE)),
     (42, 66, "block_device_mapping_v2", _devices(_TAGGED_DEVICE)),
     (67, EVER, "block_device_mapping_v2", _devices(_TYPED_DEVICE)),
-    (1, 56, "personality", {"type": "array", "maxItems": 1024, "items": _FILE}),
+    (1, 56, "personality", FILES),
     (1, EVER, "security_groups", {"type": "array", "maxItems": 64, "items": _GROUP}),
     (1, EVER, "os:scheduler_hints", _HINTS),
     (19, EVER, "description", OPTIONAL_TEXT),
     (52, EVER, "tags", TAGS),
-    (63, EVER, "trusted_image_certificates", _CERTIFICATES),
+    (63, EVER, "trusted_image_certificates", CERTIFICATES),
     (74, EVER, "host", {**TEXT, "minLength": 1}),
     (74, EVER, "hypervisor_hostname", {**TEXT, "minLength": 1}),
     (90, 93, "hostname", HOSTNAME_WORD),

@@ -1,12 +1,14 @@
 """What guests are provided with, apart from their rows: it may be large or secret."""
 
+from collections.abc import Sequence
+
 import sqlalchemy as sa
 
 from roost.db import wire
 from roost.db.cell import instances, models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
-from roost.objects import Instance, Provisions
+from roost.objects import InjectedFile, Instance, Provisions
 
 _provisions = models.instance_provisions
 
@@ -31,6 +33,14 @@ def get_instance(session: Session, uuid: str) -> Instance:
 def put(session: Session, instance_uuid: str, provisions: Provisions) -> None:
     """Provide the guest with this and nothing else from the next time on that it is made."""
     _put(session, instance_uuid, provisions=wire.dump(provisions))
+
+
+def put_files(session: Session, instance_uuid: str, files: Sequence[InjectedFile]) -> None:
+    """Provide the guest with these files from the next time on that it is made."""
+    found = find(session, instance_uuid) or Provisions.of()
+    found.files = list(files)
+    found.obj_reset_changes()
+    put(session, instance_uuid, found)
 
 
 def forget_password(session: Session, instance_uuid: str) -> None:

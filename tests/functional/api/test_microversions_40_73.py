@@ -201,6 +201,7 @@ def test_2_55_flavors_have_a_description(client):
 
 def test_2_57_there_are_no_files_in_servers_quotas_and_limits(shared, client):
     assert statuses(57, create(shared, personality=[])) == (202, 400)
+    assert statuses(57, _acting(shared, _rebuild(personality=[]))) == (202, 400)
     limits = told(client, "/v2.1/limits", "limits", "absolute")
     assert fields(57, limits) == ({"maxPersonality", "maxPersonalitySize"}, set())
     for path, name in (("/v2.1/os-quota-sets/files", "quota_set"), (_CLASS, "quota_class_set")):
@@ -246,6 +247,10 @@ def test_2_63_servers_name_their_certificates(shared):
     path = f"/v2.1/servers/{after.json['server']['id']}"
     one = told(shared.client, path, "server", token=ALICE)("2.63")
     assert one["trusted_image_certificates"] == ["a"]
+    rebuild = _acting(shared, _rebuild(trusted_image_certificates=["b"]))
+    before, after = around(63, rebuild)
+    assert before.status_code == 400
+    assert after.json["server"]["trusted_image_certificates"] == ["b"]
 
 
 def test_2_64_a_server_group_has_one_policy_with_rules(client):

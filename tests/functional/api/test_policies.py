@@ -255,6 +255,7 @@ _RULES = {
     "os_compute_api:servers:create:forced_host": "administrator",
     "compute:servers:create:requested_destination": "administrator",
     "os_compute_api:servers:create:trusted_certs": "member",
+    "os_compute_api:servers:rebuild:trusted_certs": "member",
     "os_compute_api:servers:update": "member",
     "os_compute_api:servers:delete": "member",
     "os_compute_api:servers:start": "member",

@@ -10,8 +10,9 @@ import pytest
 from roost import exception, states
 from roost.compute import rebuild, snapshot
 from roost.context import admin_context
-from roost.objects import ImageMeta
+from roost.objects import ImageMeta, InjectedFile, Provisions
 from tests.builders import NOW, a_context, a_uuid, an_image
+from tests.unit.compute.test_config_drive import Disc
 
 REST = (states.ACTIVE, states.STOPPED, states.ERROR)
 
@@ -84,6 +85,16 @@ def test_a_rebuild_keeps_its_claim_and_its_ports(rig, server):
     before = dict(rig.tracker.claims), rig.conductor.ports[instance.uuid]
     do(manager, instance, states.REBUILDING)
     assert (dict(rig.tracker.claims), rig.conductor.ports[instance.uuid]) == before
+
+
+def test_a_rebuilt_guest_finds_the_files_that_its_row_has_by_then(rig, server):
+    manager, instance = server(states.REBUILDING)
+    files = [InjectedFile.of(path="/etc/motd", contents="aGVsbG8=")]
+    instance.provisions, instance.config_drive = Provisions.of(files=files), True
+    do(manager, instance, states.REBUILDING)
+    assert guest_of(rig, instance)["files"] == {"/etc/motd": "aGVsbG8="}
+    drive = Disc(rig.virt.config_drive(instance.uuid).read_bytes()).files("rr")
+    assert drive["openstack/content/0000"] == b"hello"
 
 
 def test_a_rebuild_of_an_image_that_is_gone_spares_the_old_guest_and_is_an_error(
