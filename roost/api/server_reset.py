@@ -1,7 +1,8 @@
 """An administrator declares a server to be active or in error, and any task on it to be over.
 
 It changes what the row says and nothing else. The task that was under way loses its lease with it:
-its host finds the row without the task and leaves it alone, and no sweep takes it up any more. A
+its host finds the row without the task and leaves it alone, and no sweep takes it up any more. An
+image that was being made of the server will get no data, and goes. A
 server that is declared active though its guest is stopped is stopped again as soon as its host
 compares the two; one in error is left as it is until somebody reboots or deletes it. What is being
 built or deleted, or is put away, is not to be declared anything: conductors see to the end of all.
@@ -11,7 +12,7 @@ from roost import exception, states
 from roost.api.call import Answer, Call
 from roost.api.whereabouts import Located, missing
 from roost.cells import Cell
-from roost.db.cell import actions, faults, instances
+from roost.db.cell import actions, faults, images, instances
 from roost.db.engine import Session, retried
 from roost.db.types import utcnow
 from roost.objects import Instance, InstanceFault
@@ -41,7 +42,9 @@ def _write(cell: Cell, uuid: str, vm_state: str) -> None:
             found = instances.get(session, uuid)
         except exception.NotFound as error:
             raise missing(uuid) from error
+        image_id = images.waiting(session, uuid)
         _move(session, found, vm_state)
+        images.forsake(session, uuid, image_id)
         if found.task_state is not None:
             actions.add_events(session, uuid, [], finish=True, message=_WHY)
         if vm_state == states.ERROR != found.vm_state:

@@ -17,6 +17,7 @@ from roost.cmd._waiting import Check
 from roost.conductor import overdue
 from roost.conductor.cell_conductor import CellConductorManager
 from roost.conductor.delete import Deletion
+from roost.conductor.images import ForsakenImages
 from roost.conductor.interfaces import Interfaces
 from roost.conductor.liveness import Lookout, Patience
 from roost.conductor.outside_ports import NONE, OutsidePorts
@@ -26,6 +27,7 @@ from roost.conductor.reschedule import Rescheduling
 from roost.conductor.sweeper import CellSweeper
 from roost.context import admin_context
 from roost.db.engine import Database
+from roost.image.plugins import load_store
 from roost.outside.networking import DRIVER, Neutron
 from roost.outside.ports import Ports
 from roost.rpc.cell_conductor import CellConductor
@@ -74,6 +76,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         surely_down=lookout.surely_down,
         lease_seconds=conf.conductor.task_lease_seconds,
     )
+    images = ForsakenImages(database, load_store(conf))
     me = {"host": conf.host, "binary": NAME}
     settle = functools.partial(manager.report_service, admin_context(), **me)
     heartbeat = functools.partial(CellConductor(bus).report_service, admin_context(), **me)
@@ -91,6 +94,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
             Periodic(lambda: conf.service_report_interval, lookout.beat, "service group"),
             Periodic(LOOK, lookout.look, "lookout"),
             Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper"),
+            Periodic(lambda: conf.conductor.sweep_interval, images.sweep, "forsaken images"),
         ],
         closing=[group, scheduler_bus, bus, database],
     )

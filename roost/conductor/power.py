@@ -13,7 +13,7 @@ from typing import Any, Final
 from roost import exception, states
 from roost.conductor.moments import moment
 from roost.context import RequestContext
-from roost.db.cell import actions, faults, instances, whereabouts
+from roost.db.cell import actions, faults, images, instances, whereabouts
 from roost.db.cell.leases import Overdue
 from roost.db.engine import Database, retried
 from roost.db.types import utcnow
@@ -100,9 +100,12 @@ class Power:
             raise exception.Invalid(f"expected may name only {', '.join(_EXPECTABLE)}")
         changes = _changes(found, expected)
         with self.database.begin() as session:
+            image_id = images.waiting(session, instance_uuid) if found.reason else None
             instances.update(
                 session, instance_uuid, changes, expected={"host": found.host, **expected}
             )
+            if "task_state" in changes:
+                images.forsake(session, instance_uuid, image_id)
             if expected.get("task_state") is not None:
                 over = "task_state" in changes
                 why = found.reason if over else None
@@ -125,7 +128,8 @@ class Power:
         """End a task whose host is down, unless it has renewed its lease meanwhile.
 
         How the guest is by then, the host will see when it is back. A server that was being rebuilt
-        is in ERROR: nobody knows whether it has a guest at all.
+        is in ERROR: nobody knows whether it has a guest at all. An image that was being made is
+        forsaken.
 
         :param why: in words for the user; None: the host is down
         """
@@ -139,10 +143,12 @@ class Power:
         if task.task_state in _WITHOUT_HOST:
             changes["vm_state"] = _WITHOUT_HOST[task.task_state]
         with self.database.begin() as session:
+            image_id = images.waiting(session, uuid)
             try:
                 instances.update(session, uuid, changes, expected=task.expected)
             except (exception.Conflict, exception.NotFound):
                 return False
+            images.forsake(session, uuid, image_id)
             event = self._gave_up(reason)
             actions.add_events(session, uuid, [event], finish=True, message=reason)
             if changes.get("vm_state") == states.ERROR:

@@ -151,8 +151,10 @@ class LocalImageStore:
         return changed
 
     def give_up(self, context: RequestContext, image_id: str) -> None:
-        with contextlib.suppress(exception.NotFound):
-            if self._own(context, image_id).status == QUEUED:
+        with contextlib.suppress(exception.NotFound, exception.Conflict):
+            self._waiting(context, image_id)  # unless there is such a thing, no folder is made
+            with self._locked():
+                self._waiting(context, image_id)  # who sent its data meanwhile was first
                 self._remove(image_id)
 
     def delete(self, context: RequestContext, image_id: str) -> None:
@@ -161,7 +163,8 @@ class LocalImageStore:
         except exception.Internal:  # nobody can read whose it is
             if not context.is_admin:
                 raise
-        self._remove(image_id)
+        with self._locked():
+            self._remove(image_id)
 
     def _described(self) -> list[str]:
         """Return the ids of all descriptions; a folder that is not there yet has none."""
@@ -252,12 +255,12 @@ class LocalImageStore:
             file.write(json.dumps(_plain(image), indent=2).encode())
 
     def _remove(self, image_id: str) -> None:
-        with self._locked():
-            try:
-                self._file(image_id, "json").unlink()
-            except FileNotFoundError as error:
-                raise _not_found(image_id) from error
-            self._file(image_id, "img").unlink(missing_ok=True)
+        """Delete what is known of an image, then its data; the folder is locked."""
+        try:
+            self._file(image_id, "json").unlink()
+        except FileNotFoundError as error:
+            raise _not_found(image_id) from error
+        self._file(image_id, "img").unlink(missing_ok=True)
 
     def _file(self, image_id: str, kind: str) -> pathlib.Path:
         if not _is_uuid(image_id):  # nor may it lead out of the folder

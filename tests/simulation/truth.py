@@ -16,6 +16,7 @@ from roost.db.api import models as api_models
 from roost.db.api import quota
 from roost.db.cell import models as cell_models
 from roost.db.scheduler import models as scheduler_models
+from roost.image.driver import QUEUED
 from roost.objects.mapping import CELL0_UUID
 from tests.simulation.world import World
 
@@ -113,6 +114,12 @@ class Truth:
                     yield f"{name} {uuid} {', '.join(reasons)}: {seen}"
         if self.quota_used != self.quota_counted:
             yield f"the quota says {self.quota_used}, but there is {self.quota_counted}"
+        yield from self._forsaken()
+
+    def _forsaken(self) -> Iterator[str]:
+        for path in sorted(self._world.plan.images.glob("*.json")):
+            if json.loads(path.read_text())["status"] == QUEUED:
+                yield f"image {path.stem} waits for data that will not come"
 
     def _unwhole(self, seen: Seen) -> Iterator[str]:
         if seen.wish:

@@ -114,6 +114,9 @@ class Ground:
         self.disks.reset()
         for host in self.plan.all_hosts:
             shutil.rmtree(self.host_folder(host) / "guests", ignore_errors=True)
+        for path in self.plan.images.iterdir():
+            if self.image not in path.name:
+                path.unlink()
 
     def host_folder(self, host: str) -> pathlib.Path:
         return self.plan.state / "var" / host / host

@@ -1,5 +1,7 @@
 """Hosts that are killed in the middle of a stop; for daemons that can be killed for real."""
 
+import requests
+
 from tests.stories.cloud import wait_until
 from tests.stories.guests import guest_file
 from tests.stories.power import STOP, act, boot, history, wait_at_rest
@@ -7,6 +9,7 @@ from tests.stories.power import STOP, act, boot, history, wait_at_rest
 __all__ = [
     "test_a_stop_on_a_host_that_stays_dead_ends_and_nothing_of_it_is_left",
     "test_a_stop_that_a_kill_cut_short_is_done_when_the_host_is_back",
+    "test_an_image_that_its_host_dies_over_goes_without_it",
 ]
 
 
@@ -44,3 +47,21 @@ def test_a_stop_on_a_host_that_stays_dead_ends_and_nothing_of_it_is_left(cloud):
             assert guest_file(cloud, host, uuid).exists()
         wait_until(lambda: not guest_file(cloud, host, uuid).exists(), "its leftover to go")
     cloud.change_service(host, forced_down=False)
+
+
+def test_an_image_that_its_host_dies_over_goes_without_it(cloud):
+    server = boot(cloud)
+    uuid, host = server["id"], server["OS-EXT-SRV-ATTR:host"]
+    with cloud.faults({"step": "snapshot", "host": host, "delay": 600}):
+        where = act(cloud, uuid, {"createImage": {"name": "mine"}}).headers["Location"]
+        wait_until(lambda: task_of(cloud, uuid) == "image_snapshot", "the host at work")
+        with cloud.without(host):
+            assert requests.get(where, timeout=30).json()["status"] == "queued"
+            cloud.change_service(host, forced_down=True)
+            wait_at_rest(cloud, uuid, "ACTIVE")
+            wait_until(lambda: requests.get(where, timeout=30).status_code == 404, "its end")
+    cloud.change_service(host, forced_down=False)
+
+
+def task_of(cloud, uuid):
+    return cloud.show(uuid)["OS-EXT-STS:task_state"]

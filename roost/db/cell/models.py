@@ -85,6 +85,14 @@ instance_provisions = sa.Table(
     sa.Column("password", LongText),
 )
 
+# Images that were to be made of instances, and never will be: the store is to give them up.
+forsaken_images = sa.Table(
+    "forsaken_images",
+    metadata,
+    sa.Column("image_id", Uuid, primary_key=True),
+    sa.Column("instance_uuid", Uuid, nullable=False),
+)
+
 # Which instances have a tag: an index of the column ``tags``, for lists; see tags.py.
 instance_tags = sa.Table(
     "instance_tags",

@@ -3,10 +3,10 @@
 import pytest
 
 from roost import exception, states
-from roost.db.cell import faults, leases
+from roost.db.cell import faults, images, leases
 from roost.objects.mapping import CELL0_UUID
 from tests.api_world import ADMIN, ALICE
-from tests.builders import CELL1, a_uuid
+from tests.builders import CELL1, a_uuid, an_image
 from tests.functional.api.test_server_actions import ACTIVE, act, conflict, history, sent
 
 REST = (*states.AS_FOUND.values(), states.ERROR)
@@ -44,6 +44,15 @@ def test_a_task_that_was_under_way_ends_in_the_history_with_the_reason(world):
     (action,) = history(world, server.uuid)
     assert action.finish_time is not None
     assert "administrator has reset" in action.message
+
+
+def test_an_image_that_was_being_made_will_get_no_data(world):
+    image = an_image(status="queued")
+    task = {"task_state": states.IMAGE_UPLOADING, "task_image": image}
+    server = world.place(CELL1, **ACTIVE | task)
+    reset(world, server.uuid, "active")
+    with world.databases[CELL1].read() as session:
+        assert images.list_forsaken(session, limit=10)[image.id] == server.uuid
 
 
 def test_no_sweep_takes_up_what_was_reset(world):

@@ -1,4 +1,4 @@
-"""What a rebuild gives the guest anew: its files, and the certificates that its image is trusted by."""
+"""What a rebuild gives anew: the guest's files, and the certificates its image is trusted by."""
 
 import base64
 
