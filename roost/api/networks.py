@@ -47,6 +47,10 @@ class Networks:
         self._create(network)
         return Answer({"network": views.full(network)})
 
+    def update(self, call: Call) -> Answer:
+        network = own(call, self._networks, call.params["network_id"])
+        return Answer({"network": views.full(self._change(network, words(call.body["network"])))})
+
     def delete(self, call: Call) -> Answer:
         self._delete(own(call, self._networks, call.params["network_id"]).id)
         return Answer()
@@ -68,6 +72,11 @@ class Networks:
     def _create(self, network: Network) -> None:
         with self._database.begin() as session:
             rows.create(session, network)
+
+    @retried
+    def _change(self, network: Network, changes: dict[str, str]) -> Network:
+        with self._database.begin() as session:
+            return rows.change(session, network.id, changes)
 
     @retried
     def _delete(self, network_id: str) -> None:
@@ -100,6 +109,12 @@ class Subnets:
         made = self._networks.find(call, network.id)
         return Answer({"subnet": views.subnet(made)})
 
+    def update(self, call: Call) -> Answer:
+        network = own(call, self._networks, self._find(call).id)
+        asked = call.body["subnet"]
+        changes = {"subnet_name": asked["name"]} if "name" in asked else {}
+        return Answer({"subnet": views.subnet(self._change(network, changes))})
+
     def delete(self, call: Call) -> Answer:
         self._take(own(call, self._networks, self._find(call).id).id)
         return Answer()
@@ -114,6 +129,11 @@ class Subnets:
     def _give(self, network: Network, cidr: str, name: str) -> None:
         with self._database.begin() as session:
             rows.give_subnet(session, network.id, cidr=cidr, name=name)
+
+    @retried
+    def _change(self, network: Network, changes: dict[str, str]) -> Network:
+        with self._database.begin() as session:
+            return rows.change(session, network.id, changes)
 
     @retried
     def _take(self, network_id: str) -> None:
@@ -133,6 +153,11 @@ def own(call: Call, networks: LocalNetworks, network_id: str) -> Network:
         raise exception.Conflict(f"Network {found.name} is of the configuration of this cloud.")
     call.require_for(found.project_id)
     return found
+
+
+def words(asked: dict[str, Any]) -> dict[str, str]:
+    """Return the name and the description that a body gives to what is there already."""
+    return {name: asked[name] for name in ("name", "description") if name in asked}
 
 
 def owner(call: Call, asked: dict[str, Any]) -> str:

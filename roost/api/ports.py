@@ -14,7 +14,7 @@ from roost.api import paging
 from roost.api.call import Answer, Call
 from roost.api.gather import Gatherer
 from roost.api.local_networks import LocalNetworks, scope, usable
-from roost.api.networks import owner
+from roost.api.networks import owner, words
 from roost.api.parts import Parts
 from roost.api.views import networks as views
 from roost.cells import Cell
@@ -71,6 +71,12 @@ class Ports:
         if draft.ip:
             raise exception.AddressInUse(f"IP address {draft.ip} already allocated.")
         raise exception.NoCapacity(f"No more IP addresses available on network {network.id}.")
+
+    def update(self, call: Call) -> Answer:
+        port, changes = self._one(call), words(call.body["port"])
+        call.require_for(port.project_id)
+        self._change(port, changes)
+        return Answer({"port": views.port(dataclasses.replace(port, **changes))})
 
     def delete(self, call: Call) -> Answer:
         port = self._one(call)
@@ -162,6 +168,12 @@ class Ports:
         with self._parts.api_database.begin() as session:
             _hold(session, network)
             return made_ports.create(session, port)
+
+    @retried
+    def _change(self, port: views.Port, changes: dict[str, str]) -> None:
+        with self._parts.api_database.begin() as session:
+            if not made_ports.change(session, port.id, changes):
+                raise exception.Conflict(f"Port {port.id} was made with its server, and not here.")
 
     @retried
     def _delete(self, port: views.Port) -> None:

@@ -9,6 +9,7 @@ from roost.api import (
     server_addresses,
     server_admin_password,
     server_console,
+    server_consoles,
     server_locks,
     server_power,
     server_rescue,
@@ -36,6 +37,7 @@ _ACTIONS: Final[Mapping[str, Act]] = {
     "os-getConsoleOutput": server_console.output,
     "addSecurityGroup": server_security_groups.add,
     "removeSecurityGroup": server_security_groups.remove,
+    **server_consoles.ACTIONS,
     **server_addresses.ACTIONS,
 }
 _DESPITE_LOCKS: Final = (
@@ -44,6 +46,7 @@ _DESPITE_LOCKS: Final = (
     "unlock",
     "os-resetState",
     "os-getConsoleOutput",
+    *server_consoles.ACTIONS,
 )
 
 

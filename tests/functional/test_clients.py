@@ -108,8 +108,16 @@ def test_the_openstack_command_lives_with_images_and_networks(run, tmp_path):
     assert run("image", "show", "cli")["properties"]["os_distro"] == "debian"
     assert run("network", "create", "front")["status"] == "ACTIVE"
     run("subnet", "create", "--network", "front", "--subnet-range", "10.45.0.0/24", "front")
+    run("network", "set", "--description", "towards the street", "--name", "street", "front")
+    run("subnet", "set", "--name", "street", "front")
+    assert run("network", "show", "street")["description"] == "towards the street"
+    assert run("subnet", "show", "street")["cidr"] == "10.45.0.0/24"
+    run("port", "create", "--network", "street", "door")
+    run("port", "set", "--name", "gate", "door")
+    assert run("port", "show", "gate")["name"] == "gate"
+    run("port", "delete", "gate")
     server = run(
-        "server", "create", "--image", "cli", "--flavor", "m1.tiny", "--network", "front",
+        "server", "create", "--image", "cli", "--flavor", "m1.tiny", "--network", "street",
         "--wait", "cli",
     )  # fmt: skip
     assert server["status"] == "ACTIVE"

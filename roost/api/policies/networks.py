@@ -6,15 +6,18 @@ LIST = "roost:networks:list"
 SHOW = "roost:networks:show"
 CREATE = "roost:networks:create"
 SHARE = "roost:networks:create:shared"
+UPDATE = "roost:networks:update"
 DELETE = "roost:networks:delete"
 EXTENSIONS = "roost:networks:extensions"
 LIST_SUBNETS = "roost:subnets:list"
 SHOW_SUBNET = "roost:subnets:show"
 CREATE_SUBNET = "roost:subnets:create"
+UPDATE_SUBNET = "roost:subnets:update"
 DELETE_SUBNET = "roost:subnets:delete"
 LIST_PORTS = "roost:ports:list"
 SHOW_PORT = "roost:ports:show"
 CREATE_PORT = "roost:ports:create"
+UPDATE_PORT = "roost:ports:update"
 DELETE_PORT = "roost:ports:delete"
 
 _NETWORK, _SUBNET, _PORT = (
@@ -26,14 +29,17 @@ RULES = [
     rule(SHOW, READER, "Show a network.", f"GET {_NETWORK}"),
     rule(CREATE, MEMBER, "Make a network.", "POST /network/v2.0/networks"),
     rule(SHARE, ADMIN, "Make a network that all projects share.", "POST /network/v2.0/networks"),
+    rule(UPDATE, MEMBER, "Change a network's name and description.", f"PUT {_NETWORK}"),
     rule(DELETE, MEMBER, "Delete a network that nobody uses.", f"DELETE {_NETWORK}"),
     rule(EXTENSIONS, READER, "List extensions (none).", "GET /network/v2.0/extensions"),
     rule(LIST_SUBNETS, READER, "List subnets.", "GET /network/v2.0/subnets"),
     rule(SHOW_SUBNET, READER, "Show a subnet.", f"GET {_SUBNET}"),
     rule(CREATE_SUBNET, MEMBER, "Give a network its subnet.", "POST /network/v2.0/subnets"),
+    rule(UPDATE_SUBNET, MEMBER, "Change a subnet's name.", f"PUT {_SUBNET}"),
     rule(DELETE_SUBNET, MEMBER, "Delete a subnet that nobody uses.", f"DELETE {_SUBNET}"),
     rule(LIST_PORTS, READER, "List ports.", "GET /network/v2.0/ports"),
     rule(SHOW_PORT, READER, "Show a port.", f"GET {_PORT}"),
     rule(CREATE_PORT, MEMBER, "Make a port beforehand.", "POST /network/v2.0/ports"),
+    rule(UPDATE_PORT, MEMBER, "Change the name of a port made beforehand.", f"PUT {_PORT}"),
     rule(DELETE_PORT, MEMBER, "Delete a port that no server has.", f"DELETE {_PORT}"),
 ]

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from roost.api.policies import server_actions
+from roost.api.policies import server_actions, server_consoles
 from roost.api.policies.base import ADMIN, MEMBER, READER, rule
 
 LIST = "os_compute_api:servers:index"
@@ -21,6 +21,7 @@ ACTIONS: Final = {
     "os-stop": STOP,
     "reboot": REBOOT,
     **server_actions.ACTIONS,
+    **server_consoles.ACTIONS,
 }
 ALL_PROJECTS = "os_compute_api:servers:index:get_all_tenants"
 ALL_FILTERS = "os_compute_api:servers:allow_all_filters"
@@ -80,7 +81,7 @@ RULES = [
     rule(UPDATE, MEMBER, "Change a server's name or description.", f"PUT {_SERVER}"),
     rule(
         ACT,
-        " or ".join(f"rule:{action}" for action in ACTIONS.values()),
+        " or ".join(f"rule:{action}" for action in dict.fromkeys(ACTIONS.values())),
         "Act on a server at all; each action has a rule of its own, too.",
         _ACTION,
     ),

@@ -23,6 +23,12 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     row(f"GET {_NETWORKS}/{{network_id}}", (Networks, Networks.show), policies.SHOW),
     row(
+        f"PUT {_NETWORKS}/{{network_id}}",
+        (Networks, Networks.update),
+        policies.UPDATE,
+        body=schemas.UPDATE,
+    ),
+    row(
         f"DELETE {_NETWORKS}/{{network_id}}",
         (Networks, Networks.delete),
         policies.DELETE,
@@ -44,6 +50,12 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     row(f"GET {_SUBNETS}/{{subnet_id}}", (Subnets, Subnets.show), policies.SHOW_SUBNET),
     row(
+        f"PUT {_SUBNETS}/{{subnet_id}}",
+        (Subnets, Subnets.update),
+        policies.UPDATE_SUBNET,
+        body=schemas.UPDATE_SUBNET,
+    ),
+    row(
         f"DELETE {_SUBNETS}/{{subnet_id}}",
         (Subnets, Subnets.delete),
         policies.DELETE_SUBNET,
@@ -58,5 +70,11 @@ ROUTES: Final[tuple[Route, ...]] = (
         status=201,
     ),
     row(f"GET {_PORTS}/{{port_id}}", (Ports, Ports.show), policies.SHOW_PORT),
+    row(
+        f"PUT {_PORTS}/{{port_id}}",
+        (Ports, Ports.update),
+        policies.UPDATE_PORT,
+        body=schemas.UPDATE_PORT,
+    ),
     row(f"DELETE {_PORTS}/{{port_id}}", (Ports, Ports.delete), policies.DELETE_PORT, status=204),
 )

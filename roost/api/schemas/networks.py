@@ -37,6 +37,13 @@ CREATE: Final = always(
         ),
     )
 )
+# Of what is there, users change words; what else a body may name must be as it is.
+_WORDS: Final = {"name": TEXT, "description": TEXT}
+UPDATE: Final = always(wrapped("network", of({**_WORDS, "admin_state_up": _YES})))
+UPDATE_SUBNET: Final = always(wrapped("subnet", of({"name": TEXT, "enable_dhcp": _YES})))
+UPDATE_PORT: Final = always(
+    wrapped("port", of({**_WORDS, "admin_state_up": _YES, "security_groups": _NOTHING}))
+)
 SUBNETS_QUERY: Final = always(
     query(
         {

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from roost.api.schemas.base import BOOLEAN, EVER, MAX_INTEGER, NAME, OPTIONAL_TEXT, UUID, number, of
+from roost.api.schemas.server_consoles import kind
 from roost.api.schemas.server_metadata import METADATA
 from roost.api.schemas.servers import (
     CERTIFICATES,
@@ -40,6 +41,13 @@ _RESCUE: Final = {
     "type": ["object", "null"],
 }
 _CHANGE_PASSWORD: Final = of({"adminPass": _PASSWORD}, required=["adminPass"])
+# Until 2.5 each kind of console had an action; what it may be, by the action's name.
+_CONSOLES: Final = {
+    "os-getVNCConsole": kind("novnc", "xvpvnc"),
+    "os-getSPICEConsole": kind("spice-html5"),
+    "os-getRDPConsole": kind("rdp-html5"),
+    "os-getSerialConsole": kind("serial"),
+}
 _CREATE_IMAGE: Final = of({"name": NAME, "metadata": METADATA}, required=["name"])
 _CREATE_BACKUP: Final = of(
     {
@@ -100,6 +108,7 @@ _ACTIONS: Final[tuple[tuple[int, int, str, Document], ...]] = (
     (1, EVER, "unlock", {}),
     (1, EVER, "os-resetState", _STATE),
     (1, EVER, "os-getConsoleOutput", of({"length": _LENGTH})),
+    *((1, 5, name, of({"type": each}, required=["type"])) for name, each in _CONSOLES.items()),
     (1, EVER, "forceDelete", {}),
     (1, EVER, "restore", {}),
     (1, EVER, "addSecurityGroup", _GROUP),

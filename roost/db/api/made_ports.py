@@ -96,6 +96,16 @@ def let_go(session: Session, instance_uuid: str) -> None:
     )
 
 
+def change(session: Session, port_id: str, changes: Mapping[str, str]) -> bool:
+    """Change name and description of a port; False: there is none that was made beforehand.
+
+    :param changes: names of columns, and their new values
+    """
+    if changes:
+        session.execute(sa.update(_ports).where(_ports.c.id == port_id).values(**changes))
+    return find(session, port_id) is not None
+
+
 def delete(session: Session, port_id: str) -> None:
     """Delete a port; one that is gone is fine.
 

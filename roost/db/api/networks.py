@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa
 
@@ -75,6 +75,21 @@ def take_subnet(session: Session, network_id: str) -> None:
     session.execute(
         sa.update(_networks).where(_networks.c.id == network_id).values(cidr=None, subnet_name=None)
     )
+
+
+def change(session: Session, network_id: str, changes: Mapping[str, str]) -> Network:
+    """Change names and descriptions of a network, and return it.
+
+    :param changes: names of columns, and their new values
+    :raises roost.exception.NotFound: when it is gone
+    """
+    if changes:
+        mine = sa.update(_networks).where(_networks.c.id == network_id)
+        session.execute(mine.values(**changes))
+    found = find(session, network_id)
+    if found is None:
+        raise exception.NotFound(f"Network {network_id} could not be found.")
+    return found
 
 
 def delete(session: Session, network_id: str) -> None:

@@ -74,6 +74,28 @@ def test_2_5_servers_are_filtered_by_addresses_of_both_kinds(shared):
     assert (server.uuid in before, server.uuid in after) == (True, False)
 
 
+def test_2_6_one_request_asks_for_all_kinds_of_remote_consoles(shared):
+    server = active(shared).uuid
+    wanted = {"remote_console": {"protocol": "vnc", "type": "novnc"}}
+    assert statuses(6, asking(shared.client, f"POST {_console_of(server)}", wanted)) == (404, 501)
+    for name, kind in (
+        *[("os-getVNCConsole", "novnc"), ("os-getSPICEConsole", "spice-html5")],
+        *[("os-getRDPConsole", "rdp-html5"), ("os-getSerialConsole", "serial")],
+    ):
+        path, body = f"/v2.1/servers/{server}/action", {name: {"type": kind}}
+        assert statuses(6, asking(shared.client, f"POST {path}", body)) == (501, 400)
+
+
+def test_2_8_there_are_remote_consoles_of_kind_mks(shared):
+    wanted = {"remote_console": {"protocol": "mks", "type": "webmks"}}
+    path = _console_of(active(shared).uuid)
+    assert statuses(8, asking(shared.client, f"POST {path}", wanted)) == (400, 501)
+
+
+def _console_of(server):
+    return f"/v2.1/servers/{server}/remote-consoles"
+
+
 def test_2_7_a_public_flavor_needs_no_access(client):
     body = {"addTenantAccess": {"tenant": "project"}}
     assert statuses(7, asking(client, "POST /v2.1/flavors/1/action", body)) == (200, 409)

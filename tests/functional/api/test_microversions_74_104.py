@@ -216,6 +216,12 @@ def test_2_98_servers_tell_the_properties_of_their_image(shared):
     assert fields(98, lambda v: changed(v).json["server"]["image"]) == (set(), {"properties"})
 
 
+def test_2_99_there_are_remote_consoles_of_kind_spice_direct(shared):
+    wanted = {"remote_console": {"protocol": "spice", "type": "spice-direct"}}
+    path = f"/v2.1/servers/{active(shared).uuid}/remote-consoles"
+    assert statuses(99, asking(shared.client, f"POST {path}", wanted)) == (400, 501)
+
+
 def test_2_100_servers_tell_the_hints_they_were_created_with(shared):
     token = "hal:hal"
     hints = {"own": "a", "many": ["a", "b"], "none": []}

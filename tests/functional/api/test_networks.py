@@ -113,6 +113,61 @@ def test_what_a_subnet_cannot_be_is_refused(make, values):
     assert make("subnet", **{"network_id": network, **values}).status_code == 400
 
 
+def test_networks_and_subnets_are_renamed_by_who_has_them(client, network):
+    path = f"{ROOT}/networks/{network}"
+    words = {"name": "front", "description": "towards the street"}
+    body = {"network": {**words, "admin_state_up": True}}
+    assert client.put(path, body, token=BOB).status_code == 404
+    changed = client.put(path, body, token=ALICE).json["network"]
+    assert {name: changed[name] for name in words} == words
+    assert client.get(path, token=ALICE).json["network"] == changed
+    subnet_path = f"{ROOT}/subnets/{changed['subnets'][0]}"
+    renamed = client.put(subnet_path, {"subnet": {"name": "street"}}, token=ALICE).json["subnet"]
+    assert (renamed["name"], renamed["cidr"]) == ("street", "10.8.0.0/28")
+    assert client.get(subnet_path, token=ALICE).json["subnet"] == renamed
+    assert client.put(subnet_path, {"subnet": {}}, token=ALICE).json["subnet"] == renamed
+
+
+def test_who_sees_a_shared_network_does_not_rename_it(client, make):
+    made = make("network", token="admin", name="all", shared=True).json["network"]
+    body = {"network": {"name": "mine"}}
+    assert client.put(f"{ROOT}/networks/{made['id']}", body, token=BOB).status_code == 403
+    assert client.put(f"{ROOT}/networks/{PRIVATE.id}", body).status_code == 409
+    assert client.delete(f"{ROOT}/networks/{made['id']}").status_code == 204
+
+
+def test_a_port_made_beforehand_is_renamed(client, make, network):
+    made = make("port", network_id=network, name="old").json["port"]
+    path = f"{ROOT}/ports/{made['id']}"
+    body = {"port": {"name": "new", "security_groups": []}}
+    assert client.put(path, body, token=BOB).status_code == 404
+    changed = client.put(path, body, token=ALICE).json["port"]
+    assert changed == {**made, "name": "new"}
+    assert client.get(path, token=ALICE).json["port"] == changed
+
+
+@pytest.mark.parametrize(
+    ("noun", "asked"),
+    [
+        ("network", {"admin_state_up": False}),
+        ("network", {"shared": True}),
+        ("network", {"name": None}),
+        ("subnet", {"gateway_ip": "10.8.0.9"}),
+        ("subnet", {"enable_dhcp": False}),
+        ("port", {"admin_state_up": False}),
+        ("port", {"security_groups": ["a"]}),
+        ("port", {"fixed_ips": []}),
+    ],
+)
+def test_what_cannot_be_changed_of_it_is_refused(client, make, network, noun, asked):
+    ids = {"network": network, "port": make("port", network_id=network).json["port"]["id"]}
+    (subnet,) = client.get(f"{ROOT}/networks/{network}", token=ALICE).json["network"]["subnets"]
+    path = f"{ROOT}/{noun}s/{ids.get(noun, subnet)}"
+    before = client.get(path, token=ALICE).json
+    assert client.put(path, {noun: asked}, token=ALICE).status_code == 400
+    assert client.get(path, token=ALICE).json == before
+
+
 @pytest.mark.parametrize(
     ("query", "found"), [("shared=True", 1), ("router:external=True", 0), ("project_id=", 1)]
 )
@@ -229,6 +284,11 @@ def test_the_ports_of_servers_are_those_of_their_cells(client, plugged):
 def test_a_servers_own_port_goes_with_it_and_not_before(client, plugged):
     answer = client.delete(f"{ROOT}/ports/{plugged[1].id}", token=ALICE)
     assert answer.json["conflictingRequest"]["code"] == 409
+
+
+def test_a_servers_own_port_is_not_renamed(client, plugged):
+    path = f"{ROOT}/ports/{plugged[1].id}"
+    assert client.put(path, {"port": {"name": "new"}}, token=ALICE).status_code == 409
 
 
 def test_the_address_of_a_server_is_for_no_port(make, plugged):

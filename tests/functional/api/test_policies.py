@@ -48,7 +48,8 @@ _LOOK = {"reader": "yes"} | _WORKERS | _OTHERS  # what all projects share, or th
 _LOOK_AT_ONES_OWN = {"reader": "yes"} | _WORKERS | {"stranger": 404, "strange reader": 404}
 _LOOK_AT_ONES_OWN_ONLY = {"reader": "yes"} | _WORKERS  # of other projects it is no secret either
 _MAKE = _WORKERS | {"stranger": "yes"}  # in the caller's own project
-_CHANGE_ONES_OWN = _WORKERS | {"stranger": 404}
+_THEIRS = {"stranger": 404}
+_CHANGE_ONES_OWN = _WORKERS | _THEIRS
 _ROUTES = {
     "GET /": _PUBLIC,
     "GET /v2.1": _PUBLIC,
@@ -91,6 +92,8 @@ _ROUTES = {
     "DELETE /v2.1/servers/{server_id}/os-interface/{port_id}": _CHANGE_ONES_OWN,
     "POST /v2.1/os-server-external-events": _ADMIN | {"service": "yes"},
     "GET /v2.1/servers/{server_id}/diagnostics": _ADMIN,
+    "POST /v2.1/servers/{server_id}/remote-consoles": dict.fromkeys(_CHANGE_ONES_OWN, 501)
+    | _THEIRS,
     "GET /v2.1/servers/{server_id}/ips": _LOOK_AT_ONES_OWN,
     "GET /v2.1/servers/{server_id}/ips/{network_label}": _LOOK_AT_ONES_OWN,
     "GET /v2.1/servers/{server_id}/os-server-password": _LOOK_AT_ONES_OWN,
@@ -165,14 +168,17 @@ _ROUTES = {
     "GET /network/v2.0/networks": _LOOK,
     "POST /network/v2.0/networks": _MAKE,
     "GET /network/v2.0/networks/{network_id}": _LOOK_AT_ONES_OWN,
+    "PUT /network/v2.0/networks/{network_id}": _CHANGE_ONES_OWN,
     "DELETE /network/v2.0/networks/{network_id}": _CHANGE_ONES_OWN,
     "GET /network/v2.0/subnets": _LOOK,
     "POST /network/v2.0/subnets": _WORKERS | {"stranger": 400},  # for a network not theirs
     "GET /network/v2.0/subnets/{subnet_id}": _LOOK_AT_ONES_OWN,
+    "PUT /network/v2.0/subnets/{subnet_id}": _CHANGE_ONES_OWN,
     "DELETE /network/v2.0/subnets/{subnet_id}": _CHANGE_ONES_OWN,
     "GET /network/v2.0/ports": _LOOK,
     "POST /network/v2.0/ports": _MAKE,
     "GET /network/v2.0/ports/{port_id}": _LOOK_AT_ONES_OWN,
+    "PUT /network/v2.0/ports/{port_id}": _CHANGE_ONES_OWN,
     "DELETE /network/v2.0/ports/{port_id}": _CHANGE_ONES_OWN,
     "GET /network/v2.0/extensions": _LOOK,
 }
@@ -192,6 +198,9 @@ _BODIES = {
     },
     "PUT /v2.1/servers/{server_id}": {"server": {"name": "b"}},
     "POST /v2.1/servers/{server_id}/action": {"os-stop": None},
+    "POST /v2.1/servers/{server_id}/remote-consoles": {
+        "remote_console": {"protocol": "vnc", "type": "novnc"}
+    },
     "POST /v2.1/servers/{server_id}/metadata": {"metadata": {"a": "c"}},
     "PUT /v2.1/servers/{server_id}/metadata": {"metadata": {"a": "c"}},
     "PUT /v2.1/servers/{server_id}/metadata/{key}": {"meta": {"a": "c"}},
@@ -217,6 +226,9 @@ _BODIES = {
         "subnet": {"network_id": "{made_network_id}", "cidr": "10.7.0.0/24"}
     },
     "POST /network/v2.0/ports": {"port": {"network_id": PRIVATE.id}},
+    "PUT /network/v2.0/networks/{network_id}": {"network": {"name": "{new}"}},
+    "PUT /network/v2.0/subnets/{subnet_id}": {"subnet": {"name": "{new}"}},
+    "PUT /network/v2.0/ports/{port_id}": {"port": {"name": "{new}"}},
 }
 # What paths had instead of uuids, as long as they were served.
 _HYPERVISOR = {"hypervisor_id": "h1"}
@@ -308,6 +320,7 @@ _RULES = {
     "os_compute_api:os-lock-server:unlock:unlock_override": "administrator",
     "os_compute_api:os-admin-actions:reset_state": "administrator",
     "os_compute_api:os-console-output": "member",
+    "os_compute_api:os-remote-consoles": "member",
     "os_compute_api:os-deferred-delete:force": "member",
     "os_compute_api:os-deferred-delete:restore": "member",
     "os_compute_api:os-instance-actions:list": "reader",
@@ -383,15 +396,18 @@ _RULES = {
     "roost:networks:show": "reader",
     "roost:networks:create": "member",
     "roost:networks:create:shared": "administrator",
+    "roost:networks:update": "member",
     "roost:networks:delete": "member",
     "roost:networks:extensions": "reader",
     "roost:subnets:list": "reader",
     "roost:subnets:show": "reader",
     "roost:subnets:create": "member",
+    "roost:subnets:update": "member",
     "roost:subnets:delete": "member",
     "roost:ports:list": "reader",
     "roost:ports:show": "reader",
     "roost:ports:create": "member",
+    "roost:ports:update": "member",
     "roost:ports:delete": "member",
 }
 

@@ -172,3 +172,42 @@ def test_a_wish_is_withdrawn_by_force(world):
     assert act(world, wish.uuid, {"forceDelete": None}).status_code == 202
     assert world.mapping(wish.uuid) is None
     assert act(world, wish.uuid, {"forceDelete": None}).status_code == 404
+
+
+VNC = {"remote_console": {"protocol": "vnc", "type": "novnc"}}
+
+
+def remote_console(world, uuid, body=VNC, token=ALICE):
+    path = f"/v2.1/servers/{uuid}/remote-consoles"
+    return world.client.post(path, body, token=token, version="2.96")
+
+
+def test_no_server_has_a_console_with_a_screen(world):
+    server = world.place(CELL1, **ACTIVE | {"locked": True, "locked_by": "owner"})
+    said = "Unable to get vnc console, functionality not implemented"
+    old = act(world, server.uuid, {"os-getVNCConsole": {"type": "novnc"}}, token=ALICE)
+    for answer in (remote_console(world, server.uuid), old):
+        assert answer.status_code == 501
+        assert said in answer.text
+    assert sent(world) == []
+
+
+def test_whose_server_it_is_comes_first_and_that_it_is_somewhere(world):
+    server, wish = world.place(CELL1, **ACTIVE), world.wish()
+    assert remote_console(world, a_uuid()).status_code == 404
+    assert remote_console(world, server.uuid, token="bob:other").status_code == 404
+    assert conflict(remote_console(world, wish.uuid)) == f"Instance {wish.uuid} is not ready"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"protocol": "vnc"},
+        {"protocol": "vnc", "type": "tv"},
+        {"protocol": "x", "type": "novnc"},
+    ],
+)
+def test_a_console_that_cannot_be_meant_is_refused(world, asked):
+    server = world.place(CELL1, **ACTIVE)
+    assert remote_console(world, server.uuid, {"remote_console": asked}).status_code == 400

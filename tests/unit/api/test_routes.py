@@ -48,6 +48,7 @@ def test_every_policy_but_the_roles_is_of_some_use():
         *policies.aggregates.ACTIONS.values(),
         *policies.servers.ACTIONS.values(),
         policies.server_actions.UNLOCK_OVERRIDE,
+        policies.server_actions.REBUILD_TRUSTED_CERTS,
         policies.images.PUBLICIZE,
         policies.images.OTHER_OWNER,
         policies.networks.SHARE,
