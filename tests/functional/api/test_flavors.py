@@ -2,7 +2,9 @@ import pytest
 
 from roost.api import policies
 from roost.api.policy import Policy
+from roost.db.api import flavors
 from tests.api_world import ALICE, IMAGE, PRIVATE
+from tests.builders import a_flavor
 
 _BODY = {"name": "big", "ram": 4096, "vcpus": 2, "disk": 20}
 
@@ -265,3 +267,14 @@ def test_who_may_not_see_extra_specs_is_not_told_them_with_a_flavor(client, monk
     monkeypatch.setattr(Policy, "allows", refuse)
     for path in ("/v2.1/flavors/1", "/v2.1/flavors/detail"):
         assert "extra_specs" not in client.get(path, version="2.61").text
+
+
+def test_a_flavor_whose_row_says_that_it_is_disabled_says_so_and_boots_nothing(world):
+    with world.api_db.begin() as session:
+        flavors.create(session, a_flavor(flavorid="off", name="off", disabled=True))
+    shown = world.client.get("/v2.1/flavors/off", version="2.101").json["flavor"]
+    assert shown["OS-FLV-DISABLED:disabled"] is True
+    server = {"name": "a", "flavorRef": "off", "imageRef": IMAGE}
+    refused = world.client.post("/v2.1/servers", {"server": server})
+    assert refused.status_code == 400
+    assert "flavorRef" in refused.json["badRequest"]["message"]

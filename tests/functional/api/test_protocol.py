@@ -38,6 +38,20 @@ def test_an_error_has_the_shape_that_clients_know(client, method, path, status, 
     assert answer.json[name]["message"]
 
 
+@pytest.mark.parametrize("path", ["/", "/v2.1", "/v2.1/servers", "/v2.1/flavors/1"])
+def test_a_path_is_not_asked_for_its_head_and_says_for_what_it_is(client, path):
+    answer = client.ask("HEAD", path)
+    assert answer.status_code == 405
+    assert "GET" in answer.headers["allow"].split(", ")
+    assert answer.text == ""
+
+
+@pytest.mark.parametrize("path", ["/v2", "/v2/", "/v2/servers", "/v2/project/servers"])
+def test_the_version_before_2_1_is_neither_served_nor_advertised(client, path):
+    assert client.get(path).status_code == 404
+    assert [one["id"] for one in client.get("/").json["versions"]] == ["v2.1"]
+
+
 def test_every_answer_is_named(client):
     ids = {client.get(path).headers["x-openstack-request-id"] for path in ("/", "/v2.1/nowhere")}
     assert len(ids) == 2
