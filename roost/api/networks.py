@@ -155,7 +155,7 @@ def own(call: Call, networks: LocalNetworks, network_id: str) -> Network:
     return found
 
 
-def words(asked: dict[str, Any]) -> dict[str, str]:
+def words(asked: dict[str, Any]) -> dict[str, Any]:
     """Return the name and the description that a body gives to what is there already."""
     return {name: asked[name] for name in ("name", "description") if name in asked}
 

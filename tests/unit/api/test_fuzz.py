@@ -125,6 +125,10 @@ _GOOD = {
         "subnet": {"network_id": PRIVATE.id, "cidr": "10.9.0.0/24", "ip_version": 4}
     },
     "Ports.create": {"port": {"network_id": PRIVATE.id, "fixed_ips": [{"ip_address": "10.0.0.9"}]}},
+    "Networks.update": {"network": {"name": "a", "description": "b"}},
+    "Subnets.update": {"subnet": {"name": "a"}},
+    "Ports.update": {"port": {"name": "a", "security_groups": []}},
+    "RemoteConsoles.create": {"remote_console": {"protocol": "vnc", "type": "novnc"}},
     "Services.update_legacy": {"host": "h1", "binary": "roost-compute", "forced_down": True},
     "Services.update": {"status": "disabled", "disabled_reason": "a", "forced_down": "false"},
 }
