@@ -9,7 +9,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db.cell import actions, instances, models
+from roost.db.cell import actions, images, instances, models
 from roost.db.engine import Session
 from roost.objects import InstanceAction
 
@@ -59,7 +59,9 @@ def restore(session: Session, *, record: InstanceAction, turn: int) -> str | Non
 def _begin(session: Session, record: InstanceAction, task: str, *, turn: int) -> str | None:
     uuid = str(record.instance_uuid)
     if _is_news(session, uuid, turn):
-        instances.update(session, uuid, {"task_state": task}, expected={})
+        image_id = images.waiting(session, uuid)  # of a task that this one ends
+        instances.update(session, uuid, {"task_state": task, "task_image": None}, expected={})
+        images.forsake(session, uuid, image_id)
         actions.start(session, record)
     found = instances.get(session, uuid)
     if found.host is None:

@@ -8,7 +8,7 @@ from roost import exception, states
 from roost.conductor.images import ForsakenImages
 from roost.conductor.power import Found
 from roost.context import admin_context
-from roost.db.cell import actions, images, instances, leases
+from roost.db.cell import actions, images, instances, leases, put_away
 from roost.image.local import LocalImageStore
 from tests.builders import a_context, an_image, an_instance
 from tests.unit.conductor.test_overdue import end_leases
@@ -86,6 +86,15 @@ def test_an_image_of_a_server_that_is_deleted_without_its_host_goes(
     with cell.database.begin() as session:
         instances.update(session, uuid, {"task_state": states.DELETING}, expected={})
     lose_host(cell)
+    forsaken.sweep()
+    assert (kept(store), written(cell)) == ([], {})
+
+
+def test_an_image_of_a_server_that_is_put_away_meanwhile_goes(cell, store, snapshot, forsaken):
+    uuid, image_id = snapshot()
+    with cell.database.begin() as session:
+        put_away.put_away(session, record=an_action(uuid, request_id="req-away"), turn=1)
+    assert written(cell) == {image_id: uuid}
     forsaken.sweep()
     assert (kept(store), written(cell)) == ([], {})
 

@@ -5,8 +5,8 @@ from alembic import op
 
 from roost.migrations.types import TABLE, UUID
 
-revision = "0011"
-down_revision = "0010"
+revision = "0012"
+down_revision = "0011"
 
 
 def upgrade() -> None:
