@@ -20,6 +20,7 @@ from roost.image.driver import QUEUED
 from roost.objects.mapping import CELL0_UUID
 from tests.simulation.world import World
 
+_Usages = dict[str, dict[str, int]]
 POWER_AT_REST = {
     **{vm: power for power, vm in states.AS_FOUND.items()},
     states.SOFT_DELETED: states.SHUTDOWN,
@@ -69,12 +70,9 @@ class Truth:
         self.names: dict[str, str] = {}
         self._seen: dict[str, Seen] = {}
         for cell in ("cell0", *world.plan.cell_names):
-            with self._open(cell) as session:
-                self._read_cell(session, cell)
-        with self._open("scheduler") as session:
-            self._read_claims(session)
-        with self._open("api") as session:
-            self._read_api(session)
+            self._take_in_cell(cell, *world.servers.read(cell, _cell))
+        self._take_in_claims(world.servers.read("scheduler", _claims))
+        self._take_in_api(*world.servers.read("api", _api))
         for host, uuids in world.guests().items():
             for uuid in uuids:
                 file = world.ground.host_folder(host) / "guests" / f"{uuid}.json"
@@ -175,47 +173,62 @@ class Truth:
         if seen.ports != len(json.loads(row.networks)):
             yield "has other ports than it asked for"
 
-    def _open(self, name: str):
-        return self._world.ground.disks.engines[self._world.plan.database_url(name)].begin()
-
-    def _read_cell(self, session: sa.Connection, cell: str) -> None:
-        for row in session.execute(sa.select(cell_models.instances)):
+    def _take_in_cell(self, cell: str, rows: list[sa.Row], kept: dict[str, list[str]]) -> None:
+        for row in rows:
             self.names[row.uuid] = row.display_name
             if row.deleted_at is None:
                 self.of(row.uuid).rows.append((cell, row))
             else:
                 self.of(row.uuid).buried.append(cell)
-        for table, what in (
-            (cell_models.ports, "ports"),
-            (cell_models.builds, "builds"),
-            (cell_models.instance_faults, "faults"),
-        ):
-            for (uuid,) in session.execute(sa.select(table.c.instance_uuid)):
+        for what, uuids in kept.items():
+            for uuid in uuids:
                 seen = self.of(uuid)
                 setattr(seen, what, getattr(seen, what) + 1)
 
-    def _read_claims(self, session: sa.Connection) -> None:
-        hosts, claims = scheduler_models.hosts, scheduler_models.claims
-        for row in session.execute(
-            sa.select(claims.c.instance_uuid, claims.c.state, hosts.c.host).join(
-                hosts, hosts.c.id == claims.c.host_id
-            )
-        ):
+    def _take_in_claims(self, claims: list[sa.Row]) -> None:
+        for row in claims:
             self.of(row.instance_uuid).claims.append(row)
 
-    def _read_api(self, session: sa.Connection) -> None:
-        for row in session.execute(sa.select(api_models.build_requests)):
+    def _take_in_api(self, rows: list[list[sa.Row]], used: _Usages, counted: _Usages) -> None:
+        wishes, mappings, cells = rows
+        for row in wishes:
             self.of(row.instance_uuid).wish = True
             self.names[row.instance_uuid] = _name_in(json.loads(row.instance))
-        for row in session.execute(sa.select(api_models.instance_mappings)):
+        for row in mappings:
             self.of(row.instance_uuid).mapping = row
-        self._cells = {
-            row.uuid: row.name for row in session.execute(sa.select(api_models.cell_mappings))
-        }
+        self._cells = {row.uuid: row.name for row in cells}
         self._cells[None] = self._cells[CELL0_UUID]
-        used, counted = quota.all_usages(session), quota.counted(session)
         self.quota_used = _positive(used)
         self.quota_counted = _positive(counted)
+
+
+_CELL = {
+    "ports": sa.select(cell_models.ports.c.instance_uuid),
+    "builds": sa.select(cell_models.builds.c.instance_uuid),
+    "faults": sa.select(cell_models.instance_faults.c.instance_uuid),
+}
+_CLAIMS = sa.select(
+    scheduler_models.claims.c.instance_uuid,
+    scheduler_models.claims.c.state,
+    scheduler_models.hosts.c.host,
+).join(scheduler_models.hosts, scheduler_models.hosts.c.id == scheduler_models.claims.c.host_id)
+_API = (api_models.build_requests, api_models.instance_mappings, api_models.cell_mappings)
+
+
+def _cell(session: sa.Connection) -> tuple[list[sa.Row], dict[str, list[str]]]:
+    """Read the instances of a cell, and whose are the other things in it."""
+    rows = session.execute(sa.select(cell_models.instances)).all()
+    return rows, {what: session.scalars(asked).all() for what, asked in _CELL.items()}
+
+
+def _claims(session: sa.Connection) -> list[sa.Row]:
+    return session.execute(_CLAIMS).all()
+
+
+def _api(session: sa.Connection) -> tuple[list[list[sa.Row]], _Usages, _Usages]:
+    """Read wishes, mappings and cells; the quota that is noted as used, and what there is."""
+    rows = [session.execute(sa.select(table)).all() for table in _API]
+    return rows, quota.all_usages(session), quota.counted(session)
 
 
 def _name_in(primitive: dict[str, object]) -> str:
@@ -228,7 +241,7 @@ def _name_in(primitive: dict[str, object]) -> str:
     return ""
 
 
-def _positive(usages: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+def _positive(usages: _Usages) -> _Usages:
     found: dict[str, dict[str, int]] = collections.defaultdict(dict)
     for project, amounts in usages.items():
         for name, amount in amounts.items():
