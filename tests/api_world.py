@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 from concurrent import futures
 
 import falcon.testing
@@ -286,7 +287,7 @@ def made(api_db, make_database, options, *, authentication=None, policy=None):
             images=images,
             networks=[PRIVATE],
             service_group=DatabaseGroup(down_time=60),
-            policy=policy or Policy(conf.of({})),
+            policy=policy or _default_policy(),
             executor=executor,
             options=options,
         )
@@ -298,6 +299,12 @@ def made(api_db, make_database, options, *, authentication=None, policy=None):
 @pytest.fixture
 def client(world):
     return world.client
+
+
+@functools.cache
+def _default_policy():
+    """The rules as they come: no operator's file changes them, so worlds can share them."""
+    return Policy(conf.of({}))
 
 
 def _fill(api_db, databases):
