@@ -38,6 +38,13 @@ def test_threads_are_the_default(run):
     assert run(SELECT) == "threading"
 
 
+def test_threads_load_no_resolver_of_names_and_children_are_told_nothing(run):
+    told = "print('dns' in sys.modules, os.environ.get('EVENTLET_NO_GREENDNS'))"
+    assert run("import os, sys", SELECT, told) == "False None"
+    before = {"EVENTLET_NO_GREENDNS": "no"}
+    assert run("import os, sys", SELECT, told, environment=before) == "False no"
+
+
 @pytest.mark.parametrize("form", [["--config-file={}"], ["--config-file", "{}"]])
 def test_a_configuration_file_chooses(run, config, form):
     assert run(SELECT, arguments=[word.format(config) for word in form]) == "eventlet"
