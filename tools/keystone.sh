@@ -1,27 +1,24 @@
 #!/bin/sh
 # Make sure that the integration tests have a Keystone. Usage: tools/keystone.sh FOLDER
 #
-# FOLDER/venv gets Keystone from the package index, and FOLDER/template a bootstrapped deployment of
-# it on SQLite, which tests copy: making one takes long. A second call does nothing until the list
-# of packages, the constraints or this script change; calls at the same time wait for each other.
-# PYTHON names the interpreter (python3).
+# FOLDER/template gets a bootstrapped deployment of Keystone on SQLite, which tests copy: making one
+# takes long. FOLDER/venv is where Keystone is, see tools/outside.sh. A second call does nothing
+# until the list of packages, the constraints or this script change; calls at the same time wait for
+# each other. PYTHON names the interpreter (python3).
 set -eu
 cd "$(dirname "$0")/.."
 folder=$1
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
-wanted=$(cat tools/keystone.sh tools/keystone.txt tools/constraints.txt | cksum)
+wanted=$(cat tools/outside.sh tools/keystone.sh tools/keystone.txt tools/constraints.txt | cksum)
 
+sh tools/outside.sh
 exec 9>"$folder/lock"
 flock 9
 [ "$(cat "$folder/installed" 2>/dev/null || true)" = "$wanted" ] && exit 0
 
-echo "roost: installing Keystone into $folder (a minute or two)" >&2
-rm -rf "$folder/installed" "$folder/template"
-"${PYTHON:-python3}" -m venv --clear "$folder/venv"
-"$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --constraint tools/constraints.txt --requirement tools/keystone.txt cheroot
-
+rm -rf "$folder/installed" "$folder/template" "$folder/venv"
+ln -s "$PWD/.services/outside/venv" "$folder/venv"
 mkdir "$folder/template"
 cat >"$folder/template/keystone.conf" <<CONF
 [database]

@@ -11,7 +11,9 @@ from roost.rig import services
 from tests.outside import glance as outside_glance
 
 # Tests that run side by side have private services of their own.
-STATE = pathlib.Path(__file__).parents[2] / ".services" / os.environ.get("PYTEST_XDIST_WORKER", "")
+SERVICES = pathlib.Path(__file__).parents[2] / ".services"
+STATE = SERVICES / os.environ.get("PYTEST_XDIST_WORKER", "")
+OUTSIDE = SERVICES / "outside"  # what is installed once for all, see tools/outside.sh
 
 
 def provide(kind):
@@ -46,8 +48,8 @@ def redis():
 @pytest.fixture(scope="session")
 def glance(tmp_path_factory):
     """A real Glance, empty at first, where tests leave what they make."""
-    outside_glance.install(STATE / "glance")
-    with outside_glance.Glance(STATE / "glance", tmp_path_factory.mktemp("glance")) as made:
+    outside_glance.install(OUTSIDE / "glance")
+    with outside_glance.Glance(OUTSIDE / "glance", tmp_path_factory.mktemp("glance")) as made:
         yield made
 
 

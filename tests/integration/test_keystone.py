@@ -5,7 +5,7 @@ import pytest
 import requests
 
 from roost.rig.embedded import EmbeddedRig
-from tests.integration.conftest import STATE
+from tests.integration.conftest import OUTSIDE
 from tests.outside import keystone as outside
 from tests.outside.keystone import PASSWORD, REGION, Keystone
 from tests.stories.cloud import wait_until
@@ -20,8 +20,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def keystone(tmp_path_factory):
-    outside.install(STATE / "keystone")
-    with Keystone(STATE / "keystone", tmp_path_factory.mktemp("keystone")) as made:
+    outside.install(OUTSIDE / "keystone")
+    with Keystone(OUTSIDE / "keystone", tmp_path_factory.mktemp("keystone")) as made:
         for project in ("blue", "red", "service"):
             made.project(project)
         made.user("alice", "blue", "member", "reader")

@@ -6,7 +6,7 @@ import requests
 from roost.rig.embedded import EmbeddedRig
 from roost.rig.plan import free_port
 from tests.builders import a_uuid
-from tests.integration.conftest import STATE
+from tests.integration.conftest import OUTSIDE
 from tests.outside import neutron as outside
 from tests.outside.neutron import Neutron
 from tests.stories.cloud import Cloud, wait_until
@@ -22,7 +22,7 @@ PATIENCE = 5  # seconds that a build waits for its ports
 
 @pytest.fixture(scope="module")
 def neutron_and_rig(tmp_path_factory):
-    outside.install(STATE / "neutron")
+    outside.install(OUTSIDE / "neutron")
     port = free_port(0)
     overrides = {
         "network": {"driver": "neutron"},
@@ -35,7 +35,7 @@ def neutron_and_rig(tmp_path_factory):
     }
     rig = EmbeddedRig(tmp_path_factory.mktemp("rig"), cells=1, hosts=2, overrides=overrides)
     folder = tmp_path_factory.mktemp("neutron")
-    with Neutron(STATE / "neutron", folder, port=port, compute=rig.endpoint) as neutron:
+    with Neutron(OUTSIDE / "neutron", folder, port=port, compute=rig.endpoint) as neutron:
         rig.start()
         yield neutron, rig
         rig.stop()
