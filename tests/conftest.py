@@ -7,12 +7,41 @@ from roost import concurrency
 
 concurrency.select([])
 
+import gc
+import os
+
 import pytest
 
 from roost.db.api import models as api_models
 from roost.db.cell import identity
 from roost.db.cell import models as cell_models
 from tests import tables
+
+GARBAGE = (20_000, 20, 20)  # Python's own is (700, 10, 10)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Let modules stay together as a whole only where they must."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests import beside
+
+    return beside.Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with what takes longest, where tests run side by side."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        from tests import beside
+
+        items.sort(key=lambda item: beside.turn(item.nodeid))
+
+
+def pytest_collection_finish():
+    """Look for garbage seldom, and not in what stays: all that was loaded and collected."""
+    gc.freeze()
+    gc.set_threshold(*GARBAGE)
 
 
 def pytest_report_header():

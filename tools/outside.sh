@@ -18,8 +18,7 @@ install_all() {
     echo "roost: installing Keystone, Glance and Neutron into $folder (a minute or two)" >&2
     rm -f "$folder/installed"
     "${PYTHON:-python3}" -m venv --clear "$folder/venv"
-    # most of it is never loaded, so it is compiled when it is
-    "$folder/venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check \
+    "$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check \
         --constraint tools/constraints.txt --requirement tools/keystone.txt \
         --requirement tools/glance.txt --requirement tools/neutron.txt cheroot
     echo "$wanted" >"$folder/installed"

@@ -6,6 +6,7 @@ that somebody mends it. Ends with the closing line of every pytest run and the t
 and exits 1 when anything did.
 """
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -13,19 +14,22 @@ import pathlib
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator
 
 ROOT = pathlib.Path(__file__).parent.parent
 PYTEST = [sys.executable, "-m", "pytest", "--color=no"]
-# Mostly waiting: two modules at once. What shares a rig stays together. In the order of
-# their names: by default modules of few tests come last, and the longest have few.
-BESIDE = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+# What shares a rig stays together; tests/beside.py says what begins. Without the last word
+# modules of few tests come last, and the longest have few.
+BESIDE = ["--dist", "loadfile", "--no-loadscope-reorder"]
 STAGES = {
     "lint": ["sh", "tools/lint.sh"],
     "doc": ["sh", "tools/doc.sh"],
     "unit": [*PYTEST, "-n", "2"],
-    "functional": [*PYTEST, *BESIDE],
-    "integration": [*PYTEST, *BESIDE],
+    "functional": [*PYTEST, *BESIDE, "-n", "2"],
+    "integration": [*PYTEST, *BESIDE, "-n", "3"],  # mostly waiting
 }
+# Before a stage, begun with the first: tests that need it begin it themselves, or wait for its end.
+BEFOREHAND = {"integration": ["sh", "tools/outside.sh", "keystone", "glance", "neutron"]}
 SOME_FAILED = 1  # pytest's word for it; any other says that not all tests ran
 # More than this many failures have a cause, and running them again would hide it.
 RUN_AGAIN_AT_MOST = 5
@@ -69,6 +73,28 @@ def failures(cache: pathlib.Path) -> tuple[str, ...]:
     return tuple(json.loads(written.read_text())) if written.exists() else ()
 
 
+@contextlib.contextmanager
+def prepared(names: Iterable[str]) -> Iterator[None]:
+    """Do beside the first stages what later ones need; tests that miss it say what is wrong."""
+    begun = [
+        subprocess.Popen(
+            BEFOREHAND[name],
+            cwd=ROOT,
+            env={**os.environ, "PYTHON": sys.executable},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for name in names
+        if name in BEFOREHAND
+    ]
+    try:
+        yield
+    finally:
+        for process in begun:
+            process.terminate()
+            process.wait()
+
+
 def run(name: str, command: list[str]) -> Outcome:
     """Run one command, its output passed through line by line."""
     print(f"==== {name}: {' '.join(command)}", flush=True)
@@ -91,7 +117,8 @@ def run(name: str, command: list[str]) -> Outcome:
 
 
 def main(names: list[str]) -> int:
-    outcomes = [stage(name) for name in names or STAGES]
+    with prepared(names or STAGES):
+        outcomes = [stage(name) for name in names or STAGES]
     print("\n==== summary")
     for outcome in outcomes:
         print(outcome)

@@ -13,6 +13,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 BLOCK = 250  # seeds
+# Where tests run side by side, the blocks do.
+JOBS = "1" if "PYTEST_XDIST_WORKER" in os.environ else "2"
 REPLACED = ("time", "threading", "datetime", "random", "secrets", "concurrent.futures", "queue")
 
 
@@ -24,25 +26,22 @@ def simulate(*arguments, **environment):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=900,
+        timeout=1500,
     )
 
 
-@pytest.mark.timeout(960)
+@pytest.mark.timeout(1560)
 @pytest.mark.parametrize("first", range(0, 4 * BLOCK, BLOCK))
 def test_whatever_is_lost_late_doubled_or_killed_everything_ends_in_order(first):
-    ran = simulate("--first", str(first), "--seeds", str(BLOCK), "--jobs", "2")
+    ran = simulate("--first", str(first), "--seeds", str(BLOCK), "--jobs", JOBS)
     assert ran.returncode == 0, ran.stdout
 
 
-def test_a_seed_tells_the_same_story_each_time():
+def test_a_seed_tells_the_same_story_each_time_and_others_tell_others():
     stories = [simulate("--seed", "12", PYTHONHASHSEED=hashes).stdout for hashes in ("1", "2")]
     assert "digest" in stories[0]
     assert stories[0] == stories[1]
-
-
-def test_seeds_tell_different_stories():
-    assert simulate("--seed", "12").stdout != simulate("--seed", "13").stdout
+    assert simulate("--seed", "13").stdout != stories[0]
 
 
 def test_clocks_threads_and_chance_are_taken_from_their_modules_where_worlds_replace_them():

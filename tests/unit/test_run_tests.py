@@ -14,6 +14,14 @@ def test_that_fails_the_first_time():
         MARK.touch()
         raise AssertionError("once")
 """
+WAITING = """
+import pathlib, time
+def test_that_needs_something():
+    until = time.monotonic() + 20
+    while not pathlib.Path("made").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert pathlib.Path("made").exists()
+"""
 
 
 @pytest.fixture
@@ -23,6 +31,8 @@ def tool(tmp_path, monkeypatch):
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "STAGES", {"unit": module.PYTEST})
+    # its pytest needs none, and some take seconds to load
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     (tmp_path / "tests" / "unit").mkdir(parents=True)
     return module
 
@@ -50,6 +60,13 @@ def test_many_failures_are_not_run_again(tool, capfd):
     write(tool, "".join(f"def test_bad_{n}(): assert False\n" for n in bad))
     assert tool.main([]) == 1
     assert "--last-failed" not in capfd.readouterr().out
+
+
+def test_what_a_stage_needs_is_begun_beforehand(tool, monkeypatch):
+    monkeypatch.setattr(tool, "BEFOREHAND", {"unit": ["touch", "made"], "other": ["touch", "not"]})
+    write(tool, WAITING)
+    assert tool.main(["unit"]) == 0
+    assert not (tool.ROOT / "not").exists()
 
 
 def test_what_cannot_be_collected_fails_the_run(tool):

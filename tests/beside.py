@@ -1,0 +1,52 @@
+"""Which tests go to which of the processes that run side by side, and in which order.
+
+With ``--dist loadfile`` the tests of a module stay together, for they share what is dear. What
+takes longest begins first, so that no process ends long after the others.
+"""
+
+from xdist.scheduler import LoadFileScheduling
+
+# Their tests share nothing but what each process makes once, and take minutes: one at a time.
+ONE_BY_ONE = (
+    "tests/functional/test_simulation.py",
+    "tests/functional/test_steps.py",
+)
+LONGEST_FIRST = (
+    *ONE_BY_ONE,
+    "tests/functional/api/test_openapi.py",
+    "tests/functional/api/test_policies.py",
+    "tests/functional/test_rpc_fuzz.py",
+    "tests/functional/test_rig_chaos.py",
+    "tests/integration/test_neutron.py",
+    "tests/integration/test_keystone.py",
+    "tests/integration/test_group_races.py",
+    "tests/integration/test_boot.py",
+    "tests/integration/test_liveness.py",
+    "tests/integration/test_cell_away.py",
+    "tests/integration/test_hostile_bus.py",
+    "tests/integration/test_outages.py",
+    "tests/integration/test_broker_outages.py",
+    "tests/integration/test_chaos.py",
+    "tests/integration/test_rig.py",
+    "tests/integration/test_tls.py",
+    "tests/integration/test_scheduler_kills.py",
+    "tests/integration/test_daemon_life.py",
+)
+_TURNS = {module: turn for turn, module in enumerate(LONGEST_FIRST)}
+
+
+def module_of(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def turn(test: str) -> int:
+    """Return what to sort tests by; those not named above keep their order, and come last."""
+    return _TURNS.get(module_of(test), len(_TURNS))
+
+
+class Scheduling(LoadFileScheduling):
+    """Hands out modules, and single tests of those that go one by one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = module_of(nodeid)
+        return nodeid if module in ONE_BY_ONE else module
