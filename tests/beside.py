@@ -17,6 +17,7 @@ LONGEST_FIRST = (
     "tests/functional/api/test_policies.py",
     "tests/functional/test_rpc_fuzz.py",
     "tests/functional/test_rig_chaos.py",
+    "tests/integration/test_neighbours.py",
     "tests/integration/test_neutron.py",
     "tests/integration/test_keystone.py",
     "tests/integration/test_group_races.py",

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from roost.cmd.manage.cli import roost_manage
 from roost.rig.embedded import EmbeddedRig
 from roost.rig.plan import free_port
-from tests.integration.conftest import STATE
+from tests.integration.conftest import OUTSIDE
 from tests.outside import glance as outside_glance
 from tests.outside import keystone as outside_keystone
 from tests.outside import neutron as outside_neutron
@@ -40,8 +40,8 @@ _PATIENCE = 120  # seconds: the machine may have more to do
 
 @pytest.fixture(scope="module")
 def keystone(tmp_path_factory):
-    outside_keystone.install(STATE / "keystone")
-    with Keystone(STATE / "keystone", tmp_path_factory.mktemp("keystone")) as made:
+    outside_keystone.install(OUTSIDE / "keystone")
+    with Keystone(OUTSIDE / "keystone", tmp_path_factory.mktemp("keystone")) as made:
         for project in ("blue", "red", "service"):
             made.project(project)
         made.user("alice", "blue", "member", "reader")
@@ -53,9 +53,9 @@ def keystone(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def glance(keystone, tmp_path_factory):
-    outside_glance.install(STATE / "glance")
+    outside_glance.install(OUTSIDE / "glance")
     folder = tmp_path_factory.mktemp("glance")
-    with Glance(STATE / "glance", folder, keystone=keystone) as made:
+    with Glance(OUTSIDE / "glance", folder, keystone=keystone) as made:
         keystone.service("image", made.url)
         yield made
 
@@ -85,9 +85,9 @@ def rig(keystone, glance, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def neutron(keystone, rig, tmp_path_factory):
-    outside_neutron.install(STATE / "neutron")
+    outside_neutron.install(OUTSIDE / "neutron")
     port, folder = free_port(0), tmp_path_factory.mktemp("neutron")
-    made = Neutron(STATE / "neutron", folder, port=port, compute=rig.endpoint, keystone=keystone)
+    made = Neutron(OUTSIDE / "neutron", folder, port=port, compute=rig.endpoint, keystone=keystone)
     with made:
         keystone.service("network", made.url)
         yield made
