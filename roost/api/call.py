@@ -1,6 +1,7 @@
 """One request as handlers see it, and what they answer. No HTTP library in sight."""
 
 import dataclasses
+import ipaddress
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
@@ -117,3 +118,8 @@ def truth(value: str, *, name: str) -> bool:
     if word in ("0", "f", "false", "off", "n", "no", ""):
         return False
     raise exception.Invalid(f"Invalid value for {name}: {value!r} is no boolean.")
+
+
+def short_ip(text: str | None) -> str | None:
+    """Return an address as short as it can be written, which is how it is kept; "" is none."""
+    return str(ipaddress.ip_address(text)) if text else None

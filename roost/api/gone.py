@@ -49,6 +49,7 @@ GONE: Final[Mapping[str, tuple[str, ...]]] = {
     f"{_OF_SERVER}/consoles/{{console_id}}": ("GET", "DELETE"),
     f"{_OF_SERVER}/os-virtual-interfaces": ("GET",),
 }
+_ACTIONS: Final = {"injectNetworkInfo", "resetNetwork"}
 
 
 def beside(resources: Mapping[str, object]) -> dict[str, object]:
@@ -62,6 +63,12 @@ def beside(resources: Mapping[str, object]) -> dict[str, object]:
         for method in methods:
             setattr(resource, f"on_{method.lower()}", _refuse)
     return found
+
+
+def refuse_action(name: str) -> None:
+    """Raise 410 for an action on a server that Compute has given up."""
+    if name in _ACTIONS:
+        raise falcon.HTTPGone(description=_MESSAGE)
 
 
 class _Nothing:

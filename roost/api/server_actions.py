@@ -5,6 +5,7 @@ from typing import Final
 
 from roost import exception
 from roost.api import (
+    gone,
     policies,
     server_addresses,
     server_admin_password,
@@ -70,6 +71,7 @@ class ServerActions:
         """Do the one thing that the body names, if the caller may."""
         located = self._whereabouts.find(call, call.params["server_id"])
         (name,) = call.body
+        gone.refuse_action(name)
         if name not in self._actions or not _is_known(call, name):
             raise exception.Invalid(f"There is no such action: {name}")
         _require(call, policies.servers.ACTIONS[name], located)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from roost import exception, states
 from roost.api import metadata_limit, policies, server_files, server_group_hint, server_networks
-from roost.api.call import Call, truth
+from roost.api.call import Call, short_ip, truth
 from roost.api.flavor_access import may_use
 from roost.api.parts import Parts
 from roost.api.server_demands import Demands, demands_of
@@ -343,7 +343,7 @@ def _instance(order: Order, draft: _Draft, index: int, count: int) -> Instance:
         metadata=dict(asked.get("metadata") or {}),
         tags=unique(asked.get("tags") or []),
         access_ip_v4=asked.get("accessIPv4") or None,
-        access_ip_v6=asked.get("accessIPv6") or None,
+        access_ip_v6=short_ip(asked.get("accessIPv6")),
         availability_zone=order.place.zone,
         host=None,
         node=None,

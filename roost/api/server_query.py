@@ -164,14 +164,12 @@ def _locked(call: Call) -> dict[str, Sequence[bool]]:
 
 
 def _projects(call: Call) -> dict[str, Sequence[str]]:
-    """Keep to the caller's project, unless an administrator asks for others."""
+    """Keep to the caller's project, unless an administrator asks for all, or some of all."""
+    if not _all_projects(call):
+        return {"project_id": [str(call.context.project_id)]}
+    call.require(policies.servers.ALL_PROJECTS)
     others = [value for name in _OF_PROJECTS for value in call.query.all(name)]
-    if _all_projects(call):
-        call.require(policies.servers.ALL_PROJECTS)
-        return {"project_id": others} if others else {}
-    if others and call.allows(policies.servers.ALL_PROJECTS):
-        return {"project_id": others}
-    return {"project_id": [str(call.context.project_id)]}
+    return {"project_id": others} if others else {}
 
 
 def _all_projects(call: Call) -> bool:

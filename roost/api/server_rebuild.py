@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from roost import exception, states
 from roost.api import metadata_limit, policies, server_files, server_image, server_tasks
-from roost.api.call import Answer, Call, truth
+from roost.api.call import Answer, Call, short_ip, truth
 from roost.api.lookers import looker
 from roost.api.parts import Parts
 from roost.api.server_demands import demands_of
@@ -32,7 +32,7 @@ _PLAIN: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "metadata": ("metadata", dict),
     "user_data": ("user_data", lambda value: value),
     "accessIPv4": ("access_ip_v4", lambda value: value or None),
-    "accessIPv6": ("access_ip_v6", lambda value: value or None),
+    "accessIPv6": ("access_ip_v6", short_ip),
     "trusted_image_certificates": ("trusted_certs", lambda value: list(value or [])),
 }
 

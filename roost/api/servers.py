@@ -7,7 +7,7 @@ from typing import Any
 
 from roost import exception
 from roost.api import paging, policies, server_pins, server_query
-from roost.api.call import Answer, Call, truth
+from roost.api.call import Answer, Call, short_ip, truth
 from roost.api.gather import Gatherer
 from roost.api.lookers import looker
 from roost.api.parts import Parts
@@ -103,6 +103,8 @@ class Servers:
         seen_by = looker(call)
         if wanted and detailed and seen_by.sees_host:
             wanted = dataclasses.replace(wanted, with_user_data=True)
+        if call.query.number("limit") == 0:
+            return Answer({"servers": []})
         page = self._lists.page(call, wanted, limit=limit) if wanted else []
         if detailed:
             shown = [_detailed(one, seen_by) for one in self._details(call, page)]
@@ -160,4 +162,6 @@ def _detailed(found: views.Shown | InstanceMapping, looker: views.Looker) -> dic
 def _clean(name: str, value: Any) -> Any:
     if name == "name":
         return value.strip()
+    if name == "accessIPv6":
+        return short_ip(value)
     return value if name == "description" else value or None

@@ -16,8 +16,7 @@ def tail(virt: VirtDriver, instance_uuid: str, *, lines: int | None) -> str:
     """
     if not isinstance(virt, KeepsConsoles):
         raise exception.Unsupported("The requested functionality is not supported.")
-    written = virt.console_output(instance_uuid)
-    kept = written.splitlines(keepends=True)
+    kept = virt.console_output(instance_uuid).removesuffix("\n").split("\n")
     if lines is not None:
         kept = kept[-lines:] if lines else []
-    return "".join(kept)[-MOST:]
+    return "\n".join(kept)[-MOST:]

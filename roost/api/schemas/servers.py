@@ -97,7 +97,7 @@ USER_DATA = {"type": ["string", "null"], "format": "base64", "maxLength": 65535}
 IP4 = {"oneOf": [{"type": "string", "format": "ipv4"}, {"const": ""}, {"type": "null"}]}
 IP6 = {
     "oneOf": [
-        {"type": "string", "format": "ipv6", "maxLength": 39},
+        {"type": "string", "format": "ipv6", "maxLength": 45},
         {"const": ""},
         {"type": "null"},
     ]
@@ -179,8 +179,7 @@ def _create(minor: int, properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _update(minor: int, properties: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
-    inner = {**of(properties), "minProperties": 1}
-    return dict(of({"server": inner}, required=["server"]))
+    return dict(of({"server": of(properties)}, required=["server"]))
 
 
 CREATE: Final = grown(_CREATE, _create)

@@ -148,7 +148,15 @@ def updated(shown: Shown, looker: Looker) -> dict[str, Any]:
     told = full(shown, looker)
     if looker.version >= _UPDATED_IN_FULL:
         return told
+    told["addresses"] = _without_extensions(told["addresses"])
     return {name: value for name, value in told.items() if name in _UPDATED}
+
+
+def _without_extensions(addresses: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    return {
+        network: [{name: one[name] for name in ("version", "addr")} for one in some]
+        for network, some in addresses.items()
+    }
 
 
 def rebuilt(shown: Shown, looker: Looker) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import pytest
 
 from roost.api import microversions
 from roost.db.api import build_requests
+from roost.objects import NetworkInfo
 from tests.api_world import ADMIN, ALICE
 from tests.around import (
     active,
@@ -20,7 +21,7 @@ from tests.around import (
     told,
     wish,
 )
-from tests.builders import PUBLIC_KEY, a_uuid, an_image
+from tests.builders import PUBLIC_KEY, a_uuid, a_vif, an_image
 
 _FLAVORS = "/v2.1/flavors"
 _NEWEST = microversions.name(microversions.MAXIMUM)
@@ -59,6 +60,18 @@ def test_2_75_a_change_answers_like_a_show(shared):
     assert {"key_name", "security_groups", "OS-EXT-STS:vm_state", "host_status"} <= gained
     shown = show(shared, server, ADMIN)("2.75")
     assert changed("2.75").json["server"].keys() == shown.keys()
+
+
+def test_2_75_addresses_in_the_answer_to_a_change_tell_their_kind(shared):
+    server = active(shared, network_info=NetworkInfo.of(vifs=[a_vif()]))
+    changed = change(shared, server, name="other")
+
+    def names(version):
+        ((address,),) = changed(version).json["server"]["addresses"].values()
+        return address.keys()
+
+    assert names("2.74") == {"version", "addr"}
+    assert names("2.75") - names("2.74") == {"OS-EXT-IPS:type", "OS-EXT-IPS-MAC:mac_addr"}
 
 
 def test_2_75_no_swap_is_0(client):

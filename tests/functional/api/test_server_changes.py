@@ -106,10 +106,30 @@ def test_a_wish_cannot_be_renamed_yet(world):
     assert answer.json["conflictingRequest"]["code"] == 409
 
 
-@pytest.mark.parametrize("body", [{"server": {}}, {"server": {"name": ""}}, {"server": {"x": 1}}])
+@pytest.mark.parametrize("body", [{}, {"server": {"name": ""}}, {"server": {"x": 1}}])
 def test_a_bad_change_is_refused(world, body):
     server = world.place(CELL1, **_ACTIVE)
     assert world.client.put(f"/v2.1/servers/{server.uuid}", body, token=ALICE).status_code == 400
+
+
+def test_a_change_of_nothing_shows_the_server(world):
+    server = world.place(CELL1, display_name="same", **_ACTIVE)
+    answer = world.client.put(f"/v2.1/servers/{server.uuid}", {"server": {}}, token=ALICE)
+    assert (answer.status_code, answer.json["server"]["name"]) == (200, "same")
+
+
+def test_an_address_is_kept_as_short_as_it_can_be(world):
+    server = world.place(CELL1, **_ACTIVE)
+    body = {"server": {"accessIPv6": "0000:0000:0000:0000:0000:babe:220.12.22.2"}}
+    shown = world.client.put(f"/v2.1/servers/{server.uuid}", body, token=ALICE).json["server"]
+    assert shown["accessIPv6"] == "::babe:dc0c:1602"
+
+
+@pytest.mark.parametrize("name", ["injectNetworkInfo", "resetNetwork"])
+def test_actions_that_compute_has_given_up_are_gone(world, name):
+    server = world.place(CELL1, **_ACTIVE)
+    answer = world.client.post(f"/v2.1/servers/{server.uuid}/action", {name: None}, token=ALICE)
+    assert answer.status_code == 410
 
 
 def test_an_action_that_there_is_not_is_told_by_name(world):

@@ -25,18 +25,22 @@ def test_the_last_lines_are_told(lines, told):
     assert console.tail(Virt("a\nb\nc"), a_uuid(), lines=lines) == told
 
 
+def test_the_end_of_the_last_line_begins_no_line():
+    assert console.tail(Virt("a\nb\nc\nd\n"), a_uuid(), lines=3) == "b\nc\nd"
+
+
 def test_of_very_much_only_the_end_is_told():
     written = "x" * console.MOST + "the end\n"
     told = console.tail(Virt(written), a_uuid(), lines=None)
     assert len(told) == console.MOST
-    assert told.endswith("the end\n")
+    assert told.endswith("the end")
 
 
 def test_a_host_tells_what_its_guest_has_written(rig, boot):
     manager, instance = rig.manager(), rig.instance()
     boot(manager, instance)
     told = manager.get_console_output(a_context(), instance_uuid=instance.uuid, lines=1)
-    assert told == "[boot 1] server login:\n"
+    assert told == "[boot 1] server login:"
     with pytest.raises(exception.NotFound):
         manager.get_console_output(a_context(), instance_uuid=a_uuid())
 
