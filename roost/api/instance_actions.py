@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from roost import exception
 from roost.api import paging, policies
+from roost.api.buried import Buried
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 from roost.api.schemas.instance_actions import PAGES
@@ -22,6 +23,7 @@ class InstanceActions:
 
     def __init__(self, parts: Parts) -> None:
         self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+        self._buried = Buried(parts)
         self._most = parts.options.max_limit
 
     def list_brief(self, call: Call) -> Answer:
@@ -49,8 +51,13 @@ class InstanceActions:
         return Answer({"instanceAction": views.full(action, _looker(call))})
 
     def _find(self, call: Call) -> Located:
-        deleted = call.version >= _OF_DELETED_SINCE
-        return self._whereabouts.find(call, call.params["server_id"], deleted=deleted)
+        uuid, deleted = call.params["server_id"], call.version >= _OF_DELETED_SINCE
+        try:
+            return self._whereabouts.find(call, uuid, deleted=deleted)
+        except exception.NotFound:
+            if not deleted:
+                raise
+        return self._buried.find(call, uuid)
 
 
 def _actions(located: Located) -> list[InstanceAction]:

@@ -2,10 +2,12 @@ import datetime
 
 import pytest
 
+from roost import exception
+from roost.db.api import instance_mappings
 from roost.db.cell import actions, instances
 from roost.objects import InstanceAction, InstanceActionEvent
 from tests.api_world import ALICE
-from tests.builders import CELL1, NOW
+from tests.builders import CELL1, CELL2, NOW, a_uuid
 
 
 @pytest.fixture
@@ -103,6 +105,37 @@ def test_buried_servers_keep_their_history_since_2_21(world, server, version, st
     with world.databases[CELL1].begin() as session:
         instances.bury(session, server.uuid)
     assert world.client.get(_path(server), token=ALICE, version=version).status_code == status
+
+
+@pytest.fixture
+def gone(world, server):
+    """The server, buried, and known to nobody but its cell."""
+    with world.databases[CELL1].begin() as session:
+        instances.bury(session, server.uuid)
+    with world.parts.api_database.begin() as session:
+        instance_mappings.forget(session, server.uuid)
+    return server
+
+
+def test_their_history_is_found_when_nobody_knows_where_they_were(world, gone):
+    shown = world.client.get(_path(gone), token=ALICE, version="2.21").json["instanceActions"]
+    assert [one["action"] for one in shown] == ["delete", "create"]
+    one = world.client.get(_path(gone, "req-delete"), token=ALICE, version="2.21")
+    assert one.json["instanceAction"]["action"] == "delete"
+
+
+def test_the_history_of_what_is_gone_is_its_projects(world, gone):
+    assert world.client.get(_path(gone), token="bob:other", version="2.21").status_code == 404
+
+
+def test_while_a_cell_is_away_nobody_says_that_it_had_none(world):
+    world.databases[CELL2].read = _away
+    path = f"/v2.1/servers/{a_uuid()}/os-instance-actions"
+    assert world.client.get(path, token=ALICE, version="2.21").status_code == 503
+
+
+def _away():
+    raise exception.Unavailable("cannot reach cell2")
 
 
 def test_a_wish_has_no_history_yet(world):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from roost.db.api import instance_mappings
 from roost.db.cell import instances
 from tests.api_world import ALICE, IMAGE, PRIVATE
 from tests.around import (
@@ -160,8 +161,11 @@ def test_2_21_actions_of_the_deleted_are_seen(shared):
     server = active(shared)
     with shared.databases[CELL1].begin() as session:
         instances.bury(session, server.uuid)
+    with shared.parts.api_database.begin() as session:
+        instance_mappings.forget(session, server.uuid)
     path = f"GET /v2.1/servers/{server.uuid}/os-instance-actions"
     assert statuses(21, asking(shared.client, path, token=ALICE)) == (404, 200)
+    assert statuses(21, asking(shared.client, path, token="bob:other")) == (404, 404)
 
 
 def test_2_23_servers_have_migrations(shared):
