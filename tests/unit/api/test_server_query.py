@@ -58,7 +58,9 @@ def test_an_administrator_may_ask_for_other_projects():
     assert _wanted(roles=admin, all_tenants=["1"]).equal == {}
     assert _wanted(roles=admin, all_tenants=[""]).equal == {}
     assert _wanted(roles=admin, all_tenants=["0"]).equal == {"project_id": ["project"]}
-    assert _wanted(roles=admin, tenant_id=["other"]).equal == {"project_id": ["other"]}
+    some = {"all_tenants": ["1"], "tenant_id": ["other"]}
+    assert _wanted(roles=admin, **some).equal == {"project_id": ["other"]}
+    assert _wanted(roles=admin, tenant_id=["other"]).equal == {"project_id": ["project"]}
 
 
 def test_others_may_not_list_all_projects():
