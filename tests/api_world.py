@@ -196,7 +196,7 @@ class World:
             "hypervisor_id": self.scheduler.reports[0].node_uuid,
             "aggregate_id": str(aggregate.id),
             "request_id": request_id,
-            "image_id": self.image().id,
+            "image_id": self.image(properties={"a": "b"}).id,
             "network_id": PRIVATE.id,
             "made_network_id": self.network(cidr=None).id,
             "subnet_id": usable(self.network()).subnet_id,

@@ -13,13 +13,43 @@ PUBLICIZE = "roost:images:publicize"
 OTHER_OWNER = "roost:images:create:other_owner"
 
 RULES = [
-    rule(LIST, READER, "List images.", "GET /image/v2/images"),
-    rule(SHOW, READER, "Show an image.", "GET /image/v2/images/{image_id}"),
+    rule(
+        LIST,
+        READER,
+        "List images.",
+        "GET /image/v2/images",
+        "GET /images",
+        "GET /images/detail",
+    ),
+    rule(
+        SHOW,
+        READER,
+        "Show an image.",
+        "GET /image/v2/images/{image_id}",
+        "GET /images/{image_id}",
+        "GET /images/{image_id}/metadata",
+        "GET /images/{image_id}/metadata/{key}",
+    ),
     rule(DOWNLOAD, READER, "Read an image's data.", "GET /image/v2/images/{image_id}/file"),
     rule(CREATE, MEMBER, "Describe a new image.", "POST /image/v2/images"),
     rule(UPLOAD, MEMBER, "Give an image its data.", "PUT /image/v2/images/{image_id}/file"),
-    rule(UPDATE, MEMBER, "Change an image's description.", "PATCH /image/v2/images/{image_id}"),
-    rule(DELETE, MEMBER, "Delete an image.", "DELETE /image/v2/images/{image_id}"),
+    rule(
+        UPDATE,
+        MEMBER,
+        "Change an image's description.",
+        "PATCH /image/v2/images/{image_id}",
+        "POST /images/{image_id}/metadata",
+        "PUT /images/{image_id}/metadata",
+        "PUT /images/{image_id}/metadata/{key}",
+        "DELETE /images/{image_id}/metadata/{key}",
+    ),
+    rule(
+        DELETE,
+        MEMBER,
+        "Delete an image.",
+        "DELETE /image/v2/images/{image_id}",
+        "DELETE /images/{image_id}",
+    ),
     rule(
         PUBLICIZE,
         ADMIN,

@@ -14,6 +14,7 @@ from roost.api.routes import (
     extensions,
     flavors,
     hypervisors,
+    image_proxies,
     images,
     instance_actions,
     keypairs,
@@ -70,6 +71,7 @@ _NOUNS: Final = (
     extensions,
     server_external_events,
     network_proxies,
+    image_proxies,
     images,
     networks,
 )

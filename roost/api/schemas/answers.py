@@ -178,6 +178,7 @@ _OLD_NETWORK: Final = _object({"id": _TEXT, "label": _TEXT, "cidr": _MAYBE_TEXT}
 _MIGRATION: Final = {"type": "object"}
 _EXTENSION: Final = _object({"name": _TEXT, "alias": _TEXT, "description": _TEXT, "updated": _TEXT})
 _IMAGE: Final = _object({"id": _TEXT, "name": _MAYBE_TEXT, "status": _TEXT, "visibility": _TEXT})
+_OLD_IMAGE: Final = _object({**_BRIEF["properties"], "status": _TEXT, "progress": _NUMBER})
 _NETWORK: Final = _object({"id": _TEXT, "name": _TEXT, "status": _TEXT})
 _SUBNET: Final = _object({"id": _TEXT, "name": _TEXT, "network_id": _TEXT, "cidr": _TEXT})
 _PORT: Final = _object(
@@ -267,6 +268,14 @@ ANSWERS: Final[Mapping[str, Document]] = {
     "TenantNetworks.show": _one("network", _OLD_NETWORK),
     "FloatingIps.list_all": _many("floating_ips", {"type": "object"}),
     "FloatingIps.list_pools": _many("floating_ip_pools", {"type": "object"}),
+    "ImageProxies.list_brief": _many("images", _BRIEF),
+    "ImageProxies.list_detail": _many("images", _OLD_IMAGE),
+    "ImageProxies.show": _one("image", _OLD_IMAGE),
+    "ImageProxyMetadata.list_all": _one("metadata", _SPECS),
+    "ImageProxyMetadata.merge": _one("metadata", _SPECS),
+    "ImageProxyMetadata.replace": _one("metadata", _SPECS),
+    "ImageProxyMetadata.show": _one("meta", _SPECS),
+    "ImageProxyMetadata.update": _one("meta", _SPECS),
     "Images.list_all": _many("images", _IMAGE),
     "Images.show": _IMAGE,
     "ImageEdits.create": _IMAGE,

@@ -260,6 +260,13 @@ def test_2_36_there_are_no_proxies_of_network(client, path):
     assert statuses(36, asking(client, f"GET /v2.1{path}")) == (200, 404)
 
 
+def test_2_36_there_are_no_proxies_of_image(shared):
+    one = f"/v2.1/images/{shared.image().id}"
+    for path in ("/v2.1/images", "/v2.1/images/detail", one):
+        assert statuses(36, asking(shared.client, f"GET {path}")) == (200, 404)
+    assert statuses(36, asking(shared.client, f"DELETE {one}")) == (204, 404)
+
+
 def test_2_36_there_are_no_quotas_and_limits_of_networks(client):
     lost = {"fixed_ips", "floating_ips", "security_group_rules", "security_groups"}
     assert fields(36, told(client, _QUOTAS, "quota_set")) == (lost, set())
@@ -290,6 +297,11 @@ def test_2_37_a_new_server_says_which_networks(client, networks, answers):
 def test_2_38_a_status_that_there_is_none_of_is_refused(client):
     assert statuses(38, asking(client, "GET /v2.1/servers?status=moon")) == (200, 400)
     assert statuses(38, asking(client, "GET /v2.1/servers?status=shelved")) == (200, 200)
+
+
+def test_2_39_images_have_no_metadata_here(shared):
+    path = f"GET /v2.1/images/{shared.image().id}/metadata"
+    assert statuses(39, asking(shared.client, path)) == (200, 404)
 
 
 def test_2_39_images_have_no_limit_of_metadata(client):

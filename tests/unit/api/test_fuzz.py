@@ -91,6 +91,9 @@ _GOOD = {
     "ServerMetadata.merge": {"metadata": {"a": "b"}},
     "ServerMetadata.replace": {"metadata": {"a": "b"}},
     "ServerMetadata.update": {"meta": {"a": "b"}},
+    "ImageProxyMetadata.merge": {"metadata": {"a": "b"}},
+    "ImageProxyMetadata.replace": {"metadata": {"a": "b"}},
+    "ImageProxyMetadata.update": {"meta": {"a": "b"}},
     "ServerTags.replace": {"tags": ["a", "b"]},
     "ServerActions.act": {"reboot": {"type": "SOFT"}},
     "ServerInterfaces.attach": {
