@@ -193,6 +193,7 @@ class World:
             "server_group_id": group.uuid,
             "keypair_name": keypair.name,
             "service_id": "enable",
+            "host_name": "h1",
             "hypervisor_id": self.scheduler.reports[0].node_uuid,
             "aggregate_id": str(aggregate.id),
             "request_id": request_id,

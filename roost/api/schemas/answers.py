@@ -178,6 +178,7 @@ _OLD_NETWORK: Final = _object({"id": _TEXT, "label": _TEXT, "cidr": _MAYBE_TEXT}
 _MIGRATION: Final = {"type": "object"}
 _EXTENSION: Final = _object({"name": _TEXT, "alias": _TEXT, "description": _TEXT, "updated": _TEXT})
 _IMAGE: Final = _object({"id": _TEXT, "name": _MAYBE_TEXT, "status": _TEXT, "visibility": _TEXT})
+_HOST: Final = _object({"host_name": _TEXT, "service": _TEXT, "zone": _TEXT})
 _OLD_IMAGE: Final = _object({**_BRIEF["properties"], "status": _TEXT, "progress": _NUMBER})
 _NETWORK: Final = _object({"id": _TEXT, "name": _TEXT, "status": _TEXT})
 _SUBNET: Final = _object({"id": _TEXT, "name": _TEXT, "network_id": _TEXT, "cidr": _TEXT})
@@ -268,6 +269,8 @@ ANSWERS: Final[Mapping[str, Document]] = {
     "TenantNetworks.show": _one("network", _OLD_NETWORK),
     "FloatingIps.list_all": _many("floating_ips", {"type": "object"}),
     "FloatingIps.list_pools": _many("floating_ip_pools", {"type": "object"}),
+    "Hosts.list_all": _many("hosts", _HOST),
+    "Hosts.show": _many("host", _object({"resource": {"type": "object"}})),
     "ImageProxies.list_brief": _many("images", _BRIEF),
     "ImageProxies.list_detail": _many("images", _OLD_IMAGE),
     "ImageProxies.show": _one("image", _OLD_IMAGE),

@@ -37,7 +37,7 @@ def full(service: Service, *, version: int, zones: Mapping[str, str], up: bool) 
         "id": service.uuid if version >= UUIDS else number(service),
         "binary": service.binary,
         "host": service.host,
-        "zone": _zone(service, zones),
+        "zone": zone(service, zones),
         "status": "disabled" if service.disabled else "enabled",
         "state": "up" if up else "down",
         "updated_at": micros(service.last_seen_up),
@@ -48,7 +48,11 @@ def full(service: Service, *, version: int, zones: Mapping[str, str], up: bool) 
     return shown
 
 
-def _zone(service: Service, zones: Mapping[str, str]) -> str:
+def zone(service: Service, zones: Mapping[str, str]) -> str:
+    """Return the zone of a daemon.
+
+    :param zones: by host, of those that are not in the zone that they name themselves
+    """
     own = service.availability_zone or "internal"
     return zones.get(service.host, own) if service.binary == COMPUTE else own
 

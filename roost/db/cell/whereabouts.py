@@ -5,9 +5,10 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from roost.db import wire
 from roost.db.cell import models
 from roost.db.engine import Session
-from roost.objects import Whereabouts
+from roost.objects import Flavor, Whereabouts
 from roost.objects.finding import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
 
 _c = models.instances.c
@@ -44,6 +45,13 @@ def names_on(session: Session, hosts: Collection[str]) -> dict[str, list[tuple[s
         for host, uuid, name in session.execute(query.order_by(_c.id)):
             found[host].append((uuid, name))
     return found
+
+
+def flavors_on(session: Session, host: str) -> list[tuple[str, Flavor]]:
+    """Return project and flavor of what belongs on a host, in order of creation."""
+    query = sa.select(_c.project_id, _c.flavor).where(_c.host == host, _c.deleted_at.is_(None))
+    rows = session.execute(query.order_by(_c.id))
+    return [(row.project_id, wire.load_shared(row.flavor)) for row in rows]
 
 
 def _named(session: Session, uuids: Collection[str]) -> Iterator[sa.Row[Any]]:

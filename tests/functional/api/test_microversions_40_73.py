@@ -169,6 +169,11 @@ def test_2_53_services_have_uuids_and_one_way_to_change_them(client):
     assert by_uuid("2.53").json["service"]["id"] == after
 
 
+def test_2_43_there_are_no_hosts_any_more(client):
+    for path in ("/os-hosts", "/os-hosts/h1"):
+        assert statuses(43, asking(client, f"GET /v2.1{path}")) == (200, 404)
+
+
 @pytest.mark.parametrize("path", ["", "/detail"])
 def test_2_53_hypervisors_have_uuids_and_queries_instead_of_paths(client, path):
     ids = told(client, f"/v2.1/os-hypervisors{path}", "hypervisors", 0, "id")

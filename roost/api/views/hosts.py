@@ -1,0 +1,49 @@
+"""Hosts as Compute's JSON before 2.43."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from roost.objects import Flavor, HostReport, Service
+
+
+class Amount(NamedTuple):
+    """CPUs, memory in MiB and disk in GiB."""
+
+    cpu: int
+    memory_mb: int
+    disk_gb: int
+
+
+Measure = Callable[[HostReport], Amount]
+
+
+def brief(service: Service, zone: str) -> dict[str, Any]:
+    """Return a daemon of the list: ``roost-cell-conductor`` is a conductor there."""
+    return {"host_name": service.host, "service": service.binary.split("-")[-1], "zone": zone}
+
+
+def resource(host: str, project: str, has: Amount) -> dict[str, Any]:
+    """Return what a project, or one of the sums in brackets, has of a host."""
+    return {"resource": {"host": host, "project": project, **has._asdict()}}
+
+
+def total(report: HostReport) -> Amount:
+    return Amount(report.vcpus + report.pcpus, report.memory_mb, report.disk_gb)
+
+
+def used(report: HostReport) -> Amount:
+    """Return what is taken now, with what the host keeps for itself."""
+    return Amount(
+        report.vcpus_used + report.pcpus_used + report.vcpus_reserved,
+        report.memory_mb_used + report.memory_mb_reserved,
+        report.disk_gb_used + report.disk_gb_reserved,
+    )
+
+
+def of_flavor(flavor: Flavor) -> Amount:
+    return Amount(flavor.vcpus, flavor.memory_mb, flavor.root_gb + flavor.ephemeral_gb)
+
+
+def plus(amounts: Iterable[Amount]) -> Amount:
+    columns = list(zip(*amounts, strict=True)) or [(), (), ()]
+    return Amount(*map(sum, columns))
