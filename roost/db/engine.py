@@ -153,7 +153,7 @@ class Retries:
     """
 
     SECONDS = 8.0
-    HICCUP = 0.3
+    HICCUP = 1.0  # for what others know to be away: their first looks are over by then
 
     def __init__(self, error: exception.Unavailable) -> None:
         self._begun = time.monotonic()
