@@ -25,6 +25,13 @@ class Uuid(sa.types.TypeDecorator[str]):
             )
         return dialect.type_descriptor(sa.String(36))
 
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Ask for what no uuid is instead of other characters than ASCII.
+
+        MariaDB refuses to compare those with a column that has none.
+        """
+        return None if value is None else value.encode("ascii", "replace").decode("ascii")
+
 
 class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
     """A point in time with microseconds, stored as UTC without zone, given back with it."""

@@ -6,6 +6,8 @@ we are, which may see everything: then what is private is told apart here.
 """
 
 import contextlib
+import logging
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import BinaryIO, Final, Self, cast
@@ -24,11 +26,13 @@ from roost.image.glance_calls import Http, Incoming, Outgoing, ask, json_of
 from roost.objects import ImageMeta
 from roost.outside.identity import Identity
 
+LOG = logging.getLogger(__name__)
 GROUP: Final = "glance"
 _PAGE: Final = 500
 _LIST: Final = f"/images?sort=created_at:asc,id:asc&limit={_PAGE}"
 _DATA: Final = "application/octet-stream"
 _GONE: Final = ("deleted", "pending_delete")
+_BUSY: Final = 2.0  # seconds for which Glance may be busy with data that broke off
 _UNFILLED: Final = (QUEUED, "saving", "uploading", "importing", "killed")
 
 
@@ -95,9 +99,20 @@ class GlanceImageStore:
         try:
             return self.upload(context, image.id, data)
         except BaseException:
-            with contextlib.suppress(exception.RoostError):
-                self.give_up(context, image.id)
+            self._give_up_half(context, image.id)
             raise
+
+    def _give_up_half(self, context: RequestContext, image_id: str) -> None:
+        """Forget an image whose data broke off; Glance may still be busy with what it got."""
+        until = time.monotonic() + _BUSY
+        while True:
+            try:
+                return self.give_up(context, image_id)
+            except exception.RoostError as error:
+                if time.monotonic() > until:
+                    LOG.warning("image %s is left without data: %s", image_id, error.message)
+                    return None
+            time.sleep(_BUSY / 5)
 
     def create(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
         document = glance_words.document_of(image)

@@ -5,6 +5,7 @@ import pytest
 from roost.db.engine import Database
 from roost.rig.services import unique_name
 from tests.api_world import client, world
+from tests.builders import a_uuid
 from tests.functional.api.test_aggregates import (
     create,
     test_a_host_with_servers_is_not_taken_out_of_its_zone,
@@ -83,6 +84,12 @@ def kept_databases(server):
 
 
 @pytest.fixture
+def still(world):
+    """Asks a world whose databases are real."""
+    return world.client
+
+
+@pytest.fixture
 def make_database(server, kept_databases):
     """The same promise as on SQLite: what is made is empty."""
 
@@ -102,3 +109,10 @@ def make_database(server, kept_databases):
     for _, database in kept_databases.values():
         vars(database).pop("read", None)  # what a test put in the way
         vars(database).pop("begin", None)
+
+
+@pytest.mark.parametrize("name", ["id", "device_id", "network_id"])
+def test_what_no_identity_can_be_finds_no_port(world, name):
+    for asked in ("\x80", "straße", a_uuid()):
+        answer = world.client.get("/network/v2.0/ports", params={name: asked})
+        assert answer.json == {"ports": []}

@@ -194,6 +194,11 @@ def _send(client, route, data, **more):
     return _ask(client, route, body=data, headers={"Content-Type": route.takes[0]}, **more)
 
 
+def is_answered(answer):
+    """Tell whether it is no fault of ours; what no hypervisor here can do is an answer: 501."""
+    return answer.status_code < 500 or answer.status_code == 501
+
+
 @pytest.fixture(scope="module")
 def still(tmp_path_factory):
     """Asks a world that all tests share whose requests change nothing."""
@@ -216,7 +221,7 @@ def test_any_json_is_answered(world, route):
     @given(body=_JSON)
     def ask(body):
         answer = _send(world.client, route, json.dumps(body).encode())
-        assert answer.status_code < 500, answer.text
+        assert is_answered(answer), answer.text
 
     ask()
 
@@ -227,7 +232,7 @@ def test_a_good_body_gone_bad_in_one_place_is_answered(world, route):
     @given(body=_spoilt(_GOOD[route.handler.__qualname__]))
     def ask(body):
         answer = _send(world.client, route, json.dumps(body).encode())
-        assert answer.status_code < 500, answer.text
+        assert is_answered(answer), answer.text
 
     ask()
 
@@ -247,7 +252,7 @@ def test_any_query_is_answered(world, route):
         for name, value in query:
             params.setdefault(name, []).append(value)
         answer = _ask(world.client, route, minor, params=params, params_csv=False)
-        assert answer.status_code < 500, answer.text
+        assert is_answered(answer), answer.text
 
     ask()
 
