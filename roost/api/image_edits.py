@@ -11,7 +11,7 @@ from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 from roost.api.schemas import images as schemas
 from roost.api.views import images as views
-from roost.image.driver import QUEUED, EditableImageStore
+from roost.image.driver import QUEUED, EditableImageStore, ImageStore
 from roost.objects import ImageMeta
 
 _OF_PATCH: Final = 1  # the schemas of images know no microversions
@@ -36,15 +36,15 @@ class ImageEdits:
         return Answer(views.full(made), {"Location": address})
 
     def upload(self, call: Call) -> Answer:
-        self._store.upload(call.context, self._own(call).id, call.body)
+        self._store.upload(call.context, own(call, self._store).id, call.body)
         return Answer()
 
     def update(self, call: Call) -> Answer:
-        image = self._own(call)
+        image = own(call, self._store)
         return Answer(views.full(self._store.change(call.context, image.id, _editor(call))))
 
     def delete(self, call: Call) -> Answer:
-        self._store.delete(call.context, self._own(call).id)
+        self._store.delete(call.context, own(call, self._store).id)
         return Answer()
 
     @property
@@ -53,15 +53,16 @@ class ImageEdits:
             raise exception.Unsupported("The image store of this cloud is not written here.")
         return self._images
 
-    def _own(self, call: Call) -> ImageMeta:
-        """Return the image, if it is the caller's to change.
 
-        :raises roost.exception.Forbidden: when the caller may only see it
-        """
-        image = self._store.get(call.context, call.params["image_id"])
-        if not call.allows(call.rule, project_id=image.owner or ""):
-            raise exception.Forbidden("You are not permitted to change this image.")
-        return image
+def own(call: Call, store: ImageStore) -> ImageMeta:
+    """Return the image that the path names, if it is the caller's to change.
+
+    :raises roost.exception.Forbidden: when the caller may only see it
+    """
+    image = store.get(call.context, call.params["image_id"])
+    if not call.allows(call.rule, project_id=image.owner or ""):
+        raise exception.Forbidden("You are not permitted to change this image.")
+    return image
 
 
 def _described(call: Call, *, now: datetime.datetime) -> ImageMeta:

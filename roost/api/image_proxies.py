@@ -6,6 +6,7 @@ from typing import Final
 from roost import exception
 from roost.api import paging
 from roost.api.call import Answer, Call
+from roost.api.image_edits import own
 from roost.api.parts import Parts
 from roost.api.schemas.images import MOST_PROPERTIES
 from roost.api.validation import timestamp
@@ -49,16 +50,6 @@ class _Proxies:
     def _find(self, call: Call) -> ImageMeta:
         return self._store.get(call.context, call.params["image_id"])
 
-    def _own(self, call: Call) -> ImageMeta:
-        """Return the image, if it is the caller's to change.
-
-        :raises roost.exception.Forbidden: when the caller may only see it
-        """
-        image = self._find(call)
-        if not call.allows(call.rule, project_id=image.owner or ""):
-            raise exception.Forbidden("You are not permitted to change this image.")
-        return image
-
 
 class ImageProxies(_Proxies):
     """Handlers of ``/images`` of Compute."""
@@ -73,13 +64,13 @@ class ImageProxies(_Proxies):
         return Answer({"image": views.full(self._find(call), call.base_url)})
 
     def delete(self, call: Call) -> Answer:
-        self._store.delete(call.context, self._own(call).id)
+        self._store.delete(call.context, own(call, self._store).id)
         return Answer()
 
     def _list(self, call: Call, view: views.View) -> Answer:
         found = [one for one in self._store.list_images(call.context) if _passes(call, one)]
         limit = paging.limit(call, most=self._most)
-        page = _after(found, call.query.one("marker"))[:limit]
+        page = paging.after(found, call)[:limit]
         last = page[-1].id if page else ""
         shown = [view(image, call.base_url) for image in page]
         full = len(page) == limit
@@ -125,22 +116,13 @@ class ImageProxyMetadata(_Proxies):
                 raise exception.Invalid(f"An image has {MOST_PROPERTIES} properties at most.")
             return ImageMeta.of(**image.values() | {"properties": after})
 
-        changed = self._store.change(call.context, self._own(call).id, edited)
+        changed = self._store.change(call.context, own(call, self._store).id, edited)
         return dict(changed.properties)
 
 
 def _passes(call: Call, image: ImageMeta) -> bool:
     asked = {name: call.query.one(name) for name in _FILTERS}
     return all(_FILTERS[name](image, value) for name, value in asked.items() if value is not None)
-
-
-def _after(found: list[ImageMeta], marker: str | None) -> list[ImageMeta]:
-    if not marker:
-        return found
-    places = [place for place, image in enumerate(found) if image.id == marker]
-    if not places:
-        raise exception.Invalid(f"marker [{marker}] not found")
-    return found[places[0] + 1 :]
 
 
 def _item(properties: Properties, key: str) -> str:

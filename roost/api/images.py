@@ -1,6 +1,5 @@
 """Images, for reading; ``image_edits.py`` writes them."""
 
-from roost import exception
 from roost.api import paging
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
@@ -25,7 +24,7 @@ class Images:
             if _is_listed(call, image) and _passes(call, image)
         ]
         limit = paging.limit(call, most=self._most)
-        page = _after(found, call.query.one("marker"))
+        page = paging.after(found, call)
         return Answer(views.full_list(call, page[:limit], more=len(page) > limit))
 
     def show(self, call: Call) -> Answer:
@@ -58,12 +57,3 @@ def _values(asked: str) -> list[str]:
     if asked.startswith("in:"):
         return [value.strip('"') for value in asked[3:].split(",")]
     return [asked.removeprefix("eq:")]
-
-
-def _after(found: list[ImageMeta], marker: str | None) -> list[ImageMeta]:
-    if not marker:
-        return found
-    places = [place for place, image in enumerate(found) if image.id == marker]
-    if not places:
-        raise exception.Invalid(f"marker {marker} not found")
-    return found[places[0] + 1 :]

@@ -33,7 +33,7 @@ class InstanceActions:
         if call.version < PAGES:
             return Answer({"instanceActions": [views.brief(one, looker) for one in found]})
         limit = paging.limit(call, most=self._most)
-        page = _after(found, call.query.one("marker"))[:limit]
+        page = paging.after(found, call, identity="request_id")[:limit]
         last = page[-1].request_id if page else ""
         return Answer(
             {
@@ -77,15 +77,6 @@ def _within(call: Call, found: Sequence[InstanceAction]) -> list[InstanceAction]
     if since and before and least > most:
         raise exception.Invalid("The value of changes-since must be less than changes-before.")
     return [one for one in found if least <= (one.updated_at or one.start_time) <= most]
-
-
-def _after(found: list[InstanceAction], marker: str | None) -> list[InstanceAction]:
-    if not marker:
-        return found
-    places = [place for place, one in enumerate(found) if one.request_id == marker]
-    if not places:
-        raise exception.Invalid(f"marker [{marker}] not found")
-    return found[places[0] + 1 :]
 
 
 def _looker(call: Call) -> views.Looker:

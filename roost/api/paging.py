@@ -1,16 +1,34 @@
 """Pages of lists: what the query asks for, and the link to the next one."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 from urllib import parse
 
+from roost import exception
 from roost.api.call import Call
+
+T = TypeVar("T")
 
 
 def limit(call: Call, *, most: int) -> int:
     """Return how many items a page has: what is asked, ``most`` at most; 0 means no wish."""
     asked = call.query.number("limit")
     return min(asked or most, most) if asked != 0 else most
+
+
+def after(found: list[T], call: Call, *, identity: str = "id") -> list[T]:
+    """Return what comes after the query's marker, if it has one.
+
+    :param identity: the attribute that the marker names
+    :raises roost.exception.Invalid: when nothing is called so
+    """
+    marker = call.query.one("marker")
+    if not marker:
+        return found
+    places = [place for place, one in enumerate(found) if getattr(one, identity) == marker]
+    if not places:
+        raise exception.Invalid(f"marker [{marker}] not found")
+    return found[places[0] + 1 :]
 
 
 def links(call: Call, name: str, *, full: bool, last: str) -> Mapping[str, Any]:

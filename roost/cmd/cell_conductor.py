@@ -49,14 +49,8 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     compute, scheduler = Compute(bus), SchedulerClient(scheduler_bus)
     notifier = Notifier(conf, f"{NAME}:{conf.host}")
     outside_ports = _outside_ports(conf)
-    rescheduling = Rescheduling(
-        host=conf.host,
-        database=database,
-        scheduler=scheduler,
-        compute=compute,
-        notifier=notifier,
-        max_attempts=conf.conductor.max_attempts,
-        outside_ports=outside_ports,
+    rescheduling = _rescheduling(
+        conf, database, scheduler, compute, notifier=notifier, outside_ports=outside_ports
     )
     power = Power(conf.host, database, compute, notifier)
     deletion = Deletion(conf.host, database, scheduler, compute, outside_ports)
@@ -97,6 +91,26 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
             Periodic(lambda: conf.conductor.sweep_interval, images.sweep, "forsaken images"),
         ],
         closing=[group, scheduler_bus, bus, database],
+    )
+
+
+def _rescheduling(
+    conf: cfg.ConfigOpts,
+    database: Database,
+    scheduler: SchedulerClient,
+    compute: Compute,
+    *,
+    notifier: Notifier,
+    outside_ports: OutsidePorts,
+) -> Rescheduling:
+    return Rescheduling(
+        host=conf.host,
+        database=database,
+        scheduler=scheduler,
+        compute=compute,
+        notifier=notifier,
+        max_attempts=conf.conductor.max_attempts,
+        outside_ports=outside_ports,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from roost.api.views.hypervisors import amounts
 from roost.objects import Flavor, HostReport, Service
 
 
@@ -28,16 +29,14 @@ def resource(host: str, project: str, has: Amount) -> dict[str, Any]:
 
 
 def total(report: HostReport) -> Amount:
-    return Amount(report.vcpus + report.pcpus, report.memory_mb, report.disk_gb)
+    has = amounts(report)
+    return Amount(has["vcpus"], has["memory_mb"], has["local_gb"])
 
 
 def used(report: HostReport) -> Amount:
     """Return what is taken now, with what the host keeps for itself."""
-    return Amount(
-        report.vcpus_used + report.pcpus_used + report.vcpus_reserved,
-        report.memory_mb_used + report.memory_mb_reserved,
-        report.disk_gb_used + report.disk_gb_reserved,
-    )
+    has = amounts(report)
+    return Amount(has["vcpus_used"], has["memory_mb_used"], has["local_gb_used"])
 
 
 def of_flavor(flavor: Flavor) -> Amount:

@@ -68,7 +68,7 @@ def full(node: Node, *, version: int, now: datetime.datetime) -> dict[str, Any]:
     }
     if version >= NO_AMOUNTS:
         return {**shown, "uptime": uptime(node, now=now)}
-    return {**shown, **_amounts(report), "cpu_info": _cpu_info(report, version=version)}
+    return {**shown, **amounts(report), "cpu_info": _cpu_info(report, version=version)}
 
 
 def with_uptime(node: Node, *, version: int, now: datetime.datetime) -> dict[str, Any]:
@@ -91,12 +91,12 @@ def statistics(hosts: Iterable[HostReport]) -> dict[str, int]:
     """Sum up what hosts have."""
     total = dict.fromkeys(("count", *_SUMS), 0)
     for host in hosts:
-        amounts = _amounts(host)
-        total = {name: value + amounts.get(name, 1) for name, value in total.items()}
+        has = amounts(host)
+        total = {name: value + has.get(name, 1) for name, value in total.items()}
     return total
 
 
-def _amounts(host: HostReport) -> dict[str, int]:
+def amounts(host: HostReport) -> dict[str, int]:
     """Return what a node has; what is reserved counts as used, as nobody else can have it."""
     memory_used = host.memory_mb_used + host.memory_mb_reserved
     disk_used = host.disk_gb_used + host.disk_gb_reserved
