@@ -32,6 +32,7 @@ SERVED: Final = {
     "os-flavor-swap": ("FlavorSwap", "The swap of flavors."),
     "os-floating-ip-pools": ("FloatingIpPools", "Pools of floating addresses."),
     "os-floating-ips": ("FloatingIps", "Floating addresses."),
+    "os-hosts": ("Hosts", "Daemons by host, and who uses what of one."),
     "os-hypervisors": ("Hypervisors", "What runs the servers."),
     "os-instance-actions": ("InstanceActions", "What was done to servers."),
     "os-instance_usage_audit_log": ("OSInstanceUsageAuditLog", "Which hosts audited usage."),
