@@ -13,4 +13,14 @@ OPTIONS = [
         " that hosts give their devices may be added. Of several entries of one name any will do."
         " Set it when hosts have devices to hand out; only roost-api reads it.",
     ),
+    cfg.MultiStrOpt(
+        "device_spec",
+        default=[],
+        help="Devices of this host that servers may have, as a JSON object such as"
+        ' {"vendor_id": "10de", "product_id": "1eb8"} or {"address": "*:0a:00.*"}, where * is'
+        " anything; all other keys are tags, such as physical_network. Each device goes by the"
+        " first entry that it meets. Set it on hosts that have devices to hand out, none of them"
+        " one that the host needs; only roost-compute with the libvirt driver reads it, when it"
+        " starts.",
+    ),
 ]

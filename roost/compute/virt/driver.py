@@ -9,7 +9,8 @@ import contextlib
 import dataclasses
 import datetime
 import pathlib
-from collections.abc import Mapping, Sequence
+import socket
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, Protocol, Self, runtime_checkable
 
 from roost.context import RequestContext
@@ -49,6 +50,14 @@ class HostResources:
     pci_pools: tuple[PciPool, ...] = ()
     cpu_info: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     booted_at: datetime.datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """How busy a node is: processes that wanted to run in the last minute, 5 and 15 minutes."""
+
+    averages: tuple[float, float, float]
+    users: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -286,6 +295,24 @@ class KeepsConsoles(Protocol):
 
 
 @runtime_checkable
+class GivesConsoles(Protocol):
+    """A driver that lets users type at consoles of its guests."""
+
+    def console_kinds(self) -> frozenset[str]:
+        """Return which of :data:`roost.consoles.KINDS` its guests have."""
+
+    def open_console(self, uuid: str, kind: str) -> socket.socket:
+        """Return a connection to a console: VNC's protocol (RFB), or what a terminal says.
+
+        It ends with the guest: when that stops, is removed or goes elsewhere. The caller closes it.
+
+        :raises roost.exception.Conflict: when the guest does not run
+        :raises roost.exception.NotFound: when there is no such guest
+        :raises roost.exception.Unsupported: when this guest has none of that kind
+        """
+
+
+@runtime_checkable
 class AttachesInterfaces(Protocol):
     """A driver that can give a guest another interface, and take one away, whether it runs or not.
 
@@ -314,6 +341,25 @@ class MeasuresGuests(Protocol):
 
 
 @runtime_checkable
+class TellsOfGuests(Protocol):
+    """A driver that hears of it when a guest starts, stops, is held or goes on by itself."""
+
+    def listen(self, told: Callable[[str | None], None]) -> None:
+        """Have a function called with the uuid of each such guest from now on; it returns at once.
+
+        What was asked for is told of, too. None: of some guest, and nobody knows of which.
+        """
+
+
+@runtime_checkable
+class TidiesUp(Protocol):
+    """A driver that keeps what guests have left for those that come, for a while."""
+
+    def tidy(self) -> None:
+        """Remove what nobody has needed for long enough; guests may come and go meanwhile."""
+
+
+@runtime_checkable
 class WatchesSteps(Protocol):
     """A driver that is told of every step of a build before it is done, and may fail it."""
 
@@ -327,3 +373,11 @@ class MeasuresHost(Protocol):
 
     def metrics(self) -> dict[str, float]:
         """Return what was measured last, by name."""
+
+
+@runtime_checkable
+class TellsLoad(Protocol):
+    """A driver that tells how busy its node is; :func:`roost.compute.virt.load.of_this_machine`."""
+
+    def load(self) -> Load:
+        """Return how busy the node is now."""

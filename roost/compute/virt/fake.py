@@ -12,16 +12,18 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import uuid as uuids
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Final, Self
 
 from oslo_config import cfg
 
-from roost import exception, states
-from roost.compute.virt import inventory
-from roost.compute.virt.driver import Diagnostics, Guest, HostResources, Placement
+from roost import consoles, exception, states
+from roost.compute.virt import fake_console, inventory
+from roost.compute.virt.driver import Diagnostics, Guest, HostResources, Load, Placement
 from roost.compute.virt.faults import Faults
+from roost.compute.virt.load import of_this_machine
 from roost.context import RequestContext
 from roost.objects import Instance, InstanceNUMACell, NetworkInfo, Provisions, Vif
 
@@ -45,6 +47,7 @@ class FakeDriver:
 
     :param resources: what to pretend to have
     :param metrics: what to pretend to measure
+    :param load: how busy to pretend to be; None: as this machine is
     :param folder: this host's own, made when first needed
     """
 
@@ -55,9 +58,11 @@ class FakeDriver:
         folder: pathlib.Path,
         faults: Faults,
         metrics: Mapping[str, float] | None = None,
+        load: Load | None = None,
     ) -> None:
         self._resources = resources
         self._metrics = dict(metrics or {})
+        self._load = load
         self._guests = folder / "guests"
         self._faults = faults
 
@@ -69,6 +74,7 @@ class FakeDriver:
         return cls(
             pretended.resources(conf.host, **sizes),
             metrics=pretended.metrics,
+            load=pretended.load,
             folder=pathlib.Path(conf.state_path, conf.host),
             faults=Faults(group.faults_file, host=conf.host),
         )
@@ -78,6 +84,9 @@ class FakeDriver:
 
     def metrics(self) -> dict[str, float]:
         return dict(self._metrics)
+
+    def load(self) -> Load:
+        return self._load or of_this_machine()
 
     def list_guests(self) -> list[str]:
         return sorted(entry.stem for entry in self._guests.glob("*.json"))
@@ -182,10 +191,31 @@ class FakeDriver:
         guest = self.contents(uuid)
         boots = range(1, guest.get("boots", 1) + 1)
         return "".join(
-            f"[boot {boot}] {guest['vcpus']} CPUs, {guest['memory_mb']} MiB\n"
-            f"[boot {boot}] {guest['name']} login:\n"
+            f"[boot {boot}] {line}\n"
             for boot in boots
+            for line in (
+                f"{guest['vcpus']} CPUs, {guest['memory_mb']} MiB",
+                f"{len(guest['interfaces'])} interfaces",
+                "all services are up",
+                f"{guest['name']} login:",
+            )
         )
+
+    def console_kinds(self) -> frozenset[str]:
+        return frozenset(consoles.KINDS)
+
+    def open_console(self, uuid: str, kind: str) -> socket.socket:
+        if not self._runs(uuid):
+            self.contents(uuid)
+            raise exception.Conflict(f"The guest {uuid} does not run.")
+        return fake_console.start(kind, runs=lambda: self._runs(uuid))
+
+    def _runs(self, uuid: str) -> bool:
+        """Tell whether a guest is in memory."""
+        try:
+            return self.contents(uuid)["power_state"] in (states.RUNNING, states.HELD)
+        except exception.NotFound:
+            return False
 
     def attach_interface(self, uuid: str, vif: Vif) -> None:
         interfaces = self._interfaces_but(uuid, str(vif.id))

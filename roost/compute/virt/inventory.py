@@ -33,6 +33,9 @@ labels                   places that it is at or reaches
 cpu_info                 an object that tells operators of its CPUs
 booted_at                when it pretends to have been started, like ``2026-11-21T09:30:00+00:00``;
                          left out: when the compute was
+load_average             three numbers: how busy it pretends to have been in the last minute, 5 and
+                         15 minutes; left out: as busy as the machine that its compute runs on
+users                    how many pretend to be logged in, if there is a ``load_average``
 metrics                  numbers by name, which it pretends to measure
 numa_cells               the fields of :class:`roost.objects.NUMACell`
 pci_pools                the fields of :class:`roost.objects.PciPool`
@@ -50,7 +53,7 @@ import jsonschema
 from jsonschema import exceptions as schema_exceptions
 
 from roost import exception
-from roost.compute.virt.driver import HostResources
+from roost.compute.virt.driver import HostResources, Load
 from roost.objects import NUMACell, PciPool
 
 ALL_OTHERS: Final = "*"
@@ -85,6 +88,13 @@ _HOST: Final = _object(
         "labels": _TEXTS,
         "cpu_info": {"type": "object"},
         "booted_at": _TEXT,
+        "load_average": {
+            "type": "array",
+            "items": {"type": "number", "minimum": 0},
+            "minItems": 3,
+            "maxItems": 3,
+        },
+        "users": _SOME,
         "metrics": {"type": "object", "additionalProperties": {"type": "number"}},
         "numa_cells": {
             "type": "array",
@@ -129,6 +139,15 @@ class Inventory:
     @property
     def metrics(self) -> dict[str, float]:
         return dict(self.values.get("metrics", {}))
+
+    @property
+    def load(self) -> Load | None:
+        """How busy it pretends to be; None: it does not pretend."""
+        given = self.values.get("load_average")
+        if given is None:
+            return None
+        last, five, fifteen = map(float, given)
+        return Load(averages=(last, five, fifteen), users=self.values.get("users", 0))
 
     def resources(self, node: str, *, vcpus: int, memory_mb: int, disk_gb: int) -> HostResources:
         """Return it as a node; the sizes count where neither the entry nor its cells name any."""

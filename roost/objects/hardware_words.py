@@ -1,17 +1,20 @@
 """What flavor and image say of a server's hardware: ``hw:`` extra specs and ``hw_`` properties.
 
 The flavor's word counts, since administrators make flavors. An image may say the same, or what the
-flavor leaves open; it must not say anything else.
+flavor leaves open; it must not say anything else. Where that is otherwise, whoever reads says so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
-from roost import exception
-from roost.objects import Flavor, ImageMeta
+from oslo_utils import strutils
 
+from roost import exception
+from roost.objects.flavor import Flavor
+from roost.objects.image_meta import ImageMeta
+
+_MOST: Final = 2**62
 _NOT_DONE: Final = {
-    "emulator_threads_policy": "emulator threads run on the server's own CPUs",
     "cpu_realtime": "real-time CPUs are not supported",
 }
 _NO: Final = ("", "0", "f", "false", "n", "no", "off")
@@ -20,17 +23,25 @@ _NO: Final = ("", "0", "f", "false", "n", "no", "off")
 class HardwareWords:
     """The words of one flavor and one image, by what follows ``hw:`` and ``hw_``."""
 
-    def __init__(self, flavor: Flavor, image: ImageMeta) -> None:
+    def __init__(self, flavor: Flavor, image: ImageMeta | None) -> None:
         self._specs = flavor.extra_specs
-        self._properties = image.properties
+        self._properties = image.properties if image else {}
+
+    def spec(self, name: str) -> str | None:
+        """Return an extra spec by its whole name."""
+        return _stripped(self._specs.get(name))
+
+    def image_property(self, name: str) -> str | None:
+        """Return a property of the image by its whole name."""
+        return _stripped(self._properties.get(name))
 
     def flavor_word(self, name: str) -> str | None:
         """Return what the flavor says."""
-        return _stripped(self._specs.get(f"hw:{name}"))
+        return self.spec(f"hw:{name}")
 
     def image_word(self, name: str) -> str | None:
         """Return what the image says."""
-        return _stripped(self._properties.get(f"hw_{name}"))
+        return self.image_property(f"hw_{name}")
 
     def word(self, name: str) -> str | None:
         """Return what is said, by whomever.
@@ -77,6 +88,41 @@ class HardwareWords:
         for name, why in _NOT_DONE.items():
             if (self.word(name) or "").lower() not in _NO:
                 raise exception.Invalid(f"hw:{name} is not supported: {why}.")
+
+
+def truth(name: str, text: str | None) -> bool:
+    """Read a yes or no; None is no.
+
+    :param name: of the extra spec or property, for who wrote something else
+    :raises roost.exception.Invalid: when it is neither
+    """
+    try:
+        return text is not None and strutils.bool_from_string(text, strict=True)
+    except ValueError as error:
+        raise exception.Invalid(f"{name} is '{text}', but must be yes or no.") from error
+
+
+def number(name: str, text: str | None, *, least: int = 0, most: int = _MOST) -> int | None:
+    """Read a number; None is None.
+
+    :raises roost.exception.Invalid: when it is none, or not from ``least`` to ``most``
+    """
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit() and least <= int(text) <= most:
+        return int(text)
+    raise exception.Invalid(f"{name} is '{text}', but must be a number from {least} to {most}.")
+
+
+def choice(name: str, text: str | None, allowed: Collection[str]) -> str | None:
+    """Return one of a few words; None is None.
+
+    :raises roost.exception.Invalid: when it is none of them
+    """
+    if text is None or text in allowed:
+        return text
+    known = ", ".join(sorted(allowed))
+    raise exception.Invalid(f"{name} is '{text}', but must be one of {known}.")
 
 
 def _stripped(value: str | None) -> str | None:

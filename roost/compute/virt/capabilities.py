@@ -1,0 +1,38 @@
+"""What a driver can do, in the names by which flavors and images ask the scheduler for it.
+
+To have a protocol is the capability, so nobody else need say it. Names are those of os-traits where
+it has one; of all else it leaves ``CUSTOM_`` to others.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from roost.compute.virt.driver import (
+    AttachesInterfaces,
+    GivesConsoles,
+    KeepsConsoles,
+    MeasuresGuests,
+    PausesGuests,
+    RescuesGuests,
+    SetsPasswords,
+    SnapshotsGuests,
+    SuspendsGuests,
+    VirtDriver,
+)
+
+TRAITS: Final[Mapping[type, str]] = {
+    AttachesInterfaces: "COMPUTE_NET_ATTACH_INTERFACE",
+    GivesConsoles: "CUSTOM_COMPUTE_REMOTE_CONSOLES",
+    KeepsConsoles: "CUSTOM_COMPUTE_CONSOLE_OUTPUT",
+    MeasuresGuests: "CUSTOM_COMPUTE_DIAGNOSTICS",
+    PausesGuests: "CUSTOM_COMPUTE_PAUSE",
+    RescuesGuests: "CUSTOM_COMPUTE_RESCUE",
+    SetsPasswords: "CUSTOM_COMPUTE_SET_PASSWORD",
+    SnapshotsGuests: "CUSTOM_COMPUTE_SNAPSHOT",
+    SuspendsGuests: "CUSTOM_COMPUTE_SUSPEND",
+}
+
+
+def traits_of(driver: VirtDriver) -> set[str]:
+    """Return a trait for each thing that the driver can do and others may not."""
+    return {trait for protocol, trait in TRAITS.items() if isinstance(driver, protocol)}

@@ -1,0 +1,46 @@
+"""What guests write to their serial consoles: a file each, which outlives their restarts."""
+
+import dataclasses
+import pathlib
+import xml.etree.ElementTree as ET
+from typing import Final
+
+from roost.compute.virt.libvirt.elements import element
+
+MOST: Final = 256 * 1024  # bytes that anybody is told
+_OLDER: Final = ".0"  # what virtlogd calls the part before, once the file has become large
+
+
+@dataclasses.dataclass(frozen=True)
+class Console:
+    """A serial console that virtlogd writes down in ``log``."""
+
+    log: pathlib.Path
+
+    def elements(self) -> list[ET.Element]:
+        return [
+            element(
+                "serial",
+                # without "on" it begins anew at every start
+                element("log", file=self.log, append="on"),
+                element("target", port=0),
+                type="pty",
+            ),
+            element("console", element("target", type="serial", port=0), type="pty"),
+        ]
+
+
+def read(log: pathlib.Path) -> str:
+    """Return the end of what was written; nothing, if the guest never was started."""
+    parts = [log.with_name(log.name + _OLDER), log]
+    data = b"".join(_tail(part) for part in parts)[-MOST:]
+    return data.decode(errors="replace").replace("\r\n", "\n").replace("\0", "")
+
+
+def _tail(path: pathlib.Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - MOST))
+            return file.read()
+    except FileNotFoundError:
+        return b""

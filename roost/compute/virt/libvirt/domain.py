@@ -1,0 +1,126 @@
+"""A guest as libvirt is told of it: values that become one document."""
+
+import dataclasses
+import xml.etree.ElementTree as ET
+from typing import Final
+
+from roost.compute.virt.libvirt import screen
+from roost.compute.virt.libvirt.console import Console
+from roost.compute.virt.libvirt.cpus import CpuModel, Topology
+from roost.compute.virt.libvirt.devices import Balloon, agent_channel, pcie_slots
+from roost.compute.virt.libvirt.disks import Disk, Drive
+from roost.compute.virt.libvirt.elements import element
+from roost.compute.virt.libvirt.hardware import Hardware
+from roost.compute.virt.libvirt.identity import Identity, written
+from roost.compute.virt.libvirt.interfaces import Interface
+from roost.compute.virt.libvirt.pci import Device
+
+# By this name cloud-init knows where it is.
+_PRODUCT: Final = "OpenStack Compute"
+
+
+@dataclasses.dataclass(frozen=True)
+class Domain:
+    """All that libvirt is told of a guest.
+
+    ``slots`` of PCIe are there on machines that have it, for what is plugged in later, too.
+    """
+
+    identity: Identity
+    title: str
+    vcpus: int
+    memory_mb: int
+    virt_type: str
+    console: Console
+    hardware: Hardware
+    cpu: CpuModel = dataclasses.field(default_factory=CpuModel)
+    topology: Topology = dataclasses.field(default_factory=Topology)
+    disks: tuple[Disk, ...] = ()
+    drive: Drive | None = None
+    interfaces: tuple[Interface, ...] = ()
+    devices: tuple[Device, ...] = ()
+    balloon: Balloon = dataclasses.field(default_factory=Balloon)
+    slots: int = 0
+
+    def xml(self) -> str:
+        return written(self._element())
+
+    def _element(self) -> ET.Element:
+        return element(
+            "domain",
+            element("name", text=self.identity.name),
+            element("uuid", text=self.identity.uuid),
+            element("title", text=_one_line(self.title)),
+            element("metadata", self.identity.element()),
+            element("memory", text=self.memory_mb, unit="MiB"),
+            self.topology.vcpu(self.vcpus),
+            self.topology.backing(),
+            self._tuning(),
+            self.topology.memory(),
+            self._sysinfo(),
+            self.hardware.firmware.element(),
+            self.hardware.firmware.features(),
+            self.cpu.element(self._shape(), self.topology.seen()),
+            element("clock", offset="utc"),
+            element("on_poweroff", text="destroy"),
+            element("on_reboot", text="restart"),
+            element("on_crash", text="destroy"),
+            self._sleep(),
+            self._devices(),
+            type=self.virt_type,
+        )
+
+    def _sysinfo(self) -> ET.Element:
+        entries = {
+            "manufacturer": "Roost",
+            "product": _PRODUCT,
+            "serial": self.identity.uuid,
+            "uuid": self.identity.uuid,
+            "family": "Virtual Machine",
+        }
+        told = [element("entry", text=text, name=name) for name, text in entries.items()]
+        return element("sysinfo", element("system", *told), type="smbios")
+
+    def _tuning(self) -> ET.Element | None:
+        found = [*self.hardware.tuning.of_cpus(), *self.topology.pins()]
+        return element("cputune", *found) if found else None
+
+    def _shape(self) -> ET.Element | None:
+        return None if self.hardware.shape is None else self.hardware.shape.element()
+
+    def _sleep(self) -> ET.Element:
+        """Let no guest put itself to sleep, where nobody would wake it."""
+        return element(
+            "pm",
+            element("suspend-to-mem", enabled="no"),
+            element("suspend-to-disk", enabled="no"),
+        )
+
+    def _devices(self) -> ET.Element:
+        return element(
+            "devices",
+            *pcie_slots(self.slots if self.hardware.firmware.is_q35 else 0),
+            *[disk.element() for disk in self.disks],
+            None if self.drive is None else self.drive.element(),
+            element("controller", type="scsi", index=0, model=self.hardware.scsi_model),
+            *[interface.element() for interface in self.interfaces],
+            *[device.element() for device in self.devices],
+            *self.console.elements(),
+            screen.graphics(),
+            *self._extras(),
+            self.balloon.element(),
+        )
+
+    def _extras(self) -> list[ET.Element]:
+        """Return what flavor and image ask for."""
+        has = self.hardware
+        singles = (has.rng, has.watchdog, has.tpm, has.video or screen.CARD)
+        found = [device.element() for device in singles if device is not None]
+        if has.agent:
+            found.append(agent_channel())
+        return [*found, *(has.inputs.elements() if has.inputs else ())]
+
+
+def _one_line(name: str) -> str:
+    """Return a name as a title, which may have no line breaks, nor what XML cannot carry."""
+    return "".join(letter if letter.isprintable() else " " for letter in name)

@@ -1,0 +1,455 @@
+"""What a host does for its guests, by libvirt."""
+
+import contextlib
+import dataclasses
+import functools
+import logging
+import pathlib
+import shutil
+import socket
+import threading
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, Final, Self, TypeVar
+
+import libvirt
+from oslo_config import cfg
+
+from roost import concurrency, consoles, exception, states
+from roost.compute.virt import load
+from roost.compute.virt.driver import Diagnostics, Guest, HostResources, Load, Placement
+from roost.compute.virt.libvirt import (
+    agent,
+    console,
+    filesystems,
+    guests,
+    images,
+    node,
+    pci,
+    probe,
+    screen,
+)
+from roost.compute.virt.libvirt.bases import Bases, base_of
+from roost.compute.virt.libvirt.connection import Connection
+from roost.compute.virt.libvirt.console import Console
+from roost.compute.virt.libvirt.cpus import Topology
+from roost.compute.virt.libvirt.devices import Balloon
+from roost.compute.virt.libvirt.disks import Disk, Drive, Names
+from roost.compute.virt.libvirt.domain import Domain
+from roost.compute.virt.libvirt.elements import parse
+from roost.compute.virt.libvirt.folder import Folders, GuestFolder
+from roost.compute.virt.libvirt.hardware import Hardware
+from roost.compute.virt.libvirt.identity import Identity, uuid_in
+from roost.compute.virt.libvirt.interfaces import Interface
+from roost.compute.virt.libvirt.layout import SWAP, Layout
+from roost.compute.virt.libvirt.settings import AUTO, Settings
+from roost.context import RequestContext
+from roost.objects import Instance, NetworkInfo, NUMACell, Vif
+
+LOG = logging.getLogger(__name__)
+T = TypeVar("T")
+_LONG: Final = 3600.0  # seconds: saving memory, or a disk, takes as long as it is large
+_LOOK: Final = 0.1
+_PCI_DEVICES: Final = libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_PCI_DEV
+
+
+@dataclasses.dataclass(frozen=True)
+class Node:
+    """What was learnt of this node when it was first asked for: it stays so."""
+
+    capabilities: ET.Element
+    hypervisor_type: str
+    hypervisor_version: int
+    virt_type: str
+    memory_mb: int
+    cells: tuple[NUMACell, ...]
+    devices: tuple[pci.Device, ...] = ()
+
+    @property
+    def floating(self) -> dict[int, list[int]]:
+        """The CPUs that guests share, by cell."""
+        return {cell.id: list(cell.cpus) for cell in self.cells}
+
+
+class LibvirtDriver:
+    """Keeps guests as domains of libvirt, each with a folder of its own."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._folders = Folders(settings.folder)
+        self._bases = Bases(self._folders.bases, lifetime=settings.base_seconds)
+        self._connection = Connection(settings.uri, seconds=settings.call_seconds)
+        self._learning = threading.Lock()
+        self._giving_away = threading.Lock()
+        self._learnt: Node | None = None
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
+        if concurrency.selected() != concurrency.THREADING:
+            raise exception.Invalid(
+                "[compute] virt_driver = libvirt wants concurrency = threading: libvirt's binding"
+                " would block all green threads."
+            )
+        return cls(Settings.from_conf(conf))
+
+    def resources(self) -> HostResources:
+        known = self._node()
+        about = node.cpu_info(known.capabilities)
+        return HostResources(
+            node=self._settings.node,
+            vcpus=sum(len(cell.cpus) for cell in known.cells),
+            pcpus=sum(len(cell.pcpus) for cell in known.cells),
+            memory_mb=known.memory_mb,
+            disk_gb=node.disk_gb(self._settings.folder),
+            hypervisor_type=known.hypervisor_type,
+            hypervisor_version=known.hypervisor_version,
+            architectures=node.architectures(known.capabilities),
+            capabilities={f"cpu_info:{name}": about[name] for name in ("arch", "model", "vendor")
+                          if name in about},
+            traits=node.traits(known.capabilities, virt_type=known.virt_type),
+            numa_cells=known.cells,
+            pci_pools=pci.pools(known.devices),
+            cpu_info=about,
+            booted_at=node.booted_at(),
+        )  # fmt: skip
+
+    def load(self) -> Load:
+        return load.of_this_machine()
+
+    def list_guests(self) -> list[str]:
+        names = self._connection.call(
+            "list guests", lambda opened: [one.name() for one in opened.listAllDomains()]
+        )
+        defined = {uuid for name in names if (uuid := uuid_in(name))}
+        return sorted(defined | self._folders.uuids())
+
+    def exists(self, uuid: str) -> bool:
+        return uuid in self.list_guests()
+
+    def describe(self, uuid: str) -> Guest:
+        try:
+            return self._on(uuid, "describe a guest", guests.describe)
+        except exception.NotFound:
+            return self._planned(uuid)
+
+    def spawn(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        *,
+        image_path: pathlib.Path | None,
+        network_info: NetworkInfo,
+        placement: Placement,
+        config_drive: pathlib.Path | None = None,
+    ) -> None:
+        self.destroy(instance.uuid)
+        image = None if image_path is None else self._inspected(instance, image_path)
+        layout, folder = Layout.of(instance, image), self._folders.of(instance.uuid)
+        domain = self._domain(
+            instance, layout, network_info, placement, with_drive=config_drive is not None
+        )
+        with self._giving_away:  # until it is written down who has them
+            domain = dataclasses.replace(domain, devices=self._devices(placement))
+            folder.make(domain.xml())
+        self._make_root(folder.root, layout, image_path, image)
+        self._make_blanks(folder, layout)
+        if config_drive is not None:
+            shutil.copy(config_drive, folder.drive)
+        self._connection.call("define a guest", lambda opened: opened.defineXML(domain.xml()))
+        self._start(instance.uuid)
+
+    def destroy(self, uuid: str) -> None:
+        with contextlib.suppress(exception.NotFound):
+            self._on(uuid, "remove a guest", guests.remove)
+        self._folders.of(uuid).remove()
+
+    def power_off(self, uuid: str) -> None:
+        self._end(uuid)
+        self._on(uuid, "stop a guest", guests.stop)
+
+    def power_on(self, uuid: str) -> None:
+        self._start(uuid)
+
+    def reboot(self, uuid: str, *, hard: bool) -> None:
+        if not hard:
+            self._end(uuid)
+        self._on(uuid, "stop a guest", guests.stop)
+        self._start(uuid)
+
+    def pause(self, uuid: str) -> None:
+        self._on(uuid, "pause a guest", guests.pause)
+
+    def unpause(self, uuid: str) -> None:
+        self._on(uuid, "let a guest go on", guests.unpause)
+
+    def suspend(self, uuid: str) -> None:
+        self._on(uuid, "save a guest's memory", guests.suspend, seconds=_LONG)
+
+    def resume(self, uuid: str) -> None:
+        self._on(uuid, "restore a guest's memory", guests.resume, seconds=_LONG)
+
+    def rescue(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        *,
+        image_path: pathlib.Path,
+        password: str | None,
+    ) -> None:
+        uuid, folder = instance.uuid, self._folders.of(instance.uuid)
+        if not self._on(uuid, "describe a guest", guests.describe).rescued:
+            image = images.inspect(image_path)
+            size = Layout.of(instance, image).root
+            with self._bases.held(image_path, image) as base:
+                images.create(folder.rescue, size=size, base=base)
+            self.power_off(uuid)
+            be_rescued = functools.partial(guests.be_rescued, disk=folder.rescue)
+            self._on(uuid, "rescue a guest", be_rescued)
+        self._start(uuid)
+
+    def unrescue(self, uuid: str) -> None:
+        folder = self._folders.of(uuid)
+        if self._on(uuid, "describe a guest", guests.describe).rescued:
+            self.power_off(uuid)
+            be_usual = functools.partial(guests.be_usual, own=folder.root)
+            self._on(uuid, "end the rescue of a guest", be_usual)
+        self._start(uuid)
+        folder.rescue.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def snapshot(self, uuid: str, *, disk_format: str) -> Iterator[BinaryIO]:
+        """Copy the disk while the guest goes on; at one moment the copy stops to follow it."""
+        if disk_format not in images.EXPORTS:
+            known = ", ".join(sorted(images.EXPORTS))
+            raise exception.Unsupported(f"Of {disk_format} no image can be made, but of {known}.")
+        folder = self._folders.of(uuid)
+        try:
+            source = self._copied(uuid, folder)
+            images.convert(source, folder.export, from_="qcow2", to=images.EXPORTS[disk_format])
+            folder.snapshot.unlink(missing_ok=True)
+            with folder.export.open("rb") as disk:
+                yield disk
+        finally:
+            folder.snapshot.unlink(missing_ok=True)
+            folder.export.unlink(missing_ok=True)
+
+    def set_password(self, uuid: str, password: str) -> None:
+        set_it = functools.partial(agent.set_password, password=password)
+        self._on(uuid, "set the password of a guest", set_it)
+
+    def console_output(self, uuid: str) -> str:
+        self.describe(uuid)
+        return console.read(self._folders.of(uuid).console)
+
+    def console_kinds(self) -> frozenset[str]:
+        return frozenset({consoles.VNC})
+
+    def open_console(self, uuid: str, kind: str) -> socket.socket:
+        if kind not in self.console_kinds():
+            raise exception.Unsupported(f"Guests of libvirt have no {kind} console to type at.")
+        return self._on(uuid, "open a console", screen.connect)
+
+    def attach_interface(self, uuid: str, vif: Vif) -> None:
+        attach = functools.partial(guests.attach, vif=vif)
+        self._on(uuid, "plug an interface into a guest", attach)
+
+    def detach_interface(self, uuid: str, port_id: str) -> None:
+        detach = functools.partial(guests.detach, port_id=port_id)
+        with contextlib.suppress(exception.NotFound):
+            self._on(uuid, "unplug an interface of a guest", detach)
+
+    def diagnostics(self, uuid: str) -> Diagnostics:
+        started = self._folders.of(uuid).started
+        uptime = max(0, int(time.time() - started.stat().st_mtime)) if started.exists() else 0
+        return self._on(uuid, "measure a guest", functools.partial(guests.measure, uptime=uptime))
+
+    def tidy(self) -> None:
+        self._folders.make()
+        self._bases.tidy(
+            lambda: {name for disk in self._folders.disks() if (name := base_of(disk))}
+        )
+
+    def listen(self, told: Callable[[str | None], None]) -> None:
+        def heard(name: str) -> None:
+            uuid = uuid_in(name)
+            if uuid is not None:
+                told(uuid)
+
+        self._connection.listen(heard, lambda: told(None))
+
+    def _on(
+        self, uuid: str, what: str, do: Callable[[Any], T], *, seconds: float | None = None
+    ) -> T:
+        return self._connection.call(
+            what, lambda opened: do(opened.lookupByUUIDString(uuid)), seconds=seconds
+        )
+
+    def _node(self) -> Node:
+        with self._learning:
+            if self._learnt is None:
+                self._folders.make()
+                self._learnt = self._learn()
+            return self._learnt
+
+    def _learn(self) -> Node:
+        told, kind, version = self._connection.call(
+            "describe its host",
+            lambda opened: (opened.getCapabilities(), opened.getType(), opened.getVersion()),
+        )
+        capabilities, memory_mb = parse(told), node.memory_mb()
+        virt_type = self._settings.virt_type
+        if virt_type == AUTO:
+            virt_type = probe.find_virt_type(self._connection, self._settings.folder)
+        return Node(
+            capabilities=capabilities,
+            hypervisor_type=kind,
+            hypervisor_version=version,
+            virt_type=virt_type,
+            memory_mb=memory_mb,
+            devices=self._find_devices(),
+            cells=self._settings.cpu_sets.divide(node.cells(capabilities, memory_mb=memory_mb)),
+        )
+
+    def _find_devices(self) -> tuple[pci.Device, ...]:
+        if not self._settings.devices:
+            return ()
+        told = self._connection.call(
+            "tell its devices",
+            lambda opened: [one.XMLDesc() for one in opened.listAllDevices(_PCI_DEVICES)],
+        )
+        return pci.devices(map(parse, told), self._settings.devices)
+
+    def _planned(self, uuid: str) -> Guest:
+        try:
+            return guests.planned(self._folders.of(uuid).plan.read_text())
+        except FileNotFoundError as error:
+            raise exception.NotFound(f"There is no guest {uuid} on this host.") from error
+
+    def _inspected(self, instance: Instance, path: pathlib.Path) -> images.Image:
+        said = images.said_of(instance.image.disk_format) if instance.image else None
+        return images.inspect(path, said=said)
+
+    def _make_root(
+        self,
+        path: pathlib.Path,
+        layout: Layout,
+        image_path: pathlib.Path | None,
+        image: images.Image | None,
+    ) -> None:
+        if layout.root and image_path and image:
+            with self._bases.held(image_path, image) as base:
+                images.create(path, size=layout.root, base=base)
+        elif layout.root:
+            images.create(path, size=layout.root)
+
+    def _make_blanks(self, folder: GuestFolder, layout: Layout) -> None:
+        for number, blank in enumerate(layout.blanks):
+            filesystems.create(
+                folder.blank(number),
+                size=blank.size,
+                guest_format=blank.guest_format or self._settings.ephemeral_format,
+                label=f"{'swap' if blank.guest_format == SWAP else 'ephemeral'}{number}",
+            )
+
+    def _domain(
+        self,
+        instance: Instance,
+        layout: Layout,
+        network_info: NetworkInfo,
+        placement: Placement,
+        *,
+        with_drive: bool,
+    ) -> Domain:
+        folder, known = self._folders.of(instance.uuid), self._node()
+        hardware = Hardware.of(instance, machine=self._settings.machine)
+        names = Names()
+        return Domain(
+            identity=Identity(instance.uuid, instance.attempt, notes=agent.notes_of(hardware)),
+            title=instance.display_name,
+            vcpus=instance.flavor.vcpus,
+            memory_mb=instance.flavor.memory_mb,
+            virt_type=known.virt_type,
+            console=Console(folder.console),
+            hardware=hardware,
+            cpu=self._settings.cpu(known.virt_type),
+            topology=self._topology(placement, hardware),
+            disks=tuple(_disks(folder, layout, hardware, names)),
+            drive=_drive(folder, hardware, names) if with_drive else None,
+            interfaces=tuple(Interface.of(vif, hardware.vifs) for vif in network_info.vifs),
+            balloon=Balloon(self._settings.balloon_seconds),
+            slots=self._settings.pcie_slots,
+        )
+
+    def _devices(self, placement: Placement) -> tuple[pci.Device, ...]:
+        if not placement.pci:
+            return ()
+        used = pci.taken(parse(plan) for plan in self._folders.plans())
+        return tuple(pci.choose(placement.pci, self._node().devices, used))
+
+    def _topology(self, placement: Placement, hardware: Hardware) -> Topology:
+        return Topology.of(
+            placement,
+            floating=self._node().floating,
+            confined=self._settings.cpu_sets.are_said,
+            emulator_apart=hardware.emulator_apart,
+        )
+
+    def _start(self, uuid: str) -> None:
+        def start(domain: Any) -> None:
+            if not domain.isActive():
+                self._folders.of(uuid).started.touch()
+            guests.start(domain)
+
+        self._on(uuid, "start a guest", start, seconds=_LONG)
+
+    def _end(self, uuid: str) -> None:
+        """Ask the guest's own system to end, and give it time."""
+        if self._on(uuid, "look at a guest", guests.power_state) != states.RUNNING:
+            return
+        deadline = time.monotonic() + self._settings.shutdown_seconds
+        with contextlib.suppress(exception.Conflict):  # it has ended by itself meanwhile
+            self._on(uuid, "press the power button of a guest", guests.ask_to_end)
+        while self._on(uuid, "look at a guest", guests.power_state) == states.RUNNING:
+            if time.monotonic() > deadline:
+                LOG.info("the guest %s did not end by itself", uuid)
+                return
+            time.sleep(_LOOK)
+
+    def _copied(self, uuid: str, folder: GuestFolder) -> pathlib.Path:
+        """Return a file with the root disk in it that nobody writes to."""
+        found = self._on(uuid, "look at a guest", guests.power_state)
+        if found not in (states.RUNNING, states.HELD):
+            return folder.root
+        begin = functools.partial(guests.begin_copy, own=folder.root, target=folder.snapshot)
+        device = self._on(uuid, "copy the disk of a guest", begin)
+        try:
+            self._await_copy(uuid, device)
+            end = functools.partial(agent.end_copy_quietly, device=device)
+            self._on(uuid, "end the copy of a disk", end)
+        finally:
+            end = functools.partial(guests.end_copy, device=device)
+            self._on(uuid, "end the copy of a disk", end)
+        return folder.snapshot
+
+    def _await_copy(self, uuid: str, device: str) -> None:
+        has_copied = functools.partial(guests.has_copied, device=device)
+        deadline = time.monotonic() + _LONG
+        while not self._on(uuid, "copy the disk of a guest", has_copied):
+            if time.monotonic() > deadline:
+                raise exception.Timeout("The disk could not be copied in time.")
+            time.sleep(_LOOK)
+
+
+def _disks(folder: GuestFolder, layout: Layout, hardware: Hardware, names: Names) -> Iterator[Disk]:
+    """Yield its disks; where a user has said a bus for one of them, that counts."""
+    if layout.root:
+        bus = hardware.bus(layout.root_bus)
+        yield Disk(folder.root, names.next(bus), boot_order=1, bus=bus, tuning=hardware.tuning)
+    for number, blank in enumerate(layout.blanks):
+        bus = hardware.bus(blank.bus)
+        yield Disk(folder.blank(number), names.next(bus), bus=bus, tuning=hardware.tuning)
+
+
+def _drive(folder: GuestFolder, hardware: Hardware, names: Names) -> Drive:
+    return Drive(folder.drive, names.next(hardware.cd_bus), hardware.cd_bus)

@@ -1,0 +1,101 @@
+"""What a guest is started by: its machine, and what that does before its own system does."""
+
+import dataclasses
+import xml.etree.ElementTree as ET
+from typing import Final, Self
+
+from roost import exception
+from roost.compute.virt.libvirt.elements import element
+from roost.objects.hardware_words import HardwareWords, choice, truth
+
+BIOS: Final = "bios"
+UEFI: Final = "uefi"
+_Q35: Final = "q35"
+_SECURE: Final = ("required", "optional", "disabled")
+
+
+@dataclasses.dataclass(frozen=True)
+class Firmware:
+    """``machine`` is a name that QEMU knows; None: what it takes by itself.
+
+    ``secure``: only systems start that carry a signature that UEFI knows. Which file UEFI is in,
+    libvirt finds out.
+    """
+
+    machine: str | None = None
+    uefi: bool = False
+    secure: bool = False
+    boot_menu: bool = False
+
+    @classmethod
+    def of(cls, words: HardwareWords, *, machine: str | None) -> Self:
+        """Read what flavor and image say.
+
+        :param machine: of guests whose image names none
+        :raises roost.exception.Invalid: for what is not known, or contradicts itself
+        """
+        said = words.image_property("hw_firmware_type")
+        kind = choice("hw_firmware_type", said, (BIOS, UEFI)) or BIOS
+        machine = words.image_word("machine_type") or machine
+        secure = _secure(words)
+        if secure:
+            machine = _secure_machine(kind, machine)
+        return cls(machine=machine, uefi=kind == UEFI, secure=secure, boot_menu=_boot_menu(words))
+
+    @property
+    def is_q35(self) -> bool:
+        """Whether the machine has PCIe, and neither IDE nor floppies."""
+        return _is_q35(self.machine)
+
+    def element(self) -> ET.Element:
+        kind = element("type", text="hvm")
+        if self.machine is not None:
+            kind.set("machine", self.machine)
+        menu = element("bootmenu", enable="yes") if self.boot_menu else None
+        made = element("os", kind, self._features(), menu, element("smbios", mode="sysinfo"))
+        if self.uefi:
+            made.set("firmware", "efi")
+        return made
+
+    def features(self) -> ET.Element:
+        """Return what the machine has for its firmware."""
+        smm = element("smm", state="on") if self.secure else None
+        return element("features", element("acpi"), element("apic"), smm)
+
+    def _features(self) -> ET.Element | None:
+        if not self.secure:
+            return None
+        names = ("secure-boot", "enrolled-keys")
+        return element("firmware", *[element("feature", enabled="yes", name=one) for one in names])
+
+
+def _secure(words: HardwareWords) -> bool:
+    """Tell whether only signed systems are to start; "optional" is what UEFI makes of it."""
+    flavor = choice("os:secure_boot", words.spec("os:secure_boot"), _SECURE)
+    image = choice("os_secure_boot", words.image_property("os_secure_boot"), _SECURE)
+    if flavor and image and flavor != image:
+        raise exception.Invalid(
+            f"Image property 'os_secure_boot' is '{image}', but the flavor says '{flavor}' by"
+            " 'os:secure_boot'."
+        )
+    return (flavor or image) == "required"
+
+
+def _secure_machine(kind: str, machine: str | None) -> str:
+    if kind != UEFI:
+        raise exception.Invalid("os_secure_boot needs an image that says hw_firmware_type=uefi.")
+    if machine is not None and not _is_q35(machine):
+        raise exception.Invalid(f"os_secure_boot needs hw_machine_type=q35, not '{machine}'.")
+    return machine or _Q35
+
+
+def _is_q35(machine: str | None) -> bool:
+    return machine is not None and (machine == _Q35 or machine.startswith("pc-q35"))
+
+
+def _boot_menu(words: HardwareWords) -> bool:
+    """Tell whether there is a menu; where both speak the flavor counts."""
+    flavor, image = words.flavor_word("boot_menu"), words.image_word("boot_menu")
+    if flavor is not None:
+        return truth("hw:boot_menu", flavor)
+    return truth("hw_boot_menu", image)

@@ -1,0 +1,112 @@
+"""What guests have on disk: a folder each, so that nothing is left when it is gone."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import shutil
+import uuid as uuids
+from collections.abc import Iterator
+from typing import Final
+
+# Others, such as the user that QEMU runs as, pass through, but cannot look around.
+_PASSABLE: Final = 0o711
+
+
+@dataclasses.dataclass(frozen=True)
+class GuestFolder:
+    """The folder of one guest, and what is where in it."""
+
+    path: pathlib.Path
+
+    @property
+    def plan(self) -> pathlib.Path:
+        """The guest as it is to become, from before anything else of it is there."""
+        return self.path / "guest.xml"
+
+    @property
+    def root(self) -> pathlib.Path:
+        return self.path / "root.qcow2"
+
+    @property
+    def rescue(self) -> pathlib.Path:
+        return self.path / "rescue.qcow2"
+
+    @property
+    def drive(self) -> pathlib.Path:
+        return self.path / "config_drive.iso"
+
+    @property
+    def console(self) -> pathlib.Path:
+        return self.path / "console.log"
+
+    @property
+    def snapshot(self) -> pathlib.Path:
+        """Made and removed again: the root disk at one moment."""
+        return self.path / "snapshot.qcow2"
+
+    @property
+    def export(self) -> pathlib.Path:
+        """Made and removed again: the same as it is given away."""
+        return self.path / "snapshot.export"
+
+    @property
+    def started(self) -> pathlib.Path:
+        """Its age is how long ago the guest was started."""
+        return self.path / "started"
+
+    def blank(self, number: int) -> pathlib.Path:
+        return self.path / f"blank{number}.qcow2"
+
+    def make(self, plan: str) -> None:
+        """Begin a guest."""
+        _make(self.path)
+        partial = self.plan.with_suffix(".part")
+        partial.write_text(plan)
+        os.replace(partial, self.plan)  # noqa: PTH105 - it is the atomic one
+
+    def remove(self) -> None:
+        """Remove all of it, the plan last: as long as there is one the guest is found."""
+        for entry in self.path.glob("*"):
+            if entry != self.plan:
+                entry.unlink()
+        if self.path.exists():
+            shutil.rmtree(self.path)
+
+
+@dataclasses.dataclass(frozen=True)
+class Folders:
+    """All guests of a host, below ``path``."""
+
+    path: pathlib.Path
+
+    def of(self, uuid: str) -> GuestFolder:
+        return GuestFolder(self.path / str(uuids.UUID(uuid)))
+
+    @property
+    def bases(self) -> pathlib.Path:
+        """Where the images are that root disks stand on."""
+        return self.path / "bases"
+
+    def uuids(self) -> set[str]:
+        """Return whose folders are there."""
+        return {plan.parent.name for plan in self.path.glob("*/guest.xml")}
+
+    def plans(self) -> Iterator[str]:
+        """Yield what each guest was to become, as it was written down."""
+        for plan in self.path.glob("*/guest.xml"):
+            with contextlib.suppress(FileNotFoundError):  # its guest goes at this moment
+                yield plan.read_text()
+
+    def disks(self) -> Iterator[pathlib.Path]:
+        """Yield all disks of all guests."""
+        return self.path.glob("*/*.qcow2")
+
+    def make(self) -> None:
+        for path in (self.path, self.bases):
+            _make(path)
+
+
+def _make(path: pathlib.Path) -> None:
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(_PASSABLE)  # whatever the umask is

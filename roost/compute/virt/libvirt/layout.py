@@ -1,0 +1,76 @@
+"""Which disks a guest gets, and how large they are."""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Final, Self
+
+from roost import exception
+from roost.compute.virt.libvirt.images import Image
+from roost.objects import BlockDevice, Flavor, Instance
+
+_MIB: Final = 1024 * 1024
+_GIB: Final = 1024 * _MIB
+_SECTOR: Final = 512
+_FROM_IMAGE: Final = "image"
+SWAP: Final = "swap"
+
+
+@dataclasses.dataclass(frozen=True)
+class Blank:
+    """A disk without an image. ``guest_format`` is what is to be on it; None: the host's choice.
+
+    ``bus`` is what its user would like; None: whatever the guest's other disks are on.
+    """
+
+    size: int
+    guest_format: str | None = None
+    bus: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """Sizes in bytes; ``root`` is 0 where a guest has no disk to boot from."""
+
+    root: int
+    blanks: tuple[Blank, ...] = ()
+    root_bus: str | None = None
+
+    @classmethod
+    def of(cls, instance: Instance, image: Image | None) -> Self:
+        """Return the disks of an instance that boots from an image; None: from a blank disk.
+
+        :raises roost.exception.BuildFailed: when the image is larger than its root disk may be
+        """
+        given = instance.provisions.block_devices if instance.provisions else []
+        if not given:
+            return cls(_root(instance.flavor.root_gb * _GIB, image), _blanks(instance.flavor))
+        root = next((one for one in given if one.source_type == _FROM_IMAGE), None)
+        most = instance.flavor.root_gb * _GIB if root is None else root.size_mb * _MIB
+        bus = None if root is None else root.disk_bus
+        return cls(_root(most, image), tuple(_given_blanks(given)), root_bus=bus)
+
+
+def _root(most: int, image: Image | None) -> int:
+    """Return the size of a root disk; if nobody says it, it is that of its image."""
+    if image is None:
+        return most
+    if most and image.size > most:
+        raise exception.BuildFailed(
+            f"The image is {image.size} bytes large, more than the root disk of {most} bytes; take"
+            " a larger flavor.",
+            reschedulable=False,
+        )
+    return most or -(-image.size // _SECTOR) * _SECTOR
+
+
+def _blanks(flavor: Flavor) -> tuple[Blank, ...]:
+    found = (Blank(flavor.ephemeral_gb * _GIB), Blank(flavor.swap * _MIB, SWAP))
+    return tuple(blank for blank in found if blank.size)
+
+
+def _given_blanks(given: Iterable[BlockDevice]) -> Iterable[Blank]:
+    return (
+        Blank(one.size_mb * _MIB, one.guest_format, one.disk_bus)
+        for one in given
+        if one.source_type != _FROM_IMAGE and one.size_mb
+    )

@@ -1,0 +1,126 @@
+"""What a node has, as libvirt and its kernel tell."""
+
+import datetime
+import pathlib
+import shutil
+import xml.etree.ElementTree as ET
+from typing import Any, Final
+
+from roost.compute.virt.libvirt import images
+from roost.compute.virt.libvirt.cpus import KVM
+from roost.compute.virt.libvirt.disks import BUSES
+from roost.compute.virt.libvirt.elements import find, texts
+from roost.compute.virt.libvirt.hardware import VIDEO_MODELS
+from roost.compute.virt.libvirt.interfaces import VIF_MODELS
+from roost.objects import NUMACell
+
+PROC: Final = pathlib.Path("/proc")
+_KIB_PER_MIB: Final = 1024
+_BYTES_PER_GIB: Final = 1024**3
+_ORDINARY_PAGE: Final = "4"  # KiB
+_ALSO_RUNS: Final = {"x86_64": ("i686",)}
+_ALWAYS: Final = (
+    "COMPUTE_NODE",
+    *(f"COMPUTE_NET_VIF_MODEL_{name.upper()}" for name in VIF_MODELS),
+    *(f"COMPUTE_STORAGE_BUS_{name.upper()}" for name in BUSES),
+    *(f"COMPUTE_GRAPHICS_MODEL_{name.upper()}" for name in VIDEO_MODELS if name != "none"),
+    "COMPUTE_IMAGE_TYPE_ISO",
+    *(f"COMPUTE_IMAGE_TYPE_{name.upper()}" for name in images.EXPORTS),
+)
+# Those that os-traits has a name for, of the features as libvirt calls them.
+_CPU_TRAITS: Final = {
+    **{name: f"HW_CPU_X86_{name.upper()}" for name in ("avx", "avx2", "f16c", "vmx", "svm", "sse")},
+    **{name: f"HW_CPU_X86_{name.upper()}" for name in ("sse2", "ssse3", "fma", "bmi1", "bmi2")},
+    **{name: f"HW_CPU_X86_{name.upper()}" for name in ("avx512f", "avx512bw", "avx512cd")},
+    **{name: f"HW_CPU_X86_{name.upper()}" for name in ("avx512dq", "avx512vl", "mmx", "clflush")},
+    "aes": "HW_CPU_X86_AESNI",
+    "sse4.1": "HW_CPU_X86_SSE41",
+    "sse4.2": "HW_CPU_X86_SSE42",
+}
+
+
+def cells(capabilities: ET.Element, *, memory_mb: int) -> tuple[NUMACell, ...]:
+    """Return the NUMA cells that libvirt tells of.
+
+    Of a node's memory it may count only what its kernel has brought in so far; so the one cell of a
+    node with one has all of it.
+    """
+    found = capabilities.findall("host/topology/cells/cell")
+    only = memory_mb if len(found) == 1 else None
+    return tuple(_cell(cell, memory_mb=only) for cell in found)
+
+
+def _cell(cell: ET.Element, *, memory_mb: int | None) -> NUMACell:
+    cpus = cell.findall("cpus/cpu")
+    siblings = {cpu.get("siblings", cpu.attrib["id"]) for cpu in cpus}
+    sockets = {int(cpu.attrib["socket_id"]) for cpu in cpus if "socket_id" in cpu.attrib}
+    pages = {page.attrib["size"]: int(page.text or 0) for page in cell.findall("pages")}
+    pages.pop(_ORDINARY_PAGE, None)
+    told = int(cell.findtext("memory") or 0) // _KIB_PER_MIB
+    return NUMACell.of(
+        id=int(cell.attrib["id"]),
+        cpus=sorted(int(cpu.attrib["id"]) for cpu in cpus),
+        pcpus=[],
+        memory_mb=told if memory_mb is None else memory_mb,
+        siblings=sorted(numbers for text in siblings if len(numbers := _numbers(text)) > 1),
+        page_counts={size: count for size, count in pages.items() if count},
+        socket=sockets.pop() if len(sockets) == 1 else None,
+    )
+
+
+def _numbers(text: str) -> list[int]:
+    """Read what libvirt writes: 0,2-4."""
+    ends = (part.split("-") for part in text.split(","))
+    return [at for first, *last in ends for at in range(int(first), int([first, *last][-1]) + 1)]
+
+
+def architectures(capabilities: ET.Element) -> tuple[str, ...]:
+    arch = find(capabilities, "host/cpu/arch").text or ""
+    return (arch, *_ALSO_RUNS.get(arch, ()))
+
+
+def cpu_info(capabilities: ET.Element) -> dict[str, Any]:
+    """Return what operators are told of the CPUs."""
+    cpu = find(capabilities, "host/cpu")
+    topology = cpu.find("topology")
+    shape = {} if topology is None else topology.attrib
+    return {
+        **dict(texts(cpu, "arch", "model", "vendor")),
+        "topology": {name: int(shape[name]) for name in ("sockets", "cores", "threads")
+                     if name in shape},
+        "features": sorted(_features(capabilities)),
+    }  # fmt: skip
+
+
+def traits(capabilities: ET.Element, *, virt_type: str) -> tuple[str, ...]:
+    """Return the traits of guests here: an emulated CPU has none of the node's."""
+    features = _features(capabilities) if virt_type == KVM else set()
+    own = (_CPU_TRAITS[name] for name in features if name in _CPU_TRAITS)
+    return tuple(sorted({*_ALWAYS, *own}))
+
+
+def _features(capabilities: ET.Element) -> set[str]:
+    return {one.attrib["name"] for one in capabilities.findall("host/cpu/feature")}
+
+
+def memory_mb(proc: pathlib.Path = PROC) -> int:
+    """Return all memory of the node, as its kernel counts it."""
+    for line in (proc / "meminfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == "MemTotal":
+            return int(value.split()[0]) // _KIB_PER_MIB
+    raise ValueError("the kernel does not tell how much memory there is")
+
+
+def booted_at(proc: pathlib.Path = PROC) -> datetime.datetime | None:
+    """Return when the node was started."""
+    for line in (proc / "stat").read_text().splitlines():
+        name, _, value = line.partition(" ")
+        if name == "btime":
+            return datetime.datetime.fromtimestamp(int(value), datetime.UTC)
+    return None
+
+
+def disk_gb(folder: pathlib.Path) -> int:
+    """Return how large the file system of a folder is."""
+    return shutil.disk_usage(folder).total // _BYTES_PER_GIB

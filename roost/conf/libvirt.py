@@ -1,0 +1,90 @@
+"""Guests of QEMU, where ``[compute] virt_driver`` is ``libvirt``."""
+
+from oslo_config import cfg
+
+GROUP = "libvirt"
+OPTIONS = [
+    cfg.StrOpt(
+        "connection_uri",
+        default="qemu:///system",
+        help="Where libvirt answers. Set it when its socket is at another place.",
+    ),
+    cfg.StrOpt(
+        "virt_type",
+        default="auto",
+        choices=[
+            ("kvm", "the CPU runs guests itself"),
+            ("qemu", "QEMU emulates a CPU: many times slower, and works everywhere"),
+            (
+                "auto",
+                "kvm, if a tiny guest runs with it at speed when the daemon starts; else qemu",
+            ),
+        ],
+        help="What runs guests. Say kvm where a host without it had better not start.",
+    ),
+    cfg.StrOpt(
+        "instances_path",
+        help="Where guests have their disks and consoles, on a file system with room for them. Left"
+        " out: the folder instances of this host in [DEFAULT] state_path.",
+    ),
+    cfg.StrOpt(
+        "machine_type",
+        help="The machine that new guests see, such as pc or pc-i440fx-7.2, which must be the same"
+        " over all hosts that they may go to. Left out: the one that QEMU takes by itself.",
+    ),
+    cfg.StrOpt(
+        "cpu_mode",
+        choices=[
+            ("host-model", "the nearest that libvirt has a name for"),
+            ("host-passthrough", "the host's own"),
+            ("custom", "the one that cpu_model names"),
+            ("none", "whatever QEMU gives"),
+        ],
+        help="Which CPU new guests see. Left out: host-model with kvm, else none.",
+    ),
+    cfg.StrOpt("cpu_model", help="A CPU that libvirt has a name for; only with cpu_mode = custom."),
+    cfg.ListOpt(
+        "cpu_model_extra_flags",
+        default=[],
+        help="Features that the CPU of new guests has beside those of its model (aes or +aes), or"
+        " must not have (-vmx), in libvirt's words; only with a cpu_mode. Set it where hosts have a"
+        " feature that the model that all of them can run does not.",
+    ),
+    cfg.IntOpt(
+        "num_pcie_ports",
+        default=16,
+        min=0,
+        max=28,
+        help="Slots of PCIe of guests on machines that have it (q35), with those that their own"
+        " devices take; what is plugged in while they run takes those that are left. More where"
+        " guests get many interfaces; 0: only what their own devices need.",
+    ),
+    cfg.IntOpt(
+        "mem_stats_period_seconds",
+        default=10,
+        min=0,
+        help="Seconds between two times that a guest tells how much memory it uses, which its"
+        " diagnostics show. 0: it does not.",
+    ),
+    cfg.FloatOpt(
+        "unused_base_lifetime",
+        default=86400.0,
+        min=0.0,
+        help="Seconds that an image stays in the folder bases, for the next guest, when no disk"
+        " stands on it any more. Shorter where disks are small; 0: for ever.",
+    ),
+    cfg.StrOpt(
+        "default_ephemeral_format",
+        default="ext4",
+        choices=["ext2", "ext3", "ext4", "vfat", "xfs", "none"],
+        help="What ephemeral disks have on them for whom does not say (guest_format). Its mkfs must"
+        " be on this host. none: nothing, where guests format them.",
+    ),
+    cfg.FloatOpt(
+        "shutdown_timeout",
+        default=60.0,
+        min=0.0,
+        help="Seconds that a guest's own system gets to end when its server is stopped or rebooted,"
+        " before its plug is pulled.",
+    ),
+]

@@ -1,0 +1,224 @@
+"""Which images may be run, and what becomes of them: by the real qemu-img."""
+
+import json
+import os
+import subprocess
+import threading
+
+import pytest
+
+from roost import exception
+from roost.compute.virt.libvirt import filesystems, images
+from roost.compute.virt.libvirt.bases import Bases, base_of
+from roost.compute.virt.libvirt.images import Image
+
+MIB = 1 << 20
+
+
+def qemu_img(*arguments):
+    done = subprocess.run(
+        ["qemu-img", *map(str, arguments)], check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def plain(tmp_path):
+    path = tmp_path / "plain.img"
+    path.write_bytes(b"tiny".ljust(MIB, b"\0"))
+    return path
+
+
+@pytest.fixture
+def bases(tmp_path):
+    folder = tmp_path / "bases"
+    folder.mkdir()
+    return Bases(folder, lifetime=60.0)
+
+
+@pytest.fixture
+def made(plain, tmp_path):
+    """Return the plain image in another format."""
+
+    def made(kind, *options):
+        path = tmp_path / f"image.{kind}"
+        qemu_img("convert", "-f", "raw", "-O", kind, *options, plain, path)
+        return path
+
+    return made
+
+
+@pytest.mark.parametrize(("said", "kind"), [("qcow2", "qcow2"), ("vdi", "vdi"), ("vhdx", "vhdx")])
+def test_an_image_is_what_it_was_found_to_be(made, said, kind):
+    found = images.inspect(made(kind), said=said)
+    assert (found.kind, found.size) == (kind, MIB)
+
+
+def test_what_has_no_structure_is_plain_bytes(plain):
+    assert images.inspect(plain, said="raw") == Image("raw", MIB)
+    assert images.inspect(plain) == Image("raw", MIB)
+    assert [images.said_of(name) for name in ("iso", "ami", "qcow2")] == ["raw", "raw", "qcow2"]
+
+
+def test_an_image_that_is_not_what_it_is_said_to_be_is_refused_for_good(made, plain):
+    for path, said in ((made("qcow2"), "raw"), (plain, "qcow2")):
+        with pytest.raises(exception.BuildFailed, match=f"it is said to be {said}") as refused:
+            images.inspect(path, said=said)
+        assert not refused.value.reschedulable
+
+
+def test_an_image_that_names_a_file_of_the_host_is_refused_for_good(tmp_path, plain):
+    path = tmp_path / "smuggler.qcow2"
+    qemu_img("create", "-f", "qcow2", "-b", plain, "-F", "raw", path)
+    with pytest.raises(exception.BuildFailed, match="backing_file") as refused:
+        images.inspect(path, said="qcow2")
+    assert not refused.value.reschedulable
+
+
+def test_an_image_with_its_data_in_another_file_is_refused_for_good(tmp_path):
+    path, data = tmp_path / "smuggler.qcow2", tmp_path / "data"
+    qemu_img("create", "-f", "qcow2", "-o", f"data_file={data}", path, MIB)
+    with pytest.raises(exception.BuildFailed, match="data_file") as refused:
+        images.inspect(path)
+    assert not refused.value.reschedulable
+
+
+def test_formats_that_nobody_expects_are_refused(made):
+    with pytest.raises(exception.BuildFailed, match="its format is qed"):
+        images.inspect(made("qed"))
+
+
+def test_a_base_is_the_image_as_plain_bytes_made_once(bases, made, plain):
+    path = made("qcow2")
+    with bases.held(path, images.inspect(path)) as base:
+        assert base.read_bytes() == plain.read_bytes()
+    path.unlink()
+    with bases.held(path, Image("qcow2", MIB)) as again:
+        assert again == base
+
+
+def test_a_base_that_cannot_be_made_leaves_nothing(bases, plain):
+    with (
+        pytest.raises(exception.BuildFailed, match="could not be made"),
+        bases.held(plain, Image("qcow2", MIB)),
+    ):
+        pass
+    assert [*(plain.parent / "bases").iterdir()] == []
+
+
+def test_a_root_disk_stands_on_its_base_and_has_its_own_size(bases, plain, tmp_path):
+    with bases.held(plain, Image("raw", MIB)) as base:
+        images.create(tmp_path / "root", size=3 * MIB, base=base)
+    assert base_of(tmp_path / "root") == base.name
+    told = json.loads(qemu_img("info", "--output=json", tmp_path / "root"))
+    assert told["virtual-size"] == 3 * MIB
+    assert told["backing-filename"] == str(base)
+    images.convert(tmp_path / "root", tmp_path / "flat", from_="qcow2", to="raw")
+    assert (tmp_path / "flat").read_bytes() == plain.read_bytes().ljust(3 * MIB, b"\0")
+
+
+@pytest.fixture
+def base(bases, plain):
+    """A base that nobody has needed for long."""
+    with bases.held(plain, Image("raw", MIB)) as base:
+        pass
+    make_old(base)
+    return base
+
+
+def make_old(path):
+    os.utime(path, (0, 0))
+
+
+def test_a_base_that_nobody_has_needed_for_long_is_removed(bases, base):
+    left = base.with_suffix(".part")
+    left.touch()
+    make_old(left)
+    bases.tidy(set)
+    assert [*base.parent.iterdir()] == []
+
+
+def test_a_base_that_a_disk_stands_on_stays_and_for_a_while_after_it(bases, base):
+    bases.tidy(lambda: {base.name})
+    bases.tidy(set)
+    assert base.exists()
+    make_old(base)
+    bases.tidy(set)
+    assert not base.exists()
+
+
+def test_a_base_that_is_needed_while_all_are_looked_at_stays(bases, base, plain):
+    """A guest is made of it after the first look at all disks, and before it is removed."""
+    looks = []
+
+    def standing():
+        if not looks:
+            looks.append(1)
+            return set()
+        return {base.name}
+
+    bases.tidy(standing)
+    assert base.exists()
+
+
+def test_a_base_is_not_removed_before_a_disk_stands_on_it(bases, base, plain):
+    with bases.held(plain, Image("raw", MIB)):
+        make_old(base)
+        other = threading.Thread(target=bases.tidy, args=(set,))
+        other.start()
+        other.join(0.2)
+        assert other.is_alive()
+        assert base.exists()
+        os.utime(base)
+    other.join()
+    assert base.exists()
+
+
+def test_bases_stay_when_it_cannot_be_seen_what_stands_on_them_or_they_are_to(base):
+    def standing():
+        raise OSError
+
+    with pytest.raises(OSError):
+        Bases(base.parent, lifetime=1.0).tidy(standing)
+    Bases(base.parent, lifetime=0.0).tidy(set)
+    assert base.exists()
+
+
+def test_what_is_no_disk_stands_on_nothing(tmp_path, plain):
+    assert base_of(tmp_path / "none") is None
+    assert base_of(plain) is None
+    (tmp_path / "short").write_bytes(b"QFI")
+    assert base_of(tmp_path / "short") is None
+    images.create(tmp_path / "blank", size=MIB)
+    assert base_of(tmp_path / "blank") is None
+
+
+@pytest.mark.parametrize(
+    ("guest_format", "where", "what"),
+    [
+        ("swap", 4096 - 10, b"SWAPSPACE2"),
+        ("ext4", 1024 + 56, b"\x53\xef"),
+        ("ext2", 1024 + 56, b"\x53\xef"),
+    ],
+)
+def test_a_blank_disk_has_on_it_what_guests_expect(tmp_path, guest_format, where, what):
+    disk = tmp_path / "blank0.qcow2"
+    filesystems.create(disk, size=8 * MIB, guest_format=guest_format, label="ephemeral0")
+    images.convert(disk, tmp_path / "flat", from_="qcow2", to="raw")
+    found = (tmp_path / "flat").read_bytes()
+    assert len(found) == 8 * MIB
+    assert found[where : where + len(what)] == what
+    assert b"ephemeral0" in found
+    assert {path.name for path in tmp_path.iterdir()} == {"blank0.qcow2", "flat"}
+
+
+def test_a_blank_disk_may_be_left_to_its_guest(tmp_path):
+    filesystems.create(tmp_path / "blank0.qcow2", size=MIB, guest_format="none", label="")
+    images.convert(tmp_path / "blank0.qcow2", tmp_path / "flat", from_="qcow2", to="raw")
+    assert (tmp_path / "flat").read_bytes() == bytes(MIB)
+
+
+def test_a_format_that_nobody_knows_is_refused_for_good(tmp_path):
+    with pytest.raises(exception.BuildFailed, match=r"is 'zfs', but .* ext2") as failed:
+        filesystems.create(tmp_path / "blank", size=MIB, guest_format="zfs", label="")
+    assert not failed.value.reschedulable

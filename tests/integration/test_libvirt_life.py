@@ -1,0 +1,166 @@
+"""Guests of libvirt in a deployment: booted through the API, and left alone by whatever dies."""
+
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+import requests
+
+from roost import exception
+from roost.compute.virt.driver import Placement
+from roost.compute.virt.libvirt import probe
+from roost.compute.virt.libvirt.driver import LibvirtDriver
+from roost.compute.virt.libvirt.settings import Settings
+from roost.objects import NetworkInfo
+from roost.rig.embedded import EmbeddedRig
+from tests.builders import a_context, a_flavor, an_image, an_instance
+from tests.outside import guest
+from tests.stories.cloud import wait_until
+from tests.stories.real_guests import cloud_of, console, wait_until_it_says
+
+pytestmark = pytest.mark.timeout(600)  # the first one makes a guest, and libvirt looks at QEMU
+SOON = 10.0  # seconds: within one, on a machine that has nothing else to do
+HOST = "cell1-host1"
+
+
+@pytest.fixture(scope="module")
+def cloud(libvirtd, linux_image, tmp_path_factory):
+    """One host of libvirt, with the image of a Linux."""
+    rig = EmbeddedRig(
+        tmp_path_factory.mktemp("rig"),
+        cells=1,
+        hosts=1,
+        overrides={
+            # what a guest does by itself is told of, as nobody looks
+            "compute": {"virt_driver": "libvirt", "reconcile_interval": 0},
+            "libvirt": {
+                "connection_uri": libvirtd.uri,
+                "virt_type": "qemu",
+                "shutdown_timeout": 60.0,
+            },
+        },
+    )
+    with cloud_of(rig, libvirtd, linux_image) as cloud:
+        yield cloud
+
+
+def act(cloud, server_id, action, argument=None):
+    answer = requests.post(
+        f"{cloud.client.endpoint}/servers/{server_id}/action", json={action: argument}, timeout=30
+    )
+    answer.raise_for_status()
+    return answer
+
+
+@pytest.fixture(scope="module")
+def server(cloud):
+    """A server whose Linux is up."""
+    (server_id,) = cloud.boot(config_drive=True)
+    cloud.wait([server_id], "ACTIVE")
+    wait_until_it_says(cloud, server_id, guest.READY)
+    return server_id
+
+
+def pid_of(libvirtd, server_id):
+    return libvirtd.guests()[f"roost-{server_id}"]
+
+
+def test_a_guest_reads_who_it_is_from_its_config_drive(cloud, server):
+    assert f"guest: config drive of {server}" in console(cloud, server)
+    assert "guest: boot 1\n" in console(cloud, server)
+
+
+def test_a_killed_compute_finds_its_guest_as_it_left_it(cloud, libvirtd, server):
+    before = pid_of(libvirtd, server)
+    with cloud.without(HOST):
+        assert pid_of(libvirtd, server) == before
+    cloud.wait([server], "ACTIVE")
+    assert pid_of(libvirtd, server) == before
+
+
+def test_a_killed_libvirtd_touches_no_guest_and_is_found_again(cloud, libvirtd, server):
+    before = pid_of(libvirtd, server)
+    libvirtd.kill()
+    assert pid_of(libvirtd, server) == before
+    libvirtd.start()
+    assert "guest: boot 1\n" in console(cloud, server)
+    assert (cloud.show(server)["status"], pid_of(libvirtd, server)) == ("ACTIVE", before)
+
+
+def test_a_soft_reboot_asks_the_guests_own_system_and_keeps_its_disk(cloud, server):
+    act(cloud, server, "reboot", {"type": "SOFT"})
+    wait_until_it_says(cloud, server, "guest: boot 2\n")
+    assert "guest: ends" in console(cloud, server)
+    cloud.wait([server], "ACTIVE")
+
+
+def test_a_guest_that_ends_by_itself_is_seen_at_once(cloud, libvirtd, server):
+    os.kill(pid_of(libvirtd, server), signal.SIGKILL)
+    began = time.monotonic()
+    wait_until(lambda: cloud.show(server)["status"] == "SHUTOFF", "it is seen")
+    assert time.monotonic() - began < SOON
+
+
+@pytest.fixture
+def driver(libvirtd, tmp_path):
+    settings = Settings(node="h2", folder=tmp_path / "instances", uri=libvirtd.uri)
+    return LibvirtDriver(settings)
+
+
+def test_kvm_is_taken_only_if_a_guest_runs_with_it(driver, tmp_path):
+    assert driver.resources().hypervisor_type == "QEMU"
+    virt_type = driver._node().virt_type
+    assert virt_type in ("kvm", "qemu")
+    if not pathlib.Path("/dev/kvm").exists():
+        assert virt_type == "qemu"
+    assert [*(tmp_path / "instances").glob("probe*")] == []
+
+
+@pytest.fixture
+def refused(driver, tmp_path):
+    """Spawn a guest of an image that is not run; return why, and what is left of it."""
+
+    def refused(image, **flavor):
+        path = tmp_path / "image"
+        path.write_bytes(image)
+        instance = an_instance(image=an_image(disk_format="qcow2"), flavor=a_flavor(**flavor))
+        with pytest.raises(exception.BuildFailed) as failed:
+            driver.spawn(
+                a_context(),
+                instance,
+                image_path=path,
+                network_info=NetworkInfo.of(vifs=[]),
+                placement=Placement(),
+            )
+        assert not driver.exists(instance.uuid)
+        return failed.value
+
+    return refused
+
+
+def test_an_image_that_is_not_to_be_run_leaves_nothing(refused):
+    why = refused(probe.disk())
+    assert (why.reschedulable, "is said to be qcow2, and is raw" in why.message) == (False, True)
+
+
+def test_while_libvirtd_is_away_nobody_says_that_there_are_no_guests(driver, libvirtd):
+    libvirtd.kill()
+    try:
+        with pytest.raises(exception.Unavailable, match="libvirt cannot be reached"):
+            driver.list_guests()
+    finally:
+        libvirtd.start()
+    assert isinstance(driver.list_guests(), list)
+
+
+def test_a_libvirtd_that_hangs_is_waited_for_only_so_long(libvirtd, tmp_path):
+    settings = Settings(
+        node="h2", folder=tmp_path, uri=libvirtd.uri, virt_type="qemu", call_seconds=5.0
+    )
+    driver = LibvirtDriver(settings)
+    driver.list_guests()
+    with libvirtd.hanging(), pytest.raises(exception.Timeout, match="did not list guests within"):
+        driver.list_guests()
+    assert isinstance(driver.list_guests(), list)

@@ -1,0 +1,184 @@
+"""A libvirtd of our own, beside any other on this machine: with its own sockets, state and guests.
+
+It sees its own folders where all libvirtds of root have theirs, in a mount namespace, so this needs
+root. Guests are outside of it: they go on when it is killed, and end with it only in :meth:`stop`.
+"""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Self
+
+import libvirt
+
+_LIBVIRTD, _VIRTLOGD = "/usr/sbin/libvirtd", "/usr/sbin/virtlogd"
+_SECONDS = 60.0
+# Its folder of what it knows of QEMU is kept for the next: to find that out takes long.
+_PLACES = {
+    "run": "/run/libvirt",
+    "lib": "/var/lib/libvirt",
+    "log": "/var/log/libvirt",
+    "etc": "/etc/libvirt",
+}
+_CACHE = "/var/cache/libvirt"
+_LIBVIRTD_CONF = """\
+listen_tls = 0
+listen_tcp = 0
+auth_unix_rw = "none"
+host_uuid = "{uuid}"
+log_outputs = "2:file:{folder}/libvirtd.log"
+"""
+_QEMU_CONF = """\
+user = "root"
+group = "root"
+dynamic_ownership = 0
+security_driver = "none"
+cgroup_controllers = [ ]
+namespaces = [ ]
+stdio_handler = "logd"
+max_processes = 0
+"""
+
+
+def check() -> None:
+    """Make sure that one can be started.
+
+    :raises RuntimeError: saying what is missing
+    """
+    if os.geteuid() != 0:
+        raise RuntimeError("guests of libvirt are tested as root only: it gives them their devices")
+    missing = [name for name in (_LIBVIRTD, _VIRTLOGD) if not pathlib.Path(name).exists()]
+    if not shutil.which("qemu-system-x86_64"):
+        missing.append("qemu-system-x86_64")
+    if missing:
+        raise RuntimeError(f"there is no {', '.join(missing)}: run sh tools/packages.sh as root")
+
+
+class Libvirtd:
+    """One libvirtd.
+
+    :param folder: where its sockets, state and logs are
+    :param cache: where it keeps what it knows of QEMU, for others, too
+    """
+
+    def __init__(self, folder: pathlib.Path, cache: pathlib.Path) -> None:
+        self._folder = folder
+        self._cache = cache
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lay()
+
+    @property
+    def socket(self) -> pathlib.Path:
+        return self._folder / "run/libvirt-sock"
+
+    @property
+    def uri(self) -> str:
+        return f"qemu+unix:///system?socket={self.socket}"
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_failure: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start it, or start it again: it finds its guests."""
+        self.socket.unlink(missing_ok=True)
+        binds = [
+            *(f"mkdir -p {place} && mount --bind {self._folder}/{name} {place}"
+              for name, place in _PLACES.items()),
+            f"mkdir -p {_CACHE} && mount --bind {self._cache} {_CACHE}",
+        ]  # fmt: skip
+        if self._pid("virtlogd.pid") is None:
+            binds.append(f"{_VIRTLOGD} -d -p {_PLACES['run']}/virtlogd.pid")
+        script = " && ".join([*binds, f"exec {_LIBVIRTD} -p {_PLACES['run']}/libvirtd.pid"])
+        with (self._folder / "start.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                ["unshare", "--mount", "--propagation", "private", "sh", "-c", script],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._wait_until_it_answers()
+
+    def kill(self) -> None:
+        """Have it gone from one moment to the next."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    @contextlib.contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Have it answer nobody while the block lasts."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        """End its guests, itself, and who writes down what guests say."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(_SECONDS)
+        for path in (self._folder / "run/qemu").glob("*.pid"):
+            self._end(f"qemu/{path.name}")
+        self._end("virtlogd.pid")
+
+    def guests(self) -> dict[str, int]:
+        """Return the processes of its guests by name."""
+        names = [path.stem for path in (self._folder / "run/qemu").glob("roost-*.pid")]
+        return {name: pid for name in names if (pid := self._pid(f"qemu/{name}.pid"))}
+
+    def _lay(self) -> None:
+        for name in _PLACES:
+            (self._folder / name).mkdir(parents=True, exist_ok=True)
+        self._cache.mkdir(parents=True, exist_ok=True)
+        own = {"folder": self._folder, "uuid": uuid.uuid4()}
+        (self._folder / "etc/libvirtd.conf").write_text(_LIBVIRTD_CONF.format(**own))
+        (self._folder / "etc/qemu.conf").write_text(_QEMU_CONF)
+
+    def _wait_until_it_answers(self) -> None:
+        deadline = time.monotonic() + _SECONDS
+        while not self._answers():
+            assert self._process is not None
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                logs = [(self._folder / name) for name in ("start.log", "libvirtd.log")]
+                raise RuntimeError("\n".join(log.read_text() for log in logs if log.exists()))
+            time.sleep(0.05)
+
+    def _answers(self) -> bool:
+        try:
+            libvirt.open(self.uri).close()
+        except libvirt.libvirtError:
+            return False
+        return True
+
+    def _pid(self, name: str) -> int | None:
+        """Return the process that a file names, if it is alive."""
+        try:
+            pid = int((self._folder / "run" / name).read_text())
+            os.kill(pid, 0)
+        except (FileNotFoundError, ProcessLookupError, ValueError):
+            return None
+        return pid
+
+    def _end(self, name: str) -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            deadline = time.monotonic() + 5
+            while (pid := self._pid(name)) and time.monotonic() < deadline:
+                os.kill(pid, number)
+                time.sleep(0.05)
