@@ -61,6 +61,28 @@ class HearsEvents(Protocol):
 
 
 @runtime_checkable
+class PlugsGuests(Protocol):
+    """A driver that keeps something on the host for each guest; it all may be repeated."""
+
+    def plug(self, instance: Instance, info: NetworkInfo) -> NetworkInfo:
+        """Have the host ready for the interfaces of a guest, and say what they are plugged into.
+
+        ``allocate`` and ``attach`` do it by themselves; what was plugged otherwise is so no more.
+
+        :raises roost.exception.BuildFailed: when they cannot be
+        """
+
+    def unplug(self, instance_uuid: str) -> None:
+        """Leave nothing of what was kept for a guest, which is no more."""
+
+    def plugged(self) -> list[str]:
+        """Return the instances that something is kept for."""
+
+    def restore(self) -> None:
+        """Put right what is not as it should be, as after a restart; failures are in the log."""
+
+
+@runtime_checkable
 class AwaitsPlugging(Protocol):
     """A driver whose ports work only some time after the guest was plugged into them."""
 

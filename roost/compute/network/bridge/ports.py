@@ -1,0 +1,149 @@
+"""What is plugged on this host: a record of each instance's ports, on disk before anything is done.
+
+Records are all that the driver knows. So whatever ends it, and whenever, it finds out again what
+there should be.
+"""
+
+import dataclasses
+import functools
+import ipaddress
+import json
+import os
+import pathlib
+from collections.abc import Iterable
+from typing import Any, Final, Self
+
+from roost import exception
+from roost.compute.taps import tap_of
+from roost.objects import Instance, Vif
+
+_IPV4: Final = 4
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Port:
+    """An interface of a guest, with what its network tells all guests.
+
+    ``routes`` are destination and next hop each.
+    """
+
+    id: str
+    network_id: str
+    mac: str
+    ip: str
+    cidr: str
+    gateway: str | None
+    dns: tuple[str, ...]
+    routes: tuple[tuple[str, str], ...]
+    mtu: int | None
+    instance_uuid: str
+    project_id: str
+    hostname: str
+
+    @classmethod
+    def of(cls, instance: Instance, vif: Vif) -> Self:
+        """Read a port of the local driver.
+
+        :raises roost.exception.Invalid: when it has no address of IPv4
+        """
+        if not vif.ip or ipaddress.ip_address(vif.ip).version != _IPV4:
+            raise exception.Invalid(
+                f"Network {vif.network_name} has no IPv4 addresses, and bridges carry no others."
+            )
+        address = next(iter(vif.addresses), None)
+        return cls(
+            id=vif.id,
+            network_id=vif.network_id,
+            mac=vif.mac.lower(),
+            ip=vif.ip,
+            cidr=vif.cidr,
+            gateway=vif.gateway,
+            dns=tuple(address.dns) if address else (),
+            routes=_routes(address.routes) if address else (),
+            mtu=vif.mtu,
+            instance_uuid=instance.uuid,
+            project_id=instance.project_id,
+            hostname=instance.hostname,
+        )
+
+    @classmethod
+    def read(cls, values: dict[str, Any]) -> Self:
+        """Read what :func:`dataclasses.asdict` and JSON made of one."""
+        dns, routes = tuple(values["dns"]), tuple((to, via) for to, via in values["routes"])
+        return cls(**{**values, "dns": dns, "routes": routes})
+
+    @property
+    def tap(self) -> str:
+        """The link that its guest is plugged by."""
+        return tap_of(self.id)
+
+
+def _routes(routes: Iterable[dict[str, str | None]]) -> tuple[tuple[str, str], ...]:
+    return tuple((str(route["destination"]), str(route["nexthop"])) for route in routes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """An instance's ports as they are to be, and networks that may not know of that yet."""
+
+    ports: tuple[Port, ...] = ()
+    unsettled: tuple[str, ...] = ()
+
+    @property
+    def networks(self) -> set[str]:
+        return {*self.unsettled, *(port.network_id for port in self.ports)}
+
+
+class Records:
+    """The ports of this host's instances, a file for each instance; one caller at a time."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder = folder
+
+    @functools.cached_property
+    def _known(self) -> dict[str, Record]:
+        return {path.stem: _read(path) for path in sorted(self._folder.glob("*.json"))}
+
+    def instances(self) -> list[str]:
+        return sorted(self._known)
+
+    def networks(self) -> list[str]:
+        """Return the ids of all networks that are here, or may be."""
+        return sorted({network for record in self._known.values() for network in record.networks})
+
+    def get(self, uuid: str) -> Record:
+        return self._known.get(uuid, Record())
+
+    def of_network(self, network_id: str) -> list[Port]:
+        """Return the ports in a network, in the order of their ids."""
+        ports = [port for record in self._known.values() for port in record.ports]
+        return sorted(
+            (port for port in ports if port.network_id == network_id), key=lambda port: port.id
+        )
+
+    def write(self, uuid: str, record: Record) -> None:
+        """Remember how the ports of an instance are to be; without any it is forgotten."""
+        path = self._folder / f"{uuid}.json"
+        if record == Record():
+            path.unlink(missing_ok=True)
+            self._known.pop(uuid, None)
+            return
+        _write(path, json.dumps(dataclasses.asdict(record)))
+        self._known[uuid] = record
+
+
+def _read(path: pathlib.Path) -> Record:
+    values = json.loads(path.read_text())
+    ports = tuple(Port.read(port) for port in values["ports"])
+    return Record(ports, tuple(values["unsettled"]))
+
+
+def _write(path: pathlib.Path, text: str) -> None:
+    """Write a file that is there whole, or as it was."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".part")
+    with partial.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.rename(path)

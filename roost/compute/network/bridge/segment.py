@@ -1,0 +1,139 @@
+"""One network on one host: a bridge, and a namespace beside it that serves its guests.
+
+The host itself has no address on the bridge. The namespace has one that is of no subnet,
+169.254.169.254: guests get their leases from there, and read who they are.
+"""
+
+import dataclasses
+import ipaddress
+from collections.abc import Sequence
+from typing import Final, Self
+
+from roost.compute.network.bridge.ports import Port
+from roost.compute.network.bridge.settings import Settings
+from roost.compute.network.bridge.system import System
+
+METADATA: Final = "169.254.169.254"
+INNER: Final = "guests"  # the end of the link in the namespace
+_DIGITS: Final = 11  # of the network's id: names of links have 15 characters at most
+
+
+@dataclasses.dataclass(frozen=True)
+class Names:
+    """What a network's things on a host are called: all follows from its id."""
+
+    network_id: str
+
+    @property
+    def bridge(self) -> str:
+        return f"rbr{self.network_id[:_DIGITS]}"
+
+    @property
+    def namespace(self) -> str:
+        return f"roost-{self.network_id}"
+
+    @property
+    def outer(self) -> str:
+        """The end on the bridge of the link to the namespace."""
+        return f"rve{self.network_id[:_DIGITS]}"
+
+    @property
+    def table(self) -> str:
+        """The table of what may pass."""
+        return "roost_" + self.network_id.replace("-", "_")
+
+
+@dataclasses.dataclass(frozen=True)
+class Segment:
+    """What a network is to be like here: with these ports, one at least."""
+
+    names: Names
+    ports: tuple[Port, ...]
+    mtu: int
+    dns: tuple[str, ...] = ()
+    domain: str = ""
+    uplink: str | None = None
+    has_metadata: bool = False
+
+    @classmethod
+    def of(cls, network_id: str, ports: Sequence[Port], settings: Settings) -> Self:
+        return cls(
+            names=Names(network_id),
+            ports=tuple(ports),
+            mtu=ports[0].mtu or settings.mtu,
+            dns=ports[0].dns or settings.dns,
+            domain=settings.domain,
+            uplink=settings.uplinks.get(network_id),
+            has_metadata=settings.metadata is not None,
+        )
+
+    @property
+    def subnet(self) -> ipaddress.IPv4Network:
+        return ipaddress.IPv4Network(self.ports[0].cidr)
+
+
+class Links:
+    """Makes and removes the links of networks; every step may be repeated."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+
+    def ensure(self, segment: Segment) -> None:
+        """Have bridge, namespace, and the links to it and out of the host."""
+        self._ensure_bridge(segment)
+        self._ensure_namespace(segment)
+        if segment.uplink is not None:
+            self._set(segment.uplink, "master", segment.names.bridge, "up")
+
+    def remove(self, names: Names) -> None:
+        """Leave nothing of a network; its namespace must be empty.
+
+        Its uplink is of the host, and is let go.
+        """
+        self._remove(names.outer)
+        self._try("ip", "netns", "delete", names.namespace)
+        self._remove(names.bridge)
+
+    def _ensure_bridge(self, segment: Segment) -> None:
+        bridge = segment.names.bridge
+        if not self._has(bridge):
+            self._run("ip", "link", "add", "name", bridge, "type", "bridge")
+        self._set(bridge, "addrgenmode", "none")  # nothing of it is for the host
+        self._set(bridge, "mtu", str(segment.mtu), "up")
+
+    def _ensure_namespace(self, segment: Segment) -> None:
+        names, inside = segment.names, ("ip", "-n", segment.names.namespace)
+        if not self._system.succeeds(*inside, "link", "show", "dev", "lo"):
+            self._try("ip", "netns", "delete", names.namespace)  # a name of one that has gone
+            self._remove(names.outer)
+            self._run("ip", "netns", "add", names.namespace)
+        if not self._system.succeeds(*inside, "link", "show", "dev", INNER):
+            self._remove(names.outer)
+            peer = ("peer", "name", INNER, "netns", names.namespace)
+            self._run("ip", "link", "add", "name", names.outer, "type", "veth", *peer)
+        self._set(names.outer, "addrgenmode", "none")
+        self._set(names.outer, "master", names.bridge, "mtu", str(segment.mtu), "up")
+        self._run(*inside, "link", "set", "dev", INNER, "addrgenmode", "none")
+        self._run(*inside, "link", "set", "dev", INNER, "mtu", str(segment.mtu), "up")
+        self._run(*inside, "address", "replace", f"{METADATA}/32", "dev", INNER)
+        route = (str(segment.subnet), "dev", INNER, "src", METADATA)
+        self._run(*inside, "route", "replace", *route)
+
+    def _remove(self, link: str) -> None:
+        """Remove a link; one that goes by itself meanwhile, with its namespace, is fine."""
+        delete = ("ip", "link", "delete", "dev", link)
+        if self._has(link) and not self._system.succeeds(*delete) and self._has(link):
+            self._run(*delete)
+
+    def _has(self, link: str) -> bool:
+        return self._system.succeeds("ip", "link", "show", "dev", link)
+
+    def _set(self, link: str, *how: str) -> None:
+        self._run("ip", "link", "set", "dev", link, *how)
+
+    def _run(self, *words: str) -> None:
+        self._system.run(*words)
+
+    def _try(self, *words: str) -> None:
+        """Run what may have been done before."""
+        self._system.succeeds(*words)

@@ -1,0 +1,104 @@
+"""Guests of libvirt on bridges: they have the addresses that the API says, and know their names."""
+
+import base64
+import pathlib
+
+import pytest
+
+from roost import exception, networks
+from roost.compute.network.bridge.segment import Names
+from roost.compute.network.bridge.system import System
+from roost.rig import services
+from roost.rig.embedded import EmbeddedRig
+from tests.outside import guest
+from tests.stories.real_guests import cloud_of, console, wait_until_it_says
+
+pytestmark = pytest.mark.timeout(600)  # the first one makes a guest, and libvirt looks at QEMU
+NAMES = [services.unique_name("net").replace("_", "-") for _ in range(2)]
+ONE, OTHER = (entry.id for entry in networks.parse([f"{name}=10.77.0.0/24" for name in NAMES]))
+
+
+@pytest.fixture(scope="module")
+def cloud(libvirtd, linux_image, tmp_path_factory):
+    """One host of libvirt with two networks of the same range."""
+    try:
+        System().check()
+    except exception.Invalid as missing:
+        pytest.fail(f"{missing.message}; sh tools/packages.sh does that", pytrace=False)
+    rig = EmbeddedRig(
+        tmp_path_factory.mktemp("rig"),
+        cells=1,
+        hosts=1,
+        overrides={
+            "compute": {"virt_driver": "libvirt"},
+            "libvirt": {"connection_uri": libvirtd.uri, "virt_type": "qemu"},
+            "network": {
+                "driver": "bridge",
+                "local_networks": ",".join(f"{name}=10.77.0.0/24" for name in NAMES),
+            },
+        },
+        metadata=True,
+    )
+    rig.plan.overrides["bridge"] = {"metadata_url": rig.plan.metadata_endpoint}
+    rig.plan.overrides["metadata"] = {"shared_secret": rig.plan.metadata_secret}
+    with cloud_of(rig, libvirtd, linux_image) as cloud:
+        yield cloud
+    assert [name for name in left() if System().namespace(name) is not None] == []
+
+
+def left():
+    return [Names(network).namespace for network in (ONE, OTHER)]
+
+
+def boot(cloud, network, address, script=""):
+    """Boot a server at an address; its user data is a script that its guest runs."""
+    (server_id,) = cloud.boot(
+        networks=[{"uuid": network, "fixed_ip": address}],
+        user_data=base64.b64encode(f"{script}\n".encode()).decode(),
+    )
+    return server_id
+
+
+def read(host):
+    """A line for a guest to say: what another says, or that nobody does."""
+    return f'echo "guest: $(timeout 10 wget -q -O - http://{host}/ || echo nobody) from {host}"'
+
+
+def wait_until_up(cloud, server_id):
+    """Return what a guest has said until it was ready."""
+    cloud.wait([server_id], "ACTIVE")
+    wait_until_it_says(cloud, server_id, guest.READY)
+    return console(cloud, server_id)
+
+
+@pytest.fixture(scope="module")
+def first(cloud):
+    server_id = boot(cloud, ONE, "10.77.0.11")
+    wait_until_up(cloud, server_id)
+    return server_id
+
+
+def test_a_guest_has_the_address_that_the_api_says(cloud, first):
+    ((address,),) = cloud.show(first)["addresses"].values()
+    assert address["addr"] == "10.77.0.11"
+    assert "guest: address 10.77.0.11/24" in console(cloud, first)
+
+
+def test_a_guest_reads_who_it_is_over_its_network(cloud, first):
+    assert f"guest: metadata of {first}" in console(cloud, first)
+
+
+def test_guests_reach_those_of_their_network_and_no_others(cloud, first):
+    neighbour = boot(cloud, ONE, "10.77.0.12", read("10.77.0.11"))
+    stranger = boot(cloud, OTHER, "10.77.0.12", read("10.77.0.11"))
+    assert "guest: hello from 10.77.0.11" in wait_until_up(cloud, neighbour)
+    assert "guest: nobody from 10.77.0.11" in wait_until_up(cloud, stranger)
+
+
+def test_with_the_last_guest_of_a_network_goes_its_bridge(cloud):
+    (server_id,) = [boot(cloud, OTHER, "10.77.0.13")]
+    cloud.wait([server_id], "ACTIVE")
+    bridge = pathlib.Path("/sys/class/net", Names(OTHER).bridge)
+    assert bridge.exists()
+    cloud.delete_all()
+    assert not bridge.exists()
