@@ -1,0 +1,73 @@
+"""roost-consoleproxy: leads browsers to consoles. Any number serve, behind what balances them."""
+
+from roost import concurrency
+
+concurrency.select()
+
+import pathlib
+import ssl
+from typing import Final
+
+from oslo_config import cfg
+
+from roost import exception, migrations
+from roost.cmd import _checks, _http, _options, _parts, _run
+from roost.cmd._daemon import Daemon
+from roost.cmd._periodic import Periodic
+from roost.consoleproxy.proxy import ConsoleProxy, Settings
+from roost.consoleproxy.tokens import Tokens
+
+NAME = "roost-consoleproxy"
+_LOOK: Final = 2.0  # seconds between two looks whether tokens of open consoles were taken away
+
+
+def build(conf: cfg.ConfigOpts) -> Daemon:
+    """Put the proxy together; it serves in this process, with native threads.
+
+    :raises roost.exception.Invalid: when options cannot work
+    """
+    if concurrency.selected() != concurrency.THREADING:
+        raise exception.Invalid("roost-consoleproxy wants concurrency = threading.")
+    database = _parts.database(conf, "api_database")
+    proxy = ConsoleProxy(_settings(conf), Tokens(database))
+    return Daemon(
+        NAME,
+        checks=[_checks.schema(database, migrations.API)],
+        servers=[proxy],
+        periodics=[Periodic(_LOOK, proxy.end_revoked, "revoked tokens")],
+        closing=[database],
+    )
+
+
+def _settings(conf: cfg.ConfigOpts) -> Settings:
+    group = conf.console_proxy
+    if group.web and not pathlib.Path(group.web).is_dir():
+        raise exception.Invalid(f"[console_proxy] web must name a folder: {group.web!r}")
+    return Settings(
+        host=str(group.listen),
+        port=group.port,
+        tls=_tls(conf),
+        origins=tuple(group.allowed_origins),
+        web=pathlib.Path(group.web) if group.web else None,
+        most=group.max_connections,
+        idle_seconds=group.idle_timeout,
+        ends_with_token=conf.consoles.enforce_session_timeout,
+    )
+
+
+def _tls(conf: cfg.ConfigOpts) -> ssl.SSLContext | None:
+    identity = _http.Identity.of(conf, "console_proxy")
+    if identity is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(identity.certificate, identity.key)
+    except (OSError, ssl.SSLError) as error:
+        raise exception.Invalid(
+            f"[console_proxy] certificate_file and key_file do not belong together: {error}"
+        ) from error
+    return context
+
+
+def main() -> None:
+    _run.run(_options.load(NAME), build, workers=1)

@@ -1,0 +1,1 @@
+"""Leads browsers to consoles of servers: roost-consoleproxy is made of this."""

@@ -1,0 +1,36 @@
+"""The files of noVNC, from the one folder that an option names."""
+
+import dataclasses
+import mimetypes
+import pathlib
+import urllib.parse
+from typing import Final
+
+# Browsers run no module of another type, and systems do not agree on it.
+_TYPES: Final = {".js": "text/javascript", ".mjs": "text/javascript", ".json": "application/json"}
+_OTHER: Final = "application/octet-stream"
+
+
+@dataclasses.dataclass(frozen=True)
+class File:
+    content_type: str
+    data: bytes
+
+
+def find(folder: pathlib.Path | None, target: str) -> File | None:
+    """Return the file that a request asks for; None: there is none.
+
+    :param target: path and query
+    """
+    if folder is None:
+        return None
+    asked = urllib.parse.unquote(target.partition("?")[0].partition("#")[0])
+    parts = pathlib.PurePosixPath(asked.lstrip("/")).parts
+    if ".." in parts or "\0" in asked:
+        return None
+    path = folder.joinpath(*parts)
+    return File(_type(path), path.read_bytes()) if path.is_file() else None
+
+
+def _type(path: pathlib.Path) -> str:
+    return _TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or _OTHER

@@ -1,0 +1,247 @@
+"""The HTTP side: who comes with which token, from where; and the files of noVNC.
+
+The library serves a connection in a thread of its own, however many come: here they are counted
+first. It writes requests into its log, tokens and all: that log is closed.
+"""
+
+import contextlib
+import dataclasses
+import logging
+import pathlib
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
+from websockets.sync.server import ServerConnection, serve
+from websockets.typing import Subprotocol
+
+from roost import exception
+from roost.consoleproxy import asked, door, files
+from roost.consoleproxy.tokens import Place, Tokens
+from roost.consoleproxy.visit import Visit
+
+LOG = logging.getLogger(__name__)
+_LIBRARY: Final = logging.getLogger(f"{__name__}.library")
+_LIBRARY.setLevel(logging.CRITICAL + 1)
+_OPENING: Final = 15.0  # seconds that a request may take to come
+_PAUSE: Final = 0.1  # seconds after an accept() that failed
+_CLOSING: Final = 2.0  # seconds that a browser has to say good-bye
+_LONGEST: Final = 1 << 20  # bytes of one message of a browser
+_BACKLOG: Final = 128
+_BINARY: Final = Subprotocol("binary")  # what older clients call their way to speak
+_FAILED: Final = 1011  # codes of RFC 6455, 7.4.1
+_SOON: Final = 5.0  # seconds before a token expires in which nobody asks whether it is gone
+Receive = Callable[[socket.socket, Any], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """``web`` is the folder of noVNC; ``idle_seconds`` end a connection that says nothing."""
+
+    host: str = "127.0.0.1"
+    port: int = 6080
+    tls: ssl.SSLContext | None = None
+    origins: tuple[str, ...] = ()
+    web: pathlib.Path | None = None
+    most: int = 200
+    idle_seconds: float = 3600.0
+    ends_with_token: bool = False
+
+
+class _Caller(ServerConnection):
+    """A connection, and where its token leads once that is known."""
+
+    token: str = ""
+    place: Place | None = None
+
+
+class ConsoleProxy:
+    """A server for ``cmd/``. ``port`` 0 lets the system choose; then it is the port served."""
+
+    def __init__(self, settings: Settings, tokens: Tokens) -> None:
+        self._settings = settings
+        self._tokens = tokens
+        self.host, self.port = settings.host, settings.port
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._callers: set[threading.Thread] = set()
+        self._visits: set[Visit] = set()
+        self._listener: socket.socket | None = None
+        self._serving: threading.Thread | None = None
+
+    @property
+    def place(self) -> str:
+        return f"port {self.port} of {self.host}"
+
+    def start(self) -> None:
+        """Serve.
+
+        :raises OSError: when the port is taken
+        """
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        listener = socket.create_server((self.host, self.port), family=family, backlog=_BACKLOG)
+        self.port = listener.getsockname()[1]
+        library = serve(
+            self._lead_on,
+            sock=listener,
+            ssl=self._settings.tls,
+            process_request=self._judge,
+            select_subprotocol=lambda _, offered: _BINARY if _BINARY in offered else None,
+            create_connection=_Caller,
+            compression=None,
+            open_timeout=_OPENING,
+            close_timeout=_CLOSING,
+            max_size=_LONGEST,
+            server_header=None,
+            logger=_LIBRARY,
+        )
+        self._listener = library.socket
+        self._serving = threading.Thread(
+            target=self._serve, args=(library.socket, library.handler), name="http", daemon=True
+        )
+        self._serving.start()
+
+    def stop(self) -> None:
+        """Let nobody in any more, and end what goes on: a console may be open for days."""
+        self._stopping.set()
+        if self._listener is not None:
+            with contextlib.suppress(OSError):  # else who waits in accept() would not be woken
+                self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
+        for visit in self._open():
+            visit.end()
+
+    def wait(self) -> None:
+        if self._serving is not None:
+            self._serving.join()
+        with self._lock:
+            callers = list(self._callers)
+        for caller in callers:
+            caller.join()
+
+    def end_revoked(self) -> None:
+        """End visits whose token was taken away, and with the option those whose has expired.
+
+        Tokens that have expired go, too; who came in time stays: their visit ends with the guest.
+
+        :raises roost.exception.Unavailable: when the database is away
+        """
+        now, visits = time.monotonic(), self._open()
+        lasting = {each.place.digest for each in visits if each.place.until - now > _SOON}
+        gone = self._tokens.gone(lasting)
+        for visit in visits:
+            expired = self._settings.ends_with_token and visit.place.until <= now
+            if expired or visit.place.digest in gone:
+                LOG.info("instance %s: its console is closed", visit.place.instance_uuid)
+                visit.end()
+
+    def _open(self) -> list[Visit]:
+        with self._lock:
+            return list(self._visits)
+
+    def _serve(self, listener: socket.socket, receive: Receive) -> None:
+        """Let so many in at once; the others are hung up on."""
+        while True:
+            try:
+                connection, address = listener.accept()
+            except OSError:
+                if self._stopping.wait(_PAUSE):
+                    return
+                continue  # the caller has gone again, or the process has too many files open
+            caller = threading.Thread(
+                target=self._receive, args=(receive, connection, address), daemon=True
+            )
+            with self._lock:
+                full = len(self._callers) >= self._settings.most
+                if not full:
+                    self._callers.add(caller)
+                    caller.start()
+            if full:
+                LOG.warning("%d connections are open; another is refused", self._settings.most)
+                connection.close()
+
+    def _receive(self, receive: Receive, connection: socket.socket, address: Any) -> None:
+        try:
+            receive(connection, address)
+        finally:
+            with self._lock:
+                self._callers.discard(threading.current_thread())
+
+    def _judge(self, caller: ServerConnection, request: Request) -> Response | None:
+        """Answer a request, or None: it may become a WebSocket."""
+        if request.headers.get("Upgrade", "").lower() != "websocket":
+            return _file(files.find(self._settings.web, request.path))
+        origin, host = request.headers.get("Origin"), request.headers.get("Host", "")
+        if not asked.is_welcome(origin, host=host, allowed=self._settings.origins):
+            LOG.warning("a page of %r may not open consoles", origin)
+            return _answer(403, "Forbidden", b"Pages of this origin may not open consoles.\n")
+        assert isinstance(caller, _Caller)
+        return self._recognize(caller, request)
+
+    def _recognize(self, caller: _Caller, request: Request) -> Response | None:
+        caller.token = asked.token_in(request.path, "; ".join(request.headers.get_all("Cookie")))
+        try:
+            caller.place = self._tokens.find(caller.token)
+        except exception.Unavailable as error:
+            LOG.warning("nobody comes to consoles now: %s", error.message)
+            return _answer(503, "Service Unavailable", b"Please try again later.\n")
+        except Exception:
+            LOG.exception("it could not be found out where a token leads")
+            return _answer(500, "Internal Server Error", b"An unexpected failure.\n")
+        if caller.place is None:
+            LOG.info("%s came without a token that opens a console", caller.remote_address[0])
+            return _answer(403, "Forbidden", b"The token is unknown, or has expired.\n")
+        return None
+
+    def _lead_on(self, caller: ServerConnection) -> None:
+        assert isinstance(caller, _Caller)
+        place = caller.place
+        assert place is not None
+        try:
+            console = door.enter(place, caller.token)
+        except exception.Unavailable as error:
+            LOG.warning("instance %s: %s", place.instance_uuid, error.message)
+            caller.close(_FAILED, "The console cannot be reached.")
+            return
+        self._stay(Visit(place, caller, console, idle=self._settings.idle_seconds))
+
+    def _stay(self, visit: Visit) -> None:
+        place = visit.place
+        with self._lock:
+            self._visits.add(visit)
+            if self._stopping.is_set():
+                visit.end()
+        LOG.info("instance %s: its %s console is open", place.instance_uuid, place.kind)
+        try:
+            visit.last()
+        except Exception:
+            LOG.exception("instance %s: its console failed", place.instance_uuid)
+        finally:
+            with self._lock:
+                self._visits.discard(visit)
+            LOG.info("instance %s: its %s console was left", place.instance_uuid, place.kind)
+
+
+def _file(found: files.File | None) -> Response:
+    if found is None:
+        return _answer(404, "Not Found", b"There is nothing here.\n")
+    return _answer(200, "OK", found.data, content_type=found.content_type)
+
+
+def _answer(
+    status: int, reason: str, data: bytes, *, content_type: str = "text/plain; charset=utf-8"
+) -> Response:
+    headers = Headers(
+        {
+            "Content-Type": content_type,
+            "Content-Length": str(len(data)),
+            "Connection": "close",
+            "Referrer-Policy": "no-referrer",  # addresses of pages have tokens in them
+        }
+    )
+    return Response(status, reason, headers, data)

@@ -1,0 +1,357 @@
+"""Browsers come to consoles of servers: API, proxy and host as they are, with a pretended guest."""
+
+import datetime
+import logging
+import socket
+import ssl
+import threading
+import time
+
+import pytest
+import requests
+from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus
+from websockets.sync.client import connect
+
+from roost import consoles, exception
+from roost.compute import console
+from roost.compute.console_door import ConsoleDoor
+from roost.compute.virt.driver import HostResources, Placement
+from roost.compute.virt.fake import FakeDriver
+from roost.compute.virt.fake_console import GREETINGS
+from roost.compute.virt.faults import Faults
+from roost.consoleproxy.proxy import ConsoleProxy, Settings
+from roost.consoleproxy.tokens import Tokens
+from roost.objects import NetworkInfo
+from tests.api_world import ALICE, options, world
+from tests.builders import CELL1, NOW, a_context
+from tests.fakes.tls import Authority
+from tests.functional.api.test_server_actions import ACTIVE
+from tests.functional.api.test_server_consoles import SERIAL, VNC, remote_console, token_of
+from tests.stories.cloud import wait_until
+
+__all__ = ["options", "world"]
+RESOURCES = HostResources(
+    node="h1", vcpus=4, memory_mb=4096, disk_gb=40, hypervisor_type="fake", hypervisor_version=1
+)
+RFB = GREETINGS["vnc"]
+
+
+class Host:
+    """A host with a door, which the API's bus reaches."""
+
+    def __init__(self, folder):
+        self.virt = FakeDriver(RESOURCES, folder=folder, faults=Faults(None, host="h1"))
+        self.door = ConsoleDoor(self.virt)
+
+    def spawn(self, instance):
+        self.virt.spawn(
+            a_context(),
+            instance,
+            image_path=None,
+            network_info=NetworkInfo.of(vifs=[]),
+            placement=Placement(),
+        )
+
+    def open_console(self, *, instance_uuid, **asked):
+        return console.let_in(self.virt, self.door, instance_uuid, **asked)
+
+
+@pytest.fixture
+def host(world, tmp_path):
+    host = Host(tmp_path)
+    world.buses["fake://cell1/"].answers["open_console"] = host.open_console
+    yield host
+    host.door.close()
+
+
+@pytest.fixture
+def server(world, host):
+    """Return a server that runs on the host."""
+    server = world.place(CELL1, **ACTIVE)
+    host.spawn(server)
+    return server
+
+
+@pytest.fixture
+def serve(world):
+    """Start a proxy with some settings; return it."""
+    started = []
+
+    def serve(**values):
+        proxy = ConsoleProxy(Settings(**{"port": 0} | values), Tokens(world.api_db))
+        proxy.start()
+        started.append(proxy)
+        return proxy
+
+    yield serve
+    for proxy in started:
+        proxy.stop()
+        proxy.wait()
+
+
+@pytest.fixture
+def proxy(serve):
+    return serve()
+
+
+def ask(world, server, body=VNC):
+    """Ask the API for a console; return the token in its URL."""
+    return token_of(remote_console(world, server.uuid, body).json["remote_console"]["url"])
+
+
+def visit(proxy, token, **more):
+    """Come as a browser does, with a token in the query."""
+    return come(proxy, f"/?token={token}", **more)
+
+
+def come(proxy, target, scheme="ws", **more):
+    return connect(
+        f"{scheme}://127.0.0.1:{proxy.port}{target}", proxy=None, open_timeout=30, **more
+    )
+
+
+def refused(proxy, target, **more):
+    """Return the status with which the proxy refuses."""
+    with pytest.raises(InvalidStatus) as refusal:
+        come(proxy, target, **more)
+    return refusal.value.response.status_code
+
+
+def end_of(browser):
+    """Return the code with which the other side closes, whatever it says before."""
+    try:
+        while True:
+            browser.recv(timeout=30)
+    except ConnectionClosed as closed:
+        return closed.rcvd.code
+
+
+@pytest.mark.parametrize(("body", "greeting"), [(VNC, RFB), (SERIAL, GREETINGS["serial"])])
+def test_who_was_told_a_url_types_at_the_console(world, server, proxy, body, greeting):
+    with visit(proxy, ask(world, server, body)) as browser:
+        assert browser.recv(timeout=30) == greeting
+        browser.send(b"\x03\x00")
+        assert browser.recv(timeout=30) == b"\x03\x00"
+        browser.send("text of a terminal")
+        assert browser.recv(timeout=30) == b"text of a terminal"
+
+
+def test_older_clients_speak_in_words_of_their_own(world, server, proxy):
+    with visit(proxy, ask(world, server), subprotocols=["binary", "base64"]) as browser:
+        assert browser.subprotocol == "binary"
+        assert browser.recv(timeout=30) == RFB
+
+
+def test_a_token_may_be_in_the_path_that_novnc_is_told_or_in_a_cookie(world, server, proxy):
+    token = ask(world, server)
+    cookie = {"additional_headers": {"Cookie": f"token={token}"}}
+    for target, more in ((f"/?path=%3Ftoken%3D{token}", {}), ("/websockify", cookie)):
+        with come(proxy, target, **more) as browser:
+            assert browser.recv(timeout=30) == RFB
+
+
+def test_a_token_may_be_used_again_and_beside_itself_until_it_expires(world, server, proxy):
+    token = ask(world, server)
+    with visit(proxy, token) as one, visit(proxy, token) as other:
+        assert [each.recv(timeout=30) for each in (one, other)] == [RFB, RFB]
+    with visit(proxy, token) as again:
+        assert again.recv(timeout=30) == RFB
+
+
+def test_bad_and_expired_tokens_are_refused(world, server, proxy):
+    expired = world.console_token(expires_at=NOW)
+    digest = consoles.digest(ask(world, server))
+    for token in (expired, consoles.new_token(), digest, "", "x" * 5000):
+        assert refused(proxy, f"/?token={token}") == 403
+    assert refused(proxy, "/") == 403
+
+
+def test_pages_of_other_sites_may_open_nothing(world, server, serve):
+    proxy, token = serve(origins=("https://dashboard.example",)), ask(world, server)
+    assert refused(proxy, f"/?token={token}", origin="https://evil.example") == 403
+    for origin in ("https://dashboard.example", f"http://127.0.0.1:{proxy.port}"):
+        with visit(proxy, token, origin=origin) as browser:
+            assert browser.recv(timeout=30) == RFB
+
+
+def test_a_deleted_server_loses_those_who_are_at_its_console(world, server, proxy):
+    token = ask(world, server)
+    with visit(proxy, token) as browser:
+        assert browser.recv(timeout=30) == RFB
+        proxy.end_revoked()
+        browser.send(b"still there")
+        assert browser.recv(timeout=30) == b"still there"
+        world.client.delete(f"/v2.1/servers/{server.uuid}", token=ALICE)
+        proxy.end_revoked()
+        end_of(browser)
+    assert refused(proxy, f"/?token={token}") == 403
+
+
+def test_a_console_ends_with_its_guest(world, server, host, proxy):
+    with visit(proxy, ask(world, server)) as browser:
+        assert browser.recv(timeout=30) == RFB
+        host.virt.power_off(server.uuid)
+        end_of(browser)
+
+
+def expire_soon(world, server, host):
+    """Let a token lead to the server for hardly two seconds more."""
+    place = host.open_console(
+        instance_uuid=server.uuid, kind="vnc", token_digest=consoles.digest(SOON), seconds=60
+    )
+    then = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=2)
+    digest = consoles.digest(SOON)
+    world.console_token(**place, digest=digest, expires_at=then, instance_uuid=server.uuid)
+
+
+SOON = consoles.new_token()
+
+
+@pytest.mark.parametrize("ends_with_token", [True, False])
+def test_a_token_that_expires_ends_a_visit_where_the_operator_says_so(
+    world, server, host, serve, ends_with_token
+):
+    proxy = serve(ends_with_token=ends_with_token)
+    expire_soon(world, server, host)
+    with visit(proxy, SOON) as browser:
+        assert browser.recv(timeout=30) == RFB
+        proxy.end_revoked()
+        browser.send(b"early")
+        assert browser.recv(timeout=30) == b"early"
+        time.sleep(2.5)
+        proxy.end_revoked()
+        if ends_with_token:
+            end_of(browser)
+        else:
+            browser.send(b"late")
+            assert browser.recv(timeout=30) == b"late"
+    assert refused(proxy, f"/?token={SOON}") == 403
+
+
+def test_there_may_be_so_many_at_once(world, server, serve):
+    proxy, token = serve(most=1), ask(world, server)
+    with visit(proxy, token) as browser:
+        assert browser.recv(timeout=30) == RFB
+        with pytest.raises((ConnectionClosed, InvalidMessage, OSError)):
+            visit(proxy, token)
+    wait_until(lambda: _comes_in(proxy, token), "there is a place again")
+
+
+def _comes_in(proxy, token):
+    try:
+        with visit(proxy, token) as browser:
+            return browser.recv(timeout=30) == RFB
+    except (ConnectionClosed, InvalidMessage, OSError):
+        return False
+
+
+def test_a_console_at_which_nothing_happens_is_closed(world, server, serve):
+    with visit(serve(idle_seconds=1), ask(world, server)) as browser:
+        assert browser.recv(timeout=30) == RFB
+        end_of(browser)
+
+
+def test_who_leaves_leaves_no_place_taken_at_the_host(world, server, host, proxy):
+    with visit(proxy, ask(world, server)) as browser:
+        assert browser.recv(timeout=30) == RFB
+        assert host.door.visitors == 1
+    wait_until(lambda: host.door.visitors == 0, "the door is left")
+
+
+def test_the_end_of_the_proxy_ends_visits(world, server, proxy):
+    with visit(proxy, ask(world, server)) as browser:
+        assert browser.recv(timeout=30) == RFB
+        proxy.stop()
+        end_of(browser)
+
+
+def test_a_host_that_was_started_again_knows_no_token(world, server, host, proxy):
+    token = ask(world, server)
+    host.door.close()
+    with visit(proxy, token) as browser:
+        assert end_of(browser) == 1011
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 403 Forbidden\r\n\r\n", b"RFB 003.008\n" * 99])
+def test_what_is_no_door_is_not_taken_for_a_console(world, server, proxy, answer):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=_answer_once, args=(listener, answer), daemon=True).start()
+        port = listener.getsockname()[1]
+        token = world.console_token(host="127.0.0.1", port=port, instance_uuid=server.uuid)
+        with visit(proxy, token) as browser:
+            assert end_of(browser) == 1011
+
+
+def _answer_once(listener, answer):
+    caller, _ = listener.accept()
+    with caller:
+        caller.recv(1000)
+        caller.sendall(answer)
+
+
+def test_a_database_that_is_away_is_waited_for(world, proxy):
+    class Away:
+        def read(self):
+            raise exception.Unavailable("the database is away")
+
+    proxy._tokens = Tokens(Away())
+    assert refused(proxy, f"/?token={consoles.new_token()}") == 503
+
+
+def test_no_token_is_ever_in_the_log(world, server, host, proxy, caplog):
+    caplog.set_level(logging.DEBUG)
+    token, unknown = ask(world, server), consoles.new_token()
+    with visit(proxy, token) as browser:
+        assert browser.recv(timeout=30) == RFB
+    refused(proxy, f"/?token={unknown}")
+    host.door.close()
+    with visit(proxy, token) as browser:
+        end_of(browser)
+    ours = [record for record in caplog.records if not record.name.startswith("websockets.client")]
+    assert any("its vnc console is open" in record.getMessage() for record in ours)
+    for record in ours:
+        assert token not in record.getMessage()
+        assert unknown not in record.getMessage()
+
+
+def test_the_files_of_novnc_are_served_where_the_operator_names_them(serve, tmp_path):
+    web = tmp_path / "novnc"
+    web.mkdir()
+    (web / "vnc_lite.html").write_text("page")
+    url = f"http://127.0.0.1:{serve(web=web).port}"
+    page = requests.get(f"{url}/vnc_lite.html?path=%3Ftoken%3DT", timeout=30)
+    assert (page.status_code, page.text) == (200, "page")
+    assert page.headers["Content-Type"] == "text/html"
+    assert page.headers["Referrer-Policy"] == "no-referrer"
+    assert requests.get(f"{url}/other", timeout=30).status_code == 404
+    assert (
+        requests.get(f"http://127.0.0.1:{serve().port}/vnc_lite.html", timeout=30).status_code
+        == 404
+    )
+
+
+def test_with_a_certificate_only_tls_is_spoken(world, server, serve, tmp_path):
+    authority = Authority(tmp_path)
+    proxy, token = serve(tls=authority.context()), ask(world, server)
+    trusting = ssl.create_default_context(cafile=authority.ca)
+    with visit(proxy, token, scheme="wss", ssl=trusting) as browser:
+        assert browser.recv(timeout=30) == RFB
+    with pytest.raises((ConnectionClosed, InvalidMessage, OSError)):
+        visit(proxy, token)
+    with pytest.raises(ssl.SSLError):
+        visit(proxy, token, scheme="wss", ssl=ssl.create_default_context())
+
+
+def test_an_endless_request_ends(proxy):
+    with socket.create_connection(("127.0.0.1", proxy.port), timeout=30) as caller:
+        caller.sendall(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20000)
+        assert _closes(caller)
+
+
+def _closes(caller):
+    try:
+        while caller.recv(4096):
+            pass
+    except ConnectionError:
+        pass
+    return True
