@@ -1,46 +1,71 @@
-"""The security groups of servers: with local networks there is one, and it is every server's."""
+"""The security groups of servers, told and changed by whoever keeps them."""
 
 from roost import exception
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
-from roost.api.server_security import DEFAULT
-from roost.api.views import server_security_groups as views
+from roost.api.views import security_group_proxies as views
 from roost.api.whereabouts import Located, Whereabouts
+from roost.cells import Cell
+from roost.db.cell import notes
+from roost.db.engine import retried
 
 
 class ServerSecurityGroups:
-    """Handler of ``/servers/{id}/os-security-groups``."""
+    """Handlers of ``/servers/{id}/os-security-groups``, and of the actions that change them."""
 
     def __init__(self, parts: Parts) -> None:
         self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+        self._groups = parts.networking.groups
 
     def list_all(self, call: Call) -> Answer:
         instance = self._whereabouts.find(call, call.params["server_id"]).instance
-        return Answer({"security_groups": views.full(instance)})
+        groups = self._groups.of_server(call, instance)
+        return Answer({"security_groups": [views.full(one) for one in groups]})
+
+    def add(self, call: Call, located: Located) -> Answer:
+        """Let a server be in a group.
+
+        :raises roost.exception.NotFound: when there is no such group
+        :raises roost.exception.Conflict: when the server is in no cell yet
+        """
+        cell = _cell(located)
+        self._groups.join(call, located.instance, call.body["addSecurityGroup"]["name"])
+        self._tell(call, located, cell)
+        return Answer()
+
+    def remove(self, call: Call, located: Located) -> Answer:
+        """Let a server not be in a group any more.
+
+        :raises roost.exception.NotFound: when it is not in it
+        :raises roost.exception.Conflict: when it cannot leave it, or is in no cell yet
+        """
+        cell = _cell(located)
+        self._groups.leave(call, located.instance, call.body["removeSecurityGroup"]["name"])
+        self._tell(call, located, cell)
+        return Answer()
+
+    def _tell(self, call: Call, located: Located, cell: Cell) -> None:
+        """Write the names into the server's row, which shows them, also to its guest.
+
+        Who writes looks again afterwards: of several who change them, the last one writes what is
+        there in the end.
+        """
+        written, names = None, self._names(call, located)
+        while written != names:
+            _write(cell, str(located.instance.uuid), names)
+            written, names = names, self._names(call, located)
+
+    def _names(self, call: Call, located: Located) -> list[str]:
+        return [group.name for group in self._groups.of_server(call, located.instance)]
 
 
-def add(call: Call, _located: Located) -> Answer:
-    """Let a server be in a group; it is in the only one there is.
-
-    :raises roost.exception.NotFound: for any other
-    """
-    _check(call.body["addSecurityGroup"]["name"])
-    return Answer()
+def _cell(located: Located) -> Cell:
+    if located.cell is None:
+        raise exception.Conflict(f"Instance {located.instance.uuid} is not ready")
+    return located.cell
 
 
-def remove(call: Call, located: Located) -> Answer:
-    """Refuse to take a server out of the only group.
-
-    :raises roost.exception.NotFound: for a group that it is not in
-    :raises roost.exception.Conflict: for the one that every server is in
-    """
-    _check(call.body["removeSecurityGroup"]["name"])
-    raise exception.Conflict(
-        f"Instance {located.instance.uuid} cannot leave the security group {DEFAULT!r}:"
-        " with local networks every server is in it."
-    )
-
-
-def _check(name: str) -> None:
-    if name != DEFAULT:
-        raise exception.NotFound(f"Security group {name} not found.")
+@retried
+def _write(cell: Cell, uuid: str, names: list[str]) -> None:
+    with cell.database.begin() as session:
+        notes.tell_groups(session, uuid, names)

@@ -1,0 +1,209 @@
+"""Security groups and their rules: values, and which rules there can be.
+
+The words are those of the Network API; Compute's own, of microversions before 2.36, are views.
+"""
+
+import dataclasses
+import ipaddress
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Self
+
+from roost import exception
+
+DEFAULT: Final = "default"  # the group that each project has, and servers are in that name none
+INGRESS: Final = "ingress"
+EGRESS: Final = "egress"
+ETHERTYPES: Final = {"IPv4": 4, "IPv6": 6}
+_NAMESPACE: Final = uuid.UUID("b2f7a1c4-3d5e-5a68-8f09-6c1d2e3f4a5b")
+_WITH_PORTS: Final = ("dccp", "sctp", "tcp", "udp", "udplite")
+_ICMP: Final = ("icmp", "icmpv6", "ipv6-icmp")
+_WITHOUT_PORTS: Final = ("ah", "egp", "esp", "gre", "igmp", "ipip", "ospf", "pgm", "rsvp", "vrrp")
+# What numbers mean, as far as a rule may say more of it (IANA, Assigned Internet Protocol Numbers).
+_NUMBERS: Final = {"1": "icmp", "6": "tcp", "17": "udp", "33": "dccp", "58": "ipv6-icmp"} | {
+    "132": "sctp",
+    "136": "udplite",
+}
+_MAX_BYTE: Final = 255
+_MAX_PORT: Final = 65535
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What a group lets pass; all that is None is any.
+
+    ``port_min`` and ``port_max`` are type and code where the protocol is one of ICMP. Of a rule
+    that lets members of a group in, ``remote_group_name`` is told, if anybody looked it up.
+    """
+
+    id: str
+    group_id: str
+    direction: str
+    ethertype: str
+    protocol: str | None = None
+    port_min: int | None = None
+    port_max: int | None = None
+    remote_prefix: str | None = None
+    remote_group_id: str | None = None
+    remote_group_name: str | None = None
+    description: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Group:
+    """A security group of a project, with its rules."""
+
+    id: str
+    project_id: str
+    name: str
+    description: str
+    rules: tuple[Rule, ...] = ()
+
+    def with_words(self, changes: Mapping[str, str]) -> Self:
+        """Return the same with another ``name`` or ``description``."""
+        return dataclasses.replace(self, **dict[str, Any](changes))
+
+
+def new_group(project_id: str, *, name: str, description: str) -> Group:
+    """Return a group that lets everything out and nothing in."""
+    group_id = str(uuid.uuid4())
+    return Group(
+        id=group_id,
+        project_id=project_id,
+        name=name,
+        description=description,
+        rules=_rules(group_id, (EGRESS,)),
+    )
+
+
+def default_group(project_id: str) -> Group:
+    """Return the default group as it begins: it lets its own members in.
+
+    Its id follows from the project, so whoever makes it makes the same.
+    """
+    group_id = str(uuid.uuid5(_NAMESPACE, project_id))
+    return Group(
+        id=group_id,
+        project_id=project_id,
+        name=DEFAULT,
+        description="Default security group",
+        rules=_rules(group_id, (EGRESS, INGRESS)),
+    )
+
+
+def pick(groups: Sequence[Group], name: str) -> Group:
+    """Return the group with this id, or else of this name.
+
+    :raises roost.exception.NotFound: when there is none
+    :raises roost.exception.Conflict: for a name that several have
+    """
+    found = [one for one in groups if one.id == name] or [one for one in groups if one.name == name]
+    if not found:
+        raise exception.NotFound(f"Security group {name} not found.")
+    if len(found) > 1:
+        raise exception.Conflict(
+            f"Multiple security groups found matching '{name}'. Use an ID to be more specific."
+        )
+    return found[0]
+
+
+def pick_all(groups: Sequence[Group], names: Sequence[str]) -> list[Group]:
+    """Return the groups that a new server is to be in, each once.
+
+    :raises roost.exception.Invalid: for one that is not there
+    :raises roost.exception.Conflict: as :func:`pick` does
+    """
+    try:
+        found = [pick(groups, name) for name in names]
+    except exception.NotFound as error:
+        raise exception.Invalid(error.message) from error
+    return list({group.id: group for group in found}.values())
+
+
+def checked(rule: Rule) -> Rule:
+    """Return a rule as it is kept.
+
+    :raises roost.exception.Invalid: when there can be no such rule
+    """
+    if rule.remote_prefix is not None and rule.remote_group_id is not None:
+        raise exception.Invalid("Only one of a remote prefix and a remote group may be given.")
+    protocol = rule.protocol.lower() if rule.protocol else None
+    rule = dataclasses.replace(rule, protocol=None if protocol == "any" else protocol)
+    _check_protocol(rule)
+    return dataclasses.replace(rule, remote_prefix=_prefix(rule))
+
+
+def same(one: Rule, other: Rule) -> bool:
+    """Tell whether two rules let the same pass, whatever they are called."""
+    return _meaning(one) == _meaning(other)
+
+
+def _rules(group_id: str, directions: Sequence[str]) -> tuple[Rule, ...]:
+    """Return the rules that a group has of itself; coming in, only its own members may."""
+    rules = [
+        Rule(
+            id=str(uuid.uuid5(uuid.UUID(group_id), f"{direction} {ethertype}")),
+            group_id=group_id,
+            direction=direction,
+            ethertype=ethertype,
+            remote_group_id=group_id if direction == INGRESS else None,
+        )
+        for direction in directions
+        for ethertype in ETHERTYPES
+    ]
+    return tuple(sorted(rules, key=lambda rule: rule.id))
+
+
+def _meaning(rule: Rule) -> Sequence[object]:
+    ends = (rule.port_min, rule.port_max, rule.remote_prefix, rule.remote_group_id)
+    return (rule.group_id, rule.direction, rule.ethertype, rule.protocol, *ends)
+
+
+def _check_protocol(rule: Rule) -> None:
+    given = rule.protocol or ""
+    known = _NUMBERS.get(given, given)
+    if known in _WITH_PORTS:
+        _check_ports(rule)
+    elif known in _ICMP:
+        _check_icmp(rule)
+    elif given and known not in _WITHOUT_PORTS and not _is_number(known):
+        raise exception.Invalid(f"Security group rule protocol {given} not supported.")
+    elif (rule.port_min, rule.port_max) != (None, None):
+        raise exception.Invalid("Ports are of a rule with a protocol that has some.")
+
+
+def _is_number(protocol: str) -> bool:
+    """Tell whether this is the number of a protocol, as a packet has it."""
+    return re.fullmatch("[0-9]{1,3}", protocol) is not None and int(protocol) <= _MAX_BYTE
+
+
+def _check_ports(rule: Rule) -> None:
+    low, high = rule.port_min, rule.port_max
+    if low is None and high is None:
+        return
+    if low is None or high is None or not 1 <= low <= high <= _MAX_PORT:
+        raise exception.Invalid(
+            f"Invalid port range {low}:{high}: they are from 1 to {_MAX_PORT}, the lower one first."
+        )
+
+
+def _check_icmp(rule: Rule) -> None:
+    kind, code = rule.port_min, rule.port_max
+    if kind is None and code is not None:
+        raise exception.Invalid(f"ICMP code (port-range-max) {code} is without a type.")
+    for value in (kind, code):
+        if value is not None and not 0 <= value <= _MAX_BYTE:
+            raise exception.Invalid(f"Invalid ICMP type or code {value}: they are from 0 to 255.")
+
+
+def _prefix(rule: Rule) -> str | None:
+    if rule.remote_prefix is None:
+        return None
+    try:
+        network = ipaddress.ip_network(rule.remote_prefix, strict=False)
+    except ValueError as error:
+        raise exception.Invalid(f"Invalid CIDR {rule.remote_prefix}: {error}") from error
+    if network.version != ETHERTYPES[rule.ethertype]:
+        raise exception.Invalid(f"{rule.remote_prefix} is no range of {rule.ethertype}.")
+    return str(network)
