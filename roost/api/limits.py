@@ -25,5 +25,5 @@ class Limits:
             project = other
         with self._database.read() as session:
             most = quota.limits(session, project, self._defaults)
-            used = quota.usage(session, project)
+            used = quota_resources.used(session, project, version=call.version)
         return Answer(views.full(most, used, version=call.version))

@@ -3,14 +3,12 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from roost.db.api import quota, security_groups
+from roost.db.engine import Session
+
 # Limits that are kept and told, with their defaults where there is no option, but not looked at by
-# anything: Compute has no networks.
-_UNCOUNTED: Final = {
-    "fixed_ips": -1,
-    "floating_ips": -1,
-    "security_group_rules": -1,
-    "security_groups": -1,
-}
+# anything: addresses are the networks' own.
+_UNCOUNTED: Final = {"fixed_ips": -1, "floating_ips": -1}
 _COUNTED: Final = (
     "cores",
     "injected_file_content_bytes",
@@ -20,6 +18,8 @@ _COUNTED: Final = (
     "key_pairs",
     "metadata_items",
     "ram",
+    "security_group_rules",
+    "security_groups",
     "server_group_members",
     "server_groups",
 )
@@ -46,6 +46,12 @@ def of_classes(version: int) -> list[str]:
 def defaults(options: Mapping[str, int]) -> dict[str, int]:
     """Return the limits of who has none of their own, by the options of the group ``quota``."""
     return {**_UNCOUNTED, **options}
+
+
+def used(session: Session, project_id: str, *, version: int) -> dict[str, int]:
+    """Return what counts against a project now, as far as a microversion tells of it."""
+    groups = {} if version >= NO_NETWORKS else security_groups.usage(session, project_id)
+    return {**quota.usage(session, project_id), **groups}
 
 
 def _without(names: Collection[str], version: int) -> list[str]:

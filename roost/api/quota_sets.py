@@ -1,4 +1,4 @@
-"""What a project may use, as operators read and set it."""
+"""What a project may use, and each user in it, as operators read and set it."""
 
 from collections.abc import Mapping
 
@@ -8,17 +8,19 @@ from roost.api.call import Answer, Call, truth
 from roost.api.parts import Parts
 from roost.api.schemas.base import MAX_INTEGER
 from roost.api.views import quota_sets as views
-from roost.db.api import quota, quota_limits
-from roost.db.engine import retried
+from roost.db.api import quota, quota_limits, security_groups
+from roost.db.engine import Session, retried
 
 _LONGEST = 255  # characters of a project's id, or of a class's name
+_USED = "already used and reserved {}"
+_Amounts = Mapping[str, int]
 
 
 class QuotaSets:
     """Handlers of ``/os-quota-sets``: the very limits that boots and server groups meet.
 
-    Limits are of projects: users have none, so what is asked for a user is the project's limit, and
-    beside it what the user has of it.
+    They are a project's, or with ``user_id`` in the query those of one user in it. A user without
+    limits of their own has the project's.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -26,9 +28,9 @@ class QuotaSets:
         self._defaults = quota_resources.defaults(parts.options.quota)
 
     def show(self, call: Call) -> Answer:
-        project = _project(call)
+        project, user = _project(call), _user(call)
         with self._database.read() as session:
-            limits = quota.limits(session, project, self._defaults)
+            limits = quota.limits(session, project, self._defaults, user_id=user)
         return _shown(call, views.limits(limits, version=call.version))
 
     def show_defaults(self, call: Call) -> Answer:
@@ -40,41 +42,74 @@ class QuotaSets:
         return _shown(call, views.limits(limits, version=call.version))
 
     def show_detail(self, call: Call) -> Answer:
-        project, user = _project(call), call.query.one("user_id")
+        project, user = _project(call), _user(call)
         with self._database.read() as session:
-            limits = quota.limits(session, project, self._defaults)
+            limits = quota.limits(session, project, self._defaults, user_id=user)
             if user:
                 used = quota.usage_of_user(session, project, user)
             else:
-                used = quota.usage(session, project)
+                used = quota_resources.used(session, project, version=call.version)
         return _shown(call, views.detailed(limits, used, version=call.version))
 
     def update(self, call: Call) -> Answer:
-        if call.query.one("user_id"):
-            raise exception.Invalid("Users have no quotas of their own: set those of the project.")
         asked = dict(call.body["quota_set"])
         force = truth(str(asked.pop("force", False)), name="force")
-        limits = self._update(_known_project(call), wanted_limits(asked), force=force)
+        project, user = _known_project(call), _user(call)
+        if user:
+            limits = self._update_user(project, user, wanted_limits(asked), force)
+        else:
+            limits = self._update(project, wanted_limits(asked), force)
         return Answer({"quota_set": views.limits(limits, version=call.version)})
 
     def delete(self, call: Call) -> Answer:
-        """Let the defaults count again. A user has nothing that could be deleted."""
-        if not call.query.one("user_id"):
-            self._forget(_project(call))
+        """Let the defaults count again, or for a user the project's limits."""
+        self._forget(_project(call), _user(call))
         return Answer()
 
     @retried
-    def _update(self, project: str, limits: Mapping[str, int], *, force: bool) -> dict[str, int]:
+    def _update(self, project: str, limits: _Amounts, force: bool) -> dict[str, int]:
         with self._database.begin() as session:
+            used = quota.locked_usage(session, project)
             if not force:
-                _check_enough(limits, quota.locked_usage(session, project))
+                has = {**used, **security_groups.usage(session, project)}
+                given = quota.given_to_users(session, project)
+                _check_least(limits, has, _USED)
+                _check_least(limits, given, "the {} given to its users")
             quota_limits.set_for_project(session, project, limits)
             return quota.limits(session, project, self._defaults)
 
     @retried
-    def _forget(self, project: str) -> None:
+    def _update_user(
+        self, project: str, user: str, limits: _Amounts, force: bool
+    ) -> dict[str, int]:
         with self._database.begin() as session:
-            quota_limits.forget_project(session, project)
+            quota.lock(session, project)
+            if not force:
+                used = quota.usage_of_user(session, project, user)
+                _check_least(limits, used, _USED)
+                _check_most(limits, self._room(session, project, but=user))
+            quota_limits.set_for_user(session, project, user, limits)
+            return quota.limits(session, project, self._defaults, user_id=user)
+
+    def _room(self, session: Session, project: str, *, but: str) -> dict[str, int]:
+        """Return how much of a project's limits one user may have; -1: as much as they want.
+
+        What users share is divided among them; what each has alone, all may have as much of.
+        """
+        given = quota.given_to_users(session, project, but=but)
+        room = quota.limits(session, project, self._defaults)
+        for name in quota.RESOURCES:
+            if room[name] >= 0:
+                room[name] = max(0, room[name] - given.get(name, 0))
+        return room
+
+    @retried
+    def _forget(self, project: str, user: str | None) -> None:
+        with self._database.begin() as session:
+            if user:
+                quota_limits.forget_user(session, project, user)
+            else:
+                quota_limits.forget_project(session, project)
 
 
 class QuotaClassSets:
@@ -99,7 +134,7 @@ class QuotaClassSets:
         return Answer({"quota_class_set": views.class_limits(limits, version=call.version)})
 
     @retried
-    def _update(self, name: str, limits: Mapping[str, int]) -> dict[str, int]:
+    def _update(self, name: str, limits: _Amounts) -> dict[str, int]:
         with self._database.begin() as session:
             quota_limits.set_for_class(session, name, limits)
             return {**self._defaults, **quota_limits.of_class(session, name)}
@@ -119,13 +154,21 @@ def wanted_limits(asked: Mapping[str, int | str]) -> dict[str, int]:
     return limits
 
 
-def _check_enough(limits: Mapping[str, int], used: Mapping[str, int]) -> None:
+def _check_least(limits: _Amounts, least: _Amounts, why: str) -> None:
     for name, limit in limits.items():
-        least = used.get(name, 0)
-        if 0 <= limit < least:
+        if 0 <= limit < least.get(name, 0):
             raise exception.Invalid(
-                f"Quota limit {limit} for {name} must be greater than or equal to already used"
-                f" and reserved {least}."
+                f"Quota limit {limit} for {name} must be greater than or equal to"
+                f" {why.format(least[name])}."
+            )
+
+
+def _check_most(limits: _Amounts, most: _Amounts) -> None:
+    for name, limit in limits.items():
+        if most[name] >= 0 and not 0 <= limit <= most[name]:
+            raise exception.Invalid(
+                f"Quota limit {limit} for {name} must be less than or equal to {most[name]}, which"
+                " the project has left for this user."
             )
 
 
@@ -133,6 +176,10 @@ def _project(call: Call) -> str:
     project = call.params["project_id"]
     call.require_for(project)
     return project
+
+
+def _user(call: Call) -> str | None:
+    return call.query.one("user_id") or None
 
 
 def _known_project(call: Call) -> str:

@@ -26,4 +26,16 @@ OPTIONS = [
     cfg.IntOpt("server_groups", default=10, min=-1, help="Server groups per project."),
     cfg.IntOpt("server_group_members", default=10, min=-1, help="Servers per server group."),
     cfg.IntOpt("key_pairs", default=100, min=-1, help="Key pairs per user."),
+    cfg.IntOpt(
+        "security_groups",
+        default=10,
+        min=-1,
+        help="Security groups per project, with local networks; Neutron has its own limit.",
+    ),
+    cfg.IntOpt(
+        "security_group_rules",
+        default=100,
+        min=-1,
+        help="Rules of all security groups of a project, with local networks.",
+    ),
 ]
