@@ -2,7 +2,7 @@
 
 import datetime
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from roost import exception
@@ -16,7 +16,7 @@ from roost.objects import ImageMeta
 
 _OF_PATCH: Final = 1  # the schemas of images know no microversions
 _KEPT: Final = frozenset({"name", "visibility", "owner", "disk_format", "container_format"})
-_SIZES: Final = frozenset({"min_ram", "min_disk"})
+_USUALLY: Final = {"min_ram": 0, "min_disk": 0, "protected": False, "tags": []}
 _UNCHANGEABLE: Final = schemas.READ_ONLY | {"id"}
 _WITH_DATA: Final = frozenset({"disk_format", "container_format"})  # tell what the data is
 
@@ -47,11 +47,42 @@ class ImageEdits:
         self._store.delete(call.context, own(call, self._store).id)
         return Answer()
 
+    def tag(self, call: Call) -> Answer:
+        self._retag(call, lambda tags: {*tags, call.params["tag"]})
+        return Answer()
+
+    def untag(self, call: Call) -> Answer:
+        def without(tags: Collection[str]) -> Collection[str]:
+            if call.params["tag"] not in tags:
+                raise exception.NotFound(f"The image has no tag {call.params['tag']}.")
+            return {*tags} - {call.params["tag"]}
+
+        self._retag(call, without)
+        return Answer()
+
+    def _retag(self, call: Call, edit: Callable[[Collection[str]], Collection[str]]) -> None:
+        def retagged(image: ImageMeta) -> ImageMeta:
+            tags = sorted(edit(image.tags))
+            if len(tags) > schemas.MOST_TAGS:
+                raise exception.QuotaExceeded(f"An image has {schemas.MOST_TAGS} tags at most.")
+            return ImageMeta.of(**image.values() | {"tags": tags})
+
+        schemas.TAG_CHECK.check(call.params["tag"], minor=_OF_PATCH, what="tag")
+        self._store.change(call.context, own(call, self._store).id, retagged)
+
     @property
     def _store(self) -> EditableImageStore:
-        if not isinstance(self._images, EditableImageStore):
-            raise exception.Unsupported("The image store of this cloud is not written here.")
-        return self._images
+        return editable(self._images)
+
+
+def editable(store: ImageStore) -> EditableImageStore:
+    """Return the store that users write.
+
+    :raises roost.exception.Unsupported: when they write it elsewhere
+    """
+    if not isinstance(store, EditableImageStore):
+        raise exception.Unsupported("The image store of this cloud is not written here.")
+    return store
 
 
 def own(call: Call, store: ImageStore) -> ImageMeta:
@@ -63,6 +94,15 @@ def own(call: Call, store: ImageStore) -> ImageMeta:
     if not call.allows(call.rule, project_id=image.owner or ""):
         raise exception.Forbidden("You are not permitted to change this image.")
     return image
+
+
+def check_count(properties: Mapping[str, str]) -> None:
+    """Make sure that an image has no more properties than the store keeps.
+
+    :raises roost.exception.Invalid: when it would have
+    """
+    if len(properties) > schemas.MOST_PROPERTIES:
+        raise exception.Invalid(f"An image has {schemas.MOST_PROPERTIES} properties at most.")
 
 
 def _described(call: Call, *, now: datetime.datetime) -> ImageMeta:
@@ -92,11 +132,11 @@ def _described(call: Call, *, now: datetime.datetime) -> ImageMeta:
 def _values(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an image that a document sets; what is no field is a property."""
     kept = {name: document[name] for name in _KEPT}
-    sizes = {name: document.get(name, 0) for name in _SIZES}
+    more = {name: document.get(name, usual) for name, usual in _USUALLY.items()}
+    more["tags"] = sorted(set(more["tags"]))
     properties = {name: document[name] for name in document if name not in schemas.FIELDS}
-    if len(properties) > schemas.MOST_PROPERTIES:
-        raise exception.Invalid(f"An image has {schemas.MOST_PROPERTIES} properties at most.")
-    return {**kept, **sizes, "name": document["name"] or "", "properties": properties}
+    check_count(properties)
+    return {**kept, **more, "name": document["name"] or "", "properties": properties}
 
 
 def _check_visibility(call: Call, image: ImageMeta) -> None:
@@ -118,7 +158,7 @@ def _editor(call: Call) -> Callable[[ImageMeta], ImageMeta]:
 
 
 def _document(image: ImageMeta) -> dict[str, Any]:
-    own = {name: getattr(image, name) for name in (*_KEPT, *_SIZES)}
+    own = {name: getattr(image, name) for name in (*_KEPT, *_USUALLY)}
     return {**image.properties, **own}
 
 

@@ -6,9 +6,9 @@ from typing import Final
 from roost import exception
 from roost.api import paging
 from roost.api.call import Answer, Call
-from roost.api.image_edits import own
+from roost.api.image_edits import check_count, own
+from roost.api.image_lists import listed
 from roost.api.parts import Parts
-from roost.api.schemas.images import MOST_PROPERTIES
 from roost.api.validation import timestamp
 from roost.api.views import image_proxies as views
 from roost.image.driver import EditableImageStore
@@ -68,7 +68,7 @@ class ImageProxies(_Proxies):
         return Answer()
 
     def _list(self, call: Call, view: views.View) -> Answer:
-        found = [one for one in self._store.list_images(call.context) if _passes(call, one)]
+        found = [one for one in listed(call, self._store) if _passes(call, one)]
         limit = paging.limit(call, most=self._most)
         page = paging.after(found, call)[:limit]
         last = page[-1].id if page else ""
@@ -112,8 +112,7 @@ class ImageProxyMetadata(_Proxies):
 
         def edited(image: ImageMeta) -> ImageMeta:
             after = dict(edit(image.properties))
-            if len(after) > MOST_PROPERTIES:
-                raise exception.Invalid(f"An image has {MOST_PROPERTIES} properties at most.")
+            check_count(after)
             return ImageMeta.of(**image.values() | {"properties": after})
 
         changed = self._store.change(call.context, own(call, self._store).id, edited)

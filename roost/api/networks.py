@@ -4,8 +4,9 @@ import uuid
 from typing import Any
 
 from roost import exception
-from roost.api import policies
+from roost.api import policies, tag_filters
 from roost.api.call import Answer, Call, truth
+from roost.api.leavers import Leavers
 from roost.api.local_networks import LocalNetworks
 from roost.api.parts import Parts
 from roost.api.views import networks as views
@@ -18,6 +19,7 @@ _NETWORK_FILTERS = ("name", "id", "status", "project_id", "tenant_id", "descript
 _SUBNET_FILTERS = ("name", "id", "network_id", "cidr", "project_id", "tenant_id")
 _FLAGS = ("shared", "router:external", "admin_state_up", "enable_dhcp")
 _NUMBERS = ("ip_version",)
+_CHANGED = ("name", "description", "admin_state_up")
 
 
 class Networks:
@@ -26,6 +28,7 @@ class Networks:
     def __init__(self, parts: Parts) -> None:
         self._networks = LocalNetworks(parts.networks, parts.api_database)
         self._database = parts.api_database
+        self._leavers = Leavers(parts.api_database, parts.cells)
         self._now = parts.now
 
     def list_all(self, call: Call) -> Answer:
@@ -37,8 +40,8 @@ class Networks:
         return Answer({"network": views.full(found)})
 
     def extensions(self, _call: Call) -> Answer:
-        """Return that there are none: clients look before they use one."""
-        return Answer({"extensions": []})
+        """Return what there is beyond the first version: clients look before they use it."""
+        return Answer({"extensions": [views.TAGS]})
 
     def create(self, call: Call) -> Answer:
         network = self._described(call)
@@ -52,8 +55,18 @@ class Networks:
         return Answer({"network": views.full(self._change(network, words(call.body["network"])))})
 
     def delete(self, call: Call) -> Answer:
-        self._delete(own(call, self._networks, call.params["network_id"]).id)
+        network = own(call, self._networks, call.params["network_id"])
+        self._leavers.forget_on(network.id)
+        self._delete(network.id)
         return Answer()
+
+    def tags(self, call: Call) -> list[str]:
+        """Return the tags of a network; those of the options have none."""
+        return list(views.full(self._networks.find(call, call.params["network_id"]))["tags"])
+
+    def tagged(self, call: Call) -> str:
+        """Return the id of the network whose tags the caller may change."""
+        return own(call, self._networks, call.params["network_id"]).id
 
     def _described(self, call: Call) -> Network:
         asked = call.body["network"]
@@ -66,6 +79,7 @@ class Networks:
             cidr=None,
             subnet_name=None,
             created_at=self._now(),
+            admin_state_up=asked.get("admin_state_up", True),
         )
 
     @retried
@@ -74,7 +88,7 @@ class Networks:
             rows.create(session, network)
 
     @retried
-    def _change(self, network: Network, changes: dict[str, str]) -> Network:
+    def _change(self, network: Network, changes: dict[str, Any]) -> Network:
         with self._database.begin() as session:
             return rows.change(session, network.id, changes)
 
@@ -90,6 +104,7 @@ class Subnets:
     def __init__(self, parts: Parts) -> None:
         self._networks = LocalNetworks(parts.networks, parts.api_database)
         self._database = parts.api_database
+        self._leavers = Leavers(parts.api_database, parts.cells)
 
     def list_all(self, call: Call) -> Answer:
         shown = [views.subnet(one) for one in _seen(self._networks, call) if one.cidr]
@@ -116,8 +131,18 @@ class Subnets:
         return Answer({"subnet": views.subnet(self._change(network, changes))})
 
     def delete(self, call: Call) -> Answer:
-        self._take(own(call, self._networks, self._find(call).id).id)
+        network = own(call, self._networks, self._find(call).id)
+        self._leavers.forget_on(network.id)
+        self._take(network.id)
         return Answer()
+
+    def tags(self, call: Call) -> list[str]:
+        """Return the tags of a subnet; those of the options have none."""
+        return list(views.subnet(self._find(call))["tags"])
+
+    def tagged(self, call: Call) -> str:
+        """Return the id of the network whose subnet's tags the caller may change."""
+        return own(call, self._networks, self._find(call).id).id
 
     def _find(self, call: Call) -> LocalNetwork | Network:
         for network in _seen(self._networks, call):
@@ -131,7 +156,7 @@ class Subnets:
             rows.give_subnet(session, network.id, cidr=cidr, name=name)
 
     @retried
-    def _change(self, network: Network, changes: dict[str, str]) -> Network:
+    def _change(self, network: Network, changes: dict[str, Any]) -> Network:
         with self._database.begin() as session:
             return rows.change(session, network.id, changes)
 
@@ -156,8 +181,8 @@ def own(call: Call, networks: LocalNetworks, network_id: str) -> Network:
 
 
 def words(asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the name and the description that a body gives to what is there already."""
-    return {name: asked[name] for name in ("name", "description") if name in asked}
+    """Return the words and the state that a body gives to what is there already."""
+    return {name: asked[name] for name in _CHANGED if name in asked}
 
 
 def owner(call: Call, asked: dict[str, Any]) -> str:
@@ -176,6 +201,8 @@ def _passes(call: Call, shown: dict[str, Any], filters: tuple[str, ...]) -> bool
         asked = call.query.one(name)
         if asked is not None and shown.get(name, False) != truth(asked, name=name):
             return False
+    if not tag_filters.passes(call, shown["tags"]):
+        return False
     return all(
         str(shown.get(name)) in call.query.all(name)
         for name in (*filters, *_NUMBERS)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from roost import exception
-from roost.api import paging
+from roost.api import paging, tag_filters
 from roost.api.call import Answer, Call
 from roost.api.gather import Gatherer
 from roost.api.local_networks import LocalNetworks, scope, usable
@@ -84,6 +84,20 @@ class Ports:
         self._delete(port)
         return Answer()
 
+    def tags(self, call: Call) -> list[str]:
+        """Return the tags of a port; those made with servers have none."""
+        return list(self._one(call).tags)
+
+    def tagged(self, call: Call) -> str:
+        """Return the id of the port whose tags the caller may change.
+
+        :raises roost.exception.Conflict: when it was made with its server
+        """
+        port = self._one(call)
+        call.require_for(port.project_id)
+        self._change(port, {})
+        return port.id
+
     def _one(self, call: Call) -> views.Port:
         """Return the port that the path names.
 
@@ -128,6 +142,7 @@ class Ports:
             mac=mac.lower() if mac else random_mac(),
             instance_uuid=None,
             created_at=self._now(),
+            admin_state_up=asked.get("admin_state_up", True),
         )
 
     def _now(self) -> datetime.datetime:
@@ -170,7 +185,7 @@ class Ports:
             return made_ports.create(session, port)
 
     @retried
-    def _change(self, port: views.Port, changes: dict[str, str]) -> None:
+    def _change(self, port: views.Port, changes: dict[str, Any]) -> None:
         with self._parts.api_database.begin() as session:
             if not made_ports.change(session, port.id, changes):
                 raise exception.Conflict(f"Port {port.id} was made with its server, and not here.")
@@ -204,7 +219,9 @@ def _wanted(call: Call) -> dict[str, list[str]]:
 
 
 def _passes(call: Call, shown: dict[str, Any]) -> bool:
-    return all(shown[name] in call.query.all(name) for name in _AFTERWARDS if name in call.query)
+    return tag_filters.passes(call, shown["tags"]) and all(
+        shown[name] in call.query.all(name) for name in _AFTERWARDS if name in call.query
+    )
 
 
 def _address(asked: dict[str, Any], network: LocalNetwork) -> str:

@@ -3,7 +3,9 @@
 A plug-in is a class with ``from_conf(conf)``, named by an entry point of that group.
 """
 
-from collections.abc import Callable, Mapping
+import dataclasses
+import datetime
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import BinaryIO, Final, Protocol, runtime_checkable
 
 from roost.context import RequestContext
@@ -15,7 +17,24 @@ DISK_FORMATS: Final = frozenset(
 VISIBILITIES: Final = frozenset({"public", "private", "shared", "community"})
 QUEUED: Final = "queued"  # described, but without data
 ACTIVE: Final = "active"
+SHARED: Final = "shared"
+PENDING: Final = "pending"
+ACCEPTED: Final = "accepted"
+MEMBER_STATUSES: Final = (PENDING, ACCEPTED, "rejected")
 _FOR_ALL: Final = ("public", "community")
+
+
+@dataclasses.dataclass(frozen=True)
+class Member:
+    """A project that a shared image is for, too, and what it says to that (``status``)."""
+
+    project_id: str
+    status: str
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+
+
+Members = Sequence[Member]
 
 
 class ImageStore(Protocol):
@@ -86,7 +105,10 @@ class ImageStore(Protocol):
         """Forget an image whose data will not come. May be repeated; active images are left."""
 
     def delete(self, context: RequestContext, image_id: str) -> None:
-        """Forget an image."""
+        """Forget an image.
+
+        :raises roost.exception.Forbidden: when it is protected, whoever asks
+        """
 
 
 @runtime_checkable
@@ -100,6 +122,14 @@ class EditableImageStore(ImageStore, Protocol):
 
         :raises roost.exception.Invalid: for values that mean nothing
         """
+
+    def members(self, context: RequestContext, image_id: str) -> Members:
+        """Return whom a shared image is for beside its owner, in the order that they came."""
+
+    def change_members(
+        self, context: RequestContext, image_id: str, edit: Callable[[Members], Members]
+    ) -> None:
+        """Put what ``edit`` makes of the members in their place; nobody else does meanwhile."""
 
 
 @runtime_checkable
@@ -115,6 +145,17 @@ def is_own(context: RequestContext, image: ImageMeta) -> bool:
     return bool(context.is_admin) or (image.owner is not None and image.owner == context.project_id)
 
 
-def may_see(context: RequestContext, image: ImageMeta) -> bool:
-    """Return whether there is such an image for this caller, where the store leaves that to us."""
-    return image.visibility in _FOR_ALL or is_own(context, image)
+def may_see(
+    context: RequestContext, image: ImageMeta, members: Callable[[], Members] = tuple
+) -> bool:
+    """Return whether there is such an image for this caller, where the store leaves that to us.
+
+    :param members: reads whom it is shared with; asked when that decides
+    """
+    if image.visibility in _FOR_ALL or is_own(context, image):
+        return True
+    return image.visibility == SHARED and context.project_id in projects(members())
+
+
+def projects(members: Members) -> Collection[str]:
+    return {member.project_id for member in members}

@@ -5,11 +5,12 @@ when an image is deleted. So an image is there when its description is, and whoe
 leaves at most a file that nobody lists, or an image that still waits for its data. Who changes a
 description holds the folder's lock, so nothing that another wrote meanwhile is lost.
 
-Whose an image is, is kept too: private and shared images are for their owner's project and for
-administrators. (There are no members to share with.)
+Whose an image is, is kept too: private images are for their owner's project and for administrators,
+shared ones for their members as well, whom ``<uuid>.members.json`` names.
 """
 
 import contextlib
+import dataclasses
 import datetime
 import errno
 import fcntl
@@ -31,6 +32,8 @@ from roost.image.driver import (
     DISK_FORMATS,
     QUEUED,
     VISIBILITIES,
+    Member,
+    Members,
     is_own,
     may_see,
 )
@@ -40,6 +43,8 @@ LOG = logging.getLogger(__name__)
 _CHUNK: Final = 1 << 20  # bytes
 _ALGORITHM: Final = "sha256"
 _OF_DATA: Final = ("status", "size", "hash_algo", "hash_value", "updated_at")
+_TIMES: Final = ("created_at", "updated_at")
+_LATER: Final = ("tags", "protected")  # are not in descriptions that older releases wrote
 _LOCK: Final = ".lock"
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
@@ -70,9 +75,7 @@ class LocalImageStore:
         return sorted(found, key=lambda image: (image.created_at, image.id))
 
     def get(self, context: RequestContext, image_id: str) -> ImageMeta:
-        image = self._read(image_id)
-        if not may_see(context, image):
-            raise _not_found(image_id)
+        image = self._seen(context, image_id)
         if image.status != QUEUED:
             self._check_data(image)
         return image
@@ -164,7 +167,21 @@ class LocalImageStore:
             if not context.is_admin:
                 raise
         with self._locked():
+            self._refuse_protected(image_id)
             self._remove(image_id)
+
+    def members(self, context: RequestContext, image_id: str) -> Members:
+        self._seen(context, image_id)
+        return self._members(image_id)
+
+    def change_members(
+        self, context: RequestContext, image_id: str, edit: Callable[[Members], Members]
+    ) -> None:
+        with self._locked():
+            self._seen(context, image_id)
+            plain = [_plain_member(member) for member in edit(self._members(image_id))]
+            with _put_in_place(self._file(image_id, "members.json")) as file:
+                file.write(json.dumps(plain, indent=2).encode())
 
     def _described(self) -> list[str]:
         """Return the ids of all descriptions; a folder that is not there yet has none."""
@@ -172,6 +189,28 @@ class LocalImageStore:
             return [entry.stem for entry in self.path.glob("*.json") if _is_uuid(entry.stem)]
         except OSError as error:
             raise exception.Unavailable(f"images in {self.path} cannot be read: {error}") from error
+
+    def _seen(self, context: RequestContext, image_id: str) -> ImageMeta:
+        """Return the description of an image that there is for the caller."""
+        image = self._read(image_id)
+        if not may_see(context, image, lambda: self._members(image_id)):
+            raise _not_found(image_id)
+        return image
+
+    def _members(self, image_id: str) -> list[Member]:
+        kept = self._file(image_id, "members.json")
+        try:
+            return [_member(values) for values in json.loads(kept.read_text())]
+        except FileNotFoundError:  # it was never shared
+            return []
+        except (ValueError, TypeError, KeyError, OSError) as error:
+            raise exception.Internal(f"the image file {kept} is damaged: {error}") from error
+
+    def _refuse_protected(self, image_id: str) -> None:
+        """Raise :class:`roost.exception.Forbidden` for an image that is said to be kept."""
+        with contextlib.suppress(exception.Internal):  # nobody can read whether it is
+            if self._read(image_id).protected:
+                raise exception.Forbidden(f"Image {image_id} is protected and cannot be deleted.")
 
     def _read(self, image_id: str) -> ImageMeta:
         description = self._file(image_id, "json")
@@ -200,9 +239,7 @@ class LocalImageStore:
 
     def _own(self, context: RequestContext, image_id: str) -> ImageMeta:
         """Return an image that the caller may change."""
-        image = self._read(image_id)
-        if not may_see(context, image):
-            raise _not_found(image_id)
+        image = self._seen(context, image_id)
         if not is_own(context, image):
             raise exception.Forbidden(f"Image {image_id} belongs to another project.")
         return image
@@ -255,12 +292,13 @@ class LocalImageStore:
             file.write(json.dumps(_plain(image), indent=2).encode())
 
     def _remove(self, image_id: str) -> None:
-        """Delete what is known of an image, then its data; the folder is locked."""
+        """Delete what is known of an image, then the rest; the folder is locked."""
         try:
             self._file(image_id, "json").unlink()
         except FileNotFoundError as error:
             raise _not_found(image_id) from error
-        self._file(image_id, "img").unlink(missing_ok=True)
+        for kind in ("img", "members.json"):
+            self._file(image_id, kind).unlink(missing_ok=True)
 
     def _file(self, image_id: str, kind: str) -> pathlib.Path:
         if not _is_uuid(image_id):  # nor may it lead out of the folder
@@ -321,13 +359,23 @@ def _with(image: ImageMeta, **changes: Any) -> ImageMeta:
 
 def _plain(image: ImageMeta) -> dict[str, Any]:
     values = image.values()
-    for name in ("created_at", "updated_at"):
-        values[name] = values[name].isoformat()
-    return values
+    return values | {name: values[name].isoformat() for name in _TIMES}
 
 
 def _image(values: dict[str, Any]) -> ImageMeta:
-    return ImageMeta.of(**{name: values[name] for name in ImageMeta.fields})
+    """Make an image of its description; one of an older release does not have all fields."""
+    later = {name for name in _LATER if name not in values}
+    return ImageMeta.of(**{name: values[name] for name in ImageMeta.fields if name not in later})
+
+
+def _plain_member(member: Member) -> dict[str, str]:
+    values = dataclasses.asdict(member)
+    return values | {name: values[name].isoformat() for name in _TIMES}
+
+
+def _member(values: dict[str, str]) -> Member:
+    times = {name: datetime.datetime.fromisoformat(values[name]) for name in _TIMES}
+    return Member(values["project_id"], values["status"], **times)
 
 
 def _is_uuid(text: str) -> bool:

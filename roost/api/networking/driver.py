@@ -2,25 +2,117 @@
 
 A plug-in is a class with ``from_conf(conf)``, named by an entry point of that group; it has the
 name of the driver that hosts use. It judges what users ask for, with the eyes of the user, and
-changes nothing: that is for the hosts.
+connects nothing: that is for the hosts. Security groups it also keeps, or has kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from roost.api.call import Call
-from roost.objects import Locality, NetworkRequest
+from roost.db.engine import Session
+from roost.objects import Instance, Locality, NetworkRequest
+from roost.security_groups import Group, Rule
+
+
+class SecurityGroups(Protocol):
+    """Knows the security groups of projects, and which servers are in them."""
+
+    def list_all(self, call: Call, project_id: str | None) -> list[Group]:
+        """Return the groups of a project; None: all that the caller may see."""
+
+    def get(self, call: Call, group_id: str) -> Group:
+        """Return a group.
+
+        :raises roost.exception.NotFound: when there is none that the caller may touch
+        """
+
+    def create(self, call: Call, project_id: str, *, name: str, description: str) -> Group:
+        """Make a group of a project.
+
+        :raises roost.exception.Conflict: for a name that it cannot have
+        :raises roost.exception.QuotaExceeded: when the project may not have more
+        """
+
+    def change(self, call: Call, group_id: str, changes: Mapping[str, str]) -> Group:
+        """Change name and description of a group, and return it.
+
+        :raises roost.exception.NotFound: as :meth:`get` does
+        :raises roost.exception.Conflict: for a name that it cannot have, or the default group
+        """
+
+    def delete(self, call: Call, group_id: str) -> None:
+        """Delete a group.
+
+        :raises roost.exception.NotFound: as :meth:`get` does
+        :raises roost.exception.Conflict: for one in use, or the default group
+        """
+
+    def get_rule(self, call: Call, rule_id: str) -> Rule:
+        """Return a rule.
+
+        :raises roost.exception.NotFound: when there is none that the caller may touch
+        """
+
+    def add_rule(self, call: Call, rule: Rule) -> Rule:
+        """Let a group have a rule, and return it; its id may become another.
+
+        :raises roost.exception.NotFound: when a group is not there
+        :raises roost.exception.Conflict: when there is one that says the same
+        :raises roost.exception.Invalid: when there can be no such rule
+        :raises roost.exception.QuotaExceeded: when the project may not have more
+        """
+
+    def delete_rule(self, call: Call, rule_id: str) -> None:
+        """Take a rule away.
+
+        :raises roost.exception.NotFound: as :meth:`get_rule` does
+        """
+
+    def named(self, call: Call, names: Sequence[str]) -> list[Group]:
+        """Return the groups that a new server is to be in; none where it is the default one alone.
+
+        :param names: or ids
+        :raises roost.exception.Invalid: for one that is not there
+        :raises roost.exception.Conflict: for a name that several have
+        """
+
+    def of_server(self, call: Call, instance: Instance) -> list[Group]:
+        """Return the groups that a server is in."""
+
+    def join(self, call: Call, instance: Instance, name: str) -> None:
+        """Let a server be in a group of its project, by name or id.
+
+        :raises roost.exception.NotFound: when there is no such group
+        """
+
+    def leave(self, call: Call, instance: Instance, name: str) -> None:
+        """Let a server not be in a group any more.
+
+        :raises roost.exception.NotFound: when it is not in it
+        :raises roost.exception.Conflict: when it cannot leave it
+        """
 
 
 class Networking(Protocol):
     """Judges what servers are to be connected to."""
 
+    @property
+    def groups(self) -> SecurityGroups:
+        """Who knows security groups."""
+
     def requests(
-        self, call: Call, asked: dict[str, Any], *, least: int, most: int
+        self,
+        call: Call,
+        asked: dict[str, Any],
+        *,
+        groups: Sequence[Group],
+        least: int,
+        most: int,
     ) -> list[NetworkRequest]:
         """Return the interfaces that each server of a create gets.
 
         :param asked: the create's body
+        :param groups: that it is to be in, as ``groups.named`` returned them
         :param most: servers that are to be made, ``least`` that must be
         :raises roost.exception.Invalid: for what is not there, or cannot be had
         :raises roost.exception.Conflict: for what belongs to another, or is not clear
@@ -28,10 +120,18 @@ class Networking(Protocol):
         :raises roost.exception.Forbidden: when the user may not use a network
         """
 
-    def security_groups(self, asked: dict[str, Any]) -> list[str]:
-        """Return the groups that a new server is in, as it shows them.
+    def take(
+        self,
+        session: Session,
+        *,
+        requests: Sequence[NetworkRequest],
+        groups: Sequence[Group],
+        uuids: Sequence[str],
+    ) -> None:
+        """Note what new servers have, in the transaction of the API database that makes them.
 
-        :raises roost.exception.Invalid: for one that does not exist
+        :raises roost.exception.Invalid: for what is gone meanwhile
+        :raises roost.exception.Conflict: for what another has meanwhile
         """
 
     def attachment(self, call: Call, asked: dict[str, Any]) -> NetworkRequest:

@@ -1,6 +1,7 @@
 """The networks of the local driver: those of the options, and those that users made."""
 
-from collections.abc import Sequence
+import datetime
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from oslo_config import cfg
@@ -9,32 +10,65 @@ from roost import exception, networks
 from roost.api import server_locality, server_networks
 from roost.api.call import Call
 from roost.api.local_networks import Known, LocalNetworks
-from roost.api.server_security import groups_of
-from roost.db.engine import Database
+from roost.api.networking.local_groups import LocalGroups
+from roost.db.engine import Database, Session
+from roost.db.types import utcnow
 from roost.networks import LocalNetwork
 from roost.objects import Locality, NetworkRequest
+from roost.security_groups import Group
 
 
 class LocalNetworking:
-    """Knows them by the option that names them, and by the API database if it is given one."""
+    """Knows them by the option that names them, and by the API database if it is given one.
 
-    def __init__(self, known: Sequence[LocalNetwork], database: Database | None = None) -> None:
+    :param quota: limits of projects that have none of their own, where there is the database
+    """
+
+    def __init__(
+        self,
+        known: Sequence[LocalNetwork],
+        database: Database | None = None,
+        *,
+        quota: Mapping[str, int] | None = None,
+        now: Callable[[], datetime.datetime] = utcnow,
+    ) -> None:
         self._known = known
         self._local = LocalNetworks(known, database) if database else None
+        self._groups = LocalGroups(database, quota=quota or {}, now=now) if database else None
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
         return cls(networks.parse(conf.network.local_networks))
 
+    @property
+    def groups(self) -> LocalGroups:
+        if self._groups is None:
+            raise exception.Internal("Local security groups need the API database.")
+        return self._groups
+
     def requests(
-        self, call: Call, asked: dict[str, Any], *, least: int, most: int
+        self,
+        call: Call,
+        asked: dict[str, Any],
+        *,
+        groups: Sequence[Group],
+        least: int,
+        most: int,
     ) -> list[NetworkRequest]:
         named = asked.get("networks")
         known = self._local.known(call, named) if self._local else Known(self._known)
         return server_networks.networks_of(asked, known, alone=most == 1)
 
-    def security_groups(self, asked: dict[str, Any]) -> list[str]:
-        return groups_of(asked)
+    def take(
+        self,
+        session: Session,
+        *,
+        requests: Sequence[NetworkRequest],
+        groups: Sequence[Group],
+        uuids: Sequence[str],
+    ) -> None:
+        server_networks.take(session, requests, uuids)
+        self.groups.take(session, groups, uuids)
 
     def attachment(self, call: Call, asked: dict[str, Any]) -> NetworkRequest:
         if "port_id" in asked:

@@ -9,10 +9,11 @@ from oslo_config import cfg
 from roost import exception
 from roost.api.call import Call
 from roost.api.networking import neutron_ports as ports
-from roost.api.networking.neutron_groups import groups_of
-from roost.api.server_security import DEFAULT
+from roost.api.networking.neutron_groups import NeutronGroups, check_filtered
+from roost.db.engine import Session
 from roost.objects import Locality, NetworkRequest
 from roost.outside.networking import Neutron, told_apart
+from roost.security_groups import Group
 
 _AUTO: Final = "auto"
 
@@ -22,13 +23,20 @@ class NeutronNetworking:
 
     def __init__(self, neutron: Neutron) -> None:
         self._neutron = neutron
+        self.groups = NeutronGroups(neutron)
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
         return cls(Neutron(conf, hasty=True))
 
     def requests(
-        self, call: Call, asked: dict[str, Any], *, least: int, most: int
+        self,
+        call: Call,
+        asked: dict[str, Any],
+        *,
+        groups: Sequence[Group],
+        least: int,
+        most: int,
     ) -> list[NetworkRequest]:
         wanted: Any = asked.get("networks") or _AUTO
         if wanted == "none":
@@ -42,15 +50,20 @@ class NeutronNetworking:
         given = [nic["port"] for nic in nics if nic.get("port")]
         if len(set(given)) != len(given):
             raise exception.Invalid("A port is named twice.")
-        made = [_request(network, call, nic, alone=most == 1) for nic in nics]
+        made = [_request(network, call, nic, groups=groups, alone=most == 1) for nic in nics]
         new = sum(request.port_id is None for request in made)
         ports.check_quota(network, str(call.context.project_id), asked=new * least)
-        return _with_groups(network, call, made, asked)
+        return made
 
-    def security_groups(self, asked: dict[str, Any]) -> list[str]:
-        """Return the names as they were given: whether there are such groups was judged before."""
-        names = [str(group["name"]) for group in asked.get("security_groups") or []]
-        return list(dict.fromkeys(names)) or [DEFAULT]
+    def take(
+        self,
+        session: Session,
+        *,
+        requests: Sequence[NetworkRequest],
+        groups: Sequence[Group],
+        uuids: Sequence[str],
+    ) -> None:
+        """Note nothing: who has what of Neutron, it knows itself."""
 
     def attachment(self, call: Call, asked: dict[str, Any]) -> NetworkRequest:
         network = self._neutron.of_user(call.context)
@@ -108,9 +121,13 @@ def _request(
     nic: dict[str, Any],
     *,
     alone: bool,
+    groups: Sequence[Group] = (),
     missing: type[exception.RoostError] = exception.Invalid,
 ) -> NetworkRequest:
-    """Judge one interface; ``missing`` is what is raised for what is not there."""
+    """Judge one interface; ``missing`` is what is raised for what is not there.
+
+    :param groups: that a new port is to be in; those that their user made are as they are
+    """
     address, tag = nic.get("fixed_ip"), nic.get("tag")
     if nic.get("port"):
         if address is not None:
@@ -127,7 +144,15 @@ def _request(
     found = _network(network, call, nic["uuid"], missing)
     if address is not None:
         _check_address(network, found, address, alone=alone)
-    return NetworkRequest.of(network_id=found.id, fixed_ip=address, port_id=None, tag=tag)
+    if groups:
+        check_filtered(network, found)
+    return NetworkRequest.of(
+        network_id=found.id,
+        fixed_ip=address,
+        port_id=None,
+        tag=tag,
+        security_groups=[group.id for group in groups],
+    )
 
 
 def _network(network: Any, call: Call, network_id: str, missing: type[exception.RoostError]) -> Any:
@@ -158,15 +183,3 @@ def _check_address(network: Any, found: Any, address: str, *, alone: bool) -> No
         raise exception.Invalid(f"Fixed IP {address} is not of any subnet of network {found.id}.")
     if takers:
         raise exception.Invalid(f"Fixed IP {address} is already in use.")
-
-
-def _with_groups(
-    network: Any, call: Call, made: Sequence[NetworkRequest], asked: dict[str, Any]
-) -> list[NetworkRequest]:
-    """Let new ports be in the security groups that were asked for; given ones are as they are."""
-    names = [str(group["name"]) for group in asked.get("security_groups") or []]
-    groups = groups_of(network, str(call.context.project_id), names)
-    for request in made:
-        if request.port_id is None:
-            request.security_groups = groups
-    return list(made)

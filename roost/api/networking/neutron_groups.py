@@ -1,35 +1,236 @@
-"""Security groups, which users name by name or id."""
+"""The security groups of Neutron, asked as the user who asks us; servers are in those of ports."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception
-from roost.outside.networking import told_apart
+from roost.api.call import Call
+from roost.objects import Instance
+from roost.outside.networking import Changed, Neutron, told_apart
+from roost.security_groups import DEFAULT, Group, Rule, pick, pick_all
 
-_DEFAULT: Final = "default"
+_PORT_SECURITY: Final = "port-security"  # the extension by which it can be switched off
+_TRIES: Final = 5  # to change a port that others change, too
+_UNFILTERED: Final = (
+    "Network requires port_security_enabled and subnet associated in order to apply security"
+    " groups."
+)
 
 
-def groups_of(network: Any, project: str, names: Sequence[str]) -> list[str]:
-    """Return the ids of a project's groups; none for the default one, which ports get anyway.
+class NeutronGroups:
+    """Keeps nothing itself."""
 
-    :raises roost.exception.Invalid: for a group that is not there
-    :raises roost.exception.Conflict: for a name that several have
+    def __init__(self, neutron: Neutron) -> None:
+        self._neutron = neutron
+
+    def list_all(self, call: Call, project_id: str | None) -> list[Group]:
+        return _list(self._of_user(call), project_id)
+
+    def get(self, call: Call, group_id: str) -> Group:
+        network = self._of_user(call)
+        with told_apart():
+            found = network.get_security_group(group_id)
+        call.may_touch(found.project_id, name=f"Security group {group_id}")
+        return _with_names(network, _group(found))
+
+    def create(self, call: Call, project_id: str, *, name: str, description: str) -> Group:
+        with told_apart():
+            made = self._of_user(call).create_security_group(
+                name=name, description=description, project_id=project_id
+            )
+        return _group(made)
+
+    def change(self, call: Call, group_id: str, changes: Mapping[str, str]) -> Group:
+        group = self.get(call, group_id)
+        with told_apart():
+            self._of_user(call).update_security_group(group_id, **changes)
+        return group.with_words(changes)
+
+    def delete(self, call: Call, group_id: str) -> None:
+        self.get(call, group_id)
+        with told_apart():
+            self._of_user(call).delete_security_group(group_id, ignore_missing=True)
+
+    def get_rule(self, call: Call, rule_id: str) -> Rule:
+        with told_apart():
+            found = self._of_user(call).get_security_group_rule(rule_id)
+        call.may_touch(found.project_id, name=f"Security group rule {rule_id}")
+        return _rule(found.to_dict(original_names=True))
+
+    def add_rule(self, call: Call, rule: Rule) -> Rule:
+        self.get(call, rule.group_id)
+        remote = self.get(call, rule.remote_group_id) if rule.remote_group_id else None
+        with told_apart():
+            made = self._of_user(call).create_security_group_rule(**_asked(rule))
+        name = remote.name if remote else None
+        return dataclasses.replace(rule, id=made.id, remote_group_name=name)
+
+    def delete_rule(self, call: Call, rule_id: str) -> None:
+        self.get_rule(call, rule_id)
+        with told_apart():
+            self._of_user(call).delete_security_group_rule(rule_id, ignore_missing=True)
+
+    def named(self, call: Call, names: Sequence[str]) -> list[Group]:
+        if all(name == DEFAULT for name in names):
+            return []
+        return pick_all(_list(self._of_user(call), str(call.context.project_id)), names)
+
+    def of_server(self, call: Call, instance: Instance) -> list[Group]:
+        network = self._of_user(call)
+        found = _by_id(network, _groups_of(_ports(network, instance)))
+        return [_with_names(network, group) for group in found]
+
+    def join(self, call: Call, instance: Instance, name: str) -> None:
+        """Let all ports of a server that can be filtered be in a group.
+
+        :raises roost.exception.Invalid: when none can
+        """
+        network = self._of_user(call)
+        group = pick(_list(network, instance.project_id), name)
+        ports = [port for port in _ports(network, instance) if port.fixed_ips]
+        ports = [port for port in ports if _is_secured(network, port)]
+        if not ports:
+            raise exception.Invalid(_UNFILTERED)
+        for port in ports:
+            _swap(network, port, lambda before: {*before, group.id})
+
+    def leave(self, call: Call, instance: Instance, name: str) -> None:
+        network = self._of_user(call)
+        ports = _ports(network, instance)
+        try:
+            group = pick(_by_id(network, _groups_of(ports)), name)
+        except exception.NotFound as error:
+            raise exception.NotFound(
+                f"Security group {name} not associated with the instance {instance.uuid}"
+            ) from error
+        for port in ports:
+            _swap(network, port, lambda before: before - {group.id})
+
+    def _of_user(self, call: Call) -> Any:
+        return self._neutron.of_user(call.context)
+
+
+def check_filtered(neutron: Any, network: Any) -> None:
+    """Look whether security groups can be applied to the ports of a network.
+
+    :raises roost.exception.Invalid: when they cannot
     """
-    if all(name == _DEFAULT for name in names):
+    if not _is_secured(neutron, network):
+        raise exception.Invalid(_UNFILTERED)
+
+
+def _is_secured(neutron: Any, thing: Any) -> bool:
+    """Tell whether a network or port has port security, which all have where nobody can say so.
+
+    openstacksdk says that it has none where Neutron says nothing.
+    """
+    if thing.is_port_security_enabled:
+        return True
+    with told_apart():
+        return all(one.alias != _PORT_SECURITY for one in neutron.extensions())
+
+
+def _list(network: Any, project_id: str | None) -> list[Group]:
+    query = {} if project_id is None else {"project_id": project_id}
+    with told_apart():
+        groups = [_group(one) for one in network.security_groups(**query)]
+    names = {group.id: group.name for group in groups}
+    return [_named(group, names) for group in groups]
+
+
+def _by_id(network: Any, ids: set[str]) -> list[Group]:
+    if not ids:
         return []
     with told_apart():
-        known = list(network.security_groups(project_id=project))
-    return list(dict.fromkeys(_find(known, name) for name in names))
+        return [_group(one) for one in network.security_groups(id=sorted(ids))]
 
 
-def _find(known: Sequence[Any], name: str) -> str:
-    found = [one.id for one in known if name == one.id] or [
-        one.id for one in known if name == one.name
-    ]
-    if not found:
-        raise exception.Invalid(f"Security group {name} not found.")
-    if len(found) > 1:
-        raise exception.Conflict(
-            f"Multiple security groups found matching '{name}'. Use an ID to be more specific."
-        )
-    return str(found[0])
+def _ports(network: Any, instance: Instance) -> list[Any]:
+    with told_apart():
+        return list(network.ports(device_id=instance.uuid))
+
+
+def _groups_of(ports: Sequence[Any]) -> set[str]:
+    return {one for port in ports for one in port.security_group_ids or []}
+
+
+def _swap(network: Any, port: Any, change: Callable[[set[str]], set[str]]) -> None:
+    """Change the groups of a port, from the start if somebody else changed it meanwhile.
+
+    :raises Changed: when somebody always does
+    """
+    for tries_left in reversed(range(_TRIES)):
+        before = set(port.security_group_ids or [])
+        if change(before) == before:
+            return
+        try:
+            with told_apart():
+                network.update_port(
+                    port.id,
+                    security_groups=sorted(change(before)),
+                    if_revision=port.revision_number,
+                )
+        except Changed:
+            if not tries_left:
+                raise
+            with told_apart():
+                port = network.get_port(port.id)
+        else:
+            return
+
+
+def _with_names(network: Any, group: Group) -> Group:
+    """Return a group whose rules name the groups that they let in."""
+    ids = {rule.remote_group_id for rule in group.rules if rule.remote_group_id}
+    names = {group.id: group.name}
+    names |= {one.id: one.name for one in _by_id(network, ids - set(names))}
+    return _named(group, names)
+
+
+def _named(group: Group, names: Mapping[str, str]) -> Group:
+    rules = tuple(
+        dataclasses.replace(rule, remote_group_name=names.get(rule.remote_group_id or ""))
+        for rule in group.rules
+    )
+    return dataclasses.replace(group, rules=rules)
+
+
+def _group(found: Any) -> Group:
+    return Group(
+        id=found.id,
+        project_id=found.project_id,
+        name=found.name,
+        description=found.description or "",
+        rules=tuple(_rule(rule) for rule in found.security_group_rules or []),
+    )
+
+
+def _rule(found: Mapping[str, Any]) -> Rule:
+    return Rule(
+        id=found["id"],
+        group_id=found["security_group_id"],
+        direction=found["direction"],
+        ethertype=found["ethertype"],
+        protocol=found["protocol"],
+        port_min=found["port_range_min"],
+        port_max=found["port_range_max"],
+        remote_prefix=found["remote_ip_prefix"],
+        remote_group_id=found["remote_group_id"],
+        description=found.get("description") or "",
+    )
+
+
+def _asked(rule: Rule) -> dict[str, Any]:
+    """Return a rule as Neutron takes it, which gives it an id of its own."""
+    asked = {
+        "security_group_id": rule.group_id,
+        "direction": rule.direction,
+        "ether_type": rule.ethertype,
+        "protocol": rule.protocol,
+        "port_range_min": rule.port_min,
+        "port_range_max": rule.port_max,
+        "remote_ip_prefix": rule.remote_prefix,
+        "remote_group_id": rule.remote_group_id,
+    }
+    return {name: value for name, value in asked.items() if value is not None}

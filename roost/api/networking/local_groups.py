@@ -1,0 +1,186 @@
+"""The security groups of the local driver, which the API database keeps."""
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+
+from roost import exception
+from roost.api.call import Call
+from roost.db.api import instance_mappings
+from roost.db.api import security_group_members as members
+from roost.db.api import security_groups as rows
+from roost.db.engine import Database, Session, retried
+from roost.objects import Instance
+from roost.security_groups import DEFAULT, Group, Rule, default_group, new_group, pick, pick_all
+
+
+class LocalGroups:
+    """Keeps them; no host looks at them yet.
+
+    :param quota: limits of projects that have none of their own
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        quota: Mapping[str, int],
+        now: Callable[[], datetime.datetime],
+    ) -> None:
+        self._database = database
+        self._quota = quota
+        self._now = now
+
+    def list_all(self, call: Call, project_id: str | None) -> list[Group]:
+        self._ensure_default(project_id or str(call.context.project_id))
+        with self._database.read() as session:
+            return rows.list_groups(session, project_id)
+
+    def get(self, call: Call, group_id: str) -> Group:
+        with self._database.read() as session:
+            found = rows.find(session, group_id)
+        if found is None:
+            found = self._default(call, group_id)
+        call.may_touch(found.project_id, name=f"Security group {group_id}")
+        return found
+
+    def create(self, call: Call, project_id: str, *, name: str, description: str) -> Group:
+        self._ensure_default(project_id)
+        group = new_group(project_id, name=name, description=description)
+        self._create(group)
+        return group
+
+    def change(self, call: Call, group_id: str, changes: Mapping[str, str]) -> Group:
+        group = self.get(call, group_id)
+        if group.name == DEFAULT and changes.get("name", DEFAULT) != DEFAULT:
+            raise exception.Conflict("The default security group keeps its name.")
+        return self._change(group_id, changes)
+
+    def delete(self, call: Call, group_id: str) -> None:
+        if self.get(call, group_id).name == DEFAULT:
+            raise exception.Conflict("The default security group cannot be deleted.")
+        self._delete(group_id)
+
+    def get_rule(self, call: Call, rule_id: str) -> Rule:
+        with self._database.read() as session:
+            found = rows.find_rule(session, rule_id)
+        if found is None:
+            raise exception.NotFound(f"Security group rule {rule_id} not found.")
+        rule, group = found
+        call.may_touch(group.project_id, name=f"Security group rule {rule_id}")
+        return rule
+
+    def add_rule(self, call: Call, rule: Rule) -> Rule:
+        group = self.get(call, rule.group_id)
+        if rule.remote_group_id is not None:
+            remote = self.get(call, rule.remote_group_id)
+            if remote.project_id != group.project_id:
+                raise exception.NotFound(f"Security group {remote.id} not found.")
+            rule = dataclasses.replace(rule, remote_group_name=remote.name)
+        self._add_rule(rule)
+        return rule
+
+    def delete_rule(self, call: Call, rule_id: str) -> None:
+        self._delete_rule(self.get_rule(call, rule_id).id)
+
+    def named(self, call: Call, names: Sequence[str]) -> list[Group]:
+        if all(name == DEFAULT for name in names):
+            return []
+        return pick_all(self.list_all(call, str(call.context.project_id)), names)
+
+    def of_server(self, call: Call, instance: Instance) -> list[Group]:
+        self._ensure_default(instance.project_id)
+        with self._database.read() as session:
+            return rows.list_groups(session, None, ids=_groups_of(session, instance))
+
+    def join(self, call: Call, instance: Instance, name: str) -> None:
+        self._ensure_default(instance.project_id)
+        self._join(instance, name)
+
+    def leave(self, call: Call, instance: Instance, name: str) -> None:
+        try:
+            group = pick(self.of_server(call, instance), name)
+        except exception.NotFound as error:
+            raise exception.NotFound(
+                f"Security group {name} not associated with the instance {instance.uuid}"
+            ) from error
+        self._leave(instance, group)
+
+    def take(self, session: Session, groups: Sequence[Group], uuids: Sequence[str]) -> None:
+        """Let new servers be in groups.
+
+        :raises roost.exception.Invalid: for one that is gone
+        """
+        try:
+            members.join(session, [group.id for group in groups], uuids)
+        except exception.NotFound as error:
+            raise exception.Invalid(error.message) from error
+
+    def _default(self, call: Call, group_id: str) -> Group:
+        """Return the caller's default group, if it is the one that is meant."""
+        default = default_group(str(call.context.project_id))
+        if group_id != default.id:
+            raise exception.NotFound(f"Security group {group_id} not found.")
+        self._ensure_default(default.project_id)
+        return default
+
+    def _ensure_default(self, project_id: str) -> None:
+        """Let a project have its default group; most have, and then nothing is written."""
+        with self._database.read() as session:
+            there = rows.find(session, default_group(project_id).id)
+        if there is None:
+            self._make_default(project_id)
+
+    @retried
+    def _make_default(self, project_id: str) -> None:
+        with self._database.begin() as session:
+            rows.ensure_default(session, project_id, at=self._now())
+
+    @retried
+    def _create(self, group: Group) -> None:
+        with self._database.begin() as session:
+            rows.create(session, group, defaults=self._quota, at=self._now())
+
+    @retried
+    def _change(self, group_id: str, changes: Mapping[str, str]) -> Group:
+        with self._database.begin() as session:
+            return rows.change(session, group_id, changes)
+
+    @retried
+    def _delete(self, group_id: str) -> None:
+        with self._database.begin() as session:
+            rows.delete(session, group_id)
+
+    @retried
+    def _add_rule(self, rule: Rule) -> None:
+        with self._database.begin() as session:
+            rows.add_rule(session, rule, defaults=self._quota, at=self._now())
+
+    @retried
+    def _delete_rule(self, rule_id: str) -> None:
+        with self._database.begin() as session:
+            rows.delete_rule(session, rule_id)
+
+    @retried
+    def _join(self, instance: Instance, name: str) -> None:
+        with self._database.begin() as session:
+            instance_mappings.hold(session, instance.uuid)
+            group = pick(rows.list_groups(session, instance.project_id), name)
+            before = _groups_of(session, instance)
+            members.join(session, {*before, group.id}, [instance.uuid])
+
+    @retried
+    def _leave(self, instance: Instance, group: Group) -> None:
+        with self._database.begin() as session:
+            instance_mappings.hold(session, instance.uuid)
+            if _groups_of(session, instance) == {group.id}:
+                raise exception.Conflict(
+                    f"Instance {instance.uuid} cannot leave the security group {group.name!r}: it"
+                    " is in no other."
+                )
+            members.leave(session, group.id, instance.uuid)
+
+
+def _groups_of(session: Session, instance: Instance) -> set[str]:
+    """Return the ids of the groups that a server is in, the default one if it needs no row."""
+    return members.groups_of(session, instance.uuid) or {default_group(instance.project_id).id}
