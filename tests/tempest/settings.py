@@ -1,0 +1,81 @@
+"""What Tempest is told: where the cloud is, and what it need not ask it for."""
+
+import pathlib
+
+from roost.api.microversions import MAXIMUM, MINIMUM
+from tests.outside.keystone import REGION, section
+from tests.tempest.cloud import NETWORK, Cloud
+
+_NO, _YES = "false", "true"
+
+
+def write(workspace: pathlib.Path, cloud: Cloud) -> pathlib.Path:
+    """Write ``tempest.conf`` into a folder and return where it is."""
+    path = workspace / "tempest.conf"
+    options = _options(workspace, cloud)
+    path.write_text("".join(section(name, options[name]) for name in options))
+    return path
+
+
+def _options(workspace: pathlib.Path, cloud: Cloud) -> dict[str, dict[str, object]]:
+    return {
+        "DEFAULT": {"log_dir": workspace, "log_file": "tempest.log"},
+        "oslo_concurrency": {"lock_path": workspace / "locks"},
+        "auth": {
+            "use_dynamic_credentials": _YES,
+            "create_isolated_networks": _NO,  # there are no routers to join them
+            "admin_username": "admin",
+            "admin_password": "admin",
+            "admin_project_name": "admin",
+            "admin_domain_name": "Default",
+        },
+        "identity": {
+            "auth_version": "v3",
+            "uri_v3": cloud.identity,
+            "v3_endpoint_type": "public",
+            "region": REGION,
+            "http_timeout": 120,
+        },
+        "service_available": {
+            "nova": _YES,
+            "glance": _YES,
+            "neutron": _YES,
+            "cinder": _NO,
+            "swift": _NO,
+            "horizon": _NO,
+        },
+        "enforce_scope": {"nova": _YES},  # what only reads is asked by who may only read
+        "compute": {
+            "image_ref": cloud.images[0],
+            "image_ref_alt": cloud.images[1],
+            "flavor_ref": cloud.flavors[0],
+            "flavor_ref_alt": cloud.flavors[1],
+            "fixed_network_name": NETWORK,
+            "min_compute_nodes": cloud.hosts,
+            "hypervisor_type": "fake",
+            "min_microversion": f"2.{MINIMUM}",
+            "max_microversion": f"2.{MAXIMUM}",
+            "build_interval": 1,
+        },
+        # Servers do not move yet, are not shelved, and have no volumes; their hypervisors pretend.
+        "compute-feature-enabled": {
+            "resize": _NO,
+            "shelve": _NO,
+            "cold_migration": _NO,
+            "live_migration": _NO,
+            "attach_encrypted_volume": _NO,
+            "change_password": _YES,
+            "personality": _YES,
+            "vnc_console": _NO,
+            "metadata_service": _NO,  # only guests reach it, and pretended ones ask nothing
+        },
+        "network": {"floating_network_name": ""},
+        "network-feature-enabled": {
+            "floating_ips": _NO,
+            "ipv6": _NO,
+            "api_extensions": ",".join(cloud.network_extensions),
+        },
+        "validation": {"run_validation": _NO},  # nobody logs in to pretended guests
+        "image-feature-enabled": {"import_image": _NO},
+        "volume-feature-enabled": {"api_v3": _NO},
+    }

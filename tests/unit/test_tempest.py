@@ -1,0 +1,41 @@
+"""What is read from Tempest's output, and what its lists of tests must say."""
+
+from tests.tempest import running
+
+OUTPUT = """\
+{0} tempest.api.compute.test_a.A.test_good [0.1s] ... ok
+{1} tempest.api.compute.test_a.A.test_bad [12.5s] ... FAILED
+{1} tempest.api.compute.test_b.B.test_other ... SKIPPED: no volumes here
+{0} setUpClass (tempest.api.compute.test_c.C) [0.0s] ... FAILED
+{0} setUpClass (tempest.api.compute.test_d.D) ... SKIPPED: no volumes here
+Ran: 5 tests in 13.0 sec.
+ - Failed: 2
+"""
+
+
+def results(output):
+    read = running.Results()
+    for line in output.splitlines():
+        read.read(line)
+    return read
+
+
+def test_each_end_of_a_test_counts_once():
+    assert next(results(OUTPUT).summary()) == "1 passed, 2 skipped, 2 failed"
+
+
+def test_the_summary_names_what_failed_classes_that_could_not_begin_too():
+    assert list(results(OUTPUT).summary())[-2:] == [
+        "  failed: setUpClass (tempest.api.compute.test_c.C)",
+        "  failed: tempest.api.compute.test_a.A.test_bad",
+    ]
+
+
+def test_the_summary_says_why_tests_were_skipped():
+    assert "  skipped    2: no volumes here" in results(OUTPUT).summary()
+
+
+def test_nothing_is_excluded_without_a_reason():
+    excluded = running.patterns(running.EXCLUDED)
+    assert excluded
+    assert [pattern for pattern, reason in excluded.items() if not reason] == []
