@@ -29,7 +29,13 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     database = _parts.database(conf, "api_database")
     cells = _parts.cells(conf, database)
     options = conf.metadata
-    guests = Guests(database, cells, operator=_parts.operator(conf), seconds=options.cache_seconds)
+    guests = Guests(
+        database,
+        cells,
+        operator=_parts.operator(conf),
+        vendors=_parts.vendors(conf),
+        seconds=options.cache_seconds,
+    )
     gate = Gate(
         make_app(guests, _identity(conf, cells)),
         at_once=options.threads,

@@ -24,11 +24,11 @@ class Operator:
     """What an operator has to say to all guests.
 
     :param domain: what their host names end in; empty: nothing
-    :param vendor_data: what they are told as vendor data
+    :param vendor_data: what they are told as vendor data; None: not even that there is nothing
     """
 
     domain: str = ""
-    vendor_data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    vendor_data: Mapping[str, Any] | None = dataclasses.field(default_factory=dict)
 
 
 _SAYS_NOTHING: Final = Operator()
@@ -42,6 +42,8 @@ class About:
     :param disk_tags: names that the user has given to its disks
     :param admin_password: to be set at its first boot; only a config drive tells it
     :param password: what the guest has told of itself, encrypted
+    :param boot_roles: those that the user had who created it
+    :param vendors: what services of the operator say to it, by their names
     :param seed: random bytes, for a guest that has no better source when it boots
     """
 
@@ -52,6 +54,8 @@ class About:
     disk_tags: Sequence[str] = ()
     admin_password: str | None = None
     password: str = ""
+    boot_roles: Sequence[str] = ()
+    vendors: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     seed: bytes = b""
 
     @classmethod
@@ -77,6 +81,7 @@ class About:
             disk_tags=[disk.tag for disk in given.block_devices if disk.tag],
             admin_password=given.admin_password if with_secrets else None,
             password=password,
+            boot_roles=list(given.boot_roles),
             seed=os.urandom(SEED_BYTES),
         )
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from roost.guestdata import network_data
+from roost.guestdata import network_data, vendor_data
 from roost.guestdata.about import About
 from roost.guestdata.tree import Tree, below
 from roost.objects import Vif
@@ -39,6 +39,7 @@ DATED: Final = (
 VERSIONS: Final = (*DATED, LATEST)
 META_DATA: Final = "meta_data.json"
 USER_DATA: Final = "user_data"
+NAMED_VENDOR_DATA: Final = "vendor_data2.json"
 PASSWORD: Final = "password"  # noqa: S105 - the name of a document
 CONTENT: Final = "content"
 
@@ -135,15 +136,6 @@ def _device(kind: str, tag: str) -> dict[str, Any]:
     return {"type": kind, "bus": "none", "address": "none", "tags": [tag]}
 
 
-def _vendor_data(about: About) -> bytes:
-    return _json(about.operator.vendor_data)
-
-
-def _named_vendor_data(about: About) -> bytes:
-    """Return what each source of vendor data says, by its name; a file is called static."""
-    return _json({"static": about.operator.vendor_data})
-
-
 def _network_data(about: About) -> bytes:
     return _json(network_data.of(about.vifs))
 
@@ -161,7 +153,7 @@ _FACTS: Final[tuple[_Fact, ...]] = (
 )
 _LATER: Final[tuple[tuple[str, str, Callable[[About], bytes]], ...]] = (
     (PASSWORDS, PASSWORD, lambda about: about.password.encode()),
-    (_VENDORS, "vendor_data.json", _vendor_data),
+    (_VENDORS, "vendor_data.json", lambda about: _json(vendor_data.static(about))),
     (_NETWORKS, "network_data.json", _network_data),
-    (_NAMED_VENDORS, "vendor_data2.json", _named_vendor_data),
+    (_NAMED_VENDORS, NAMED_VENDOR_DATA, lambda about: _json(vendor_data.named(about))),
 )

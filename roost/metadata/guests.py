@@ -12,7 +12,8 @@ from roost.cells import Cell, Cells
 from roost.db.api import instance_mappings
 from roost.db.cell import instances, provisions
 from roost.db.engine import Database, retried
-from roost.guestdata import About, Operator
+from roost.guestdata import About, Operator, vendor_data
+from roost.guestdata.vendor_data import Vendors
 from roost.metadata.documents import Documents
 from roost.metadata.identity import Asker
 from roost.objects import Instance
@@ -24,6 +25,7 @@ class Guests:
     """Reads guests, and remembers each for some seconds.
 
     :param operator: what the guests are told by the operator
+    :param vendors: the services that have something to say to each
     :param seconds: how long what was read is taken for true
     """
 
@@ -34,11 +36,13 @@ class Guests:
         *,
         operator: Operator,
         seconds: float,
+        vendors: Vendors = vendor_data.nobody,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
         self._cells = cells
         self._operator = operator
+        self._vendors = vendors
         self._memory = _Memory(seconds, clock)
 
     def documents(self, asker: Asker) -> Documents:
@@ -76,7 +80,7 @@ class Guests:
         about = About.of(
             instance, instance.network_info, operator=self._operator, password=password
         )
-        return Documents(about)
+        return Documents(about, self._vendors)
 
     def _cell(self, uuid: str) -> Cell:
         """Return the cell of an instance that its user has not deleted."""

@@ -6,7 +6,6 @@ address, and then the address is enough.
 """
 
 import dataclasses
-import hashlib
 import hmac
 import ipaddress
 from collections.abc import Mapping, Sequence
@@ -15,11 +14,12 @@ from typing import Any, Final, Protocol
 from roost import exception
 from roost.cells import Cells
 from roost.db.cell import ports
+from roost.guestdata import signature
 
 INSTANCE: Final = "HTTP_X_INSTANCE_ID"
 PROJECT: Final = "HTTP_X_TENANT_ID"
 SIGNATURE: Final = "HTTP_X_INSTANCE_ID_SIGNATURE"
-_NAMES: Final = {INSTANCE: "X-Instance-ID", PROJECT: "X-Tenant-ID"}
+_NAMES: Final = {INSTANCE: signature.INSTANCE, PROJECT: signature.PROJECT}
 _SEVERAL: Final = ","  # how servers join a header that is sent twice
 
 
@@ -48,7 +48,7 @@ class BySignature:
     """Believes what is signed with the secret that only the agents share."""
 
     def __init__(self, secret: str) -> None:
-        self._secret = secret.encode()
+        self._secret = secret
 
     def of(self, environ: Mapping[str, Any]) -> Asker:
         instance, project = _only(environ, INSTANCE), _only(environ, PROJECT)
@@ -56,9 +56,9 @@ class BySignature:
             raise exception.Forbidden("Invalid proxy request signature.", claimed=instance)
         return Asker(instance_uuid=instance, project_id=project)
 
-    def _is_signed(self, instance: str, signature: str) -> bool:
-        right = hmac.new(self._secret, instance.encode("latin-1"), hashlib.sha256).hexdigest()
-        return hmac.compare_digest(right.encode(), signature.encode("latin-1"))
+    def _is_signed(self, instance: str, claimed: str) -> bool:
+        right = signature.sign(self._secret, instance)
+        return hmac.compare_digest(right.encode(), claimed.encode("latin-1"))
 
 
 def _only(environ: Mapping[str, Any], name: str) -> str:

@@ -42,7 +42,8 @@ class Identity:
         self._group = group
         self._settings = conf, group
         self._service = _plugin(conf, SERVICE_USER)
-        self._own = _plugin(conf, group) or self._service
+        self._told = _plugin(conf, group)
+        self._own = self._told or self._service
         self._connections = breaker.sending(
             breaker.Adapter if hasty else session.TCPKeepAliveAdapter, connections=_CONNECTIONS
         )
@@ -81,7 +82,14 @@ class Identity:
             )
         return self._session(self._own)
 
-    def _session(self, auth: plugin.BaseAuthPlugin) -> session.Session:
+    def told_session(self) -> session.Session:
+        """Return a session that speaks as the group's options say, or as nobody.
+
+        For services that are no part of the cloud: they never see the token of ``[service_user]``.
+        """
+        return self._session(self._told)
+
+    def _session(self, auth: plugin.BaseAuthPlugin | None) -> session.Session:
         conf, group = self._settings
         return loading.load_session_from_conf_options(
             conf,

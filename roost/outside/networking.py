@@ -1,14 +1,12 @@
 """Speaks to Neutron, through openstacksdk: whose calls are bounded, and failures told in our kinds.
 
-Options are those of ``[neutron]``.
+Options are those of ``[neutron]``. The SDK is large, and loaded only where there is a Neutron.
 """
 
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-import openstack.connection
-import openstack.exceptions
 from keystoneauth1 import exceptions as keystone_errors
 from keystoneauth1.session import Session
 from oslo_config import cfg
@@ -73,6 +71,8 @@ class Neutron:
         return self._connected(self._identity.user_session(context))
 
     def _connected(self, session: Session) -> Any:
+        import openstack.connection
+
         connection = openstack.connection.Connection(
             session=session, oslo_conf=self._conf, service_types=["network"]
         )
@@ -94,6 +94,8 @@ def told_apart() -> Iterator[None]:
     :raises roost.exception.Forbidden: for what it does not let the caller do
     :raises roost.exception.Unavailable: when it does not answer, or not as it should
     """
+    import openstack.exceptions
+
     try:
         yield
     except openstack.exceptions.HttpException as error:
