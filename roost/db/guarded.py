@@ -3,12 +3,14 @@
 import contextlib
 import functools
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Final, Protocol
 
 import sqlalchemy as sa
 
 from roost import exception
 from roost.db.engine import Database, Session
+
+_ANYTHING: Final = sa.select(1)
 
 
 class Passage(Protocol):
@@ -78,7 +80,7 @@ class GuardedDatabase(Database):
         :raises roost.exception.Unavailable: when it does not answer; from now on it is away
         """
         with self.read() as session:
-            session.execute(sa.select(1))
+            session.execute(_ANYTHING)
 
     def close(self) -> None:
         self._database.close()
@@ -91,4 +93,4 @@ def ask(database: Database) -> None:
     """
     database.close()
     with database.read() as session:
-        session.execute(sa.select(1))
+        session.execute(_ANYTHING)

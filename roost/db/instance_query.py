@@ -2,11 +2,11 @@
 
 import dataclasses
 import datetime
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from roost.db.ordering import Sort
+from roost.db.patterns import Pattern
 from roost.objects import Instance
 
 NEWEST_FIRST: Final = (Sort("created_at", descending=True), Sort("uuid", descending=True))
@@ -46,9 +46,9 @@ class Wanted:
     """Filters, all of which must hold, and an order that ends with ``uuid``.
 
     :param equal: column -> values, one of which it must have
-    :param like: column -> pattern of SQL's LIKE with backslash as escape; case does not matter
+    :param like: column -> pattern that it must fit
     :param between: column -> the first moment that will do, and the first after it that will not
-    :param addresses: 4 or 6 -> pattern like those of ``like``, which an address must match
+    :param addresses: 4 or 6 -> pattern that an address of that version must fit
     :param states: (vm state, task state) pairs, one of which must hold
     :param deleted: whether buried; None: either
     :param put_away: whether deleted so that it can be restored; None: either
@@ -60,11 +60,11 @@ class Wanted:
     """
 
     equal: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
-    like: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    like: Mapping[str, Pattern] = dataclasses.field(default_factory=dict)
     between: Mapping[str, tuple[datetime.datetime, datetime.datetime]] = dataclasses.field(
         default_factory=dict
     )
-    addresses: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    addresses: Mapping[int, Pattern] = dataclasses.field(default_factory=dict)
     states: Sequence[tuple[str, str | None]] | None = None
     deleted: bool | None = False
     put_away: bool | None = None
@@ -74,6 +74,11 @@ class Wanted:
     not_tags: Sequence[Sequence[str]] = ()
     with_user_data: bool = False
     order: Sequence[Sort] = NEWEST_FIRST
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether SQL alone can tell what passes."""
+        return all(each.is_exact for each in (*self.like.values(), *self.addresses.values()))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +115,7 @@ def matches(instance: Instance, wanted: Wanted) -> bool:
         and not wanted.addresses  # what has none yet has no row
         and all(_is_between(value_of(instance, n), *span) for n, span in wanted.between.items())
         and all(value_of(instance, name) in given for name, given in wanted.equal.items())
-        and all(_like(value_of(instance, name), p) for name, p in wanted.like.items())
+        and all(p.fits(value_of(instance, name)) for name, p in wanted.like.items())
         and (wanted.states is None or (instance.vm_state, instance.task_state) in wanted.states)
         and (wanted.changed_since is None or changed >= wanted.changed_since)
         and (wanted.changed_before is None or changed <= wanted.changed_before)
@@ -123,37 +128,6 @@ def _is_between(
     moment: datetime.datetime | None, first: datetime.datetime, end: datetime.datetime
 ) -> bool:
     return moment is not None and first <= moment < end
-
-
-def _like(value: str | None, pattern: str) -> bool:
-    """Match as SQL's ILIKE does, in time that grows with the value, not with the wildcards."""
-    if value is None:
-        return False
-    first, *rest = _between_wildcards(pattern)
-    if not rest:
-        return first.fullmatch(value) is not None
-    head = first.match(value)
-    if head is None:
-        return False
-    at = head.end()
-    for part in rest[:-1]:
-        found = part.search(value, at)
-        if found is None:
-            return False
-        at = found.end()
-    tail = re.compile(f"(?:{rest[-1].pattern})\\Z", rest[-1].flags)
-    return tail.search(value, at) is not None
-
-
-def _between_wildcards(pattern: str) -> list[re.Pattern[str]]:
-    """Cut a pattern at its ``%``; what is between matches a fixed number of characters."""
-    parts = [""]
-    for piece in re.findall(r"\\.|.", pattern, re.DOTALL):
-        if piece == "%":
-            parts.append("")
-        else:
-            parts[-1] += "." if piece == "_" else re.escape(piece[-1])
-    return [re.compile(part, re.DOTALL | re.IGNORECASE) for part in parts]
 
 
 _SPECIAL: Final[Mapping[str, Callable[[Instance], Any]]] = {

@@ -1,6 +1,7 @@
 """Column types that mean the same on SQLite, PostgreSQL and MariaDB/MySQL."""
 
 import datetime
+import json
 from typing import Any
 
 import sqlalchemy as sa
@@ -31,6 +32,19 @@ class Uuid(sa.types.TypeDecorator[str]):
         MariaDB refuses to compare those with a column that has none.
         """
         return None if value is None else value.encode("ascii", "replace").decode("ascii")
+
+
+class Words(sa.types.TypeDecorator[list[str]]):
+    """A list of words, as JSON; nothing is an empty one."""
+
+    impl = LongText
+    cache_ok = True
+
+    def process_bind_param(self, value: list[str] | None, dialect: Dialect) -> str | None:
+        return json.dumps(value) if value else None
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> list[str]:
+        return json.loads(value) if value else []
 
 
 class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):

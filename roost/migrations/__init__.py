@@ -8,14 +8,9 @@ releases changes only add, so daemons of the release before go on working on the
 import contextlib
 import pathlib
 from collections.abc import Iterator
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import sqlalchemy as sa
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
 from oslo_db import exception as db_exception
 
 from roost import exception
@@ -47,20 +42,10 @@ def sync(database: Database, schema: str, revision: str = "head") -> None:
     :raises roost.exception.Invalid: when there is no such revision, or it lies in the past
     :raises roost.exception.Unavailable: when the database cannot be reached
     """
-    scripts = _scripts(schema)
-
-    def upgrade(current: Any, _context: MigrationContext) -> Any:
-        return scripts._upgrade_revs(revision, current)  # noqa: SLF001 - what alembic's own does
+    from roost.migrations import upgrade  # Alembic is large, and no daemon needs it
 
     with _connected(database) as connection, _alone(connection, schema):
-        environment = EnvironmentContext(Config(), scripts, fn=upgrade, destination_rev=revision)
-        try:
-            with environment:
-                environment.configure(connection=connection, version_table=version_table(schema))
-                with environment.begin_transaction():
-                    environment.run_migrations()
-        except CommandError as error:
-            raise exception.Invalid(f"cannot bring {database} to {revision}: {error}") from error
+        upgrade.upgrade(connection, schema, revision)
 
 
 def version(database: Database, schema: str) -> str | None:
@@ -68,17 +53,18 @@ def version(database: Database, schema: str) -> str | None:
 
     :raises roost.exception.Unavailable: when the database cannot be reached
     """
+    name = version_table(schema)
     with _connected(database) as connection:
-        options = {"version_table": version_table(schema)}
-        return MigrationContext.configure(connection, opts=options).get_current_revision()
+        if not sa.inspect(connection).has_table(name):
+            return None
+        return connection.scalar(sa.select(sa.column("version_num")).select_from(sa.table(name)))
 
 
 def head(schema: str) -> str:
     """Return the newest revision that this release knows."""
-    newest = _scripts(schema).get_current_head()
-    if newest is None:
-        raise exception.Internal(f"the history of {schema} is empty")
-    return newest
+    version_table(schema)
+    revisions = (_HERE / schema / "versions").glob("[0-9]*.py")
+    return max(path.name.partition("_")[0] for path in revisions)
 
 
 def check(database: Database, schema: str) -> None:
@@ -105,11 +91,6 @@ def version_table(schema: str) -> str:
     if schema not in SCHEMAS:
         raise exception.Invalid(f"there is no schema {schema!r}, only {', '.join(SCHEMAS)}")
     return f"roost_{schema}_version"
-
-
-def _scripts(schema: str) -> ScriptDirectory:
-    version_table(schema)
-    return ScriptDirectory(str(_HERE / schema))
 
 
 @contextlib.contextmanager

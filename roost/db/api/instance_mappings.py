@@ -6,7 +6,16 @@ from typing import Any
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db.api import build_requests, made_ports, models, networks, quota, server_groups
+from roost.db.api import (
+    build_requests,
+    console_tokens,
+    made_ports,
+    models,
+    networks,
+    quota,
+    security_group_members,
+    server_groups,
+)
 from roost.db.engine import Session
 from roost.objects import InstanceMapping
 
@@ -21,11 +30,33 @@ def find(session: Session, instance_uuid: str) -> InstanceMapping | None:
     return None if row is None else row_to_mapping(row)
 
 
+def hold(session: Session, instance_uuid: str) -> None:
+    """Let a mapping stay as it is until the transaction ends.
+
+    :raises roost.exception.NotFound: when there is none
+    """
+    query = sa.select(_mappings.c.id).where(_mappings.c.instance_uuid == instance_uuid)
+    if session.execute(query.with_for_update()).first() is None:
+        raise exception.NotFound(f"Instance {instance_uuid} could not be found.")
+
+
 def cells_of(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
     """Return the cells of those of these instances that somebody has; None: not placed yet."""
     rows = session.execute(
         sa.select(_mappings.c.instance_uuid, _mappings.c.cell_uuid).where(
             _mappings.c.instance_uuid.in_(uuids), _mappings.c.queued_for_delete.is_(False)
+        )
+    )
+    return {row.instance_uuid: row.cell_uuid for row in rows}
+
+
+def leaving(session: Session, uuids: Collection[str]) -> dict[str, str]:
+    """Return the cells of those of these instances that their users are rid of."""
+    rows = session.execute(
+        sa.select(_mappings.c.instance_uuid, _mappings.c.cell_uuid).where(
+            _mappings.c.instance_uuid.in_(uuids),
+            _mappings.c.queued_for_delete.is_(True),
+            _mappings.c.cell_uuid.is_not(None),
         )
     )
     return {row.instance_uuid: row.cell_uuid for row in rows}
@@ -112,6 +143,7 @@ def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
     build_requests.forget_spec(session, mapping.request_uuid)
     networks.let_go(session, instance_uuid)
     made_ports.let_go(session, instance_uuid)
+    security_group_members.let_go(session, instance_uuid)
     if not mapping.queued_for_delete:
         _let_go(session, mapping)
     return mapping
@@ -180,7 +212,11 @@ def charge(mapping: InstanceMapping) -> dict[str, Any]:
 
 
 def _let_go(session: Session, mapping: InstanceMapping) -> None:
-    """Let an instance count against nothing, as one that is put away does, and be in no group."""
+    """Let an instance count against nothing, as one that is put away does, and be in no group.
+
+    Nobody comes to its consoles any more.
+    """
+    console_tokens.let_go(session, mapping.instance_uuid)
     if mapping.put_away_at is None:
         quota.give_back(session, **charge(mapping))
     server_groups.leave(session, mapping.instance_uuid)

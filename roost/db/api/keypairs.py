@@ -33,7 +33,8 @@ def create(
     there = find(session, keypair.user_id, keypair.name)
     if there is not None and there.uuid == keypair.uuid:
         return there
-    _check_quota(session, keypair.user_id, quota.limits(session, project_id, defaults))
+    limits = quota.bounds(session, project_id, defaults, user_id=keypair.user_id)
+    _check_quota(session, keypair.user_id, limits)
     if there is not None:
         raise exception.Conflict(f"Key pair '{keypair.name}' already exists.")
     values = {name: getattr(keypair, name) for name in _STORED}

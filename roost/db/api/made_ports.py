@@ -2,7 +2,8 @@
 
 import dataclasses
 import datetime
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -27,6 +28,8 @@ class MadePort:
     mac: str
     instance_uuid: str | None
     created_at: datetime.datetime
+    admin_state_up: bool = True
+    tags: Sequence[str] = ()
 
 
 def create(session: Session, port: MadePort) -> bool:
@@ -96,8 +99,8 @@ def let_go(session: Session, instance_uuid: str) -> None:
     )
 
 
-def change(session: Session, port_id: str, changes: Mapping[str, str]) -> bool:
-    """Change name and description of a port; False: there is none that was made beforehand.
+def change(session: Session, port_id: str, changes: Mapping[str, Any]) -> bool:
+    """Change name, description and state of a port; False: there is none that was made beforehand.
 
     :param changes: names of columns, and their new values
     """

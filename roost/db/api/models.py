@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from roost.db.types import Key, LongText, UtcDateTime, Uuid
+from roost.db.types import Key, LongText, UtcDateTime, Uuid, Words
 
 metadata = sa.MetaData()
 
@@ -71,6 +71,7 @@ instance_mappings = sa.Table(
     sa.Column("unheard", sa.Boolean, nullable=False, default=False, server_default="0"),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Index("instance_mappings_by_project", "project_id", "queued_for_delete"),
+    sa.Index("instance_mappings_by_user", "project_id", "user_id"),
     sa.Index("instance_mappings_put_away", "put_away_at"),
     sa.Index("instance_mappings_unheard", "unheard"),
 )
@@ -90,6 +91,16 @@ quota_limits = sa.Table(
     "quota_limits",
     metadata,
     sa.Column("project_id", sa.String(255), primary_key=True),
+    sa.Column("resource", sa.String(64), primary_key=True),
+    sa.Column("hard_limit", sa.BigInteger, nullable=False),
+)
+
+# Limits of users within a project, beside its own. What they use is counted when it is asked for.
+quota_user_limits = sa.Table(
+    "quota_user_limits",
+    metadata,
+    sa.Column("project_id", sa.String(255), primary_key=True),
+    sa.Column("user_id", sa.String(255), primary_key=True),
     sa.Column("resource", sa.String(64), primary_key=True),
     sa.Column("hard_limit", sa.BigInteger, nullable=False),
 )
@@ -218,6 +229,9 @@ networks = sa.Table(
     sa.Column("shared", sa.Boolean, nullable=False),
     sa.Column("cidr", sa.String(64)),
     sa.Column("subnet_name", sa.String(255)),
+    sa.Column("subnet_tags", Words),
+    sa.Column("admin_state_up", sa.Boolean, nullable=False, default=True, server_default="1"),
+    sa.Column("tags", Words),
     sa.Column("created_at", UtcDateTime, nullable=False),
 )
 
@@ -241,9 +255,48 @@ made_ports = sa.Table(
     sa.Column("description", sa.String(255), nullable=False),
     sa.Column("ip", sa.String(39), nullable=False),
     sa.Column("mac", sa.String(17), nullable=False, unique=True),
+    sa.Column("admin_state_up", sa.Boolean, nullable=False, default=True, server_default="1"),
+    sa.Column("tags", Words),
     sa.Column("instance_uuid", Uuid, index=True),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("network_id", "ip"),
+)
+
+# Security groups of the local driver. That of a project's name "default" is made when it is first
+# asked for, with an id that follows from the project.
+security_groups = sa.Table(
+    "security_groups",
+    metadata,
+    sa.Column("id", Uuid, primary_key=True),
+    sa.Column("project_id", sa.String(255), nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("description", sa.String(255), nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("project_id", "name"),
+)
+
+security_group_rules = sa.Table(
+    "security_group_rules",
+    metadata,
+    sa.Column("id", Uuid, primary_key=True),
+    sa.Column("group_id", Uuid, nullable=False, index=True),
+    sa.Column("direction", sa.String(8), nullable=False),
+    sa.Column("ethertype", sa.String(4), nullable=False),
+    sa.Column("protocol", sa.String(32)),
+    sa.Column("port_min", sa.Integer),
+    sa.Column("port_max", sa.Integer),
+    sa.Column("remote_prefix", sa.String(64)),
+    sa.Column("remote_group_id", Uuid, index=True),
+    sa.Column("description", sa.String(255), nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+
+# Which servers are in which groups, until their mapping goes; who has no row is in the default one.
+security_group_members = sa.Table(
+    "security_group_members",
+    metadata,
+    sa.Column("instance_uuid", Uuid, primary_key=True),
+    sa.Column("group_id", Uuid, primary_key=True, index=True),
 )
 
 # Server groups: who wants to be together, or apart. version is the number that revisions gave to
@@ -276,4 +329,17 @@ instance_group_members = sa.Table(
         nullable=False,
         index=True,
     ),
+)
+
+# What opens the console of a server, until it expires or the server goes: a digest of the token
+# that its user was told, and the door of its host where that is known.
+console_tokens = sa.Table(
+    "console_tokens",
+    metadata,
+    sa.Column("digest", sa.String(64), primary_key=True),
+    sa.Column("instance_uuid", Uuid, nullable=False, index=True),
+    sa.Column("kind", sa.String(32), nullable=False),
+    sa.Column("host", sa.String(255), nullable=False),
+    sa.Column("port", sa.Integer, nullable=False),
+    sa.Column("expires_at", UtcDateTime, nullable=False, index=True),
 )

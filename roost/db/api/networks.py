@@ -2,7 +2,8 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -18,7 +19,7 @@ _ports = models.made_ports
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Network:
-    """A network of a project. ``cidr`` is that of its subnet, once it has one."""
+    """A network of a project; ``cidr``, ``subnet_name`` and ``subnet_tags`` of its one subnet."""
 
     id: str
     project_id: str
@@ -28,6 +29,9 @@ class Network:
     cidr: str | None
     subnet_name: str | None
     created_at: datetime.datetime
+    admin_state_up: bool = True
+    tags: Sequence[str] = ()
+    subnet_tags: Sequence[str] = ()
 
 
 def create(session: Session, network: Network) -> None:
@@ -73,12 +77,14 @@ def take_subnet(session: Session, network_id: str) -> None:
     """
     _check_unused(session, network_id)
     session.execute(
-        sa.update(_networks).where(_networks.c.id == network_id).values(cidr=None, subnet_name=None)
+        sa.update(_networks)
+        .where(_networks.c.id == network_id)
+        .values(cidr=None, subnet_name=None, subnet_tags=None)
     )
 
 
-def change(session: Session, network_id: str, changes: Mapping[str, str]) -> Network:
-    """Change names and descriptions of a network, and return it.
+def change(session: Session, network_id: str, changes: Mapping[str, Any]) -> Network:
+    """Change names, descriptions and the state of a network, and return it.
 
     :param changes: names of columns, and their new values
     :raises roost.exception.NotFound: when it is gone
@@ -125,6 +131,12 @@ def use(session: Session, network_id: str, instance_uuids: Iterable[str]) -> Non
     hold(session, network_id)
     for uuid in instance_uuids:
         insert_once(session, _uses, {"instance_uuid": uuid, "network_id": network_id})
+
+
+def users(session: Session, network_id: str) -> list[str]:
+    """Return the servers that stand on a network, or are to."""
+    query = sa.select(_uses.c.instance_uuid).where(_uses.c.network_id == network_id)
+    return [*session.scalars(query)]
 
 
 def let_go(session: Session, instance_uuid: str) -> None:

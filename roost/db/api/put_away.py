@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
+from roost.db import clock
 from roost.db.api import instance_mappings, models, quota
 from roost.db.engine import Session
 from roost.db.types import database_now
@@ -45,15 +46,15 @@ def take_back(
     :returns: False when it is not put away (any more), since another turn, or is to be deleted
     :raises roost.exception.QuotaExceeded: when there is no room for it; roll back then
     """
-    done = session.execute(
-        sa.update(_mappings)
-        .where(_lives(instance_uuid), _c.turns == turn, _c.put_away_at.is_not(None))
-        .values(put_away_at=None, turns=turn + 1, unheard=True)
-    )
-    if done.rowcount != 1:
+    away = sa.and_(_lives(instance_uuid), _c.turns == turn, _c.put_away_at.is_not(None))
+    row = session.execute(sa.select(_mappings).where(away).with_for_update()).one_or_none()
+    if row is None:
         return False
-    mapping = instance_mappings.get(session, instance_uuid)
-    quota.take(session, defaults=defaults, **instance_mappings.charge(mapping))
+    mapping = instance_mappings.row_to_mapping(row)
+    asked = instance_mappings.charge(mapping)
+    quota.take(session, user_id=mapping.user_id, defaults=defaults, **asked)
+    back = {"put_away_at": None, "turns": turn + 1, "unheard": True}
+    session.execute(sa.update(_mappings).where(away).values(back))
     return True
 
 
@@ -87,10 +88,9 @@ def list_due(
     session: Session, *, kept_for: datetime.timedelta, limit: int = 1000
 ) -> list[InstanceMapping]:
     """Return what has been put away for so long, by the database's clock; the oldest first."""
-    now: datetime.datetime = session.execute(sa.select(database_now())).scalar_one()
     rows = session.execute(
         sa.select(_mappings)
-        .where(_c.put_away_at <= now - kept_for, _c.queued_for_delete.is_(False))
+        .where(_c.put_away_at <= clock.now(session) - kept_for, _c.queued_for_delete.is_(False))
         .order_by(_c.put_away_at)
         .limit(limit)
     )

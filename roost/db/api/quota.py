@@ -1,4 +1,9 @@
-"""What projects use and may use. Usage moves with the mappings, by conditional updates: exact."""
+"""What projects use and may use. Usage moves with the mappings, by conditional updates: exact.
+
+What one user uses of a project is kept nowhere, so it cannot drift. It is counted when it is asked
+for, and before more is taken by somebody who has limits of their own: then under the lock of the
+project's row, which all who take quota of this project wait for, so this is exact, too.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -12,21 +17,32 @@ from roost.db.insert import insert_once
 
 RESOURCES = ("instances", "cores", "ram", "server_groups")
 _usages = models.quota_usages
+_mappings = models.instance_mappings
+_groups = models.instance_groups
 
 
-def take(session: Session, *, project_id: str, defaults: Mapping[str, int], **amounts: int) -> None:
-    """Count more against the project, if it stays within its limits.
+def take(
+    session: Session,
+    *,
+    project_id: str,
+    user_id: str,
+    defaults: Mapping[str, int],
+    **amounts: int,
+) -> None:
+    """Count more against the project, if it and this user stay within their limits.
 
     :param defaults: limits of resources for which the project has none of its own; -1: no limit
     :param amounts: how much, by resource
     :raises roost.exception.QuotaExceeded: when any limit would be passed; nothing is taken then
     """
-    bounds = limits(session, project_id, defaults)
+    own = quota_limits.read(session, project_id, user_id)
+    bounds = {**defaults, **own.project}
+    _check_user(session, project_id, user_id, amounts, own.user)
     if _taken(session, project_id, amounts, bounds):
         return
     _ensure_row(session, project_id)
     if not _taken(session, project_id, amounts, bounds):
-        raise _exceeded(usage(session, project_id), amounts, bounds)
+        raise exceeded(usage(session, project_id), amounts, bounds)
 
 
 def charge(session: Session, *, project_id: str, **amounts: int) -> None:
@@ -45,9 +61,35 @@ def give_back(session: Session, *, project_id: str, **amounts: int) -> None:
     )
 
 
-def limits(session: Session, project_id: str, defaults: Mapping[str, int]) -> dict[str, int]:
-    """Return the limit of each resource for this project."""
-    return {**defaults, **quota_limits.of_project(session, project_id)}
+def limits(
+    session: Session, project_id: str, defaults: Mapping[str, int], *, user_id: str | None = None
+) -> dict[str, int]:
+    """Return the limit of each resource for this project, or for a user in it, as it is set."""
+    own = quota_limits.read(session, project_id, user_id)
+    return {**defaults, **own.project, **own.user}
+
+
+def bounds(
+    session: Session, project_id: str, defaults: Mapping[str, int], *, user_id: str
+) -> dict[str, int]:
+    """Return the limit of each resource that a user meets: the lower one of both."""
+    own = quota_limits.read(session, project_id, user_id)
+    found = {**defaults, **own.project}
+    for name, limit in own.user.items():
+        found[name] = min(found.get(name, -1), limit, key=lambda one: (one < 0, one))
+    return found
+
+
+def given_to_users(session: Session, project_id: str, *, but: str = "") -> dict[str, int]:
+    """Return how much of its limits a project's users are given, by resource.
+
+    Of what they share that is the sum; of what each has alone (the items of metadata of a server,
+    for one) the most that anyone is given.
+
+    :param but: a user to leave out
+    """
+    found = quota_limits.of_users(session, project_id, but=but)
+    return {name: total if name in RESOURCES else most for name, (total, most) in found.items()}
 
 
 def usage(session: Session, project_id: str) -> dict[str, int]:
@@ -61,18 +103,31 @@ def usage(session: Session, project_id: str) -> dict[str, int]:
 
 
 def usage_of_user(session: Session, project_id: str, user_id: str) -> dict[str, int]:
-    """Return what a user has in this project, which is counted now: nobody is charged by user."""
-    rows = sa.union_all(*_having(user_id)).subquery()
-    query = _summed(rows).where(rows.c.project_id == project_id)
-    found = session.execute(query).one_or_none()
-    return dict.fromkeys(RESOURCES, 0) if found is None else _difference(found[1:]).counted
+    """Return what a user has in this project, which is counted now."""
+    mine = _groups.c.project_id == project_id, _groups.c.user_id == user_id
+    groups = sa.select(sa.func.count()).select_from(_groups).where(*mine).scalar_subquery()
+    c = _mappings.c
+    sums = [sa.func.coalesce(sa.func.sum(c[name]), 0) for name in ("vcpus", "memory_mb")]
+    row = session.execute(
+        sa.select(sa.func.count(), *sums, groups)
+        .select_from(_mappings)
+        .where(c.project_id == project_id, c.user_id == user_id, *_COUNT)
+    ).one()
+    return dict(zip(RESOURCES, map(int, row), strict=True))
 
 
 def locked_usage(session: Session, project_id: str) -> dict[str, int]:
     """Return the same as :func:`usage`, and let nobody change it before the transaction ends."""
-    row = sa.select(_usages.c.project_id).where(_usages.c.project_id == project_id)
-    session.execute(row.with_for_update())
+    lock(session, project_id)
     return usage(session, project_id)
+
+
+def lock(session: Session, project_id: str) -> None:
+    """Let nobody take quota of the project, or give any back, before the transaction ends."""
+    row = sa.select(_usages.c.project_id).where(_usages.c.project_id == project_id)
+    if session.execute(row.with_for_update()).first() is None:
+        _ensure_row(session, project_id)
+        session.execute(row.with_for_update())
 
 
 def all_usages(session: Session) -> dict[str, dict[str, int]]:
@@ -127,25 +182,17 @@ def _charged() -> sa.Select[Any]:
     return sa.select(_usages.c.project_id, *used, *nothing)
 
 
-def _having(user_id: str | None = None) -> list[sa.Select[Any]]:
-    """Return what projects (or one user in them) have, as rows like what they are charged."""
-    instances, groups = models.instance_mappings.c, models.instance_groups.c
+def _having() -> list[sa.Select[Any]]:
+    """Return what projects have, as rows like what they are charged."""
+    instances, groups = _mappings.c, _groups.c
     amounts = {
         "instances": sa.func.count(),
         "cores": sa.func.sum(instances.vcpus),
         "ram": sa.func.sum(instances.memory_mb),
     }
-    of_instances = sa.select(instances.project_id, *_columns(amounts))
-    lives = (instances.queued_for_delete.is_(False), instances.put_away_at.is_(None))
-    of_instances = of_instances.where(*lives).group_by(instances.project_id)
+    of_instances = sa.select(instances.project_id, *_columns(amounts)).where(*_COUNT)
     of_groups = sa.select(groups.project_id, *_columns({"server_groups": sa.func.count()}))
-    of_groups = of_groups.group_by(groups.project_id)
-    if user_id is None:
-        return [of_instances, of_groups]
-    return [
-        of_instances.where(instances.user_id == user_id),
-        of_groups.where(groups.user_id == user_id),
-    ]
+    return [of_instances.group_by(instances.project_id), of_groups.group_by(groups.project_id)]
 
 
 def _columns(amounts: Mapping[str, sa.ColumnElement[Any]]) -> list[sa.Label[Any]]:
@@ -169,6 +216,8 @@ def _compared() -> sa.Select[Any]:
     return _summed(rows).having(sa.or_(*differs)).order_by(rows.c.project_id)
 
 
+# The mappings that count.
+_COUNT: Final = (_mappings.c.queued_for_delete.is_(False), _mappings.c.put_away_at.is_(None))
 _COUNTED: Final = sa.union_all(*_having()).subquery()
 _COMPARED: Final = _compared()
 
@@ -180,6 +229,26 @@ def _difference(amounts: Sequence[Any]) -> Difference:
         dict(zip(RESOURCES, numbers[:count], strict=True)),
         dict(zip(RESOURCES, numbers[count:], strict=True)),
     )
+
+
+def _check_user(
+    session: Session,
+    project_id: str,
+    user_id: str,
+    asked: Mapping[str, int],
+    own: Mapping[str, int],
+) -> None:
+    """Make sure that a user stays within their own limits; most have none.
+
+    :raises roost.exception.QuotaExceeded: when any would be passed
+    """
+    bounds = {name: own.get(name, -1) for name in asked}
+    if not any(limit >= 0 for limit in bounds.values()):
+        return
+    lock(session, project_id)
+    used = usage_of_user(session, project_id, user_id)
+    if _over(used, asked, bounds):
+        raise exceeded(used, asked, bounds)
 
 
 def _taken(
@@ -201,11 +270,19 @@ def _ensure_row(session: Session, project_id: str) -> None:
     insert_once(session, _usages, row)
 
 
-def _exceeded(
+def _over(
+    used: Mapping[str, int], asked: Mapping[str, int], bounds: Mapping[str, int]
+) -> list[str]:
+    """Return the resources of which there would be more than the bounds let there be."""
+    return [name for name in asked if 0 <= bounds[name] < used[name] + asked[name]]
+
+
+def exceeded(
     used: Mapping[str, int], asked: Mapping[str, int], bounds: Mapping[str, int]
 ) -> exception.QuotaExceeded:
-    over = [n for n in asked if bounds[n] >= 0 and used[n] + asked[n] > bounds[n]]
-    over = over or list(asked)[:1]  # somebody gave back what was missing a moment ago
+    """Return what tells that there may not be so much more."""
+    # somebody may have given back what was missing a moment ago
+    over = _over(used, asked, bounds) or list(asked)[:1]
     said = ", ".join(
         f"{name}: asked for {asked[name]}, used {used[name]} of {bounds[name]}" for name in over
     )

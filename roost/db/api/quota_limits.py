@@ -1,11 +1,11 @@
-"""The limits that operators set: of one project, or of a class of them; -1: none.
+"""The limits that operators set: of projects, of users in them, of classes of them; -1: none.
 
 What is not set here is as the options say. A project is in the class ``default``; other classes are
-kept for who asks for them, and limit nobody.
+kept for who asks for them, and limit nobody. A user has no more than the project, whatever is set.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -15,17 +15,51 @@ from roost.db.insert import insert_once
 
 DEFAULT_CLASS: Final = "default"
 _of_projects = models.quota_limits
+_of_users = models.quota_user_limits
 _of_classes = models.quota_class_limits
 
 
-def of_project(session: Session, project_id: str) -> dict[str, int]:
-    """Return the limits that count for a project, its own before those of its class."""
-    of_class = _limits(_of_classes, class_name=DEFAULT_CLASS).add_columns(
-        sa.literal(0).label("own")
+class Limits(NamedTuple):
+    """What is set for a project or for its class, and what for one user in it, by resource."""
+
+    project: dict[str, int]
+    user: dict[str, int]
+
+
+def read(session: Session, project_id: str, user_id: str | None = None) -> Limits:
+    """Return the limits that count for a project, its own before those of its class.
+
+    By one statement, which boots wait for.
+
+    :param user_id: whose own to read, too
+    """
+    sets = [
+        _limits(_of_classes, class_name=DEFAULT_CLASS),
+        _limits(_of_projects, project_id=project_id),
+    ]
+    if user_id is not None:
+        sets.append(_limits(_of_users, project_id=project_id, user_id=user_id))
+    numbered = [one.add_columns(sa.literal(at).label("at")) for at, one in enumerate(sets)]
+    found: list[dict[str, int]] = [{}, {}, {}]
+    for row in session.execute(sa.union_all(*numbered)):
+        found[row.at][row.resource] = row.hard_limit
+    of_class, of_project, of_user = found
+    return Limits({**of_class, **of_project}, of_user)
+
+
+def of_users(session: Session, project_id: str, *, but: str = "") -> dict[str, tuple[int, int]]:
+    """Return the sum and the highest of the limits of a project's users, by resource.
+
+    :param but: a user to leave out
+    """
+    c = _of_users.c
+    numbers = (sa.func.sum(c.hard_limit), sa.func.max(c.hard_limit))
+    rows = session.execute(
+        sa.select(c.resource, *numbers)
+        .where(c.project_id == project_id, c.user_id != but, c.hard_limit >= 0)
+        .group_by(c.resource)
     )
-    own = _limits(_of_projects, project_id=project_id).add_columns(sa.literal(1).label("own"))
-    rows = session.execute(sa.union_all(of_class, own))
-    return {row.resource: row.hard_limit for row in sorted(rows, key=lambda row: row.own)}
+    return {resource: (int(total), most) for resource, total, most in rows}
 
 
 def of_class(session: Session, name: str) -> dict[str, int]:
@@ -41,14 +75,28 @@ def set_for_project(session: Session, project_id: str, limits: Mapping[str, int]
     _set(session, _of_projects, limits, project_id=project_id)
 
 
+def set_for_user(
+    session: Session, project_id: str, user_id: str, limits: Mapping[str, int]
+) -> None:
+    """Set limits of a user in a project, by resource; others stay as they are."""
+    _set(session, _of_users, limits, project_id=project_id, user_id=user_id)
+
+
 def set_for_class(session: Session, name: str, limits: Mapping[str, int]) -> None:
     """Set limits of a class, by resource; others stay as they are."""
     _set(session, _of_classes, limits, class_name=name)
 
 
 def forget_project(session: Session, project_id: str) -> None:
-    """Let a project have no limits of its own; one that has none is fine."""
-    session.execute(sa.delete(_of_projects).where(_of_projects.c.project_id == project_id))
+    """Let a project and its users have no limits of their own; none that have any is fine."""
+    for table in (_of_users, _of_projects):
+        session.execute(sa.delete(table).where(table.c.project_id == project_id))
+
+
+def forget_user(session: Session, project_id: str, user_id: str) -> None:
+    """Let a user have no limits but those of the project; one who has no others is fine."""
+    c = _of_users.c
+    session.execute(sa.delete(_of_users).where(c.project_id == project_id, c.user_id == user_id))
 
 
 def _limits(table: sa.Table, **owner: str) -> sa.Select[Any]:

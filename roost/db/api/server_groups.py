@@ -30,7 +30,13 @@ def create(session: Session, group: ServerGroup, *, defaults: Mapping[str, int])
     """
     if session.execute(_by_uuid(group.uuid)).first() is not None:
         return get(session, group.uuid)
-    quota.take(session, project_id=group.project_id, server_groups=1, defaults=defaults)
+    quota.take(
+        session,
+        project_id=group.project_id,
+        user_id=group.user_id,
+        server_groups=1,
+        defaults=defaults,
+    )
     version = revisions.advance(session, revisions.SERVER_GROUPS)
     values = {name: getattr(group, name) for name in _PLAIN} | {"version": version}
     session.execute(sa.insert(_groups).values(**values, created_at=utcnow()))
@@ -82,18 +88,25 @@ def delete(session: Session, uuid: str) -> ServerGroup:
 
 
 def join(
-    session: Session, uuid: str, *, instance_uuids: Sequence[str], defaults: Mapping[str, int]
+    session: Session,
+    uuid: str,
+    *,
+    instance_uuids: Sequence[str],
+    user_id: str,
+    defaults: Mapping[str, int],
 ) -> ServerGroup:
     """Make instances members of a group; return it without its members.
 
     The group is locked until the transaction ends, so its members are counted exactly.
 
+    :param user_id: whose they are
     :param defaults: as for :func:`create`
     :raises roost.exception.NotFound: when there is no such group
     :raises roost.exception.QuotaExceeded: when it would have more members than it may
     """
     row = _one(session, _by_uuid(uuid).with_for_update(), uuid)
-    limit = quota.limits(session, row.project_id, defaults)["server_group_members"]
+    limits = quota.bounds(session, row.project_id, defaults, user_id=user_id)
+    limit = limits["server_group_members"]
     if 0 <= limit < _count_members(session, row.id) + len(instance_uuids):
         raise exception.QuotaExceeded("Quota exceeded, too many servers in group", limit=limit)
     session.execute(

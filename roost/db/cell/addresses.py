@@ -17,15 +17,26 @@ _index = models.instance_addresses
 def index(session: Session, uuid: str, info: NetworkInfo | None) -> None:
     """Note that an instance has these addresses and no others."""
     session.execute(sa.delete(_index).where(_index.c.instance_uuid == uuid))
-    found = sorted({str(vif.ip) for vif in (info.vifs if info else [])})
-    rows = [{"instance_uuid": uuid, "ip": ip, "version": _version(ip)} for ip in found]
+    rows = [{"instance_uuid": uuid, "ip": ip, "version": _version(ip)} for ip in _told(info)]
     if rows:
         session.execute(sa.insert(_index), rows)
 
 
 def conditions(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
-    """Return what a row of ``instances`` must meet to have an address of each wanted pattern."""
-    return [_has(version, pattern) for version, pattern in wanted.addresses.items()]
+    """Return what a row of ``instances`` must meet to have an address of each wanted pattern.
+
+    Where LIKE does not say all of a pattern, :func:`fit` does.
+    """
+    return [_has(version, pattern.like) for version, pattern in wanted.addresses.items()]
+
+
+def fit(info: NetworkInfo | None, wanted: Wanted) -> bool:
+    """Tell whether there is an address of each wanted pattern."""
+    known = _told(info)
+    return all(
+        any(_version(ip) == version and pattern.fits(ip) for ip in known)
+        for version, pattern in wanted.addresses.items()
+    )
 
 
 def _has(version: int, pattern: str) -> sa.ColumnElement[bool]:
@@ -33,6 +44,10 @@ def _has(version: int, pattern: str) -> sa.ColumnElement[bool]:
         _index.c.version == version, _index.c.ip.ilike(pattern, escape="\\")
     )
     return models.instances.c.uuid.in_(having)
+
+
+def _told(info: NetworkInfo | None) -> list[str]:
+    return sorted({str(vif.ip) for vif in (info.vifs if info else [])})
 
 
 def _version(ip: str) -> int:

@@ -1,5 +1,7 @@
 """Which cell a database is: written once, when the cell is mapped."""
 
+from typing import Final
+
 import sqlalchemy as sa
 
 from roost import exception
@@ -7,11 +9,12 @@ from roost.db.cell import models
 from roost.db.engine import Session
 
 _identity = models.identity
+_WHO: Final = sa.select(_identity)  # made once: it is asked with every heartbeat
 
 
 def get_identity(session: Session) -> tuple[str, str] | None:
     """Return (uuid, name) of the cell, None while nobody has mapped it."""
-    row = session.execute(sa.select(_identity)).one_or_none()
+    row = session.execute(_WHO).one_or_none()
     return None if row is None else (row.cell_uuid, row.cell_name)
 
 

@@ -1,28 +1,76 @@
 """Pages of a cell's instances: filtered, in order, after a marker."""
 
 import functools
-from collections.abc import Sequence
-from typing import Any
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import sqlalchemy as sa
 
-from roost.db import ordering
+from roost.db import ordering, wire
 from roost.db.cell import addresses, models, tags
 from roost.db.cell.instances import row_to_instance
 from roost.db.engine import Session
 from roost.db.instance_query import Found, Wanted
 
 _instances = models.instances
+_FEW: Final = 1000  # rows that the first statement looks at
+_MANY: Final = 32_000  # and any, at most
 
 
 def list_page(
     session: Session, wanted: Wanted, *, after: Sequence[Any] | None = None, limit: int
 ) -> list[Found]:
-    """Return the first ``limit`` wanted instances, in order, in one statement.
+    """Return the first ``limit`` wanted instances, in order.
+
+    That is one statement, unless there are patterns that SQL cannot decide: then it reads what was
+    found by looking.
 
     :param after: the values of the order's columns of the last instance of the page before
     """
-    keys = [
+    keys = _keys(session, wanted)
+    query = sa.select(*_columns(wanted))
+    if wanted.is_exact:
+        query = query.where(*_conditions(wanted), *_after(keys, after)).limit(limit)
+    else:
+        fitting = itertools.islice(_look(session, wanted, after), limit)
+        query = query.where(_instances.c.uuid.in_([*fitting]))
+    rows = session.execute(query.order_by(*_order(keys)))
+    return [_found(row, wanted) for row in rows]
+
+
+def _look(session: Session, wanted: Wanted, after: Sequence[Any] | None) -> Iterator[str]:
+    """Yield the uuids of all wanted instances, in order, whatever their patterns.
+
+    Of what SQL selects each statement reads as much as it takes to judge, and of twice as many rows
+    as the one before: few statements look at many rows.
+    """
+    keys, conditions, size = _keys(session, wanted), _conditions(wanted), _FEW
+    query = sa.select(*_judged(wanted)).order_by(*_order(keys))
+    while True:
+        rows = session.execute(query.where(*conditions, *_after(keys, after)).limit(size)).all()
+        yield from (row.uuid for row in rows if _fits(row, wanted))
+        if len(rows) < size:
+            return
+        after, size = _values(rows[-1], wanted), min(2 * size, _MANY)
+
+
+def _judged(wanted: Wanted) -> list[sa.ColumnElement[Any]]:
+    """Return the columns that it takes to judge a row, and to go on after it."""
+    names = {"uuid", *wanted.like, *(sort.name for sort in wanted.order)}
+    names |= {"network_info"} if wanted.addresses else set()
+    return [column for column in _instances.c if column.name in names]
+
+
+def _fits(row: sa.Row[Any], wanted: Wanted) -> bool:
+    values = row._mapping  # noqa: SLF001 - a public name
+    return all(pattern.fits(values[name]) for name, pattern in wanted.like.items()) and (
+        not wanted.addresses or addresses.fit(wire.load(values["network_info"]), wanted)
+    )
+
+
+def _keys(session: Session, wanted: Wanted) -> list[ordering.Key]:
+    return [
         ordering.Key(
             ordering.binary(session, _instances.c[sort.name]),
             sort.descending,
@@ -30,12 +78,16 @@ def list_page(
         )
         for sort in wanted.order
     ]
-    query = sa.select(*_columns(wanted)).where(*_conditions(wanted))
-    if after is not None:
-        query = query.where(ordering.after(keys, after))
-    order_by = [clause for key in keys for clause in key.order_by()]
-    rows = session.execute(query.order_by(*order_by).limit(limit))
-    return [_found(row, wanted) for row in rows]
+
+
+def _order(keys: Sequence[ordering.Key]) -> list[sa.ColumnElement[Any]]:
+    return [clause for key in keys for clause in key.order_by()]
+
+
+def _after(
+    keys: Sequence[ordering.Key], after: Sequence[Any] | None
+) -> list[sa.ColumnElement[bool]]:
+    return [] if after is None else [ordering.after(keys, after)]
 
 
 def _columns(wanted: Wanted) -> list[sa.ColumnElement[Any]]:
@@ -46,14 +98,17 @@ def _columns(wanted: Wanted) -> list[sa.ColumnElement[Any]]:
 
 
 def _found(row: sa.Row[Any], wanted: Wanted) -> Found:
-    values = [row._mapping[sort.name] for sort in wanted.order]  # noqa: SLF001 - a public name
-    return Found(row.uuid, values, functools.partial(row_to_instance, row))
+    return Found(row.uuid, _values(row, wanted), functools.partial(row_to_instance, row))
+
+
+def _values(row: sa.Row[Any], wanted: Wanted) -> list[Any]:
+    return [row._mapping[sort.name] for sort in wanted.order]  # noqa: SLF001 - a public name
 
 
 def _conditions(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
     conditions = [_any_of(name, values) for name, values in wanted.equal.items()]
     conditions += [
-        _instances.c[name].ilike(pattern, escape="\\") for name, pattern in wanted.like.items()
+        _instances.c[name].ilike(pattern.like, escape="\\") for name, pattern in wanted.like.items()
     ]
     conditions += _changed(wanted)
     conditions += tags.conditions(wanted)

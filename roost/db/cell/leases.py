@@ -13,9 +13,10 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from roost import states
+from roost.db import clock
 from roost.db.cell import models
 from roost.db.engine import Session
-from roost.db.types import UtcDateTime, database_now
+from roost.db.types import UtcDateTime
 
 _instances = models.instances
 # What a host has begun, and may believe to have a whole lease on.
@@ -68,7 +69,7 @@ def renew(session: Session, held: Sequence[Held], *, host: str, seconds: float) 
     What the host itself has ended is not lost: a task that is over, and a build that has become a
     server, whatever is being done to that by now (but it must go when that is a delete).
     """
-    until = _now(session) + datetime.timedelta(seconds=seconds)
+    until = clock.now(session) + datetime.timedelta(seconds=seconds)
     rows: dict[str, _Found] = {}
     for chunk in _chunks(held):
         session.execute(
@@ -90,7 +91,7 @@ def end_others(session: Session, held: Iterable[Held], *, host: str) -> None:
     session.execute(
         sa.update(_instances)
         .where(_here(host), c.task_state.is_not(None), others)
-        .values(lease_until=_now(session))
+        .values(lease_until=clock.now(session))
     )
 
 
@@ -102,7 +103,7 @@ def take_overdue(session: Session, *, begun_seconds: float, seconds: float) -> l
     :param begun_seconds: the first lease on a build that has begun; no host may believe it longer
     :param seconds: any other first lease, and the caller's own on what is returned
     """
-    now = _now(session)
+    now = clock.now(session)
     c = _instances.c
     found = session.execute(
         sa.select(c.uuid, c.lease_until)
@@ -115,7 +116,8 @@ def take_overdue(session: Session, *, begun_seconds: float, seconds: float) -> l
     ).all()
     fresh = [row.uuid for row in found if row.lease_until is None]
     _lock(session, fresh)
-    _give(session, fresh, c.lease_until.is_(None), _first(_now(session), begun_seconds, seconds))
+    first = _first(clock.now(session), begun_seconds, seconds)
+    _give(session, fresh, c.lease_until.is_(None), first)
     over = [row.uuid for row in found if row.lease_until is not None]
     until = now + datetime.timedelta(seconds=seconds)
     _give(session, over, c.lease_until <= now, until)
@@ -168,11 +170,6 @@ def _taken(session: Session, uuids: Collection[str], until: datetime.datetime) -
         .order_by(c.id)
     )
     return [Overdue(*row) for row in rows]
-
-
-def _now(session: Session) -> datetime.datetime:
-    now: datetime.datetime = session.execute(sa.select(database_now())).scalar_one()
-    return now
 
 
 def _here(host: str) -> sa.ColumnElement[bool]:

@@ -6,6 +6,7 @@ own changes by it are not misled.
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import sqlalchemy as sa
@@ -57,6 +58,12 @@ def swap(session: Session, uuid: str, kind: Kind, *, before: Note, value: Any) -
         tags.unindex(session, uuid, set(before.value).difference(value))
         tags.index(session, uuid, set(value).difference(before.value))
     return True
+
+
+def tell_groups(session: Session, uuid: str, names: Sequence[str]) -> None:
+    """Let an instance that lives tell its security groups, which are kept elsewhere."""
+    told = sa.update(_instances).where(*_lives(uuid)).values(security_groups=json.dumps(names))
+    session.execute(told)
 
 
 def _lives(uuid: str) -> list[sa.ColumnElement[bool]]:

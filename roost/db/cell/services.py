@@ -12,6 +12,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from roost import exception
+from roost.db import clock
 from roost.db.cell import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
@@ -20,6 +21,18 @@ from roost.objects import Service
 
 _services = models.services
 _AN_INSTANT: Final = datetime.timedelta(microseconds=1)
+# Made once: every daemon of a cell is heard of every few seconds, and to make them costs more than
+# to carry them out.
+_ITSELF: Final = (
+    _services.c.host == sa.bindparam("of_host"),
+    _services.c.binary == sa.bindparam("of_binary"),
+)
+_HEARD: Final = (
+    sa.update(_services)
+    .where(*_ITSELF)
+    .values(last_seen_up=database_now(), availability_zone=sa.bindparam("zone"))
+)
+_KNOWN: Final = sa.select(_services).where(*_ITSELF)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,12 +47,11 @@ def report(
     session: Session, *, host: str, binary: str, availability_zone: str | None = None
 ) -> Service:
     """Note that a daemon is alive, and return what is known of it."""
-    key = (_services.c.host == host, _services.c.binary == binary)
-    seen = {"last_seen_up": database_now(), "availability_zone": availability_zone}
-    known = session.execute(sa.update(_services).where(*key).values(**seen))
-    if known.rowcount == 0:
+    itself = {"of_host": host, "of_binary": binary}
+    if session.execute(_HEARD, {**itself, "zone": availability_zone}).rowcount == 0:
+        seen = {"last_seen_up": database_now(), "availability_zone": availability_zone}
         _insert(session, host, binary, seen)
-    return _service(session.execute(sa.select(_services).where(*key)).one())
+    return _service(session.execute(_KNOWN, itself).one())
 
 
 def list_services(
@@ -56,7 +68,7 @@ def list_services(
 
 def call_roll(session: Session, *, host: str | None = None, binary: str | None = None) -> RollCall:
     """Return daemons and, by the clock that stamps them, the time: to see who is silent."""
-    now = _now(session)  # first: what is heard after it counts in any case
+    now = clock.now(session)  # first: what is heard after it counts in any case
     return RollCall(now, list_services(session, host=host, binary=binary))
 
 
@@ -81,7 +93,7 @@ def update(session: Session, uuid: str, **changes: Any) -> Service:
     """
     known = get(session, uuid, lock=True)
     if "disabled" in changes:
-        changes["disabled_at"] = _now(session)
+        changes["disabled_at"] = clock.now(session)
         if known.disabled_at is not None:
             changes["disabled_at"] = max(changes["disabled_at"], known.disabled_at + _AN_INSTANT)
     session.execute(sa.update(_services).where(_services.c.uuid == uuid).values(**changes))
@@ -96,11 +108,6 @@ def _insert(session: Session, host: str, binary: str, seen: dict[str, Any]) -> N
     new = {"uuid": str(uuids.uuid4()), "host": host, "binary": binary}
     flags = {"disabled": False, "forced_down": False, "created_at": seen["last_seen_up"]}
     insert_once(session, _services, {**new, **flags, **seen})
-
-
-def _now(session: Session) -> datetime.datetime:
-    now: datetime.datetime = session.execute(sa.select(database_now())).scalar_one()
-    return now
 
 
 def _service(row: sa.Row[tuple[object, ...]]) -> Service:

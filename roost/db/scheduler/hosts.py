@@ -114,12 +114,6 @@ def touched(*, described: bool) -> dict[str, Any]:
     return values
 
 
-def now(session: Session) -> datetime.datetime:
-    """Return the time by the database's clock."""
-    found: datetime.datetime = session.execute(_NOW).scalar_one()
-    return found
-
-
 def touched_since(session: Session, since: datetime.datetime | None) -> list[Usage]:
     """Return the hosts changed since (by the database's clock); None: all."""
     statement = _usages(since is not None)
@@ -170,7 +164,6 @@ def _usage(row: Sequence[Any]) -> Usage:
     return Usage(row[0], row[1], row[2], row[3].timestamp(), tuple(row[4:]))
 
 
-_NOW = sa.select(database_now())
 _ROW = (
     "id", "generation", "described", "host", "node", "cell_uuid", "availability_zone", "enabled",
     "told_down", "reported_at", "io_operations", "failed_builds", "host_ip", "profile",

@@ -55,6 +55,8 @@ hosts = sa.Table(
     sa.Column("metrics", LongText),
     # JSON: what only operators ask for
     sa.Column("details", LongText),
+    # JSON, as every report tells it: the load of 1, 5 and 15 minutes, and how many are logged in
+    sa.Column("node_load", sa.String(128)),
     # JSON list: instances of the last report that had no claim
     sa.Column("unclaimed", LongText),
     # of the last report: what it said of the host, and of the instances there

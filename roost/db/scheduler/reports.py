@@ -28,12 +28,14 @@ _IN_COMMON = (
     "architectures", "capabilities", "traits", "labels",
 )  # fmt: skip
 _FOR_OPERATORS = ("cpu_info", "booted_at")
+_LOAD = ("load_average", "users")  # differs each time, and is no news to who places instances
 _CONTENTS = ("instances", "holdings", "places")
 _NO_NEWS = (
     "reported_at",
     "up",
     "enabled",
     "enabled_version",
+    *_LOAD,
     *(f"{name}_used" for name in RESOURCES),
 )
 
@@ -99,18 +101,21 @@ def list_page(
     marker: str | None,
     limit: int,
     node_uuid: str | None = None,
+    host: str | None = None,
     is_up: Callable[[sa.RowMapping], bool],
 ) -> list[HostReport]:
     """Return hosts after ``marker`` in order of host and node; used is what is claimed.
 
-    Only that of ``node_uuid``, if it is named. A page never ends between two nodes of one host, so
-    it may be longer than ``limit``.
+    Only that of ``node_uuid``, or the nodes of ``host``, if they are named. A page never ends
+    between two nodes of one host, so it may be longer than ``limit``.
 
     :param is_up: tells from cell_uuid, told_down and reported_at of a row
     """
     statement = sa.select(_HOSTS).order_by(_HOSTS.c.host, _HOSTS.c.node)
     if node_uuid is not None:
         statement = statement.where(_HOSTS.c.node_uuid == node_uuid)
+    if host is not None:
+        statement = statement.where(_HOSTS.c.host == host)
     after = statement if marker is None else statement.where(_HOSTS.c.host > marker)
     rows = session.execute(after.limit(limit)).mappings().all()
     if len(rows) == limit and rows:
@@ -164,6 +169,7 @@ def _told(report: HostReport, reported_at: datetime.datetime) -> dict[str, Any]:
         "enabled_version": report.enabled_version,
         "description_digest": _digest(described),
         "contents_digest": _digest(contents),
+        "node_load": _json({name: getattr(report, name) for name in _LOAD}),
         "reported_at": reported_at,
     }
 
@@ -202,6 +208,7 @@ def _as_report(row: sa.RowMapping, *, up: bool) -> HostReport:
         **{name: row[name] for name in _PLAIN},
         **{f"{name}_used": row[f"{name}_used"] for name in RESOURCES},
         **_for_operators(json.loads(row["details"] or "{}")),
+        **json.loads(row["node_load"] or "{}"),
         **json.loads(row["profile"]),
     )
 

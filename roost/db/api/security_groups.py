@@ -1,0 +1,250 @@
+"""Security groups of the local driver, and their rules. Members: ``security_group_members.py``."""
+
+import dataclasses
+import datetime
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from roost import exception
+from roost.db.api import models, quota
+from roost.db.engine import Session
+from roost.db.insert import insert_once
+from roost.security_groups import Group, Rule, default_group, same
+
+GROUPS: Final = "security_groups"
+RULES: Final = "security_group_rules"
+_groups = models.security_groups
+_rules = models.security_group_rules
+_members = models.security_group_members
+_others = _groups.alias()
+
+
+def ensure_default(session: Session, project_id: str, *, at: datetime.datetime) -> str:
+    """Let a project have its default group, and return its id.
+
+    It is made once: rules that its users took away stay away.
+    """
+    group = default_group(project_id)
+    if not _exists(session, group.id):
+        _insert(session, group, at=at)
+    return group.id
+
+
+def list_groups(
+    session: Session, project_id: str | None, *, ids: Collection[str] | None = None
+) -> list[Group]:
+    """Return groups with their rules, the oldest first.
+
+    :param project_id: whose; None: everybody's
+    :param ids: which of them; None: all
+    """
+    query = sa.select(_groups).order_by(_groups.c.created_at, _groups.c.id)
+    if project_id is not None:
+        query = query.where(_groups.c.project_id == project_id)
+    if ids is not None:
+        query = query.where(_groups.c.id.in_(ids))
+    rows = session.execute(query).all()
+    rules = _rules_of(session, [row.id for row in rows])
+    return [_group(row, rules.get(row.id, [])) for row in rows]
+
+
+def find(session: Session, group_id: str) -> Group | None:
+    found = list_groups(session, None, ids=[group_id])
+    return found[0] if found else None
+
+
+def get(session: Session, group_id: str) -> Group:
+    """Return a group.
+
+    :raises roost.exception.NotFound: when there is none
+    """
+    found = find(session, group_id)
+    if found is None:
+        raise exception.NotFound(f"Security group {group_id} not found.")
+    return found
+
+
+def hold(session: Session, group_id: str) -> Group:
+    """Return a group that nobody changes or deletes before this transaction ends.
+
+    :raises roost.exception.NotFound: when there is none
+    """
+    session.execute(sa.select(_groups.c.id).where(_groups.c.id == group_id).with_for_update())
+    return get(session, group_id)
+
+
+def find_rule(session: Session, rule_id: str) -> tuple[Rule, Group] | None:
+    """Return a rule, and the group that it is of."""
+    query = sa.select(_rules.c.group_id).where(_rules.c.id == rule_id)
+    group_id = session.execute(query).scalar_one_or_none()
+    group = None if group_id is None else find(session, group_id)
+    if group is None:
+        return None
+    return next(((rule, group) for rule in group.rules if rule.id == rule_id), None)
+
+
+def create(
+    session: Session, group: Group, *, defaults: Mapping[str, int], at: datetime.datetime
+) -> None:
+    """Add a group with its rules, once.
+
+    :param defaults: limits of who has none of their own
+    :raises roost.exception.Conflict: when the project has one of this name
+    :raises roost.exception.QuotaExceeded: when it may not have more
+    """
+    quota.lock(session, group.project_id)
+    if _exists(session, group.id):
+        return
+    if _named(session, group.project_id, group.name):
+        raise _taken(group.name)
+    _check_quota(session, group.project_id, defaults, **{GROUPS: 1, RULES: len(group.rules)})
+    _insert(session, group, at=at)
+
+
+def change(session: Session, group_id: str, changes: Mapping[str, str]) -> Group:
+    """Change name and description of a group, and return it.
+
+    :raises roost.exception.NotFound: when it is gone
+    :raises roost.exception.Conflict: for a name that another has, or of a group with servers
+    """
+    group = hold(session, group_id)
+    name = changes.get("name", group.name)
+    if name != group.name:
+        _check_empty(session, group, "which show it by its name")
+        if _named(session, group.project_id, name):
+            raise _taken(name)
+    if changes:
+        session.execute(sa.update(_groups).where(_groups.c.id == group_id).values(**changes))
+    return group.with_words(changes)
+
+
+def delete(session: Session, group_id: str) -> None:
+    """Delete a group with its rules, and those of others that let its members in.
+
+    One that is gone is fine.
+
+    :raises roost.exception.Conflict: while a server is in it
+    """
+    try:
+        group = hold(session, group_id)
+    except exception.NotFound:
+        return
+    _check_empty(session, group, "which must leave it before")
+    about = sa.or_(_rules.c.group_id == group_id, _rules.c.remote_group_id == group_id)
+    session.execute(sa.delete(_rules).where(about))
+    session.execute(sa.delete(_groups).where(_groups.c.id == group_id))
+
+
+def add_rule(
+    session: Session, rule: Rule, *, defaults: Mapping[str, int], at: datetime.datetime
+) -> None:
+    """Let a group have one rule more, once.
+
+    :raises roost.exception.NotFound: when the group, or the one whose members it lets in, is gone
+    :raises roost.exception.Conflict: when it has a rule that says the same
+    :raises roost.exception.QuotaExceeded: when its project may not have more
+    """
+    quota.lock(session, get(session, rule.group_id).project_id)
+    held = {
+        group_id: hold(session, group_id)
+        for group_id in sorted({rule.group_id, rule.remote_group_id or rule.group_id})
+    }
+    group = held[rule.group_id]
+    twins = [one for one in group.rules if same(one, rule)]
+    if any(one.id == rule.id for one in twins):
+        return
+    if twins:
+        raise exception.Conflict(
+            f"This rule already exists in group {rule.group_id}: its id is {twins[0].id}."
+        )
+    _check_quota(session, group.project_id, defaults, **{RULES: 1})
+    insert_once(session, _rules, _row(rule, at))
+
+
+def delete_rule(session: Session, rule_id: str) -> None:
+    """Take a rule away; one that is gone is fine."""
+    session.execute(sa.delete(_rules).where(_rules.c.id == rule_id))
+
+
+def usage(session: Session, project_id: str) -> dict[str, int]:
+    """Return what a project has of both, counted now."""
+    groups = sa.select(sa.func.count()).where(_groups.c.project_id == project_id)
+    rules = (
+        sa.select(sa.func.count())
+        .select_from(_rules.join(_groups, _groups.c.id == _rules.c.group_id))
+        .where(_groups.c.project_id == project_id)
+    )
+    counts = sa.select(groups.scalar_subquery(), rules.scalar_subquery())
+    return dict(zip((GROUPS, RULES), session.execute(counts).one(), strict=True))
+
+
+def _exists(session: Session, group_id: str) -> bool:
+    query = sa.select(_groups.c.id).where(_groups.c.id == group_id)
+    return session.execute(query).first() is not None
+
+
+def _named(session: Session, project_id: str, name: str) -> bool:
+    wanted = (_groups.c.project_id == project_id, _groups.c.name == name)
+    return session.execute(sa.select(_groups.c.id).where(*wanted)).first() is not None
+
+
+def _insert(session: Session, group: Group, *, at: datetime.datetime) -> None:
+    row = {"id": group.id, "project_id": group.project_id, "name": group.name}
+    inserted = insert_once(
+        session, _groups, {**row, "description": group.description, "created_at": at}
+    )
+    if inserted:
+        session.execute(sa.insert(_rules), [_row(rule, at) for rule in group.rules])
+
+
+def _check_empty(session: Session, group: Group, why: str) -> None:
+    members = sa.select(_members.c.group_id).where(_members.c.group_id == group.id).limit(1)
+    if session.execute(members).first() is not None:
+        raise exception.Conflict(
+            f"Security group {group.id} is in use: there are servers in it, {why}."
+        )
+
+
+def _check_quota(
+    session: Session, project_id: str, defaults: Mapping[str, int], **asked: int
+) -> None:
+    """Look whether a project may have so much more; its quota must be held."""
+    bounds, used = quota.limits(session, project_id, defaults), usage(session, project_id)
+    if any(bounds[name] >= 0 and used[name] + asked[name] > bounds[name] for name in asked):
+        raise quota.exceeded(used, asked, bounds)
+
+
+def _taken(name: str) -> exception.Conflict:
+    return exception.Conflict(f"Security group {name} already exists.")
+
+
+def _rules_of(session: Session, group_ids: Sequence[str]) -> dict[str, list[Rule]]:
+    query = (
+        sa.select(_rules, _others.c.name.label("remote_group_name"))
+        .select_from(_rules.outerjoin(_others, _others.c.id == _rules.c.remote_group_id))
+        .where(_rules.c.group_id.in_(group_ids))
+        .order_by(_rules.c.created_at, _rules.c.id)
+    )
+    found: dict[str, list[Rule]] = {}
+    for row in session.execute(query).mappings():
+        values = {field.name: row[field.name] for field in dataclasses.fields(Rule)}
+        found.setdefault(row["group_id"], []).append(Rule(**values))
+    return found
+
+
+def _group(row: Any, rules: Sequence[Rule]) -> Group:
+    return Group(
+        id=row.id,
+        project_id=row.project_id,
+        name=row.name,
+        description=row.description,
+        rules=tuple(rules),
+    )
+
+
+def _row(rule: Rule, at: datetime.datetime) -> dict[str, Any]:
+    values = dataclasses.asdict(rule)
+    del values["remote_group_name"]  # that of the other group's row
+    return {**values, "created_at": at}
