@@ -122,7 +122,7 @@ def build_flow(run: Callable[[Do, Build], None] = lambda do, build: do(build)) -
         [
             Step(begin),
             Step(claim, undo=release_claim),
-            Step(network, undo=free_host_bound_network),
+            Step(network, undo=leave_network),
             Step(image),  # stays in the cache, for the next one
             Step(spawn, undo=destroy),
             Step(announce),  # from here on the user owns it
@@ -201,7 +201,7 @@ def begin(build: Build) -> None:
         raise build.unwanted("it was deleted, moved, given another place, or begun before")
     if build.host.virt.exists(build.uuid):
         LOG.warning("%s: a guest of an earlier attempt is in the way, destroying it", build)
-        build.host.virt.destroy(build.uuid)
+        build.host.destroy(build.uuid)
 
 
 def _begin(build: Build) -> None:
@@ -263,8 +263,9 @@ def _insist(build: Build, what: str, send: Callable[[], T]) -> T:
         raise
 
 
-def free_host_bound_network(build: Build) -> None:
+def leave_network(build: Build) -> None:
     """Free what cannot follow to another host; all else is kept for it."""
+    build.host.unplug(build.uuid)
     is_ours = build.wanted and not build.lease.is_over()
     if build.host.networks.host_bound and build.instance.networks and is_ours:
         build.host.networks.free(build.context, build.instance)
@@ -308,7 +309,7 @@ def _await_plugged(build: Build) -> None:
 
 
 def destroy(build: Build) -> None:
-    build.host.virt.destroy(build.uuid)
+    build.host.destroy(build.uuid)
 
 
 @_step

@@ -5,13 +5,15 @@ administrator's password besides, so nobody but this daemon may read it.
 """
 
 import contextlib
+import dataclasses
 import pathlib
 import uuid as uuids
 from collections.abc import Iterator
 from typing import Final
 
 from roost.compute import iso
-from roost.guestdata import About, Operator, config_drive
+from roost.guestdata import About, Operator, config_drive, vendor_data
+from roost.guestdata.vendor_data import Vendors
 from roost.objects import Instance, NetworkInfo
 
 LABEL: Final = "config-2"  # by which guests look for it
@@ -24,12 +26,21 @@ class ConfigDrives:
 
     :param folder: this host's own, made when first needed
     :param operator: what the guests are told by the operator
+    :param vendors: the services that have something to say to each
     :param force: every guest gets one
     """
 
-    def __init__(self, *, folder: pathlib.Path, operator: Operator, force: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        folder: pathlib.Path,
+        operator: Operator,
+        vendors: Vendors = vendor_data.nobody,
+        force: bool = False,
+    ) -> None:
         self._folder = folder
         self._operator = operator
+        self._vendors = vendors
         self._force = force
 
     def wanted(self, instance: Instance) -> bool:
@@ -41,11 +52,15 @@ class ConfigDrives:
 
     @contextlib.contextmanager
     def made(self, instance: Instance, network_info: NetworkInfo) -> Iterator[pathlib.Path | None]:
-        """Have the drive of an instance there for the hypervisor to take; None: it gets none."""
+        """Have the drive of an instance there for the hypervisor to take; None: it gets none.
+
+        :raises roost.exception.Unavailable: when vendors must say something, and do not
+        """
         if not self.wanted(instance):
             yield None
             return
         about = About.of(instance, network_info, operator=self._operator, with_secrets=True)
+        about = dataclasses.replace(about, vendors=vendor_data.asked(about, self._vendors))
         path = self._folder / f"{uuids.UUID(instance.uuid)}.iso"
         try:
             self._write(path, iso.image(config_drive.tree(about), label=LABEL))

@@ -23,7 +23,7 @@ def terminate(host: Host, *, context: RequestContext, instance_uuid: str) -> Non
     timeline = Timeline(host.name)
     try:
         with timeline.step("compute.destroy"):
-            host.virt.destroy(instance_uuid)
+            host.destroy(instance_uuid)
     except Exception:
         LOG.exception("the guest of %s could not be destroyed, it stays deleting", instance_uuid)
         _tell_of_failure(host, context, instance_uuid=instance_uuid, timeline=timeline)

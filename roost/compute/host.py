@@ -6,11 +6,12 @@ import threading
 from roost.compute.config_drive import ConfigDrives
 from roost.compute.image import ImageCache
 from roost.compute.leases import LeaseKeeper
-from roost.compute.network.driver import NetworkDriver
+from roost.compute.network.driver import NetworkDriver, PlugsGuests
 from roost.compute.patience import Patience
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.virt.driver import VirtDriver
 from roost.image.driver import ImageStore
+from roost.objects import Instance, NetworkInfo
 from roost.rpc.cell_conductor import CellConductor
 
 
@@ -29,3 +30,19 @@ class Host:
     leases: LeaseKeeper
     patience: Patience = dataclasses.field(default_factory=Patience)
     stopping: threading.Event = dataclasses.field(default_factory=threading.Event)
+
+    def plug(self, instance: Instance, info: NetworkInfo) -> NetworkInfo:
+        """Return what a guest's interfaces are plugged into, once they can be; may be repeated."""
+        if isinstance(self.networks, PlugsGuests):
+            return self.networks.plug(instance, info)
+        return info
+
+    def unplug(self, instance_uuid: str) -> None:
+        """Leave nothing on the host of what a guest was plugged into; may be repeated."""
+        if isinstance(self.networks, PlugsGuests):
+            self.networks.unplug(instance_uuid)
+
+    def destroy(self, instance_uuid: str) -> None:
+        """Leave nothing of a guest on the host; may be repeated."""
+        self.virt.destroy(instance_uuid)
+        self.unplug(instance_uuid)

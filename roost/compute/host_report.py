@@ -3,13 +3,13 @@
 import dataclasses
 import datetime
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 from oslo_config import cfg
 
 from roost.compute.shares import Amounts, Share, total
-from roost.compute.virt.driver import HostResources
+from roost.compute.virt.driver import HostResources, Load
 from roost.objects import HostReport, InstancePlace
 
 _MIB_PER_GIB = 1024
@@ -69,13 +69,18 @@ def compose(
     *,
     settings: HostSettings,
     has: HostResources,
+    able: Collection[str],
     metrics: Mapping[str, float],
+    load: Load | None,
     cell_uuid: str,
     enabled: bool,
     enabled_version: int,
     reported_at: datetime.datetime,
 ) -> HostReport:
-    """Return the report of a host that is up."""
+    """Return the report of a host that is up.
+
+    :param able: traits for what its driver can do, beside those of the node
+    """
     used = total(contents.shares.values())
     return HostReport.of(
         host=settings.host,
@@ -87,7 +92,10 @@ def compose(
         up=True,
         host_ip=settings.host_ip,
         labels=sorted({*settings.labels, *has.labels}),
+        traits=sorted({*has.traits, *able}),
         metrics=dict(metrics),
+        load_average=list(load.averages) if load else [],
+        users=load.users if load else 0,
         pcpus_used=int(used.pcpus),
         io_operations=contents.operations,
         failed_builds=contents.failed_builds,
@@ -112,7 +120,6 @@ def _described(has: HostResources) -> dict[str, Any]:
         "hypervisor_version": has.hypervisor_version,
         "architectures": list(has.architectures),
         "capabilities": dict(has.capabilities),
-        "traits": list(has.traits),
         "numa_cells": list(has.numa_cells),
         "pci_pools": list(has.pci_pools),
         "cpu_info": json.dumps(dict(has.cpu_info), sort_keys=True),

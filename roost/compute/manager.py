@@ -21,9 +21,11 @@ from roost.compute import (
     tasks,
 )
 from roost.compute.build_queue import BuildQueue
+from roost.compute.console_door import ConsoleDoor
 from roost.compute.host import Host
 from roost.compute.locks import Locks
 from roost.compute.reconcile import Reconciler
+from roost.compute.virt.driver import TellsOfGuests, TidiesUp
 from roost.context import RequestContext, admin_context
 from roost.flow import Flow
 from roost.objects import (
@@ -62,6 +64,7 @@ class ComputeManager:
     :param group: where this daemon is one of the living ones
     :param executor: runs the builds; its size is how many at once
     :param flow: the steps of a build; tests hand in one that fails
+    :param door: through which users come to consoles; None: one on loopback
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class ComputeManager:
         group: ServiceGroup,
         executor: futures.Executor,
         flow: Flow[build.Build] | None = None,
+        door: ConsoleDoor | None = None,
     ) -> None:
         self._host = host
         self._availability_zone = availability_zone
@@ -80,6 +84,7 @@ class ComputeManager:
         self._group = group
         self._cell_uuid: str | None = None
         self._locks = Locks()
+        self._door = door or ConsoleDoor(host.virt)
         self._flow = flow or build.build_flow()
         self._builds = BuildQueue(
             executor,
@@ -107,8 +112,18 @@ class ComputeManager:
         instances = self._host.conductor.list_instances(admin_context(), host=self._host.name)
         self._host.tracker.fill(instances)
         self._host.drives.clear()
+        self._listen()
         self.reconcile()
         self._builds.open()
+
+    def _listen(self) -> None:
+        if isinstance(self._host.virt, TellsOfGuests):
+            self._host.virt.listen(self._reconciler.hear)
+
+    @property
+    def hears_of_guests(self) -> bool:
+        """Whether there ever is anything to :meth:`follow`."""
+        return isinstance(self._host.virt, TellsOfGuests)
 
     def heartbeat(self) -> None:
         """Tell the cell that this host is alive; call it again and again."""
@@ -167,6 +182,27 @@ class ComputeManager:
         :raises roost.exception.Unavailable: when the cell does not answer
         """
         self._reconciler.run()
+
+    def follow(self) -> None:
+        """Look at the guests that have changed by themselves; call it several times a second.
+
+        :raises roost.exception.Unavailable: when the cell does not answer
+        """
+        self._reconciler.follow()
+
+    @property
+    def tidies_up(self) -> bool:
+        """Whether there ever is anything to :meth:`tidy`."""
+        return isinstance(self._host.virt, TidiesUp)
+
+    def tidy(self) -> None:
+        """Remove what no guest has needed for long; now and then."""
+        if isinstance(self._host.virt, TidiesUp):
+            self._host.virt.tidy()
+
+    def close(self) -> None:
+        """Let nobody come to consoles any more."""
+        self._door.close()
 
     def drain(self, timeout: float) -> bool:
         """Finish the builds under way or give them back; tell whether all came to an end.
@@ -251,6 +287,24 @@ class ComputeManager:
         self, context: RequestContext, *, instance_uuid: str, lines: int | None = None
     ) -> str:
         return console.tail(self._host.virt, instance_uuid, lines=lines)
+
+    def open_console(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        kind: str,
+        token_digest: str,
+        seconds: int,
+    ) -> dict[str, Any]:
+        return console.let_in(
+            self._host.virt,
+            self._door,
+            instance_uuid,
+            kind=kind,
+            token_digest=token_digest,
+            seconds=seconds,
+        )
 
     def get_diagnostics(self, context: RequestContext, *, instance_uuid: str) -> dict[str, Any]:
         return diagnostics.measure(self._host.virt, instance_uuid)

@@ -35,7 +35,8 @@ def spawn(task: Task) -> None:
     task.go_on(states.REBUILD_SPAWNING, launched_at=now.isoformat())
     task.instance.image = task.image
     _give_password(task)
-    info = task.instance.network_info or NetworkInfo.of(vifs=[])
+    known = task.instance.network_info or NetworkInfo.of(vifs=[])
+    info = task.host.plug(task.instance, known)
     with task.host.drives.made(task.instance, info) as drive:
         task.host.virt.spawn(
             task.context,
@@ -59,7 +60,7 @@ def _give_password(task: Task) -> None:
 def destroy(task: Task) -> None:
     """Leave no half of a guest; one that is somebody else's by now is not ours to destroy."""
     if not task.lease.is_over():
-        task.host.virt.destroy(task.uuid)
+        task.host.destroy(task.uuid)
 
 
 REBUILD: Flow[Task] = Flow("rebuild", [Step(image), Step(clear), Step(spawn, undo=destroy)])

@@ -1,5 +1,7 @@
 """What the hypervisor has, beside what the cell says: at every start, and now and then.
 
+And of a guest that starts or stops by itself at once, where the hypervisor tells of it.
+
 Guests are looked at first, rows after that. So what began or ended in between may look wrong, and
 everything that looks wrong is judged a second time, while nothing else here can work on it. What is
 at work is left alone: it has its own end, and a lease in case nobody works on it any more.
@@ -10,9 +12,11 @@ names another host proves nothing: the same would be seen by a host that was giv
 """
 
 import collections
+import contextlib
 import dataclasses
 import enum
 import logging
+import queue
 import threading
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -20,6 +24,7 @@ from typing import Final
 from roost import exception, states
 from roost.compute.host import Host
 from roost.compute.locks import Locks
+from roost.compute.network.driver import PlugsGuests
 from roost.compute.virt.driver import Guest
 from roost.context import RequestContext, admin_context
 from roost.objects import HostFinding, Whereabouts
@@ -131,6 +136,7 @@ class Reconciler:
         self._locks = locks
         self._is_building = is_building
         self._one_at_a_time = threading.Lock()
+        self._heard: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._left: dict[str, str] = {}
         self.counts: collections.Counter[Remedy] = collections.Counter()
 
@@ -143,7 +149,28 @@ class Reconciler:
         with self._one_at_a_time:
             self._compare(admin_context())
 
+    def hear(self, uuid: str | None) -> None:
+        """Note that a guest has changed by itself; None: some guest has. For :meth:`follow`."""
+        self._heard.put(uuid)
+
+    def follow(self) -> None:
+        """Put right what differs of the guests that were heard of; call it often.
+
+        :raises roost.exception.Unavailable: when the cell does not answer; :meth:`run` finds it
+        """
+        heard = set()
+        with contextlib.suppress(queue.Empty):
+            while True:
+                heard.add(self._heard.get_nowait())
+        if None in heard:
+            self.run()
+            return
+        with self._one_at_a_time:
+            for uuid in sorted(uuid for uuid in heard if uuid):
+                self._look_again(admin_context(), uuid)
+
     def _compare(self, context: RequestContext) -> None:
+        self._look_after_networks()
         before = self.counts.copy()
         guests = {guest.uuid: guest for guest in self._guests()}  # before the rows: see above
         rows = self._ask(context, guests, and_others_here=True)
@@ -155,6 +182,27 @@ class Reconciler:
         if done:
             told = ", ".join(f"{many} {remedy.value}" for remedy, many in done.items())
             LOG.warning("%s was not as its cell says: %s", self._host.name, told)
+
+    def _look_after_networks(self) -> None:
+        """Have what guests are plugged into whole, and nothing for guests that are no more."""
+        networks = self._host.networks
+        if not isinstance(networks, PlugsGuests):
+            return
+        networks.restore()
+        plugged = networks.plugged()  # before the guests: who comes in between is looked at alone
+        for uuid in sorted({*plugged} - {*self._host.virt.list_guests()}):
+            if not self._locks.is_held(uuid):
+                with self._locks.hold(uuid):
+                    self._unplug_leftover(uuid)
+
+    def _unplug_leftover(self, uuid: str) -> None:
+        if self._is_building(uuid) or self._host.virt.exists(uuid):
+            return
+        LOG.warning("%s: its guest is no more, and is plugged into nothing from now on", uuid)
+        try:
+            self._host.unplug(uuid)
+        except Exception:
+            LOG.exception("%s: its interfaces are left for the next time", uuid)
 
     def _guests(self) -> Iterable[Guest]:
         for uuid in self._host.virt.list_guests():
@@ -222,7 +270,7 @@ class Reconciler:
     ) -> None:
         uuid = str(row.instance_uuid)
         if verdict.remedy is Remedy.DESTROY:
-            self._host.virt.destroy(uuid)
+            self._host.destroy(uuid)
         elif verdict.remedy is Remedy.LEAVE:
             self._left[uuid] = verdict.why
         elif verdict.remedy is Remedy.STOP and guest is not None:

@@ -34,7 +34,8 @@ from typing import NamedTuple
 from roost import exception, states
 from roost.compute.host_report import Contents, HostSettings, compose
 from roost.compute.shares import NOTHING, Share, check, most, share_of
-from roost.compute.virt.driver import MeasuresHost, Placement, VirtDriver
+from roost.compute.virt.capabilities import traits_of
+from roost.compute.virt.driver import Load, MeasuresHost, Placement, TellsLoad, VirtDriver
 from roost.objects import HostReport, Instance, Selection
 
 LOG = logging.getLogger(__name__)
@@ -229,7 +230,9 @@ class ResourceTracker:
             self._contents(),
             settings=self._settings,
             has=self._driver.resources(),
+            able=traits_of(self._driver),
             metrics=self._metrics(),
+            load=self._load(),
             cell_uuid=self._cell_uuid,
             enabled=said.enabled,
             enabled_version=said.version,
@@ -256,6 +259,16 @@ class ResourceTracker:
             LOG.exception("the metrics of this host cannot be had")
             return {}
         return {name: value for name, value in found.items() if math.isfinite(value)}
+
+    def _load(self) -> Load | None:
+        """Return how busy the node is; a driver that cannot tell must not silence its host."""
+        if not isinstance(self._driver, TellsLoad):
+            return None
+        try:
+            return self._driver.load()
+        except Exception:
+            LOG.exception("how busy this host is cannot be had")
+            return None
 
     def _unsettled(self) -> set[str]:
         waiting = (Stage.EXPECTED, Stage.ENDING)

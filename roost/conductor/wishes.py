@@ -10,18 +10,21 @@ import itertools
 import logging
 import time
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from roost import exception
 from roost.cells import Cells
 from roost.conductor.boot import Boots
 from roost.conductor.put_away import PutAways
 from roost.context import RequestContext, admin_context
-from roost.db.api import build_requests, instance_mappings
+from roost.db import clock
+from roost.db.api import build_requests, console_tokens, instance_mappings
 from roost.db.cell import instances
 from roost.db.engine import Database, retried
 from roost.objects import BuildRequest, InstanceMapping
 
 LOG = logging.getLogger(__name__)
+_TOKENS: Final = 1000  # of consoles that are forgotten in one sweep
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +47,21 @@ class SuperSweeper:
         self.take_up_wishes()
         self.put_aways.tell_cells(but_not=self._unreadable())
         self.put_aways.reclaim()
+        self.forget_tokens()
         self.finish_deletes()
+
+    def forget_tokens(self) -> None:
+        """Delete tokens of consoles that have expired, so many at a time that nobody waits."""
+        with self.database.read() as session:
+            now = clock.now(session)
+            digests = console_tokens.expired(session, now=now, limit=_TOKENS)
+        if digests:
+            self._forget_tokens(digests)
+
+    @retried
+    def _forget_tokens(self, digests: Sequence[str]) -> None:
+        with self.database.begin() as session:
+            console_tokens.forget(session, digests)
 
     def take_up_wishes(self) -> None:
         """Have wishes built that wait; those that a cell may have which is away wait for it."""

@@ -20,6 +20,7 @@ __all__ = [
     "DateTimeField",
     "DictOfFloatsField",
     "DictOfListsOfIntegersField",
+    "ListOfFloatsField",
     "RoostObject",
     "VersionedObjectRegistry",
 ]
@@ -66,6 +67,12 @@ class DictOfFloatsField(fields.AutoTypedField[dict[str, float]]):
     """Numbers by name."""
 
     AUTO_TYPE = fields.Dict(fields.Float())
+
+
+class ListOfFloatsField(fields.AutoTypedField[list[float]]):
+    """Numbers in an order."""
+
+    AUTO_TYPE = fields.List(fields.Float())
 
 
 class DictOfListsOfIntegersField(fields.AutoTypedField[dict[str, list[int]]]):

@@ -33,10 +33,13 @@ class HostReport(base.RoostObject):
     ``metrics`` whatever the host measures.
 
     ``cpu_info`` is JSON, an object that tells operators of the CPUs; ``booted_at`` is when the node
-    was last started; ``instances_used``, how many instances hold claims, is told by schedulers.
+    was last started; ``load_average`` how many processes wanted to run in the last minute, 5 and 15
+    minutes (nothing: it does not tell), and ``users`` how many are logged in. ``instances_used``,
+    how many instances hold claims, is told by schedulers.
     """
 
-    VERSION = "1.0"
+    # 1.1: load_average, users
+    VERSION = "1.1"
     fields = {
         "host": fields.StringField(),
         "node": fields.StringField(),
@@ -64,6 +67,8 @@ class HostReport(base.RoostObject):
         "hypervisor_version": fields.IntegerField(),
         "cpu_info": fields.StringField(default="{}"),
         "booted_at": base.DateTimeField(nullable=True, default=base.NOTHING),
+        "load_average": base.ListOfFloatsField(default=[]),
+        "users": fields.IntegerField(default=0),
         "host_ip": fields.StringField(nullable=True, default=base.NOTHING),
         "architectures": fields.ListOfStringsField(default=[]),
         "capabilities": fields.DictOfStringsField(default={}),

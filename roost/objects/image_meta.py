@@ -10,10 +10,11 @@ class ImageMeta(base.RoostObject):
     """An image as its store describes it. Size in bytes, min_ram in MiB, min_disk in GiB.
 
     ``hash_algo`` is a name that hashlib knows; both are None where the store has no hash of it. An
-    image whose data is yet to come has the size 0.
+    image whose data is yet to come has the size 0. One that is ``protected`` is not deleted.
     """
 
-    VERSION = "1.0"
+    # 1.1: tags, protected
+    VERSION = "1.1"
     fields = {
         "id": fields.StringField(),
         "name": fields.StringField(),
@@ -28,6 +29,8 @@ class ImageMeta(base.RoostObject):
         "min_ram": fields.IntegerField(),
         "min_disk": fields.IntegerField(),
         "properties": fields.DictOfStringsField(),
+        "tags": fields.ListOfStringsField(default=[]),
+        "protected": fields.BooleanField(default=False),
         "created_at": base.DateTimeField(),
         "updated_at": base.DateTimeField(),
     }

@@ -44,12 +44,15 @@ class Provisions(base.RoostObject):
     """What may be large or secret, and only whoever makes the guest needs.
 
     ``admin_password`` is forgotten as soon as the guest has been built; ``block_devices`` are all
-    of its disks, those that follow from its flavor, too.
+    of its disks, those that follow from its flavor, too; ``boot_roles`` are those that its user had
+    who created it.
     """
 
-    VERSION = "1.0"
+    # 1.1: boot_roles
+    VERSION = "1.1"
     fields = {
         "files": fields.ListOfObjectsField("InjectedFile", default=[]),
         "block_devices": fields.ListOfObjectsField("BlockDevice", default=[]),
         "admin_password": fields.StringField(nullable=True, default=base.NOTHING),
+        "boot_roles": fields.ListOfStringsField(default=[]),
     }

@@ -21,7 +21,7 @@ class Compute(interface.Interface):
     """Served on the cell's bus, by each host under its own name."""
 
     topic = "compute"
-    version = "1.0"
+    version = "1.1"
 
     @interface.cast(since="1.0")
     def build_and_run_instance(
@@ -108,6 +108,28 @@ class Compute(interface.Interface):
 
         :raises roost.exception.NotFound: when there is no such guest
         :raises roost.exception.Unsupported: when the hypervisor keeps no consoles
+        """
+
+    @interface.call(since="1.1", timeout=CONSOLE_TIMEOUT)
+    def open_console(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        kind: str,
+        token_digest: str,
+        seconds: int,
+    ) -> dict[str, Any]:
+        """Let whoever brings a token come to a console of a guest, for so many seconds.
+
+        :param kind: one of :data:`roost.consoles.KINDS`
+        :param token_digest: as :func:`roost.consoles.digest` makes it; the token itself stays with
+            its user
+        :returns: the ``host`` and ``port`` to bring it to
+        :raises roost.exception.Conflict: when the guest does not run
+        :raises roost.exception.Invalid: when guests of this host have other consoles
+        :raises roost.exception.NotFound: when there is no such guest
+        :raises roost.exception.Unsupported: when the hypervisor has none to type at
         """
 
     @interface.call(since="1.0", timeout=CONSOLE_TIMEOUT)

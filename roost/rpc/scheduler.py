@@ -24,7 +24,7 @@ class Scheduler(interface.Interface):
     """
 
     topic = "scheduler"
-    version = "1.0"
+    version = "1.1"
 
     @interface.call(since="1.0")
     def select_destinations(
@@ -135,7 +135,7 @@ class Scheduler(interface.Interface):
         A cell that has once reported and falls silent is down.
         """
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", added={"host": "1.1"})
     def list_hosts(
         self,
         context: RequestContext,
@@ -143,11 +143,12 @@ class Scheduler(interface.Interface):
         marker: str | None = None,
         limit: int = 1000,
         node_uuid: str | None = None,
+        host: str | None = None,
     ) -> list[HostReport]:
         """Return the known hosts in order of host and node, with usage by claims.
 
-        Only that of ``node_uuid``, where it is named. ``marker`` is the last host of the page
-        before; ``instances`` and ``holdings`` are empty.
+        Only that of ``node_uuid``, or the nodes of ``host``, where they are named. ``marker`` is
+        the last host of the page before; ``instances`` and ``holdings`` are empty.
         """
 
     @interface.call(since="1.0")

@@ -161,6 +161,7 @@ class SchedulerManager:
         marker: str | None = None,
         limit: int = 1000,
         node_uuid: str | None = None,
+        host: str | None = None,
     ) -> list[HostReport]:
         with self._database.read() as session:
             heard = cell_rows.heard_of(session)
@@ -169,6 +170,7 @@ class SchedulerManager:
                 marker=marker,
                 limit=limit,
                 node_uuid=node_uuid,
+                host=host,
                 is_up=lambda row: self._is_up(row, heard),
             )
 

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from roost.db import clock
 from roost.db.engine import Session
 from roost.db.scheduler import aggregates as aggregate_rows
 from roost.db.scheduler import cells as cell_rows
@@ -119,7 +120,7 @@ class HostTable:
     def look(self, session: Session) -> None:
         """Read what changed since the last look."""
         began = self._clock()
-        now = host_rows.now(session)
+        now = clock.now(session)
         if self._looked_whole_at is None or began - self._looked_whole_at >= self._whole_every:
             self._look_at_all(session)
             self._looked_whole_at = began
