@@ -12,11 +12,16 @@ def find(group: str, name: str, *, option: str) -> Any:
     """Return what the entry point of that name leads to.
 
     :param option: where the name comes from, such as ``[image] store``
-    :raises roost.exception.Invalid: when the group has no such entry point
+    :raises roost.exception.Invalid: when the group has no such entry point, or it needs a library
+        that is not installed
     """
     try:
         return driver.DriverManager(group, name).driver
     except stevedore_exception.NoMatches as error:
         raise exception.Invalid(
             f"{option} = {name}: no entry point of {group} has that name"
+        ) from error
+    except ModuleNotFoundError as error:
+        raise exception.Invalid(
+            f"{option} = {name}: it needs {error.name}, which is not installed"
         ) from error

@@ -49,7 +49,7 @@ GONE: Final[Mapping[str, tuple[str, ...]]] = {
     f"{_OF_SERVER}/consoles/{{console_id}}": ("GET", "DELETE"),
     f"{_OF_SERVER}/os-virtual-interfaces": ("GET",),
 }
-_ACTIONS: Final = {"injectNetworkInfo", "resetNetwork"}
+_ACTIONS: Final = {"resetNetwork"}
 
 
 def beside(resources: Mapping[str, object]) -> dict[str, object]:

@@ -37,7 +37,7 @@ class Hosts:
         """Answer what a host has, what is taken of it now, and what its servers may take."""
         seen = self._compute(call)
         host = str(seen.service.host)
-        reports = [one for one in self._scheduler.all_hosts(call.context) if one.host == host]
+        reports = self._scheduler.list_hosts(call.context, host=host)
         with seen.cell.database.read() as session:
             flavors = whereabouts.flavors_on(session, host)
         taken = {_TOTAL: _sum(reports, views.total), _USED_NOW: _sum(reports, views.used)}

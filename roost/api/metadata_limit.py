@@ -5,13 +5,15 @@ from collections.abc import Mapping
 from roost import exception
 from roost.db.api import quota
 from roost.db.engine import Session
+from roost.objects import Instance
 
 _RESOURCE = "metadata_items"
 
 
-def read(session: Session, project_id: str, *, defaults: Mapping[str, int]) -> int:
-    """Return the limit of a project; -1: none."""
-    return quota.limits(session, project_id, defaults)[_RESOURCE]
+def read(session: Session, instance: Instance, *, defaults: Mapping[str, int]) -> int:
+    """Return the limit of a server's project and user; -1: none."""
+    whose = {"project_id": str(instance.project_id), "user_id": str(instance.user_id)}
+    return quota.bounds(session, defaults=defaults, **whose)[_RESOURCE]
 
 
 def check(metadata: Mapping[str, str], *, most: int) -> None:

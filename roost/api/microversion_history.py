@@ -92,7 +92,7 @@ HISTORY: Final = (
     Difference(28, "cpu_info of a hypervisor is an object; it was text."),
     Difference(29, "evacuate asks the scheduler about its host, but by force.", "action evacuate"),
     Difference(30, "Live migrations ask the scheduler, too.", "action os-migrateLive"),
-    Difference(31, "Tokens of all consoles can be shown.", "path /os-console-auth-tokens"),
+    Difference(31, "Tokens of all consoles can be shown."),
     Difference(32, "The networks of a new server may have tags; until 2.36, by accident."),
     Difference(33, "Hypervisors have pages."),
     Difference(34, "Live migrations are checked after the answer.", "action os-migrateLive"),

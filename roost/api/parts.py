@@ -5,6 +5,8 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 
+from roost import consoles
+from roost.api import quota_resources
 from roost.api.middleware import Authentication
 from roost.api.networking.driver import Networking
 from roost.api.networking.local import LocalNetworking
@@ -27,13 +29,15 @@ class Options:
     ``max_request_body_size`` and ``max_image_size`` (of an upload) are bytes.
     ``quota`` has the default limits of ``instances``, ``cores``, ``ram`` (MiB),
     ``metadata_items`` (of each server), ``injected_files`` (into each server, with the bytes of a
-    path and of a file's content), ``server_groups``, ``server_group_members`` (of each group)
-    and ``key_pairs`` (of each user), -1: none.
+    path and of a file's content), ``server_groups``, ``server_group_members`` (of each group),
+    ``key_pairs`` (of each user), ``security_groups`` and ``security_group_rules`` (of all groups of
+    a project), -1: none.
     ``cell_timeout`` is how many seconds a list waits for a cell. Of a cell that is away a list has
     what is known without it, or nothing; unless ``skip_cells_away``, it fails rather than leave
     servers out. ``instance_password``: who creates a server is told its administrator's password.
     ``keeps_deleted``: servers that users delete can be restored for a while.
-    ``pci_aliases`` are what flavors may ask for by name.
+    ``console_seconds``: that the URL of a console leads there; ``console_urls``: what such begin
+    with, by :data:`roost.consoles.KINDS`. ``pci_aliases`` are what flavors may ask for by name.
     """
 
     max_limit: int = 1000
@@ -53,12 +57,21 @@ class Options:
             "injected_files": 5,
             "injected_file_path_bytes": 255,
             "injected_file_content_bytes": 10240,
+            "security_groups": 10,
+            "security_group_rules": 100,
         }
     )
     cell_timeout: float = 5.0
     skip_cells_away: bool = True
     instance_password: bool = True
     keeps_deleted: bool = False
+    console_seconds: int = 600
+    console_urls: Mapping[str, str] = dataclasses.field(
+        default_factory=lambda: {
+            consoles.VNC: "http://127.0.0.1:6080/vnc_lite.html",
+            consoles.SERIAL: "ws://127.0.0.1:6080/",
+        }
+    )
     pci_aliases: Mapping[str, PciAlias] = dataclasses.field(default_factory=dict)
 
 
@@ -88,5 +101,10 @@ class Parts:
         """Who judges what servers are to be connected to."""
         driver = self.network_driver
         if driver is None or isinstance(driver, LocalNetworking):
-            return LocalNetworking(self.networks, self.api_database)
+            return LocalNetworking(
+                self.networks,
+                self.api_database,
+                quota=quota_resources.defaults(self.options.quota),
+                now=self.now,
+            )
         return driver

@@ -12,10 +12,10 @@ from roost.api import (
     server_console,
     server_consoles,
     server_locks,
+    server_network_info,
     server_power,
     server_rescue,
     server_reset,
-    server_security_groups,
 )
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
@@ -24,6 +24,7 @@ from roost.api.server_delete import ServerDelete
 from roost.api.server_put_away import ServerPutAway
 from roost.api.server_rebuild import ServerRebuild
 from roost.api.server_rescue import ServerRescue
+from roost.api.server_security_groups import ServerSecurityGroups
 from roost.api.server_snapshot import ServerSnapshot
 from roost.api.whereabouts import Located, Whereabouts
 
@@ -35,10 +36,8 @@ _ACTIONS: Final[Mapping[str, Act]] = {
     "lock": server_locks.lock,
     "unlock": server_locks.unlock,
     "os-resetState": server_reset.reset,
+    "injectNetworkInfo": server_network_info.inject,
     "os-getConsoleOutput": server_console.output,
-    "addSecurityGroup": server_security_groups.add,
-    "removeSecurityGroup": server_security_groups.remove,
-    **server_consoles.ACTIONS,
     **server_addresses.ACTIONS,
 }
 _DESPITE_LOCKS: Final = (
@@ -47,7 +46,7 @@ _DESPITE_LOCKS: Final = (
     "unlock",
     "os-resetState",
     "os-getConsoleOutput",
-    *server_consoles.ACTIONS,
+    *server_consoles.PROTOCOLS,
 )
 
 
@@ -56,13 +55,16 @@ class ServerActions:
 
     def __init__(self, parts: Parts) -> None:
         self._whereabouts = Whereabouts(parts.api_database, parts.cells)
-        snapshots = ServerSnapshot(parts)
+        snapshots, groups = ServerSnapshot(parts), ServerSecurityGroups(parts)
         self._actions: dict[str, Act] = {
             **_ACTIONS,
+            **server_consoles.RemoteConsoles(parts).actions,
             "rebuild": ServerRebuild(parts),
             "rescue": ServerRescue(parts),
             "createImage": snapshots.create_image,
             "createBackup": snapshots.create_backup,
+            "addSecurityGroup": groups.add,
+            "removeSecurityGroup": groups.remove,
             "forceDelete": ServerDelete(parts).force,
             "restore": ServerPutAway(parts),
         }

@@ -14,7 +14,7 @@ import uuid
 from typing import Any, Final
 
 from roost import exception, states
-from roost.api import metadata_limit, policies, server_files, server_group_hint, server_networks
+from roost.api import metadata_limit, policies, server_files, server_group_hint
 from roost.api.call import Call, short_ip, truth
 from roost.api.flavor_access import may_use
 from roost.api.parts import Parts
@@ -37,6 +37,7 @@ from roost.objects import (
     Provisions,
     RequestSpec,
 )
+from roost.security_groups import DEFAULT, Group
 
 LOG = logging.getLogger(__name__)
 _NO_HOSTNAME: Final = re.compile(r"[^a-z0-9.-]+")
@@ -54,7 +55,7 @@ class Order:
     keypair: Keypair | None
     demands: Demands
     networks: list[NetworkRequest]
-    security_groups: list[str]
+    security_groups: list[Group]
     provisions: Provisions
     locality: list[Locality]
     place: Place
@@ -122,7 +123,9 @@ class ServerCreate:
             call.require(policies.servers.TRUSTED_CERTS)
         least, most = _counts(asked, self._parts.options.max_instances_per_request)
         place = self._place(call, asked)
-        networks = self._networking.requests(call, asked, least=least, most=most)
+        names = [str(group["name"]) for group in asked.get("security_groups") or []]
+        groups = self._networking.groups.named(call, names)
+        networks = self._networking.requests(call, asked, groups=groups, least=least, most=most)
         flavor = self._flavor(call, str(asked["flavorRef"]))
         image = self._image(call, image_of(asked))
         check_fit(flavor, image)
@@ -134,8 +137,8 @@ class ServerCreate:
             keypair=keypair_of(asked, call.context, self._parts.api_database),
             demands=demands_of(flavor, image, self._parts.options.pci_aliases),
             networks=networks,
-            security_groups=self._networking.security_groups(asked),
-            provisions=provisions_of(asked, flavor),
+            security_groups=groups,
+            provisions=provisions_of(asked, flavor, roles=call.context.roles or ()),
             locality=self._networking.locality(networks),
             place=place,
             least=least,
@@ -206,7 +209,12 @@ class ServerCreate:
                 instance_uuids=[wish.instance_uuid for wish in wishes],
                 defaults=self._parts.options.quota,
             )
-            server_networks.take(session, order.networks, [wish.instance_uuid for wish in wishes])
+            self._networking.take(
+                session,
+                requests=order.networks,
+                groups=order.security_groups,
+                uuids=[wish.instance_uuid for wish in wishes],
+            )
             build_requests.create(session, wishes, spec=spec)
         return Accepted(
             request_uuid=spec.request_uuid, instances=[wish.instance for wish in wishes]
@@ -216,19 +224,21 @@ class ServerCreate:
         """Look at the limits of what is counted for each server by itself."""
         metadata, files = order.asked.get("metadata"), order.provisions.files
         if metadata or files:
-            project = str(order.call.context.project_id)
-            limits = quota.limits(session, project, self._parts.options.quota)
+            defaults, context = self._parts.options.quota, order.call.context
+            whose = {"project_id": str(context.project_id), "user_id": str(context.user_id)}
+            limits = quota.bounds(session, defaults=defaults, **whose)
             metadata_limit.check(metadata or {}, most=limits["metadata_items"])
             server_files.check(files, limits=limits)
 
     def _take_quota(self, session: Any, order: Order) -> int:
         """Take as much as fits, of what the user said would do; return how many servers that is."""
-        count = order.most
+        count, context = order.most, order.call.context
         while True:
             try:
                 quota.take(
                     session,
-                    project_id=str(order.call.context.project_id),
+                    project_id=str(context.project_id),
+                    user_id=str(context.user_id),
                     instances=count,
                     cores=count * order.flavor.vcpus,
                     ram=count * order.flavor.memory_mb,
@@ -337,7 +347,7 @@ def _instance(order: Order, draft: _Draft, index: int, count: int) -> Instance:
         config_drive=truth(str(asked.get("config_drive") or ""), name="config_drive"),
         disk_config=disk_config_of(asked, order.image),
         root_device_name=root_name(order.provisions.block_devices),
-        security_groups=order.security_groups,
+        security_groups=[group.name for group in order.security_groups] or [DEFAULT],
         trusted_certs=list(asked.get("trusted_image_certificates") or []),
         provisions=order.provisions,
         metadata=dict(asked.get("metadata") or {}),

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from roost import exception
-from roost.api.hardware_words import HardwareWords
 from roost.api.pci_aliases import NUMA_POLICIES, PciAlias
 from roost.api.server_numa import numa_topology_of
 from roost.objects import Flavor, ImageMeta, InstanceNUMATopology, PciRequest
+from roost.objects.hardware_words import HardwareWords
 
 _ALIASES: Final = "pci_passthrough:alias"
 

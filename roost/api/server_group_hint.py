@@ -34,7 +34,13 @@ def join(
         return None
     uuid = _one_uuid(named)
     try:
-        group = server_groups.join(session, uuid, instance_uuids=instance_uuids, defaults=defaults)
+        group = server_groups.join(
+            session,
+            uuid,
+            instance_uuids=instance_uuids,
+            user_id=str(call.context.user_id),
+            defaults=defaults,
+        )
     except exception.NotFound as error:
         raise exception.Invalid(error.message) from error
     if not call.allows(policies.server_groups.SHOW, project_id=group.project_id):

@@ -77,7 +77,7 @@ class ServerMetadata:
 
     def _most(self, instance: Instance) -> int:
         with self._database.read() as session:
-            return metadata_limit.read(session, instance.project_id, defaults=self._limits)
+            return metadata_limit.read(session, instance, defaults=self._limits)
 
 
 def _without(key: str, metadata: Metadata, *, gone: bool) -> Metadata:

@@ -11,8 +11,8 @@ from typing import Final
 from oslo_utils import strutils
 
 from roost import exception
-from roost.api.hardware_words import HardwareWords
 from roost.objects import Flavor, ImageMeta, InstanceNUMACell, InstanceNUMATopology
+from roost.objects.hardware_words import HardwareWords, choice
 
 _SHARED: Final = "shared"
 _DEDICATED: Final = "dedicated"
@@ -31,6 +31,7 @@ def numa_topology_of(flavor: Flavor, image: ImageMeta) -> InstanceNUMATopology |
     words.check_supported()
     policy = _cpu_policy(words, flavor)
     threads = _thread_policy(words, policy)
+    _check_emulator(words, policy)
     page_size = _page_size(words)
     nodes = _nodes(words)
     if nodes is None and policy == _SHARED and page_size is None:
@@ -92,6 +93,22 @@ def _thread_policy(words: HardwareWords, policy: str) -> str:
             "hw:cpu_thread_policy is only permitted with hw:cpu_policy dedicated or mixed"
         )
     return threads or "prefer"
+
+
+def _check_emulator(words: HardwareWords, policy: str) -> None:
+    """Let a hypervisor's own threads only go where there are CPUs for them."""
+    name = "emulator_threads_policy"
+    asked = choice(f"hw:{name}", words.flavor_word(name), ("isolate", "share"))
+    if words.image_word(name) is not None:
+        raise exception.Invalid(f"Only flavors say where emulator threads run (hw:{name}).")
+    if asked == "isolate":
+        raise exception.Invalid(
+            f"hw:{name}=isolate is not supported: it takes a CPU more than the flavor has."
+        )
+    if asked and policy == _SHARED:
+        raise exception.Invalid(
+            f"hw:{name} is only permitted with hw:cpu_policy dedicated or mixed"
+        )
 
 
 def _pinned(words: HardwareWords, policy: str, vcpus: int) -> set[int]:

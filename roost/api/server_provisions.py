@@ -1,7 +1,7 @@
 """What a new server's guest is provided with: disks, files, the administrator's password."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception
@@ -15,15 +15,19 @@ _RESIZES: Final = "auto_disk_config"  # what an image says of it
 _YES: Final = ("1", "t", "true", "on", "y", "yes")
 
 
-def provisions_of(asked: Mapping[str, Any], flavor: Flavor) -> Provisions:
+def provisions_of(
+    asked: Mapping[str, Any], flavor: Flavor, *, roles: Sequence[str] = ()
+) -> Provisions:
     """Return all that only whoever makes the guest needs.
 
+    :param roles: those of the user who asks
     :raises roost.exception.Invalid: for disks that cannot be had
     """
     return Provisions.of(
         files=files_of(asked),
         block_devices=devices_of(asked, flavor),
         admin_password=asked.get("adminPass") or password(),
+        boot_roles=sorted(roles),
     )
 
 

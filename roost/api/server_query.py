@@ -1,7 +1,6 @@
 """What the query of a server list asks for, in the words of the databases."""
 
 import datetime
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -26,6 +25,7 @@ from roost.api.validation import is_uuid, timestamp
 from roost.api.views.servers import KNOWN_STATUSES, STATUSES
 from roost.db.instance_query import Wanted
 from roost.db.ordering import Sort
+from roost.db.patterns import Pattern
 
 _CHANGED_SINCE: Final = "changes-since"
 _CHANGED_BEFORE: Final = "changes-before"
@@ -70,30 +70,6 @@ def wanted(call: Call) -> Wanted | None:
         not_tags=[*_together(call, "not-tags"), *_each(call, "not-tags-any")],
         order=_order(call),
     )
-
-
-def like(pattern: str) -> str:
-    """Turn a user's pattern into one of SQL's LIKE.
-
-    OpenStack documents regular expressions here and clients send ``^name$`` and ``web.*``. Those
-    parts have a meaning (``^``, ``$``, ``.``, ``.*``, a backslash before any other character); the
-    rest is taken as it stands, because a database's regular expressions can be made to run for
-    ever.
-    """
-    begins, ends = pattern.startswith("^"), re.search(r"(?<!\\)(\\\\)*\$\Z", pattern) is not None
-    inner = pattern[begins : len(pattern) - ends]
-    parts = re.findall(r"\\.|\.\*|.", inner, re.DOTALL)
-    middle = "".join(map(_like_part, parts))
-    return f"{'' if begins else '%'}{middle}{'' if ends else '%'}"
-
-
-def _like_part(part: str) -> str:
-    if part == ".*":
-        return "%"
-    if part == ".":
-        return "_"
-    letter = part[-1]
-    return f"\\{letter}" if letter in "%_\\" else letter
 
 
 def _is_asked(call: Call, name: str) -> bool:
@@ -146,14 +122,13 @@ def _moments(call: Call) -> dict[str, tuple[datetime.datetime, datetime.datetime
     return found
 
 
-def _addresses(call: Call) -> dict[int, str]:
+def _addresses(call: Call) -> dict[int, Pattern]:
     """Return the patterns of addresses, which match from the beginning as OpenStack's do."""
-    asked = {version: name for name, version in ADDRESSES.items() if _is_asked(call, name)}
-    return {version: like(f"^{_text(call, name)}") for version, name in asked.items()}
-
-
-def _text(call: Call, name: str) -> str:
-    return str(call.query.one(name)).removeprefix("^")
+    return {
+        version: _pattern(name, str(call.query.one(name)), from_start=True)
+        for name, version in ADDRESSES.items()
+        if _is_asked(call, name)
+    }
 
 
 def _locked(call: Call) -> dict[str, Sequence[bool]]:
@@ -165,25 +140,32 @@ def _locked(call: Call) -> dict[str, Sequence[bool]]:
 
 def _projects(call: Call) -> dict[str, Sequence[str]]:
     """Keep to the caller's project, unless an administrator asks for all, or some of all."""
-    if not _all_projects(call):
+    if not all_projects(call):
         return {"project_id": [str(call.context.project_id)]}
     call.require(policies.servers.ALL_PROJECTS)
     others = [value for name in _OF_PROJECTS for value in call.query.all(name)]
     return {"project_id": others} if others else {}
 
 
-def _all_projects(call: Call) -> bool:
+def all_projects(call: Call) -> bool:
     """Tell whether the list is of all projects; ``all_tenants`` alone says so, too."""
     value = call.query.one("all_tenants")
     return value is not None and (value == "" or truth(value, name="all_tenants"))
 
 
-def _patterns(call: Call) -> dict[str, str]:
+def _patterns(call: Call) -> dict[str, Pattern]:
     return {
-        column: like(value)
+        column: _pattern(name, value)
         for name, column in PATTERNS.items()
         if _is_asked(call, name) and (value := call.query.one(name))
     }
+
+
+def _pattern(name: str, said: str, *, from_start: bool = False) -> Pattern:
+    try:
+        return Pattern.of(said, from_start=from_start)
+    except exception.Invalid as error:
+        raise exception.Invalid(f"{name}: {error.message}") from error
 
 
 def _states(call: Call) -> list[tuple[str, str | None]] | None:

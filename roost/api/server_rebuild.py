@@ -95,7 +95,8 @@ class ServerRebuild:
         if metadata or files:
             with self._parts.api_database.read() as session:
                 defaults = self._parts.options.quota
-                limits = quota.limits(session, instance.project_id, defaults)
+                whose = {"project_id": instance.project_id, "user_id": instance.user_id}
+                limits = quota.bounds(session, defaults=defaults, **whose)
             metadata_limit.check(metadata, most=limits["metadata_items"])
             server_files.check(files, limits=limits)
 

@@ -1,15 +1,20 @@
-"""Images and backups of servers: described at once, *queued*, and sent by their hosts."""
+"""Images and backups of servers: described at once, *queued*, and sent by their hosts.
+
+The row of the server names the image before the store knows of it. So whatever dies in between, the
+task is there, and who ends it, ends the image.
+"""
 
 import dataclasses
 import uuid
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from roost import exception, states
 from roost.api import catalog, metadata_limit, server_tasks
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 from roost.api.whereabouts import Located
+from roost.db.cell import images
 from roost.image.driver import QUEUED, OutsideImageStore
 from roost.objects import ImageMeta, Instance
 
@@ -40,15 +45,13 @@ class ServerSnapshot:
         self._parts = parts
 
     def create_image(self, call: Call, located: Located) -> Answer:
-        """Describe an image, write down that it is to be made, and tell the host.
+        """Write down that an image is to be made, describe it, and tell the host.
 
         :raises roost.exception.Conflict: when that cannot be done to a server in its state
         :raises roost.exception.QuotaExceeded: when the image may not have so much metadata
         """
         asked = call.body["createImage"]
-        metadata = asked.get("metadata") or {}
-        self._check_metadata(metadata, located.instance)
-        properties = {"image_type": "snapshot", **metadata}
+        properties = {"image_type": "snapshot", **self._metadata(asked, located.instance)}
         task = states.IMAGE_SNAPSHOT_PENDING
         order = _Order("createImage", task, asked["name"].strip(), properties)
         return self._begin(call, located, order)
@@ -56,8 +59,7 @@ class ServerSnapshot:
     def create_backup(self, call: Call, located: Located) -> Answer:
         """Do the same with an image that takes the place of the oldest of its type."""
         asked = call.body["createBackup"]
-        metadata = asked.get("metadata") or {}
-        self._check_metadata(metadata, located.instance)
+        metadata = self._metadata(asked, located.instance)
         kind = {"image_type": "backup", "backup_type": asked["backup_type"]}
         return self._begin(
             call,
@@ -73,20 +75,30 @@ class ServerSnapshot:
 
     def _begin(self, call: Call, located: Located, order: _Order) -> Answer:
         image = self._image(call, located.instance, order)
-        self._parts.images.create(call.context, image)
+        instance = server_tasks.put_under(
+            call,
+            located,
+            word=order.word,
+            task=order.task,
+            changes={"task_image": _with_rotation(image, order.rotation)},
+        )
         try:
-            instance = server_tasks.put_under(
-                call,
-                located,
-                word=order.word,
-                task=order.task,
-                changes={"task_image": _with_rotation(image, order.rotation)},
-            )
-        except (exception.Conflict, exception.NotFound):
-            self._parts.images.give_up(call.context, image.id)
-            raise
-        server_tasks.do(call, located, instance, image_id=image.id)
+            self._describe(call, located, image)
+        finally:  # a host that finds no such image ends the task
+            server_tasks.do(call, located, instance, image_id=image.id)
         return _answer(call, image, order, root=self._root(call))
+
+    def _describe(self, call: Call, located: Located, image: ImageMeta) -> None:
+        """Let the store know of an image, unless its task has ended before it did.
+
+        :raises roost.exception.Conflict: then
+        """
+        self._parts.images.create(call.context, image)
+        if not _is_awaited(located, image):
+            self._parts.images.give_up(call.context, image.id)
+            raise exception.Conflict(
+                f"Instance {located.instance.uuid} was changed before its image could be made."
+            )
 
     def _root(self, call: Call) -> str:
         """Return where images are: what the caller's catalog says, if another service has them."""
@@ -120,11 +132,27 @@ class ServerSnapshot:
             updated_at=now,
         )
 
-    def _check_metadata(self, metadata: Mapping[str, str], instance: Instance) -> None:
+    def _metadata(self, asked: Mapping[str, Any], instance: Instance) -> Mapping[str, str]:
+        """Return what users want the image to say of itself.
+
+        :raises roost.exception.QuotaExceeded: when it may not say so much
+        """
+        metadata: Mapping[str, str] = asked.get("metadata") or {}
         with self._parts.api_database.read() as session:
             limits = self._parts.options.quota
-            most = metadata_limit.read(session, instance.project_id, defaults=limits)
+            most = metadata_limit.read(session, instance, defaults=limits)
         metadata_limit.check(metadata, most=most)
+        return metadata
+
+
+def _is_awaited(located: Located, image: ImageMeta) -> bool:
+    """Tell whether a task still is to make this image; a cell that is away now is believed to."""
+    assert located.cell is not None
+    try:
+        with located.cell.database.read() as session:
+            return images.waiting(session, str(located.instance.uuid)) == image.id
+    except exception.Unavailable:
+        return True
 
 
 def _inherited(instance: Instance) -> dict[str, str]:

@@ -76,12 +76,14 @@ class Servers:
 
     def update(self, call: Call) -> Answer:
         located = self._whereabouts.find(call, call.params["server_id"])
+        asked = call.body["server"]
+        if not asked:
+            return self._shown(call, located, views.updated)
         if located.cell is None:
             raise exception.Conflict(
                 f"Instance {located.instance.uuid} is being scheduled; it can be changed when it"
                 " has a host, in a moment."
             )
-        asked = call.body["server"]
         changes = {
             column: _clean(name, asked[name])
             for name, column in _CHANGEABLE.items()

@@ -27,31 +27,32 @@ class Schema:
     """
 
     def __init__(self, since: Mapping[int, Document]) -> None:
-        self._validators = [
-            (minor, document, _validator(document))
-            for minor, document in sorted(since.items(), reverse=True)
-        ]
-
-    @property
-    def documents(self) -> dict[int, Document]:
-        """Return the documents by the minor microversion that each begins with."""
-        return {minor: document for minor, document, _ in self._validators}
+        #: The documents by the minor microversion that each begins with, the last first.
+        self.documents = dict(sorted(since.items(), reverse=True))
+        self._validators: dict[int, jsonschema.Draft202012Validator] = {}
 
     def document(self, minor: int) -> Document:
         """Return what applies to a microversion."""
-        return next(document for since, document, _ in self._validators if since <= minor)
+        return self.documents[self._since(minor)]
 
     def check(self, value: Any, *, minor: int, what: str) -> None:
         """Raise :class:`roost.exception.Invalid`, naming the place, unless ``value`` fits.
 
         :param what: ``body`` or ``query``, for the message
         """
-        error = schema_exceptions.best_match(self._at(minor).iter_errors(value))
+        error = schema_exceptions.best_match(self._validator(minor).iter_errors(value))
         if error is not None:
             raise exception.Invalid(_message(error, what))
 
-    def _at(self, minor: int) -> jsonschema.Draft202012Validator:
-        return next(found for since, _, found in self._validators if since <= minor)
+    def _since(self, minor: int) -> int:
+        return next(since for since in self.documents if since <= minor)
+
+    def _validator(self, minor: int) -> jsonschema.Draft202012Validator:
+        """Return it, made when first needed: to make all would keep an API from its start."""
+        since = self._since(minor)
+        if since not in self._validators:
+            self._validators[since] = _validator(self.documents[since])
+        return self._validators[since]
 
 
 def always(document: Document) -> Schema:
@@ -95,7 +96,6 @@ def timestamp(value: str) -> datetime.datetime:
 
 
 def _validator(document: Document) -> jsonschema.Draft202012Validator:
-    jsonschema.Draft202012Validator.check_schema(document)
     return jsonschema.Draft202012Validator(_ending(document), format_checker=_FORMATS)
 
 

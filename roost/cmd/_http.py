@@ -37,21 +37,23 @@ class Identity:
     key: pathlib.Path
 
     @classmethod
-    def of(cls, conf: cfg.ConfigOpts) -> Self | None:
-        """Return what the options name, None when they name nothing.
+    def of(cls, conf: cfg.ConfigOpts, group: str = "api") -> Self | None:
+        """Return what the options of a group name, None when they name nothing.
 
         :raises roost.exception.Invalid: when a file is missing
         """
         named = {
-            name: getattr(conf.api, name)
+            name: conf[group][name]
             for name in ("certificate_file", "key_file")
-            if getattr(conf.api, name)
+            if conf[group][name]
         }
         if not named:
             return None
         for name in ("certificate_file", "key_file"):
             if not pathlib.Path(named.get(name, "")).is_file():
-                raise exception.Invalid(f"[api] {name} must name a file: {named.get(name, '')!r}")
+                raise exception.Invalid(
+                    f"[{group}] {name} must name a file: {named.get(name, '')!r}"
+                )
         return cls(pathlib.Path(named["certificate_file"]), pathlib.Path(named["key_file"]))
 
 

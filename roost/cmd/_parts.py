@@ -2,14 +2,20 @@
 
 import json
 import pathlib
+from typing import Final
 
 from oslo_config import cfg
 
 from roost import exception
 from roost.cells import Cells, Limits, Watch
 from roost.db.engine import Database
-from roost.guestdata import Operator
+from roost.guestdata import Operator, vendor_data
+from roost.guestdata.vendor_data import Vendors
+from roost.outside.vendor_data import VendorServices
 from roost.rpc.transport import Bus
+
+_STATIC: Final = "StaticJSON"
+_DYNAMIC: Final = "DynamicJSON"
 
 
 def database(conf: cfg.ConfigOpts, group: str) -> Database:
@@ -59,6 +65,8 @@ def operator(conf: cfg.ConfigOpts) -> Operator:
 
     :raises roost.exception.Invalid: when the file of vendor data is not there or is no JSON object
     """
+    if _STATIC not in conf.guest_data.vendordata_providers:
+        return Operator(domain=conf.guest_data.dhcp_domain, vendor_data=None)
     path = conf.guest_data.vendor_data_file
     try:
         told = json.loads(pathlib.Path(path).read_text()) if path else {}
@@ -67,3 +75,13 @@ def operator(conf: cfg.ConfigOpts) -> Operator:
     if not isinstance(told, dict):
         raise exception.Invalid(f"[guest_data] vendor_data_file {path} is no JSON object")
     return Operator(domain=conf.guest_data.dhcp_domain, vendor_data=told)
+
+
+def vendors(conf: cfg.ConfigOpts) -> Vendors:
+    """Return the services that have something to say to each guest.
+
+    :raises roost.exception.Invalid: when one is named so that it cannot be meant
+    """
+    if _DYNAMIC not in conf.guest_data.vendordata_providers:
+        return vendor_data.nobody
+    return VendorServices.from_conf(conf).ask

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 
-from roost import migrations, networks
+from roost import consoles, migrations, networks
 from roost.api import pci_aliases
 from roost.api.app import make_app
 from roost.api.gate import Gate
@@ -135,6 +135,11 @@ def _api_options(conf: cfg.ConfigOpts) -> Options:
         instance_password=conf.api.enable_instance_password,
         keeps_deleted=conf.conductor.reclaim_instance_interval > 0,
         quota=dict(conf.quota),
+        console_seconds=conf.consoles.token_ttl,
+        console_urls={
+            consoles.VNC: conf.consoles.novnc_base_url,
+            consoles.SERIAL: conf.consoles.serial_base_url,
+        },
         pci_aliases=pci_aliases.parse(conf.pci.alias),
     )
 

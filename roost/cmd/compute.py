@@ -13,7 +13,7 @@ from roost.cmd import _checks, _options, _parts, _run
 from roost.cmd._daemon import Daemon, RpcServer
 from roost.cmd._periodic import Periodic
 from roost.cmd._waiting import Check
-from roost.compute import build_queue, plugins
+from roost.compute import build_queue, console_door, plugins
 from roost.compute.config_drive import ConfigDrives
 from roost.compute.host import Host
 from roost.compute.host_report import HostSettings
@@ -30,8 +30,9 @@ from roost.servicegroup.driver import ServiceGroup
 from roost.servicegroup.plugins import load_group
 
 NAME = "roost-compute"
-TICK: Final = 0.5  # seconds between two looks whether the scheduler should hear of a change
+TICK: Final = 0.5  # seconds between two looks whether the scheduler, or the cell, should hear of it
 SETTLE: Final = 10.0  # seconds between two questions for instances that nobody speaks of
+TIDY: Final = 600.0  # seconds between two looks for what no guest needs any more
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
@@ -58,11 +59,18 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
             Periodic(SETTLE, manager.settle, "forgotten instances"),
             Periodic(manager.renewal_pause, manager.renew_leases, "leases"),
             Periodic(manager.fencing_pause, manager.fence, "fencing"),
+            *_following(manager),
             *_reconciling(conf, manager),
+            *_tidying(manager),
         ],
         drain=[lambda seconds: manager.drain(max(0.0, seconds - build_queue.LAST_SECONDS))],
-        closing=[group, scheduler_bus, bus],
+        closing=[manager, group, scheduler_bus, bus],
     )
+
+
+def _following(manager: ComputeManager) -> list[Periodic]:
+    """Look at guests that change by themselves, where anybody tells of them."""
+    return [Periodic(TICK, manager.follow, "guests")] if manager.hears_of_guests else []
 
 
 def _reconciling(conf: cfg.ConfigOpts, manager: ComputeManager) -> list[Periodic]:
@@ -70,6 +78,11 @@ def _reconciling(conf: cfg.ConfigOpts, manager: ComputeManager) -> list[Periodic
     if not conf.compute.reconcile_interval:
         return []
     return [Periodic(lambda: conf.compute.reconcile_interval, manager.reconcile, "reconcile")]
+
+
+def _tidying(manager: ComputeManager) -> list[Periodic]:
+    """Remove what is left of guests, where anything is."""
+    return [Periodic(TIDY, manager.tidy, "tidying")] if manager.tidies_up else []
 
 
 def _manager(
@@ -104,6 +117,16 @@ def _manager(
         reporter=reporter,
         group=group,
         executor=concurrency.executor(conf.compute.max_concurrent_builds),
+        door=console_door.ConsoleDoor(virt, _door(conf)),
+    )
+
+
+def _door(conf: cfg.ConfigOpts) -> console_door.Settings:
+    group = conf.consoles
+    return console_door.Settings(
+        listen=str(group.host_listen),
+        port=group.host_port,
+        address=str(group.host_address) if group.host_address else None,
     )
 
 
@@ -111,6 +134,7 @@ def _drives(conf: cfg.ConfigOpts) -> ConfigDrives:
     return ConfigDrives(
         folder=pathlib.Path(conf.state_path, conf.host, "config_drives"),
         operator=_parts.operator(conf),
+        vendors=_parts.vendors(conf),
         force=conf.compute.force_config_drive,
     )
 

@@ -14,16 +14,19 @@ from oslo_config import cfg
 
 from roost.conf import (
     api,
+    bridge,
     bus,
     cells,
     compute,
     conductor,
+    consoles,
     database,
     default,
     filters,
     glance,
     identity,
     image,
+    libvirt,
     metadata,
     network,
     neutron,
@@ -48,12 +51,15 @@ _MODULES = (
     scheduler,
     filters,
     compute,
+    libvirt,
     network,
+    bridge,
     neutron,
     image,
     glance,
     pci,
     metadata,
+    consoles,
 )
 
 

@@ -31,6 +31,17 @@ OPTIONS = [
     cfg.FloatOpt("cpu_allocation_ratio", default=4.0, min=0.01, help="Virtual CPUs per real one."),
     cfg.FloatOpt("ram_allocation_ratio", default=1.0, min=0.01, help="Overcommit of memory."),
     cfg.FloatOpt("disk_allocation_ratio", default=1.0, min=0.01, help="Overcommit of disk."),
+    cfg.StrOpt(
+        "cpu_shared_set",
+        help="CPUs of this host that servers share, as in 0-7,^3. Set it to keep servers off the"
+        " others. Left out: all, or none where cpu_dedicated_set is set. Only the libvirt driver"
+        " reads it.",
+    ),
+    cfg.StrOpt(
+        "cpu_dedicated_set",
+        help="CPUs of this host that are given to one server each (hw:cpu_policy = dedicated or"
+        " mixed), as in 8-15. Left out: none. Only the libvirt driver reads it.",
+    ),
     cfg.IntOpt("reserved_host_cpus", default=0, min=0, help="CPUs that servers never get."),
     cfg.IntOpt("reserved_host_memory_mb", default=512, min=0, help="MiB that servers never get."),
     cfg.IntOpt(

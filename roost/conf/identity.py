@@ -6,7 +6,7 @@ from oslo_config import cfg
 SECONDS = 30.0  # that another service may take to answer
 # The usual way to prove who we are, and the groups of those who do it.
 PASSWORD = "password"  # noqa: S105 - the name of a plug-in
-PROVING = ("keystone_authtoken", "service_user", "glance", "neutron")
+PROVING = ("keystone_authtoken", "service_user", "glance", "neutron", "vendordata_dynamic_auth")
 CONNECTS = 1  # times that a connection that failed is tried again
 
 
@@ -37,7 +37,8 @@ def auth_options(auth_type: str) -> list[cfg.Opt]:
     return found
 
 
-def _service_user() -> list[cfg.Opt]:
+def session_options() -> list[cfg.Opt]:
+    """Return the options of a group that says who we are, to services that have no catalog."""
     options = [
         *loading.get_auth_common_conf_options(),
         *loading.get_session_conf_options(),
@@ -47,4 +48,4 @@ def _service_user() -> list[cfg.Opt]:
 
 
 GROUP = "service_user"
-OPTIONS = _service_user()
+OPTIONS = session_options()

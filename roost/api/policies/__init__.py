@@ -9,6 +9,7 @@ from roost.api.policies import (
     aggregates,
     availability_zones,
     base,
+    console_tokens,
     extensions,
     flavors,
     hosts,
@@ -22,6 +23,8 @@ from roost.api.policies import (
     networks,
     openapi,
     quota_sets,
+    security_group_proxies,
+    security_groups,
     server_actions,
     server_consoles,
     server_diagnostics,
@@ -48,6 +51,7 @@ _NOUNS = (
     flavors,
     servers,
     server_consoles,
+    console_tokens,
     server_diagnostics,
     server_ips,
     server_password,
@@ -73,8 +77,10 @@ _NOUNS = (
     extensions,
     server_external_events,
     network_proxies,
+    security_group_proxies,
     images,
     networks,
+    security_groups,
 )
 
 

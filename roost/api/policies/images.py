@@ -11,6 +11,13 @@ UPDATE = "roost:images:update"
 DELETE = "roost:images:delete"
 PUBLICIZE = "roost:images:publicize"
 OTHER_OWNER = "roost:images:create:other_owner"
+MEMBERS_LIST = "roost:images:members:list"
+MEMBERS_SHOW = "roost:images:members:show"
+MEMBERS_CREATE = "roost:images:members:create"
+MEMBERS_UPDATE = "roost:images:members:update"
+MEMBERS_DELETE = "roost:images:members:delete"
+_MEMBERS = "/image/v2/images/{image_id}/members"
+_MEMBER = f"{_MEMBERS}/{{member_id}}"
 
 RULES = [
     rule(
@@ -26,6 +33,7 @@ RULES = [
         READER,
         "Show an image.",
         "GET /image/v2/images/{image_id}",
+        "GET /image/v2/images/{image_id}/tasks",
         "GET /images/{image_id}",
         "GET /images/{image_id}/metadata",
         "GET /images/{image_id}/metadata/{key}",
@@ -38,6 +46,8 @@ RULES = [
         MEMBER,
         "Change an image's description.",
         "PATCH /image/v2/images/{image_id}",
+        "PUT /image/v2/images/{image_id}/tags/{tag}",
+        "DELETE /image/v2/images/{image_id}/tags/{tag}",
         "POST /images/{image_id}/metadata",
         "PUT /images/{image_id}/metadata",
         "PUT /images/{image_id}/metadata/{key}",
@@ -64,4 +74,9 @@ RULES = [
         "POST /image/v2/images",
         "PATCH /image/v2/images/{image_id}",
     ),
+    rule(MEMBERS_LIST, READER, "List whom an image is shared with.", f"GET {_MEMBERS}"),
+    rule(MEMBERS_SHOW, READER, "Show what a project says to an image.", f"GET {_MEMBER}"),
+    rule(MEMBERS_CREATE, MEMBER, "Share an image with another project.", f"POST {_MEMBERS}"),
+    rule(MEMBERS_UPDATE, MEMBER, "Accept an image, or reject it.", f"PUT {_MEMBER}"),
+    rule(MEMBERS_DELETE, MEMBER, "Share an image no more.", f"DELETE {_MEMBER}"),
 ]

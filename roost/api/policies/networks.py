@@ -24,22 +24,50 @@ _NETWORK, _SUBNET, _PORT = (
     f"/network/v2.0/{noun}s/{{{noun}_id}}" for noun in ("network", "subnet", "port")
 )
 
+
+def _seeing(thing: str) -> tuple[str, ...]:
+    return f"GET {thing}/tags", f"GET {thing}/tags/{{tag}}"
+
+
+def _tagging(thing: str) -> tuple[str, ...]:
+    tags, tag = f"{thing}/tags", f"{thing}/tags/{{tag}}"
+    return f"PUT {tags}", f"DELETE {tags}", f"PUT {tag}", f"DELETE {tag}"
+
+
 RULES = [
     rule(LIST, READER, "List networks.", "GET /network/v2.0/networks"),
-    rule(SHOW, READER, "Show a network.", f"GET {_NETWORK}"),
+    rule(SHOW, READER, "Show a network.", f"GET {_NETWORK}", *_seeing(_NETWORK)),
     rule(CREATE, MEMBER, "Make a network.", "POST /network/v2.0/networks"),
     rule(SHARE, ADMIN, "Make a network that all projects share.", "POST /network/v2.0/networks"),
-    rule(UPDATE, MEMBER, "Change a network's name and description.", f"PUT {_NETWORK}"),
+    rule(
+        UPDATE,
+        MEMBER,
+        "Change a network's name, description, state and tags.",
+        f"PUT {_NETWORK}",
+        *_tagging(_NETWORK),
+    ),
     rule(DELETE, MEMBER, "Delete a network that nobody uses.", f"DELETE {_NETWORK}"),
-    rule(EXTENSIONS, READER, "List extensions (none).", "GET /network/v2.0/extensions"),
+    rule(EXTENSIONS, READER, "List extensions.", "GET /network/v2.0/extensions"),
     rule(LIST_SUBNETS, READER, "List subnets.", "GET /network/v2.0/subnets"),
-    rule(SHOW_SUBNET, READER, "Show a subnet.", f"GET {_SUBNET}"),
+    rule(SHOW_SUBNET, READER, "Show a subnet.", f"GET {_SUBNET}", *_seeing(_SUBNET)),
     rule(CREATE_SUBNET, MEMBER, "Give a network its subnet.", "POST /network/v2.0/subnets"),
-    rule(UPDATE_SUBNET, MEMBER, "Change a subnet's name.", f"PUT {_SUBNET}"),
+    rule(
+        UPDATE_SUBNET,
+        MEMBER,
+        "Change a subnet's name and tags.",
+        f"PUT {_SUBNET}",
+        *_tagging(_SUBNET),
+    ),
     rule(DELETE_SUBNET, MEMBER, "Delete a subnet that nobody uses.", f"DELETE {_SUBNET}"),
     rule(LIST_PORTS, READER, "List ports.", "GET /network/v2.0/ports"),
-    rule(SHOW_PORT, READER, "Show a port.", f"GET {_PORT}"),
+    rule(SHOW_PORT, READER, "Show a port.", f"GET {_PORT}", *_seeing(_PORT)),
     rule(CREATE_PORT, MEMBER, "Make a port beforehand.", "POST /network/v2.0/ports"),
-    rule(UPDATE_PORT, MEMBER, "Change the name of a port made beforehand.", f"PUT {_PORT}"),
+    rule(
+        UPDATE_PORT,
+        MEMBER,
+        "Change name, description, state and tags of a port made beforehand.",
+        f"PUT {_PORT}",
+        *_tagging(_PORT),
+    ),
     rule(DELETE_PORT, MEMBER, "Delete a port that no server has.", f"DELETE {_PORT}"),
 ]

@@ -14,11 +14,16 @@ _SET = "/os-quota-sets/{project_id}"
 _CLASS = "/os-quota-class-sets/{class_name}"
 
 RULES = [
-    rule(SHOW, READER, "Show the quotas of a project.", f"GET {_SET}"),
+    rule(SHOW, READER, "Show the quotas of a project, or of a user in it.", f"GET {_SET}"),
     rule(DEFAULTS, ANYBODY, "Show the quotas of a new project.", f"GET {_SET}/defaults"),
-    rule(DETAIL, READER, "Show the quotas of a project, and its usage.", f"GET {_SET}/detail"),
-    rule(UPDATE, ADMIN, "Set the quotas of a project.", f"PUT {_SET}"),
-    rule(DELETE, ADMIN, "Let a project have the default quotas again.", f"DELETE {_SET}"),
+    rule(DETAIL, READER, "Show quotas and their usage.", f"GET {_SET}/detail"),
+    rule(UPDATE, ADMIN, "Set the quotas of a project, or of a user in it.", f"PUT {_SET}"),
+    rule(
+        DELETE,
+        ADMIN,
+        "Let a project have the default quotas again, or a user the project's.",
+        f"DELETE {_SET}",
+    ),
     rule(SHOW_CLASS, ADMIN, "Show the quotas of a class of projects.", f"GET {_CLASS}"),
     rule(UPDATE_CLASS, ADMIN, "Set the quotas of a class of projects.", f"PUT {_CLASS}"),
 ]

@@ -19,6 +19,7 @@ LOCK = "os_compute_api:os-lock-server:lock"
 UNLOCK = "os_compute_api:os-lock-server:unlock"
 UNLOCK_OVERRIDE = "os_compute_api:os-lock-server:unlock:unlock_override"
 RESET_STATE = "os_compute_api:os-admin-actions:reset_state"
+INJECT_NETWORK_INFO = "os_compute_api:os-admin-actions:inject_network_info"
 CONSOLE_OUTPUT = "os_compute_api:os-console-output"
 FORCE_DELETE = "os_compute_api:os-deferred-delete:force"
 RESTORE = "os_compute_api:os-deferred-delete:restore"
@@ -43,6 +44,7 @@ ACTIONS: Final = {
     "lock": LOCK,
     "unlock": UNLOCK,
     "os-resetState": RESET_STATE,
+    "injectNetworkInfo": INJECT_NETWORK_INFO,
     "os-getConsoleOutput": CONSOLE_OUTPUT,
     "forceDelete": FORCE_DELETE,
     "restore": RESTORE,
@@ -77,6 +79,7 @@ RULES = [
     rule(UNLOCK, MEMBER, "Unlock a server.", _ACTION),
     rule(UNLOCK_OVERRIDE, ADMIN, "Unlock a server that somebody else has locked.", _ACTION),
     rule(RESET_STATE, ADMIN, "Declare a server to be active or in error.", _ACTION),
+    rule(INJECT_NETWORK_INFO, ADMIN, "Have a guest told of its network anew.", _ACTION),
     rule(CONSOLE_OUTPUT, MEMBER, "Read what a server has written to its console.", _ACTION),
     rule(
         FORCE_DELETE,

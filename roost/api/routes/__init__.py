@@ -11,6 +11,7 @@ from roost.api.route import Route
 from roost.api.routes import (
     aggregates,
     availability_zones,
+    console_tokens,
     extensions,
     flavors,
     hosts,
@@ -22,9 +23,12 @@ from roost.api.routes import (
     limits,
     migrations,
     network_proxies,
+    network_tags,
     networks,
     openapi,
     quota_sets,
+    security_group_proxies,
+    security_groups,
     server_consoles,
     server_diagnostics,
     server_external_events,
@@ -49,6 +53,7 @@ _NOUNS: Final = (
     flavors,
     servers,
     server_consoles,
+    console_tokens,
     server_diagnostics,
     server_ips,
     server_password,
@@ -73,9 +78,12 @@ _NOUNS: Final = (
     extensions,
     server_external_events,
     network_proxies,
+    security_group_proxies,
     image_proxies,
     images,
     networks,
+    network_tags,
+    security_groups,
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for noun in _NOUNS for route in noun.ROUTES)
 # What clients read before they authenticate, so nobody is asked who they are.

@@ -178,12 +178,24 @@ _OLD_NETWORK: Final = _object({"id": _TEXT, "label": _TEXT, "cidr": _MAYBE_TEXT}
 _MIGRATION: Final = {"type": "object"}
 _EXTENSION: Final = _object({"name": _TEXT, "alias": _TEXT, "description": _TEXT, "updated": _TEXT})
 _IMAGE: Final = _object({"id": _TEXT, "name": _MAYBE_TEXT, "status": _TEXT, "visibility": _TEXT})
+_IMAGE_MEMBER: Final = _object({"image_id": _TEXT, "member_id": _TEXT, "status": _TEXT})
 _HOST: Final = _object({"host_name": _TEXT, "service": _TEXT, "zone": _TEXT})
 _OLD_IMAGE: Final = _object({**_BRIEF["properties"], "status": _TEXT, "progress": _NUMBER})
 _NETWORK: Final = _object({"id": _TEXT, "name": _TEXT, "status": _TEXT})
 _SUBNET: Final = _object({"id": _TEXT, "name": _TEXT, "network_id": _TEXT, "cidr": _TEXT})
 _PORT: Final = _object(
     {"id": _TEXT, "network_id": _TEXT, "mac_address": _TEXT, "device_id": _TEXT, "status": _TEXT}
+)
+_SECURITY_GROUP: Final = _object({"id": _TEXT, "name": _TEXT, "description": _TEXT})
+_SECURITY_RULE: Final = _object(
+    {"id": _TEXT, "security_group_id": _TEXT, "direction": _TEXT, "ethertype": _TEXT}
+)
+_OLD_SECURITY_RULE: Final = _object(
+    {"id": _TEXT, "parent_group_id": _TEXT, "group": {"type": "object"}}
+)
+_REMOTE_CONSOLE: Final = _object({"protocol": _TEXT, "type": _TEXT, "url": _TEXT})
+_CONNECTION: Final = _object(
+    {"instance_uuid": _TEXT, "host": _TEXT, "port": _NUMBER, "internal_access_path": _MAYBE_TEXT}
 )
 _VERSION: Final = _object({"id": _TEXT, "status": _TEXT, "links": _LINKS})
 
@@ -218,6 +230,8 @@ ANSWERS: Final[Mapping[str, Document]] = {
     "ServerTags.list_all": _one("tags", _TAGS),
     "ServerTags.replace": _one("tags", _TAGS),
     "ServerActions.act 200": _TOLD,
+    "RemoteConsoles.create": _one("remote_console", _REMOTE_CONSOLE),
+    "ConsoleTokens.show": _one("console", _CONNECTION),
     "InstanceActions.list_brief": _many("instanceActions", _ACTION),
     "InstanceActions.show": _one("instanceAction", _ACTION),
     "ServerInterfaces.list_all": _many("interfaceAttachments", _INTERFACE),
@@ -269,6 +283,11 @@ ANSWERS: Final[Mapping[str, Document]] = {
     "TenantNetworks.show": _one("network", _OLD_NETWORK),
     "FloatingIps.list_all": _many("floating_ips", {"type": "object"}),
     "FloatingIps.list_pools": _many("floating_ip_pools", {"type": "object"}),
+    "OsSecurityGroups.list_all": _many("security_groups", _SECURITY_GROUP),
+    "OsSecurityGroups.show": _one("security_group", _SECURITY_GROUP),
+    "OsSecurityGroups.create": _one("security_group", _SECURITY_GROUP),
+    "OsSecurityGroups.update": _one("security_group", _SECURITY_GROUP),
+    "OsSecurityGroupRules.create": _one("security_group_rule", _OLD_SECURITY_RULE),
     "Hosts.list_all": _many("hosts", _HOST),
     "Hosts.show": _many("host", _object({"resource": {"type": "object"}})),
     "ImageProxies.list_brief": _many("images", _BRIEF),
@@ -281,12 +300,19 @@ ANSWERS: Final[Mapping[str, Document]] = {
     "ImageProxyMetadata.update": _one("meta", _SPECS),
     "Images.list_all": _many("images", _IMAGE),
     "Images.show": _IMAGE,
+    "ImageMembers.list_all": _many("members", _IMAGE_MEMBER),
+    "ImageMembers.create": _IMAGE_MEMBER,
+    "ImageMembers.show": _IMAGE_MEMBER,
+    "ImageMembers.update": _IMAGE_MEMBER,
+    "Images.tasks": _many("tasks", {"type": "object"}),
     "ImageEdits.create": _IMAGE,
     "ImageEdits.update": _IMAGE,
     "Networks.list_all": _many("networks", _NETWORK),
     "Networks.show": _one("network", _NETWORK),
     "Networks.create": _one("network", _NETWORK),
     "Networks.update": _one("network", _NETWORK),
+    "NetworkTags.list_all": _one("tags", _TAGS),
+    "NetworkTags.replace": _one("tags", _TAGS),
     "Subnets.list_all": _many("subnets", _SUBNET),
     "Subnets.show": _one("subnet", _SUBNET),
     "Subnets.create": _one("subnet", _SUBNET),
@@ -295,5 +321,12 @@ ANSWERS: Final[Mapping[str, Document]] = {
     "Ports.show": _one("port", _PORT),
     "Ports.create": _one("port", _PORT),
     "Ports.update": _one("port", _PORT),
+    "SecurityGroups.list_all": _many("security_groups", _SECURITY_GROUP),
+    "SecurityGroups.show": _one("security_group", _SECURITY_GROUP),
+    "SecurityGroups.create": _one("security_group", _SECURITY_GROUP),
+    "SecurityGroups.update": _one("security_group", _SECURITY_GROUP),
+    "SecurityGroupRules.list_all": _many("security_group_rules", _SECURITY_RULE),
+    "SecurityGroupRules.show": _one("security_group_rule", _SECURITY_RULE),
+    "SecurityGroupRules.create": _one("security_group_rule", _SECURITY_RULE),
     "Networks.extensions": _many("extensions", {"type": "object"}),
 }

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from roost.api.schemas.base import MAX_INTEGER, PAGE, TEXT, UUID, query
 from roost.api.validation import always
-from roost.image.driver import DISK_FORMATS
+from roost.image.driver import DISK_FORMATS, MEMBER_STATUSES
 
 VISIBILITIES: Final = ("public", "private", "shared", "community")
 CONTAINER_FORMATS: Final = ("bare", "ovf", "ova", "aki", "ari", "ami", "docker", "compressed")
@@ -16,6 +16,8 @@ READ_ONLY: Final = frozenset(
     }
 )
 MOST_PROPERTIES: Final = 128
+MOST_TAGS: Final = 128
+MOST_MEMBERS: Final = 128
 PATCH_KINDS: Final = (
     "application/openstack-images-v2.1-json-patch",
     "application/openstack-images-v2.0-json-patch",
@@ -23,6 +25,7 @@ PATCH_KINDS: Final = (
 
 _VALUES: Final = {"type": "string", "maxLength": 65536}  # ``in:`` and many values
 _SIZE: Final = {"type": "integer", "minimum": 0, "maximum": MAX_INTEGER}
+_TAG: Final = {"type": "string", "minLength": 1, "maxLength": 255}
 _NO: Final = {"type": "boolean", "enum": [False]}
 
 _LIST: dict[str, Any] = {
@@ -30,6 +33,9 @@ _LIST: dict[str, Any] = {
     **dict.fromkeys(
         ("name", "id", "status", "visibility", "owner", "disk_format", "container_format"), _VALUES
     ),
+    "tag": TEXT,
+    "member_status": {"enum": [*MEMBER_STATUSES, "all"]},
+    "protected": TEXT,
     "sort": TEXT,
     "sort_key": TEXT,
     "sort_dir": TEXT,
@@ -46,9 +52,9 @@ FIELDS: Final[dict[str, Any]] = {
     "container_format": {"enum": list(CONTAINER_FORMATS)},
     "min_ram": _SIZE,
     "min_disk": _SIZE,
-    "protected": _NO,
+    "protected": {"type": "boolean"},
     "os_hidden": _NO,
-    "tags": {"type": "array", "maxItems": 0},
+    "tags": {"type": "array", "maxItems": MOST_TAGS, "items": _TAG},
 }
 PROPERTY: Final = {"type": "string", "maxLength": 65535}
 DOCUMENT: Final = {
@@ -58,6 +64,17 @@ DOCUMENT: Final = {
     "additionalProperties": PROPERTY,
     "maxProperties": MOST_PROPERTIES + len(FIELDS),
 }
+TAG_CHECK: Final = always(_TAG)
+MEMBER_CREATE: Final = always(
+    {"type": "object", "properties": {"member": _TAG}, "required": ["member"]}
+)
+MEMBER_UPDATE: Final = always(
+    {
+        "type": "object",
+        "properties": {"status": {"enum": list(MEMBER_STATUSES)}},
+        "required": ["status"],
+    }
+)
 CREATE: Final = always(DOCUMENT)
 WHOLE: Final = always(DOCUMENT)  # what a patch may make of it
 PATCH: Final = always(

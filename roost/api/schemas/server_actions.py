@@ -107,6 +107,7 @@ _ACTIONS: Final[tuple[tuple[int, int, str, Document], ...]] = (
     (73, EVER, "lock", _LOCK),
     (1, EVER, "unlock", {}),
     (1, EVER, "os-resetState", _STATE),
+    (1, EVER, "injectNetworkInfo", {}),
     (1, EVER, "os-getConsoleOutput", of({"length": _LENGTH})),
     *((1, 5, name, of({"type": each}, required=["type"])) for name, each in _CONSOLES.items()),
     (1, EVER, "forceDelete", {}),

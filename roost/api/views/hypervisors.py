@@ -84,7 +84,16 @@ def uptime(node: Node, *, now: datetime.datetime) -> str | None:
     minutes = max(0, int((now - booted_at).total_seconds() // 60))
     days, hours, minutes = minutes // 1440, minutes // 60 % 24, minutes % 60
     spent = f"{days} {'day' if days == 1 else 'days'}, " if days else ""
-    return f" {now.astimezone(datetime.UTC):%H:%M:%S} up {spent}{hours:2}:{minutes:02}"
+    told = f" {now.astimezone(datetime.UTC):%H:%M:%S} up {spent}{hours:2}:{minutes:02}"
+    return told + _load(node.report)
+
+
+def _load(report: HostReport) -> str:
+    """Write who is logged in and how busy a node is; nothing of one that does not tell."""
+    if not report.load_average:
+        return ""
+    averages = ", ".join(f"{average:.2f}" for average in report.load_average)
+    return f", {report.users:2} user{'' if report.users == 1 else 's'},  load average: {averages}"
 
 
 def statistics(hosts: Iterable[HostReport]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from urllib import parse
 
 from roost.api.call import Call
 from roost.api.views.base import time
-from roost.image.driver import QUEUED
+from roost.image.driver import QUEUED, Member
 from roost.objects import ImageMeta
 
 
@@ -27,9 +27,9 @@ def full(image: ImageMeta) -> dict[str, Any]:
         "checksum": None,
         "min_ram": image.min_ram,
         "min_disk": image.min_disk,
-        "protected": False,
+        "protected": image.protected,
         "os_hidden": False,
-        "tags": [],
+        "tags": list(image.tags),
         "created_at": time(image.created_at),
         "updated_at": time(image.updated_at),
         "self": f"/v2/images/{image.id}",
@@ -49,3 +49,15 @@ def full_list(call: Call, page: Sequence[ImageMeta], *, more: bool) -> dict[str,
         query = [(n, v) for n, values in call.query.values.items() for v in values if n != "marker"]
         shown["next"] = f"/v2/images?{parse.urlencode([*query, ('marker', page[-1].id)])}"
     return shown
+
+
+def member(image_id: str, one: Member) -> dict[str, Any]:
+    """Return a project that an image is shared with."""
+    return {
+        "image_id": image_id,
+        "member_id": one.project_id,
+        "status": one.status,
+        "created_at": time(one.created_at),
+        "updated_at": time(one.updated_at),
+        "schema": "/v2/schemas/member",
+    }

@@ -1,10 +1,19 @@
 """Networks, subnets and ports as JSON, in the shapes of Network v2.0."""
 
 import dataclasses
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from roost.db.api.networks import Network
 from roost.networks import LocalNetwork
+
+TAGS: Final = {
+    "alias": "standard-attr-tag",
+    "name": "Tags",
+    "description": "Networks, subnets and ports have tags, and lists find them by these.",
+    "updated": "2017-01-01T00:00:00-00:00",
+    "links": [],
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,6 +30,8 @@ class Port:
     instance_uuid: str | None
     host: str | None = None
     is_plugged: bool = False
+    admin_state_up: bool = True
+    tags: Sequence[str] = ()
 
 
 def full(network: LocalNetwork | Network) -> dict[str, Any]:
@@ -32,14 +43,14 @@ def full(network: LocalNetwork | Network) -> dict[str, Any]:
         "name": network.name,
         "description": made.description if made else network.cidr,
         "status": "ACTIVE",
-        "admin_state_up": True,
+        "admin_state_up": made.admin_state_up if made else True,
         "shared": made.shared if made else True,
         "router:external": False,
         "mtu": 1500,
         "subnets": [subnet_id(network)] if network.cidr else [],
         "tenant_id": project,
         "project_id": project,
-        "tags": [],
+        "tags": list(made.tags) if made else [],
     }
 
 
@@ -64,7 +75,7 @@ def subnet(network: LocalNetwork | Network) -> dict[str, Any]:
         "allocation_pools": [{"start": str(local.subnet[2]), "end": local.last}],
         "tenant_id": project,
         "project_id": project,
-        "tags": [],
+        "tags": list(made.subnet_tags) if made else [],
     }
 
 
@@ -80,13 +91,13 @@ def port(one: Port) -> dict[str, Any]:
         "fixed_ips": [{"subnet_id": subnet, "ip_address": one.ip}],
         "device_id": one.instance_uuid or "",
         "device_owner": "compute:nova" if one.instance_uuid else "",
-        "status": "ACTIVE" if one.is_plugged else "DOWN",
-        "admin_state_up": True,
+        "status": "ACTIVE" if one.is_plugged and one.admin_state_up else "DOWN",
+        "admin_state_up": one.admin_state_up,
         "security_groups": [],
         "allowed_address_pairs": [],
         "tenant_id": one.project_id,
         "project_id": one.project_id,
-        "tags": [],
+        "tags": list(one.tags),
         **({"binding:host_id": one.host} if one.host else {}),
     }
 

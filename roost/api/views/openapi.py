@@ -41,7 +41,9 @@ _CALLER: Final = {
 _VERSIONED: Final = {406: "The microversion is not offered."}
 _PARTLY: Final = 207  # its body names things, of which some may not be there
 _NAMED: Final = {404: "The thing does not exist, or not for this caller or microversion."}
-_NAME_IN_BODY: Final = frozenset({"POST /network/v2.0/ports"})  # something that may not be there
+_NAME_IN_BODY: Final = frozenset(  # something that may not be there
+    {"POST /network/v2.0/ports", "POST /network/v2.0/security-group-rules"}
+)
 _WRITING: Final = {409: "The thing is not in the state that the request expects."}
 _SENDING: Final = {
     413: "The body has more bytes than it may have.",

@@ -165,6 +165,7 @@ def rebuilt(shown: Shown, looker: Looker) -> dict[str, Any]:
     if looker.version >= _REBUILT_KEY:
         told["key_name"] = shown.instance.key_name
     if looker.version >= _REBUILT_USER_DATA:
+        told.pop(_SRV + "user_data", None)  # once will do, as administrators are told it, too
         told["user_data"] = shown.instance.user_data
     return told
 

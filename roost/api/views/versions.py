@@ -52,8 +52,9 @@ def network_resources(base_url: str) -> list[dict[str, Any]]:
     """Return what Network has."""
     return [
         {
-            "name": "network",
-            "collection": "networks",
-            "links": [{"rel": "self", "href": f"{base_url}/network/v2.0/networks"}],
+            "name": noun,
+            "collection": f"{noun}s",
+            "links": [{"rel": "self", "href": f"{base_url}/network/v2.0/{noun}s"}],
         }
+        for noun in ("network", "subnet", "port")
     ]

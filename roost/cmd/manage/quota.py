@@ -16,10 +16,14 @@ def quota() -> None:
 
 @quota.command()
 @click.argument("project")
+@click.option("--user", help="Show what this user has of it, and the limits that they meet.")
 @json_option
 @pass_deployment
-def show(deployment: Deployment, *, project: str, as_json: bool) -> None:
+def show(deployment: Deployment, *, project: str, user: str | None, as_json: bool) -> None:
     """Show what a project is charged, what it has, and its limits (-1: none)."""
+    if user:
+        _show_user(deployment, project, user, as_json=as_json)
+        return
     with deployment.api_database.read() as session:
         used = rows.usage(session, project)
         has = rows.counted(session, project).get(project, {})
@@ -34,6 +38,14 @@ def show(deployment: Deployment, *, project: str, as_json: bool) -> None:
         for name in rows.RESOURCES
     ]
     show_rows(table, ("resource", "charged", "has", "limit"), as_json=as_json)
+
+
+def _show_user(deployment: Deployment, project: str, user: str, *, as_json: bool) -> None:
+    with deployment.api_database.read() as session:
+        has = rows.usage_of_user(session, project, user)
+        limits = rows.bounds(session, project, _defaults(deployment), user_id=user)
+    table = [{"resource": name, "has": has[name], "limit": limits[name]} for name in rows.RESOURCES]
+    show_rows(table, ("resource", "has", "limit"), as_json=as_json)
 
 
 @quota.command()
