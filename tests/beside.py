@@ -8,8 +8,8 @@ from xdist.scheduler import LoadFileScheduling
 
 # Their tests share nothing but what each process makes once, and take minutes: one at a time.
 ONE_BY_ONE = (
-    "tests/functional/test_simulation.py",
-    "tests/functional/test_steps.py",
+    "tests/simulated/test_seeds.py",
+    "tests/simulated/test_steps.py",
 )
 LONGEST_FIRST = (
     *ONE_BY_ONE,
@@ -20,7 +20,10 @@ LONGEST_FIRST = (
     "tests/integration/test_neighbours.py",
     "tests/integration/test_neutron.py",
     "tests/integration/test_keystone.py",
+    "tests/integration/test_tempest.py",
     "tests/integration/test_group_races.py",
+    "tests/integration/test_libvirt_life.py",
+    "tests/integration/test_libvirt_contract.py",
     "tests/integration/test_boot.py",
     "tests/integration/test_liveness.py",
     "tests/integration/test_cell_away.py",

@@ -31,6 +31,8 @@ key_repository = $folder/template/keys
 key_repository = $folder/template/keys
 [cache]
 enabled = false
+[identity]
+password_hash_rounds = 4
 CONF
 
 manage() {

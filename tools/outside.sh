@@ -3,9 +3,9 @@
 #
 # .services/outside/venv gets Keystone, Glance and Neutron from the package index: one environment
 # for all, as they agree on what else they need. Then tools/NAME.sh makes what tests copy of each
-# service named, in .services/outside/NAME. A second call does nothing until a list of packages or
-# a script changes; calls at the same time wait for each other. PYTHON names the interpreter
-# (python3).
+# service named, in .services/outside/NAME; tempest, which is none of them, has an environment of
+# its own there. A second call does nothing until a list of packages or a script changes; calls at
+# the same time wait for each other. PYTHON names the interpreter (python3).
 set -eu
 cd "$(dirname "$0")/.."
 folder=$PWD/.services/outside

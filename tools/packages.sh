@@ -1,6 +1,7 @@
 #!/bin/sh
 # Make sure that the integration tests find RabbitMQ, PostgreSQL, MariaDB and Redis, or can
-# start them.
+# start them, and that they have libvirt, QEMU, what compiles libvirt's binding for Python, and
+# what makes networks for guests.
 #
 # A service that answers at its usual port on loopback needs no package. The Debian packages of the
 # others are installed when we are root; their own units are kept from starting then, because the
@@ -8,6 +9,9 @@
 # is missing and we are not root, or when apt-get fails.
 set -eu
 
+GUESTS="libvirt-daemon-system qemu-system-x86 qemu-utils"
+BINDING="libvirt-dev pkg-config gcc libc6-dev python3-dev"
+NETWORKS="iproute2 nftables dnsmasq-base"
 POLICY=/usr/sbin/policy-rc.d
 
 say() { echo "roost: $*" >&2; }
@@ -26,6 +30,9 @@ list_missing() {
     for need in rabbitmq-server:5672 postgresql:5432 mariadb-server:3306 redis-server:6379; do
         installed "${need%:*}" || answers "${need#*:}" || echo "${need%:*}"
     done
+    for package in $GUESTS $BINDING $NETWORKS; do
+        installed "$package" || echo "$package"
+    done
     command -v systemd-analyze >/dev/null || echo systemd  # judges our units
 }
 
@@ -42,7 +49,7 @@ missing=$(list_missing | paste -sd " " -)
 [ -z "$missing" ] && exit 0
 
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
-    say "the integration tests need services that neither run on loopback nor are installed."
+    say "the integration tests need what neither runs on loopback nor is installed."
     say "As root, run: apt-get install $missing"
     exit 1
 fi

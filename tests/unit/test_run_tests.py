@@ -69,6 +69,24 @@ def test_what_a_stage_needs_is_begun_beforehand(tool, monkeypatch):
     assert not (tool.ROOT / "not").exists()
 
 
+def test_what_lives_in_virtual_time_runs_beside_the_others_and_is_told_last(
+    tool, monkeypatch, capfd
+):
+    waits = [tool.sys.executable, "-c", WAITING + "test_that_needs_something(); print('had it')"]
+    stages = {"simulated": ["sh", "-c", "touch made; echo ended"], "unit": waits}
+    monkeypatch.setattr(tool, "STAGES", stages)
+    assert tool.main([]) == 0
+    printed = capfd.readouterr().out
+    assert printed.index("had it") < printed.index("ended")
+
+
+def test_modules_of_tests_are_compiled_once(tool, monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    write(tool, "def test_fine(): pass\n")
+    assert tool.main([]) == 0
+    assert [*tool.ROOT.glob("tests/unit/__pycache__/test_it.*.pyc")]
+
+
 def test_what_cannot_be_collected_fails_the_run(tool):
     write(tool, "import no_such_module\n")
     assert tool.main([]) == 1

@@ -1,0 +1,307 @@
+"""Every step of every flow fails, is repeated, is undone twice, or its daemon dies around it.
+
+Whatever it is, the server is whole in the end, or in ERROR with a reason; and when it is deleted,
+nothing is left: rows, claims, quota, mappings, ports, guests. See ``tests/simulation``.
+"""
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import roost
+from roost.flow import Flow
+from tests.simulation.mishaps import FLOWS, MISHAPS, Runner, happening
+from tests.simulation.scenarios import Reef, Scenario, User, run
+
+pytestmark = pytest.mark.timeout(3600)  # they run where nothing else wants to
+
+
+def boot(user: User):
+    for name in user.boot():
+        user.wait_for(name, "active")
+    user.begin()
+
+
+def boot_what_no_host_can_take(user: User):
+    for name in user.boot(flavor="huge"):
+        user.wait_for(name, "error")
+
+
+def boot_twice_and_a_reschedule(user: User):
+    for name in user.boot(count=2):
+        user.wait_for(name, "active")
+
+
+def boot_and_delete_while_it_is_built(user: User):
+    for name in user.boot():
+        user.world.loop.sleep(0.12)
+        user.delete(name)
+
+
+def delete(user: User):
+    boot(user)
+    user.delete("server0")
+
+
+def delete_what_got_no_host(user: User):
+    boot_what_no_host_can_take(user)
+    user.delete("server0")
+
+
+def stop_and_start(user: User):
+    boot(user)
+    user.act("server0", {"os-stop": None})
+    user.wait_for("server0", "stopped")
+    user.act("server0", {"os-start": None})
+    user.wait_for("server0", "active")
+
+
+def reboot(user: User):
+    boot(user)
+    user.act("server0", {"reboot": {"type": "HARD"}})
+    user.wait_for("server0", "active")
+
+
+def pause_and_go_on(user: User):
+    boot(user)
+    user.act("server0", {"pause": None})
+    user.wait_for("server0", "paused")
+    user.act("server0", {"unpause": None})
+    user.wait_for("server0", "active")
+
+
+def suspend_and_resume(user: User):
+    boot(user)
+    user.act("server0", {"suspend": None})
+    user.wait_for("server0", "suspended")
+    user.act("server0", {"resume": None})
+    user.wait_for("server0", "active")
+
+
+def lock_pause_and_unlock(user: User):
+    boot(user)
+    user.act("server0", {"pause": None})
+    user.act("server0", {"lock": {"locked_reason": "mine"}})
+    user.wait_for("server0", "paused")
+    user.act("server0", {"unlock": None})
+
+
+def reset_the_state_of_what_is_being_stopped(user: User):
+    boot(user)
+    user.act("server0", {"os-stop": None})
+    user.act("server0", {"os-resetState": {"state": "error"}})
+    user.wait_for("server0", "error")
+    user.act("server0", {"reboot": {"type": "HARD"}})
+    user.wait_for("server0", "active")
+
+
+def rebuild(user: User):
+    boot(user)
+    user.rebuild("server0")
+    user.wait_for("server0", "active")
+
+
+def rebuild_somehow(user: User):
+    """It may fail, and then says so."""
+    boot(user)
+    user.rebuild("server0")
+
+
+def rebuild_what_is_stopped_and_start_it(user: User):
+    boot(user)
+    user.act("server0", {"os-stop": None})
+    user.wait_for("server0", "stopped")
+    user.rebuild("server0")
+    user.wait_for("server0", "stopped")
+    user.act("server0", {"os-start": None})
+    user.wait_for("server0", "active")
+
+
+def delete_while_it_is_rebuilt(user: User):
+    boot(user)
+    user.rebuild("server0")
+    user.world.loop.sleep(0.06)
+    user.delete("server0")
+
+
+def rescue_and_unrescue(user: User):
+    boot(user)
+    user.act("server0", {"rescue": None})
+    user.wait_for("server0", "rescued")
+    user.act("server0", {"unrescue": None})
+    user.wait_for("server0", "active")
+
+
+def rescue(user: User):
+    boot(user)
+    user.act("server0", {"rescue": None})
+    user.wait_for("server0", "rescued")
+
+
+def make_an_image(user: User):
+    boot(user)
+    user.act("server0", {"createImage": {"name": "image"}})
+    user.wait_for("server0", "active")
+
+
+def back_up_twice_what_is_stopped(user: User):
+    boot(user)
+    user.act("server0", {"os-stop": None})
+    user.wait_for("server0", "stopped")
+    for _ in range(2):
+        user.act("server0", {"createBackup": {"name": "b", "backup_type": "a", "rotation": 1}})
+        user.wait_for("server0", "stopped")
+
+
+def delete_while_its_image_is_made(user: User):
+    boot(user)
+    user.act("server0", {"createImage": {"name": "image"}})
+    user.world.loop.sleep(0.03)
+    user.delete("server0")
+
+
+def set_a_password(user: User):
+    boot(user)
+    user.act("server0", {"changePassword": {"adminPass": "secret"}})
+    user.wait_for("server0", "active")
+
+
+def delete_by_force_what_is_paused(user: User):
+    boot(user)
+    user.act("server0", {"pause": None})
+    user.wait_for("server0", "paused")
+    user.delete("server0", by_force=True)
+
+
+def put_away_and_leave(user: User):
+    boot(user)
+    user.put_away("server0")
+
+
+def put_away_and_restore(user: User):
+    boot(user)
+    user.put_away("server0")
+    user.restore("server0")
+    user.wait_for("server0", "active")
+
+
+def put_away_twice_what_is_stopped(user: User):
+    boot(user)
+    user.act("server0", {"os-stop": None})
+    user.wait_for("server0", "stopped")
+    user.put_away("server0")
+    user.restore("server0")
+    user.put_away("server0")
+
+
+def put_away_while_its_image_is_made(user: User):
+    boot(user)
+    user.act("server0", {"createImage": {"name": "image"}})
+    user.world.loop.sleep(0.03)
+    user.put_away("server0")
+
+
+def put_away_and_let_it_be_reclaimed(user: User):
+    boot(user)
+    user.delete("server0")
+
+
+def put_away_and_delete_by_force(user: User):
+    boot(user)
+    user.put_away("server0")
+    user.delete("server0", by_force=True)
+
+
+def delete_for_good_what_cannot_be_put_away(user: User):
+    boot_what_no_host_can_take(user)
+    user.delete("server0")
+
+
+BOOT = Scenario("boot", boot)
+LONG = 3600  # seconds: longer than any of this takes
+SCENARIOS = [
+    BOOT,
+    Scenario("no host", boot_what_no_host_can_take),
+    Scenario("reschedule", boot_twice_and_a_reschedule, failing={"spawn": "reschedulable"}),
+    Scenario("final failure", lambda user: user.boot(), failing={"prepare": "final"}),
+    Scenario("delete while building", boot_and_delete_while_it_is_built),
+    Scenario("delete", delete),
+    Scenario("delete what got no host", delete_what_got_no_host),
+    Scenario("stop and start", stop_and_start),
+    Scenario("reboot", reboot),
+    Scenario("pause and go on", pause_and_go_on),
+    Scenario("suspend and resume", suspend_and_resume),
+    Scenario("lock, pause and unlock", lock_pause_and_unlock),
+    Scenario("reset what is being stopped", reset_the_state_of_what_is_being_stopped),
+    Scenario("delete by force what is paused", delete_by_force_what_is_paused),
+    Scenario("rebuild", rebuild),
+    Scenario("rebuild what is stopped", rebuild_what_is_stopped_and_start_it),
+    Scenario("delete while it is rebuilt", delete_while_it_is_rebuilt),
+    Scenario("rescue and unrescue", rescue_and_unrescue),
+    Scenario("rescue", rescue),
+    Scenario("password", set_a_password),
+    Scenario("make an image", make_an_image),
+    Scenario("back up twice", back_up_twice_what_is_stopped),
+    Scenario("delete while its image is made", delete_while_its_image_is_made),
+    Scenario("put away", put_away_and_leave, kept_for=LONG),
+    Scenario("put away and restore", put_away_and_restore, kept_for=LONG),
+    Scenario("put away twice", put_away_twice_what_is_stopped, kept_for=LONG),
+    Scenario("put away in a task", put_away_while_its_image_is_made, kept_for=LONG),
+    Scenario("reclaim", put_away_and_let_it_be_reclaimed, kept_for=10),
+    Scenario("put away and delete by force", put_away_and_delete_by_force, kept_for=LONG),
+    Scenario("cannot be put away", delete_for_good_what_cannot_be_put_away, kept_for=LONG),
+]
+# The scenario that goes through a flow.
+BY_FLOW = {
+    **dict.fromkeys(("place", "adopt", "build"), BOOT),
+    "bury": SCENARIOS[1],
+    "rebuild": Scenario("rebuild somehow", rebuild_somehow),
+}
+
+
+@pytest.mark.parametrize("mishap", MISHAPS)
+@pytest.mark.parametrize(
+    ("flow", "step"), [(name, step.name) for name, flow in FLOWS.items() for step in flow.steps]
+)
+def test_a_step_of_a_flow(flow, step, mishap):
+    runner = Runner(step, mishap)
+    adopting = (
+        happening("place", Runner("create_in_cell", "dies after"))
+        if flow == "adopt"
+        else happening(flow, runner)
+    )
+    with adopting, happening(flow, runner):
+        wrong = list(run(BY_FLOW[flow], Reef()))
+    assert runner.happened
+    assert wrong == []
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_a_daemon_dies_at_each_place_of(scenario):
+    calm = Reef()
+    assert list(run(scenario, calm)) == []
+    failures = {}
+    known = 0 if scenario is BOOT else calm.known
+    for at, place in enumerate(calm.places[known:], start=known):
+        wrong = list(run(scenario, Reef(at)))
+        if wrong:
+            failures[f"{at}: {place}"] = wrong
+    assert len(calm.places) > known + 2
+    assert failures == {}
+
+
+def test_all_flows_are_in_the_table():
+    found = set()
+    for module in pkgutil.walk_packages(roost.__path__, "roost."):
+        if module.name.split(".")[1] in ("conductor", "compute", "api", "scheduler", "cells"):
+            for value in vars(importlib.import_module(module.name)).values():
+                if isinstance(value, Flow):
+                    found.add(value.name)
+                elif inspect.isfunction(value) and "Flow[" in str(
+                    inspect.signature(value).return_annotation
+                ):
+                    found.add(value().name)
+    assert found == set(FLOWS)
