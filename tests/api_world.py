@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import datetime
 import functools
 from concurrent import futures
 
@@ -9,7 +10,7 @@ import falcon.testing
 import pytest
 import sqlalchemy as sa
 
-from roost import conf, states
+from roost import conf, consoles, states
 from roost.api.app import make_app
 from roost.api.local_networks import usable
 from roost.api.middleware import NoAuth
@@ -20,22 +21,27 @@ from roost.db.api import (
     aggregates,
     build_requests,
     cells,
+    console_tokens,
     flavors,
     instance_mappings,
     keypairs,
     made_ports,
     networks,
     quota,
+    security_groups,
     server_groups,
 )
 from roost.db.api import models as api_models
 from roost.db.cell import actions, instances, services
 from roost.db.cell import models as cell_models
 from roost.db.engine import Database
+from roost.db.types import utcnow
+from roost.image.driver import Member
 from roost.networks import LocalNetwork, random_mac
 from roost.objects import CellMapping, InstanceAction, NetworkInfo
 from roost.objects.mapping import CELL0_UUID
 from roost.rpc.super_conductor import SuperConductor
+from roost.security_groups import new_group
 from roost.servicegroup.db import DatabaseGroup
 from tests import tables
 from tests.builders import (
@@ -61,7 +67,7 @@ IMAGE = "cccccccc-cccc-4ccc-8ccc-cccccccccccc"
 PRIVATE = LocalNetwork(
     name="private", cidr="10.0.0.0/24", labels=("physnet1",), preferred_labels=("rack7",)
 )
-UNLIMITED = {"server_groups": -1, "server_group_members": -1, "key_pairs": -1}
+UNLIMITED = dict.fromkeys(Options().quota, -1)
 ALICE = "alice:project"
 ADMIN = "admin:ops"
 
@@ -122,6 +128,13 @@ class World:
         self.images.images[image.id] = image
         return image
 
+    def shared_image(self, *projects, status="pending", **values):
+        """Make an image of the project that others are members of."""
+        image = self.image(visibility="shared", **values)
+        members = [Member(project, status, NOW, NOW) for project in projects]
+        self.images.shared[image.id] = members
+        return image
+
     def network(self, **values):
         """Make a network of a project, with a subnet."""
         made = networks.Network(
@@ -161,9 +174,27 @@ class World:
             assert made_ports.create(session, made)
         return made
 
+    def security_group(self, **values):
+        """Make a security group of a project, without members."""
+        group = new_group(**{"project_id": "project", "name": a_uuid(), "description": ""} | values)
+        with self.api_db.begin() as session:
+            security_groups.create(session, group, defaults=UNLIMITED, at=NOW)
+        return group
+
+    def console_token(self, **values):
+        """Let a token lead to a console; return it."""
+        token = consoles.new_token()
+        told = {"instance_uuid": a_uuid(), "kind": "vnc", "host": "192.0.2.7", "port": 6900}
+        digest, later = consoles.digest(token), utcnow() + datetime.timedelta(minutes=10)
+        found = {"digest": digest, "expires_at": later} | told | values
+        with self.api_db.begin() as session:
+            console_tokens.create(session, console_tokens.ConsoleToken(**found))
+        return token
+
     def things(self):
         """Make one of each thing; return what paths call them, by the names in paths."""
         flavorid, request_id = a_uuid(), f"req-{a_uuid()}"
+        secured = self.security_group()
         instance = self.place(
             uuid=a_uuid(),
             vm_state=states.ACTIVE,
@@ -197,17 +228,21 @@ class World:
             "hypervisor_id": self.scheduler.reports[0].node_uuid,
             "aggregate_id": str(aggregate.id),
             "request_id": request_id,
-            "image_id": self.image(properties={"a": "b"}).id,
+            "image_id": self.image(properties={"a": "b"}, tags=["a"]).id,
+            "member_id": "another-project",
             "network_id": PRIVATE.id,
-            "made_network_id": self.network(cidr=None).id,
-            "subnet_id": usable(self.network()).subnet_id,
-            "made_port_id": self.port(self.network().id).id,
+            "made_network_id": self.network(cidr=None, tags=["a"]).id,
+            "subnet_id": usable(self.network(subnet_tags=["a"])).subnet_id,
+            "made_port_id": self.port(self.network().id, tags=["a"]).id,
             "project_id": "project",
             "class_name": "default",
             "before": "2026-01-01 00:00:00",
             "migration_id": "1",
             "floating_ip_id": "1",
             "alias": "os-services",
+            "console_token": self.console_token(),
+            "security_group_id": secured.id,
+            "security_group_rule_id": secured.rules[0].id,
         }
 
     def instance(self, uuid, cell_uuid=CELL1):

@@ -12,6 +12,8 @@ import os
 
 import pytest
 
+pytest.register_assert_rewrite("tests.stories")  # what they find wrong is told in full
+
 from roost.db.api import models as api_models
 from roost.db.cell import identity
 from roost.db.cell import models as cell_models

@@ -21,7 +21,8 @@ A_GUEST_THAT_IDLES = {
 class RecordingBus:
     """Takes casts of any interface: ``sent`` holds (server, method, arguments).
 
-    ``deaf``: servers that nobody listens for. ``answers``: what calls of a method return or raise.
+    ``deaf``: servers that nobody listens for. ``answers``: what calls of a method return or
+    raise; a function is given their arguments.
     """
 
     def __init__(self):
@@ -32,6 +33,7 @@ class RecordingBus:
         self.answers = {
             "get_console_output": "",
             "get_diagnostics": A_GUEST_THAT_IDLES,
+            "open_console": {"host": "192.0.2.7", "port": 6900},
             "attach_interface": a_vif(),
         }
 
@@ -71,4 +73,4 @@ class _Client:
         answer = self._bus.answers.get(method)
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        return answer(**arguments) if callable(answer) else answer

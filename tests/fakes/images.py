@@ -13,14 +13,15 @@ class FakeImageStore:
         self.images = {image.id: image for image in images}
         self.trouble = None  # raised instead of every answer
         self.data = {}
+        self.shared = {}
 
     def list_images(self, context):
-        return [image for image in self.images.values() if may_see(context, image)]
+        return [image for image in self.images.values() if self._is_seen(context, image)]
 
     def get(self, context, image_id):
         if self.trouble:
             raise self.trouble
-        if image_id not in self.images or not may_see(context, self.images[image_id]):
+        if image_id not in self.images or not self._is_seen(context, self.images[image_id]):
             raise exception.NotFound(f"Image {image_id} could not be found.")
         return self.images[image_id]
 
@@ -28,6 +29,8 @@ class FakeImageStore:
         raise NotImplementedError
 
     def create(self, _context, image):
+        if self.trouble:
+            raise self.trouble
         if image.id in self.images:
             raise exception.Conflict(f"There is an image {image.id} already.")
         self.images[image.id] = image
@@ -49,10 +52,21 @@ class FakeImageStore:
         return self._put(edit(self._own(context, image_id)))
 
     def delete(self, context, image_id):
-        del self.images[self._own(context, image_id).id]
+        if self._own(context, image_id).protected:
+            raise exception.Forbidden(f"Image {image_id} is protected and cannot be deleted.")
+        del self.images[image_id]
+
+    def members(self, context, image_id):
+        return self.shared.get(self.get(context, image_id).id, [])
+
+    def change_members(self, context, image_id, edit):
+        self.shared[image_id] = edit(self.members(context, image_id))
 
     def open(self, context, image_id):
         return io.BytesIO(self.data.get(self.get(context, image_id).id, b"test"))
+
+    def _is_seen(self, context, image):
+        return may_see(context, image, lambda: self.shared.get(image.id, []))
 
     def _own(self, context, image_id):
         image = self.get(context, image_id)

@@ -11,6 +11,15 @@ from tests.builders import a_uuid
 class Record(types.SimpleNamespace):
     """A port, network and so on, as openstacksdk shows it."""
 
+    @property
+    def security_group_ids(self):
+        """Return what Neutron itself calls ``security_groups``."""
+        return self.security_groups
+
+    def to_dict(self, *, original_names):
+        assert original_names
+        return dict(vars(self))
+
 
 class FakeNetwork:
     """``unbindable`` are hosts, ``slow`` networks whose ports do not work; ``trouble`` is raised
@@ -18,10 +27,10 @@ class FakeNetwork:
     """
 
     def __init__(self):
-        self.all = {kind: [] for kind in ("network", "subnet", "port", "group")}
+        self.all = {kind: [] for kind in ("network", "subnet", "port", "group", "rule")}
         self.unbindable, self.slow = set(), set()
         self.limit = -1
-        self.aliases = ["dns-integration"]
+        self.aliases = ["dns-integration", "port-security"]
         self.topology = None
         self.trouble = []
         self.calls = []
@@ -39,10 +48,19 @@ class FakeNetwork:
         subnet.dns_nameservers, subnet.is_dhcp_enabled = ["10.0.0.53"], False
         subnet.host_routes = [{"destination": "10.1.0.0/16", "nexthop": "10.0.0.9"}]
         shown = {"subnet_ids": [subnet.id], "is_shared": False, "is_router_external": False}
+        shown["is_port_security_enabled"] = True
         made = self._add(
             "network", name=name, mtu=1450, **{"project_id": "project", **shown, **values}
         )
         subnet.network_id = made.id
+        return made
+
+    def a_group(self, name="web", *, project_id="project", **values):
+        """Make a group that lets one thing out."""
+        made = self._add("group", name=name, project_id=project_id, **{"description": ""} | values)
+        self.create_security_group_rule(
+            security_group_id=made.id, direction="egress", ether_type="IPv4"
+        )
         return made
 
     def _add(self, kind, **values):
@@ -73,7 +91,47 @@ class FakeNetwork:
         return self._list("subnet", query)
 
     def security_groups(self, **query):
-        return self._list("group", query)
+        return [self._with_rules(one) for one in self._list("group", query)]
+
+    def _with_rules(self, group):
+        rules = [vars(one) for one in self.all["rule"] if one.security_group_id == group.id]
+        return Record(**vars(group), security_group_rules=rules)
+
+    def get_security_group(self, identity):
+        return self._with_rules(self._get("group", identity))
+
+    def create_security_group(self, *, name, description, project_id):
+        return self._with_rules(self.a_group(name, description=description, project_id=project_id))
+
+    def update_security_group(self, identity, **changes):
+        vars(self._get("group", identity)).update(changes)
+
+    def delete_security_group(self, identity, *, ignore_missing):
+        if any(identity in port.security_groups for port in self.all["port"]):
+            raise failure(409, "SecurityGroupInUse", f"Security Group {identity} in use.")
+        self._drop("group", identity, ignore_missing=ignore_missing)
+
+    def get_security_group_rule(self, identity):
+        return self._get("rule", identity)
+
+    def create_security_group_rule(self, *, ether_type, **values):
+        group = self._get("group", values["security_group_id"])
+        nothing = ("protocol", "port_range_min", "port_range_max", "remote_ip_prefix")
+        unsaid = dict.fromkeys((*nothing, "remote_group_id"))
+        asked = {**unsaid, **values, "ethertype": ether_type}
+        for one in self.all["rule"]:
+            if asked.items() <= vars(one).items():
+                raise failure(409, "SecurityGroupRuleExists", "Security group rule already exists.")
+        return self._add("rule", project_id=group.project_id, **asked)
+
+    def delete_security_group_rule(self, identity, *, ignore_missing):
+        self._drop("rule", identity, ignore_missing=ignore_missing)
+
+    def _drop(self, kind, identity, *, ignore_missing):
+        kept = [one for one in self.all[kind] if one.id != identity]
+        if len(kept) == len(self.all[kind]) and not ignore_missing:
+            raise failure(404)
+        self.all[kind] = kept
 
     def ports(self, *, fixed_ips=None, limit=None, fields=(), **query):
         """Yield them, as a page comes: each asks Neutron once more."""
@@ -120,6 +178,7 @@ class FakeNetwork:
             "binding_profile": {},
             "binding_vnic_type": "normal",
             "ip_allocation": "immediate",
+            "is_port_security_enabled": network.is_port_security_enabled,
             "security_groups": [],
             "mac_address": f"fa:16:3e:00:00:{len(self.all['port']):02x}",
         }
@@ -139,10 +198,7 @@ class FakeNetwork:
         revisions = {one.id: one.revision_number for one in self.all["port"]}
         if if_revision not in (None, revisions.get(identity)):
             raise failure(412)
-        kept = [one for one in self.all["port"] if one.id != identity]
-        if len(kept) == len(self.all["port"]) and not ignore_missing:
-            raise failure(404)
-        self.all["port"] = kept
+        self._drop("port", identity, ignore_missing=ignore_missing)
 
     def _bind(self, port):
         host = port.binding_host_id

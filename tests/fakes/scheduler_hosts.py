@@ -7,7 +7,7 @@ class FakeSchedulerHosts:
     """Stands behind ``SchedulerClient`` for the API.
 
     ``enabled``, ``aggregates`` and ``groups`` keep what it was told; ``claimed`` has the hosts that
-    hold claims.
+    hold claims; ``sent`` counts the reports that it has sent.
     """
 
     def __init__(self, *reports):
@@ -17,14 +17,22 @@ class FakeSchedulerHosts:
         self.aggregates = []
         self.groups = []
         self.away = False
+        self.sent = 0
 
     def all_hosts(self, context, *, marker=None, page_size=1000):
-        self._reach()
-        return iter([report for report in self.reports if marker is None or report.host > marker])
+        return iter(self.list_hosts(context, marker=marker))
 
-    def list_hosts(self, context, *, marker=None, limit=1000, node_uuid=None):
-        found = [*self.all_hosts(context, marker=marker)][:limit]
-        return [report for report in found if node_uuid in (None, report.node_uuid)]
+    def list_hosts(self, context, *, marker=None, limit=1000, node_uuid=None, host=None):
+        self._reach()
+        found = [
+            report
+            for report in self.reports
+            if (marker is None or report.host > marker)
+            and node_uuid in (None, report.node_uuid)
+            and host in (None, report.host)
+        ][:limit]
+        self.sent += len(found)
+        return found
 
     def remove_host(self, context, *, host):
         self._reach()

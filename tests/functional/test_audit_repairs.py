@@ -124,7 +124,7 @@ class World:
         wish = a_wish(spec)
         uuid = wish.instance_uuid
         with self.api_db.begin() as session:
-            quota.take(session, project_id="project", defaults=UNLIMITED, **SIZES)
+            quota.take(session, project_id="project", user_id="user", defaults=UNLIMITED, **SIZES)
             build_requests.create(session, [wish], spec=spec)
         self.schedulers.select_destinations(
             a_context(), request_spec=spec, instance_uuids=[uuid], alternates=0
@@ -322,7 +322,7 @@ def lose_a_wish(world):
     spec = a_spec()
     wish = a_wish(spec)
     with world.api_db.begin() as session:
-        quota.take(session, project_id="project", defaults=UNLIMITED, **SIZES)
+        quota.take(session, project_id="project", user_id="user", defaults=UNLIMITED, **SIZES)
         build_requests.create(session, [wish], spec=spec)
         build_requests.forget(session, wish.instance_uuid)
 
@@ -413,7 +413,7 @@ def test_a_wish_that_waits_for_long_is_handed_to_the_next_worker(world):
     spec = a_spec()
     wish = a_wish(spec, created_at=datetime.datetime.now(datetime.UTC) - AN_HOUR)
     with world.api_db.begin() as session:
-        quota.take(session, project_id="project", defaults=UNLIMITED, **SIZES)
+        quota.take(session, project_id="project", user_id="user", defaults=UNLIMITED, **SIZES)
         build_requests.create(session, [wish], spec=spec)
         build_requests.lease(
             session, owner="stuck", seconds=9e5, instance_uuids=[wish.instance_uuid]
@@ -502,7 +502,7 @@ def test_ports_of_servers_that_live_or_are_to_live_are_no_findings(world, made):
     spec = a_spec()
     wish = a_wish(spec, created_at=datetime.datetime.now(datetime.UTC))
     with world.api_db.begin() as session:
-        quota.take(session, project_id="project", defaults=UNLIMITED, **SIZES)
+        quota.take(session, project_id="project", user_id="user", defaults=UNLIMITED, **SIZES)
         build_requests.create(session, [wish], spec=spec)
     for uuid in (world.servers[0], world.servers[5], wish.instance_uuid):
         world.plug(uuid, made=made)

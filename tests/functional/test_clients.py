@@ -81,6 +81,11 @@ def test_openstacksdk_uploads_an_image_and_reads_it(sdk, tmp_path):
     assert read.read_bytes() == file.read_bytes()
     sdk.image.update_image(image.id, name="renamed", os_distro="debian")
     assert sdk.get_image("renamed").os_distro == "debian"
+    sdk.image.add_member(image.id, member_id="other")
+    sdk.image.update_member("other", image.id, status="accepted")
+    (member,) = sdk.image.members(image.id)
+    assert (member.member_id, member.status) == ("other", "accepted")
+    sdk.image.remove_member("other", image.id)
     assert sdk.delete_image("renamed", wait=True)
 
 
@@ -124,6 +129,63 @@ def test_the_openstack_command_lives_with_images_and_networks(run, tmp_path):
     assert len(run("port", "list", "--server", "cli")) == 1
     run("server", "delete", "--wait", "cli")
     run("image", "delete", "cli")
+
+
+def test_the_openstack_command_tags_and_protects_images(run, sdk):
+    image = run("image", "create", "--shared", "--protected", "--tag", "blue", "kept")
+    run("image", "set", "--unprotected", "--tag", "round", "kept")
+    assert [one["Name"] for one in run("image", "list", "--tag", "round")] == ["kept"]
+    sdk.image.add_member(image["id"], member_id="other")
+    (member,) = run("image", "member", "list", "kept")
+    assert (member["Member ID"], member["Status"]) == ("other", "pending")
+    sdk.image.delete_image(image["id"])
+
+
+def test_the_openstack_command_tags_networks_and_puts_them_down(run, sdk):
+    network = run("network", "create", "--tag", "blue", "--disable", "dark")
+    run("network", "set", "--tag", "round", "--enable", "dark")
+    (listed,) = run("network", "list", "--tags", "blue,round", "--long")
+    assert (listed["Name"], listed["State"]) == ("dark", True)
+    sdk.network.delete_network(network["id"])
+
+
+def test_openstacksdk_tags_subnets_and_ports(sdk):
+    network = sdk.network.create_network(name="tagged", is_admin_state_up=False)
+    subnet = sdk.network.create_subnet(network_id=network.id, cidr="10.46.0.0/24", ip_version=4)
+    sdk.network.set_tags(subnet, ["low"])
+    assert [one.id for one in sdk.network.subnets(tags="low")] == [subnet.id]
+    port = sdk.network.create_port(network_id=network.id)
+    sdk.network.set_tags(port, ["oak"])
+    assert [one.id for one in sdk.network.ports(any_tags="oak,elm")] == [port.id]
+    sdk.network.set_tags(port, [])
+    assert sdk.network.get_port(port.id).tags == []
+    sdk.network.delete_port(port.id)
+    sdk.network.delete_network(network.id)
+
+
+def test_the_openstack_command_lives_with_security_groups(run):
+    made = run("security", "group", "create", "--description", "of the web", "web")
+    assert (made["name"], made["description"]) == ("web", "of the web")
+    rule = run(
+        "security", "group", "rule", "create", "--protocol", "tcp", "--dst-port", "22", "web"
+    )
+    assert (rule["direction"], rule["port_range_min"]) == ("ingress", 22)
+    run("security", "group", "rule", "create", "--remote-group", "web", "--egress", "default")
+    assert rule["id"] in [one["ID"] for one in run("security", "group", "rule", "list", "web")]
+    assert run("security", "group", "rule", "show", rule["id"])["protocol"] == "tcp"
+    run("security", "group", "set", "--name", "www", "web")
+    assert {"default", "www"} <= {one["Name"] for one in run("security", "group", "list")}
+    server = run(
+        "server", "create", "--image", "tiny", "--flavor", "m1.tiny", "--security-group", "www",
+        "--network", "private", "--wait", "secured",
+    )  # fmt: skip
+    assert server["security_groups"] == [{"name": "www"}]
+    run("server", "add", "security", "group", "secured", "default")
+    run("server", "remove", "security", "group", "secured", "www")
+    assert run("server", "show", "secured")["security_groups"] == [{"name": "default"}]
+    run("security", "group", "rule", "delete", rule["id"])
+    run("security", "group", "delete", "www")
+    run("server", "delete", "--wait", "secured")
 
 
 def test_novaclient_creates_stops_starts_and_deletes(rig, sdk):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from roost import exception, networks
+from roost.compute.virt.capabilities import TRAITS
 from roost.objects import NUMACell, PciPool
 from roost.rig.embedded import EmbeddedRig
 from tests.stories.boots import clean_slate  # noqa: F401 - after each of these, too
@@ -69,8 +70,9 @@ def boot_on(cloud, host, **values):
 
 def test_a_host_is_known_by_all_that_it_pretends(cloud):
     known, pretended = cloud.hosts()[RICH], PRETENDED[RICH]
-    for name in pretended.keys() - {"labels", "cpu_info", "numa_cells", "pci_pools"}:
+    for name in pretended.keys() - {"labels", "traits", "cpu_info", "numa_cells", "pci_pools"}:
         assert getattr(known, name) == pretended[name], name
+    assert {*known.traits} == {*pretended["traits"], *TRAITS.values()}
     assert known.labels == ["east", "rack7"]
     assert known.numa_cells == [NUMACell.of(**cell) for cell in CELLS]
     assert known.pci_pools == [PciPool.of(**POOL)]
@@ -99,6 +101,7 @@ def test_operators_see_it_as_a_hypervisor(cloud):
     assert (seen["state"], seen["status"], seen["host_ip"]) == ("up", "enabled", "192.0.2.7")
     assert seen["service"]["id"] == cloud.service(PLAIN)["id"]
     assert " up " in seen["uptime"]
+    assert "users,  load average: " in seen["uptime"].replace("user,", "users,")
     assert (cloud.hosts()[PLAIN].instances_used, cloud.hosts()[RICH].instances_used) == (1, 0)
     cpu_info = json.loads(cloud.hosts()[RICH].cpu_info)
     assert cpu_info == PRETENDED[RICH]["cpu_info"]

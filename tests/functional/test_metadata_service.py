@@ -94,7 +94,9 @@ def place(world):
 @pytest.fixture
 def guest(place):
     given = Provisions.of(
-        files=[InjectedFile.of(path="/etc/banner", contents="aGVsbG8=")], admin_password="secret"
+        files=[InjectedFile.of(path="/etc/banner", contents="aGVsbG8=")],
+        admin_password="secret",
+        boot_roles=["member", "reader"],
     )
     return place(
         hostname="web",
@@ -102,6 +104,69 @@ def guest(place):
         user_data=base64.b64encode(b"\x00\xff").decode(),
         provisions=given,
     )
+
+
+class Vendors:
+    """Services of the operator; what they say is noted, and may be changed."""
+
+    def __init__(self):
+        self.asked = []
+        self.says = {"join": {"token": "t"}}
+
+    def __call__(self, question):
+        self.asked.append(question)
+        if self.says is None:
+            raise exception.Unavailable("The vendor data 'join' cannot be had.")
+        return self.says
+
+
+@pytest.fixture
+def vendors():
+    return Vendors()
+
+
+@pytest.fixture
+def vending(world, vendors):
+    """The service, with vendors that have something to say."""
+    clock, cells = Clock(), world.parts.cells
+    guests = Guests(
+        world.api_db, cells, operator=Operator(), seconds=5, vendors=vendors, clock=clock
+    )
+    client = falcon.testing.TestClient(make_app(guests, BySignature(SECRET)))
+    return Service(world, clock, client)
+
+
+NAMED = "/openstack/latest/vendor_data2.json"
+
+
+def test_vendors_are_asked_when_their_guest_wants_to_know(vending, vendors, guest):
+    vending.get("/openstack/latest/meta_data.json", guest)
+    assert "vendor_data2.json" in vending.get("/openstack/latest", guest).text.splitlines()
+    assert vendors.asked == []
+    assert vending.get(NAMED, guest).json == {"static": {}, "join": {"token": "t"}}
+    (question,) = vendors.asked
+    assert (question["instance-id"], question["hostname"]) == (guest.uuid, "web")
+    assert question["boot-roles"] == "member,reader"
+    assert base64.b64decode(question["user-data"]) == b"\x00\xff"
+
+
+def test_vendors_are_asked_once_as_long_as_their_guest_is_remembered(vending, vendors, guest):
+    vending.get(NAMED, guest)
+    vendors.says = {"join": {"token": "new"}}
+    vending.get("/openstack/2016-10-06/vendor_data2.json", guest)
+    assert len(vendors.asked) == 1
+    vending.clock.now += 6
+    assert vending.get(NAMED, guest).json["join"] == {"token": "new"}
+
+
+def test_where_vendors_must_answer_only_their_document_is_away(vending, vendors, guest):
+    vendors.says = None
+    refused = vending.get(NAMED, guest)
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+    assert "join" not in refused.text
+    assert vending.get("/openstack/latest/meta_data.json", guest).status_code == 200
+    vendors.says = {"join": {}}
+    assert vending.get(NAMED, guest).status_code == 200
 
 
 def test_a_guest_learns_who_it_is(service, guest):

@@ -9,6 +9,8 @@ import pytest
 from roost import exception
 from roost.rig import services
 from tests.outside import glance as outside_glance
+from tests.outside import guest
+from tests.outside import libvirtd as outside_libvirtd
 
 # Tests that run side by side have private services of their own.
 SERVICES = pathlib.Path(__file__).parents[2] / ".services"
@@ -51,6 +53,24 @@ def glance(tmp_path_factory):
     outside_glance.install(OUTSIDE / "glance")
     with outside_glance.Glance(OUTSIDE / "glance", tmp_path_factory.mktemp("glance")) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def libvirtd(tmp_path_factory):
+    """A libvirtd of our own; tests leave no guests behind."""
+    try:
+        outside_libvirtd.check()
+    except RuntimeError as missing:
+        pytest.fail(str(missing), pytrace=False)
+    folder = tmp_path_factory.mktemp("libvirt")
+    with outside_libvirtd.Libvirtd(folder, STATE / "libvirt") as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def linux_image():
+    """The disk of a tiny Linux."""
+    return guest.made(OUTSIDE / "guest")
 
 
 def fresh_database(server):

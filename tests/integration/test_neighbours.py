@@ -184,11 +184,11 @@ def audited(rig, *more):
     return CliRunner().invoke(roost_manage, [*arguments, *more])
 
 
-def ask(url, token, method="GET", **more):
+def ask(url, token, method="GET", *, version=_MICROVERSION, **more):
     return requests.request(
         method,
         url,
-        headers={"X-Auth-Token": token, "OpenStack-API-Version": f"compute {_MICROVERSION}"},
+        headers={"X-Auth-Token": token, "OpenStack-API-Version": f"compute {version}"},
         timeout=60,
         **more,
     )
@@ -268,6 +268,29 @@ def test_a_port_of_ones_own_outlives_its_server(alice, image, network, neutron):
     alice.sdk.compute.wait_for_delete(server, wait=_PATIENCE)
     assert neutron.show("port", given.id)["device_id"] == ""
     alice.sdk.network.delete_port(given)
+
+
+def test_security_groups_are_the_users_own_in_neutron(rig, alice, bob, image, network, neutron):
+    group = alice("security", "group", "create", "late")
+    assert group["project_id"] == alice.project
+    alice("security", "group", "rule", "create", "--protocol", "tcp", "--dst-port", "22", "late")
+    server = booted(alice, image, uuid=network)
+    (port,) = neutron.list("port", device_id=server.id)
+    alice("server", "add", "security", "group", server.id, "late", shown=False)
+    (changed,) = neutron.list("port", device_id=server.id)
+    assert set(changed["security_groups"]) == {*port["security_groups"], group["id"]}
+    url = f"{rig.endpoint}/os-security-groups/{group['id']}"
+    (rule,) = ask(url, alice.session.get_token(), version="2.35").json()["security_group"]["rules"]
+    assert (rule["ip_protocol"], rule["from_port"]) == ("tcp", 22)
+    assert ask(url, bob.session.get_token(), version="2.35").status_code == 404
+    assert ask(url, alice.session.get_token(), "DELETE", version="2.35").status_code == 400
+    alice("server", "remove", "security", "group", server.id, "late", shown=False)
+    assert (
+        neutron.list("port", device_id=server.id)[0]["security_groups"] == (port["security_groups"])
+    )
+    alice.sdk.compute.delete_server(server)
+    alice.sdk.compute.wait_for_delete(server, wait=_PATIENCE)
+    assert ask(url, alice.session.get_token(), "DELETE", version="2.35").status_code == 202
 
 
 def test_another_project_sees_none_of_it(rig, alice, bob, image, network):

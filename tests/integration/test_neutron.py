@@ -156,6 +156,73 @@ def test_a_new_port_is_in_the_security_groups_that_were_asked_for(cloud, neutron
     assert ports_of(neutron, server["id"])[0]["security_groups"] == [group["id"]]
 
 
+def act(cloud, server_id, action, name):
+    url = f"{cloud.client.endpoint}/servers/{server_id}/action"
+    return requests.post(url, json={action: {"name": name}}, timeout=60)
+
+
+def test_a_running_server_joins_security_groups_and_leaves_them(cloud, neutron, network):
+    group = neutron.make("security-group", name="late", project_id="admin")
+    server = boot(cloud, {"uuid": network})["id"]
+    (default,) = ports_of(neutron, server)[0]["security_groups"]
+    assert act(cloud, server, "addSecurityGroup", "late").status_code == 202
+    (port,) = ports_of(neutron, server)
+    assert set(port["security_groups"]) == {default, group["id"]}
+    url = f"{cloud.client.endpoint}/servers/{server}/os-security-groups"
+    told = requests.get(url, timeout=60).json()["security_groups"]
+    assert {one["id"] for one in told} == {default, group["id"]}
+    shown = {one["name"] for one in cloud.show(server)["security_groups"]}
+    assert shown == {"default", "late"}
+    assert act(cloud, server, "removeSecurityGroup", group["id"]).status_code == 202
+    assert ports_of(neutron, server)[0]["security_groups"] == [default]
+    assert act(cloud, server, "removeSecurityGroup", "late").status_code == 404
+    assert act(cloud, server, "addSecurityGroup", "nobodys").status_code == 404
+
+
+def test_groups_are_for_networks_with_port_security(cloud, neutron):
+    open_one = neutron.network("open", cidr="10.11.0.0/24", port_security_enabled=False)
+    group = neutron.make("security-group", name="guard", project_id="admin")
+    nics, groups = {"uuid": open_one}, [{"name": group["id"]}]
+    status, why = refused(cloud, nics, security_groups=groups)
+    assert (status, why.split(" ")[2]) == (400, "port_security_enabled")
+    server = boot(cloud, nics)["id"]
+    assert act(cloud, server, "addSecurityGroup", "guard").status_code == 400
+    cloud.delete_all()
+    neutron.delete("network", open_one)
+
+
+def test_security_groups_in_the_words_of_compute_are_neutrons(cloud, neutron, network):
+    def ask(method, path, **more):
+        version = {"OpenStack-API-Version": "compute 2.35"}
+        return requests.request(
+            method, f"{cloud.client.endpoint}/{path}", headers=version, timeout=60, **more
+        )
+
+    words = {"security_group": {"name": "old", "description": "words"}}
+    group = ask("POST", "os-security-groups", json=words).json()["security_group"]
+    path = f"os-security-groups/{group['id']}"
+    ssh = {"ip_protocol": "tcp", "from_port": 22, "to_port": 22}
+    asked = {"security_group_rule": {"parent_group_id": group["id"], **ssh}}
+    rule = ask("POST", "os-security-group-rules", json=asked).json()["security_group_rule"]
+    assert ask("POST", "os-security-group-rules", json=asked).status_code == 400
+    (kept,) = neutron.list("security-group-rule", id=rule["id"])
+    assert (kept["port_range_min"], kept["remote_ip_prefix"]) == (22, "0.0.0.0/0")
+    inner = {"parent_group_id": group["id"], "group_id": group["id"]}
+    made = ask("POST", "os-security-group-rules", json={"security_group_rule": inner})
+    assert made.json()["security_group_rule"]["group"]["name"] == "old"
+    shown = ask("GET", path).json()["security_group"]
+    assert rule in shown["rules"]
+    assert shown in ask("GET", "os-security-groups").json()["security_groups"]
+    words["security_group"]["name"] = "older"
+    assert ask("PUT", path, json=words).json()["security_group"]["name"] == "older"
+    assert ask("DELETE", f"os-security-group-rules/{rule['id']}").status_code == 202
+    boot(cloud, {"uuid": network}, security_groups=[{"name": "older"}])
+    assert ask("DELETE", path).status_code == 400
+    cloud.delete_all()
+    assert ask("DELETE", path).status_code == 202
+    assert ask("GET", path).status_code == 404
+
+
 def test_the_quota_of_ports_is_kept(cloud, neutron, network):
     neutron.limit("admin", port=len(neutron.list("port", project_id="admin")))
     try:

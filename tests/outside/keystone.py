@@ -21,6 +21,7 @@ PASSWORD = "secret"  # of everybody but the administrator
 _CONFIGURATION = """\
 [database]
 connection = sqlite:///{folder}/keystone.sqlite
+sqlite_synchronous = false
 [fernet_tokens]
 key_repository = {folder}/keys
 [fernet_receipts]
@@ -28,7 +29,8 @@ key_repository = {folder}/keys
 [credential]
 key_repository = {folder}/keys
 [cache]
-enabled = false
+enabled = true
+backend = oslo_cache.dict
 [identity]
 password_hash_rounds = 4
 """

@@ -32,6 +32,7 @@ connection = sqlite:///{folder}/neutron.sqlite
 type_drivers = local
 tenant_network_types = local
 mechanism_drivers = anywhere
+extension_drivers = port_security
 [oslo_concurrency]
 lock_path = {folder}/locks
 [oslo_policy]
@@ -163,7 +164,8 @@ class Neutron:
         return answer.json()[kind] if answer.ok else None
 
     def list(self, kind, **query):
-        return self._ask("GET", f"{kind}s", params=query).json()[f"{kind}s"]
+        name = kind.replace("-", "_")
+        return self._ask("GET", f"{kind}s", params=query).json()[f"{name}s"]
 
     def delete(self, kind, identity):
         self._ask("DELETE", f"{kind}s/{identity}")

@@ -18,7 +18,7 @@ from roost.db.cell import models as cell_models
 from roost.db.scheduler import models as scheduler_models
 from roost.image.driver import QUEUED
 from roost.objects.mapping import CELL0_UUID
-from tests.simulation.world import World
+from tests.simulation.world import PROJECT, USER, World
 
 _Usages = dict[str, dict[str, int]]
 POWER_AT_REST = {
@@ -110,9 +110,14 @@ class Truth:
                 reasons = list(self._unwhole(seen))
                 if reasons:
                     yield f"{name} {uuid} {', '.join(reasons)}: {seen}"
+        yield from self._miscounted()
+        yield from self._forsaken()
+
+    def _miscounted(self) -> Iterator[str]:
         if self.quota_used != self.quota_counted:
             yield f"the quota says {self.quota_used}, but there is {self.quota_counted}"
-        yield from self._forsaken()
+        if self.quota_of_user != self.quota_counted:
+            yield f"the only user has {self.quota_of_user} of {self.quota_counted}"
 
     def _forsaken(self) -> Iterator[str]:
         for path in sorted(self._world.plan.images.glob("*.json")):
@@ -189,7 +194,9 @@ class Truth:
         for row in claims:
             self.of(row.instance_uuid).claims.append(row)
 
-    def _take_in_api(self, rows: list[list[sa.Row]], used: _Usages, counted: _Usages) -> None:
+    def _take_in_api(
+        self, rows: list[list[sa.Row]], used: _Usages, counted: _Usages, of_user: _Usages
+    ) -> None:
         wishes, mappings, cells = rows
         for row in wishes:
             self.of(row.instance_uuid).wish = True
@@ -200,6 +207,7 @@ class Truth:
         self._cells[None] = self._cells[CELL0_UUID]
         self.quota_used = _positive(used)
         self.quota_counted = _positive(counted)
+        self.quota_of_user = _positive(of_user)
 
 
 _CELL = {
@@ -225,10 +233,11 @@ def _claims(session: sa.Connection) -> list[sa.Row]:
     return session.execute(_CLAIMS).all()
 
 
-def _api(session: sa.Connection) -> tuple[list[list[sa.Row]], _Usages, _Usages]:
-    """Read wishes, mappings and cells; the quota that is noted as used, and what there is."""
+def _api(session: sa.Connection) -> tuple[list[list[sa.Row]], _Usages, _Usages, _Usages]:
+    """Read wishes, mappings, cells; quotas as noted, as all is counted, and as the user's is."""
     rows = [session.execute(sa.select(table)).all() for table in _API]
-    return rows, quota.all_usages(session), quota.counted(session)
+    of_user = {PROJECT: quota.usage_of_user(session, PROJECT, USER)}
+    return rows, quota.all_usages(session), quota.counted(session), of_user
 
 
 def _name_in(primitive: dict[str, object]) -> str:

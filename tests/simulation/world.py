@@ -19,7 +19,7 @@ from typing import Any, Self
 import roost.cmd
 from roost.cmd import _options
 from roost.context import admin_context
-from roost.db.api import flavors
+from roost.db.api import flavors, quota_limits
 from roost.db.engine import Database
 from roost.image.local import LocalImageStore
 from roost.rig.install import install, map_hosts
@@ -34,7 +34,8 @@ from tests.simulation.processes import People, Process, guests_of, replacements
 from tests.simulation.sea import Calm
 
 PROJECT = "project"
-TOKEN = f"user:{PROJECT}"
+USER = "user"
+TOKEN = f"{USER}:{PROJECT}"
 ADMIN = f"admin:{PROJECT}"
 # Seconds. What is rare costs little, and what is short need not be waited for.
 _OPTIONS = {
@@ -60,7 +61,7 @@ class Ground:
         self.plan.save()
         install(self.plan)
         map_hosts(self.plan)
-        self._add_huge_flavor()
+        self._furnish()
         self.disks = Disks(
             {
                 self.plan.database_url(name): f"{folder}/db/{name}.sqlite"
@@ -77,11 +78,12 @@ class Ground:
         self.began = 0.0
         self._warm_up()
 
-    def _add_huge_flavor(self) -> None:
-        """Make something to ask for that no host has."""
+    def _furnish(self) -> None:
+        """Make something to ask for that no host has; and let what its user has be counted."""
         database = Database(self.plan.database_url("api"))
         with database.begin() as session:
             flavors.create(session, a_flavor(flavorid="huge", name="huge", vcpus=5000))
+            quota_limits.set_for_user(session, PROJECT, USER, {"instances": 1000})
         database.close()
 
     def _warm_up(self) -> None:

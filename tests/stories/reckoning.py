@@ -14,7 +14,7 @@ import requests
 import sqlalchemy as sa
 
 from roost.context import admin_context
-from roost.db.api import instance_mappings, quota
+from roost.db.api import instance_mappings, quota, quota_limits
 from roost.db.api import models as api_models
 from roost.db.engine import Database
 from roost.rig.client import Client
@@ -45,10 +45,13 @@ def endpoints(cloud, tmp_path):
 
 @contextlib.contextmanager
 def _api(cloud, folder):
-    """One more roost-api, which may not answer yet."""
+    """One more roost-api, which may not answer yet.
+
+    It has few threads, and so few connections: other rigs share the database server.
+    """
     port = free_port()
     own = folder / f"{port}.conf"
-    own.write_text(f"[api]\nport = {port}\n")
+    own.write_text(f"[api]\nport = {port}\nthreads = 4\n")
     files = [f"--config-file={path}" for path in (cloud.plan.config_file("api"), own)]
     with (folder / f"{port}.log").open("w") as log:
         process = subprocess.Popen([BIN / "roost-api", *files], stdout=log, stderr=log)
@@ -59,18 +62,21 @@ def _api(cloud, folder):
         process.wait(60)
 
 
-@pytest.fixture
-def limited(cloud, api_database):
-    """The project of these stories may have few instances."""
+@pytest.fixture(params=["project", "user"])
+def limited(request, cloud, api_database):
+    """The project of these stories may have few instances, or their only user may."""
     (uuid,) = cloud.boot()
+    few = {"instances": LIMIT}
     with api_database.begin() as session:
-        project = instance_mappings.get(session, uuid).project_id
-        limit = {"project_id": project, "resource": "instances", "hard_limit": LIMIT}
-        session.execute(sa.insert(api_models.quota_limits).values(limit))
+        mapping = instance_mappings.get(session, uuid)
+        if request.param == "project":
+            quota_limits.set_for_project(session, mapping.project_id, few)
+        else:
+            quota_limits.set_for_user(session, mapping.project_id, mapping.user_id, few)
     cloud.delete_all()
-    yield project
+    yield mapping.project_id
     with api_database.begin() as session:
-        session.execute(sa.delete(api_models.quota_limits))
+        quota_limits.forget_project(session, mapping.project_id)
 
 
 class Watch:

@@ -322,7 +322,7 @@ def test_a_host_is_not_moved_while_its_cell_cannot_tell_of_servers(world, create
         raise exception.Unavailable("the database is away")
 
     path = create("a", zone="west")
-    monkeypatch.setattr(world.databases[CELL1], "read", away)
+    monkeypatch.setattr(world.parts.cells.get(CELL1).database, "read", away)
     assert _act(world.client, path, add_host={"host": "h1"}).status_code == 503
     assert _show(world.client, path)["hosts"] == []
 

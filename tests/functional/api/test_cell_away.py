@@ -132,7 +132,11 @@ def test_since_2_69_a_server_shows_what_was_asked_for(world, there):
     with world.api_db.begin() as session:
         group = server_groups.create(session, a_group(), defaults={"server_groups": -1})
         server_groups.join(
-            session, group.uuid, instance_uuids=[there.uuid], defaults={"server_group_members": -1}
+            session,
+            group.uuid,
+            instance_uuids=[there.uuid],
+            user_id="user",
+            defaults={"server_group_members": -1},
         )
     answer = world.client.get(f"/v2.1/servers/{there.uuid}", version="2.71", token=ALICE)
     shown = answer.json["server"]

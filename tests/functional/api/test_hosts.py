@@ -60,6 +60,11 @@ def test_a_host_without_servers_has_what_it_has(client):
     assert rows[-1]["cpu"] == 0
 
 
+def test_the_reports_of_other_hosts_are_not_asked_for(world):
+    world.client.get(f"{HOSTS}/h2")
+    assert world.scheduler.sent == 1
+
+
 @pytest.mark.parametrize("path", ["", "/startup", "/shutdown", "/reboot"])
 def test_a_host_that_there_is_not_is_not_found(client, path):
     assert client.get(f"{HOSTS}/nowhere{path}").status_code == 404

@@ -206,6 +206,17 @@ def test_a_short_uptime_has_no_days(world, node):
     assert _get(world, f"/{node}").json["hypervisor"]["uptime"] == " 04:09:05 up  1:05"
 
 
+@pytest.mark.parametrize(
+    ("users", "told"),
+    [(12, "12 users"), (1, " 1 user"), (0, " 0 users")],
+)
+def test_the_uptime_tells_how_busy_a_node_is_that_says_so(world, node, users, told):
+    report = world.scheduler.reports[0]
+    report.load_average, report.users = [0.2, 0.123, 14], users
+    shown = _get(world, f"/{node}").json["hypervisor"]["uptime"]
+    assert shown == f" 21:29:05 up 93 days, 18:25, {told},  load average: 0.20, 0.12, 14.00"
+
+
 def test_of_a_node_that_is_down_nobody_knows_the_uptime(world, node):
     with world.databases[CELL1].begin() as session:
         age(session, 61)

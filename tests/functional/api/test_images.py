@@ -78,6 +78,24 @@ def test_an_image_is_described_then_filled_then_booted_from(client, create, uplo
     assert boot(client, image).status_code == 202
 
 
+def test_images_are_found_by_their_properties(client, create):
+    made = create(kind="daily", whose="x")["id"]
+    create(kind="weekly")
+
+    def found(query):
+        answer = client.get(f"{IMAGES}?{query}", token=ALICE).json["images"]
+        return [image["id"] for image in answer]
+
+    assert found("kind=daily&whose=x&sort_key=created_at&os_hidden=false") == [made]
+    assert found("kind=daily&whose=y") == []
+
+
+def test_nothing_is_ever_under_way_with_an_image_that_one_sees(client, create):
+    path = f"{IMAGES}/{create()['id']}/tasks"
+    assert client.get(path, token=ALICE).json == {"tasks": []}
+    assert client.get(path, token=BOB).status_code == 404
+
+
 def test_a_new_image_says_where_it_is(client):
     answer = client.post(IMAGES, {"name": "mine"}, token=ALICE)
     path = answer.headers["Location"].removeprefix("http://falconframework.org")
@@ -131,8 +149,10 @@ def test_data_that_breaks_off_leaves_the_image_waiting(client, create, upload):
         ({"disk_format": "floppy"}, 400),
         ({"min_ram": -1}, 400),
         ({"size": 3}, 400),
-        ({"protected": True}, 400),
-        ({"tags": ["a"]}, 400),
+        ({"protected": "perhaps"}, 400),
+        ({"os_hidden": True}, 400),
+        ({"tags": [""]}, 400),
+        ({"tags": [f"t{number}" for number in range(129)]}, 400),
         ({"os_distro": 3}, 400),
         ({f"p{number}": "" for number in range(129)}, 400),
         ({"visibility": "public"}, 403),
@@ -247,3 +267,47 @@ def test_a_store_that_users_cannot_fill_says_so(world):
     client = Client(make_app(dataclasses.replace(world.parts, images=ReadOnly())))
     answer = client.post(IMAGES, {"name": "mine"}, token=ALICE)
     assert answer.json["notImplemented"]["code"] == 501
+
+
+def test_tags_are_given_at_once_changed_and_listed_once_each(client, create, patch):
+    image = create(tags=["b", "a", "b"])
+    assert image["tags"] == ["a", "b"]
+    patched = patch(image, {"op": "replace", "path": "/tags", "value": ["c", "a"]})
+    assert patched.json["tags"] == ["a", "c"]
+    path = f"{IMAGES}/{image['id']}/tags"
+    assert client.ask("PUT", f"{path}/new", token=ALICE).status_code == 204
+    assert client.ask("PUT", f"{path}/new", token=ALICE).status_code == 204
+    assert client.delete(f"{path}/a", token=ALICE).status_code == 204
+    assert client.delete(f"{path}/a", token=ALICE).status_code == 404
+    assert client.get(f"{IMAGES}/{image['id']}", token=ALICE).json["tags"] == ["c", "new"]
+
+
+def test_an_image_has_so_many_tags_and_no_longer_ones(client, create):
+    image = create(tags=[f"t{number}" for number in range(128)])
+    path = f"{IMAGES}/{image['id']}/tags"
+    assert client.ask("PUT", f"{path}/t1", token=ALICE).status_code == 204
+    assert "128 tags at most" in client.ask("PUT", f"{path}/more", token=ALICE).text
+    assert client.ask("PUT", f"{path}/{'x' * 256}", token=ALICE).status_code == 400
+
+
+def test_images_are_found_by_all_their_tags(client, create):
+    both, one = create(tags=["blue", "round"]), create(tags=["blue"])
+
+    def found(query):
+        listed = client.get(f"{IMAGES}?{query}", token=ALICE).json["images"]
+        return {image["id"] for image in listed}
+
+    assert found("tag=blue") == {both["id"], one["id"]}
+    assert found("tag=blue&tag=round") == {both["id"]}
+    assert found("tag=square") == set()
+
+
+def test_what_is_protected_is_not_deleted_until_it_is_no_more(client, create, patch):
+    image = create(protected=True)
+    path = f"{IMAGES}/{image['id']}"
+    for token, where in ((ALICE, path), ("admin", path), (ALICE, f"/v2.1/images/{image['id']}")):
+        assert "protected" in client.delete(where, token=token).json["forbidden"]["message"]
+    listed = client.get(f"{IMAGES}?protected=true", token=ALICE).json["images"]
+    assert [one["id"] for one in listed] == [image["id"]]
+    patch(image, {"op": "replace", "path": "/protected", "value": False})
+    assert client.delete(path, token=ALICE).status_code == 204

@@ -82,9 +82,37 @@ def test_a_key_pair_is_deleted_once(world, forgetful):
     assert keypair_names(world.client) == []
 
 
+def test_a_security_group_lives_once(world, forgetful):
+    """Made, given a rule, joined, left and deleted."""
+    groups, server = "/network/v2.0/security-groups", world.place(host="h1").uuid
+
+    def act(action):
+        path = f"/v2.1/servers/{server}/action"
+        return world.client.post(path, {action: {"name": "web"}}, token=ALICE).status_code
+
+    with forgetful():
+        made = world.client.post(groups, {"security_group": {"name": "web"}}, token=ALICE)
+        asked = {"security_group_id": made.json["security_group"]["id"], "direction": "ingress"}
+        body = {"security_group_rule": asked}
+        rule = world.client.post("/network/v2.0/security-group-rules", body, token=ALICE)
+        assert (made.status_code, rule.status_code) == (201, 201)
+        assert (act("addSecurityGroup"), act("removeSecurityGroup")) == (202, 202)
+        path = f"{groups}/{asked['security_group_id']}"
+        shown = world.client.get(path, token=ALICE).json["security_group"]
+        assert len(shown["security_group_rules"]) == 3
+        assert world.client.delete(path, token=ALICE).status_code == 204
+    assert world.instance(server).security_groups == ["default"]
+
+
 def _charge(world):
     """Charge the project for what it has, whose making was not charged."""
     with world.api_db.read() as session:
         counted = quota.counted(session)["project"]
     with world.api_db.begin() as session:
-        quota.take(session, project_id="project", defaults=dict.fromkeys(counted, -1), **counted)
+        quota.take(
+            session,
+            project_id="project",
+            user_id="user",
+            defaults=dict.fromkeys(counted, -1),
+            **counted,
+        )

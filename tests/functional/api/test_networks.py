@@ -2,9 +2,12 @@
 
 import pytest
 
+from roost import exception
 from roost.api.parts import Options
 from roost.db.api import instance_mappings
 from roost.db.api import made_ports as port_rows
+from roost.db.api import networks as network_rows
+from roost.db.cell import instances
 from roost.db.cell import ports as cell_ports
 from roost.objects import NetworkRequest
 from tests import api_world
@@ -17,8 +20,8 @@ BOB = "bob:other"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    quota = dict.fromkeys(Options().quota, -1)
-    with api_world.made_in(tmp_path_factory.mktemp("world"), Options(quota=quota)) as world:
+    options = Options(quota=api_world.UNLIMITED)
+    with api_world.made_in(tmp_path_factory.mktemp("world"), options) as world:
         yield world
 
 
@@ -51,6 +54,10 @@ def gone(world, server_id):
     """End a server as a super-conductor does."""
     with world.api_db.begin() as session:
         instance_mappings.forget(session, server_id)
+
+
+def away():
+    raise exception.Unavailable("the database is away")
 
 
 def names(answer, noun="networks"):
@@ -149,12 +156,12 @@ def test_a_port_made_beforehand_is_renamed(client, make, network):
 @pytest.mark.parametrize(
     ("noun", "asked"),
     [
-        ("network", {"admin_state_up": False}),
+        ("network", {"admin_state_up": "perhaps"}),
         ("network", {"shared": True}),
         ("network", {"name": None}),
         ("subnet", {"gateway_ip": "10.8.0.9"}),
         ("subnet", {"enable_dhcp": False}),
-        ("port", {"admin_state_up": False}),
+        ("port", {"admin_state_up": None}),
         ("port", {"security_groups": ["a"]}),
         ("port", {"fixed_ips": []}),
     ],
@@ -186,6 +193,40 @@ def test_a_server_stands_on_a_network_that_a_user_made(world, client, boot, netw
     assert "servers" in client.delete(path, token=ALICE).json["conflictingRequest"]["message"]
     gone(world, server)
     assert client.delete(path, token=ALICE).status_code == 204
+
+
+@pytest.mark.parametrize("noun", ["networks", "subnets"])
+@pytest.mark.parametrize(("buried", "status"), [(True, 204), (False, 409)])
+def test_servers_that_their_cell_has_buried_hold_no_network_until_the_next_sweep(
+    world, client, network, noun, buried, status
+):
+    server = world.place(CELL1)
+    with world.api_db.begin() as session:
+        network_rows.use(session, network, [server.uuid])
+        instance_mappings.queue_for_delete(session, server.uuid)
+    if buried:
+        with world.databases[CELL1].begin() as session:
+            instances.bury(session, server.uuid)
+    (subnet,) = client.get(f"{ROOT}/networks/{network}", token=ALICE).json["network"]["subnets"]
+    thing = network if noun == "networks" else subnet
+    assert client.delete(f"{ROOT}/{noun}/{thing}", token=ALICE).status_code == status
+    assert (world.mapping(server.uuid) is None) == buried
+
+
+def test_a_server_that_its_user_has_not_deleted_keeps_its_network(world, client, network):
+    server = world.place(CELL1)
+    with world.api_db.begin() as session:
+        network_rows.use(session, network, [server.uuid])
+    assert client.delete(f"{ROOT}/networks/{network}", token=ALICE).status_code == 409
+
+
+def test_a_network_stays_while_the_cell_of_its_servers_is_away(world, client, network, monkeypatch):
+    server = world.place(CELL1)
+    with world.api_db.begin() as session:
+        network_rows.use(session, network, [server.uuid])
+        instance_mappings.queue_for_delete(session, server.uuid)
+    monkeypatch.setattr(world.parts.cells.get(CELL1).database, "read", away)
+    assert client.delete(f"{ROOT}/networks/{network}", token=ALICE).status_code == 409
 
 
 def test_a_server_stands_on_no_network_without_addresses_or_of_others(make, boot, network):
@@ -279,6 +320,13 @@ def test_the_ports_of_servers_are_those_of_their_cells(client, plugged):
     assert client.get(path).json["ports"][0]["binding:host_id"] == "h1"
     assert client.get(path, token=BOB).json["ports"] == []
     assert client.get(f"{ROOT}/ports?fixed_ips=ip_address={vif.ip}").json["ports"] != []
+
+
+def test_a_servers_own_port_has_no_tags(client, plugged):
+    path = f"{ROOT}/ports/{plugged[1].id}/tags"
+    assert client.get(path, token=ALICE).json == {"tags": []}
+    refused = client.put(path, {"tags": ["a"]}, token=ALICE).json["conflictingRequest"]
+    assert "with its server" in refused["message"]
 
 
 def test_a_servers_own_port_goes_with_it_and_not_before(client, plugged):

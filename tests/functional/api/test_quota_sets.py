@@ -145,14 +145,6 @@ def test_details_of_a_user_tell_what_that_user_has_of_the_project(world):
     assert get(client, f"{PATH}?user_id=bob") == get(client)
 
 
-def test_users_have_no_quotas_of_their_own(client):
-    put(client, instances=3)
-    answer = put(client, f"{PATH}?user_id=bob", instances=5)
-    assert "Users have no quotas of their own" in answer.json["badRequest"]["message"]
-    assert client.delete(f"{PATH}?user_id=bob").status_code == 202
-    assert get(client)["instances"] == 3
-
-
 def test_less_than_is_used_takes_force(client):
     boot(client, 3)
     answer = put(client, cores=50, instances=2)

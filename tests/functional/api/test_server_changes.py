@@ -3,7 +3,7 @@ import pytest
 from roost import exception, states
 from roost.db.cell import instances
 from roost.objects.mapping import CELL0_UUID
-from tests.api_world import ALICE, IMAGE
+from tests.api_world import ADMIN, ALICE, IMAGE
 from tests.builders import CELL1
 
 _ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1", "node": "h1"}
@@ -118,6 +118,12 @@ def test_a_change_of_nothing_shows_the_server(world):
     assert (answer.status_code, answer.json["server"]["name"]) == (200, "same")
 
 
+def test_a_change_of_nothing_shows_a_wish_too(world):
+    uuid = _create(world)
+    answer = world.client.put(f"/v2.1/servers/{uuid}", {"server": {}}, token=ALICE)
+    assert (answer.status_code, answer.json["server"]["name"]) == (200, "web")
+
+
 def test_an_address_is_kept_as_short_as_it_can_be(world):
     server = world.place(CELL1, **_ACTIVE)
     body = {"server": {"accessIPv6": "0000:0000:0000:0000:0000:babe:220.12.22.2"}}
@@ -125,11 +131,22 @@ def test_an_address_is_kept_as_short_as_it_can_be(world):
     assert shown["accessIPv6"] == "::babe:dc0c:1602"
 
 
-@pytest.mark.parametrize("name", ["injectNetworkInfo", "resetNetwork"])
-def test_actions_that_compute_has_given_up_are_gone(world, name):
+def test_an_action_that_compute_has_given_up_is_gone(world):
     server = world.place(CELL1, **_ACTIVE)
-    answer = world.client.post(f"/v2.1/servers/{server.uuid}/action", {name: None}, token=ALICE)
-    assert answer.status_code == 410
+    path = f"/v2.1/servers/{server.uuid}/action"
+    assert world.client.post(path, {"resetNetwork": None}, token=ALICE).status_code == 410
+
+
+@pytest.mark.parametrize(
+    ("host", "token", "status"), [("host1", ADMIN, 202), ("host1", ALICE, 403), (None, ADMIN, 409)]
+)
+def test_administrators_have_a_guest_told_of_its_network_where_there_is_one(
+    world, host, token, status
+):
+    server = world.place(CELL1, **(_ACTIVE | {"host": host}))
+    path = f"/v2.1/servers/{server.uuid}/action"
+    answer = world.client.post(path, {"injectNetworkInfo": None}, token=token)
+    assert answer.status_code == status
 
 
 def test_an_action_that_there_is_not_is_told_by_name(world):

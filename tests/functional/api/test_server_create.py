@@ -124,7 +124,7 @@ def test_networks_are_resolved(world, version, networks, kept):
         ({"imageRef": ""}, "imageRef"),
         ({"imageRef": "-"}, "imageRef"),
         ({"key_name": "mine"}, "Invalid key_name provided."),
-        ({"security_groups": [{"name": "web"}]}, "only 'default'"),
+        ({"security_groups": [{"name": "web"}]}, "group web not found"),
         ({"block_device_mapping": [{}]}, "no volumes"),
         ({"availability_zone": "a:b:c:d"}, "Unable to parse availability_zone"),
         ({"block_device_mapping_v2": [{"source_type": "volume"}]}, "no volumes"),

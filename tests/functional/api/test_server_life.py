@@ -2,10 +2,11 @@
 
 import pytest
 
-from roost import states
+from roost import exception, states
+from roost.api import server_tasks
 from roost.api.parts import Options
 from roost.db.api import keypairs
-from roost.db.cell import actions
+from roost.db.cell import actions, instances
 from roost.objects.mapping import CELL0_UUID
 from tests import api_world
 from tests.api_world import ADMIN, ALICE, UNLIMITED
@@ -337,6 +338,54 @@ def test_before_2_45_a_header_says_where_the_image_is(world):
         image_id = world.instance(server.uuid).task_image.id
         assert answer.content == b""
         assert answer.headers["location"].endswith(f"/images/{image_id}")
+
+
+@pytest.mark.parametrize("body", [IMAGE_OF, BACKUP])
+def test_an_api_that_dies_before_it_describes_an_image_leaves_none(world, body, monkeypatch):
+    """The task is there, so its host is told of it again and ends it."""
+    server, before = place(world), {*world.images.images}
+    monkeypatch.setattr(world.images, "trouble", SystemExit("killed"))
+    with pytest.raises(SystemExit):
+        act(world, server, body)
+    assert {*world.images.images} == before
+    assert task_of(world, server) == BEGINS[min(body)][1]
+    assert world.instance(server.uuid).task_image.id not in before
+
+
+@pytest.mark.parametrize("body", [IMAGE_OF, BACKUP])
+def test_an_api_that_dies_before_it_tells_the_host_leaves_the_image_to_it(world, body, monkeypatch):
+    def die(*_args, **_told):
+        raise SystemExit("killed")
+
+    server = place(world)
+    monkeypatch.setattr(server_tasks, "do", die)
+    with pytest.raises(SystemExit):
+        act(world, server, body)
+    assert world.images.images[world.instance(server.uuid).task_image.id].status == "queued"
+
+
+def test_an_image_whose_task_has_ended_before_it_was_described_goes(world, monkeypatch):
+    server, before, create = place(world), {*world.images.images}, world.images.create
+
+    def late(context, image):
+        with world.databases[CELL1].begin() as session:
+            ended = {"task_state": None, "task_image": None}
+            instances.update(session, server.uuid, ended, expected={})
+        return create(context, image)
+
+    monkeypatch.setattr(world.images, "create", late)
+    assert act(world, server, IMAGE_OF).status_code == 409
+    assert {*world.images.images} == before
+
+
+def test_what_the_image_store_refuses_its_host_hears_of(world, monkeypatch):
+    server = place(world)
+    full = exception.Forbidden("no room for more images")
+    monkeypatch.setattr(world.images, "trouble", full)
+    answer = act(world, server, IMAGE_OF)
+    assert (answer.status_code, "no room" in answer.text) == (403, True)
+    ((_, _, told),) = world.buses["fake://cell1/"].sent
+    assert told["image_id"] == world.instance(server.uuid).task_image.id
 
 
 @pytest.mark.parametrize("body", [IMAGE_OF, BACKUP])

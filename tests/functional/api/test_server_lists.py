@@ -95,6 +95,29 @@ def test_a_list_costs_one_statement_per_cell_and_one_for_the_wishes(world):
     assert counted.count == 4, counted.seen
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3, 20])
+def test_pages_of_a_regular_expression_show_what_fits_once_in_order(world, limit):
+    _spread(world, 30)
+    pages = _all_pages(world.client, f"/v2.1/servers?name=^s[12]?[05]$&limit={limit}")
+    assert list(itertools.chain(*pages)) == ["s25", "s20", "s15", "s10", "s5", "s0"]
+    assert all(len(page) == limit for page in pages[:-1])
+
+
+def test_a_regular_expression_costs_each_cell_a_look_and_a_reading(world):
+    _spread(world, 8)
+    world.client.get("/v2.1/servers", token=ALICE)  # the cells are known from now on
+    with count_statements(world) as counted:
+        world.client.get("/v2.1/servers/detail?name=s[0-9]", token=ALICE)
+    assert counted.count == 7, counted.seen
+
+
+@pytest.mark.parametrize("name", ["name", "ip", "ip6"])
+def test_what_is_no_regular_expression_is_refused(world, name):
+    answer = world.client.get(f"/v2.1/servers?{name}=web(", token=ALICE, version="2.5")
+    assert answer.status_code == 400
+    assert f"{name}: 'web(' is no regular expression" in answer.text
+
+
 def test_a_server_placed_while_it_is_listed_is_shown_once(world):
     wish = world.wish(display_name="twice")
     with world.databases[CELL1].begin() as session:
@@ -110,6 +133,9 @@ def test_a_server_placed_while_it_is_listed_is_shown_once(world):
         ("name=^WEB-1$", ["web-1"]),
         ("name=w.*1", ["web-1"]),
         ("name=%25", []),
+        ("name=^(web|old)-[0-9a-z]%2B$", ["web-2", "web-1", "old-web"]),
+        ("name=^web-[^2]", ["web-1"]),
+        ("name=wish|1$", ["web-1", "wish"]),
         ("status=ACTIVE", ["web-1"]),
         ("status=active&status=ERROR", ["old-web", "web-1"]),
         ("status=BUILD", ["web-2", "wish"]),
@@ -135,6 +161,8 @@ def test_a_server_placed_while_it_is_listed_is_shown_once(world):
         ("ip=^10.0.0.1$", ["web-1"]),
         ("ip=0.0.1", []),
         ("ip=fd00", []),
+        ("ip=10[.]0[.]0[.]1.", ["web-2"]),
+        ("ip=11|10", ["web-1", "web-2"]),
         ("ip6=fd00::", ["web-2"]),
         ("changes-since=2026-01-02T03:05:00Z", ["old-web"]),
         ("limit=0", []),

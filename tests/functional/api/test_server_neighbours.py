@@ -56,7 +56,7 @@ def test_what_is_not_placed_yet_has_no_addresses(world, wish):
 
 def test_a_server_is_in_the_default_security_group(world, path):
     (group,) = world.client.get(f"{path}/os-security-groups", token=ALICE).json["security_groups"]
-    assert (group["name"], group["rules"]) == ("default", [])
+    assert (group["name"], group["tenant_id"]) == ("default", "project")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_server_is_in_the_default_security_group(world, path):
         ("removeSecurityGroup", "default", 409),
     ],
 )
-def test_there_is_no_other_security_group(world, path, action, name, status):
+def test_groups_that_are_not_there_and_the_only_one_are_told_so(world, path, action, name, status):
     answer = world.client.post(f"{path}/action", {action: {"name": name}}, token=ALICE)
     assert answer.status_code == status
 

@@ -233,3 +233,7 @@ def test_the_default_security_group_is_every_servers(world):
     answer = _create(world, security_groups=[{"name": "default"}])
     assert answer.json["server"]["security_groups"] == [{"name": "default"}]
     assert _shown(world, answer)["security_groups"] == [{"name": "default"}]
+
+
+def test_the_roles_that_its_user_had_are_kept_for_the_guest(world):
+    assert _kept(world, _create(world)).provisions.boot_roles == ["member", "reader"]

@@ -11,7 +11,7 @@ from roost.api.policy import Policy
 from roost.db.cell import provisions
 from roost.objects import BlockDevice, InjectedFile, Provisions
 from tests import api_world
-from tests.api_world import ALICE
+from tests.api_world import ADMIN, ALICE
 from tests.builders import CELL1, a_uuid, an_image
 
 OTHER = "dddddddd-dddd-4ddd-8ddd-dddddddddddd"
@@ -33,10 +33,10 @@ def place(world, **values):
     return world.place(CELL1, **{"uuid": a_uuid(), "provisions": given, **REST, **values})
 
 
-def rebuild(world, server, version, **asked):
+def rebuild(world, server, version, token=ALICE, **asked):
     body = {"rebuild": {"imageRef": OTHER} | asked}
     path = f"/v2.1/servers/{server.uuid}/action"
-    return world.client.post(path, body, token=ALICE, version=version)
+    return world.client.post(path, body, token=token, version=version)
 
 
 def given(world, server):
@@ -60,6 +60,13 @@ def test_the_files_of_a_rebuild_take_the_place_of_those_before(world):
     assert [(file.path, file.contents) for file in files] == [
         (each["path"], each["contents"]) for each in asked
     ]
+
+
+@pytest.mark.parametrize("token", [ALICE, ADMIN])
+@pytest.mark.parametrize("version", ["2.57", "2.75"])
+def test_the_answer_tells_user_data_once_to_administrators_too(world, version, token):
+    told = rebuild(world, place(world), version, token=token).json["server"]
+    assert [name for name in told if "user_data" in name] == ["user_data"]
 
 
 def test_the_disks_stay_as_they_were(world):

@@ -127,6 +127,6 @@ def test_a_network_is_shown(client):
     assert client.get("/network/v2.0/networks/none").status_code == 404
 
 
-def test_the_network_service_has_no_extensions(client):
-    assert client.get("/network/v2.0/extensions").json == {"extensions": []}
-    assert client.get("/network/v2.0").json["resources"][0]["collection"] == "networks"
+def test_the_network_service_names_its_nouns(client):
+    nouns = [one["collection"] for one in client.get("/network/v2.0").json["resources"]]
+    assert nouns == ["networks", "subnets", "ports"]

@@ -88,6 +88,28 @@ def test_what_never_ran_is_not_used(world):
     assert shown(world) == {"tenant_usage": {}}
 
 
+def test_a_server_that_is_put_away_counts_until_it_is_reclaimed(world):
+    """The Compute API documents that the time counts for which a server exists, whatever it does.
+
+    What is put away exists: it is stopped, can be restored, and keeps its place on its host.
+    """
+    away = {"vm_state": states.SOFT_DELETED, "soft_deleted_at": at(6)}
+    ran(world, 2, **away)
+    (server,) = shown(world)["tenant_usage"]["server_usages"]
+    assert (server["hours"], server["ended_at"], server["state"]) == (22, None, "soft-delete")
+    ran(world, 2, 8, project_id="other", **away)
+    (reclaimed,) = shown(world, "other", token="bob:other")["tenant_usage"]["server_usages"]
+    assert (reclaimed["hours"], reclaimed["state"]) == (6, "terminated")
+
+
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/project", "/v2.1/ops/os-simple-tenant-usage"])
+def test_a_slash_at_the_end_changes_nothing(world, path):
+    ran(world, 2, 5)
+    asked = [world.client.get(f"{path}{slash}?{PERIOD}") for slash in ("", "/")]
+    assert [answer.status_code for answer in asked] == [200, 200]
+    assert asked[0].json == asked[1].json
+
+
 def test_servers_are_told_of_in_detail(world):
     gone = ran(world, 6, 9, display_name="gone", uuid=uuids(2)[0])
     here = ran(world, -1, display_name="here", uuid=uuids(2)[1])

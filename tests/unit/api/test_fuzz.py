@@ -31,6 +31,7 @@ _PARAMS = {
     "aggregate_id": "1",
     "request_id": "req-1",
     "image_id": IMAGE,
+    "member_id": "project",
     "network_id": IMAGE,
     "project_id": "project",
     "class_name": "default",
@@ -38,8 +39,11 @@ _PARAMS = {
     "migration_id": "1",
     "floating_ip_id": "1",
     "alias": "os-services",
+    "console_token": "T",
     "network_label": "private",
     "subnet_id": IMAGE,
+    "security_group_id": IMAGE,
+    "security_group_rule_id": IMAGE,
 }
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -126,14 +130,43 @@ _GOOD = {
         "hw_disk_bus": "virtio",
     },
     "ImageEdits.update": [{"op": "replace", "path": "/name", "value": "b"}],
+    "ImageMembers.create": {"member": "other"},
+    "ImageMembers.update": {"status": "accepted"},
     "Networks.create": {"network": {"name": "a", "admin_state_up": True}},
     "Subnets.create": {
         "subnet": {"network_id": PRIVATE.id, "cidr": "10.9.0.0/24", "ip_version": 4}
     },
     "Ports.create": {"port": {"network_id": PRIVATE.id, "fixed_ips": [{"ip_address": "10.0.0.9"}]}},
+    "NetworkTags.replace": {"tags": ["a", "b"]},
     "Networks.update": {"network": {"name": "a", "description": "b"}},
     "Subnets.update": {"subnet": {"name": "a"}},
     "Ports.update": {"port": {"name": "a", "security_groups": []}},
+    "OsSecurityGroups.create": {"security_group": {"name": "a", "description": "b"}},
+    "OsSecurityGroups.update": {"security_group": {"name": "a", "description": None}},
+    "OsSecurityGroupRules.create": {
+        "security_group_rule": {
+            "parent_group_id": IMAGE,
+            "ip_protocol": "tcp",
+            "from_port": 22,
+            "to_port": "23",
+            "cidr": "10.0.0.0/8",
+            "group_id": None,
+        }
+    },
+    "SecurityGroups.create": {"security_group": {"name": "a", "description": "b"}},
+    "SecurityGroups.update": {"security_group": {"name": "a", "stateful": True}},
+    "SecurityGroupRules.create": {
+        "security_group_rule": {
+            "security_group_id": IMAGE,
+            "direction": "ingress",
+            "ethertype": "IPv4",
+            "protocol": "tcp",
+            "port_range_min": 22,
+            "port_range_max": 22,
+            "remote_ip_prefix": "10.0.0.0/8",
+            "remote_group_id": None,
+        }
+    },
     "RemoteConsoles.create": {"remote_console": {"protocol": "vnc", "type": "novnc"}},
     "Services.update_legacy": {"host": "h1", "binary": "roost-compute", "forced_down": True},
     "Services.update": {"status": "disabled", "disabled_reason": "a", "forced_down": "false"},

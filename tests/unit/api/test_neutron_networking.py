@@ -6,6 +6,7 @@ import pytest
 
 from roost import exception
 from roost.api.networking.neutron import NeutronNetworking
+from roost.security_groups import new_group
 from tests.builders import a_context, a_uuid
 from tests.fakes.neutron import FakeNetwork, failure
 
@@ -24,10 +25,10 @@ def networking(neutron):
 def ask(networking):
     """Judge the networks of a create."""
 
-    def ask(networks=None, *, most=1, least=None, admin=False, **asked):
+    def ask(networks=None, *, most=1, least=None, admin=False, groups=(), **asked):
         call = types.SimpleNamespace(context=a_context(is_admin=admin))
         body = {"networks": networks, **asked} if networks is not None else asked
-        return networking.requests(call, body, least=least or most, most=most)
+        return networking.requests(call, body, groups=groups, least=least or most, most=most)
 
     return ask
 
@@ -147,27 +148,62 @@ def test_as_many_ports_as_must_be_made_have_to_fit(neutron, ask, limit, fits):
             ask([{"uuid": network.id}], least=2, most=3)
 
 
-def test_new_ports_are_in_the_groups_asked_for_by_name_or_id(neutron, ask):
+def test_new_ports_are_in_the_groups_asked_for_and_given_ones_as_they_are(neutron, ask):
     network = neutron.a_network()
     port = neutron.create_port(network_id=network.id)
-    web, db, twin, _twin = (
-        neutron._add("group", name=name, project_id="project") for name in ("web", "db", "x", "x")
-    )
-    nics = [{"uuid": network.id}, {"port": port.id}]
-    new, given = ask(nics, security_groups=[{"name": "web"}, {"name": db.id}, {"name": twin.id}])
-    assert new.security_groups == [web.id, db.id, twin.id]
+    groups = [a_group(), a_group()]
+    new, given = ask([{"uuid": network.id}, {"port": port.id}], groups=groups)
+    assert new.security_groups == [group.id for group in groups]
     assert given.security_groups == []
-    assert ask(nics, security_groups=[{"name": "default"}])[0].security_groups == []
-    with pytest.raises(exception.Conflict):
-        ask(nics, security_groups=[{"name": "x"}])
-    with pytest.raises(exception.Invalid):
-        ask(nics, security_groups=[{"name": "nobodys"}])
 
 
-def test_a_server_shows_the_groups_that_it_asked_for(networking):
-    asked = {"security_groups": [{"name": "web"}, {"name": "web"}, {"name": "db"}]}
-    assert networking.security_groups(asked) == ["web", "db"]
-    assert networking.security_groups({}) == ["default"]
+def test_groups_are_for_networks_with_port_security(neutron, ask):
+    network = neutron.a_network(is_port_security_enabled=False)
+    assert len(ask([{"uuid": network.id}])) == 1
+    with pytest.raises(exception.Invalid, match="port_security_enabled"):
+        ask([{"uuid": network.id}], groups=[a_group()])
+    port = neutron.create_port(network_id=network.id)
+    assert len(ask([{"port": port.id}], groups=[a_group()])) == 1
+
+
+def test_where_no_network_can_be_without_port_security_all_have_it(neutron, ask):
+    """For then Neutron says nothing of it, and openstacksdk: no."""
+    network = neutron.a_network(is_port_security_enabled=False)
+    neutron.aliases.remove("port-security")
+    assert len(ask([{"uuid": network.id}], groups=[a_group()])) == 1
+
+
+def a_group():
+    return new_group("project", name="web", description="")
+
+
+@pytest.fixture
+def named(networking):
+    """Return the names of the groups that a new server is to be in."""
+
+    def named(*names):
+        call = types.SimpleNamespace(context=a_context())
+        return [group.name for group in networking.groups.named(call, names)]
+
+    return named
+
+
+def test_groups_are_named_by_name_or_id_and_each_counts_once(neutron, named):
+    db, twin = neutron.a_group("db"), neutron.a_group("x")
+    neutron.a_group()
+    neutron.a_group("x")
+    neutron.a_group("theirs", project_id="other")
+    assert named("web", db.id, twin.id, "web") == ["web", "db", "x"]
+    with pytest.raises(exception.Conflict, match="Multiple security groups"):
+        named("x")
+    for name in ("nobodys", "theirs"):
+        with pytest.raises(exception.Invalid, match=f"Security group {name} not found"):
+            named(name)
+
+
+def test_the_default_group_needs_no_look(neutron, named):
+    assert named() == named("default", "default") == []
+    assert neutron.calls == []
 
 
 def test_an_interface_is_attached_by_network_port_or_the_only_network(neutron, attach):

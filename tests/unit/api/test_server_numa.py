@@ -7,6 +7,7 @@ from roost.api.server_numa import numa_topology_of
 from tests.builders import a_flavor, an_image
 
 DEDICATED = {"hw:cpu_policy": "dedicated"}
+EMULATOR = {"hw:emulator_threads_policy": "isolate"}
 TWO = {"hw:numa_nodes": "2"}
 MIXED = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0-1"}
 ASYMMETRIC = {
@@ -45,6 +46,11 @@ def cells_of(*asked, **flavor):
 )
 def test_a_plain_server_has_no_cells(specs):
     assert numa_of(specs) is None
+
+
+def test_emulator_threads_may_be_elsewhere_than_on_dedicated_cpus():
+    plain = numa_of(DEDICATED)
+    assert numa_of(DEDICATED | {"hw:emulator_threads_policy": "share"}) == plain
 
 
 def test_nodes_share_cpus_and_memory_evenly():
@@ -189,7 +195,9 @@ def test_the_image_may_say_the_same_as_the_flavor():
         ({"hw:mem_page_size": "0"}, "Invalid memory page size '0'"),
         ({"hw:mem_page_size": "-2MB"}, "Invalid memory page size '-2MB'"),
         (TWO | {"hw:mem_page_size": "2GB"}, "1024 MB of memory in NUMA node 0 cannot be had"),
-        ({"hw:emulator_threads_policy": "isolate"}, "hw:emulator_threads_policy is not supported"),
+        (DEDICATED | EMULATOR, "hw:emulator_threads_policy=isolate is not supported"),
+        ({"hw:emulator_threads_policy": "share"}, "only permitted with hw:cpu_policy dedicated"),
+        ({"hw:emulator_threads_policy": "so"}, "must be one of isolate, share"),
         ({"hw:cpu_realtime": "yes"}, "hw:cpu_realtime is not supported"),
     ],
 )
@@ -198,7 +206,7 @@ def test_what_cannot_be_is_refused_with_the_reason(specs, said):
 
 
 def test_what_the_image_says_is_judged_too():
-    assert "hw:emulator_threads_policy" in refusal({}, {"hw_emulator_threads_policy": "share"})
+    assert "Only flavors say" in refusal({}, {"hw_emulator_threads_policy": "share"})
     assert "must be one of" in refusal({}, {"hw_cpu_policy": "alone"})
 
 

@@ -25,27 +25,17 @@ def _wanted(*, roles=("member", "reader"), **query):
     return server_query.wanted(call)
 
 
-@pytest.mark.parametrize(
-    ("said", "pattern"),
-    [
-        ("web", "%web%"),
-        ("^web", "web%"),
-        ("web$", "%web"),
-        ("^web$", "web"),
-        ("a.*b", "%a%b%"),
-        ("a.b", "%a_b%"),
-        (r"a\.b", "%a.b%"),
-        ("100%", r"%100\%%"),
-        ("a_b", r"%a\_b%"),
-        (r"5\$", "%5$%"),
-        ("[a(", "%[a(%"),
-        ("", "%%"),
-        ("^", "%"),
-        ("\\", r"%\\%"),
-    ],
-)
-def test_a_users_pattern_becomes_one_of_sql(said, pattern):
-    assert server_query.like(said) == pattern
+def test_what_is_no_regular_expression_is_refused_by_the_name_of_its_filter():
+    for name in ("name", "ip", "ip6"):
+        with pytest.raises(exception.Invalid, match=rf"{name}: 'a\(' is no regular expression"):
+            _wanted(**{name: ["a("]})
+
+
+def test_addresses_are_looked_for_from_their_beginning():
+    wanted = _wanted(ip=["10.0|11"], name=["10"])
+    fits = wanted.addresses[4].fits
+    assert (fits("10.0.0.1"), fits("11.0.0.1"), fits("1.11.0.1")) == (True, True, False)
+    assert wanted.like["display_name"].fits("a10")
 
 
 def test_a_list_keeps_to_the_callers_project():

@@ -98,7 +98,9 @@ def test_a_look_holds_what_all_say_of_suspects(api_db, cell_db, collector):
             instances.create(session, one)
     with api_db.begin() as session:
         build_requests.create(session, [wish, other], spec=spec)
-        quota.take(session, project_id="p", instances=1, cores=1, ram=1, defaults=NO_LIMIT)
+        quota.take(
+            session, project_id="p", user_id="user", instances=1, cores=1, ram=1, defaults=NO_LIMIT
+        )
     suspects = audit.Suspects({instance.uuid, wish.instance_uuid}, {(CELL1, "h1")})
 
     claims = [a_claim(instance.uuid, "h1"), a_claim(TWO, "h1")]

@@ -146,8 +146,6 @@ def test_a_claim_left_by_a_failed_build_is_found():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"wishes": {TWO: utcnow()}, "mappings": {ONE: mapping(), TWO: mapping(cell=None)}},
-        {"wishes": {TWO: utcnow()}, "claims": {ONE: "h1", TWO: "h2"}},
         {"mappings": {ONE: mapping(), TWO: mapping(queued=True)}},
         {"claims": None},
         {"guests": {}},
@@ -155,6 +153,14 @@ def test_a_claim_left_by_a_failed_build_is_found():
 )
 def test_what_is_under_way_or_unknown_is_no_finding(changes):
     assert kinds(healthy(**changes)) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"mappings": {ONE: mapping(), TWO: mapping(cell=None)}}, {"claims": {ONE: "h1", TWO: "h2"}}],
+)
+def test_a_fresh_build_request_is_no_finding(changes):
+    assert kinds(healthy(wishes={TWO: utcnow()}, **changes)) == []
 
 
 def test_nothing_is_found_about_a_cell_that_could_not_be_read():

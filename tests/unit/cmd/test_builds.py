@@ -9,6 +9,7 @@ import roost.conf
 from roost import exception
 from roost.cmd import _options, _parts
 from roost.rpc.transport import Bus
+from tests.fakes import http_answers
 
 DAEMONS = {
     "api": ["api_database"],
@@ -18,6 +19,7 @@ DAEMONS = {
     "scheduler": ["scheduler_database"],
     "compute": [],
     "metadata": ["api_database"],
+    "consoleproxy": ["api_database"],
 }
 
 
@@ -107,6 +109,43 @@ def test_vendor_data_and_domain_are_what_the_operator_tells(conf_of, tmp_path):
     conf.set_override("vendor_data_file", str(path), group="guest_data")
     said = _parts.operator(conf)
     assert (said.domain, said.vendor_data) == ("novalocal", {"proxy": "http://proxy"})
+
+
+def test_vendors_are_asked_where_the_options_say_so(conf_of):
+    with http_answers.serving() as server:
+        server.rules["POST /join"] = {"token": "t"}
+        conf = conf_of("metadata")
+        targets = [f"join@{server.url}/join"]
+        conf.set_override("vendordata_dynamic_targets", targets, group="guest_data")
+        assert _parts.vendors(conf)({}) == {}
+        conf.set_override("vendordata_providers", ["DynamicJSON"], group="guest_data")
+        assert _parts.vendors(conf)({}) == {"join": {"token": "t"}}
+        assert _parts.operator(conf).vendor_data is None
+        assert build("metadata", conf).servers
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("web", "/nowhere", r"\[console_proxy\] web must name a folder: '/nowhere'"),
+        ("certificate_file", "/nowhere", r"\[console_proxy\] certificate_file must name a file"),
+        ("key_file", "/nowhere", r"\[console_proxy\] certificate_file must name a file: ''"),
+    ],
+)
+def test_files_of_the_console_proxy_that_are_not_there_are_named(conf_of, option, value, said):
+    conf = conf_of("consoleproxy")
+    conf.set_override(option, value, group="console_proxy")
+    with pytest.raises(exception.Invalid, match=said):
+        build("consoleproxy", conf)
+
+
+def test_certificate_and_key_of_the_console_proxy_must_belong_together(conf_of, tmp_path):
+    (tmp_path / "file").write_text("rubbish")
+    conf = conf_of("consoleproxy")
+    for option in ("certificate_file", "key_file"):
+        conf.set_override(option, str(tmp_path / "file"), group="console_proxy")
+    with pytest.raises(exception.Invalid, match="do not belong together"):
+        build("consoleproxy", conf)
 
 
 def test_every_option_has_a_value_that_can_be_read(tmp_path):

@@ -8,9 +8,10 @@ from click.testing import CliRunner
 from roost.cmd.manage import audit as audit_command
 from roost.cmd.manage.cli import roost_manage
 from roost.cmd.manage.deployment import Deployment
-from roost.db.api import quota
+from roost.db.api import build_requests, quota, quota_limits
 from roost.db.cell import models as cell_models
 from roost.db.cell import services
+from tests.builders import a_spec, a_wish
 from tests.fakes.ledger import FakeLedger
 
 
@@ -145,7 +146,9 @@ def test_an_audit_of_an_empty_deployment_is_all_zero(manage, cell1, no_claims):
 def test_an_audit_tells_what_it_found_and_exits_with_1(manage, cell1, databases, no_claims):
     with databases.api.begin() as session:
         limits = dict.fromkeys(quota.RESOURCES, -1)
-        quota.take(session, project_id="p1", instances=1, cores=1, ram=1, defaults=limits)
+        quota.take(
+            session, project_id="p1", user_id="user", instances=1, cores=1, ram=1, defaults=limits
+        )
 
     told = manage("audit", "--settle", 0, "--verbose", code=1)
 
@@ -158,7 +161,9 @@ def overcharged(databases):
     """The project p1 is charged for a server that it does not have."""
     with databases.api.begin() as session:
         limits = dict.fromkeys(quota.RESOURCES, -1)
-        quota.take(session, project_id="p1", instances=1, cores=2, ram=512, defaults=limits)
+        quota.take(
+            session, project_id="p1", user_id="user", instances=1, cores=2, ram=512, defaults=limits
+        )
 
 
 def test_an_audit_puts_right_what_it_finds_and_looks_again(manage, cell1, overcharged, no_claims):
@@ -190,6 +195,17 @@ def test_quotas_are_audited_and_counted_anew(manage, overcharged):
 def test_the_quota_of_a_project_is_shown(manage, overcharged):
     rows = {row["resource"]: row for row in manage("quota", "show", "p1", "--json").json}
     assert (rows["cores"]["charged"], rows["cores"]["has"], rows["cores"]["limit"]) == (2, 0, 20)
+
+
+def test_the_quota_of_a_user_is_shown(manage, databases):
+    spec = a_spec()
+    with databases.api.begin() as session:
+        quota_limits.set_for_user(session, "project", "alice", {"instances": 3})
+        wish = a_wish(spec, user_id="alice")
+        build_requests.create(session, [wish], spec=spec)
+    shown = manage("quota", "show", "project", "--user", "alice", "--json").json
+    rows = {row["resource"]: (row["has"], row["limit"]) for row in shown}
+    assert (rows["instances"], rows["cores"][1]) == ((1, 3), 20)
 
 
 def test_an_audit_that_could_not_look_everywhere_exits_with_1(manage, cell1, databases, no_claims):

@@ -1,7 +1,9 @@
-"""Workers share what was loaded before they were forked."""
+"""Daemons load what they need, and workers share what was loaded before they were forked."""
 
 import gc
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -39,3 +41,15 @@ def test_the_api_does_so_too(monkeypatch):
     with pytest.raises(Forked):
         _granian.run(conf.of({"api": {"port": 0}}), name="roost-api", make_app=lambda: None)
     assert gc.get_freeze_count() > 10_000
+
+
+@pytest.mark.parametrize(
+    "daemon", ["api", "super_conductor", "cell_conductor", "scheduler", "compute", "metadata"]
+)
+def test_no_daemon_loads_what_only_some_deployments_need(daemon):
+    script = f"import sys, roost.cmd.{daemon}; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert f"roost.cmd.{daemon}" in loaded
+    assert {"alembic", "openstack"} & set(loaded) == set()

@@ -123,7 +123,9 @@ def test_a_group_comes_without_members_and_is_a_hint_too(explain, scheduler, dat
     member = a_uuid()
     with databases.api.begin() as session:
         group = server_groups.create(session, a_group(), defaults=NO_LIMITS)
-        server_groups.join(session, group.uuid, instance_uuids=[member], defaults=NO_LIMITS)
+        server_groups.join(
+            session, group.uuid, instance_uuids=[member], user_id="user", defaults=NO_LIMITS
+        )
     for option in (("--group", group.uuid), ("--hint", f"group={group.uuid}")):
         explain("--flavor", "m1", *option)
         assert (scheduler.spec.group.uuid, scheduler.spec.group.members) == (group.uuid, [])

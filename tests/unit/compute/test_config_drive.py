@@ -7,6 +7,7 @@ import stat
 import pycdlib
 import pytest
 
+from roost import exception
 from roost.compute import iso
 from roost.compute.build import Build, build_flow, carry_out
 from roost.compute.config_drive import ConfigDrives
@@ -160,3 +161,25 @@ def test_drives_that_a_killed_daemon_left_are_removed_when_it_starts(rig):
     (folder / f"{a_uuid()}.iso").touch()
     rig.manager().start()
     rig.assert_clean_slate()
+
+
+def test_it_tells_what_vendors_say_to_the_guest(make_drives):
+    def vendors(question):
+        return {"join": {"of": question["instance-id"]}}
+
+    instance = an_instance(config_drive=True)
+    files = disc_of(make_drives(vendors=vendors), instance).files("rr")
+    told = json.loads(files["openstack/latest/vendor_data2.json"])
+    assert told == {"static": {}, "join": {"of": instance.uuid}}
+
+
+def test_where_vendors_must_answer_there_is_no_drive_without(make_drives, tmp_path):
+    def vendors(_question):
+        raise exception.Unavailable("The vendor data 'join' cannot be had.")
+
+    with (
+        pytest.raises(exception.Unavailable),
+        make_drives(vendors=vendors).made(an_instance(config_drive=True), NO_NETWORK),
+    ):
+        pass
+    assert not list(tmp_path.glob("drives/*"))

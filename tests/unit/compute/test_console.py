@@ -41,6 +41,7 @@ def test_a_host_tells_what_its_guest_has_written(rig, boot):
     boot(manager, instance)
     told = manager.get_console_output(a_context(), instance_uuid=instance.uuid, lines=1)
     assert told == "[boot 1] server login:"
+    assert len(manager.get_console_output(a_context(), instance_uuid=instance.uuid).split("\n")) > 3
     with pytest.raises(exception.NotFound):
         manager.get_console_output(a_context(), instance_uuid=a_uuid())
 

@@ -9,6 +9,7 @@ import pytest
 from roost import conf
 from roost.compute.host_report import HostSettings
 from roost.compute.resource_tracker import ResourceTracker
+from roost.compute.virt.driver import Load
 from roost.compute.virt.fake import FakeDriver
 from roost.compute.virt.faults import Faults
 from tests.builders import CELL1, a_numa_cell, a_pci_pool
@@ -49,7 +50,7 @@ def driver(tmp_path):
 
 def test_what_the_driver_knows_of_the_node_is_reported(driver):
     found = report(driver)
-    for name in ("pcpus", "architectures", "capabilities", "traits", "numa_cells", "pci_pools"):
+    for name in ("pcpus", "architectures", "capabilities", "numa_cells", "pci_pools"):
         told, known = getattr(found, name), getattr(RICH, name)
         assert told == (list(known) if isinstance(known, tuple) else known), name
 
@@ -64,7 +65,17 @@ def test_a_plain_node_has_nothing_of_all_that(driver):
     driver._resources = RESOURCES
     found = report(driver)
     assert (found.pcpus, found.host_ip, found.capabilities) == (0, None, {})
-    assert found.architectures == found.traits == found.labels == found.numa_cells == []
+    assert found.architectures == found.labels == found.numa_cells == []
+
+
+def test_what_node_and_driver_can_do_are_traits(driver):
+    found = report(driver).traits
+    assert {"HW_CPU_X86_AVX2", "COMPUTE_NET_ATTACH_INTERFACE", "CUSTOM_COMPUTE_PAUSE"} < {*found}
+    assert found == sorted(found)
+
+
+def test_what_a_driver_cannot_do_is_no_trait():
+    assert report(Silent()).traits == ["HW_CPU_X86_AVX2"]
 
 
 def test_labels_of_operator_and_driver_come_together(driver):
@@ -73,6 +84,24 @@ def test_labels_of_operator_and_driver_come_together(driver):
 
 def test_what_the_driver_measures_is_reported(driver):
     assert report(driver).metrics == {"load": 0.5}
+
+
+def test_how_busy_the_node_is_is_reported(driver, tmp_path):
+    machine = report(driver)
+    assert len(machine.load_average) == 3
+    busy = Load(averages=(0.5, 0.25, 0.125), users=3)
+    pretending = FakeDriver(RICH, folder=tmp_path, faults=Faults(None, host="h1"), load=busy)
+    assert report(pretending).load_average == [0.5, 0.25, 0.125]
+    assert report(pretending).users == 3
+
+
+def test_a_driver_that_cannot_tell_how_busy_its_node_is_does_not_silence_it(driver, monkeypatch):
+    def load():
+        raise OSError("no /proc here")
+
+    monkeypatch.setattr(driver, "load", load)
+    assert report(driver).load_average == []
+    assert report(Silent()).load_average == []
 
 
 def test_a_driver_that_measures_nothing_has_no_metrics():

@@ -6,6 +6,7 @@ import pytest
 
 from roost import exception, states
 from roost.compute.build import build_flow
+from roost.compute.virt.fake import FakeDriver
 from roost.rpc.compute import Compute
 from roost.rpc.interface import endpoint
 from tests.builders import CELL1, a_context, a_flavor, a_uuid
@@ -273,3 +274,22 @@ def test_a_host_that_starts_again_builds_again(rig, boot):
     manager.start()
     boot(manager, instance)
     assert instance.vm_state == states.ACTIVE
+
+
+class Keeping(FakeDriver):
+    """A hypervisor that keeps what guests have left."""
+
+    kept = True
+
+    def tidy(self):
+        self.kept = False
+
+
+def test_what_guests_have_left_is_removed_where_anything_is_kept(rig):
+    manager = rig.manager()
+    assert not manager.tidies_up
+    manager.tidy()
+    rig.virt.__class__ = Keeping
+    assert manager.tidies_up
+    manager.tidy()
+    assert not rig.virt.kept

@@ -303,6 +303,14 @@ def test_an_image_that_was_sent_before_is_not_sent_again(rig, shots, monkeypatch
     assert shots.instance.task_state is None
 
 
+def test_an_image_that_nobody_described_is_not_made_and_its_task_ends(rig, shots):
+    image = shots.begin()
+    rig.store.give_up(admin_context(), image.id)
+    do(shots.manager, shots.instance, states.IMAGE_SNAPSHOT_PENDING)
+    assert (shots.instance.task_state, shots.instance.vm_state) == (None, states.ACTIVE)
+    assert shots.kept() == []
+
+
 def test_an_image_of_a_server_that_is_deleted_meanwhile_goes(rig, shots, monkeypatch):
     taken = rig.virt.snapshot
 

@@ -58,6 +58,7 @@ class World:
             quota.take(
                 session,
                 project_id="project",
+                user_id="user",
                 instances=count,
                 cores=count,
                 ram=512 * count,

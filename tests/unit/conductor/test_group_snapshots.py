@@ -44,7 +44,9 @@ def made(api_db):
     with api_db.begin() as session:
         made = [server_groups.create(session, a_group(), defaults=FREE) for _ in range(5)]
         member = [a_uuid()]
-        server_groups.join(session, made[0].uuid, instance_uuids=member, defaults=FREE)
+        server_groups.join(
+            session, made[0].uuid, instance_uuids=member, user_id="user", defaults=FREE
+        )
         return [server_groups.get(session, group.uuid) for group in made]
 
 

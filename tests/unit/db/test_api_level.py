@@ -21,7 +21,15 @@ def wishes(session, count=1, spec=None, **values):
     made = [a_wish(spec, **values) for _ in range(count)]
     build_requests.create(session, made, spec=spec)
     for _ in made:
-        quota.take(session, project_id="project", instances=1, cores=1, ram=512, defaults=NO_LIMITS)
+        quota.take(
+            session,
+            project_id="project",
+            user_id="user",
+            instances=1,
+            cores=1,
+            ram=512,
+            defaults=NO_LIMITS,
+        )
     return made
 
 
@@ -172,22 +180,42 @@ def test_counting_anew_loses_nothing_that_is_taken_or_given_back_meanwhile(api_d
 
 def test_quota_is_taken_up_to_the_limit_and_no_further(api_db):
     with api_db.begin() as session:
-        quota.take(session, project_id="p", instances=10, cores=10, ram=512, defaults=TEN)
+        quota.take(
+            session, project_id="p", user_id="user", instances=10, cores=10, ram=512, defaults=TEN
+        )
         with pytest.raises(exception.QuotaExceeded, match="instances: asked for 1, used 10 of 10"):
-            quota.take(session, project_id="p", instances=1, cores=1, ram=512, defaults=TEN)
+            quota.take(
+                session, project_id="p", user_id="user", instances=1, cores=1, ram=512, defaults=TEN
+            )
 
 
 def test_a_refused_taking_takes_nothing(api_db):
     with api_db.begin() as session:
         with pytest.raises(exception.QuotaExceeded) as caught:
-            quota.take(session, project_id="p", instances=1, cores=21, ram=99999, defaults=TEN)
+            quota.take(
+                session,
+                project_id="p",
+                user_id="user",
+                instances=1,
+                cores=21,
+                ram=99999,
+                defaults=TEN,
+            )
         assert caught.value.details["resources"] == ["cores", "ram"]
         assert set(quota.usage(session, "p").values()) == {0}
 
 
 def test_minus_one_means_no_limit(api_db):
     with api_db.begin() as session:
-        quota.take(session, project_id="p", instances=10**6, cores=1, ram=1, defaults=NO_LIMITS)
+        quota.take(
+            session,
+            project_id="p",
+            user_id="user",
+            instances=10**6,
+            cores=1,
+            ram=1,
+            defaults=NO_LIMITS,
+        )
         assert quota.usage(session, "p")["instances"] == 10**6
 
 
@@ -196,7 +224,15 @@ def test_parallel_takings_never_pass_the_limit(api_db):
     def take(_):
         try:
             with api_db.begin() as session:
-                quota.take(session, project_id="p", instances=1, cores=1, ram=1, defaults=TEN)
+                quota.take(
+                    session,
+                    project_id="p",
+                    user_id="user",
+                    instances=1,
+                    cores=1,
+                    ram=1,
+                    defaults=TEN,
+                )
         except exception.QuotaExceeded:
             return False
         return True

@@ -6,8 +6,10 @@ from roost import states
 from roost.db import ordering
 from roost.db.api import build_request_lists, build_requests
 from roost.db.cell import instance_lists, instances
-from roost.db.instance_query import Wanted, matches
+from roost.db.instance_query import Wanted
 from roost.db.ordering import Sort
+from roost.db.patterns import Pattern
+from roost.objects import NetworkInfo, Vif
 from tests.builders import NOW, a_spec, a_wish, an_instance
 
 _BY_UUID = (Sort("uuid"),)
@@ -89,10 +91,12 @@ def test_a_page_goes_on_after_the_last_one(listed, three, key, descending):
         ({"equal": {"availability_zone": ["east"]}}, ["C"]),
         ({"equal": {"availability_zone": ["east", "west"]}}, ["a", "C"]),
         ({"equal": {"project_id": ["other"]}}, []),
-        ({"like": {"display_name": "c"}}, ["C"]),
-        ({"like": {"display_name": "%"}}, ["a", "C", "b"]),
-        ({"like": {"display_name": "\\%"}}, []),
-        ({"like": {"availability_zone": "%st"}}, ["a", "C"]),
+        ({"like": {"display_name": Pattern.of("^c$")}}, ["C"]),
+        ({"like": {"display_name": Pattern.of(".*")}}, ["a", "C", "b"]),
+        ({"like": {"display_name": Pattern.of("%")}}, []),
+        ({"like": {"availability_zone": Pattern.of("st$")}}, ["a", "C"]),
+        ({"like": {"display_name": Pattern.of("^[bc]$")}}, ["C", "b"]),
+        ({"like": {"availability_zone": Pattern.of("^(we|no).t")}}, ["a"]),
         ({"states": [(states.BUILDING, None)]}, []),
         ({"states": [(states.BUILDING, states.SCHEDULING)]}, ["a", "C", "b"]),
         ({"states": []}, []),
@@ -106,28 +110,52 @@ def test_filters_mean_the_same_for_rows_and_wishes(listed, wanted, names):
     assert listed(**wanted) == names
 
 
-@pytest.mark.parametrize(
-    ("pattern", "value", "fits"),
-    [
-        ("%a%b", "xaxb", True),
-        ("%a%b", "xbxa", False),
-        ("a%a", "a", False),
-        ("a_c", "abc", True),
-        (r"a\_c", "abc", False),
-        ("", "", True),
-        ("%", "", True),
-        ("%%b", "aB", True),
-        ("a%", None, False),
-    ],
-)
-def test_patterns_match_wishes_as_sql_would(pattern, value, fits):
-    instance = an_instance(display_description=value)
-    assert matches(instance, Wanted(like={"display_description": pattern})) is fits
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize("key", ["created_at", "display_name", "availability_zone"])
+def test_pages_of_what_sql_cannot_decide_show_all_of_it_once(cell_db, monkeypatch, key, limit):
+    monkeypatch.setattr(instance_lists, "_FEW", 2)  # so that several statements look
+    with cell_db.begin() as session:
+        for age in range(40):
+            moment = NOW + datetime.timedelta(seconds=age // 3)
+            zone = {"availability_zone": "east" if age % 2 else None}
+            named = an_instance(display_name=f"n{age}", created_at=moment, **zone)
+            instances.create(session, named)
+    order, after, listed = (Sort(key), *_BY_UUID), None, []
+    like = {"display_name": Pattern.of("^n[0-9]*[37]$")}
+    while True:
+        with cell_db.read() as session:
+            wanted = Wanted(like=like, order=order)
+            page = instance_lists.list_page(session, wanted, after=after, limit=limit)
+        listed += [one.load().display_name for one in page]
+        if len(page) < limit:
+            break
+        after = page[-1].values
+    assert sorted(listed) == ["n13", "n17", "n23", "n27", "n3", "n33", "n37", "n7"]
 
 
-def test_a_pattern_made_to_be_slow_is_not():
-    instance = an_instance(display_name="a" * 255)
-    assert not matches(instance, Wanted(like={"display_name": "%a" * 100 + "%b"}))
+def test_addresses_are_looked_for_by_version(cell_db):
+    def vifs(*ips):
+        plain = {"network_id": "n", "network_name": "private", "mac": "m", "cidr": "c"}
+        none = dict.fromkeys(("gateway", "host", "tag"))
+        return NetworkInfo.of(vifs=[Vif.of(id=ip, ip=ip, **plain, **none) for ip in ips])
+
+    with cell_db.begin() as session:
+        instances.create(
+            session, an_instance(display_name="a", network_info=vifs("10.0.0.1", "fd00::1"))
+        )
+        instances.create(session, an_instance(display_name="b", network_info=vifs("10.0.0.12")))
+        instances.create(session, an_instance(display_name="c", network_info=None))
+
+    def found(version, said):
+        return sorted(
+            _listed(cell_db, addresses={version: Pattern.of(said, from_start=True)}, order=_BY_UUID)
+        )
+
+    assert found(4, "10[.]0") == ["a", "b"]
+    assert found(4, "10[.]0.0.1$") == ["a"]
+    assert found(4, "[f1]") == ["a", "b"]
+    assert found(6, "[f1]") == ["a"]
+    assert found(4, "0[.]0") == []
 
 
 def test_values_rank_as_the_database_orders_them():

@@ -19,6 +19,7 @@ def ask_for(database, count):
         quota.take(
             session,
             project_id="project",
+            user_id="user",
             instances=count,
             cores=count,
             ram=512 * count,

@@ -17,14 +17,18 @@ def create(session, defaults=FREE, **values):
 
 
 def join(session, group, *instances, defaults=FREE):
-    return server_groups.join(session, group.uuid, instance_uuids=instances, defaults=defaults)
+    return server_groups.join(
+        session, group.uuid, instance_uuids=instances, user_id="user", defaults=defaults
+    )
 
 
 def boot(session, group):
     """Do the API's part of a boot into a group."""
     spec = a_spec()
     wish = a_wish(spec)
-    quota.take(session, project_id="project", instances=1, cores=1, ram=512, defaults=FREE)
+    quota.take(
+        session, project_id="project", user_id="user", instances=1, cores=1, ram=512, defaults=FREE
+    )
     spec.group = join(session, group, wish.instance_uuid)
     build_requests.create(session, [wish], spec=spec)
     return wish.instance_uuid

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from roost.guestdata import network_data, openstack
+from roost.guestdata import Operator, network_data, openstack, vendor_data
 from roost.objects import NetworkInfo, VifAddress
-from tests.unit.guestdata.conftest import IPV6, USER_DATA, UUID, a_vif
+from tests.unit.guestdata.conftest import IMAGE, IPV6, USER_DATA, UUID, a_vif
 
 # What a document or a fact came with.
 DOCUMENTS = {
@@ -95,6 +95,42 @@ def test_vendor_data_of_a_file_is_called_static_among_others(about):
     assert json.loads(files["openstack/latest/vendor_data2.json"]) == {
         "static": {"proxy": "http://proxy"}
     }
+
+
+def test_what_services_say_stands_beside_it_by_their_names(about):
+    about = dataclasses.replace(about, vendors={"join": {"token": "t"}, "site": ["a"]})
+    files = openstack.tree(about)
+    assert json.loads(files["openstack/latest/vendor_data.json"]) == {"proxy": "http://proxy"}
+    assert json.loads(files["openstack/latest/vendor_data2.json"]) == {
+        "static": {"proxy": "http://proxy"},
+        "join": {"token": "t"},
+        "site": ["a"],
+    }
+
+
+def test_without_a_file_only_services_are_vendors(about):
+    about = dataclasses.replace(about, operator=Operator(vendor_data=None), vendors={"join": {}})
+    files = openstack.tree(about)
+    assert json.loads(files["openstack/latest/vendor_data.json"]) == {}
+    assert json.loads(files["openstack/latest/vendor_data2.json"]) == {"join": {}}
+
+
+def test_a_service_is_asked_about_a_guest_in_the_documented_words(about):
+    about = dataclasses.replace(about, boot_roles=["member", "reader"])
+    assert vendor_data.question(about) == {
+        "project-id": "project",
+        "instance-id": UUID,
+        "image-id": IMAGE,
+        "user-data": base64.b64encode(USER_DATA).decode(),
+        "hostname": "web.novalocal",
+        "metadata": {"role": "web"},
+        "boot-roles": "member,reader",
+    }
+
+
+def test_of_a_guest_that_nobody_has_said_anything_about_little_is_asked(bare):
+    question = vendor_data.question(bare)
+    assert (question["user-data"], question["boot-roles"]) == (None, "")
 
 
 def test_the_administrators_password_is_told_where_it_was_given(about):

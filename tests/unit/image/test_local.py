@@ -12,10 +12,10 @@ import pytest
 from roost import conf, exception
 from roost.context import admin_context
 from roost.image import plugins
-from roost.image.driver import EditableImageStore
+from roost.image.driver import EditableImageStore, Member
 from roost.image.local import LocalImageStore
 from roost.objects import ImageMeta
-from tests.builders import a_context, an_image
+from tests.builders import NOW, a_context, an_image
 
 ADMIN = admin_context()
 
@@ -237,3 +237,68 @@ def test_a_folder_that_is_full_is_told_as_such(store):
 
     with pytest.raises(exception.Unavailable, match="no room"):
         store.upload(ADMIN, queued(store).id, Full())
+
+
+def test_an_image_that_an_older_release_described_has_no_tags_and_no_protection(store, image):
+    told = json.loads(description(store, image).read_text())
+    del told["tags"], told["protected"]
+    description(store, image).write_text(json.dumps(told))
+    assert store.get(ADMIN, image.id) == image
+    assert (image.tags, image.protected) == ([], False)
+
+
+def test_a_protected_image_is_kept_from_everybody(store):
+    image = queued(store, protected=True)
+    with pytest.raises(exception.Forbidden, match="protected"):
+        store.delete(ADMIN, image.id)
+    assert store.get(ADMIN, image.id).protected
+
+
+BOB = a_context(project_id="bob")
+
+
+@pytest.fixture
+def shared(store):
+    """An image that is shared with Bob's project."""
+    image = queued(store, visibility="shared", owner="project")
+    store.change_members(ADMIN, image.id, lambda _: [Member("bob", "pending", NOW, NOW)])
+    return image
+
+
+def test_a_shared_image_is_seen_by_its_members_and_changed_by_its_owner(store, shared):
+    assert store.get(BOB, shared.id) == shared
+    assert store.list_images(BOB) == [shared]
+    with pytest.raises(exception.Forbidden):
+        store.delete(BOB, shared.id)
+    with pytest.raises(exception.NotFound):
+        store.get(a_context(project_id="carol"), shared.id)
+
+
+def test_an_image_that_is_private_again_is_not_for_its_members(store, shared):
+    store.change(
+        ADMIN, shared.id, lambda found: ImageMeta.of(**found.values() | {"visibility": "private"})
+    )
+    with pytest.raises(exception.NotFound):
+        store.get(BOB, shared.id)
+    assert [one.project_id for one in store.members(ADMIN, shared.id)] == ["bob"]
+
+
+def test_members_are_changed_by_one_at_a_time(store, shared):
+    def one_more(members):
+        return [*members, Member(f"p{len(members)}", "pending", NOW, NOW)]
+
+    with futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: store.change_members(ADMIN, shared.id, one_more), range(8)))
+    known = [one.project_id for one in store.members(ADMIN, shared.id)]
+    assert known == ["bob", *(f"p{number}" for number in range(1, 9))]
+
+
+def test_with_an_image_its_members_are_forgotten(store, shared):
+    store.delete(ADMIN, shared.id)
+    assert left(store) == []
+
+
+def test_damaged_members_are_told_as_such(store, shared):
+    (store.path / f"{shared.id}.members.json").write_text("[{}]")
+    with pytest.raises(exception.Internal, match=r"members\.json is damaged"):
+        store.members(ADMIN, shared.id)

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import pathlib
 import threading
 from datetime import datetime
 
@@ -9,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from alembic import autogenerate
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 
 from roost import exception, migrations
 from roost.db.cell import instance_lists, models
@@ -142,10 +144,11 @@ def test_a_database_out_of_reach_is_unavailable():
 
 
 def test_revisions_are_numbered_without_gaps(schema):
-    scripts = migrations._scripts(schema)
-    revisions = sorted(script.revision for script in scripts.walk_revisions())
+    folder = pathlib.Path(migrations.__file__).parent / schema
+    revisions = sorted(each.revision for each in ScriptDirectory(str(folder)).walk_revisions())
 
     assert revisions == [f"{number:04}" for number in range(1, len(revisions) + 1)]
+    assert migrations.head(schema) == revisions[-1]
 
 
 def test_instances_that_there_are_are_found_by_their_tags(database):

@@ -3,6 +3,9 @@
 import concurrent.futures
 import datetime
 
+import sqlalchemy as sa
+
+from roost.db.scheduler import models
 from roost.rpc import interface
 from roost.rpc.scheduler import Scheduler
 from tests.builders import NOW, a_report, a_spec, a_uuid
@@ -132,6 +135,14 @@ def test_a_node_is_found_by_its_uuid(manager, context, report):
     assert manager.list_hosts(context, node_uuid=a_uuid()) == []
 
 
+def test_the_nodes_of_one_host_are_found_by_its_name(manager, context, report):
+    for host, node in (("a", "1"), ("a", "2"), ("ab", "1"), ("b", "1")):
+        report(host, node=node)
+    assert listed(manager, context, host="a") == [("a", "1"), ("a", "2")]
+    assert listed(manager, context, host="a", limit=1) == [("a", "1"), ("a", "2")]
+    assert listed(manager, context, host="c") == []
+
+
 def test_what_operators_ask_of_a_host_is_kept(manager, context, clock, report):
     report("h1", cpu_info='{"arch": "x86_64"}', booted_at=NOW - SECOND)
     (known,) = manager.list_hosts(context)
@@ -140,6 +151,31 @@ def test_what_operators_ask_of_a_host_is_kept(manager, context, clock, report):
     report("h1", reported_at=NOW + SECOND)
     (known,) = manager.list_hosts(context)
     assert (known.cpu_info, known.booted_at) == ("{}", None)
+
+
+def test_how_busy_a_host_is_is_no_news_to_who_places_instances(manager, context, clock, report):
+    def known():
+        with manager._database.read() as session:
+            columns = models.hosts.c
+            return session.execute(sa.select(columns.generation, columns.described)).one()
+
+    report("h1", load_average=[0.5, 0.25, 0.125], users=3)
+    before = known()
+    clock.pass_(1)
+    report("h1", reported_at=NOW + SECOND, load_average=[1, 2, 3], users=0)
+    assert known() == before
+    (host,) = manager.list_hosts(context)
+    assert (host.load_average, host.users) == ([1, 2, 3], 0)
+
+
+def test_of_a_host_that_has_not_reported_since_nobody_knows_how_busy_it_is(
+    manager, context, report
+):
+    report("h1")
+    with manager._database.begin() as session:
+        session.execute(sa.update(models.hosts).values(node_load=None))  # as a migration leaves it
+    (host,) = manager.list_hosts(context)
+    assert (host.load_average, host.users) == ([], 0)
 
 
 def test_the_instances_of_a_host_are_counted_by_their_claims(manager, context, report):

@@ -5,6 +5,7 @@ import datetime
 import pytest
 import sqlalchemy as sa
 
+from roost.db import clock as database_clock
 from roost.db.scheduler import aggregates as aggregate_rows
 from roost.db.scheduler import cells as cell_rows
 from roost.db.scheduler import hosts as host_rows
@@ -196,7 +197,7 @@ def test_transactions_may_commit_in_any_order(store, refresh, look, table, datab
     store("h1")
     refresh()
     with database.read() as session:
-        before = host_rows.now(session)
+        before = database_clock.now(session)
     look()
     use(database, vcpus_used=5, generation=7, touched_at=before)
     look()

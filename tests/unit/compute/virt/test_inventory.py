@@ -99,6 +99,7 @@ def test_hosts_that_are_not_named_have_an_entry_of_their_own(resources):
             "h1.numa_cells[1].pcpus[0]: -1 is less than the minimum of 0",
         ),
         ({"*": {"pci_pools": [{"vendor_id": "8086"}]}}, "*.pci_pools[0]: 'product_id' is"),
+        ({"h1": {"load_average": [1, 2]}}, "h1.load_average: [1, 2] is too short"),
         ({"h1": {"booted_at": "soon"}}, "h1.booted_at: Invalid isoformat string: 'soon'"),
         ({"h1": {"metrics": {"heat": "hot"}}}, "h1.metrics.heat: 'hot' is not of type 'number'"),
     ],

@@ -1,0 +1,107 @@
+"""What a host keeps for the interfaces of guests comes before the guest, and goes with it."""
+
+import dataclasses
+
+import pytest
+
+from roost import exception, states
+from roost.compute.network.local import LocalNetworkDriver
+from tests.builders import a_context, a_uuid, an_instance
+
+
+class PluggingNetworks(LocalNetworkDriver):
+    """Remembers what is plugged."""
+
+    def __init__(self, conductor, *, host):
+        super().__init__(conductor, host=host)
+        self.kept = {}
+        self.restored = 0
+        self.stuck = False
+
+    def allocate(self, context, instance):
+        return self.plug(instance, super().allocate(context, instance))
+
+    def plug(self, instance, info):
+        self.kept[instance.uuid] = [vif.id for vif in info.vifs]
+        return info
+
+    def unplug(self, instance_uuid):
+        if self.stuck:
+            raise exception.Internal("it is stuck")
+        self.kept.pop(instance_uuid, None)
+
+    def plugged(self):
+        return sorted(self.kept)
+
+    def restore(self):
+        self.restored += 1
+
+
+@pytest.fixture
+def networks(rig):
+    networks = PluggingNetworks(rig.conductor, host="h1")
+    rig.host = dataclasses.replace(rig.host, networks=networks)
+    return networks
+
+
+@pytest.fixture
+def server(rig, boot, networks):
+    manager, instance = rig.manager(), rig.instance()
+    boot(manager, instance)
+    assert instance.vm_state == states.ACTIVE
+    return manager, instance
+
+
+def test_a_guest_is_plugged_as_long_as_it_is_there(networks, server):
+    manager, instance = server
+    assert [*networks.kept] == [instance.uuid]
+    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    assert networks.kept == {}
+
+
+def test_a_guest_whose_interfaces_are_stuck_stays_deleting(rig, networks, server):
+    manager, instance = server
+    instance.task_state = states.DELETING
+    networks.stuck = True
+    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    assert instance.uuid not in rig.conductor.buried
+    networks.stuck = False
+    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    assert (networks.kept, instance.uuid in rig.conductor.buried) == ({}, True)
+
+
+@pytest.mark.parametrize("step", ["network", "image", "spawn"])
+def test_a_build_that_fails_leaves_nothing_plugged(rig, boot, networks, step):
+    rig.trouble({"step": step, "kind": "reschedulable"})
+    boot(rig.manager(), rig.instance())
+    assert (len(rig.conductor.rescheduled), networks.kept) == (1, {})
+
+
+def test_a_guest_that_is_made_anew_is_plugged_anew(rig, networks, server):
+    manager, instance = server
+    networks.kept.clear()
+    instance.task_state, instance.task_image = states.REBUILDING, rig.image
+    manager.do_task(a_context(), instance_uuid=instance.uuid, task=states.REBUILDING)
+    assert [*networks.kept] == [instance.uuid]
+
+
+def test_what_is_plugged_for_nobody_is_found_at_the_next_comparison(rig, networks, server):
+    manager, instance = server
+    networks.kept[a_uuid()] = []
+    manager.reconcile()
+    assert [*networks.kept] == [instance.uuid]
+    assert networks.restored == 1
+
+
+def test_what_cannot_be_unplugged_does_not_end_a_comparison(rig, networks, server):
+    manager, _ = server
+    networks.kept[left := a_uuid()] = []
+    networks.stuck = True
+    manager.reconcile()
+    assert left in networks.kept
+
+
+def test_a_host_plugs_nothing_for_drivers_that_keep_nothing(rig):
+    info = rig.host.plug(an_instance(), given := object())
+    assert (info, given) == (given, info)
+    rig.host.unplug(a_uuid())

@@ -1,0 +1,85 @@
+"""What libvirt is told of guests says what was asked for."""
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from roost import exception
+from roost.compute.virt.libvirt import disks
+from roost.compute.virt.libvirt.disks import Disk
+from roost.compute.virt.libvirt.elements import parse
+from roost.compute.virt.libvirt.identity import Identity, note_rescued, uuid_in, written
+from roost.compute.virt.libvirt.interfaces import Interface, find_interface
+from tests.builders import a_uuid, a_vif
+from tests.stories.domains import DOMAINS, FOLDER, ON_A_BRIDGE, UUID, a_domain
+
+
+def test_a_guest_remembers_whose_it_is():
+    domain = parse(a_domain().xml())
+    assert Identity.of(domain) == Identity(UUID, 2)
+    note_rescued(domain, rescued=True)
+    assert Identity.of(parse(written(domain))) == Identity(UUID, 2, rescued=True)
+
+
+def test_what_is_none_of_ours_is_told_apart():
+    with pytest.raises(ValueError, match="other is no guest of Roost"):
+        Identity.of(parse("<domain><name>other</name></domain>"))
+    assert uuid_in(Identity(UUID, 1).name) == UUID
+    assert [uuid_in(name) for name in ("other", "roost-thing", f"other-{UUID}")] == [None] * 3
+
+
+def test_a_rescue_changes_which_disk_comes_first_and_its_end_changes_it_back():
+    before = a_domain(disks=(Disk(FOLDER / "own", "vda", 1), Disk(FOLDER / "blank", "vdb"))).xml()
+    domain = parse(before)
+    disks.start_from(domain, FOLDER / "rescue")
+    found = {disk.find("target").get("dev"): disk.find("source").get("file")
+             for disk in domain.iter("disk")}  # fmt: skip
+    assert found == {"vda": "/guests/one/rescue", "vdb": "/guests/one/blank",
+                     "vdc": "/guests/one/own"}  # fmt: skip
+    disks.start_from_own(domain, FOLDER / "own")
+    assert written(domain) == before
+
+
+def test_the_cells_of_a_guest_are_where_its_claim_says():
+    domain = parse(DOMAINS["pinned"].xml())
+    pins = {pin.get("vcpu"): pin.get("cpuset") for pin in domain.iter("vcpupin")}
+    assert pins == {"0": "4,5", "1": "6", "2": "0,1", "3": "0,1"}
+    nodes = [(one.get("cellid"), one.get("nodeset")) for one in domain.iter("memnode")]
+    assert nodes == [("0", "1"), ("1", "0")]
+    seen = [(one.get("cpus"), one.get("memory")) for one in domain.iter("cell")]
+    assert seen == [("0,1", str(256 * 1024)), ("2,3", str(256 * 1024))]
+    assert [(one.get("size"), one.get("nodeset")) for one in domain.iter("page")] == [("2048", "0")]
+
+
+def test_a_guest_without_cells_is_anywhere():
+    domain = parse(a_domain().xml())
+    assert [*domain.iter("vcpupin"), *domain.iter("numatune"), *domain.iter("cpu")] == []
+
+
+def test_a_port_that_says_its_bridge_is_plugged_there():
+    made = Interface.of(a_vif(**ON_A_BRIDGE)).element()
+    assert (made.get("type"), made.find("source").get("bridge")) == ("bridge", "br-vm")
+    assert made.find("mtu").get("size") == "1450"
+    assert len(made.find("target").get("dev")) <= 15
+
+
+def test_a_port_of_a_local_network_is_behind_qemus_own_router():
+    made = Interface.of(a_vif(mtu=1450)).element()
+    assert made.get("type") == "user"
+    assert made.find("mtu") is None
+
+
+@pytest.mark.parametrize(
+    "values", [{"type": "ovs"}, {"type": "bridge", "details": {}}, {"type": "binding_failed"}]
+)
+def test_a_port_that_cannot_be_plugged_may_be_plugged_elsewhere(values):
+    with pytest.raises(exception.BuildFailed, match=f"is bound as {values['type']}") as failed:
+        Interface.of(a_vif(**values))
+    assert failed.value.reschedulable
+
+
+def test_interfaces_are_found_by_their_ports():
+    vif = a_vif()
+    domain = ET.fromstring(a_domain(interfaces=(Interface.of(vif),)).xml())
+    assert find_interface(domain, vif.id).find("mac").get("address") == vif.mac
+    assert find_interface(domain, a_uuid()) is None
