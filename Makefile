@@ -1,5 +1,5 @@
 # What people and CI type. Everything runs in .venv, which the first command makes.
-.PHONY: help rig test lint samples doc clean environment
+.PHONY: help rig test tempest lint samples doc clean environment
 
 BIN = .venv/bin
 
@@ -11,9 +11,14 @@ rig:  ## boot ten servers through two cells, all in one process (KEEP=1: leave i
 	@$(BIN)/roost-rig demo $(if $(KEEP),--keep)
 
 test:  ## all that CI runs: linters, documentation, unit, functional and integration tests
-	@sh tools/environment.sh test lint doc
 	@sh tools/packages.sh
+	@sh tools/environment.sh test lint doc libvirt
 	@$(BIN)/python tools/run_tests.py
+
+tempest:  ## Tempest's tests of Compute, against a cloud made for them (TESTS=regex: others)
+	@sh tools/environment.sh test lint doc
+	@sh tools/outside.sh keystone tempest
+	@$(BIN)/python -m tests.tempest $(if $(TESTS),'$(TESTS)')
 
 lint:  ## ruff, mypy, the floors, spelling, the systemd units
 	@sh tools/environment.sh test lint doc
