@@ -81,7 +81,7 @@ def test_a_storm_on_a_hostile_bus_ends_in_order(cloud):
     found = [cloud.show(server) for server in servers[1::2]]
     assert [server["name"] for server in found if server is None] == []
     assert {server["status"] for server in found} <= {"ACTIVE", "ERROR"}
-    wait_until(lambda: cloud.audit() == {}, f"audits that find nothing (seed {seed})", 120)
+    wait_until(lambda: cloud.audit_now() == {}, f"audits that find nothing (seed {seed})", 120)
 
 
 @pytest.mark.timeout(180)

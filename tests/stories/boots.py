@@ -4,7 +4,6 @@ Every story ends with all servers deleted and every audit at zero.
 """
 
 import collections
-import time
 
 import pytest
 import requests
@@ -17,18 +16,7 @@ from tests.stories.cloud import wait_until
 def clean_slate(cloud):
     yield
     cloud.delete_all()
-    assert left(cloud) == {}
-
-
-def left(cloud, patience=20):
-    """What an audit finds once that is over which is still under way when the last server is gone.
-
-    A conductor with much to do places servers that were deleted meanwhile, and then lets them go.
-    """
-    deadline = time.monotonic() + patience
-    while (found := cloud.audit()) and time.monotonic() < deadline:
-        pass
-    return found
+    assert cloud.audit() == {}
 
 
 def some_of_each_cell(cloud):

@@ -89,9 +89,14 @@ class Tempest:
 
     def _environment(self) -> dict[str, str]:
         """Return what its runner finds the Python of its own in, whichever others there are."""
-        path = os.pathsep.join([str(self._program.parent), os.environ["PATH"]])
-        own = {"PATH": path, "PYTHONUNBUFFERED": "1", "TMPDIR": str(self._workspace)}
-        return {**os.environ, **own}
+        folder = self._program.parent
+        return {
+            **os.environ,
+            "PATH": os.pathsep.join([str(folder), os.environ["PATH"]]),
+            "PYTHON": str(folder / "python"),  # stestr prefers it, and CI's means another
+            "PYTHONUNBUFFERED": "1",
+            "TMPDIR": str(self._workspace),
+        }
 
     @contextlib.contextmanager
     def _begun(self, *arguments: str | pathlib.Path) -> Iterator[subprocess.Popen[str]]:

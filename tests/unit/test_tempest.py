@@ -1,6 +1,7 @@
 """What is read from Tempest's output, and what its lists of tests must say."""
 
 from tests.tempest import running
+from tests.tempest.cloud import Cloud
 
 OUTPUT = """\
 {0} tempest.api.compute.test_a.A.test_good [0.1s] ... ok
@@ -39,3 +40,16 @@ def test_nothing_is_excluded_without_a_reason():
     excluded = running.patterns(running.EXCLUDED)
     assert excluded
     assert [pattern for pattern, reason in excluded.items() if not reason] == []
+
+
+def test_its_runner_takes_its_own_python_whichever_the_environment_means(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHON", "/another/python")
+    program = tmp_path / "venv/bin/tempest"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\necho "tempest.$PYTHON"\n')
+    program.chmod(0o755)
+    cloud = Cloud(
+        identity="", flavors=["1", "2"], images=["1", "2"], hosts=1, network_extensions=[]
+    )
+    tempest = running.Tempest(tmp_path, tmp_path, cloud)
+    assert tempest.list_tests() == [f"tempest.{program.parent / 'python'}"]
