@@ -31,6 +31,7 @@ from roost.servicegroup.plugins import load_group
 
 NAME = "roost-compute"
 TICK: Final = 0.5  # seconds between two looks whether the scheduler, or the cell, should hear of it
+WATCH: Final = 2.0  # seconds between two looks at guests of builds that nobody works on
 SETTLE: Final = 10.0  # seconds between two questions for instances that nobody speaks of
 TIDY: Final = 600.0  # seconds between two looks for what no guest needs any more
 
@@ -57,6 +58,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
             Periodic(lambda: conf.service_report_interval, manager.beat, "service group"),
             Periodic(TICK, manager.tick, "reports"),
             Periodic(SETTLE, manager.settle, "forgotten instances"),
+            Periodic(WATCH, manager.watch, "builds left behind"),
             Periodic(manager.renewal_pause, manager.renew_leases, "leases"),
             Periodic(manager.fencing_pause, manager.fence, "fencing"),
             *_following(manager),

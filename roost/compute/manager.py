@@ -190,6 +190,15 @@ class ComputeManager:
         """
         self._reconciler.follow()
 
+    def watch(self) -> None:
+        """Look after guests that a daemon of this host left when it died over their builds.
+
+        Call it every few seconds; without such guests it does nothing.
+
+        :raises roost.exception.Unavailable: when the cell does not answer
+        """
+        self._reconciler.watch()
+
     @property
     def tidies_up(self) -> bool:
         """Whether there ever is anything to :meth:`tidy`."""

@@ -138,6 +138,7 @@ class Reconciler:
         self._one_at_a_time = threading.Lock()
         self._heard: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._left: dict[str, str] = {}
+        self._unfinished: set[str] = set()  # guests of builds that have not ended
         self.counts: collections.Counter[Remedy] = collections.Counter()
 
     def run(self) -> None:
@@ -169,6 +170,19 @@ class Reconciler:
             for uuid in sorted(uuid for uuid in heard if uuid):
                 self._look_again(admin_context(), uuid)
 
+    def watch(self) -> None:
+        """Look again at guests of builds that nobody here works on; call it every few seconds.
+
+        A daemon that died has left them. Their builds begin again here, or go on elsewhere: from
+        then on such a guest is one too many.
+
+        :raises roost.exception.Unavailable: when the cell does not answer; so they are looked at
+            the next time
+        """
+        with self._one_at_a_time:
+            for uuid in sorted(self._unfinished):
+                self._look_again(admin_context(), uuid)
+
     def _compare(self, context: RequestContext) -> None:
         self._look_after_networks()
         before = self.counts.copy()
@@ -176,6 +190,7 @@ class Reconciler:
         rows = self._ask(context, guests, and_others_here=True)
         self._left = {uuid: why for uuid, why in self._left.items() if uuid in guests}
         for row in rows:
+            self._note(guests.get(row.instance_uuid), row)
             if self._is_news(row.instance_uuid, judge(guests.get(row.instance_uuid), row)):
                 self._look_again(context, row.instance_uuid)
         done = self.counts - before
@@ -230,6 +245,14 @@ class Reconciler:
             and_others_here=and_others_here,
         )
 
+    def _note(self, guest: Guest | None, row: Whereabouts) -> None:
+        """Remember a guest whose build has not ended, and forget it when it has."""
+        uuid = str(row.instance_uuid)
+        if guest is not None and row.place == HERE and row.vm_state == states.BUILDING:
+            self._unfinished.add(uuid)
+        else:
+            self._unfinished.discard(uuid)
+
     def _is_news(self, uuid: str, verdict: Verdict | None) -> bool:
         """Tell whether a difference is to be acted on: one that is left alone is told of once."""
         if verdict is None:
@@ -246,6 +269,7 @@ class Reconciler:
                 return
             guest = self._find(uuid)
             for row in self._ask(context, [uuid]):
+                self._note(guest, row)
                 verdict = judge(guest, row)
                 if verdict is not None and self._is_news(uuid, verdict):
                     self._remedy(context, guest, row, verdict)
