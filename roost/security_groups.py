@@ -122,7 +122,7 @@ def pick_all(groups: Sequence[Group], names: Sequence[str]) -> list[Group]:
 
 
 def checked(rule: Rule) -> Rule:
-    """Return a rule as it is kept.
+    """Return a rule as it is kept: its range of addresses as it was written.
 
     :raises roost.exception.Invalid: when there can be no such rule
     """
@@ -131,7 +131,8 @@ def checked(rule: Rule) -> Rule:
     protocol = rule.protocol.lower() if rule.protocol else None
     rule = dataclasses.replace(rule, protocol=None if protocol == "any" else protocol)
     _check_protocol(rule)
-    return dataclasses.replace(rule, remote_prefix=_prefix(rule))
+    _network(rule)
+    return rule
 
 
 def same(one: Rule, other: Rule) -> bool:
@@ -156,7 +157,7 @@ def _rules(group_id: str, directions: Sequence[str]) -> tuple[Rule, ...]:
 
 
 def _meaning(rule: Rule) -> Sequence[object]:
-    ends = (rule.port_min, rule.port_max, rule.remote_prefix, rule.remote_group_id)
+    ends = (rule.port_min, rule.port_max, _network(rule), rule.remote_group_id)
     return (rule.group_id, rule.direction, rule.ethertype, rule.protocol, *ends)
 
 
@@ -197,7 +198,8 @@ def _check_icmp(rule: Rule) -> None:
             raise exception.Invalid(f"Invalid ICMP type or code {value}: they are from 0 to 255.")
 
 
-def _prefix(rule: Rule) -> str | None:
+def _network(rule: Rule) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    """Return the range of addresses that is meant."""
     if rule.remote_prefix is None:
         return None
     try:
@@ -206,4 +208,4 @@ def _prefix(rule: Rule) -> str | None:
         raise exception.Invalid(f"Invalid CIDR {rule.remote_prefix}: {error}") from error
     if network.version != ETHERTYPES[rule.ethertype]:
         raise exception.Invalid(f"{rule.remote_prefix} is no range of {rule.ethertype}.")
-    return str(network)
+    return network

@@ -41,7 +41,7 @@ class Networks:
 
     def extensions(self, _call: Call) -> Answer:
         """Return what there is beyond the first version: clients look before they use it."""
-        return Answer({"extensions": [views.TAGS]})
+        return Answer({"extensions": list(views.EXTENSIONS)})
 
     def create(self, call: Call) -> Answer:
         network = self._described(call)

@@ -93,7 +93,7 @@ def _id(call: Call, name: str) -> str:
 
 def _words(call: Call) -> dict[str, str]:
     asked = call.body["security_group"]
-    return {"name": asked["name"].strip(), "description": (asked["description"] or "").strip()}
+    return {"name": asked["name"], "description": asked["description"] or ""}
 
 
 def _rule(asked: Mapping[str, Any]) -> Rule:

@@ -58,7 +58,7 @@ def test_a_rule_that_says_nothing_sensible_is_refused(values, why):
 
 def test_a_rule_is_kept_as_it_is_meant():
     rule = checked(a_rule(protocol="TCP", remote_prefix="10.1.2.3/8"))
-    assert (rule.protocol, rule.remote_prefix) == ("tcp", "10.0.0.0/8")
+    assert (rule.protocol, rule.remote_prefix) == ("tcp", "10.1.2.3/8")
     assert checked(a_rule(protocol="any")).protocol is None
 
 
@@ -66,6 +66,7 @@ def test_rules_are_the_same_by_what_they_let_pass():
     assert same(a_rule(), a_rule(description="again"))
     assert not same(a_rule(), a_rule(direction="egress"))
     assert not same(a_rule(), a_rule(protocol="tcp"))
+    assert same(a_rule(remote_prefix="10.1.2.3/8"), a_rule(remote_prefix="10.0.0.0/8"))
 
 
 def test_the_default_group_of_a_project_is_always_the_same_one():

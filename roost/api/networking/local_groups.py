@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from roost import exception
 from roost.api.call import Call
+from roost.api.local_networks import scope
 from roost.db.api import instance_mappings
 from roost.db.api import security_group_members as members
 from roost.db.api import security_groups as rows
@@ -57,7 +58,7 @@ class LocalGroups:
         return self._change(group_id, changes)
 
     def delete(self, call: Call, group_id: str) -> None:
-        if self.get(call, group_id).name == DEFAULT:
+        if self.get(call, group_id).name == DEFAULT and scope(call) is not None:
             raise exception.Conflict("The default security group cannot be deleted.")
         self._delete(group_id)
 

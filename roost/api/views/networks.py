@@ -7,13 +7,21 @@ from typing import Any, Final
 from roost.db.api.networks import Network
 from roost.networks import LocalNetwork
 
-TAGS: Final = {
-    "alias": "standard-attr-tag",
-    "name": "Tags",
-    "description": "Networks, subnets and ports have tags, and lists find them by these.",
-    "updated": "2017-01-01T00:00:00-00:00",
-    "links": [],
-}
+
+def _extension(alias: str, name: str, description: str, updated: str) -> dict[str, Any]:
+    told = {"alias": alias, "name": name, "description": description}
+    return {**told, "updated": f"{updated}T00:00:00-00:00", "links": []}
+
+
+EXTENSIONS: Final = (
+    _extension("security-group", "security-group", "Security groups.", "2012-10-05"),
+    _extension(
+        "standard-attr-tag",
+        "Tags",
+        "Networks, subnets and ports have tags, and lists find them by these.",
+        "2017-01-01",
+    ),
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ RULES: Final = "security_group_rules"
 _groups = models.security_groups
 _rules = models.security_group_rules
 _members = models.security_group_members
+_mappings = models.instance_mappings
 _others = _groups.alias()
 
 
@@ -200,11 +201,23 @@ def _insert(session: Session, group: Group, *, at: datetime.datetime) -> None:
 
 
 def _check_empty(session: Session, group: Group, why: str) -> None:
-    members = sa.select(_members.c.group_id).where(_members.c.group_id == group.id).limit(1)
-    if session.execute(members).first() is not None:
+    named = sa.select(_members.c.group_id).where(_members.c.group_id == group.id)
+    members = [named, _in_no_other(group)] if group.id == _default_id(group) else [named]
+    if any(session.execute(query.limit(1)).first() is not None for query in members):
         raise exception.Conflict(
             f"Security group {group.id} is in use: there are servers in it, {why}."
         )
+
+
+def _default_id(group: Group) -> str:
+    return default_group(group.project_id).id
+
+
+def _in_no_other(group: Group) -> sa.Select[Any]:
+    """Ask for servers of a project that are in the default group without saying so."""
+    says = sa.exists().where(_members.c.instance_uuid == _mappings.c.instance_uuid)
+    mine = _mappings.c.project_id == group.project_id
+    return sa.select(_mappings.c.instance_uuid).where(mine, ~says)
 
 
 def _check_quota(

@@ -104,9 +104,9 @@ def test_the_tags_of_a_subnet_go_with_it(client, things, world):
     assert made["tags"] == []
 
 
-def test_clients_learn_that_there_are_tags(client):
-    (extension,) = client.get(f"{ROOT}/extensions", token=ALICE).json["extensions"]
-    assert extension["alias"] == "standard-attr-tag"
+def test_clients_learn_that_there_are_security_groups_and_tags(client):
+    extensions = client.get(f"{ROOT}/extensions", token=ALICE).json["extensions"]
+    assert [one["alias"] for one in extensions] == ["security-group", "standard-attr-tag"]
 
 
 @pytest.mark.parametrize("noun", ["network", "port"])

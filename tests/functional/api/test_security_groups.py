@@ -7,7 +7,7 @@ from roost.db.api import instance_mappings
 from roost.db.api import security_groups as rows
 from roost.security_groups import default_group
 from tests import api_world
-from tests.api_world import ALICE, IMAGE
+from tests.api_world import ADMIN, ALICE, IMAGE
 from tests.builders import CELL1, a_uuid
 
 GROUPS, RULES = "/network/v2.0/security-groups", "/network/v2.0/security-group-rules"
@@ -130,7 +130,7 @@ def test_who_knows_the_id_of_the_default_group_finds_it_before_any_list(ask):
 
 
 def test_a_group_is_made_changed_and_deleted_by_its_project(ask, make):
-    made = make(name="  web  ").json["security_group"]
+    made = make(name="web").json["security_group"]
     path = f"{OLD_GROUPS}/{made['id']}"
     assert (made["name"], made["description"], made["rules"]) == ("web", "of the web", [])
     assert ask("GET", path).json == {"security_group": made}
@@ -215,6 +215,25 @@ def test_the_default_group_stays_and_keeps_its_name(ask, client):
     assert ask("PUT", path, body, token=BOB).json["security_group"]["description"] == "ours"
 
 
+def test_an_administrator_clears_a_default_group_away_that_no_server_is_in(world, client, act):
+    group = client.get(f"{GROUPS}?name=default", token=ALICE).json["security_groups"][0]
+    path = f"{GROUPS}/{group['id']}"
+    server = world.place(CELL1, uuid=a_uuid(), project_id="project", host="h1").uuid
+    assert client.delete(path, token=ADMIN).status_code == 409
+    gone(world, server)
+    assert client.delete(path, token=ADMIN).status_code == 204
+    assert client.get(path, token=ADMIN).status_code == 404
+    again = client.get(f"{GROUPS}?name=default", token=ALICE).json["security_groups"]
+    assert again == [group]
+
+
+def test_a_name_is_kept_as_it_was_written(make):
+    assert (
+        make(name=" with spaces  between ").json["security_group"]["name"]
+        == " with spaces  between "
+    )
+
+
 def test_a_rule_lets_a_range_of_addresses_in(ask, group, add_rule):
     made = add_rule(group, ip_protocol="TCP", from_port=22, to_port="23", cidr="10.0.0.7/8")
     rule = made.json["security_group_rule"]
@@ -225,7 +244,7 @@ def test_a_rule_lets_a_range_of_addresses_in(ask, group, add_rule):
         "from_port": 22,
         "to_port": 23,
         "group": {},
-        "ip_range": {"cidr": "10.0.0.0/8"},
+        "ip_range": {"cidr": "10.0.0.7/8"},
     }
     path = f"{OLD_GROUPS}/{group['id']}"
     assert ask("GET", path).json["security_group"]["rules"] == [rule]
