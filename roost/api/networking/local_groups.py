@@ -167,21 +167,16 @@ class LocalGroups:
         with self._database.begin() as session:
             instance_mappings.hold(session, instance.uuid)
             group = pick(rows.list_groups(session, instance.project_id), name)
-            before = _groups_of(session, instance)
-            members.join(session, {*before, group.id}, [instance.uuid])
+            members.put(session, _groups_of(session, instance) | {group.id}, instance.uuid)
 
     @retried
     def _leave(self, instance: Instance, group: Group) -> None:
         with self._database.begin() as session:
             instance_mappings.hold(session, instance.uuid)
-            if _groups_of(session, instance) == {group.id}:
-                raise exception.Conflict(
-                    f"Instance {instance.uuid} cannot leave the security group {group.name!r}: it"
-                    " is in no other."
-                )
-            members.leave(session, group.id, instance.uuid)
+            members.put(session, _groups_of(session, instance) - {group.id}, instance.uuid)
 
 
 def _groups_of(session: Session, instance: Instance) -> set[str]:
     """Return the ids of the groups that a server is in, the default one if it needs no row."""
-    return members.groups_of(session, instance.uuid) or {default_group(instance.project_id).id}
+    found = members.groups_of(session, instance.uuid)
+    return {default_group(instance.project_id).id} if found is None else found

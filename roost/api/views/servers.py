@@ -342,7 +342,11 @@ FIELDS: Final = (
     Field("key_name", _of("key_name")),
     Field("OS-SRV-USG:launched_at", lambda shown, _: micros(shown.instance.launched_at)),
     Field("OS-SRV-USG:terminated_at", lambda shown, _: micros(shown.instance.deleted_at)),
-    Field("security_groups", lambda shown, _: security_groups(shown.instance)),
+    Field(
+        "security_groups",
+        lambda shown, _: security_groups(shown.instance),
+        when=lambda shown, _: bool(shown.instance.security_groups),
+    ),
     Field("OS-EXT-STS:task_state", _of("task_state")),
     Field("OS-EXT-STS:vm_state", _of("vm_state")),
     Field("OS-EXT-STS:power_state", _of("power_state")),

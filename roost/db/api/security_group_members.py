@@ -1,6 +1,8 @@
-"""Which servers are in which security groups; who is in none that is kept is in the default one."""
+"""Which servers are in which security groups; of whom nothing is kept is in the default one."""
 
 from collections.abc import Iterable
+from typing import Final
+from uuid import UUID
 
 import sqlalchemy as sa
 
@@ -11,12 +13,14 @@ from roost.db.insert import insert_once
 
 _groups = models.security_groups
 _members = models.security_group_members
+_NONE: Final = str(UUID(int=0))  # stands where a server has left its last group
 
 
-def groups_of(session: Session, instance_uuid: str) -> set[str]:
-    """Return the ids of the groups that a server is in; none: it is in the default one."""
+def groups_of(session: Session, instance_uuid: str) -> set[str] | None:
+    """Return the ids of the groups that a server is in; None: it is in the default one."""
     query = sa.select(_members.c.group_id).where(_members.c.instance_uuid == instance_uuid)
-    return set(session.scalars(query))
+    found = set(session.scalars(query))
+    return found - {_NONE} if found else None
 
 
 def join(session: Session, group_ids: Iterable[str], instance_uuids: Iterable[str]) -> None:
@@ -33,10 +37,16 @@ def join(session: Session, group_ids: Iterable[str], instance_uuids: Iterable[st
             insert_once(session, _members, {"instance_uuid": uuid, "group_id": group_id})
 
 
-def leave(session: Session, group_id: str, instance_uuid: str) -> None:
-    """Let a server not be in a group; one that is not in it is fine."""
-    mine = (_members.c.instance_uuid == instance_uuid, _members.c.group_id == group_id)
-    session.execute(sa.delete(_members).where(*mine))
+def put(session: Session, group_ids: Iterable[str], instance_uuid: str) -> None:
+    """Let a server be in these groups and no others, which may be none at all.
+
+    :raises roost.exception.NotFound: when a group is gone
+    """
+    wanted = set(group_ids)
+    let_go(session, instance_uuid)
+    join(session, wanted, [instance_uuid])
+    if not wanted:
+        insert_once(session, _members, {"instance_uuid": instance_uuid, "group_id": _NONE})
 
 
 def let_go(session: Session, instance_uuid: str) -> None:

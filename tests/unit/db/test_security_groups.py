@@ -84,7 +84,7 @@ def test_a_group_is_deleted_or_joined_and_never_both(api_db, make, at_once, _rou
     with api_db.read() as session:
         found, held = rows.find(session, group.id), members.groups_of(session, server)
     if deleted is None:
-        assert (found, held, type(joined)) == (None, set(), exception.NotFound)
+        assert (found, held, type(joined)) == (None, None, exception.NotFound)
     else:
         assert (found, held, joined) == (group, {group.id}, None)
         assert isinstance(deleted, exception.Conflict)
@@ -98,10 +98,11 @@ def test_steps_may_be_repeated(api_db, make):
             members.join(session, [group.id], [server])
     for _ in range(2):
         with api_db.begin() as session:
-            members.leave(session, group.id, server)
+            members.put(session, [], server)
             rows.delete(session, group.id)
     with api_db.read() as session:
         assert rows.list_groups(session, "project") == []
+        assert members.groups_of(session, server) == set()
 
 
 def test_what_users_took_from_the_default_group_stays_away(api_db):
