@@ -8,9 +8,9 @@ import pytest
 
 from roost import exception
 from roost.rig import services
+from roost.rig.hypervisors import linux_guest, needs
+from roost.rig.hypervisors.libvirtd import Libvirtd
 from tests.outside import glance as outside_glance
-from tests.outside import guest
-from tests.outside import libvirtd as outside_libvirtd
 
 # Tests that run side by side have private services of their own.
 SERVICES = pathlib.Path(__file__).parents[2] / ".services"
@@ -59,18 +59,18 @@ def glance(tmp_path_factory):
 def libvirtd(tmp_path_factory):
     """A libvirtd of our own; tests leave no guests behind."""
     try:
-        outside_libvirtd.check()
-    except RuntimeError as missing:
-        pytest.fail(str(missing), pytrace=False)
+        needs.check()
+    except exception.RoostError as missing:
+        pytest.fail(missing.message, pytrace=False)
     folder = tmp_path_factory.mktemp("libvirt")
-    with outside_libvirtd.Libvirtd(folder, STATE / "libvirt") as made:
+    with Libvirtd(folder, STATE / "libvirt") as made:
         yield made
 
 
 @pytest.fixture(scope="session")
 def linux_image():
     """The disk of a tiny Linux."""
-    return guest.made(OUTSIDE / "guest")
+    return linux_guest.made(OUTSIDE / "guest")
 
 
 def fresh_database(server):

@@ -11,8 +11,8 @@ from roost.compute.virt.libvirt import probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.settings import Settings
 from roost.objects import NetworkInfo
+from roost.rig.hypervisors import linux_guest
 from tests.builders import a_context, a_flavor, a_vif
-from tests.outside import guest
 from tests.stories.cloud import wait_until
 from tests.stories.virt_drivers import *  # noqa: F403
 
@@ -90,7 +90,9 @@ def test_a_guest_has_all_at_once_that_its_image_asks_for(driver, spawn, a_guest,
 def awake(driver):
     def awake(uuid):
         wait_until(
-            lambda: guest.READY in driver.console_output(uuid), "the guest is awake", timeout=180
+            lambda: linux_guest.READY in driver.console_output(uuid),
+            "the guest is awake",
+            timeout=180,
         )
 
     return awake

@@ -15,8 +15,8 @@ from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.settings import Settings
 from roost.objects import NetworkInfo
 from roost.rig.embedded import EmbeddedRig
+from roost.rig.hypervisors import linux_guest
 from tests.builders import a_context, a_flavor, an_image, an_instance
-from tests.outside import guest
 from tests.stories.cloud import wait_until
 from tests.stories.real_guests import cloud_of, console, wait_until_it_says
 
@@ -59,7 +59,7 @@ def server(cloud):
     """A server whose Linux is up."""
     (server_id,) = cloud.boot(config_drive=True)
     cloud.wait([server_id], "ACTIVE")
-    wait_until_it_says(cloud, server_id, guest.READY)
+    wait_until_it_says(cloud, server_id, linux_guest.READY)
     return server_id
 
 

@@ -10,7 +10,7 @@ from roost.compute.network.bridge.segment import Names
 from roost.compute.network.bridge.system import System
 from roost.rig import services
 from roost.rig.embedded import EmbeddedRig
-from tests.outside import guest
+from roost.rig.hypervisors import linux_guest
 from tests.stories.real_guests import cloud_of, console, wait_until_it_says
 
 pytestmark = pytest.mark.timeout(600)  # the first one makes a guest, and libvirt looks at QEMU
@@ -67,7 +67,7 @@ def read(host):
 def wait_until_up(cloud, server_id):
     """Return what a guest has said until it was ready."""
     cloud.wait([server_id], "ACTIVE")
-    wait_until_it_says(cloud, server_id, guest.READY)
+    wait_until_it_says(cloud, server_id, linux_guest.READY)
     return console(cloud, server_id)
 
 

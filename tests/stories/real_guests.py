@@ -4,7 +4,7 @@ import contextlib
 
 from roost.context import admin_context
 from roost.image.local import LocalImageStore
-from tests.outside import guest
+from roost.rig.hypervisors import linux_guest
 from tests.stories.cloud import Cloud, wait_until
 
 BOOTED = 240.0  # seconds: some five, on a machine that has nothing else to do
@@ -20,7 +20,7 @@ def cloud_of(rig, libvirtd, linux_image):
             admin_context(), name="linux", data=data, disk_format="qcow2"
         )
     cloud.image = added.id
-    cloud.flavor = cloud.create_flavor(name="linux", ram=guest.MEMORY_MB)
+    cloud.flavor = cloud.create_flavor(name="linux", ram=linux_guest.MEMORY_MB)
     yield cloud
     cloud.delete_all()
     assert cloud.audit() == {}

@@ -24,6 +24,8 @@ import struct
 import subprocess
 from collections.abc import Iterator
 
+from roost import exception
+
 MEMORY_MB = 128
 READY = "guest: ready"
 _KERNEL = "linux-image-cloud-amd64"  # stands for the newest one
@@ -133,7 +135,10 @@ poweroff -f
 
 
 def made(folder: pathlib.Path) -> pathlib.Path:
-    """Return the disk (qcow2), made in ``folder`` if it is not there as this module makes it."""
+    """Return the disk (qcow2), made in ``folder`` if it is not there as this module makes it.
+
+    :raises roost.exception.Unavailable: when a package cannot be had, or a program fails
+    """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     recipe = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()[:16]
@@ -267,7 +272,10 @@ def _assemble(root: pathlib.Path, boot: pathlib.Path, work: pathlib.Path) -> Non
 
 
 def _run(*command: object, cwd: pathlib.Path | None = None, check: bool = True) -> str:
-    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True)
+    done = subprocess.run(
+        [str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False
+    )
     if check and done.returncode:
-        raise RuntimeError(f"{command[0]} failed: {done.stderr or done.stdout}")
+        told = done.stderr or done.stdout
+        raise exception.Unavailable(f"the guest's disk was not made: {command[0]} failed: {told}")
     return done.stdout

@@ -7,7 +7,6 @@ root. Guests are outside of it: they go on when it is killed, and end with it on
 import contextlib
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import time
@@ -15,9 +14,10 @@ import uuid
 from collections.abc import Iterator
 from typing import Self
 
-import libvirt
+from roost import exception
+from roost.rig.hypervisors import needs
 
-_LIBVIRTD, _VIRTLOGD = "/usr/sbin/libvirtd", "/usr/sbin/virtlogd"
+_LIBVIRTD, _VIRTLOGD = (f"{needs.DAEMONS}/{name}" for name in ("libvirtd", "virtlogd"))
 _SECONDS = 60.0
 # Its folder of what it knows of QEMU is kept for the next: to find that out takes long.
 _PLACES = {
@@ -44,20 +44,6 @@ namespaces = [ ]
 stdio_handler = "logd"
 max_processes = 0
 """
-
-
-def check() -> None:
-    """Make sure that one can be started.
-
-    :raises RuntimeError: saying what is missing
-    """
-    if os.geteuid() != 0:
-        raise RuntimeError("guests of libvirt are tested as root only: it gives them their devices")
-    missing = [name for name in (_LIBVIRTD, _VIRTLOGD) if not pathlib.Path(name).exists()]
-    if not shutil.which("qemu-system-x86_64"):
-        missing.append("qemu-system-x86_64")
-    if missing:
-        raise RuntimeError(f"there is no {', '.join(missing)}: run sh tools/packages.sh as root")
 
 
 class Libvirtd:
@@ -93,7 +79,10 @@ class Libvirtd:
         self.stop()
 
     def start(self) -> None:
-        """Start it, or start it again: it finds its guests."""
+        """Start it, or start it again: it finds its guests.
+
+        :raises roost.exception.Unavailable: when it does not come up, with what it said
+        """
         self.socket.unlink(missing_ok=True)
         binds = [
             *(f"mkdir -p {place} && mount --bind {self._folder}/{name} {place}"
@@ -157,10 +146,13 @@ class Libvirtd:
             assert self._process is not None
             if self._process.poll() is not None or time.monotonic() > deadline:
                 logs = [(self._folder / name) for name in ("start.log", "libvirtd.log")]
-                raise RuntimeError("\n".join(log.read_text() for log in logs if log.exists()))
+                told = "\n".join(log.read_text() for log in logs if log.exists())
+                raise exception.Unavailable(f"libvirtd did not come up: {told}")
             time.sleep(0.05)
 
     def _answers(self) -> bool:
+        import libvirt  # optional: only who asks for real guests has it
+
         try:
             libvirt.open(self.uri).close()
         except libvirt.libvirtError:
