@@ -11,7 +11,7 @@ set -eu
 
 GUESTS="libvirt-daemon-system qemu-system-x86 qemu-utils"
 BINDING="libvirt-dev pkg-config gcc libc6-dev python3-dev"
-NETWORKS="iproute2 nftables dnsmasq-base"
+NETWORKS="iproute2 nftables dnsmasq-base openvswitch-switch"
 POLICY=/usr/sbin/policy-rc.d
 
 say() { echo "roost: $*" >&2; }

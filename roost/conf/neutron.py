@@ -20,4 +20,16 @@ OPTIONS = [
         help="Whether a server whose ports do not work in time fails to build. Otherwise it becomes"
         " ACTIVE, and may be without network for some time.",
     ),
+    cfg.StrOpt(
+        "ovs_bridge",
+        default="br-int",
+        help="The bridge of Open vSwitch that ports bound as ovs are on if Neutron names none. Only"
+        " guests of libvirt are plugged.",
+    ),
+    cfg.StrOpt(
+        "ovsdb_connection",
+        default="unix:/run/openvswitch/db.sock",
+        help="Where the OVSDB of this host answers, as ovs-vsctl --db takes it: unix:PATH or"
+        " tcp:ADDRESS:PORT.",
+    ),
 ]

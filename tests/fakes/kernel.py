@@ -136,6 +136,9 @@ class FakeKernel:
                 inner = self._namespace(there)["links"]
                 self._must(name not in links and peer not in inner, name)
                 links[name], inner[peer] = {"peer": peer}, {"peer": name}
+            case ["tuntap", "add", "dev", name, "mode", "tap"]:
+                self._must(name not in links, name)
+                links[name] = {}
             case ["link", "delete", "dev", name]:
                 self._must(name in links, name)
                 peer = links.pop(name).get("peer")

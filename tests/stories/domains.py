@@ -18,6 +18,8 @@ from tests.builders import a_flavor, a_vif, an_image, an_instance
 FOLDER = pathlib.Path("/guests/one")
 UUID = "6f0b4a1e-5f0c-4c8e-9a53-0c6a3f6d6f11"
 ON_A_BRIDGE = {"type": "bridge", "details": {"bridge_name": '"br-vm"'}, "mtu": 1450}
+ON_A_SWITCH = {"type": "ovs", "details": {"bridge_name": '"br-int"'}, "mtu": 1450}
+ALONE = {"type": "tap", "mtu": 1450}
 
 
 def a_hardware(specs=None, properties=None, *, vcpus=2, machine=None):
@@ -126,6 +128,9 @@ DOMAINS = {
                 Kind("10de", "1eb8", "type-PCI", 0, frozenset()),
             ),
         )
+    ),
+    "on Open vSwitch": a_domain(
+        interfaces=(Interface.of(a_vif(**ON_A_SWITCH)), Interface.of(a_vif(**ALONE)))
     ),
     "with a strange name": a_domain(title="a <b> & \n\x01 \U0001f600"),
 }

@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from roost import exception, states
 from roost.compute.network.plugging import Plugging
+from roost.compute.network.vifs import Vifs
 from roost.context import RequestContext
 from roost.objects import ExternalEvent, Instance, NetworkInfo, NetworkRequest, Vif
 from roost.objects import external_event as events
@@ -30,6 +31,7 @@ _FINAL: Final = (
     exception.Forbidden,
 )
 _ATTACHABLE: Final = [states.ACTIVE, states.PAUSED, states.STOPPED]
+_LIBVIRT: Final = "libvirt"  # the hypervisor whose guests are plugged
 _LOOK: Final = 10.0  # seconds between two looks at ports, in case an event was lost
 
 
@@ -47,6 +49,7 @@ class NeutronDriver:
 
     :param host: whose interfaces these are
     :param zone: what the owner of ports is called by, unless the instance has a zone
+    :param vifs: who plugs; None: guests of this host are plugged into nothing
     """
 
     host_bound = False
@@ -59,8 +62,10 @@ class NeutronDriver:
         host: str,
         zone: str,
         waiting: Waiting,
+        vifs: Vifs | None = None,
     ) -> None:
         self._ports = ports
+        self._vifs = vifs
         self._conductor = conductor
         self._host = host
         self._zone = zone
@@ -76,6 +81,7 @@ class NeutronDriver:
             host=conf.host,
             zone=conf.compute.availability_zone,
             waiting=Waiting(group.vif_plugging_timeout, group.vif_plugging_is_fatal),
+            vifs=Vifs.from_conf(conf) if conf.compute.virt_driver == _LIBVIRT else None,
         )
 
     def allocate(self, context: RequestContext, instance: Instance) -> NetworkInfo:
@@ -84,12 +90,27 @@ class NeutronDriver:
         with _failures():
             ports = self._ports.ensure(instance, instance.networks, **self._place(instance))
             info = self._ports.describe(ports)
+        info = self.plug(instance, info)
         try:
             self._go_on(context, instance, info)
         except exception.NotFound as error:  # it was buried before these ports were there
             self._ports.free(instance.uuid)
             raise exception.Conflict(error.message) from error
         return info
+
+    def plug(self, instance: Instance, info: NetworkInfo) -> NetworkInfo:
+        return self._vifs.plug(instance.uuid, info) if self._vifs else info
+
+    def unplug(self, instance_uuid: str) -> None:
+        if self._vifs:
+            self._vifs.unplug(instance_uuid)
+
+    def plugged(self) -> list[str]:
+        return self._vifs.plugged() if self._vifs else []
+
+    def restore(self) -> None:
+        if self._vifs:
+            self._vifs.restore()
 
     def _go_on(self, context: RequestContext, instance: Instance, info: NetworkInfo) -> None:
         self._conductor.instance_update(
@@ -182,10 +203,11 @@ class NeutronDriver:
             said = {"position": position, "tag": request.tag, "key": key}
             port = self._ports.take(instance, request, said=said, **self._place(instance))
         try:
-            info = self._ports.describe(self._ports.held(instance.uuid))
+            info = self.plug(instance, self._ports.describe(self._ports.held(instance.uuid)))
             self._write(context, instance.uuid, info, self._at_rest())
-        except (exception.Conflict, exception.NotFound):
+        except (exception.Conflict, exception.NotFound, exception.BuildFailed):
             self._ports.release(port)
+            self._plug_the_rest(instance)
             raise
         return next(vif for vif in info.vifs if vif.id == port.id)
 
@@ -193,8 +215,12 @@ class NeutronDriver:
         for port in self._ports.held(instance.uuid):
             if port.id == port_id:
                 self._ports.release(port)
-        left = self._ports.describe(self._ports.held(instance.uuid))
+        left = self._plug_the_rest(instance)
         self._write(context, instance.uuid, left, self._at_rest())
+
+    def _plug_the_rest(self, instance: Instance) -> NetworkInfo:
+        """Have nothing on the host of ports that the instance has no more."""
+        return self.plug(instance, self._ports.describe(self._ports.held(instance.uuid)))
 
     def _at_rest(self) -> dict[str, Any]:
         return {"host": self._host, "vm_state": _ATTACHABLE}

@@ -25,6 +25,7 @@ _PLACES = {
     "lib": "/var/lib/libvirt",
     "log": "/var/log/libvirt",
     "etc": "/etc/libvirt",
+    "switch": "/run/openvswitch",
 }
 _CACHE = "/var/cache/libvirt"
 _LIBVIRTD_CONF = """\
@@ -62,6 +63,11 @@ class Libvirtd:
     @property
     def socket(self) -> pathlib.Path:
         return self._folder / "run/libvirt-sock"
+
+    @property
+    def switch_folder(self) -> pathlib.Path:
+        """Where it finds an Open vSwitch."""
+        return self._folder / "switch"
 
     @property
     def uri(self) -> str:

@@ -8,12 +8,12 @@ import dataclasses
 import functools
 import ipaddress
 import json
-import os
 import pathlib
 from collections.abc import Iterable
 from typing import Any, Final, Self
 
 from roost import exception
+from roost.compute.network.files import write_whole
 from roost.compute.taps import tap_of
 from roost.objects import Instance, Vif
 
@@ -128,7 +128,7 @@ class Records:
             path.unlink(missing_ok=True)
             self._known.pop(uuid, None)
             return
-        _write(path, json.dumps(dataclasses.asdict(record)))
+        write_whole(path, json.dumps(dataclasses.asdict(record)))
         self._known[uuid] = record
 
 
@@ -136,14 +136,3 @@ def _read(path: pathlib.Path) -> Record:
     values = json.loads(path.read_text())
     ports = tuple(Port.read(port) for port in values["ports"])
     return Record(ports, tuple(values["unsettled"]))
-
-
-def _write(path: pathlib.Path, text: str) -> None:
-    """Write a file that is there whole, or as it was."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".part")
-    with partial.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.rename(path)

@@ -1,18 +1,15 @@
 """The interfaces of a guest: what its ports are plugged into on this host."""
 
 import dataclasses
-import json
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from typing import Final, Self
 
-from roost import exception
-from roost.compute.taps import tap_of
+from roost.compute.bindings import OVS, Binding
 from roost.compute.virt.libvirt.elements import element
 from roost.compute.virt.libvirt.tuning import Bandwidth
 from roost.objects import Vif
 
-BRIDGE: Final = "bridge"
 VIF_MODELS: Final = (
     *("e1000", "e1000e", "ne2k_pci", "pcnet", "rtl8139"),
     *("virtio", "vmxnet3"),
@@ -44,15 +41,14 @@ class VifShape:
 
 @dataclasses.dataclass(frozen=True)
 class Interface:
-    """An interface of a port: on a bridge of this host, or else behind QEMU's own small router.
+    """An interface of a port: plugged as it is bound, or else behind QEMU's own small router.
 
-    The latter (``bridge`` is None) lets a guest reach out and nobody in, and needs nothing here.
+    The latter (``binding`` is None) lets a guest reach out and nobody in, and needs nothing here.
     """
 
     port_id: str
     mac: str
-    bridge: str | None = None
-    mtu: int | None = None
+    binding: Binding | None = None
     shape: VifShape = dataclasses.field(default_factory=VifShape)
 
     @classmethod
@@ -61,9 +57,7 @@ class Interface:
 
         :raises roost.exception.BuildFailed: when this host cannot plug such a port
         """
-        bridge = _bridge_of(vif)
-        mtu = vif.mtu if bridge else None
-        return cls(vif.id, vif.mac, bridge=bridge, mtu=mtu, shape=shape or VifShape())
+        return cls(vif.id, vif.mac, binding=Binding.of(vif), shape=shape or VifShape())
 
     @property
     def alias(self) -> str:
@@ -74,31 +68,44 @@ class Interface:
         return element(
             "interface",
             element("mac", address=self.mac),
-            None if self.bridge is None else element("source", bridge=self.bridge),
-            None if self.bridge is None else element("target", dev=tap_of(self.port_id)),
+            *self._place(),
             element("model", type=self.shape.model),
-            None if self.mtu is None else element("mtu", size=self.mtu),
-            *(() if self.bridge is None else self._on_a_bridge()),
+            *self._link(),
             element("alias", name=self.alias),
-            type="user" if self.bridge is None else BRIDGE,
+            type=self._type(),
         )
 
-    def _on_a_bridge(self) -> list[ET.Element | None]:
+    def _type(self) -> str:
+        if self.binding is None:
+            return "user"
+        return "ethernet" if self.binding.bridge is None else "bridge"
+
+    def _place(self) -> list[ET.Element | None]:
+        """Return where it is plugged; of a link that is no bridge's, that it is there already."""
+        if self.binding is None:
+            return []
+        bridge, tap = self.binding.bridge, self.binding.tap
+        if bridge is None:
+            return [element("target", dev=tap, managed="no")]
+        return [element("source", bridge=bridge), self._switch(), element("target", dev=tap)]
+
+    def _switch(self) -> ET.Element | None:
+        """Return by what Open vSwitch, and who steers it, know the port."""
+        if self.binding is None or self.binding.kind != OVS or self.binding.is_hybrid:
+            return None
+        known = element("parameters", interfaceid=self.port_id)
+        return element("virtualport", known, type="openvswitch")
+
+    def _link(self) -> list[ET.Element | None]:
         """Return what QEMU's own router knows nothing of."""
-        queues = self.shape.queues
-        many = element("driver", queues=queues) if queues > 1 else None
-        return [many, self.shape.bandwidth.element()]
-
-
-def _bridge_of(vif: Vif) -> str | None:
-    if vif.type is None:
-        return None
-    if vif.type != BRIDGE or "bridge_name" not in vif.details:
-        raise exception.BuildFailed(
-            f"Port {vif.id} is bound as {vif.type}, which this host cannot plug; it plugs ports"
-            " that are bound as bridge with a bridge_name, and those of local networks."
-        )
-    return str(json.loads(vif.details["bridge_name"]))
+        if self.binding is None:
+            return []
+        many = self.shape.queues > 1 and self.binding.bridge is not None
+        return [
+            None if self.binding.mtu is None else element("mtu", size=self.binding.mtu),
+            element("driver", queues=self.shape.queues) if many else None,
+            self.shape.bandwidth.element(),
+        ]
 
 
 def find_interface(domain: ET.Element, port_id: str) -> ET.Element | None:

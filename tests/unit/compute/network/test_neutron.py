@@ -6,11 +6,13 @@ import pytest
 
 from roost import exception, states
 from roost.compute.network.neutron import NeutronDriver, Waiting
+from roost.compute.network.vifs import Vifs
 from roost.objects import ExternalEvent, NetworkRequest
 from roost.objects import external_event as events
 from roost.outside.ports import Ports
 from tests.builders import a_context, a_uuid, an_instance
 from tests.fakes.cell_conductor import FakeCellConductor
+from tests.fakes.kernel import FakeKernel
 from tests.fakes.neutron import FakeNetwork, failure
 
 FINAL = [
@@ -34,9 +36,11 @@ def conductor():
     return FakeCellConductor()
 
 
-def a_driver(neutron, conductor, host="h1", **waiting):
+def a_driver(neutron, conductor, host="h1", vifs=None, **waiting):
     waiting = Waiting(**{"seconds": 0.05, "look": 0.01} | waiting)
-    return NeutronDriver(Ports(neutron), conductor, host=host, zone="nova", waiting=waiting)
+    return NeutronDriver(
+        Ports(neutron), conductor, host=host, zone="nova", waiting=waiting, vifs=vifs
+    )
 
 
 @pytest.fixture
@@ -302,3 +306,59 @@ def test_when_ports_change_the_row_follows(neutron, driver, server):
     ports(neutron).clear()
     driver.refresh(a_context(), server.uuid)
     assert len(rows(server)) == 1
+
+
+@pytest.fixture
+def kernel():
+    return FakeKernel()
+
+
+@pytest.fixture
+def plugging(neutron, conductor, kernel, tmp_path):
+    """A driver on a host whose guests are plugged; the ports are bound as tap."""
+    vifs = Vifs(tmp_path, system=kernel, switch=None, switch_name="br-int")
+    return a_driver(neutron, conductor, vifs=vifs)
+
+
+def taps(neutron):
+    return {f"tap{port.id}"[:14] for port in ports(neutron)}
+
+
+def test_a_guest_is_plugged_before_its_build_goes_on_and_as_long_as_it_has_ports(
+    neutron, plugging, kernel, instance
+):
+    plugging.allocate(a_context(), instance)
+    assert {*kernel.links} == taps(neutron) != set()
+    instance.vm_state, instance.task_state = states.ACTIVE, None
+    one = attach(plugging, instance, a_uuid(), network_id=neutron.a_network().id)
+    assert {*kernel.links} == taps(neutron)
+    plugging.detach(a_context(), instance, one.id)
+    assert {*kernel.links} == taps(neutron)
+    assert plugging.plugged() == [instance.uuid]
+    plugging.unplug(instance.uuid)
+    assert (kernel.links, plugging.plugged()) == ({}, [])
+
+
+def test_a_port_that_cannot_be_plugged_is_not_attached(neutron, plugging, kernel, instance):
+    plugging.allocate(a_context(), instance)
+    instance.vm_state, instance.task_state = states.ACTIVE, None
+    kernel.fails, before = ("tuntap",), taps(neutron)
+    with pytest.raises(exception.BuildFailed, match="no such luck"):
+        attach(plugging, instance, a_uuid(), network_id=neutron.a_network().id)
+    assert {*kernel.links} == taps(neutron) == before
+
+
+def test_a_type_that_nobody_can_plug_is_left_for_another_host(neutron, plugging, instance):
+    plugging.allocate(a_context(), instance)
+    ports(neutron)[0].binding_vif_type = "vhostuser"
+    with pytest.raises(exception.BuildFailed, match="is bound as vhostuser") as failed:
+        plugging.allocate(a_context(), instance)
+    assert failed.value.reschedulable
+
+
+def test_on_hosts_of_other_hypervisors_nothing_is_plugged(driver, instance):
+    info = driver.allocate(a_context(), instance)
+    assert driver.plug(instance, info) is info
+    driver.unplug(instance.uuid)
+    driver.restore()
+    assert driver.plugged() == []

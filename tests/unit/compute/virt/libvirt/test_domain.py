@@ -11,7 +11,7 @@ from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.identity import Identity, note_rescued, uuid_in, written
 from roost.compute.virt.libvirt.interfaces import Interface, find_interface
 from tests.builders import a_uuid, a_vif
-from tests.stories.domains import DOMAINS, FOLDER, ON_A_BRIDGE, UUID, a_domain
+from tests.stories.domains import ALONE, DOMAINS, FOLDER, ON_A_BRIDGE, ON_A_SWITCH, UUID, a_domain
 
 
 def test_a_guest_remembers_whose_it_is():
@@ -61,6 +61,26 @@ def test_a_port_that_says_its_bridge_is_plugged_there():
     assert (made.get("type"), made.find("source").get("bridge")) == ("bridge", "br-vm")
     assert made.find("mtu").get("size") == "1450"
     assert len(made.find("target").get("dev")) <= 15
+
+
+def test_a_port_on_a_switch_is_told_by_its_id():
+    made = Interface.of(vif := a_vif(**ON_A_SWITCH)).element()
+    assert (made.get("type"), made.find("source").get("bridge")) == ("bridge", "br-int")
+    assert made.find("virtualport").get("type") == "openvswitch"
+    assert made.find("virtualport/parameters").get("interfaceid") == vif.id
+
+
+def test_a_hybrid_port_is_plugged_into_its_own_bridge_as_into_any():
+    details = {**ON_A_SWITCH["details"], "ovs_hybrid_plug": "true"}
+    made = Interface.of(vif := a_vif(**{**ON_A_SWITCH, "details": details})).element()
+    assert made.find("source").get("bridge") == f"qbr{vif.id}"[:14]
+    assert made.find("virtualport") is None
+
+
+def test_a_tap_is_there_before_the_guest_and_after():
+    made = Interface.of(vif := a_vif(**ALONE)).element()
+    assert (made.get("type"), made.find("source")) == ("ethernet", None)
+    assert made.find("target").attrib == {"dev": f"tap{vif.id}"[:14], "managed": "no"}
 
 
 def test_a_port_of_a_local_network_is_behind_qemus_own_router():

@@ -1,0 +1,162 @@
+"""What ports of Neutron need on this host beside their guests: there before them, gone after them.
+
+Ports bound as ``ovs`` are on Open vSwitch, those bound as ``tap`` are links by themselves, which
+somebody else steers. Those bound as ``bridge`` need nothing: the hypervisor makes a guest's link
+and puts it on the bridge. What there is is written down first, so it is found again whatever ends
+us, and whenever.
+"""
+
+import dataclasses
+import json
+import logging
+import pathlib
+import threading
+from collections.abc import Sequence
+from typing import Final, Protocol, Self
+
+from oslo_config import cfg
+
+from roost import exception
+from roost.compute.bindings import BRIDGE, OVS, Binding
+from roost.compute.network.bridge.system import System
+from roost.compute.network.files import write_whole
+from roost.compute.network.ovs import OpenVSwitch
+from roost.objects import NetworkInfo, Vif
+
+LOG = logging.getLogger(__name__)
+_BRIDGE_NAME: Final = "bridge_name"
+
+
+class Switch(Protocol):
+    """What :class:`roost.compute.network.ovs.OpenVSwitch` does; both may be repeated."""
+
+    def plug(self, binding: Binding, *, instance_uuid: str) -> None: ...
+
+    def unplug(self, binding: Binding, *, instance_uuid: str) -> None: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """An instance's ports as they are to be, and those of which there may be something left."""
+
+    ports: tuple[Binding, ...] = ()
+    leaving: tuple[Binding, ...] = ()
+
+    @property
+    def everything(self) -> tuple[Binding, ...]:
+        return (*self.ports, *self.leaving)
+
+
+class Vifs:
+    """Plugs and unplugs, and remembers it.
+
+    :param folder: where it is written down, a file for each instance
+    :param switch_name: the bridge of Open vSwitch that ports are on whose binding names none
+    """
+
+    def __init__(
+        self, folder: pathlib.Path, *, system: System, switch: Switch, switch_name: str
+    ) -> None:
+        self._folder = folder
+        self._system = system
+        self._switch = switch
+        self._switch_name = switch_name
+        self._lock = threading.Lock()
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
+        return cls(
+            pathlib.Path(conf.state_path, conf.host, "vifs"),
+            system=System(),
+            switch=OpenVSwitch(conf.neutron.ovsdb_connection),
+            switch_name=conf.neutron.ovs_bridge,
+        )
+
+    def plug(self, instance_uuid: str, info: NetworkInfo) -> NetworkInfo:
+        """Have an instance plugged by these ports and no others; return them as they are plugged.
+
+        :raises roost.exception.BuildFailed: naming the port that cannot be; another host may do
+        """
+        vifs = [self._complete(vif) for vif in info.vifs]
+        bindings = [binding for vif in vifs if (binding := Binding.of(vif)) is not None]
+        wanted = [binding for binding in bindings if binding.kind != BRIDGE]
+        try:
+            with self._lock:
+                self._become(instance_uuid, wanted)
+        except (exception.Internal, OSError) as error:
+            raise exception.BuildFailed(str(error)) from error
+        return NetworkInfo.of(vifs=vifs)
+
+    def unplug(self, instance_uuid: str) -> None:
+        """Leave nothing of an instance's ports; safe to repeat."""
+        with self._lock:
+            self._become(instance_uuid, [])
+
+    def plugged(self) -> list[str]:
+        """Return the instances that something is kept for."""
+        return sorted(path.stem for path in self._folder.glob("*.json"))
+
+    def restore(self) -> None:
+        """Put right what is not as it is written down; failures are in the log."""
+        for uuid in self.plugged():
+            with self._lock:
+                self._restore(uuid)
+
+    def _restore(self, uuid: str) -> None:
+        try:
+            self._become(uuid, self._read(uuid).ports)
+        except (exception.Internal, OSError) as error:
+            LOG.error("%s: its ports are not whole: %s", uuid, error)  # noqa: TRY400
+
+    def _complete(self, vif: Vif) -> Vif:
+        """Name the switch of a port that is on the one which the configuration says."""
+        if vif.type != OVS or _BRIDGE_NAME in vif.details:
+            return vif
+        named: Vif = vif.obj_clone()
+        named.details = {**vif.details, _BRIDGE_NAME: json.dumps(self._switch_name)}
+        return named
+
+    def _become(self, uuid: str, wanted: Sequence[Binding]) -> None:
+        known = self._read(uuid)
+        leaving = tuple(one for one in known.everything if one not in wanted)
+        self._write(uuid, Record(tuple(wanted), leaving))
+        for binding in leaving:
+            self._remove(uuid, binding)
+        for binding in wanted:
+            self._have(uuid, binding)
+        self._write(uuid, Record(tuple(wanted)))
+
+    def _have(self, uuid: str, binding: Binding) -> None:
+        if binding.kind == OVS:
+            self._switch.plug(binding, instance_uuid=uuid)
+            return
+        if not self._is_there(binding.tap):
+            self._system.run("ip", "tuntap", "add", "dev", binding.tap, "mode", "tap")
+        mtu = () if binding.mtu is None else ("mtu", str(binding.mtu))
+        self._system.run("ip", "link", "set", "dev", binding.tap, "addrgenmode", "none")
+        self._system.run("ip", "link", "set", "dev", binding.tap, *mtu, "up")
+
+    def _remove(self, uuid: str, binding: Binding) -> None:
+        if binding.kind == OVS:
+            self._switch.unplug(binding, instance_uuid=uuid)
+        elif self._is_there(binding.tap):
+            self._system.run("ip", "link", "delete", "dev", binding.tap)
+
+    def _is_there(self, link: str) -> bool:
+        return self._system.succeeds("ip", "link", "show", "dev", link)
+
+    def _read(self, uuid: str) -> Record:
+        path = self._path(uuid)
+        if not path.exists():
+            return Record()
+        lists = json.loads(path.read_text())
+        return Record(**{name: tuple(Binding(**one) for one in lists[name]) for name in lists})
+
+    def _write(self, uuid: str, record: Record) -> None:
+        if record == Record():
+            self._path(uuid).unlink(missing_ok=True)
+        else:
+            write_whole(self._path(uuid), json.dumps(dataclasses.asdict(record)))
+
+    def _path(self, uuid: str) -> pathlib.Path:
+        return self._folder / f"{uuid}.json"
