@@ -13,6 +13,7 @@ from roost.api.networking.local import LocalNetworking
 from roost.api.pci_aliases import PciAlias
 from roost.api.policy import Policy
 from roost.cells import Cells
+from roost.cells.filtering import GroupCopies
 from roost.db.engine import Database
 from roost.db.types import utcnow
 from roost.image.driver import ImageStore
@@ -101,10 +102,13 @@ class Parts:
         """Who judges what servers are to be connected to."""
         driver = self.network_driver
         if driver is None or isinstance(driver, LocalNetworking):
+            filters = driver is not None and driver.filters
             return LocalNetworking(
                 self.networks,
                 self.api_database,
                 quota=quota_resources.defaults(self.options.quota),
                 now=self.now,
+                filters=filters,
+                copies=GroupCopies(self.api_database, self.cells) if filters else None,
             )
         return driver

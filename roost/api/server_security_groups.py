@@ -54,6 +54,7 @@ class ServerSecurityGroups:
         while written != names:
             _write(cell, str(located.instance.uuid), names)
             written, names = names, self._names(call, located)
+        self._groups.tell(call, str(located.instance.project_id))
 
     def _names(self, call: Call, located: Located) -> list[str]:
         return [group.name for group in self._groups.of_server(call, located.instance)]

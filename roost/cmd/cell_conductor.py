@@ -9,7 +9,7 @@ from typing import Final
 
 from oslo_config import cfg
 
-from roost import migrations, networks
+from roost import filtering, migrations, networks
 from roost.cmd import _checks, _options, _parts, _run
 from roost.cmd._daemon import Daemon, RpcServer
 from roost.cmd._periodic import Periodic
@@ -17,6 +17,7 @@ from roost.cmd._waiting import Check
 from roost.conductor import overdue
 from roost.conductor.cell_conductor import CellConductorManager
 from roost.conductor.delete import Deletion
+from roost.conductor.filtering import Filterings
 from roost.conductor.images import ForsakenImages
 from roost.conductor.interfaces import Interfaces
 from roost.conductor.liveness import Lookout, Patience
@@ -54,7 +55,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     )
     power = Power(conf.host, database, compute, notifier)
     deletion = Deletion(conf.host, database, scheduler, compute, outside_ports)
-    manager = _manager(conf, database, rescheduling, deletion, power)
+    manager = _manager(conf, database, compute, rescheduling, deletion=deletion, power=power)
     group = load_group(conf, binary=NAME)
     patience = Patience.of(down_time=conf.service_down_time)
     interval = conf.conductor.liveness_interval
@@ -122,7 +123,9 @@ def _outside_ports(conf: cfg.ConfigOpts) -> OutsidePorts:
 def _manager(
     conf: cfg.ConfigOpts,
     database: Database,
+    compute: Compute,
     rescheduling: Rescheduling,
+    *,
     deletion: Deletion,
     power: Power,
 ) -> CellConductorManager:
@@ -134,6 +137,7 @@ def _manager(
         deletion=deletion,
         power=power,
         interfaces=Interfaces(database, known),
+        filterings=Filterings(database, compute, filters=conf.network.driver in filtering.DRIVERS),
         lease_seconds=conf.conductor.task_lease_seconds,
     )
 

@@ -4,10 +4,13 @@ from roost import concurrency
 
 concurrency.select()
 
+from typing import Final
+
 from oslo_config import cfg
 
-from roost import migrations
+from roost import filtering, migrations
 from roost.cells import Cells
+from roost.cells.filtering import GroupCopies
 from roost.cmd import _checks, _options, _parts, _run
 from roost.cmd._daemon import Daemon, RpcServer
 from roost.cmd._periodic import Periodic
@@ -24,6 +27,7 @@ from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
 
 NAME = "roost-super-conductor"
+COMPARE: Final = 60.0  # seconds between two looks whether cells know security groups as they are
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
@@ -34,7 +38,8 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     cells = _parts.cells(conf, database)
     watch = _parts.watch(conf, cells)
     scheduler = SchedulerClient(scheduler_bus)
-    boots = _boots(conf, database, cells, scheduler)
+    groups = GroupCopies(database, cells) if conf.network.driver in filtering.DRIVERS else None
+    boots = _boots(conf, database, cells, scheduler, groups=groups)
     manager = SuperConductorManager(boots)
     sweeper = SuperSweeper(
         database=database,
@@ -54,6 +59,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         periodics=[
             Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper"),
             _snapshots(conf, Snapshots(database, scheduler)),
+            *([] if groups is None else [Periodic(COMPARE, groups.compare, "security groups")]),
         ],
         closing=[watch, cells, scheduler_bus, bus, database],
     )
@@ -66,7 +72,12 @@ def _snapshots(conf: cfg.ConfigOpts, snapshots: Snapshots) -> Periodic:
 
 
 def _boots(
-    conf: cfg.ConfigOpts, database: Database, cells: Cells, scheduler: SchedulerClient
+    conf: cfg.ConfigOpts,
+    database: Database,
+    cells: Cells,
+    scheduler: SchedulerClient,
+    *,
+    groups: GroupCopies | None,
 ) -> Boots:
     return Boots(
         host=conf.host,
@@ -77,6 +88,7 @@ def _boots(
         alternates=conf.conductor.max_attempts - 1,
         lease_seconds=conf.conductor.lease_seconds,
         boot_patience=conf.cells.boot_patience,
+        groups=groups,
     )
 
 

@@ -24,6 +24,7 @@ from roost.compute.build_queue import BuildQueue
 from roost.compute.console_door import ConsoleDoor
 from roost.compute.host import Host
 from roost.compute.locks import Locks
+from roost.compute.network.driver import FiltersGuests
 from roost.compute.reconcile import Reconciler
 from roost.compute.virt.driver import TellsOfGuests, TidiesUp
 from roost.context import RequestContext, admin_context
@@ -317,6 +318,10 @@ class ComputeManager:
 
     def get_diagnostics(self, context: RequestContext, *, instance_uuid: str) -> dict[str, Any]:
         return diagnostics.measure(self._host.virt, instance_uuid)
+
+    def refresh_security_groups(self, context: RequestContext, *, project_id: str) -> None:
+        if isinstance(self._host.networks, FiltersGuests):
+            self._host.networks.refresh_groups(context, project_id)
 
     def list_guests(self, context: RequestContext) -> list[str]:
         return self._host.virt.list_guests()

@@ -27,6 +27,7 @@ from typing import TypeVar
 
 from roost import exception, states
 from roost.cells import Cell, Cells
+from roost.cells.filtering import GroupCopies
 from roost.conductor.destinations import Destinations
 from roost.conductor.why_not import Reason
 from roost.context import RequestContext
@@ -60,6 +61,7 @@ class Boots:
 
     :param alternates: how many further hosts of the same cell a reschedule may turn to
     :param lease_seconds: how long a wish is ours before another may take it up
+    :param groups: brings security groups to the cells that servers go to; None: nobody filters
     :param boot_patience: seconds for which a wish that fits nowhere else waits for cells that are
         away
     """
@@ -72,6 +74,7 @@ class Boots:
     alternates: int
     lease_seconds: float
     boot_patience: float = 60.0
+    groups: GroupCopies | None = None
 
     def build(
         self, context: RequestContext, request_uuid: str, instance_uuids: Sequence[str]
@@ -230,6 +233,13 @@ class Work:
     owner: str
     until: float
     away: set[str]
+    brought: set[tuple[str, str]] = dataclasses.field(default_factory=set)
+
+    def bring_groups(self, cell: Cell, project_id: str) -> None:
+        """Let a cell know the security groups of a project, once for the whole request."""
+        if self.boots.groups is not None and (cell.uuid, project_id) not in self.brought:
+            self.boots.groups.bring(cell, project_id)
+            self.brought.add((cell.uuid, project_id))
 
 
 @dataclasses.dataclass
@@ -311,13 +321,17 @@ class Burial(Task):
 
 
 def find_cell(task: Placement) -> None:
-    """The chosen host belongs to a cell; a host seen for the first time is mapped now."""
+    """The chosen host belongs to a cell; a host seen for the first time is mapped now.
+
+    From here on the cell knows what its hosts are to let pass.
+    """
     _check_ours(task)
     cells = task.boots.cells
     try:
         task.cell = cells.of_host(task.host)
     except exception.NotFound:
         task.cell = cells.discover(task.host, task.chosen.cell_uuid)
+    task.work.bring_groups(task.cell, task.wish.instance.project_id)
 
 
 def release_claim(task: Placement) -> None:

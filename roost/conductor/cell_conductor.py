@@ -3,6 +3,7 @@
 from typing import Any
 
 from roost.conductor.delete import Deletion
+from roost.conductor.filtering import Filterings
 from roost.conductor.interfaces import Interfaces
 from roost.conductor.power import Found, Power
 from roost.conductor.progress import Progress
@@ -40,6 +41,7 @@ class CellConductorManager:
         deletion: Deletion,
         power: Power,
         interfaces: Interfaces,
+        filterings: Filterings,
         lease_seconds: float,
     ) -> None:
         self._database = database
@@ -48,6 +50,7 @@ class CellConductorManager:
         self._deletion = deletion
         self._power = power
         self._interfaces = interfaces
+        self._filterings = filterings
         self._lease_seconds = lease_seconds
 
     def report_service(
@@ -91,10 +94,12 @@ class CellConductorManager:
     def allocate_networks(
         self, context: RequestContext, *, instance_uuid: str, host: str, attempt: int
     ) -> NetworkInfo:
-        return self._progress.allocate_networks(instance_uuid, host, attempt)
+        with self._filterings.changing(context, instance_uuid, host=host):
+            return self._progress.allocate_networks(instance_uuid, host, attempt)
 
     def free_networks(self, context: RequestContext, *, instance_uuid: str) -> None:
-        self._progress.free_networks(instance_uuid)
+        with self._filterings.changing(context, instance_uuid):
+            self._progress.free_networks(instance_uuid)
 
     def attach_port(
         self,
@@ -105,12 +110,19 @@ class CellConductorManager:
         request: NetworkRequest,
         key: str,
     ) -> Vif:
-        return self._interfaces.attach(instance_uuid, host, request, key=key)
+        with self._filterings.changing(context, instance_uuid, host=host):
+            return self._interfaces.attach(instance_uuid, host, request, key=key)
 
     def detach_port(
         self, context: RequestContext, *, instance_uuid: str, host: str, port_id: str
     ) -> None:
-        self._interfaces.detach(instance_uuid, host, port_id)
+        with self._filterings.changing(context, instance_uuid):
+            self._interfaces.detach(instance_uuid, host, port_id)
+
+    def describe_filtering(
+        self, context: RequestContext, *, host: str, network_ids: list[str]
+    ) -> dict[str, Any]:
+        return self._filterings.describe(host, network_ids)
 
     def instance_update(
         self,
@@ -157,7 +169,8 @@ class CellConductorManager:
         host: str,
         events: list[InstanceActionEvent],
     ) -> None:
-        self._deletion.finish(context, instance_uuid, host, events)
+        with self._filterings.changing(context, instance_uuid):
+            self._deletion.finish(context, instance_uuid, host, events)
 
     def renew_leases(
         self,

@@ -27,7 +27,7 @@ class CellConductor(interface.Interface):
     """Served on each cell's bus, by any number of cell-conductors."""
 
     topic = "cell-conductor"
-    version = "1.0"
+    version = "1.1"
 
     @interface.call(since="1.0", timeout=HEARTBEAT_TIMEOUT)
     def report_service(
@@ -106,6 +106,15 @@ class CellConductor(interface.Interface):
 
         :raises roost.exception.Conflict: when the instance is in no state for that
         :raises roost.exception.NotFound: when the instance is gone
+        """
+
+    @interface.call(since="1.1", timeout=ANSWER_TIMEOUT)
+    def describe_filtering(
+        self, context: RequestContext, *, host: str, network_ids: list[str]
+    ) -> dict[str, Any]:
+        """Return what may pass at the ports on a host, by network.
+
+        :returns: for each network what :meth:`roost.filtering.Filtering.read` reads
         """
 
     @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)

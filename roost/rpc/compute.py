@@ -21,7 +21,7 @@ class Compute(interface.Interface):
     """Served on the cell's bus, by each host under its own name."""
 
     topic = "compute"
-    version = "1.1"
+    version = "1.2"
 
     @interface.cast(since="1.0")
     def build_and_run_instance(
@@ -139,6 +139,13 @@ class Compute(interface.Interface):
         :raises roost.exception.Conflict: when the guest does not run
         :raises roost.exception.NotFound: when there is no such guest
         :raises roost.exception.Unsupported: when the hypervisor does not measure guests
+        """
+
+    @interface.cast(since="1.2")
+    def refresh_security_groups(self, context: RequestContext, *, project_id: str) -> None:
+        """Ask what may pass at the ports of a project's servers: groups or members have changed.
+
+        A hint; the host asks by itself now and then.
         """
 
     @interface.call(since="1.0")

@@ -3,6 +3,7 @@
 import collections
 
 from roost import exception, states
+from roost.filtering import Filtering
 from roost.objects import NetworkInfo, Whereabouts
 from roost.objects.finding import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
 from tests.builders import CELL1, a_vif
@@ -28,6 +29,7 @@ class FakeCellConductor:
         self.lease_seconds = 30.0
         self.disabled = False
         self.disabled_version = 0
+        self.filterings = {}  # by network
         self._trouble = collections.defaultdict(list)
 
     def fail(self, method, *errors, applied=False):
@@ -66,6 +68,26 @@ class FakeCellConductor:
             for port in ports:
                 port.host = host
             return NetworkInfo.of(vifs=ports)
+
+    def describe_filtering(self, context, *, host, network_ids):
+        with self._acting("describe_filtering"):
+            return {
+                network_id: self.filterings.get(network_id, Filtering()).as_dict()
+                for network_id in network_ids
+            }
+
+    def let_pass(self, vif, *rules, members=None):
+        """Let a port be in one group with these rules.
+
+        :param members: the addresses of members of groups that rules name
+        """
+        before = self.filterings.get(vif.network_id, Filtering())
+        group_id = f"group-{vif.id}"
+        self.filterings[vif.network_id] = Filtering(
+            {**before.ports, vif.id: [group_id]},
+            {**before.rules, group_id: list(rules)},
+            {**before.members, **(members or {})},
+        )
 
     def free_networks(self, context, *, instance_uuid):
         with self._acting("free_networks"):

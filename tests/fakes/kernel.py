@@ -68,6 +68,10 @@ class FakeKernel:
             return False
         return True
 
+    def index(self, link):
+        self._must(link in self.links, link)
+        return 1 + sorted(self.links).index(link)
+
     def namespace(self, name):
         return self.namespaces.get(name, {}).get("number")
 
@@ -104,13 +108,13 @@ class FakeKernel:
         """Do as nft does: all of it, or nothing."""
         tables = dict(self.tables)
         for line in text.splitlines():
-            if line.startswith("table bridge "):
-                name, *_ = line.removeprefix("table bridge ").split()
-                tables.setdefault(name, "")
-                if line.endswith("{"):
-                    tables[name] = text
-            elif line.startswith("delete table bridge "):
-                self._must(tables.pop(line.split()[-1], None) is not None, line)
+            match line.split():
+                case ["table", family, name, *rest]:
+                    tables.setdefault(_table(family, name), "")
+                    if rest:
+                        tables[_table(family, name)] = text
+                case ["delete", "table", family, name]:
+                    self._must(tables.pop(_table(family, name), None) is not None, line)
         self.tables = tables
 
     def _link(self, links, words):  # noqa: C901 - a line per command
@@ -174,3 +178,7 @@ class FakeKernel:
     def _must(self, so, what):
         if not so:
             raise exception.Internal(f"{what}: it is there already, or it is not")
+
+
+def _table(family, name):
+    return name if family == "bridge" else f"{family} {name}"

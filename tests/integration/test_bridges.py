@@ -19,7 +19,9 @@ from roost.compute.network.bridge.system import System
 from roost.metadata.identity import BySignature
 from roost.networks import random_mac
 from roost.objects import NetworkInfo
+from roost.security_groups import EGRESS, INGRESS, Rule
 from tests.builders import a_uuid, a_vif, an_instance
+from tests.fakes.cell_conductor import FakeCellConductor
 from tests.outside.wire import BROADCAST, Wire, arp, ethernet, ip, udp, wait_until_it_forwards
 
 CIDR = "10.77.0.0/24"
@@ -34,10 +36,19 @@ def programs():
         pytest.fail(f"{missing.message}; sh tools/packages.sh does that", pytrace=False)
 
 
+def lets(direction, **values):
+    """Return a rule of IPv4."""
+    return Rule(id=a_uuid(), group_id=a_uuid(), direction=direction, ethertype="IPv4", **values)
+
+
+ALL = (lets(INGRESS), lets(EGRESS))
+
+
 class Host:
     """A driver on this machine, which may end and be started again."""
 
     def __init__(self, folder, **settings):
+        self.conductor = FakeCellConductor()
         self.settings = Settings(folder, **settings)
         self.start()
 
@@ -45,11 +56,13 @@ class Host:
         system = System()
         self.metadata = Metadata(system, self.settings.metadata)
         self.driver = BridgeDriver(
-            None, host="h1", settings=self.settings, system=system, metadata=self.metadata
+            self.conductor, host="h1", settings=self.settings, system=system, metadata=self.metadata
         )
 
-    def plug(self, instance, *vifs):
+    def plug(self, instance, *vifs, rules=ALL):
         """Plug a guest; its network can be used then."""
+        for vif in vifs:
+            self.conductor.let_pass(vif, *rules)
         bound = self.driver.plug(instance, NetworkInfo.of(vifs=vifs)).vifs
         for vif in bound:
             wait_until_it_forwards(Names(vif.network_id).outer)
@@ -113,7 +126,7 @@ def links():
 
 def tables():
     told = subprocess.run(["/usr/sbin/nft", "list", "tables"], capture_output=True, text=True)
-    return told.stdout
+    return told.stdout.split()
 
 
 def left_of(network, folder):
@@ -121,7 +134,7 @@ def left_of(network, folder):
     names = Names(network)
     found = [name for name in (names.bridge, names.outer) if name in links()]
     found += [names.namespace] if pathlib.Path("/run/netns", names.namespace).exists() else []
-    found += [names.table] if names.table in tables() else []
+    found += [names.table] * tables().count(names.table)
     return found + [str(path) for path in folder.rglob("*") if path.is_file()]
 
 
@@ -259,7 +272,7 @@ def test_guests_of_different_networks_hear_nothing_of_each_other(host):
 def test_nothing_is_left_after_the_last_guest(host, network, tmp_path):
     instance = an_instance()
     host.plug(instance, vif_in(network, 5))
-    assert len(left_of(network, tmp_path)) == 7
+    assert len(left_of(network, tmp_path)) == 9
     host.driver.unplug(instance.uuid)
     assert left_of(network, tmp_path) == []
 
@@ -282,7 +295,7 @@ def test_what_somebody_removed_is_made_again(host, network, tmp_path):
     ip("netns", "delete", names.namespace)
     subprocess.run(["/usr/sbin/nft", "delete", "table", "bridge", names.table], check=True)
     host.driver.restore()
-    assert len(left_of(network, tmp_path)) == 7
+    assert len(left_of(network, tmp_path)) == 9
     with Wire(vif, bridge_of(vif)) as guest:
         assert guest.ask_for_an_address().ip == "10.77.0.5"
 

@@ -26,6 +26,9 @@ class SecurityGroups(Protocol):
         :raises roost.exception.NotFound: when there is none that the caller may touch
         """
 
+    def tell(self, call: Call, project_id: str) -> None:
+        """Let those that filter know that servers of a project are in other groups by now."""
+
     def create(self, call: Call, project_id: str, *, name: str, description: str) -> Group:
         """Make a group of a project.
 

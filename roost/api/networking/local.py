@@ -6,11 +6,12 @@ from typing import Any, Self
 
 from oslo_config import cfg
 
-from roost import exception, networks
+from roost import exception, filtering, networks
 from roost.api import server_locality, server_networks
 from roost.api.call import Call
 from roost.api.local_networks import Known, LocalNetworks
 from roost.api.networking.local_groups import LocalGroups
+from roost.cells.filtering import GroupCopies
 from roost.db.engine import Database, Session
 from roost.db.types import utcnow
 from roost.networks import LocalNetwork
@@ -22,6 +23,8 @@ class LocalNetworking:
     """Knows them by the option that names them, and by the API database if it is given one.
 
     :param quota: limits of projects that have none of their own, where there is the database
+    :param filters: whether hosts let pass what security groups say, and nothing else
+    :param copies: who tells them, if they do
     """
 
     def __init__(
@@ -31,14 +34,22 @@ class LocalNetworking:
         *,
         quota: Mapping[str, int] | None = None,
         now: Callable[[], datetime.datetime] = utcnow,
+        filters: bool = False,
+        copies: GroupCopies | None = None,
     ) -> None:
         self._known = known
+        self.filters = filters
         self._local = LocalNetworks(known, database) if database else None
-        self._groups = LocalGroups(database, quota=quota or {}, now=now) if database else None
+        self._groups = (
+            LocalGroups(database, quota=quota or {}, now=now, copies=copies) if database else None
+        )
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
-        return cls(networks.parse(conf.network.local_networks))
+        return cls(
+            networks.parse(conf.network.local_networks),
+            filters=conf.network.driver in filtering.DRIVERS,
+        )
 
     @property
     def groups(self) -> LocalGroups:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from roost import exception
 from roost.api.call import Call
 from roost.api.local_networks import scope
+from roost.cells.filtering import GroupCopies
 from roost.db.api import instance_mappings
 from roost.db.api import security_group_members as members
 from roost.db.api import security_groups as rows
@@ -16,9 +17,10 @@ from roost.security_groups import DEFAULT, Group, Rule, default_group, new_group
 
 
 class LocalGroups:
-    """Keeps them; no host looks at them yet.
+    """Keeps them.
 
     :param quota: limits of projects that have none of their own
+    :param copies: who lets cells and hosts know of changes; None: no host filters
     """
 
     def __init__(
@@ -27,7 +29,9 @@ class LocalGroups:
         *,
         quota: Mapping[str, int],
         now: Callable[[], datetime.datetime],
+        copies: GroupCopies | None = None,
     ) -> None:
+        self._copies = copies
         self._database = database
         self._quota = quota
         self._now = now
@@ -49,18 +53,23 @@ class LocalGroups:
         self._ensure_default(project_id)
         group = new_group(project_id, name=name, description=description)
         self._create(group)
+        self.tell(call, project_id)
         return group
 
     def change(self, call: Call, group_id: str, changes: Mapping[str, str]) -> Group:
         group = self.get(call, group_id)
         if group.name == DEFAULT and changes.get("name", DEFAULT) != DEFAULT:
             raise exception.Conflict("The default security group keeps its name.")
-        return self._change(group_id, changes)
+        changed = self._change(group_id, changes)
+        self.tell(call, changed.project_id)
+        return changed
 
     def delete(self, call: Call, group_id: str) -> None:
-        if self.get(call, group_id).name == DEFAULT and scope(call) is not None:
+        group = self.get(call, group_id)
+        if group.name == DEFAULT and scope(call) is not None:
             raise exception.Conflict("The default security group cannot be deleted.")
         self._delete(group_id)
+        self.tell(call, group.project_id)
 
     def get_rule(self, call: Call, rule_id: str) -> Rule:
         with self._database.read() as session:
@@ -79,10 +88,18 @@ class LocalGroups:
                 raise exception.NotFound(f"Security group {remote.id} not found.")
             rule = dataclasses.replace(rule, remote_group_name=remote.name)
         self._add_rule(rule)
+        self.tell(call, group.project_id)
         return rule
 
     def delete_rule(self, call: Call, rule_id: str) -> None:
-        self._delete_rule(self.get_rule(call, rule_id).id)
+        rule = self.get_rule(call, rule_id)
+        self._delete_rule(rule.id)
+        self.tell(call, self.get(call, rule.group_id).project_id)
+
+    def tell(self, call: Call, project_id: str) -> None:
+        """Let those that filter know of a project's groups, and of who is in them."""
+        if self._copies is not None:
+            self._copies.spread(call.context, project_id)
 
     def named(self, call: Call, names: Sequence[str]) -> list[Group]:
         if all(name == DEFAULT for name in names):

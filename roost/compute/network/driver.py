@@ -83,6 +83,17 @@ class PlugsGuests(Protocol):
 
 
 @runtime_checkable
+class FiltersGuests(Protocol):
+    """A driver that lets pass what security groups say, by packet filters of this host."""
+
+    def refresh_groups(self, context: RequestContext, project_id: str) -> None:
+        """Ask what may pass at the ports of a project's guests, and have it so.
+
+        :raises roost.exception.Unavailable: when the cell does not answer; all stays as it is
+        """
+
+
+@runtime_checkable
 class AwaitsPlugging(Protocol):
     """A driver whose ports work only some time after the guest was plugged into them."""
 

@@ -206,3 +206,11 @@ ports = sa.Table(
     sa.UniqueConstraint("network_id", "ip"),
     sa.UniqueConstraint("instance_uuid", "position"),
 )
+
+# The security groups of a project as the API level last brought them here: JSON.
+security_group_copies = sa.Table(
+    "security_group_copies",
+    metadata,
+    sa.Column("project_id", sa.String(255), primary_key=True),
+    sa.Column("groups", LongText, nullable=False),
+)

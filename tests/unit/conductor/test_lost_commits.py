@@ -147,7 +147,8 @@ def test_a_deleted_instance_is_buried_once(cell, forgetful):
 
 
 def test_a_daemon_is_known_once(cell, forgetful):
-    parts = dict.fromkeys(("progress", "rescheduling", "deletion", "power", "interfaces"))
+    names = ("progress", "rescheduling", "deletion", "power", "interfaces", "filterings")
+    parts = dict.fromkeys(names)
     manager = CellConductorManager(cell.database, **parts, lease_seconds=30)
     with forgetful(cell.database):
         manager.report_service(cell.context, host="h9", binary="roost-compute")

@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from roost import concurrency, exception
 from roost.compute.network.bridge.dhcp import Dhcp
+from roost.compute.network.bridge.filters import Filters
 from roost.compute.network.bridge.firewall import Firewall
 from roost.compute.network.bridge.metadata import Metadata
 from roost.compute.network.bridge.ports import Port, Record, Records
@@ -19,11 +20,12 @@ from roost.compute.network.bridge.segment import Links, Names, Segment
 from roost.compute.network.bridge.settings import Settings
 from roost.compute.network.bridge.system import System
 from roost.compute.network.local import LocalNetworkDriver
-from roost.context import RequestContext
+from roost.context import RequestContext, admin_context
 from roost.objects import Instance, NetworkInfo, NetworkRequest, Vif
 from roost.rpc.cell_conductor import CellConductor
 
 LOG = logging.getLogger(__name__)
+_ZONES: Final = 0xFFFE  # of connections there may be so many
 BRIDGE: Final = "bridge"  # as Neutron's ports are bound that are plugged so
 
 
@@ -45,6 +47,7 @@ class BridgeDriver(LocalNetworkDriver):
         super().__init__(conductor, host=host)
         self._settings = settings
         self._records = Records(settings.folder / "instances")
+        self._filters = Filters(settings.folder / "filters.json", conductor, host=host)
         self._links = Links(system)
         self._firewall = Firewall(system)
         self._dhcp = Dhcp(system, settings.folder / "dhcp")
@@ -73,6 +76,7 @@ class BridgeDriver(LocalNetworkDriver):
         vif = super().attach(context, instance, request, key=key)
         others = self._others(instance.uuid, str(vif.id))
         try:
+            self._filters.learn(context, [vif.network_id])
             self._become(instance.uuid, [*others, Port.of(instance, vif)])
         except Exception:
             with _logged(f"{instance.uuid}: there is no place for the port {vif.id}"):
@@ -87,7 +91,9 @@ class BridgeDriver(LocalNetworkDriver):
 
     def plug(self, instance: Instance, info: NetworkInfo) -> NetworkInfo:
         with _failures():
-            self._become(instance.uuid, [Port.of(instance, vif) for vif in info.vifs])
+            ports = [Port.of(instance, vif) for vif in info.vifs]
+            self._filters.have(ports)
+            self._become(instance.uuid, ports)
         return NetworkInfo.of(vifs=[self._bound(vif) for vif in info.vifs])
 
     def unplug(self, instance_uuid: str) -> None:
@@ -97,7 +103,22 @@ class BridgeDriver(LocalNetworkDriver):
         with self._lock:
             return self._records.instances()
 
+    def refresh_groups(self, context: RequestContext, project_id: str) -> None:
+        with self._lock:
+            networks = self._records.networks_of(project_id)
+        changed = self._filters.learn(context, networks)
+        with _logged(f"what project {project_id} lets pass is not in force yet"), self._lock:
+            for network_id in changed:
+                self._settle(network_id)
+
     def restore(self) -> None:
+        with self._lock:
+            networks = self._records.networks()
+        with _logged("what security groups say stays as it was"):
+            self._filters.learn(admin_context(), networks)
+        self._restore()
+
+    def _restore(self) -> None:
         with self._lock:
             for network_id in self._records.networks():
                 with _logged(f"network {network_id} is not whole on this host"):
@@ -136,9 +157,12 @@ class BridgeDriver(LocalNetworkDriver):
         ports = self._records.of_network(network_id)
         if not ports:
             self._remove(Names(network_id))
+            self._filters.forget(network_id)
             return
-        segment = Segment.of(network_id, ports, self._settings)
-        self._firewall.ensure(segment)  # before there is anything that a guest could be plugged to
+        filtering = self._filters.get(network_id)
+        segment = Segment.of(network_id, ports, self._settings, filtering=filtering)
+        number = self._links.ensure_bridge(segment)
+        self._firewall.ensure(segment, zone=number % _ZONES + 1)  # before anything is plugged there
         self._links.ensure(segment)
         self._dhcp.ensure(segment)
         self._metadata.ensure(segment)
@@ -174,5 +198,5 @@ def _logged(what: str) -> Iterator[None]:
     """Go on after a failure; the network is seen to again."""
     try:
         yield
-    except (exception.Internal, OSError) as error:
+    except (exception.Internal, exception.Unavailable, OSError) as error:
         LOG.error("%s: %s", what, error)  # noqa: TRY400

@@ -5,11 +5,12 @@ once, so that a guest is never without. Rules name links, which need not be ther
 force before a guest is plugged. A guest sends nothing but IPv4 and ARP, from its own hardware
 address and its own IP address; 0.0.0.0 is for asking for one. Nothing on the bridge reaches the
 host itself. Beyond the host goes nothing of DHCP and of 169.254.169.254: each host serves its own
-guests.
+guests. What else may pass at a guest is said by its security groups: ``groups.py``.
 """
 
 import textwrap
 
+from roost.compute.network.bridge import groups
 from roost.compute.network.bridge.ports import Port
 from roost.compute.network.bridge.segment import METADATA, Names, Segment
 from roost.compute.network.bridge.system import System
@@ -21,24 +22,33 @@ class Firewall:
     def __init__(self, system: System) -> None:
         self._system = system
 
-    def ensure(self, segment: Segment) -> None:
-        self._system.run("nft", "-f", "-", text=rules(segment))
+    def ensure(self, segment: Segment, *, zone: int) -> None:
+        """Have both tables of a network as they are to be, at once.
+
+        :param zone: of connections, that no other network of the host has
+        """
+        text = rules(segment) + groups.table(segment, zone=zone)
+        self._system.run("nft", "-f", "-", text=text)
 
     def remove(self, names: Names) -> None:
         self._system.run("nft", "-f", "-", text=_without(names))
 
 
 def _without(names: Names) -> str:
-    """Return what removes a table, whether it is there or not."""
-    return f"table bridge {names.table}\ndelete table bridge {names.table}\n"
+    """Return what removes both tables, whether they are there or not."""
+    return "".join(
+        f"table {family} {names.table}\ndelete table {family} {names.table}\n"
+        for family in ("bridge", "ip")
+    )
 
 
 def rules(segment: Segment) -> str:
-    """Return the whole table, as nft reads it."""
+    """Return the whole table of the family ``bridge``, as nft reads it."""
     chains = [
         _arriving(segment),
         *(_of_guest(port) for port in segment.ports),
         _for_host(segment),
+        *groups.broadcasts(segment),
         *([_OUTSIDE, _leaving(segment.uplink)] if segment.uplink else []),
     ]
     body = textwrap.indent("".join(chains), "  ")

@@ -111,6 +111,11 @@ class Records:
         """Return the ids of all networks that are here, or may be."""
         return sorted({network for record in self._known.values() for network in record.networks})
 
+    def networks_of(self, project_id: str) -> list[str]:
+        """Return the ids of the networks in which a project has ports here."""
+        ports = [port for record in self._known.values() for port in record.ports]
+        return sorted({port.network_id for port in ports if port.project_id == project_id})
+
     def get(self, uuid: str) -> Record:
         return self._known.get(uuid, Record())
 

@@ -12,6 +12,7 @@ from typing import Final, Self
 from roost.compute.network.bridge.ports import Port
 from roost.compute.network.bridge.settings import Settings
 from roost.compute.network.bridge.system import System
+from roost.filtering import Filtering
 
 METADATA: Final = "169.254.169.254"
 INNER: Final = "guests"  # the end of the link in the namespace
@@ -54,9 +55,12 @@ class Segment:
     domain: str = ""
     uplink: str | None = None
     has_metadata: bool = False
+    filtering: Filtering = dataclasses.field(default_factory=Filtering)
 
     @classmethod
-    def of(cls, network_id: str, ports: Sequence[Port], settings: Settings) -> Self:
+    def of(
+        cls, network_id: str, ports: Sequence[Port], settings: Settings, *, filtering: Filtering
+    ) -> Self:
         return cls(
             names=Names(network_id),
             ports=tuple(ports),
@@ -65,6 +69,7 @@ class Segment:
             domain=settings.domain,
             uplink=settings.uplinks.get(network_id),
             has_metadata=settings.metadata is not None,
+            filtering=filtering,
         )
 
     @property
@@ -78,9 +83,13 @@ class Links:
     def __init__(self, system: System) -> None:
         self._system = system
 
-    def ensure(self, segment: Segment) -> None:
-        """Have bridge, namespace, and the links to it and out of the host."""
+    def ensure_bridge(self, segment: Segment) -> int:
+        """Have the bridge, with nothing on it yet; return its number on this host."""
         self._ensure_bridge(segment)
+        return self._system.index(segment.names.bridge)
+
+    def ensure(self, segment: Segment) -> None:
+        """Have the namespace, and the links from the bridge to it and out of the host."""
         self._ensure_namespace(segment)
         if segment.uplink is not None:
             self._set(segment.uplink, "master", segment.names.bridge, "up")
@@ -98,6 +107,8 @@ class Links:
         bridge = segment.names.bridge
         if not self._has(bridge):
             self._run("ip", "link", "add", "name", bridge, "type", "bridge")
+        # what crosses it has connections, which security groups judge
+        self._run("ip", "link", "set", "dev", bridge, "type", "bridge", "nf_call_iptables", "1")
         self._set(bridge, "addrgenmode", "none")  # nothing of it is for the host
         self._set(bridge, "mtu", str(segment.mtu), "up")
 

@@ -20,6 +20,7 @@ _LOOK: Final = 0.01
 _MERCY: Final = 5.0  # seconds that a process gets to end by itself
 _NAMESPACES: Final = pathlib.Path("/run/netns")
 _PACKAGES: Final = {"ip": "iproute2", "nft": "nftables", "dnsmasq": "dnsmasq-base"}
+_FILTERS_BRIDGES: Final = pathlib.Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
 _PATH: Final = "/usr/sbin:/sbin"  # where Debian has them, and not all that start us look
 
 
@@ -40,6 +41,11 @@ class System:
         if missing:
             raise exception.Invalid(
                 "[network] driver = bridge lacks programs: apt-get install " + " ".join(missing)
+            )
+        if not _FILTERS_BRIDGES.exists():
+            raise exception.Invalid(
+                "[network] driver = bridge filters by security groups, and the kernel lacks"
+                " br_netfilter: modprobe br_netfilter, and name it in /etc/modules-load.d"
             )
 
     def run(self, *words: str, text: str = "") -> str:
@@ -73,6 +79,16 @@ class System:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise exception.Internal(f"{' '.join(words)}: {error}") from error
+
+    def index(self, link: str) -> int:
+        """Return the number of a link: no other has it while this one is there.
+
+        :raises roost.exception.Internal: when there is no such link
+        """
+        try:
+            return int(pathlib.Path(f"/sys/class/net/{link}/ifindex").read_text())
+        except OSError as error:
+            raise exception.Internal(f"there is no link {link}: {error}") from error
 
     def namespace(self, name: str) -> int | None:
         """Return what tells a network namespace from all others, None when there is none."""

@@ -12,6 +12,7 @@ from roost.compute.network.bridge.ports import Port
 from roost.compute.network.bridge.segment import Segment
 from roost.compute.network.bridge.settings import MetadataService, Settings, uplinks
 from roost.compute.network.bridge.system import System
+from roost.filtering import Filtering
 from tests.builders import CELL1, a_vif, an_instance
 
 KNOWN = networks.parse(["private=10.0.0.0/16", "storage=10.8.0.0/16"])
@@ -70,7 +71,9 @@ def test_metadata_wants_a_secret_to_sign_with(conf):
 
 def lines(vif=None, *, hostname="server", **settings):
     ports = [Port.of(an_instance(hostname=hostname), vif or a_vif())]
-    segment = Segment.of(CELL1, ports, Settings(pathlib.Path("/x"), **settings))
+    segment = Segment.of(
+        CELL1, ports, Settings(pathlib.Path("/x"), **settings), filtering=Filtering()
+    )
     return configuration(segment, pathlib.Path("/x/pid")).splitlines()
 
 

@@ -1,0 +1,92 @@
+"""Security groups brought to the cells whose hosts filter by them, and the hosts told.
+
+Called after each change by ``api/networking/local_groups.py``, before a server goes to a cell by
+``conductor/boot.py``, and now and then by super-conductors, for what was missed.
+"""
+
+import dataclasses
+import logging
+
+from roost import exception
+from roost.cells.cell import Cell
+from roost.cells.registry import Cells
+from roost.context import RequestContext, admin_context
+from roost.db.api import security_groups
+from roost.db.cell import filtering
+from roost.db.engine import Database, retried
+from roost.security_groups import Group
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupCopies:
+    """Lets cells know the groups of projects. Any number do so side by side.
+
+    :param database: the API level's
+    """
+
+    database: Database
+    cells: Cells
+
+    def spread(self, context: RequestContext, project_id: str) -> None:
+        """Let all cells know a project's groups, and their hosts that something has changed.
+
+        A cell that is away is told by :meth:`compare` once it is back.
+        """
+        for cell in self._with_hosts():
+            try:
+                self.bring(cell, project_id)
+                self._tell(context, cell, project_id)
+            except exception.RoostError as error:
+                LOG.warning("%s does not know the groups of %s yet: %s", cell, project_id,
+                            error.message)  # fmt: skip
+
+    def bring(self, cell: Cell, project_id: str) -> None:
+        """Let one cell know a project's groups.
+
+        Who writes looks again afterwards: of several, the last one writes what is there in the end.
+        """
+        written, groups = None, self._groups(project_id)
+        while written != groups:
+            _bring(cell, project_id, groups)
+            written, groups = groups, self._groups(project_id)
+
+    def compare(self) -> None:
+        """Bring to each cell what has changed of the groups that it knows; now and then."""
+        for cell in self._with_hosts():
+            try:
+                self._compare(cell)
+            except exception.RoostError as error:
+                LOG.warning("%s: its security groups are not compared: %s", cell, error.message)
+
+    def _compare(self, cell: Cell) -> None:
+        with cell.database.read() as session:
+            known = filtering.copies(session)
+        with self.database.read() as session:
+            groups = security_groups.list_groups(session, None)
+        for project_id, copied in known.items():
+            if [*copied] != [group for group in groups if group.project_id == project_id]:
+                LOG.warning("%s had old security groups of project %s", cell, project_id)
+                self.bring(cell, project_id)
+                self._tell(admin_context(), cell, project_id)
+
+    def _with_hosts(self) -> list[Cell]:
+        return [cell for cell in self.cells.all() if not cell.is_cell0]
+
+    def _groups(self, project_id: str) -> list[Group]:
+        with self.database.read() as session:
+            return security_groups.list_groups(session, project_id)
+
+    @staticmethod
+    def _tell(context: RequestContext, cell: Cell, project_id: str) -> None:
+        with cell.database.read() as session:
+            hosts = filtering.hosts_of(session, project_id)
+        for host in hosts:
+            cell.compute.on(host).refresh_security_groups(context, project_id=project_id)
+
+
+@retried
+def _bring(cell: Cell, project_id: str, groups: list[Group]) -> None:
+    with cell.database.begin() as session:
+        filtering.bring(session, project_id, groups)

@@ -1,0 +1,94 @@
+"""What may pass at the ports of this host, as its cell has told last: kept over restarts."""
+
+import dataclasses
+import json
+import logging
+import pathlib
+import threading
+from collections.abc import Sequence
+
+from roost import exception
+from roost.compute.network.bridge.ports import Port
+from roost.compute.network.files import write_whole
+from roost.context import RequestContext, admin_context
+from roost.filtering import Filtering
+from roost.rpc.cell_conductor import CellConductor
+
+LOG = logging.getLogger(__name__)
+
+
+class Filters:
+    """Asks the cell, and remembers; what was never told lets nothing pass.
+
+    :param path: where it is written down
+    """
+
+    def __init__(self, path: pathlib.Path, conductor: CellConductor, *, host: str) -> None:
+        self._path = path
+        self._conductor = conductor
+        self._host = host
+        self._asking = threading.Lock()
+        self._writing = threading.Lock()
+        self._known: dict[str, Filtering] | None = None
+
+    def get(self, network_id: str) -> Filtering:
+        """Return what may pass in a network as far as is known."""
+        return self._read().get(network_id, Filtering())
+
+    def learn(self, context: RequestContext, network_ids: Sequence[str]) -> list[str]:
+        """Ask what may pass in networks, and return those where it is not what it was.
+
+        One question at a time, so that an old answer never follows a new one.
+
+        :raises roost.exception.Unavailable: when the cell does not answer; all stays as it was
+        """
+        if not network_ids:
+            return []
+        with self._asking:
+            told = self._conductor.describe_filtering(
+                context, host=self._host, network_ids=list(network_ids)
+            )
+            return self._note(
+                {network_id: Filtering.read(values) for network_id, values in told.items()}
+            )
+
+    def _note(self, told: dict[str, Filtering]) -> list[str]:
+        with self._writing:
+            known = self._read()
+            changed = [name for name, filtering in told.items() if known.get(name) != filtering]
+            if changed:
+                self._write({**known, **told})
+            return changed
+
+    def have(self, ports: Sequence[Port]) -> None:
+        """Learn what may pass at ports; what is known of them all will do if nobody answers.
+
+        :raises roost.exception.Unavailable: when that is not known, either
+        """
+        try:
+            self.learn(admin_context(), sorted({port.network_id for port in ports}))
+        except exception.Unavailable:
+            if any(port.id not in self.get(port.network_id).ports for port in ports):
+                raise
+            LOG.warning("nobody tells what security groups say by now: it is what it was")
+
+    def forget(self, network_id: str) -> None:
+        """Remember nothing of a network that is here no more."""
+        with self._writing:
+            known = dict(self._read())
+            if known.pop(network_id, None) is not None:
+                self._write(known)
+
+    def _read(self) -> dict[str, Filtering]:
+        if self._known is None:
+            said = json.loads(self._path.read_text()) if self._path.exists() else {}
+            self._known = {name: Filtering.read(values) for name, values in said.items()}
+        return self._known
+
+    def _write(self, known: dict[str, Filtering]) -> None:
+        if known:
+            said = {name: dataclasses.asdict(filtering) for name, filtering in known.items()}
+            write_whole(self._path, json.dumps(said))
+        else:
+            self._path.unlink(missing_ok=True)
+        self._known = known
