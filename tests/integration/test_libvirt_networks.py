@@ -1,6 +1,7 @@
 """Guests of libvirt on bridges: they have the addresses that the API says, and know their names."""
 
 import base64
+import contextlib
 import pathlib
 
 import pytest
@@ -11,7 +12,9 @@ from roost.compute.network.bridge.system import System
 from roost.rig import services
 from roost.rig.embedded import EmbeddedRig
 from roost.rig.hypervisors import linux_guest
-from tests.stories.real_guests import cloud_of, console, wait_until_it_says
+from tests.stories.cloud import wait_until
+from tests.stories.projects import Project
+from tests.stories.real_guests import BOOTED, cloud_of, console, wait_until_it_says
 
 pytestmark = pytest.mark.timeout(600)  # the first one makes a guest, and libvirt looks at QEMU
 NAMES = [services.unique_name("net").replace("_", "-") for _ in range(2)]
@@ -102,3 +105,65 @@ def test_with_the_last_guest_of_a_network_goes_its_bridge(cloud):
     assert bridge.exists()
     cloud.delete_all()
     assert not bridge.exists()
+
+
+@pytest.fixture
+def project(cloud):
+    """Return what makes a project, with a network of its own; all have the same range."""
+    with contextlib.ExitStack() as stack:
+
+        def make(name):
+            made = Project(cloud, services.unique_name(name))
+            stack.callback(made.delete_all)
+            return made, made.network("10.77.0.0/24")
+
+        yield make
+
+
+def says(project, server_id, words, *, after=0):
+    """Wait for words of a guest; return how much it has said by then."""
+
+    def found():
+        return project.console(server_id).find(words, after) + 1
+
+    return wait_until(found, words, timeout=BOOTED)
+
+
+LOOKING = """\
+while sleep 1; do echo "guest: now $(timeout 2 wget -q -O - http://10.77.0.11/ || echo nobody)"
+done >/dev/console &
+"""
+
+
+def test_projects_are_apart_and_their_groups_say_who_is_let_in(project):
+    (red, red_net), (blue, blue_net) = project("red"), project("blue")
+    web = red.group("web")
+    first_rule = red.let_in(web, protocol="tcp")
+    blue.let_in(blue.default_group(), protocol="tcp")  # nothing but the network keeps them apart
+    page = "echo {} >/www/index.html"
+    ones = [
+        (red, red.boot(red_net, "10.77.0.11", page.format("red"), group="web")),
+        (blue, blue.boot(blue_net, "10.77.0.12", page.format("blue"))),
+    ]
+    for owner, server_id in ones:
+        says(owner, server_id, linux_guest.READY)
+    look = f"{read('10.77.0.11')}\n{read('10.77.0.12')}\n"
+    red_two = red.boot(red_net, "10.77.0.13", look + LOOKING)
+    blue_two = blue.boot(blue_net, "10.77.0.13", look)
+    for owner, server_id, answers in (
+        (red, red_two, ("red", "nobody")),
+        (blue, blue_two, ("nobody", "blue")),
+    ):
+        says(owner, server_id, linux_guest.READY)
+        for address, answer in zip(("10.77.0.11", "10.77.0.12"), answers, strict=True):
+            assert f"guest: {answer} from {address}" in owner.console(server_id)
+    said = says(red, red_two, "guest: now red")
+    red.take_away(first_rule)
+    said = says(red, red_two, "guest: now nobody", after=said)
+    red.let_in(web, protocol="tcp", port_range_min=80, port_range_max=80,
+               remote_group_id=red.default_group())  # fmt: skip
+    said = says(red, red_two, "guest: now red", after=said)
+    leave = {"removeSecurityGroup": {"name": "default"}}
+    red.ask("POST", f"/servers/{red_two}/action", {"addSecurityGroup": {"name": "web"}})
+    red.ask("POST", f"/servers/{red_two}/action", leave)
+    says(red, red_two, "guest: now nobody", after=said)
