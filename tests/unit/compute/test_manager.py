@@ -1,11 +1,13 @@
 """What a compute host does when it is told to."""
 
+import dataclasses
 import threading
 
 import pytest
 
 from roost import exception, states
 from roost.compute.build import build_flow
+from roost.compute.network.local import LocalNetworkDriver
 from roost.compute.virt.fake import FakeDriver
 from roost.rpc.compute import Compute
 from roost.rpc.interface import endpoint
@@ -293,3 +295,16 @@ def test_what_guests_have_left_is_removed_where_anything_is_kept(rig):
     assert manager.tidies_up
     manager.tidy()
     assert not rig.virt.kept
+
+
+def test_only_hosts_that_filter_hear_of_security_groups(rig):
+    rig.manager().refresh_security_groups(a_context(), project_id="project")
+    asked = []
+
+    class Filtering(LocalNetworkDriver):
+        def refresh_groups(self, context, project_id):
+            asked.append(project_id)
+
+    rig.host = dataclasses.replace(rig.host, networks=Filtering(rig.conductor, host="h1"))
+    rig.manager().refresh_security_groups(a_context(), project_id="project")
+    assert asked == ["project"]

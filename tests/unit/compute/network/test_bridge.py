@@ -9,6 +9,7 @@ from roost.compute.network.bridge.driver import BridgeDriver
 from roost.compute.network.bridge.segment import Names
 from roost.compute.network.bridge.settings import Settings
 from roost.objects import NetworkInfo, NetworkRequest
+from roost.security_groups import INGRESS, Rule
 from tests.builders import CELL1, CELL2, a_context, a_uuid, a_vif, an_instance
 from tests.fakes.cell_conductor import FakeCellConductor
 from tests.fakes.kernel import FakeKernel, Killed
@@ -285,3 +286,51 @@ def test_an_interface_that_the_host_has_no_place_for_is_given_back(host, server)
     with pytest.raises(exception.Internal):
         host.driver.attach(a_context(), server, REQUEST, key=a_uuid())
     assert len(host.conductor.ports[server.uuid]) == 1
+
+
+def groups_table(host):
+    return host.kernel.tables[f"ip {NAMES.table}"]
+
+
+def test_what_groups_say_is_in_force_before_the_guest_and_as_soon_as_it_changes(host):
+    vif = a_vif()
+    host.conductor.let_pass(vif, a_rule(protocol="tcp", port_min=80, port_max=81))
+    host.plug(an_instance(), vif)
+    assert "ct original protocol 6 ct original proto-dst 80-81 accept" in groups_table(host)
+    host.conductor.let_pass(vif, a_rule(protocol="vrrp"), a_rule(ethertype="IPv6"))
+    host.driver.refresh_groups(a_context(), "another project")
+    assert "80-81" in groups_table(host)
+    host.driver.refresh_groups(a_context(), "project")
+    assert "ct original protocol 112 accept" in groups_table(host)
+    assert "80-81" not in groups_table(host)
+
+
+def test_what_nobody_told_the_host_of_is_found_at_the_next_comparison(host):
+    vif = a_vif()
+    host.plug(an_instance(), vif)
+    host.conductor.let_pass(vif, a_rule(protocol="udp"))
+    host.driver.restore()
+    assert "ct original protocol 17 accept" in groups_table(host)
+
+
+def test_nothing_is_written_anew_for_groups_that_say_the_same(host):
+    host.plug(an_instance(), a_vif())
+    before = len(host.kernel.commands)
+    host.driver.refresh_groups(a_context(), "project")
+    assert len(host.kernel.commands) == before
+
+
+def test_what_was_told_is_known_after_a_restart_without_asking(host):
+    instance, vif = an_instance(), a_vif()
+    host.conductor.let_pass(vif, a_rule(protocol="udp"))
+    host.plug(instance, vif)
+    host.start()
+    host.conductor.fail("describe_filtering", *[exception.Unavailable("away")] * 2)
+    host.kernel.tables.clear()
+    host.driver.restore()
+    assert "ct original protocol 17 accept" in groups_table(host)
+    host.plug(instance, vif)  # as a rebuild does
+
+
+def a_rule(ethertype="IPv4", **values):
+    return Rule(id=a_uuid(), group_id=a_uuid(), direction=INGRESS, ethertype=ethertype, **values)

@@ -1,0 +1,217 @@
+"""Security groups on their way: from the API level to cells, from there to hosts, and no stop."""
+
+import dataclasses
+
+import pytest
+
+from roost import exception
+from roost.cells import filtering as filtering_flow
+from roost.cells.filtering import GroupCopies
+from roost.conductor.filtering import Filterings
+from roost.db.api import security_groups
+from roost.db.cell import burial, filtering, instances, ports
+from roost.db.types import utcnow
+from roost.networks import parse
+from roost.objects import NetworkRequest
+from roost.rpc.compute import Compute
+from roost.security_groups import INGRESS, Rule, default_group, new_group
+from tests.builders import CELL1, CELL2, a_context, a_uuid, an_instance
+from tests.fakes.bus import RecordingBus
+from tests.unit.conductor.placements import end_leases
+
+NO_LIMITS = {"security_groups": -1, "security_group_rules": -1}
+NETWORKS = parse(["private=10.0.0.0/24", "other=10.0.1.0/24"])
+REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
+
+
+def a_server(database, host, *groups, project_id="project", network=NETWORKS[0]):
+    """A server that lives on a host, with one address there."""
+    made = an_instance(
+        host=host, project_id=project_id, security_groups=list(groups or ["default"])
+    )
+    with database.begin() as session:
+        instances.create(session, made)
+        info = ports.allocate(
+            session,
+            instance_uuid=made.uuid,
+            host=host,
+            requests=[REQUEST],
+            networks=[network],
+        )
+    (vif,) = info.vifs
+    return made.uuid, vif
+
+
+def a_group(database, name="web", project_id="project"):
+    group = new_group(project_id, name=name, description="")
+    with database.begin() as session:
+        security_groups.create(session, group, defaults=NO_LIMITS, at=utcnow())
+    return group
+
+
+def a_rule(database, group):
+    rule = Rule(id=a_uuid(), group_id=group.id, direction=INGRESS, ethertype="IPv4")
+    with database.begin() as session:
+        security_groups.add_rule(session, rule, defaults=NO_LIMITS, at=utcnow())
+    return rule
+
+
+def told(bus):
+    """Which hosts were told, and of whose groups."""
+    return [
+        (server, arguments["project_id"])
+        for server, method, arguments in bus.sent
+        if method == "refresh_security_groups"
+    ]
+
+
+@pytest.fixture
+def copies(world):
+    return GroupCopies(world.api_db, world.cells)
+
+
+def brought(database):
+    with database.read() as session:
+        return {
+            project: {group.name: len(group.rules) for group in groups}
+            for project, groups in filtering.copies(session).items()
+        }
+
+
+def test_cells_know_a_projects_groups_and_its_hosts_are_told(world, copies):
+    a_server(world.cell1, "h1")
+    a_server(world.cell1, "h2", project_id="other")
+    group = a_group(world.api_db)
+    a_rule(world.api_db, group)
+    copies.spread(a_context(), "project")
+    assert [brought(database) for database in (world.cell1, world.cell0)] == [
+        {"project": {"web": 3}},
+        {},
+    ]
+    assert told(world.buses["fake://cell1/"]) == [("h1", "project")]
+    assert told(world.buses["fake://cell2/"]) == []
+
+
+def test_a_cell_that_is_away_does_not_keep_others_from_knowing(world, copies, monkeypatch):
+    a_group(world.api_db)
+    second = world.databases[CELL2]
+
+    def away(cell, project_id, groups, bring=filtering_flow._bring):
+        if cell.uuid == CELL1:
+            raise exception.Unavailable("away")
+        bring(cell, project_id, groups)
+
+    monkeypatch.setattr(filtering_flow, "_bring", away)
+    copies.spread(a_context(), "project")
+    assert (brought(world.cell1), brought(second)) == ({}, {"project": {"web": 2}})
+
+
+def test_what_changes_while_it_is_brought_is_brought_in_the_end(world, copies, monkeypatch):
+    group = a_group(world.api_db)
+    changes = [lambda: a_rule(world.api_db, group)]
+
+    def meanwhile(cell, project_id, groups, bring=filtering_flow._bring):
+        bring(cell, project_id, groups)
+        while changes:
+            changes.pop()()
+
+    monkeypatch.setattr(filtering_flow, "_bring", meanwhile)
+    copies.bring(world.cells.get(CELL1), "project")
+    assert brought(world.cell1) == {"project": {"web": 3}}
+
+
+def test_what_a_cell_has_missed_is_found_by_comparing(world, copies):
+    a_server(world.cell1, "h1")
+    group = a_group(world.api_db)
+    copies.bring(world.cells.get(CELL1), "project")
+    copies.compare()
+    assert told(world.buses["fake://cell1/"]) == []
+    a_rule(world.api_db, group)
+    a_group(world.api_db, project_id="nobody's here")
+    copies.compare()
+    assert brought(world.cell1) == {"project": {"web": 3}}
+    assert told(world.buses["fake://cell1/"]) == [("h1", "project")]
+
+
+def test_no_host_builds_a_server_whose_groups_its_cell_does_not_know(world, copies, monkeypatch):
+    a_group(world.api_db)
+    world.boots = dataclasses.replace(world.boots, groups=copies)
+    request = world.wish(count=2)
+    bus = world.buses["fake://cell1/"]
+    with monkeypatch.context() as patched:
+        patched.setattr(filtering_flow, "_bring", fail)
+        world.build(request)
+    assert bus.sent == []
+    world.sweeper = dataclasses.replace(world.sweeper, boots=world.boots)
+    end_leases(world)
+    world.sweeper.take_up_wishes()
+    assert brought(world.cell1) == {"project": {"web": 2}}
+    assert bus.methods() == ["build_and_run_instance"] * 2
+
+
+def fail(*_):
+    raise exception.Unavailable("away")
+
+
+@pytest.fixture
+def bus():
+    return RecordingBus()
+
+
+@pytest.fixture
+def filterings(cell_db, bus):
+    return Filterings(cell_db, Compute(bus), filters=True)
+
+
+def bring(database, *groups, project_id="project"):
+    with database.begin() as session:
+        filtering.bring(session, project_id, groups)
+
+
+def test_a_host_is_told_of_its_networks_and_of_members_there(cell_db, filterings):
+    default = default_group("project")
+    bring(cell_db, default)
+    _, here = a_server(cell_db, "h1")
+    _, there = a_server(cell_db, "h2")
+    a_server(cell_db, "h2", network=NETWORKS[1])
+    _, strange = a_server(cell_db, "h2", project_id="other")
+    found = filterings.describe("h1", [network.id for network in NETWORKS])
+    assert found[NETWORKS[0].id]["ports"] == {here.id: [default.id]}
+    assert found[NETWORKS[0].id]["members"] == {default.id: sorted([here.ip, there.ip])}
+    assert strange.ip not in str(found)
+    assert found[NETWORKS[1].id] == {"ports": {}, "rules": {}, "members": {}}
+
+
+def test_servers_that_are_gone_are_members_of_nothing(cell_db, filterings):
+    a_server(cell_db, "h1")
+    uuid, vif = a_server(cell_db, "h1")
+    with cell_db.begin() as session:
+        burial.bury(session, uuid, [])
+    assert vif.ip not in str(filterings.describe("h1", [NETWORKS[0].id]))
+
+
+def test_hosts_are_told_when_the_addresses_of_a_projects_servers_change(cell_db, filterings, bus):
+    uuid, _ = a_server(cell_db, "h1")
+    a_server(cell_db, "h2")
+    a_server(cell_db, "h3", project_id="other")
+    with filterings.changing(a_context(), uuid, host="h1"):
+        assert told(bus) == []
+    assert told(bus) == [("h2", "project")]
+    with filterings.changing(a_context(), uuid):
+        pass
+    assert told(bus)[1:] == [("h1", "project"), ("h2", "project")]
+
+
+def test_a_change_is_done_though_no_host_can_be_told(cell_db, filterings, bus):
+    uuid, _ = a_server(cell_db, "h1")
+    bus.away = True
+    with filterings.changing(a_context(), uuid):
+        pass
+    assert told(bus) == []
+
+
+def test_where_no_host_filters_none_is_told(cell_db, bus):
+    uuid, _ = a_server(cell_db, "h1")
+    with Filterings(cell_db, Compute(bus), filters=False).changing(a_context(), uuid):
+        pass
+    assert bus.sent == []
