@@ -53,7 +53,7 @@ class GroupCopies:
             written, groups = groups, self._groups(project_id)
 
     def compare(self) -> None:
-        """Bring to each cell what has changed of the groups that it knows; now and then."""
+        """Bring to each cell what it has missed of groups that its servers may be in; now and then."""
         for cell in self._with_hosts():
             try:
                 self._compare(cell)
@@ -62,11 +62,11 @@ class GroupCopies:
 
     def _compare(self, cell: Cell) -> None:
         with cell.database.read() as session:
-            known = filtering.copies(session)
+            known = dict.fromkeys(filtering.projects(session)) | filtering.copies(session)
         with self.database.read() as session:
             groups = security_groups.list_groups(session, None)
         for project_id, copied in known.items():
-            if [*copied] != [group for group in groups if group.project_id == project_id]:
+            if copied != [group for group in groups if group.project_id == project_id]:
                 LOG.warning("%s had old security groups of project %s", cell, project_id)
                 self.bring(cell, project_id)
                 self._tell(admin_context(), cell, project_id)

@@ -33,9 +33,7 @@ def bring(session: Session, project_id: str, groups: Sequence[Group]) -> bool:
     return bool(found != text)
 
 
-def copies(
-    session: Session, project_ids: Collection[str] | None = None
-) -> dict[str, Sequence[Group]]:
+def copies(session: Session, project_ids: Collection[str] | None = None) -> dict[str, list[Group]]:
     """Return the groups of projects that were brought here.
 
     :param project_ids: whose; None: everybody's
@@ -73,6 +71,11 @@ def hosts_of(session: Session, project_id: str) -> list[str]:
     query = _living(sa.select(_ports.c.host).distinct())
     query = query.where(_instances.c.project_id == project_id, _ports.c.host.is_not(None))
     return sorted(session.scalars(query))
+
+
+def projects(session: Session) -> list[str]:
+    """Return the projects whose servers have addresses in this cell."""
+    return sorted(session.scalars(_living(sa.select(_instances.c.project_id).distinct())))
 
 
 def project_of(session: Session, instance_uuid: str) -> str | None:

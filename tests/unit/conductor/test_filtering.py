@@ -128,9 +128,11 @@ def test_what_a_cell_has_missed_is_found_by_comparing(world, copies):
     assert told(world.buses["fake://cell1/"]) == []
     a_rule(world.api_db, group)
     a_group(world.api_db, project_id="nobody's here")
+    a_group(world.api_db, project_id="new here")
+    a_server(world.cell1, "h2", project_id="new here")
     copies.compare()
-    assert brought(world.cell1) == {"project": {"web": 3}}
-    assert told(world.buses["fake://cell1/"]) == [("h1", "project")]
+    assert brought(world.cell1) == {"project": {"web": 3}, "new here": {"web": 2}}
+    assert told(world.buses["fake://cell1/"]) == [("h2", "new here"), ("h1", "project")]
 
 
 def test_no_host_builds_a_server_whose_groups_its_cell_does_not_know(world, copies, monkeypatch):

@@ -6,6 +6,7 @@ import logging
 import pathlib
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 from roost import exception
 from roost.compute.network.bridge.ports import Port
@@ -45,12 +46,20 @@ class Filters:
         if not network_ids:
             return []
         with self._asking:
-            told = self._conductor.describe_filtering(
-                context, host=self._host, network_ids=list(network_ids)
-            )
+            told = self._ask(context, network_ids)
             return self._note(
                 {network_id: Filtering.read(values) for network_id, values in told.items()}
             )
+
+    def _ask(self, context: RequestContext, network_ids: Sequence[str]) -> dict[str, Any]:
+        try:
+            return self._conductor.describe_filtering(
+                context, host=self._host, network_ids=list(network_ids)
+            )
+        except exception.VersionTooOld as error:
+            raise exception.Unavailable(
+                f"the cell-conductors do not know security groups yet: {error.message}"
+            ) from error
 
     def _note(self, told: dict[str, Filtering]) -> list[str]:
         with self._writing:

@@ -313,6 +313,15 @@ def test_what_nobody_told_the_host_of_is_found_at_the_next_comparison(host):
     assert "ct original protocol 17 accept" in groups_table(host)
 
 
+def test_while_conductors_are_a_release_behind_guests_wait_and_others_stay(host):
+    vif, old = a_vif(), exception.VersionTooOld("it must be 1.1")
+    host.plug(an_instance(), vif)
+    host.conductor.fail("describe_filtering", old, old)
+    host.driver.restore()
+    with pytest.raises(exception.Unavailable, match="do not know security groups yet"):
+        host.plug(an_instance(), a_vif(ip="10.0.0.3", mac="02:00:00:00:00:02"))
+
+
 def test_nothing_is_written_anew_for_groups_that_say_the_same(host):
     host.plug(an_instance(), a_vif())
     before = len(host.kernel.commands)
