@@ -57,11 +57,11 @@ def on_host(
 ) -> Filtering:
     """Return what may pass at the ports on a host that are among these, all of one network.
 
-    :param known: the groups of each project. One without any has its default group, as that begins
+    :param known: the groups of each project. Who has no default group has it as it begins
     """
     ids = {
-        project_id: {group.name: group for group in known.get(project_id, ())}
-        or {DEFAULT: default_group(project_id)}
+        project_id: {DEFAULT: default_group(project_id)}
+        | {group.name: group for group in known.get(project_id, ())}
         for project_id in {member.project_id for member in members}
     }
     in_groups = {

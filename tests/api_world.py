@@ -300,7 +300,7 @@ def world(api_db, make_database, options):
 
 
 @contextlib.contextmanager
-def made(api_db, make_database, options, *, authentication=None, policy=None):
+def made(api_db, make_database, options, *, authentication=None, policy=None, network_driver=None):
     """Make a world: for tests that share one, too."""
     databases = {
         uuid: make_database(name, cell_models.metadata)
@@ -326,6 +326,7 @@ def made(api_db, make_database, options, *, authentication=None, policy=None):
             policy=policy or _default_policy(),
             executor=executor,
             options=options,
+            network_driver=network_driver,
         )
         client = Client(make_app(parts))
         yield World(client, api_db, databases, api_bus, buses, scheduler, images, parts)

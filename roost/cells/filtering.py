@@ -53,7 +53,7 @@ class GroupCopies:
             written, groups = groups, self._groups(project_id)
 
     def compare(self) -> None:
-        """Bring to each cell what it has missed of groups that its servers may be in; now and then."""
+        """Bring to each cell what it has missed of its servers' groups; now and then."""
         for cell in self._with_hosts():
             try:
                 self._compare(cell)

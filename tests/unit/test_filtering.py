@@ -54,6 +54,12 @@ def test_a_group_that_is_not_known_here_yet_lets_nothing_pass():
     assert (told.ports, told.rules, told.members) == ({"port5": []}, {}, {})
 
 
+def test_a_server_that_has_left_all_groups_is_let_nothing_pass():
+    alone = dataclasses.replace(member(5), groups=[])
+    told = on_host([alone, member(6)], {"one": [WEB]}, host="h1")
+    assert (told.of_port("port5", EGRESS), told.members) == ([], {DEFAULT.id: ["10.0.0.6"]})
+
+
 def test_a_port_that_nothing_was_told_of_lets_nothing_pass():
     assert Filtering().of_port("port5", EGRESS) == []
 

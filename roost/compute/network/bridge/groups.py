@@ -13,6 +13,7 @@ The network's own 169.254.169.254, which nobody else can send as, is always let 
 """
 
 import dataclasses
+import ipaddress
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -150,7 +151,7 @@ def _line(rule: Rule, words: Words) -> str:
     far = words.source if rule.direction == INGRESS else words.destination
     parts = [*_protocol(rule, words)]
     if rule.remote_prefix is not None:
-        parts.append(f"{far} {rule.remote_prefix}")
+        parts.append(f"{far} {ipaddress.ip_network(rule.remote_prefix, strict=False)}")
     if rule.remote_group_id is not None:
         parts.append(f"{far} @{_members(rule.remote_group_id)}")
     return " ".join(parts)

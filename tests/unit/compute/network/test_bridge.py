@@ -297,11 +297,12 @@ def test_what_groups_say_is_in_force_before_the_guest_and_as_soon_as_it_changes(
     host.conductor.let_pass(vif, a_rule(protocol="tcp", port_min=80, port_max=81))
     host.plug(an_instance(), vif)
     assert "ct original protocol 6 ct original proto-dst 80-81 accept" in groups_table(host)
-    host.conductor.let_pass(vif, a_rule(protocol="vrrp"), a_rule(ethertype="IPv6"))
+    as_written = a_rule(protocol="vrrp", remote_prefix="10.1.2.3/255.255.0.0")
+    host.conductor.let_pass(vif, as_written, a_rule(ethertype="IPv6"))
     host.driver.refresh_groups(a_context(), "another project")
     assert "80-81" in groups_table(host)
     host.driver.refresh_groups(a_context(), "project")
-    assert "ct original protocol 112 accept" in groups_table(host)
+    assert "ct original protocol 112 ct original ip saddr 10.1.0.0/16 accept" in groups_table(host)
     assert "80-81" not in groups_table(host)
 
 

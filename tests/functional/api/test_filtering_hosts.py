@@ -1,0 +1,92 @@
+"""Where hosts filter by security groups, they hear of whatever users change."""
+
+import pytest
+
+from roost.api.networking.local import LocalNetworking
+from roost.api.parts import Options
+from roost.db.cell import filtering, ports
+from roost.objects import NetworkRequest
+from tests import api_world
+from tests.api_world import ALICE, PRIVATE
+from tests.builders import CELL1, a_uuid
+
+GROUPS, RULES = "/network/v2.0/security-groups", "/network/v2.0/security-group-rules"
+REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder, driver = tmp_path_factory.mktemp("world"), LocalNetworking([PRIVATE], filters=True)
+    options = Options(quota=api_world.UNLIMITED)
+    with api_world.made_in(folder, options, network_driver=driver) as world:
+        yield world
+
+
+@pytest.fixture(scope="module")
+def server(world):
+    """A server of Alice's project, with an address, on the host h1."""
+    placed = world.place(CELL1, uuid=a_uuid(), project_id="project", host="h1").uuid
+    with world.databases[CELL1].begin() as session:
+        ports.allocate(
+            session, instance_uuid=placed, host="h1", requests=[REQUEST], networks=[PRIVATE]
+        )
+    return placed
+
+
+@pytest.fixture
+def heard(world, server):
+    """Return whether h1 has been told since this was asked last, and nobody else was."""
+
+    def heard():
+        sent = [
+            (host, arguments)
+            for bus in world.buses.values()
+            for host, method, arguments in bus.sent
+            if method == "refresh_security_groups"
+        ]
+        for bus in world.buses.values():
+            bus.sent.clear()
+        assert all(one == ("h1", {"project_id": "project"}) for one in sent)
+        return bool(sent)
+
+    heard()
+    return heard
+
+
+def known(world):
+    """Return how many rules of each group the cell of h1 knows."""
+    with world.databases[CELL1].read() as session:
+        (groups,) = filtering.copies(session, ["project"]).values()
+    return {group.name: len(group.rules) for group in groups}
+
+
+def test_whatever_users_change_is_known_to_the_cell_and_told_to_the_host(world, client, heard):
+    body = {"security_group": {"name": "web"}}
+    group = client.post(GROUPS, body, token=ALICE).json["security_group"]["id"]
+    assert (known(world)["web"], heard()) == (2, True)
+    rule = {"security_group_id": group, "direction": "ingress", "protocol": "tcp"}
+    added = client.post(RULES, {"security_group_rule": rule}, token=ALICE)
+    assert (known(world)["web"], heard()) == (3, True)
+    rule_id = added.json["security_group_rule"]["id"]
+    assert client.delete(f"{RULES}/{rule_id}", token=ALICE).status_code == 204
+    assert (known(world)["web"], heard()) == (2, True)
+    client.put(f"{GROUPS}/{group}", {"security_group": {"name": "www"}}, token=ALICE)
+    assert (known(world)["www"], heard()) == (2, True)
+    assert client.delete(f"{GROUPS}/{group}", token=ALICE).status_code == 204
+    assert ("www" in known(world), heard()) == (False, True)
+
+
+def test_a_host_is_told_once_the_cell_says_who_is_in_a_group(world, client, server, heard):
+    body = {"security_group": {"name": a_uuid()}}
+    name = client.post(GROUPS, body, token=ALICE).json["security_group"]["name"]
+    heard()
+    for action in ("addSecurityGroup", "removeSecurityGroup"):
+        answer = client.post(
+            f"/v2.1/servers/{server}/action", {action: {"name": name}}, token=ALICE
+        )
+        assert (answer.status_code, heard()) == (202, True)
+
+
+def test_reading_tells_nobody(client, heard):
+    client.get(GROUPS, token=ALICE)
+    assert not heard()
