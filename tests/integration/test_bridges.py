@@ -330,11 +330,15 @@ def test_a_network_with_an_uplink_goes_on_beyond_the_host(tmp_path, network, bey
         with Wire(vif, bridge_of(vif)) as guest, guest.frames() as ear, far.frames() as mouth:
             dhcp_offer = udp(far.mac, far.ip, "255.255.255.255", ports=(67, 68))
             as_us = arp(far.mac, METADATA, "10.77.0.5")
+            of_ipv6, tagged = (
+                ethernet(far.mac, BROADCAST, kind, bytes(46)) for kind in (0x86DD, 0x8100)
+            )
             hello = arp(far.mac, far.ip, "10.77.0.5")
-            for frame in (dhcp_offer, as_us, hello):
+            unheard = (dhcp_offer, as_us, of_ipv6, tagged)
+            for frame in (*unheard, hello):
                 mouth.send(frame)
             while (frame := ear.recv(2048)) != hello:
-                assert frame not in (dhcp_offer, as_us)
+                assert frame not in unheard
     assert left_of(network, tmp_path) == []
     assert end in links()
 

@@ -23,13 +23,13 @@ _ports = models.ports
 def bring(session: Session, project_id: str, groups: Sequence[Group]) -> bool:
     """Let this cell have the groups of a project as they are; tell whether it had others."""
     text = json.dumps([group_as_dict(group) for group in groups])
-    row = {"project_id": project_id, "groups": text}
+    row = {"project_id": project_id, "security_groups": text}
     mine = _copies.c.project_id == project_id
-    found = session.scalar(sa.select(_copies.c.groups).where(mine))
+    found = session.scalar(sa.select(_copies.c.security_groups).where(mine))
     if found is None:
         return insert_once(session, _copies, row) or bring(session, project_id, groups)
     if found != text:
-        session.execute(sa.update(_copies).where(mine).values(groups=text))
+        session.execute(sa.update(_copies).where(mine).values(security_groups=text))
     return bool(found != text)
 
 
@@ -38,11 +38,11 @@ def copies(session: Session, project_ids: Collection[str] | None = None) -> dict
 
     :param project_ids: whose; None: everybody's
     """
-    query = sa.select(_copies.c.project_id, _copies.c.groups)
+    query = sa.select(_copies.c.project_id, _copies.c.security_groups)
     if project_ids is not None:
         query = query.where(_copies.c.project_id.in_(project_ids))
     return {
-        row.project_id: [read_group(values) for values in json.loads(row.groups)]
+        row.project_id: [read_group(values) for values in json.loads(row.security_groups)]
         for row in session.execute(query)
     }
 

@@ -212,5 +212,5 @@ security_group_copies = sa.Table(
     "security_group_copies",
     metadata,
     sa.Column("project_id", sa.String(255), primary_key=True),
-    sa.Column("groups", LongText, nullable=False),
+    sa.Column("security_groups", LongText, nullable=False),
 )

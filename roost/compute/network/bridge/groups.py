@@ -80,7 +80,8 @@ def broadcasts(segment: Segment) -> list[str]:
     judging = [
         _chain(
             f"to_{port.tap}",
-            "ether type != ip accept",
+            "ether type arp accept",
+            "ether type != ip drop",
             f"ip daddr {port.ip} accept",  # judged with its connection
             f"ip saddr {METADATA} accept",
             *(f"{line} accept" for line in _lines(segment, port, INGRESS, FRAME)),

@@ -13,7 +13,7 @@ def upgrade() -> None:
     op.create_table(
         "security_group_copies",
         sa.Column("project_id", sa.String(length=255), nullable=False),
-        sa.Column("groups", LONG_TEXT, nullable=False),
+        sa.Column("security_groups", LONG_TEXT, nullable=False),
         sa.PrimaryKeyConstraint("project_id"),
         **TABLE,
     )
