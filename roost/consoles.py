@@ -9,8 +9,9 @@ import secrets
 from typing import Final
 
 VNC: Final = "vnc"
+SPICE: Final = "spice"
 SERIAL: Final = "serial"
-KINDS: Final = (VNC, SERIAL)
+KINDS: Final = (VNC, SPICE, SERIAL)
 _BYTES: Final = 32
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 # What the proxy says to a host's door, and the door answers to who may come in; then the console

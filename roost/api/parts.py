@@ -70,6 +70,7 @@ class Options:
     console_urls: Mapping[str, str] = dataclasses.field(
         default_factory=lambda: {
             consoles.VNC: "http://127.0.0.1:6080/vnc_lite.html",
+            consoles.SPICE: "http://127.0.0.1:6080/spice/spice_auto.html",
             consoles.SERIAL: "ws://127.0.0.1:6080/",
         }
     )

@@ -25,7 +25,11 @@ PROTOCOLS: Final = {
     "os-getSerialConsole": "serial",
 }
 # What users call the type of a console -> its kind. No hypervisor here has any of the others.
-KINDS: Final = {"novnc": consoles.VNC, "serial": consoles.SERIAL}
+KINDS: Final = {
+    "novnc": consoles.VNC,
+    "spice-html5": consoles.SPICE,
+    "serial": consoles.SERIAL,
+}
 
 
 class RemoteConsoles:

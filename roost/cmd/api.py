@@ -138,6 +138,7 @@ def _api_options(conf: cfg.ConfigOpts) -> Options:
         console_seconds=conf.consoles.token_ttl,
         console_urls={
             consoles.VNC: conf.consoles.novnc_base_url,
+            consoles.SPICE: conf.consoles.spice_base_url,
             consoles.SERIAL: conf.consoles.serial_base_url,
         },
         pci_aliases=pci_aliases.parse(conf.pci.alias),

@@ -19,6 +19,7 @@ from roost.consoleproxy.tokens import Tokens
 
 NAME = "roost-consoleproxy"
 _LOOK: Final = 2.0  # seconds between two looks whether tokens of open consoles were taken away
+_PAGES: Final = {"web": "", "spice_web": "spice"}  # options of folders, and where these are served
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
@@ -41,18 +42,28 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
 
 def _settings(conf: cfg.ConfigOpts) -> Settings:
     group = conf.console_proxy
-    if group.web and not pathlib.Path(group.web).is_dir():
-        raise exception.Invalid(f"[console_proxy] web must name a folder: {group.web!r}")
     return Settings(
         host=str(group.listen),
         port=group.port,
         tls=_tls(conf),
         origins=tuple(group.allowed_origins),
-        web=pathlib.Path(group.web) if group.web else None,
+        web=_web(group),
         most=group.max_connections,
         idle_seconds=group.idle_timeout,
         ends_with_token=conf.consoles.enforce_session_timeout,
     )
+
+
+def _web(group: cfg.ConfigOpts.GroupAttr) -> dict[str, pathlib.Path]:
+    """Return the folders of pages, by where they are served."""
+    folders = {}
+    for option, place in _PAGES.items():
+        if group[option]:
+            folders[place] = pathlib.Path(group[option])
+            if not folders[place].is_dir():
+                message = f"[console_proxy] {option} must name a folder: {group[option]!r}"
+                raise exception.Invalid(message)
+    return folders
 
 
 def _tls(conf: cfg.ConfigOpts) -> ssl.SSLContext | None:

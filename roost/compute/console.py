@@ -35,13 +35,13 @@ def let_in(
     """Let a token open a console of a guest, and return where.
 
     :raises roost.exception.Conflict: when the guest does not run
-    :raises roost.exception.Invalid: when guests of this host have other consoles
+    :raises roost.exception.Invalid: when this guest has other consoles
     :raises roost.exception.NotFound: when there is no such guest
     :raises roost.exception.Unsupported: when the hypervisor has none to type at
     """
     if not isinstance(virt, GivesConsoles):
         raise exception.Unsupported(f"Unable to get {kind} console, functionality not implemented")
-    if kind not in virt.console_kinds():
+    if kind not in virt.console_kinds(instance_uuid):
         raise exception.Invalid(f"Unavailable console type {kind}.")
     if virt.describe(instance_uuid).power_state not in (states.RUNNING, states.HELD):
         raise exception.Conflict(f"Instance {instance_uuid} is not ready")

@@ -26,6 +26,12 @@ GROUPS = [
                 " proxy with TLS before it. roost-api adds the token. Set it on every roost-api.",
             ),
             cfg.URIOpt(
+                "spice_base_url",
+                default="http://127.0.0.1:6080/spice/spice_auto.html",
+                help="The page of spice-html5 that users are sent to, as novnc_base_url. Set it"
+                " where hosts have spice among their [libvirt] screens.",
+            ),
+            cfg.URIOpt(
                 "serial_base_url",
                 default="ws://127.0.0.1:6080/",
                 schemes=["ws", "wss"],
@@ -79,6 +85,11 @@ GROUPS = [
                 "web",
                 help="A folder with the files of noVNC, which roost-consoleproxy serves then;"
                 " Debian's package novnc has them in /usr/share/novnc. Left out: it serves none.",
+            ),
+            cfg.StrOpt(
+                "spice_web",
+                help="A folder with the files of spice-html5, which roost-consoleproxy serves below"
+                " /spice/ then; Debian's package spice-html5 has them in /usr/share/spice-html5.",
             ),
             cfg.IntOpt(
                 "max_connections",

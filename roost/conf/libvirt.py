@@ -1,6 +1,6 @@
 """Guests of QEMU, where ``[compute] virt_driver`` is ``libvirt``."""
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 GROUP = "libvirt"
 OPTIONS = [
@@ -65,6 +65,14 @@ OPTIONS = [
         min=0,
         help="Seconds between two times that a guest tells how much memory it uses, which its"
         " diagnostics show. 0: it does not.",
+    ),
+    cfg.ListOpt(
+        "screens",
+        default=["vnc"],
+        item_type=types.String(choices=["vnc", "spice"]),
+        help="By which protocols users see the screens of new guests in their browsers. Add spice"
+        " where its page is served, too; leave it empty where nobody is to look at all. Guests keep"
+        " what they were made with.",
     ),
     cfg.FloatOpt(
         "unused_base_lifetime",

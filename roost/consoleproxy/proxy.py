@@ -1,4 +1,4 @@
-"""The HTTP side: who comes with which token, from where; and the files of noVNC.
+"""The HTTP side: who comes with which token, from where; and the files of their pages.
 
 The library serves a connection in a thread of its own, however many come: here they are counted
 first. It writes requests into its log, tokens and all: that log is closed.
@@ -12,7 +12,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from websockets.datastructures import Headers
@@ -41,15 +41,22 @@ Receive = Callable[[socket.socket, Any], None]
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """``web`` is the folder of noVNC; ``idle_seconds`` end a connection that says nothing."""
+    """How to serve.
+
+    :param web: folders of the pages, as in :func:`roost.consoleproxy.files.find`
+    :param idle_seconds: that end a connection in which nobody says anything
+    :param ping_seconds: between two signs of life of a browser, and that each may take: who gives
+        none is gone, and no network has told us
+    """
 
     host: str = "127.0.0.1"
     port: int = 6080
     tls: ssl.SSLContext | None = None
     origins: tuple[str, ...] = ()
-    web: pathlib.Path | None = None
+    web: Mapping[str, pathlib.Path] = dataclasses.field(default_factory=dict)
     most: int = 200
     idle_seconds: float = 3600.0
+    ping_seconds: float = 20.0
     ends_with_token: bool = False
 
 
@@ -95,6 +102,8 @@ class ConsoleProxy:
             create_connection=_Caller,
             compression=None,
             open_timeout=_OPENING,
+            ping_interval=self._settings.ping_seconds,
+            ping_timeout=self._settings.ping_seconds,
             close_timeout=_CLOSING,
             max_size=_LONGEST,
             server_header=None,

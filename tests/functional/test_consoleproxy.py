@@ -26,7 +26,7 @@ from tests.api_world import ALICE, options, world
 from tests.builders import CELL1, NOW, a_context
 from tests.fakes.tls import Authority
 from tests.functional.api.test_server_actions import ACTIVE
-from tests.functional.api.test_server_consoles import SERIAL, VNC, remote_console, token_of
+from tests.functional.api.test_server_consoles import SERIAL, SPICE, VNC, remote_console, token_of
 from tests.stories.cloud import wait_until
 
 __all__ = ["options", "world"]
@@ -126,7 +126,10 @@ def end_of(browser):
         return closed.rcvd.code
 
 
-@pytest.mark.parametrize(("body", "greeting"), [(VNC, RFB), (SERIAL, GREETINGS["serial"])])
+@pytest.mark.parametrize(
+    ("body", "greeting"),
+    [(VNC, RFB), (SPICE, GREETINGS["spice"]), (SERIAL, GREETINGS["serial"])],
+)
 def test_who_was_told_a_url_types_at_the_console(world, server, proxy, body, greeting):
     with visit(proxy, ask(world, server, body)) as browser:
         assert browser.recv(timeout=30) == greeting
@@ -251,6 +254,27 @@ def test_a_console_at_which_nothing_happens_is_closed(world, server, serve):
         end_of(browser)
 
 
+def test_who_gives_no_sign_of_life_is_gone(world, server, host, serve):
+    proxy, token = serve(ping_seconds=0.2), ask(world, server)
+    with (
+        visit(proxy, token, ping_interval=None) as alive,
+        socket.create_connection(("127.0.0.1", proxy.port), timeout=30) as mute,
+    ):
+        assert alive.recv(timeout=30) == RFB
+        mute.sendall(HANDSHAKE.format(token=token).encode())
+        assert mute.recv(4096).startswith(b"HTTP/1.1 101 ")
+        assert _closes(mute)
+        wait_until(lambda: host.door.visitors == 1, "the door is left")
+        alive.send(b"still there")
+        assert alive.recv(timeout=30) == b"still there"
+
+
+HANDSHAKE = (
+    "GET /?token={token} HTTP/1.1\r\nHost: c\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
+
+
 def test_who_leaves_leaves_no_place_taken_at_the_host(world, server, host, proxy):
     with visit(proxy, ask(world, server)) as browser:
         assert browser.recv(timeout=30) == RFB
@@ -318,7 +342,7 @@ def test_the_files_of_novnc_are_served_where_the_operator_names_them(serve, tmp_
     web = tmp_path / "novnc"
     web.mkdir()
     (web / "vnc_lite.html").write_text("page")
-    url = f"http://127.0.0.1:{serve(web=web).port}"
+    url = f"http://127.0.0.1:{serve(web={'': web}).port}"
     page = requests.get(f"{url}/vnc_lite.html?path=%3Ftoken%3DT", timeout=30)
     assert (page.status_code, page.text) == (200, "page")
     assert page.headers["Content-Type"] == "text/html"

@@ -27,6 +27,7 @@ def make_driver(libvirtd, tmp_path):
         uri=libvirtd.uri,
         virt_type="qemu",
         shutdown_seconds=0.5,
+        screens=("vnc", "spice"),
     )
     yield lambda: LibvirtDriver(settings)
     left = LibvirtDriver(settings)

@@ -108,6 +108,8 @@ def a_demanding_domain():
 DOMAINS = {
     "plain": a_domain(),
     "without disks": a_domain(disks=()),
+    "without a screen": a_domain(screens=()),
+    "with two screens": a_domain(screens=("vnc", "spice")),
     "pinned": a_domain(vcpus=4, topology=a_topology(), cpu=CpuModel("host-model")),
     "of a named machine and cpu": a_domain(
         hardware=a_hardware(machine="pc"),

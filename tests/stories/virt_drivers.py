@@ -6,6 +6,7 @@ again as if its daemon was started again; ``image_path`` is a whole image that b
 that was just spawned takes part in what is done to it.
 """
 
+import contextlib
 import functools
 import socket
 
@@ -417,21 +418,31 @@ def test_consoles_say_something_and_outlive_restarts(able, make_driver, spawn):
 
 def test_consoles_that_are_typed_at_end_with_their_guest(able, spawn):
     driver, uuid = able(GivesConsoles), spawn()
-    kinds = driver.console_kinds()
-    assert kinds <= set(consoles.KINDS)
-    for kind in kinds:
-        with driver.open_console(uuid, kind) as console:
+    kinds = driver.console_kinds(uuid)
+    assert {consoles.VNC, consoles.SERIAL} <= kinds <= set(consoles.KINDS)
+    with contextlib.ExitStack() as stack:
+        opened = {kind: stack.enter_context(driver.open_console(uuid, kind)) for kind in kinds}
+        for console in opened.values():
             console.settimeout(60)
-            if kind == consoles.VNC:
-                assert console.recv(12, socket.MSG_WAITALL).startswith(b"RFB 003.")
-            driver.power_off(uuid)
+        said = opened[consoles.VNC].recv(12, socket.MSG_WAITALL)
+        assert said.startswith(b"RFB 003.")
+        driver.power_off(uuid)
+        for console in opened.values():
             while console.recv(4096):
                 pass
+    assert driver.console_kinds(uuid) == kinds
+    for kind in kinds:
         with pytest.raises(exception.Conflict):
             driver.open_console(uuid, kind)
-        driver.power_on(uuid)
+
+
+def test_what_is_not_there_has_no_consoles_to_type_at(able):
+    driver = able(GivesConsoles)
+    for kind in consoles.KINDS:
+        with pytest.raises(exception.NotFound):
+            driver.open_console(a_uuid(), kind)
     with pytest.raises(exception.NotFound):
-        driver.open_console(a_uuid(), consoles.VNC)
+        driver.console_kinds(a_uuid())
 
 
 def test_a_running_guest_is_measured(able, spawn, a_guest):

@@ -21,10 +21,10 @@ def console(type_: str, url: str) -> dict[str, Any]:
 def url(base: str, kind: str, token: str) -> str:
     """Return the URL of a console.
 
-    Its page, noVNC, is told the path to ask the proxy for: the token is part of that.
+    Pages of screens are told the path to ask the proxy for: the token is part of that.
     """
     asked = f"token={token}"
-    if kind == consoles.VNC:
+    if kind in (consoles.VNC, consoles.SPICE):
         asked = urllib.parse.urlencode({"path": f"?{asked}"})
     return f"{base}{'&' if '?' in base else '?'}{asked}"
 

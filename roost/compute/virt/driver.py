@@ -298,13 +298,17 @@ class KeepsConsoles(Protocol):
 class GivesConsoles(Protocol):
     """A driver that lets users type at consoles of its guests."""
 
-    def console_kinds(self) -> frozenset[str]:
-        """Return which of :data:`roost.consoles.KINDS` its guests have."""
+    def console_kinds(self, uuid: str) -> frozenset[str]:
+        """Return which of :data:`roost.consoles.KINDS` a guest has, running or not.
+
+        :raises roost.exception.NotFound: when there is no such guest
+        """
 
     def open_console(self, uuid: str, kind: str) -> socket.socket:
-        """Return a connection to a console: VNC's protocol (RFB), or what a terminal says.
+        """Return a connection to a console: VNC's protocol (RFB), SPICE, or what a terminal says.
 
-        It ends with the guest: when that stops, is removed or goes elsewhere. The caller closes it.
+        It ends with the guest: when that stops, is removed or goes elsewhere. A serial line may be
+        one person's at a time: then it also ends when somebody else opens it. The caller closes it.
 
         :raises roost.exception.Conflict: when the guest does not run
         :raises roost.exception.NotFound: when there is no such guest

@@ -201,7 +201,8 @@ class FakeDriver:
             )
         )
 
-    def console_kinds(self) -> frozenset[str]:
+    def console_kinds(self, uuid: str) -> frozenset[str]:
+        self.contents(uuid)
         return frozenset(consoles.KINDS)
 
     def open_console(self, uuid: str, kind: str) -> socket.socket:

@@ -11,6 +11,7 @@ from roost import consoles
 LOG = logging.getLogger(__name__)
 GREETINGS: Final = {
     consoles.VNC: b"RFB 003.008\n",  # what servers of VNC begin with (RFC 6143, 7.1.1)
+    consoles.SPICE: b"REDQ",  # what answers of SPICE's servers begin with
     consoles.SERIAL: b"login: ",
 }
 _LOOK: Final = 0.2  # seconds between two looks whether the guest still runs

@@ -14,6 +14,7 @@ from tests.builders import CELL1, NOW, a_uuid
 from tests.functional.api.test_server_actions import ACTIVE, act, conflict, sent
 
 VNC = {"remote_console": {"protocol": "vnc", "type": "novnc"}}
+SPICE = {"remote_console": {"protocol": "spice", "type": "spice-html5"}}
 SERIAL = {"remote_console": {"protocol": "serial", "type": "serial"}}
 
 
@@ -21,7 +22,11 @@ SERIAL = {"remote_console": {"protocol": "serial", "type": "serial"}}
 def options():
     return Options(
         console_seconds=60,
-        console_urls={"vnc": "https://c.example/vnc_lite.html", "serial": "wss://c.example/"},
+        console_urls={
+            "vnc": "https://c.example/vnc_lite.html",
+            "spice": "https://c.example/spice/spice_auto.html",
+            "serial": "wss://c.example/",
+        },
     )
 
 
@@ -46,13 +51,16 @@ def connection(world, token, version="2.99", who=ADMIN):
     return world.client.get(path, token=who, version=version)
 
 
-def test_a_console_with_a_screen_is_a_page_of_novnc_with_a_token(world):
+@pytest.mark.parametrize(
+    ("asked", "page"), [(VNC, "vnc_lite.html"), (SPICE, "spice/spice_auto.html")]
+)
+def test_a_console_with_a_screen_is_a_page_that_is_told_a_token(world, asked, page):
     server = world.place(CELL1, **ACTIVE)
-    told = remote_console(world, server.uuid).json["remote_console"]
+    told = remote_console(world, server.uuid, asked).json["remote_console"]
     token = token_of(told["url"])
     assert consoles.looks_like_token(token)
-    url = f"https://c.example/vnc_lite.html?path=%3Ftoken%3D{token}"
-    assert told == {"protocol": "vnc", "type": "novnc", "url": url}
+    url = f"https://c.example/{page}?path=%3Ftoken%3D{token}"
+    assert told == asked["remote_console"] | {"url": url}
 
 
 def test_a_serial_console_is_a_websocket_with_a_token(world):
@@ -63,7 +71,12 @@ def test_a_serial_console_is_a_websocket_with_a_token(world):
 
 
 @pytest.mark.parametrize(
-    ("action", "type_"), [("os-getVNCConsole", "novnc"), ("os-getSerialConsole", "serial")]
+    ("action", "type_"),
+    [
+        ("os-getVNCConsole", "novnc"),
+        ("os-getSPICEConsole", "spice-html5"),
+        ("os-getSerialConsole", "serial"),
+    ],
 )
 def test_until_2_5_each_kind_had_an_action(world, action, type_):
     server = world.place(CELL1, **ACTIVE)
@@ -158,7 +171,6 @@ def test_a_locked_server_has_its_consoles(world):
 @pytest.mark.parametrize(
     ("protocol", "type_", "action"),
     [
-        ("spice", "spice-html5", "os-getSPICEConsole"),
         ("rdp", "rdp-html5", "os-getRDPConsole"),
         ("vnc", "xvpvnc", "os-getVNCConsole"),
         ("mks", "webmks", None),

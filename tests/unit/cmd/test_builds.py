@@ -128,6 +128,7 @@ def test_vendors_are_asked_where_the_options_say_so(conf_of):
     ("option", "value", "said"),
     [
         ("web", "/nowhere", r"\[console_proxy\] web must name a folder: '/nowhere'"),
+        ("spice_web", "/nowhere", r"\[console_proxy\] spice_web must name a folder: '/nowhere'"),
         ("certificate_file", "/nowhere", r"\[console_proxy\] certificate_file must name a file"),
         ("key_file", "/nowhere", r"\[console_proxy\] certificate_file must name a file: ''"),
     ],

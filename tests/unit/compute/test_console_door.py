@@ -160,8 +160,8 @@ def test_a_hypervisor_without_consoles_says_so(guest, rig):
 
 
 def test_a_kind_that_the_hypervisor_does_not_have_is_named(guest):
-    with pytest.raises(exception.Invalid, match="Unavailable console type spice"):
-        grant(guest, kind="spice")
+    with pytest.raises(exception.Invalid, match="Unavailable console type tv"):
+        grant(guest, kind="tv")
 
 
 def test_a_pretended_console_ends_when_nobody_listens(guest):

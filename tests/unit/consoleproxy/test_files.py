@@ -1,4 +1,4 @@
-"""The files of noVNC, and no others."""
+"""The files of pages, and no others."""
 
 import pytest
 
@@ -15,10 +15,18 @@ def folder(tmp_path):
     return folder
 
 
-def test_a_file_is_found_with_its_type_whatever_the_query(folder):
-    page = find(folder, "/vnc_lite.html?path=%3Ftoken%3DT")
+@pytest.fixture
+def folders(folder, tmp_path):
+    spice = tmp_path / "spice-html5"
+    spice.mkdir()
+    (spice / "main.js").write_text("main")
+    return {"": folder, "spice": spice}
+
+
+def test_a_file_is_found_with_its_type_whatever_the_query(folders):
+    page = find(folders, "/vnc_lite.html?path=%3Ftoken%3DT")
     assert (page.data, page.content_type) == (b"page", "text/html")
-    module = find(folder, "/core/rfb.js")
+    module = find(folders, "/core/rfb.js")
     assert (module.data, module.content_type) == (b"module", "text/javascript")
 
 
@@ -33,13 +41,19 @@ def test_a_file_is_found_with_its_type_whatever_the_query(folder):
             "/core/../../secret",
             "/core/%2e./../secret",
         ),
-        "/..%2fsecret",
+        *("/..%2fsecret", "/spice/../secret", "/spice/..%2f..%2fsecret", "/spice", "/main.js"),
     ],
 )
-def test_nothing_else_is(folder, target):
-    assert find(folder, target) is None
+def test_nothing_else_is(folders, target):
+    assert find(folders, target) is None
 
 
-def test_no_absolute_path_leaves_the_folder(folder, tmp_path):
-    assert find(folder, f"/{tmp_path}/secret") is None
-    assert find(None, "/vnc_lite.html") is None
+def test_no_absolute_path_leaves_the_folder(folders, tmp_path):
+    assert find(folders, f"/{tmp_path}/secret") is None
+    assert find(folders, f"/spice/{tmp_path}/secret") is None
+
+
+def test_each_folder_has_a_place_and_may_be_left_out(folders):
+    assert find(folders, "/spice/main.js").data == b"main"
+    assert find({"spice": folders["spice"]}, "/vnc_lite.html") is None
+    assert find({"": folders[""]}, "/spice/main.js") is None

@@ -47,7 +47,27 @@ class Connection:
         :raises roost.exception.Timeout: when there is no answer in time; it may come to be later
         :raises roost.exception.Unavailable: when libvirtd cannot be reached
         """
-        result = concurrency.abandonable(lambda: do(self._connected()), name=f"libvirt: {what}")
+        return self._bounded(what, lambda: do(self._connected()), seconds=seconds)
+
+    def call_apart(self, what: str, do: Call[T]) -> T:
+        """Return what ``do`` makes of a connection for itself, which it closes when it is done.
+
+        When it raises that is done here. What is raised else is as in :meth:`call`.
+        """
+        return self._bounded(what, lambda: self._done_apart(do))
+
+    def _done_apart(self, do: Call[T]) -> T:
+        _run_events()
+        opened = libvirt.open(self._uri)
+        try:
+            opened.setKeepAlive(*_KEEPALIVE)
+            return do(opened)
+        except BaseException:
+            opened.close()
+            raise
+
+    def _bounded(self, what: str, work: Callable[[], T], *, seconds: float | None = None) -> T:
+        result = concurrency.abandonable(work, name=f"libvirt: {what}")
         limit = self._seconds if seconds is None else seconds
         try:
             return result.result(timeout=limit)

@@ -4,6 +4,7 @@ import dataclasses
 import xml.etree.ElementTree as ET
 from typing import Final
 
+from roost import consoles
 from roost.compute.virt.libvirt import screen
 from roost.compute.virt.libvirt.console import Console
 from roost.compute.virt.libvirt.cpus import CpuModel, Topology
@@ -39,6 +40,7 @@ class Domain:
     drive: Drive | None = None
     interfaces: tuple[Interface, ...] = ()
     devices: tuple[Device, ...] = ()
+    screens: tuple[str, ...] = (consoles.VNC,)
     balloon: Balloon = dataclasses.field(default_factory=Balloon)
     slots: int = 0
 
@@ -106,7 +108,7 @@ class Domain:
             *[interface.element() for interface in self.interfaces],
             *[device.element() for device in self.devices],
             *self.console.elements(),
-            screen.graphics(),
+            *[screen.graphics(kind) for kind in self.screens],
             *self._extras(),
             self.balloon.element(),
         )

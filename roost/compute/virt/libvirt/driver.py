@@ -29,6 +29,7 @@ from roost.compute.virt.libvirt import (
     pci,
     probe,
     screen,
+    serial,
 )
 from roost.compute.virt.libvirt.bases import Bases, base_of
 from roost.compute.virt.libvirt.connection import Connection
@@ -242,13 +243,17 @@ class LibvirtDriver:
         self.describe(uuid)
         return console.read(self._folders.of(uuid).console)
 
-    def console_kinds(self) -> frozenset[str]:
-        return frozenset({consoles.VNC})
+    def console_kinds(self, uuid: str) -> frozenset[str]:
+        described = parse(self._on(uuid, "describe a guest", lambda domain: domain.XMLDesc()))
+        lines = [consoles.SERIAL] if serial.is_there(described) else []
+        return frozenset([*screen.kinds(described), *lines])
 
     def open_console(self, uuid: str, kind: str) -> socket.socket:
-        if kind not in self.console_kinds():
-            raise exception.Unsupported(f"Guests of libvirt have no {kind} console to type at.")
-        return self._on(uuid, "open a console", screen.connect)
+        if kind != consoles.SERIAL:
+            return self._on(uuid, "open a console", functools.partial(screen.connect, kind=kind))
+        return self._connection.call_apart(
+            "open a serial console", lambda opened: serial.connect(opened, uuid)
+        )
 
     def attach_interface(self, uuid: str, vif: Vif) -> None:
         attach = functools.partial(guests.attach, vif=vif)
@@ -371,6 +376,7 @@ class LibvirtDriver:
             memory_mb=instance.flavor.memory_mb,
             virt_type=known.virt_type,
             console=Console(folder.console),
+            screens=self._settings.screens,
             hardware=hardware,
             cpu=self._settings.cpu(known.virt_type),
             topology=self._topology(placement, hardware),

@@ -7,7 +7,7 @@ from typing import Final, Self
 
 from oslo_config import cfg
 
-from roost import exception
+from roost import consoles, exception
 from roost.compute.virt.libvirt import pci
 from roost.compute.virt.libvirt.cpu_sets import CpuSets
 from roost.compute.virt.libvirt.cpus import KVM, CpuModel
@@ -26,6 +26,7 @@ class Settings:
     :param balloon_seconds: between two times that a guest tells how much memory it uses; 0: never
     :param devices: what may be given to guests
     :param base_seconds: that a base which no disk stands on is kept; 0: for ever
+    :param screens: by which protocols new guests are seen, each once
     :param flags: features that CPUs have beside their model's, by name, or must not have
     """
 
@@ -45,6 +46,7 @@ class Settings:
     ephemeral_format: str = "ext4"
     devices: tuple[DeviceSpec, ...] = ()
     cpu_sets: CpuSets = dataclasses.field(default_factory=CpuSets)
+    screens: tuple[str, ...] = (consoles.VNC,)
 
     def __post_init__(self) -> None:
         if (self.cpu_mode == "custom") != (self.cpu_model is not None):
@@ -78,6 +80,7 @@ class Settings:
             ephemeral_format=group.default_ephemeral_format,
             devices=pci.parse(conf.pci.device_spec),
             cpu_sets=CpuSets.from_conf(conf),
+            screens=tuple(dict.fromkeys(group.screens)),
         )  # fmt: skip
 
     def cpu(self, virt_type: str) -> CpuModel:

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from roost import exception
-from roost.compute.virt.libvirt import disks
+from roost.compute.virt.libvirt import disks, screen, serial
 from roost.compute.virt.libvirt.disks import Disk
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.identity import Identity, note_rescued, uuid_in, written
@@ -54,6 +54,17 @@ def test_the_cells_of_a_guest_are_where_its_claim_says():
 def test_a_guest_without_cells_is_anywhere():
     domain = parse(a_domain().xml())
     assert [*domain.iter("vcpupin"), *domain.iter("numatune"), *domain.iter("cpu")] == []
+
+
+@pytest.mark.parametrize("kinds", [(), ("vnc",), ("spice",), ("spice", "vnc")])
+def test_a_guest_has_the_screens_that_its_operator_wants(kinds):
+    assert tuple(screen.kinds(parse(a_domain(screens=kinds).xml()))) == kinds
+
+
+def test_a_serial_console_that_only_a_file_hears_cannot_be_typed_at():
+    made = a_domain().xml()
+    assert serial.is_there(parse(made))
+    assert not serial.is_there(parse(made.replace('type="pty"', 'type="file"')))
 
 
 def test_a_port_that_says_its_bridge_is_plugged_there():

@@ -153,6 +153,15 @@ def test_guests_are_in_the_state_of_their_host_unless_told_otherwise():
     assert str(Settings.from_conf(elsewhere).folder) == "/big"
 
 
+def test_guests_are_seen_by_what_the_operator_says_each_once():
+    said = {"libvirt": {"screens": ["spice", "vnc", "spice"]}}
+    assert Settings.from_conf(conf.of(said)).screens == ("spice", "vnc")
+    assert Settings.from_conf(conf.of({})).screens == ("vnc",)
+    assert Settings.from_conf(conf.of({"libvirt": {"screens": []}})).screens == ()
+    with pytest.raises(ValueError, match="rdp"):
+        Settings.from_conf(conf.of({"libvirt": {"screens": ["rdp"]}}))
+
+
 def test_a_cpu_model_goes_with_its_mode_only():
     with pytest.raises(exception.Invalid, match="cpu_model"):
         Settings.from_conf(conf.of({"libvirt": {"cpu_mode": "custom"}}))
