@@ -11,6 +11,7 @@ from roost.rig import services
 from roost.rig.hypervisors import linux_guest, needs
 from roost.rig.hypervisors.libvirtd import Libvirtd
 from tests.outside import glance as outside_glance
+from tests.outside import pages as outside_pages
 
 # Tests that run side by side have private services of their own.
 SERVICES = pathlib.Path(__file__).parents[2] / ".services"
@@ -71,6 +72,12 @@ def libvirtd(tmp_path_factory):
 def linux_image():
     """The disk of a tiny Linux."""
     return linux_guest.made(OUTSIDE / "guest")
+
+
+@pytest.fixture(scope="session")
+def pages():
+    """Pages that show screens in browsers."""
+    return outside_pages.made(OUTSIDE / "pages")
 
 
 def fresh_database(server):

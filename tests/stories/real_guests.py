@@ -14,6 +14,15 @@ BOOTED = 240.0  # seconds: some five, on a machine that has nothing else to do
 def cloud_of(rig, libvirtd, linux_image):
     """Start an embedded rig, and leave neither a server nor a guest."""
     rig.start()
+    with linux_of(rig, linux_image) as cloud:
+        yield cloud
+    rig.stop()
+    assert libvirtd.guests() == {}
+
+
+@contextlib.contextmanager
+def linux_of(rig, linux_image):
+    """Offer a Linux on a rig that runs, and leave no server of it."""
     cloud = Cloud(rig)
     with linux_image.open("rb") as data:
         added = LocalImageStore(rig.plan.images).add(
@@ -24,9 +33,7 @@ def cloud_of(rig, libvirtd, linux_image):
     yield cloud
     cloud.delete_all()
     assert cloud.audit() == {}
-    rig.stop()
     cloud.close()
-    assert libvirtd.guests() == {}
 
 
 def console(cloud, server_id):

@@ -10,6 +10,7 @@ program of Busybox. What it says on its serial console, a line each:
 - ``guest: metadata of UUID`` what the metadata service says of it, if DHCP has told the way there;
   its user data is a script then, which is run;
 - ``guest: ready`` once it takes part in what is done to it;
+- ``guest: heard WORDS`` when a line is typed at that console, from then on;
 - ``guest: ends`` when its power button was pressed.
 
 It answers ``hello`` to HTTP. No root is needed beyond what apt-get needs to read its lists.
@@ -84,7 +85,9 @@ fi
 acpid -c /etc/acpi
 agent
 echo "guest: ready"
-while :; do sleep 3600; done
+while :; do
+    read -r words && echo "guest: heard $words" || sleep 1
+done
 """
 # As much of QEMU's guest agent as says that it heard; it listens by the time that this ends.
 _AGENT = """\
