@@ -255,7 +255,7 @@ def test_a_console_at_which_nothing_happens_is_closed(world, server, serve):
 
 
 def test_who_gives_no_sign_of_life_is_gone(world, server, host, serve):
-    proxy, token = serve(ping_seconds=0.2), ask(world, server)
+    proxy, token = serve(ping_seconds=1.0), ask(world, server)
     with (
         visit(proxy, token, ping_interval=None) as alive,
         socket.create_connection(("127.0.0.1", proxy.port), timeout=30) as mute,
