@@ -120,6 +120,15 @@ def test_a_program_that_is_missing_is_named_with_its_package(monkeypatch):
         System().check()
 
 
+def test_a_kernel_that_cannot_filter_bridges_is_told_of_and_how_to_cure_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    system = "roost.compute.network.bridge.system"
+    monkeypatch.setattr(f"{system}._find", lambda name: name)
+    monkeypatch.setattr(f"{system}._FILTERS_BRIDGES", tmp_path / "none")
+    with pytest.raises(exception.Invalid, match="modprobe br_netfilter"):
+        System().check()
+
+
 def test_who_is_not_root_is_told_so(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(exception.Invalid, match="run roost-compute as root"):
