@@ -55,7 +55,10 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     )
     power = Power(conf.host, database, compute, notifier)
     deletion = Deletion(conf.host, database, scheduler, compute, outside_ports)
-    manager = _manager(conf, database, compute, rescheduling, deletion=deletion, power=power)
+    filterings = Filterings(database, compute, filters=conf.network.driver in filtering.DRIVERS)
+    manager = _manager(
+        conf, database, rescheduling, deletion=deletion, power=power, filterings=filterings
+    )
     group = load_group(conf, binary=NAME)
     patience = Patience.of(down_time=conf.service_down_time)
     interval = conf.conductor.liveness_interval
@@ -64,7 +67,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         database,
         overdue.remedies(
             builds=overdue.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
-            deletes=overdue.Deletes(deletion, compute),
+            deletes=overdue.Deletes(deletion, compute, filterings),
             power=overdue.PowerTasks(power),
             passwords=overdue.Passwords(power),
         ),
@@ -123,11 +126,11 @@ def _outside_ports(conf: cfg.ConfigOpts) -> OutsidePorts:
 def _manager(
     conf: cfg.ConfigOpts,
     database: Database,
-    compute: Compute,
     rescheduling: Rescheduling,
     *,
     deletion: Deletion,
     power: Power,
+    filterings: Filterings,
 ) -> CellConductorManager:
     known = networks.parse(conf.network.local_networks)
     return CellConductorManager(
@@ -137,7 +140,7 @@ def _manager(
         deletion=deletion,
         power=power,
         interfaces=Interfaces(database, known),
-        filterings=Filterings(database, compute, filters=conf.network.driver in filtering.DRIVERS),
+        filterings=filterings,
         lease_seconds=conf.conductor.task_lease_seconds,
     )
 

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from roost import states
 from roost.conductor.delete import Deletion
+from roost.conductor.filtering import Filterings
 from roost.conductor.power import Power
 from roost.conductor.reschedule import Rescheduling
 from roost.context import admin_context
@@ -92,10 +93,11 @@ class Deletes:
 
     deletion: Deletion
     compute: Compute
+    filterings: Filterings
 
     def host_is_up(self, task: Overdue) -> None:
         if task.host is None:
-            self.deletion.finish_alone(admin_context(), task.instance_uuid, why="it is on no host")
+            self._finish_alone(task, why="it is on no host")
             return
         LOG.info("%s: telling %s again to end it", task.instance_uuid, task.host)
         self.compute.on(task.host).terminate_instance(
@@ -103,8 +105,14 @@ class Deletes:
         )
 
     def host_is_down(self, task: Overdue) -> None:
-        why = f"{task.host} is down: what is left there goes when it is back"
-        self.deletion.finish_alone(admin_context(), task.instance_uuid, why=why)
+        self._finish_alone(
+            task, why=f"{task.host} is down: what is left there goes when it is back"
+        )
+
+    def _finish_alone(self, task: Overdue, *, why: str) -> None:
+        context = admin_context()
+        with self.filterings.changing(context, task.instance_uuid):
+            self.deletion.finish_alone(context, task.instance_uuid, why=why)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,7 @@ from roost.cells import Cells
 from roost.conductor import overdue
 from roost.conductor.boot import Boots
 from roost.conductor.delete import Deletion
+from roost.conductor.filtering import Filterings
 from roost.conductor.power import Power
 from roost.conductor.progress import Progress
 from roost.conductor.put_away import PutAways
@@ -135,6 +136,7 @@ class CellWorld:
     progress: Progress
     deletion: Deletion
     down: set = dataclasses.field(default_factory=set)
+    filters: bool = False
     context: object = dataclasses.field(default_factory=a_context)
 
     def sweeper(self, *, lease_seconds=-1):
@@ -143,7 +145,9 @@ class CellWorld:
         power = Power("conductor1", self.database, compute, self.notifier)
         remedies = overdue.remedies(
             builds=overdue.Builds(self.database, self.rescheduling, patience=3),
-            deletes=overdue.Deletes(self.deletion, compute),
+            deletes=overdue.Deletes(
+                self.deletion, compute, Filterings(self.database, compute, filters=self.filters)
+            ),
             power=overdue.PowerTasks(power),
             passwords=overdue.Passwords(power),
         )

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from roost import exception
+from roost import exception, states
 from roost.cells import filtering as filtering_flow
 from roost.cells.filtering import GroupCopies
 from roost.conductor.filtering import Filterings
@@ -24,10 +24,10 @@ NETWORKS = parse(["private=10.0.0.0/24", "other=10.0.1.0/24"])
 REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
 
 
-def a_server(database, host, *groups, project_id="project", network=NETWORKS[0]):
+def a_server(database, host, *groups, project_id="project", network=NETWORKS[0], **values):
     """A server that lives on a host, with one address there."""
     made = an_instance(
-        host=host, project_id=project_id, security_groups=list(groups or ["default"])
+        host=host, project_id=project_id, security_groups=list(groups or ["default"]), **values
     )
     with database.begin() as session:
         instances.create(session, made)
@@ -217,3 +217,15 @@ def test_where_no_host_filters_none_is_told(cell_db, bus):
     with Filterings(cell_db, Compute(bus), filters=False).changing(a_context(), uuid):
         pass
     assert bus.sent == []
+
+
+def test_hosts_are_told_of_a_server_that_is_buried_without_its_host(cell):
+    uuid, _ = a_server(cell.database, "h1", vm_state=states.ACTIVE, task_state=states.DELETING)
+    a_server(cell.database, "h2", vm_state=states.ACTIVE, task_state=None)
+    cell.filters = True
+    cell.down = {"h1"}
+    for _ in range(2):  # the first one gives it a lease, which is over at once
+        cell.sweep()
+    with cell.database.read() as session:
+        assert instances.find(session, uuid) is None
+    assert told(cell.bus) == [("h2", "project")]
