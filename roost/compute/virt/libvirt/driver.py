@@ -251,6 +251,7 @@ class LibvirtDriver:
     def open_console(self, uuid: str, kind: str) -> socket.socket:
         if kind != consoles.SERIAL:
             return self._on(uuid, "open a console", functools.partial(screen.connect, kind=kind))
+        self._on(uuid, "open a serial console", serial.check)
         return self._connection.call_apart(
             "open a serial console", lambda opened: serial.connect(opened, uuid)
         )

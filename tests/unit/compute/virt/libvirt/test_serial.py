@@ -20,23 +20,20 @@ class Stream:
     """What a guest says and hears, as libvirt's remote driver hands it on."""
 
     def __init__(self):
-        self.says, self.heard, self.aborted = queue.Queue(), b"", False
+        self.says, self.heard = queue.Queue(), b""
 
     def recv(self, _most):
-        said = self.says.get()
+        try:
+            said = self.says.get_nowait()
+        except queue.Empty:
+            return -2
         if said is None:
-            raise libvirt.libvirtError("stream is closed")
+            raise libvirt.libvirtError("stream had I/O failure")
         return said
 
     def send(self, typed):
-        if self.aborted:
-            raise libvirt.libvirtError("stream is closed")
         self.heard += typed[:2]
         return min(len(typed), 2)
-
-    def abort(self):
-        self.aborted = True
-        self.says.put(None)
 
 
 class Domain:
@@ -67,7 +64,8 @@ class Opened:
     def lookupByUUIDString(self, _uuid):  # noqa: N802
         return self._domain
 
-    def newStream(self):  # noqa: N802
+    def newStream(self, flags):  # noqa: N802
+        assert flags == libvirt.VIR_STREAM_NONBLOCK
         return self.stream
 
     def close(self):
@@ -97,7 +95,6 @@ def test_both_sides_hear_each_other(opened, console):
 def test_who_leaves_closes_all(opened, console):
     console.close()
     assert opened.closed.wait(30)
-    assert opened.stream.aborted
 
 
 @pytest.mark.parametrize("end", [b"", None])
@@ -122,10 +119,23 @@ def test_a_guest_that_says_more_than_is_read_is_not_kept_waiting(opened, console
     assert told == ["a serial console says more than is read; parts are only in its log"]
 
 
+def test_who_loses_the_race_for_a_console_hears_so():
+    class Contested(Domain):
+        def openConsole(self, *_):  # noqa: N802
+            raise Refusal("internal error: stream is not open")
+
+    class Refusal(libvirt.libvirtError):
+        def get_error_code(self):
+            return libvirt.VIR_ERR_INTERNAL_ERROR
+
+    with pytest.raises(exception.Conflict, match="Somebody else opens the serial console"):
+        serial.connect(Opened(Contested(a_domain().xml())), UUID)
+
+
 def test_a_guest_that_does_not_run_has_no_console():
     stopped = Domain(a_domain().xml(), runs=False)
     with pytest.raises(exception.Conflict, match="does not run"):
-        serial.connect(Opened(stopped), UUID)
+        serial.check(stopped)
     with pytest.raises(exception.Conflict, match="does not run"):
         screen.connect(stopped, "vnc")
 
@@ -133,7 +143,7 @@ def test_a_guest_that_does_not_run_has_no_console():
 def test_a_guest_that_was_made_otherwise_has_no_such_console():
     heard_by_a_file = Domain(a_domain().xml().replace('type="pty"', 'type="file"'))
     with pytest.raises(exception.Unsupported, match="has no serial console to type at"):
-        serial.connect(Opened(heard_by_a_file), UUID)
+        serial.check(heard_by_a_file)
     with pytest.raises(exception.Unsupported, match="without a screen that spice shows"):
         screen.connect(Domain(a_domain(screens=("vnc",)).xml()), "spice")
 
