@@ -87,22 +87,20 @@ def _last(opened: Any, stream: Any, side: socket.socket) -> None:
     """
     with side, contextlib.suppress(OSError, libvirt.libvirtError):
         side.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _ROOM)
-        _pass_on(stream, side)
+        _pass_on(opened, stream, side)
     opened.close()
 
 
-def _pass_on(stream: Any, side: socket.socket) -> None:
+def _pass_on(opened: Any, stream: Any, side: socket.socket) -> None:
     """Look at both sides in turn, the less often the longer nobody has said anything.
 
-    libvirt cannot be told to wake us: it never lets go of who is once told of a stream.
+    libvirt cannot be told to wake us: it never lets go of who is once told of a stream. That
+    libvirtd is gone streams do not tell, connections do.
     """
     out, pause = _Out(side), _SHORTEST
     with selectors.DefaultSelector() as typing:
         typing.register(side, selectors.EVENT_READ)
-        while True:
-            said = stream.recv(_CHUNK)
-            if said == b"":
-                return
+        while (said := stream.recv(_CHUNK)) != b"" and opened.isAlive() == 1:
             quiet = said == _NOTHING
             if not quiet:
                 out.hand_on(said)

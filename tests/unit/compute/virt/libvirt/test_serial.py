@@ -58,7 +58,7 @@ class Opened:
     """A connection to libvirtd."""
 
     def __init__(self, domain):
-        self._domain, self.stream = domain, Stream()
+        self._domain, self.stream, self.alive = domain, Stream(), 1
         self.closed = threading.Event()
 
     def lookupByUUIDString(self, _uuid):  # noqa: N802
@@ -67,6 +67,9 @@ class Opened:
     def newStream(self, flags):  # noqa: N802
         assert flags == libvirt.VIR_STREAM_NONBLOCK
         return self.stream
+
+    def isAlive(self):  # noqa: N802
+        return self.alive
 
     def close(self):
         self.closed.set()
@@ -104,6 +107,11 @@ def test_a_guest_that_ends_has_its_last_word_and_closes_all(opened, console, end
     assert console.recv(100) == b"bye"
     assert console.recv(100) == b""
     assert opened.closed.wait(30)
+
+
+def test_a_libvirtd_that_is_gone_closes_all(opened, console):
+    opened.alive = 0
+    assert console.recv(100) == b""
 
 
 def test_a_guest_that_says_more_than_is_read_is_not_kept_waiting(opened, console, caplog):
