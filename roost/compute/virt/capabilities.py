@@ -19,12 +19,14 @@ from roost.compute.virt.driver import (
     SuspendsGuests,
     VirtDriver,
 )
+from roost.compute.virt.live_migration import MigratesGuests
 
 TRAITS: Final[Mapping[type, str]] = {
     AttachesInterfaces: "COMPUTE_NET_ATTACH_INTERFACE",
     GivesConsoles: "CUSTOM_COMPUTE_REMOTE_CONSOLES",
     KeepsConsoles: "CUSTOM_COMPUTE_CONSOLE_OUTPUT",
     MeasuresGuests: "CUSTOM_COMPUTE_DIAGNOSTICS",
+    MigratesGuests: "CUSTOM_COMPUTE_LIVE_MIGRATION",
     PausesGuests: "CUSTOM_COMPUTE_PAUSE",
     RescuesGuests: "CUSTOM_COMPUTE_RESCUE",
     SetsPasswords: "CUSTOM_COMPUTE_SET_PASSWORD",

@@ -22,7 +22,9 @@ from oslo_config import cfg
 from roost import consoles, exception, states
 from roost.compute.virt import fake_console, inventory
 from roost.compute.virt.driver import Diagnostics, Guest, HostResources, Load, Placement
+from roost.compute.virt.fake_migration import FakeArrivals, FakeDepartures, Guests
 from roost.compute.virt.faults import Faults
+from roost.compute.virt.live_migration import Presence
 from roost.compute.virt.load import of_this_machine
 from roost.context import RequestContext
 from roost.objects import Instance, InstanceNUMACell, NetworkInfo, Provisions, Vif
@@ -39,6 +41,7 @@ _OWN_STEPS: Final = (
     "spawn",
     "destroy",
     "snapshot",
+    "migrate",
 )  # struck inside the driver, not before a step
 
 
@@ -65,6 +68,11 @@ class FakeDriver:
         self._load = load
         self._guests = folder / "guests"
         self._faults = faults
+        files = Guests(self.contents, self._write, self._file, faults.strike)
+        self._departures = FakeDepartures(files, node=resources.node)
+        self._arrivals = FakeArrivals(
+            files, node=resources.node, presence=self.presence, described=_expected
+        )
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
@@ -229,6 +237,15 @@ class FakeDriver:
             self._faults.strike("interface")
             self._write(uuid, self.contents(uuid) | {"interfaces": interfaces})
 
+    def departures(self) -> FakeDepartures:
+        return self._departures
+
+    def arrivals(self) -> FakeArrivals:
+        return self._arrivals
+
+    def presence(self, uuid: str) -> Presence:
+        return self._departures.presence(uuid)
+
     def diagnostics(self, uuid: str) -> Diagnostics:
         """Pretend that every guest is idle."""
         guest = self.contents(uuid)
@@ -307,6 +324,13 @@ def _described(
         "image": str(image_path) if image_path else None,
         "interfaces": [_interface(vif) for vif in network_info.vifs],
     }
+
+
+def _expected(
+    instance: Instance, network_info: NetworkInfo, placement: Placement
+) -> dict[str, Any]:
+    """Describe a guest that comes from another host, where its image is known."""
+    return _described(instance, None, network_info) | _placed(placement)
 
 
 def _interface(vif: Vif) -> dict[str, Any]:

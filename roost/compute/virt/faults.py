@@ -23,6 +23,7 @@ destroy    in the hypervisor, before a guest is removed
 power      in the hypervisor, before a guest is stopped, started, paused, rescued and so on
 snapshot   in the hypervisor, before the disk of a guest is read
 interface  in the hypervisor, before an interface is plugged into a guest, or unplugged
+migrate    in the hypervisor of the source, before each of 16 parts of a guest's memory is copied
 =========  =====================================================================================
 
 =========  =====================================================================================
@@ -57,7 +58,7 @@ from roost import exception
 LOG = logging.getLogger(__name__)
 STEPS: Final = (
     *("begin", "claim", "network", "image", "prepare", "spawn", "announce"),
-    *("destroy", "power", "snapshot", "interface"),
+    *("destroy", "power", "snapshot", "interface", "migrate"),
 )
 KINDS: Final = ("reschedulable", "final", "crash")
 

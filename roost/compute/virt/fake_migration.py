@@ -1,0 +1,246 @@
+"""Pretended guests that go from host to host: hosts of one rig see each other's folders.
+
+A guest is one file, which is renamed in the moment of arrival: so it is never on two hosts, and
+never on none, whoever is killed.
+"""
+
+import contextlib
+import dataclasses
+import json
+import pathlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from roost import exception, states
+from roost.compute.virt.driver import Placement
+from roost.compute.virt.live_migration import (
+    Arrival,
+    Departure,
+    MovingDisk,
+    Phase,
+    Presence,
+    Progress,
+)
+from roost.context import RequestContext
+from roost.objects import Instance, NetworkInfo
+
+_STEPS: Final = 16  # in which all memory goes
+_MIB: Final = 1024 * 1024
+_ROOM: Final = "arriving"  # what a guest's file says until the guest has come
+_IN_MEMORY: Final = (states.RUNNING, states.HELD)
+_OWN: Final = (
+    "interfaces",
+    "numa_cells",
+    "pci_devices",
+    "attempt",
+)  # what hosts have each their own
+Described = Callable[[Instance, NetworkInfo, Placement], Mapping[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Guests:
+    """The files of the guests of one host: what they say, where they are; what goes wrong there."""
+
+    contents: Callable[[str], dict[str, Any]]
+    write: Callable[[str, dict[str, Any]], None]
+    file: Callable[[str], pathlib.Path]
+    strike: Callable[[str], None]
+
+    def drive(self, uuid: str) -> pathlib.Path:
+        """Return where the config drive of a guest is, if it has one."""
+        return self.file(uuid).with_suffix(".iso")
+
+    def gone(self, uuid: str) -> pathlib.Path:
+        """Return the file that says that a guest has left."""
+        return self.file(uuid).with_suffix(".gone")
+
+
+@dataclasses.dataclass
+class Job:
+    """A move that is under way."""
+
+    memory: int
+    began: float
+    done: int = 0
+    aborted: threading.Event = dataclasses.field(default_factory=threading.Event)
+    post_copy: threading.Event = dataclasses.field(default_factory=threading.Event)
+
+
+class FakeDepartures:
+    """What :class:`roost.compute.virt.live_migration.Departures` says."""
+
+    def __init__(self, guests: Guests, *, node: str) -> None:
+        self._guests = guests
+        self._node = node
+        self._lock = threading.Lock()
+        self._jobs: dict[str, Job] = {}
+
+    def describe(self, uuid: str) -> Departure:
+        guest, drive = self._at_home(uuid), self._guests.drive(uuid)
+        return Departure(
+            uuid=uuid,
+            node=self._node,
+            hypervisor_type="fake",
+            hypervisor_version=1,
+            storage=str(self._guests.file(uuid).parent),
+            disks=tuple(
+                MovingDisk(name, f"vd{at}", size_mb * _MIB, size_mb * _MIB)
+                for at, (name, size_mb) in enumerate(guest["disks"])
+            ),
+            config_drive=drive.read_bytes() if drive.exists() else None,
+        )
+
+    def move(self, uuid: str, arrival: Arrival) -> None:
+        if self.presence(uuid) is Presence.ROOM and self._guests.gone(uuid).exists():
+            return
+        with self._job(uuid) as job:
+            for at in range(_STEPS):
+                self._guests.strike("migrate")
+                if job.aborted.is_set():
+                    raise exception.Conflict(f"The move of the guest {uuid} was aborted.")
+                if job.post_copy.is_set():
+                    break
+                job.done = job.memory * (at + 1) // _STEPS
+            self._hand_over(uuid, pathlib.Path(arrival.details["file"]))
+
+    def progress(self, uuid: str) -> Progress | None:
+        job = self._jobs.get(uuid)
+        if job is None:
+            return None
+        return Progress(
+            phase=Phase.POST_COPY if job.post_copy.is_set() else Phase.COPYING,
+            memory_total=job.memory,
+            memory_processed=job.done,
+            memory_remaining=job.memory - job.done,
+            elapsed=int((time.monotonic() - job.began) * 1000),
+        )
+
+    def abort(self, uuid: str) -> None:
+        self._under_way(uuid).aborted.set()
+
+    def switch_to_post_copy(self, uuid: str) -> None:
+        self._under_way(uuid).post_copy.set()
+
+    def stay(self, uuid: str) -> None:
+        self._at_home(uuid, *_IN_MEMORY, states.SHUTDOWN, states.SAVED)
+        self._guests.gone(uuid).unlink(missing_ok=True)
+
+    def finish(self, uuid: str) -> bytes:
+        if self._guests.file(uuid).exists():
+            raise exception.Conflict(f"The guest {uuid} is on this host.")
+        self._guests.drive(uuid).unlink(missing_ok=True)
+        self._guests.gone(uuid).unlink(missing_ok=True)
+        return b""
+
+    def presence(self, uuid: str) -> Presence:
+        if uuid in self._jobs:
+            return Presence.LEAVING
+        try:
+            guest = self._guests.contents(uuid)
+        except exception.NotFound:
+            return Presence.ROOM if self._guests.gone(uuid).exists() else Presence.ABSENT
+        if _ROOM in guest or guest["power_state"] == states.NOSTATE:
+            return Presence.ROOM
+        return Presence.HERE if guest["power_state"] in _IN_MEMORY else Presence.STOPPED
+
+    @contextlib.contextmanager
+    def _job(self, uuid: str) -> Iterator[Job]:
+        """Have a guest under way; one at a time."""
+        with self._lock:
+            guest = self._at_home(uuid)
+            job = Job(memory=guest["memory_mb"] * _MIB, began=time.monotonic())
+            self._jobs[uuid] = job
+        try:
+            yield job
+        finally:
+            del self._jobs[uuid]
+
+    def _hand_over(self, uuid: str, target: pathlib.Path) -> None:
+        """Let a guest be the other host's, with what that has for it."""
+        room = json.loads(target.read_text()) if target.exists() else {}
+        if _ROOM not in room:
+            raise exception.Unavailable(f"The guest {uuid} is not awaited any more.")
+        own = {name: room[name] for name in _OWN}
+        self._guests.gone(uuid).touch()
+        self._guests.write(uuid, self._guests.contents(uuid) | own)
+        self._guests.file(uuid).rename(target)
+
+    def _at_home(self, uuid: str, *allowed: int) -> dict[str, Any]:
+        guest, found = self._guests.contents(uuid), self.presence(uuid)
+        if found in (Presence.ROOM, Presence.LEAVING):
+            raise exception.Conflict(f"The guest {uuid} is {found.value} on this host.")
+        if guest["power_state"] not in (allowed or _IN_MEMORY):
+            raise exception.Conflict(f"The guest {uuid} does not run.")
+        return guest
+
+    def _under_way(self, uuid: str) -> Job:
+        job = self._jobs.get(uuid)
+        if job is None:
+            self._guests.contents(uuid)
+            raise exception.Conflict(f"The guest {uuid} is not being moved.")
+        return job
+
+
+class FakeArrivals:
+    """What :class:`roost.compute.virt.live_migration.Arrivals` says.
+
+    :param presence: returns what this host has of a guest
+    :param described: returns what the file of a guest says that is made here
+    """
+
+    def __init__(
+        self,
+        guests: Guests,
+        *,
+        node: str,
+        presence: Callable[[str], Presence],
+        described: Described,
+    ) -> None:
+        self._guests = guests
+        self._node = node
+        self._presence = presence
+        self._described = described
+
+    def check(self, departure: Departure) -> None:
+        self._check_absent(departure.uuid)
+        if departure.hypervisor_type != "fake":
+            raise exception.Unsupported(
+                f"{self._node} cannot run the guest {departure.uuid} of {departure.node}: it is"
+                f" one of {departure.hypervisor_type}."
+            )
+
+    def prepare(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        departure: Departure,
+        *,
+        image_path: pathlib.Path | None,
+        network_info: NetworkInfo,
+        placement: Placement,
+    ) -> Arrival:
+        uuid = departure.uuid
+        self._check_absent(uuid)
+        guest = self._described(instance, network_info, placement)
+        self._guests.write(uuid, {**guest, "power_state": states.NOSTATE, _ROOM: True})
+        if departure.config_drive is not None:
+            self._guests.drive(uuid).write_bytes(departure.config_drive)
+        copied = tuple(disk.device for disk in departure.disks)
+        details = {"file": str(self._guests.file(uuid))}
+        return Arrival(uuid, self._node, copied=copied, details=details)
+
+    def finish(self, instance: Instance, console: bytes) -> None:
+        if self._presence(instance.uuid) not in (Presence.HERE, Presence.STOPPED):
+            raise exception.Conflict(f"The guest {instance.uuid} has not arrived on this host.")
+
+    def cancel(self, uuid: str) -> None:
+        self._check_absent(uuid)
+        self._guests.drive(uuid).unlink(missing_ok=True)
+        self._guests.file(uuid).unlink(missing_ok=True)
+
+    def _check_absent(self, uuid: str) -> None:
+        found = self._presence(uuid)
+        if found not in (Presence.ABSENT, Presence.ROOM):
+            raise exception.Conflict(f"The guest {uuid} is {found.value} on {self._node}.")
