@@ -95,4 +95,63 @@ OPTIONS = [
         help="Seconds that a guest's own system gets to end when its server is stopped or rebooted,"
         " before its plug is pulled.",
     ),
+    cfg.StrOpt(
+        "live_migration_inbound_addr",
+        help="The address of this host, in a network that hosts share, at which memory and disks of"
+        " guests come in that are moved to it while they run. Left out: [DEFAULT] host, as a name.",
+    ),
+    cfg.StrOpt(
+        "live_migration_uri",
+        help="Where the libvirtd of this host answers those of others, which move guests to it."
+        " Left out: qemu+tls://ADDRESS/system, ADDRESS being live_migration_inbound_addr. Set it"
+        " where they speak otherwise (qemu+ssh, or qemu+tcp in a network that nobody else is in).",
+    ),
+    cfg.IntOpt(
+        "live_migration_bandwidth",
+        default=0,
+        min=0,
+        help="MiB that a guest which goes to another host may send in a second. Set it where moves"
+        " would disturb others; too little, and busy guests never arrive. 0: all that there is.",
+    ),
+    cfg.IntOpt(
+        "live_migration_downtime",
+        default=500,
+        min=100,
+        help="Milliseconds that a guest may be held to complete its move. More where busy guests do"
+        " not arrive otherwise.",
+    ),
+    cfg.BoolOpt(
+        "live_migration_permit_post_copy",
+        default=False,
+        help="Whether a guest that goes to another host may run there before all of its memory has"
+        " arrived, once somebody forces that or it takes too long: it arrives for sure then, and is"
+        " lost if a host or the network fails meanwhile. QEMU must be let do it by both hosts'"
+        " kernels (vm.unprivileged_userfaultfd, or /dev/userfaultfd). All hosts should say the"
+        " same.",
+    ),
+    cfg.BoolOpt(
+        "live_migration_permit_auto_converge",
+        default=False,
+        help="Whether a guest that writes to its memory faster than that can be copied is slowed"
+        " down, more and more, until it arrives.",
+    ),
+    cfg.IntOpt(
+        "live_migration_completion_timeout",
+        default=800,
+        min=0,
+        help="Seconds that a move may take for each GiB of memory and disks (at least one), before"
+        " live_migration_timeout_action is taken. 0: as long as it takes.",
+    ),
+    cfg.StrOpt(
+        "live_migration_timeout_action",
+        default="abort",
+        choices=[
+            ("abort", "the guest stays where it is"),
+            (
+                "force_complete",
+                "post-copy, where it is permitted; else the guest is held until it has arrived",
+            ),
+        ],
+        help="What is done about a move that takes too long.",
+    ),
 ]

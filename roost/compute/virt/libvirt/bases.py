@@ -6,6 +6,7 @@ import os
 import pathlib
 import struct
 import time
+import uuid
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
@@ -72,7 +73,7 @@ class Bases:
 
 
 def _make(path: pathlib.Path, image: Image, base: pathlib.Path) -> None:
-    partial = base.with_suffix(".part")
+    partial = base.with_suffix(f".{uuid.uuid4()}.part")  # hosts that share it may both be at it
     try:
         convert(path, partial, from_=image.kind, to=PLAIN)
         with partial.open("rb") as file:

@@ -8,6 +8,7 @@ import functools
 import logging
 import threading
 from collections.abc import Callable
+from concurrent import futures
 from typing import Any, Final, TypeVar
 
 import libvirt
@@ -77,6 +78,16 @@ class Connection:
             message = f"libvirt did not {what} within {limit:g} seconds."
             raise exception.Timeout(message) from error
 
+    def begin(self, what: str, do: Call[T]) -> futures.Future[T]:
+        """Begin what takes as long as it takes, for whoever waits; it fails in libvirt's words."""
+        return concurrency.abandonable(lambda: do(self._connected()), name=f"libvirt: {what}")
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether libvirtd was there the last time that anybody called."""
+        with self._lock:
+            return self._opened is not None and self._opened.isAlive() == 1
+
     def listen(self, told: Callable[[str], None], told_of_all: Callable[[], None]) -> None:
         """Have a function called with the name of each domain whose state changes from now on.
 
@@ -116,15 +127,11 @@ class Connection:
         if error.get_error_code() == libvirt.VIR_ERR_OPERATION_INVALID:
             message = f"libvirt cannot {what} in the state that it is in."
             return exception.Conflict(message, why=str(error))
-        if error.get_error_domain() in _TRANSPORT or not self._is_alive():
+        if error.get_error_domain() in _TRANSPORT or not self.is_alive:
             return exception.Unavailable(
                 f"libvirt cannot be reached at {self._uri} to {what}.", why=str(error)
             )
         return error  # type: ignore[no-any-return]
-
-    def _is_alive(self) -> bool:
-        with self._lock:
-            return self._opened is not None and self._opened.isAlive() == 1
 
 
 @functools.cache

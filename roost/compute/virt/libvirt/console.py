@@ -32,9 +32,22 @@ class Console:
 
 def read(log: pathlib.Path) -> str:
     """Return the end of what was written; nothing, if the guest never was started."""
-    parts = [log.with_name(log.name + _OLDER), log]
-    data = b"".join(_tail(part) for part in parts)[-MOST:]
-    return data.decode(errors="replace").replace("\r\n", "\n").replace("\0", "")
+    return tail(log).decode(errors="replace").replace("\r\n", "\n").replace("\0", "")
+
+
+def tail(log: pathlib.Path) -> bytes:
+    """Return the same as the guest wrote it."""
+    return b"".join(_tail(part) for part in (_older(log), log))[-MOST:]
+
+
+def write_before(log: pathlib.Path, data: bytes) -> None:
+    """Keep what the guest wrote elsewhere before it wrote here, unless that is too long ago."""
+    if not _older(log).exists():
+        _older(log).write_bytes(data)
+
+
+def _older(log: pathlib.Path) -> pathlib.Path:
+    return log.with_name(log.name + _OLDER)
 
 
 def _tail(path: pathlib.Path) -> bytes:

@@ -31,10 +31,12 @@ from roost.compute.virt.libvirt import (
     screen,
     serial,
 )
+from roost.compute.virt.libvirt.arrivals import LibvirtArrivals
 from roost.compute.virt.libvirt.bases import Bases, base_of
 from roost.compute.virt.libvirt.connection import Connection
 from roost.compute.virt.libvirt.console import Console
 from roost.compute.virt.libvirt.cpus import Topology
+from roost.compute.virt.libvirt.departures import LibvirtDepartures
 from roost.compute.virt.libvirt.devices import Balloon
 from roost.compute.virt.libvirt.disks import Disk, Drive, Names
 from roost.compute.virt.libvirt.domain import Domain
@@ -44,7 +46,9 @@ from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.identity import Identity, uuid_in
 from roost.compute.virt.libvirt.interfaces import Interface
 from roost.compute.virt.libvirt.layout import SWAP, Layout
+from roost.compute.virt.libvirt.presence import Residents
 from roost.compute.virt.libvirt.settings import AUTO, Settings
+from roost.compute.virt.live_migration import Presence
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo, NUMACell, Vif
 
@@ -78,12 +82,26 @@ class LibvirtDriver:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._folders = Folders(settings.folder)
+        self._folders = Folders(settings.folder, settings.node)
         self._bases = Bases(self._folders.bases, lifetime=settings.base_seconds)
         self._connection = Connection(settings.uri, seconds=settings.call_seconds)
         self._learning = threading.Lock()
         self._giving_away = threading.Lock()
         self._learnt: Node | None = None
+        self._residents = Residents(self._connection, self._folders)
+        self._departures = LibvirtDepartures(
+            self._residents, node=settings.node, settings=settings.migration
+        )
+        self._arrivals = LibvirtArrivals(
+            self._residents,
+            self._bases,
+            node=settings.node,
+            settings=settings.migration,
+            virt_type=lambda: self._node().virt_type,
+            topology=lambda instance, placement: self._topology(
+                placement, Hardware.of(instance, machine=settings.machine)
+            ),
+        )
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
@@ -108,7 +126,10 @@ class LibvirtDriver:
             architectures=node.architectures(known.capabilities),
             capabilities={f"cpu_info:{name}": about[name] for name in ("arch", "model", "vendor")
                           if name in about},
-            traits=node.traits(known.capabilities, virt_type=known.virt_type),
+            traits=(
+                *node.traits(known.capabilities, virt_type=known.virt_type),
+                *self._settings.migration.traits,
+            ),
             numa_cells=known.cells,
             pci_pools=pci.pools(known.devices),
             cpu_info=about,
@@ -264,6 +285,15 @@ class LibvirtDriver:
         detach = functools.partial(guests.detach, port_id=port_id)
         with contextlib.suppress(exception.NotFound):
             self._on(uuid, "unplug an interface of a guest", detach)
+
+    def departures(self) -> LibvirtDepartures:
+        return self._departures
+
+    def arrivals(self) -> LibvirtArrivals:
+        return self._arrivals
+
+    def presence(self, uuid: str) -> Presence:
+        return self._residents.presence(uuid)
 
     def diagnostics(self, uuid: str) -> Diagnostics:
         started = self._folders.of(uuid).started

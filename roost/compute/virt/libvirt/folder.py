@@ -1,7 +1,12 @@
-"""What guests have on disk: a folder each, so that nothing is left when it is gone."""
+"""What guests have on disk: a folder each, so that nothing is left when it is gone.
+
+Hosts may share the storage that these are on. Then a plan says whose a guest is, by its name: while
+one goes from host to host there are two, and its disks go with the last.
+"""
 
 import contextlib
 import dataclasses
+import glob
 import os
 import pathlib
 import shutil
@@ -11,6 +16,11 @@ from typing import Final
 
 # Others, such as the user that QEMU runs as, pass through, but cannot look around.
 _PASSABLE: Final = 0o711
+_UNSIGNED: Final = (
+    "guest.xml"  # plans of an earlier release, when no two hosts shared their storage
+)
+_ANY_PLAN: Final = "guest*.xml"
+_MARK: Final = "storage"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,11 +28,18 @@ class GuestFolder:
     """The folder of one guest, and what is where in it."""
 
     path: pathlib.Path
+    node: str
 
     @property
     def plan(self) -> pathlib.Path:
         """The guest as it is to become, from before anything else of it is there."""
-        return self.path / "guest.xml"
+        unsigned = self.path / _UNSIGNED
+        return unsigned if unsigned.exists() else self.path / _signed(self.node)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether another host has a plan of the same guest."""
+        return any(plan != self.plan for plan in self.path.glob(_ANY_PLAN))
 
     @property
     def root(self) -> pathlib.Path:
@@ -58,6 +75,11 @@ class GuestFolder:
     def blank(self, number: int) -> pathlib.Path:
         return self.path / f"blank{number}.qcow2"
 
+    def sign(self) -> None:
+        """Let other hosts see whose guest it is, if it was made when there were none."""
+        with contextlib.suppress(FileNotFoundError):
+            (self.path / _UNSIGNED).rename(self.path / _signed(self.node))
+
     def make(self, plan: str) -> None:
         """Begin a guest."""
         _make(self.path)
@@ -66,7 +88,13 @@ class GuestFolder:
         os.replace(partial, self.plan)  # noqa: PTH105 - it is the atomic one
 
     def remove(self) -> None:
-        """Remove all of it, the plan last: as long as there is one the guest is found."""
+        """Remove all of it, the plan last: as long as there is one the guest is found.
+
+        Of what is another host's, too, nothing but the plan goes.
+        """
+        if self.is_shared:
+            self.plan.unlink(missing_ok=True)
+            return
         for entry in self.path.glob("*"):
             if entry != self.plan:
                 entry.unlink()
@@ -76,12 +104,13 @@ class GuestFolder:
 
 @dataclasses.dataclass(frozen=True)
 class Folders:
-    """All guests of a host, below ``path``."""
+    """All guests of the host ``node``, below ``path``."""
 
     path: pathlib.Path
+    node: str
 
     def of(self, uuid: str) -> GuestFolder:
-        return GuestFolder(self.path / str(uuids.UUID(uuid)))
+        return GuestFolder(self.path / str(uuids.UUID(uuid)), self.node)
 
     @property
     def bases(self) -> pathlib.Path:
@@ -90,11 +119,11 @@ class Folders:
 
     def uuids(self) -> set[str]:
         """Return whose folders are there."""
-        return {plan.parent.name for plan in self.path.glob("*/guest.xml")}
+        return {plan.parent.name for plan in self._plans()}
 
     def plans(self) -> Iterator[str]:
         """Yield what each guest was to become, as it was written down."""
-        for plan in self.path.glob("*/guest.xml"):
+        for plan in self._plans():
             with contextlib.suppress(FileNotFoundError):  # its guest goes at this moment
                 yield plan.read_text()
 
@@ -105,6 +134,27 @@ class Folders:
     def make(self) -> None:
         for path in (self.path, self.bases):
             _make(path)
+
+    def storage(self) -> str:
+        """Return the name of the storage that this is on: all hosts that share it say the same."""
+        self.make()
+        mark, own = self.path / _MARK, self.path / f"{_MARK}.{uuids.uuid4()}"
+        try:
+            return mark.read_text()
+        except FileNotFoundError:
+            own.write_text(str(uuids.uuid4()))
+            with contextlib.suppress(FileExistsError):  # another host was first
+                os.link(own, mark)
+            own.unlink()
+            return mark.read_text()
+
+    def _plans(self) -> Iterator[pathlib.Path]:
+        for name in (_UNSIGNED, _signed(self.node)):
+            yield from self.path.glob(f"*/{glob.escape(name)}")
+
+
+def _signed(node: str) -> str:
+    return f"guest.{node}.xml"
 
 
 def _make(path: pathlib.Path) -> None:

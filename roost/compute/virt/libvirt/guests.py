@@ -11,7 +11,7 @@ import libvirt
 from roost import exception, states
 from roost.compute.virt.driver import Diagnostics, Guest
 from roost.compute.virt.libvirt import disks, measures
-from roost.compute.virt.libvirt.elements import element, parse
+from roost.compute.virt.libvirt.elements import element, find, parse
 from roost.compute.virt.libvirt.identity import NAMESPACE, Identity, note_rescued, written
 from roost.compute.virt.libvirt.interfaces import Interface, VifShape, find_interface
 from roost.objects import Vif
@@ -66,9 +66,15 @@ def planned(plan: str) -> Guest:
         uuid=Identity.of(domain).uuid,
         power_state=states.NOSTATE,
         vcpus=int(domain.findtext("vcpu") or 0),
-        memory_mb=int(domain.findtext("memory") or 0),
+        memory_mb=_mib(find(domain, "memory")),
         attempt=Identity.of(domain).attempt,
     )
+
+
+def _mib(memory: ET.Element) -> int:
+    """Read memory as we write it, or as libvirt does."""
+    size = int(memory.text or 0)
+    return size if memory.get("unit") == "MiB" else size // _KIB_PER_MIB
 
 
 def as_defined(domain: Any) -> ET.Element:

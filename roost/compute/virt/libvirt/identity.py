@@ -69,6 +69,13 @@ def note_rescued(domain: ET.Element, *, rescued: bool) -> None:
         found.set("rescued", "yes" if rescued else "no")
 
 
+def note_attempt(domain: ET.Element, attempt: int) -> None:
+    """Have a domain of ours remember the attempt that it is of."""
+    found = domain.find(f"metadata/{_TAG}")
+    if found is not None:
+        found.set("attempt", str(attempt))
+
+
 def uuid_in(name: str) -> str | None:
     """Return the uuid in the name of a domain; None: it is none of ours."""
     if not name.startswith(_NAMES):

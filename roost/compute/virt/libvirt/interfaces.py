@@ -15,6 +15,7 @@ VIF_MODELS: Final = (
     *("virtio", "vmxnet3"),
 )
 _NOTE: Final = "vif_"
+_ALIAS: Final = "ua-"  # libvirt leaves those of users alone, which begin like this
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Interface:
     @property
     def alias(self) -> str:
         """By what libvirt and we find it again."""
-        return f"ua-{self.port_id}"
+        return f"{_ALIAS}{self.port_id}"
 
     def element(self) -> ET.Element:
         return element(
@@ -112,3 +113,9 @@ def find_interface(domain: ET.Element, port_id: str) -> ET.Element | None:
     """Return the interface of a port."""
     alias = Interface(port_id, "").alias
     return domain.find(f"devices/interface/alias[@name='{alias}']/..")
+
+
+def port_of(interface: ET.Element) -> str:
+    """Return the port that an interface is of."""
+    alias = interface.find("alias")
+    return "" if alias is None else alias.attrib["name"].removeprefix(_ALIAS)

@@ -11,6 +11,7 @@ from roost import consoles, exception
 from roost.compute.virt.libvirt import pci
 from roost.compute.virt.libvirt.cpu_sets import CpuSets
 from roost.compute.virt.libvirt.cpus import KVM, CpuModel
+from roost.compute.virt.libvirt.migration_settings import MigrationSettings
 from roost.compute.virt.libvirt.pci import DeviceSpec
 
 AUTO: Final = "auto"
@@ -45,6 +46,7 @@ class Settings:
     base_seconds: float = 86400.0
     ephemeral_format: str = "ext4"
     devices: tuple[DeviceSpec, ...] = ()
+    migration: MigrationSettings = dataclasses.field(default_factory=MigrationSettings)
     cpu_sets: CpuSets = dataclasses.field(default_factory=CpuSets)
     screens: tuple[str, ...] = (consoles.VNC,)
 
@@ -79,6 +81,7 @@ class Settings:
             base_seconds=group.unused_base_lifetime,
             ephemeral_format=group.default_ephemeral_format,
             devices=pci.parse(conf.pci.device_spec),
+            migration=MigrationSettings.from_conf(conf),
             cpu_sets=CpuSets.from_conf(conf),
             screens=tuple(dict.fromkeys(group.screens)),
         )  # fmt: skip

@@ -34,7 +34,7 @@ def capabilities(*cells):
 
 @pytest.fixture
 def folder(tmp_path):
-    found = Folders(tmp_path)
+    found = Folders(tmp_path, "h1")
     found.make()
     return found.of(a_uuid())
 
@@ -96,7 +96,7 @@ def test_a_console_is_its_end_over_the_turn_of_its_files(folder):
 
 
 def test_a_folder_is_a_guests_as_long_as_it_has_a_plan(tmp_path, folder):
-    folders = Folders(tmp_path)
+    folders = Folders(tmp_path, "h1")
     assert folders.uuids() == set()
     folder.make("<domain/>")
     folder.root.write_bytes(b"disk")
