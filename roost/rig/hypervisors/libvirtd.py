@@ -18,6 +18,7 @@ from roost import exception
 from roost.rig.hypervisors import needs
 
 _LIBVIRTD, _VIRTLOGD = (f"{needs.DAEMONS}/{name}" for name in ("libvirtd", "virtlogd"))
+_APART = ("unshare", "--mount", "--uts", "--propagation", "private")
 _SECONDS = 60.0
 # Its folder of what it knows of QEMU is kept for the next: to find that out takes long.
 _PLACES = {
@@ -52,11 +53,24 @@ class Libvirtd:
 
     :param folder: where its sockets, state and logs are
     :param cache: where it keeps what it knows of QEMU, for others, too
+    :param hostname: what it calls itself, where guests go from one to another; None: this machine's
+    :param namespace: the network namespace that it and its guests are in; None: this process's
     """
 
-    def __init__(self, folder: pathlib.Path, cache: pathlib.Path) -> None:
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        cache: pathlib.Path,
+        *,
+        hostname: str | None = None,
+        namespace: str | None = None,
+    ) -> None:
         self._folder = folder
         self._cache = cache
+        self._hostname = hostname
+        self._within = (
+            () if namespace is None else (f"{needs.DAEMONS}/ip", "netns", "exec", namespace)
+        )
         self._process: subprocess.Popen[bytes] | None = None
         self._lay()
 
@@ -95,12 +109,14 @@ class Libvirtd:
               for name, place in _PLACES.items()),
             f"mkdir -p {_CACHE} && mount --bind {self._cache} {_CACHE}",
         ]  # fmt: skip
+        if self._hostname is not None:
+            binds.append(f"hostname {self._hostname}")
         if self._pid("virtlogd.pid") is None:
             binds.append(f"{_VIRTLOGD} -d -p {_PLACES['run']}/virtlogd.pid")
         script = " && ".join([*binds, f"exec {_LIBVIRTD} -p {_PLACES['run']}/libvirtd.pid"])
         with (self._folder / "start.log").open("ab") as log:
             self._process = subprocess.Popen(
-                ["unshare", "--mount", "--propagation", "private", "sh", "-c", script],
+                [*self._within, *_APART, "sh", "-c", script],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
