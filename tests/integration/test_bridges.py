@@ -3,7 +3,6 @@
 import contextlib
 import http.server
 import json
-import pathlib
 import socket
 import subprocess
 import threading
@@ -22,6 +21,7 @@ from roost.objects import NetworkInfo
 from roost.security_groups import EGRESS, INGRESS, Rule
 from tests.builders import a_uuid, a_vif, an_instance
 from tests.fakes.cell_conductor import FakeCellConductor
+from tests.outside.links import left_of, links
 from tests.outside.wire import BROADCAST, Wire, arp, ethernet, ip, udp, wait_until_it_forwards
 
 CIDR = "10.77.0.0/24"
@@ -117,25 +117,6 @@ def guests(host, network):
             return [stack.enter_context(Wire(vif, bridge_of(vif))) for vif in plugged]
 
         yield plug
-
-
-def links():
-    told = subprocess.run(["/usr/sbin/ip", "-o", "link"], capture_output=True, text=True)
-    return told.stdout
-
-
-def tables():
-    told = subprocess.run(["/usr/sbin/nft", "list", "tables"], capture_output=True, text=True)
-    return told.stdout.split()
-
-
-def left_of(network, folder):
-    """What there is of a network on this machine."""
-    names = Names(network)
-    found = [name for name in (names.bridge, names.outer) if name in links()]
-    found += [names.namespace] if pathlib.Path("/run/netns", names.namespace).exists() else []
-    found += [names.table] * tables().count(names.table)
-    return found + [str(path) for path in folder.rglob("*") if path.is_file()]
 
 
 def test_a_guest_is_told_by_dhcp_what_the_api_says(guests):

@@ -1,12 +1,12 @@
 """Images as plain bytes, for the root disks of guests to stand on: made once, kept while of use."""
 
 import contextlib
+import glob
 import logging
 import os
 import pathlib
 import struct
 import time
-import uuid
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
@@ -24,10 +24,12 @@ class Bases:
 
     :param folder: made when first needed
     :param lifetime: seconds that one which no disk stands on is kept for the next; 0: for ever
+    :param node: the name of this host, where others share the folder
     """
 
-    def __init__(self, folder: pathlib.Path, *, lifetime: float) -> None:
+    def __init__(self, folder: pathlib.Path, *, lifetime: float, node: str = "") -> None:
         self._folder = folder
+        self._part = f".{node}.part"  # hosts that share the folder may be at the same base
         self._lifetime = lifetime
         self._locks = Locks()
 
@@ -42,8 +44,16 @@ class Bases:
             if base.exists():
                 os.utime(base)
             else:
-                _make(path, image, base)
+                _make(path, image, base, partial=base.with_suffix(self._part))
             yield base
+
+    def clear(self) -> None:
+        """Remove what this host left half-made when its daemon was killed.
+
+        No guest may be made meanwhile.
+        """
+        for left in self._folder.glob(f"*{glob.escape(self._part)}"):
+            left.unlink(missing_ok=True)
 
     def tidy(self, standing: Standing) -> None:
         """Remove those that nobody has needed for long enough, and what was left half-made.
@@ -72,8 +82,9 @@ class Bases:
                 LOG.info("%s is removed: no guest has stood on it for long", path.name)
 
 
-def _make(path: pathlib.Path, image: Image, base: pathlib.Path) -> None:
-    partial = base.with_suffix(f".{uuid.uuid4()}.part")  # hosts that share it may both be at it
+def _make(
+    path: pathlib.Path, image: Image, base: pathlib.Path, *, partial: pathlib.Path
+) -> None:
     try:
         convert(path, partial, from_=image.kind, to=PLAIN)
         with partial.open("rb") as file:

@@ -83,7 +83,9 @@ class LibvirtDriver:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._folders = Folders(settings.folder, settings.node)
-        self._bases = Bases(self._folders.bases, lifetime=settings.base_seconds)
+        self._bases = Bases(
+            self._folders.bases, lifetime=settings.base_seconds, node=self._folders.node
+        )
         self._connection = Connection(settings.uri, seconds=settings.call_seconds)
         self._learning = threading.Lock()
         self._giving_away = threading.Lock()
@@ -324,9 +326,15 @@ class LibvirtDriver:
     def _node(self) -> Node:
         with self._learning:
             if self._learnt is None:
-                self._folders.make()
+                self._begin()
                 self._learnt = self._learn()
             return self._learnt
+
+    def _begin(self) -> None:
+        """Have the folders of this host, without what a daemon left in them that was killed."""
+        self._folders.make()
+        self._folders.clear()
+        self._bases.clear()
 
     def _learn(self) -> Node:
         told, kind, version = self._connection.call(

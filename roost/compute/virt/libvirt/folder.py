@@ -16,9 +16,7 @@ from typing import Final
 
 # Others, such as the user that QEMU runs as, pass through, but cannot look around.
 _PASSABLE: Final = 0o711
-_UNSIGNED: Final = (
-    "guest.xml"  # plans of an earlier release, when no two hosts shared their storage
-)
+_UNSIGNED: Final = "guest.xml"  # plans of an earlier release: no two hosts shared their storage
 _ANY_PLAN: Final = "guest*.xml"
 _MARK: Final = "storage"
 
@@ -75,17 +73,29 @@ class GuestFolder:
     def blank(self, number: int) -> pathlib.Path:
         return self.path / f"blank{number}.qcow2"
 
+    @property
+    def aside(self) -> pathlib.Path:
+        """Where it is while it has no plan yet, or is to have none any more."""
+        return _aside(self.path.parent, self.node) / self.path.name
+
     def sign(self) -> None:
         """Let other hosts see whose guest it is, if it was made when there were none."""
         with contextlib.suppress(FileNotFoundError):
             (self.path / _UNSIGNED).rename(self.path / _signed(self.node))
 
     def make(self, plan: str) -> None:
-        """Begin a guest."""
-        _make(self.path)
-        partial = self.plan.with_suffix(".part")
-        partial.write_text(plan)
-        os.replace(partial, self.plan)  # noqa: PTH105 - it is the atomic one
+        """Begin a guest: its folder comes with its plan in it, or not at all.
+
+        One that is there gets the plan of this host.
+        """
+        _clear(self.aside)
+        _make(self.aside)
+        (self.aside / self.plan.name).write_text(plan)
+        if self.path.exists():
+            (self.aside / self.plan.name).replace(self.plan)
+            _clear(self.aside)
+        else:
+            self.aside.rename(self.path)
 
     def remove(self) -> None:
         """Remove all of it, the plan last: as long as there is one the guest is found.
@@ -98,8 +108,11 @@ class GuestFolder:
         for entry in self.path.glob("*"):
             if entry != self.plan:
                 entry.unlink()
+        _clear(self.aside)
         if self.path.exists():
-            shutil.rmtree(self.path)
+            self.aside.parent.mkdir(exist_ok=True)
+            self.path.rename(self.aside)
+            _clear(self.aside)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,6 +148,10 @@ class Folders:
         for path in (self.path, self.bases):
             _make(path)
 
+    def clear(self) -> None:
+        """Remove what is left of folders that were made or removed when the daemon was killed."""
+        _clear(_aside(self.path, self.node))
+
     def storage(self) -> str:
         """Return the name of the storage that this is on: all hosts that share it say the same."""
         self.make()
@@ -155,6 +172,16 @@ class Folders:
 
 def _signed(node: str) -> str:
     return f"guest.{node}.xml"
+
+
+def _aside(folder: pathlib.Path, node: str) -> pathlib.Path:
+    """Return where folders of guests come and go; not those of other hosts."""
+    return folder / f"aside.{node}"
+
+
+def _clear(path: pathlib.Path) -> None:
+    if path.exists():
+        shutil.rmtree(path)
 
 
 def _make(path: pathlib.Path) -> None:

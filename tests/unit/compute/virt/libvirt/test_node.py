@@ -104,7 +104,16 @@ def test_a_folder_is_a_guests_as_long_as_it_has_a_plan(tmp_path, folder):
     for _ in range(2):
         folder.remove()
     assert folders.uuids() == set()
-    assert [*tmp_path.iterdir()] == [folders.bases]
+    assert {*tmp_path.glob("*/*")} == set()
+
+
+def test_a_folder_that_is_half_made_or_half_removed_is_nobodys_and_goes(tmp_path, folder):
+    folders = Folders(tmp_path)
+    folder.aside.mkdir(parents=True)
+    (folder.aside / folder.plan.name).write_text("<domain/>")
+    assert (folders.uuids(), [*folders.plans()]) == (set(), [])
+    folders.clear()
+    assert not folder.aside.exists()
 
 
 def test_counters_become_what_users_are_told():
