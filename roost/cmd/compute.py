@@ -120,6 +120,7 @@ def _manager(
         group=group,
         executor=concurrency.executor(conf.compute.max_concurrent_builds),
         door=console_door.ConsoleDoor(virt, _door(conf)),
+        resumes=conf.compute.resume_guests_state_on_host_boot,
     )
 
 

@@ -66,6 +66,7 @@ class ComputeManager:
     :param executor: runs the builds; its size is how many at once
     :param flow: the steps of a build; tests hand in one that fails
     :param door: through which users come to consoles; None: one on loopback
+    :param resumes: whether guests that ran run again after their node was started again
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class ComputeManager:
         executor: futures.Executor,
         flow: Flow[build.Build] | None = None,
         door: ConsoleDoor | None = None,
+        resumes: bool = False,
     ) -> None:
         self._host = host
         self._availability_zone = availability_zone
@@ -95,7 +97,9 @@ class ComputeManager:
             entered=self._entered,
             left=self._left,
         )
-        self._reconciler = Reconciler(host, locks=self._locks, is_building=self._builds.has)
+        self._reconciler = Reconciler(
+            host, locks=self._locks, is_building=self._builds.has, resumes=resumes
+        )
         self._news = external_events.News(
             host, locks=self._locks, is_building=self._builds.has, look=self.reconcile
         )

@@ -25,6 +25,7 @@ from roost import exception, states
 from roost.compute.host import Host
 from roost.compute.locks import Locks
 from roost.compute.network.driver import PlugsGuests
+from roost.compute.timeline import reason
 from roost.compute.virt.driver import Guest
 from roost.context import RequestContext, admin_context
 from roost.objects import HostFinding, Whereabouts
@@ -41,6 +42,7 @@ class Remedy(enum.Enum):
     GIVE_UP = "instance_lost"
     FOLLOW = "power_followed"
     STOP = "stopped_again"
+    START = "started_again"
 
 
 # How a guest came to be other than its row says.
@@ -61,13 +63,31 @@ class Verdict:
 
 
 _FOLLOW_POWER: Final = Verdict(Remedy.FOLLOW, "its row did not know the power state")
+_CUT_OFF: Final = "its guest had ended with its host, which was started again"
 
 
-def judge(guest: Guest | None, row: Whereabouts) -> Verdict | None:
-    """Compare a guest, or that there is none, with its row; None: nothing is to be done."""
+def judge(guest: Guest | None, row: Whereabouts, *, resumes: bool = False) -> Verdict | None:
+    """Compare a guest, or that there is none, with its row; None: nothing is to be done.
+
+    :param resumes: whether guests that ran run again after their node was started again
+    """
     if row.place == HERE:
-        return _judge_at_home(guest, row)
+        verdict = _judge_at_home(guest, row)
+        if guest is None or not guest.cut_off:
+            return verdict
+        return _judge_cut_off(verdict, row, resumes=resumes)
     return None if guest is None else _judge_stray(guest, row)
+
+
+def _judge_cut_off(verdict: Verdict | None, row: Whereabouts, *, resumes: bool) -> Verdict | None:
+    """Say what to do about a guest that its node took down with it.
+
+    One that was paused stays down: what it would go on with is lost.
+    """
+    if verdict is None or verdict.remedy is not Remedy.FOLLOW:
+        return verdict
+    ran = row.vm_state in (states.ACTIVE, states.RESCUED) and row.power_state == states.RUNNING
+    return Verdict(Remedy.START if resumes and ran else Remedy.FOLLOW, _CUT_OFF)
 
 
 def _judge_stray(guest: Guest, row: Whereabouts) -> Verdict:
@@ -129,12 +149,21 @@ class Reconciler:
 
     :param locks: held by whoever works on an instance
     :param is_building: whether a build of an instance is under way or waits
+    :param resumes: whether guests that ran run again after their node was started again
     """
 
-    def __init__(self, host: Host, *, locks: Locks, is_building: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        host: Host,
+        *,
+        locks: Locks,
+        is_building: Callable[[str], bool],
+        resumes: bool = False,
+    ) -> None:
         self._host = host
         self._locks = locks
         self._is_building = is_building
+        self._resumes = resumes
         self._one_at_a_time = threading.Lock()
         self._heard: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._left: dict[str, str] = {}
@@ -191,7 +220,7 @@ class Reconciler:
         self._left = {uuid: why for uuid, why in self._left.items() if uuid in guests}
         for row in rows:
             self._note(guests.get(row.instance_uuid), row)
-            if self._is_news(row.instance_uuid, judge(guests.get(row.instance_uuid), row)):
+            if self._is_news(row.instance_uuid, self._judge(guests.get(row.instance_uuid), row)):
                 self._look_again(context, row.instance_uuid)
         done = self.counts - before
         if done:
@@ -253,6 +282,9 @@ class Reconciler:
         else:
             self._unfinished.discard(uuid)
 
+    def _judge(self, guest: Guest | None, row: Whereabouts) -> Verdict | None:
+        return judge(guest, row, resumes=self._resumes)
+
     def _is_news(self, uuid: str, verdict: Verdict | None) -> bool:
         """Tell whether a difference is to be acted on: one that is left alone is told of once."""
         if verdict is None:
@@ -270,7 +302,7 @@ class Reconciler:
             guest = self._find(uuid)
             for row in self._ask(context, [uuid]):
                 self._note(guest, row)
-                verdict = judge(guest, row)
+                verdict = self._judge(guest, row)
                 if verdict is not None and self._is_news(uuid, verdict):
                     self._remedy(context, guest, row, verdict)
 
@@ -300,8 +332,20 @@ class Reconciler:
         elif verdict.remedy is Remedy.STOP and guest is not None:
             self._host.virt.power_off(uuid)
             self._report(context, row, dataclasses.replace(guest, power_state=states.SHUTDOWN))
+        elif verdict.remedy is Remedy.START and guest is not None:
+            self._start(context, guest, row, verdict.why)
         else:
             self._report(context, row, guest, verdict.why)
+
+    def _start(self, context: RequestContext, guest: Guest, row: Whereabouts, why: str) -> None:
+        """Start a guest; one that cannot be is told of as it is, and its user may try again."""
+        try:
+            self._host.virt.power_on(guest.uuid)
+        except exception.Unavailable:  # the hypervisor is not there (yet)
+            raise
+        except Exception as error:
+            self._report(context, row, guest, f"{why}; it could not be started: {reason(error)}")
+            raise
 
     def _report(
         self,

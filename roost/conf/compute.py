@@ -59,6 +59,13 @@ OPTIONS = [
         help="Whether every new server gets a config drive, asked for or not. Turn it on where"
         " there is no metadata service, or guests cannot reach it.",
     ),
+    cfg.BoolOpt(
+        "resume_guests_state_on_host_boot",
+        default=False,
+        help="Whether servers that ran when their host went down are started when it is back. Turn"
+        " it on where nobody else starts them; otherwise they are SHUTOFF then. Only hypervisors"
+        " that know when a guest was started can keep it, as libvirt does.",
+    ),
     cfg.FloatOpt(
         "reconcile_interval",
         default=60.0,

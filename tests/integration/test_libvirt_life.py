@@ -18,7 +18,8 @@ from roost.rig.embedded import EmbeddedRig
 from roost.rig.hypervisors import linux_guest
 from tests.builders import a_context, a_flavor, an_image, an_instance
 from tests.stories.cloud import wait_until
-from tests.stories.real_guests import cloud_of, console, wait_until_it_says
+from tests.stories.power import wait_at_rest
+from tests.stories.real_guests import BOOTED, cloud_of, console, wait_until_it_says
 
 pytestmark = pytest.mark.timeout(600)  # the first one makes a guest, and libvirt looks at QEMU
 SOON = 10.0  # seconds: within one, on a machine that has nothing else to do
@@ -94,6 +95,35 @@ def test_a_soft_reboot_asks_the_guests_own_system_and_keeps_its_disk(cloud, serv
     wait_until_it_says(cloud, server, "guest: boot 2\n")
     assert "guest: ends" in console(cloud, server)
     cloud.wait([server], "ACTIVE")
+
+
+def test_a_suspended_guest_goes_on_where_it_was(cloud, libvirtd, server):
+    act(cloud, server, "suspend")
+    wait_at_rest(cloud, server, "SUSPENDED")
+    assert f"roost-{server}" not in libvirtd.guests()
+    said = console(cloud, server)
+    act(cloud, server, "resume")
+    wait_at_rest(cloud, server, "ACTIVE")
+    assert pid_of(libvirtd, server)
+    assert console(cloud, server).startswith(said)
+    assert "guest: boot 3\n" not in console(cloud, server)
+
+
+def test_a_server_made_of_a_snapshot_has_what_was_on_the_disk(cloud, server):
+    act(cloud, server, "createImage", {"name": "of-a-running-one"})
+    image = wait_until(lambda: active_image(cloud, "of-a-running-one"), "an image", BOOTED)
+    wait_at_rest(cloud, server, "ACTIVE")
+    (copy,) = cloud.boot(imageRef=image["id"])
+    cloud.wait([copy], "ACTIVE")
+    wait_until_it_says(cloud, copy, guest.READY)
+    assert "guest: boot 3\n" in console(cloud, copy)
+    cloud.client.delete_server(copy)
+    cloud.wait_gone([copy])
+
+
+def active_image(cloud, name):
+    found = (image for image in cloud.client.images() if image["name"] == name)
+    return next((image for image in found if image["status"] == "active"), None)
 
 
 def test_a_guest_that_ends_by_itself_is_seen_at_once(cloud, libvirtd, server):

@@ -2,7 +2,9 @@
 
 import base64
 import contextlib
+import os
 import pathlib
+import signal
 
 import pytest
 
@@ -17,6 +19,7 @@ from tests.stories.projects import Project
 from tests.stories.real_guests import BOOTED, cloud_of, console, wait_until_it_says
 
 pytestmark = pytest.mark.timeout(600)  # the first one makes a guest, and libvirt looks at QEMU
+HOST = "cell1-host1"
 NAMES = [services.unique_name("net").replace("_", "-") for _ in range(2)]
 ONE, OTHER = (entry.id for entry in networks.parse([f"{name}=10.77.0.0/24" for name in NAMES]))
 
@@ -33,7 +36,7 @@ def cloud(libvirtd, linux_image, tmp_path_factory):
         cells=1,
         hosts=1,
         overrides={
-            "compute": {"virt_driver": "libvirt"},
+            "compute": {"virt_driver": "libvirt", "resume_guests_state_on_host_boot": True},
             "libvirt": {"connection_uri": libvirtd.uri, "virt_type": "qemu"},
             "network": {
                 "driver": "bridge",
@@ -96,6 +99,40 @@ def test_guests_reach_those_of_their_network_and_no_others(cloud, first):
     stranger = boot(cloud, OTHER, "10.77.0.12", read("10.77.0.11"))
     assert "guest: hello from 10.77.0.11" in wait_until_up(cloud, neighbour)
     assert "guest: nobody from 10.77.0.11" in wait_until_up(cloud, stranger)
+
+
+def crash(libvirtd):
+    """Have all that ends with a host end, but for its daemon and its libvirtd."""
+    libvirtd.kill()
+    for pid in libvirtd.guests().values():
+        os.kill(pid, signal.SIGKILL)
+    system = System()
+    names = Names(ONE)
+    for pid in system.run("ip", "netns", "pids", names.namespace).split():
+        if pathlib.Path("/proc", pid, "comm").read_text() == "dnsmasq\n":
+            os.kill(int(pid), signal.SIGKILL)
+    for link in (names.outer, names.bridge):
+        system.run("ip", "link", "delete", "dev", link)
+    system.run("ip", "netns", "delete", names.namespace)
+    for family in ("bridge", "ip"):
+        system.run("nft", "delete", "table", family, names.table)
+
+
+def test_guests_that_ran_when_their_host_went_down_run_again_on_their_networks(
+    cloud, libvirtd, first
+):
+    before = libvirtd.guests()[f"roost-{first}"]
+    cloud.delete_all(but=[first])
+    with cloud.without(HOST):
+        crash(libvirtd)
+        for started in cloud.plan.state.rglob("instances/*/started"):
+            os.utime(started, (0, 0))  # long before this machine was
+        libvirtd.start()
+    assert libvirtd.guests()[f"roost-{first}"] != before
+    wait_until_it_says(cloud, first, "guest: boot 2\n")
+    again = "guest: address 10.77.0.11/24"
+    wait_until(lambda: console(cloud, first).count(again) == 2, "it has its address again", 240)
+    assert cloud.show(first)["status"] == "ACTIVE"
 
 
 def test_with_the_last_guest_of_a_network_goes_its_bridge(cloud):

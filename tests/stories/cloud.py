@@ -104,8 +104,8 @@ class Cloud:
         answer.raise_for_status()
         return answer.json()["flavor"]["id"]
 
-    def delete_all(self):
-        ids = [server["id"] for server in self.client.servers()]
+    def delete_all(self, but=()):
+        ids = [server["id"] for server in self.client.servers() if server["id"] not in but]
         for server_id in ids:
             self.client.delete_server(server_id)
         self.wait_gone(ids)

@@ -89,7 +89,8 @@ class Guest:
 
     ``attempt`` is that of the build that made it; None: the hypervisor does not remember it.
     ``rescued``: it was started from another image than its own; that, too, is remembered over
-    restarts of its node.
+    restarts of its node. ``cut_off``: it is shut down and was last started before its node was, so
+    what it did then ended with the node.
     """
 
     uuid: str
@@ -98,6 +99,7 @@ class Guest:
     memory_mb: int
     attempt: int | None = None
     rescued: bool = False
+    cut_off: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

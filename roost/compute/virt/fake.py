@@ -105,8 +105,13 @@ class FakeDriver:
     def describe(self, uuid: str) -> Guest:
         values = self.contents(uuid)
         said = {name: values[name] for name in ("power_state", "vcpus", "memory_mb")}
-        rescued = "rescued_from" in values
-        return Guest(uuid=uuid, attempt=values.get("attempt"), rescued=rescued, **said)
+        return Guest(
+            uuid=uuid,
+            attempt=values.get("attempt"),
+            rescued="rescued_from" in values,
+            cut_off=values.get("cut_off", False),
+            **said,
+        )
 
     def contents(self, uuid: str) -> dict[str, Any]:
         """Return all that a guest's file says, for tests.
@@ -273,7 +278,9 @@ class FakeDriver:
     def _switch(self, uuid: str, power_state: int, **more: Any) -> None:
         self.contents(uuid)
         self._faults.strike("power")
-        self._write(uuid, self.contents(uuid) | {"power_state": power_state} | more)
+        guest = self.contents(uuid) | {"power_state": power_state} | more
+        guest.pop("cut_off", None)  # only who pretends that the node was started again says so
+        self._write(uuid, guest)
 
     def _change(self, uuid: str, before: int, after: int) -> None:
         """Switch a guest that is in one of two power states.

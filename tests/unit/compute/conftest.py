@@ -107,7 +107,7 @@ class Rig:
         self.conductor.instances[made.uuid] = made
         return made
 
-    def manager(self, *, executor=None, flow=None):
+    def manager(self, *, executor=None, flow=None, **values):
         return ComputeManager(
             self.host,
             availability_zone="nova",
@@ -115,6 +115,7 @@ class Rig:
             group=self.group,
             executor=executor or futurist.SynchronousExecutor(),
             flow=flow,
+            **values,
         )
 
     def trouble(self, *rules):

@@ -104,6 +104,7 @@ class LibvirtDriver:
                 placement, Hardware.of(instance, machine=settings.machine)
             ),
         )
+        self._booted_at = node.booted_at()
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
@@ -135,7 +136,7 @@ class LibvirtDriver:
             numa_cells=known.cells,
             pci_pools=pci.pools(known.devices),
             cpu_info=about,
-            booted_at=node.booted_at(),
+            booted_at=self._booted_at,
         )  # fmt: skip
 
     def load(self) -> Load:
@@ -153,9 +154,10 @@ class LibvirtDriver:
 
     def describe(self, uuid: str) -> Guest:
         try:
-            return self._on(uuid, "describe a guest", guests.describe)
+            found = self._on(uuid, "describe a guest", guests.describe)
         except exception.NotFound:
             return self._planned(uuid)
+        return dataclasses.replace(found, cut_off=self._is_cut_off(found))
 
     def spawn(
         self,
@@ -363,6 +365,17 @@ class LibvirtDriver:
             lambda opened: [one.XMLDesc() for one in opened.listAllDevices(_PCI_DEVICES)],
         )
         return pci.devices(map(parse, told), self._settings.devices)
+
+    def _is_cut_off(self, guest: Guest) -> bool:
+        """Tell whether a guest that is shut down was last started before this node was."""
+        booted_at = self._booted_at
+        if guest.power_state != states.SHUTDOWN or booted_at is None:
+            return False
+        try:
+            started = self._folders.of(guest.uuid).started.stat().st_mtime
+        except FileNotFoundError:  # it never was
+            return False
+        return started < booted_at.timestamp()
 
     def _planned(self, uuid: str) -> Guest:
         try:
