@@ -21,11 +21,12 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from roost import exception, states
+from roost.compute import kernel
 from roost.compute.host import Host
 from roost.compute.leases import Lease, LostLease
 from roost.compute.network.driver import AwaitsPlugging
 from roost.compute.timeline import Timeline, reason
-from roost.compute.virt.driver import Placement, WatchesSteps
+from roost.compute.virt.driver import Kernel, Placement, WatchesSteps
 from roost.context import RequestContext
 from roost.flow import Flow, Step
 from roost.objects import Instance, NetworkInfo, Selection
@@ -59,6 +60,7 @@ class Build:
     still: bool = False
     stopped: threading.Event = dataclasses.field(default_factory=threading.Event)
     image_path: pathlib.Path | None = None
+    kernel: Kernel | None = None
     network_info: NetworkInfo = dataclasses.field(default_factory=lambda: NetworkInfo.of(vifs=[]))
 
     def __post_init__(self) -> None:
@@ -279,6 +281,9 @@ def image(build: Build) -> None:
         build.image_path = build.host.images.ensure(
             build.context, build.instance.image, stopping=build.stopped
         )
+        build.kernel = kernel.fetch(
+            build.host.images, build.context, build.instance.image, stopping=build.stopped
+        )
     except exception.BuildFailed:
         build.check_stopped()
         raise
@@ -294,6 +299,7 @@ def spawn(build: Build) -> None:
             network_info=build.network_info,
             placement=Placement.of(build.selection or build.instance),
             config_drive=drive,
+            kernel=build.kernel,
         )
     _await_plugged(build)
 

@@ -57,6 +57,19 @@ class ImageCache:
                 self._insist(context, image, path=path, stopping=stopping)
         return path
 
+    def find(self, context: RequestContext, image_id: str) -> ImageMeta:
+        """Return what is known of an image that another one names.
+
+        :raises roost.exception.BuildFailed: as of :meth:`ensure`
+        """
+        nameless = ImageMeta.of(id=image_id, name="named by another")
+        try:
+            return self._store.get(_asking(context), image_id)
+        except _FINAL as error:
+            raise _failed(nameless, error, reschedulable=False) from error
+        except (exception.Unavailable, exception.Unauthenticated) as error:
+            raise _failed(nameless, error, reschedulable=True) from error
+
     def _insist(
         self,
         context: RequestContext,

@@ -19,6 +19,7 @@ from roost.objects.provisions import Provisions
 def image(task: Task) -> None:
     """Have the image here, for :func:`spawn` to find."""
     task.fetch_image()
+    task.fetch_kernel()
 
 
 @step
@@ -45,6 +46,7 @@ def spawn(task: Task) -> None:
             network_info=info,
             placement=Placement.of(task.instance),
             config_drive=drive,
+            kernel=task.fetch_kernel(),
         )
     if task.instance.vm_state == states.STOPPED:
         task.host.virt.power_off(task.uuid)

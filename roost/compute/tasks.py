@@ -15,11 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from roost import exception
+from roost.compute import kernel
 from roost.compute.host import Host
 from roost.compute.leases import Lease, LostLease
 from roost.compute.power import as_found
 from roost.compute.timeline import Timeline, reason
-from roost.compute.virt.driver import WatchesSteps
+from roost.compute.virt.driver import Kernel, WatchesSteps
 from roost.context import RequestContext
 from roost.objects import ImageMeta, Instance
 
@@ -50,6 +51,11 @@ class Task:
         """Return where the image that the task is about is on this host, fetching it if need be."""
         images, stopping = self.host.images, self.host.stopping
         return images.ensure(self.context, self.image, stopping=stopping)
+
+    def fetch_kernel(self) -> Kernel | None:
+        """Return what that image is started by, fetched in the same way; None: by itself."""
+        images, stopping = self.host.images, self.host.stopping
+        return kernel.fetch(images, self.context, self.image, stopping=stopping)
 
     @property
     def image(self) -> ImageMeta:

@@ -82,6 +82,16 @@ OPTIONS = [
         " stands on it any more. Shorter where disks are small; 0: for ever.",
     ),
     cfg.StrOpt(
+        "images_type",
+        default="qcow2",
+        choices=[
+            ("qcow2", "a disk has what its guest wrote, and stands on the image"),
+            ("raw", "a disk is plain bytes, a copy of the image: it takes room, and stands alone"),
+        ],
+        help="The kind of files that the disks of new guests are in. raw where disks must be as"
+        " fast as can be; guests keep what they were made with.",
+    ),
+    cfg.StrOpt(
         "default_ephemeral_format",
         default="ext4",
         choices=["ext2", "ext3", "ext4", "vfat", "xfs", "none"],

@@ -4,10 +4,12 @@ Their CPU is emulated, as KVM is not to be had everywhere. Most are of one secto
 second; where a guest's own system has to take part it is a Linux.
 """
 
+import dataclasses
+
 import pytest
 
-from roost.compute.virt.driver import Placement
-from roost.compute.virt.libvirt import probe
+from roost.compute.virt.driver import Kernel, Placement
+from roost.compute.virt.libvirt import images, probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.settings import Settings
 from roost.objects import NetworkInfo
@@ -16,11 +18,12 @@ from tests.builders import a_context, a_flavor, a_vif
 from tests.stories.cloud import wait_until
 from tests.stories.virt_drivers import *  # noqa: F403
 
+GIB = 1 << 30
 pytestmark = pytest.mark.timeout(600)  # the first one makes a guest, and libvirt looks at QEMU
 
 
 @pytest.fixture
-def make_driver(libvirtd, tmp_path):
+def make_driver(libvirtd, tmp_path, request):
     settings = Settings(
         node="h1",
         folder=tmp_path / "instances",
@@ -28,6 +31,7 @@ def make_driver(libvirtd, tmp_path):
         virt_type="qemu",
         shutdown_seconds=0.5,
         screens=("vnc", "spice"),
+        images_type=getattr(request, "param", "qcow2"),
     )
     yield lambda: LibvirtDriver(settings)
     left = LibvirtDriver(settings)
@@ -85,6 +89,60 @@ def test_a_guest_has_all_at_once_that_its_image_asks_for(driver, spawn, a_guest,
         assert disk.read(4) == b"QFI\xfb"
     said = driver.console_output(uuid)
     assert said.index("agent: fsfreeze-freeze") < said.index("agent: fsfreeze-thaw")
+
+
+of_plain_disks = pytest.mark.parametrize("make_driver", ["raw"], indirect=True)
+
+
+@of_plain_disks
+def test_a_guest_of_plain_disks_is_started_by_its_own_kernel(driver, a_guest, awake, image_path):
+    kernel, ramdisk = linux_guest.kernel_of(image_path)
+    instance = a_guest(flavor=a_flavor(memory_mb=128, swap=1))
+    driver.spawn(
+        a_context(),
+        instance,
+        image_path=image_path,
+        network_info=NetworkInfo.of(vifs=[]),
+        placement=Placement(),
+        kernel=Kernel(kernel, ramdisk, "console=ttyS0 quiet word=ours"),
+    )
+    awake(instance.uuid)
+    assert "guest: command line console=ttyS0 quiet word=ours" in driver.console_output(
+        instance.uuid
+    )
+    folder = driver._folders.of(instance.uuid)
+    names = {"kernel", "ramdisk", "root.raw", "blank0.raw"}
+    assert names <= {path.name for path in folder.path.iterdir()}
+    assert images.inspect(folder.root).size == GIB
+    assert folder.root.stat().st_blocks * 512 < GIB / 4  # holes stay holes
+    with driver.snapshot(instance.uuid, disk_format="qcow2") as disk:
+        assert disk.read(4) == b"QFI\xfb"
+
+
+@of_plain_disks
+def test_a_guest_of_plain_disks_is_rescued_and_keeps_them(driver, spawn, a_guest, image_path):
+    instance = a_guest()
+    uuid = spawn(instance)
+    driver.rescue(a_context(), instance, image_path=image_path, password=None)
+    assert driver.describe(uuid).rescued
+    driver.unrescue(uuid)
+    driver.power_off(uuid)
+    with driver.snapshot(uuid, disk_format="raw") as disk:
+        sector = image_path.read_bytes()
+        assert disk.read(len(sector)) == sector
+    driver.tidy()
+    driver.power_on(uuid)
+
+
+@pytest.mark.parametrize("make_driver", ["qcow2"], indirect=True)
+def test_a_guest_keeps_the_disks_that_it_was_made_with(driver, spawn, libvirtd, tmp_path):
+    uuid = spawn()
+    driver.power_off(uuid)
+    settings = dataclasses.replace(driver._settings, images_type="raw")
+    other = LibvirtDriver(settings)
+    other.power_on(uuid)
+    with other.snapshot(uuid, disk_format="qcow2") as disk:
+        assert disk.read(4) == b"QFI\xfb"
 
 
 @pytest.fixture

@@ -115,7 +115,7 @@ def test_a_server_made_of_a_snapshot_has_what_was_on_the_disk(cloud, server):
     wait_at_rest(cloud, server, "ACTIVE")
     (copy,) = cloud.boot(imageRef=image["id"])
     cloud.wait([copy], "ACTIVE")
-    wait_until_it_says(cloud, copy, guest.READY)
+    wait_until_it_says(cloud, copy, linux_guest.READY)
     assert "guest: boot 3\n" in console(cloud, copy)
     cloud.client.delete_server(copy)
     cloud.wait_gone([copy])

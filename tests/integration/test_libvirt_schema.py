@@ -25,7 +25,7 @@ def test_what_libvirt_is_told_fits_its_schema(schema, name):
     assert schema.validate(document), schema.error_log
 
 
-@pytest.mark.parametrize("name", ["with all", "with all that is asked for"])
+@pytest.mark.parametrize("name", ["with all", "with all that is asked for", "with its own kernel"])
 def test_a_rescued_guest_fits_the_schema_too(schema, name):
     domain = parse(DOMAINS[name].xml())
     disks.start_from(domain, FOLDER / "rescue.qcow2")

@@ -8,6 +8,7 @@ from roost.compute.virt.libvirt.console import Console
 from roost.compute.virt.libvirt.cpus import CpuModel, Topology
 from roost.compute.virt.libvirt.disks import Disk, Drive
 from roost.compute.virt.libvirt.domain import Domain
+from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.identity import Identity
 from roost.compute.virt.libvirt.interfaces import Interface
@@ -133,6 +134,10 @@ DOMAINS = {
     ),
     "on Open vSwitch": a_domain(
         interfaces=(Interface.of(a_vif(**ON_A_SWITCH)), Interface.of(a_vif(**ALONE)))
+    ),
+    "with its own kernel": a_domain(
+        kernel=DirectKernel(FOLDER / "kernel", FOLDER / "ramdisk", "console=ttyS0"),
+        disks=(Disk(FOLDER / "root.raw", "vda", boot_order=1),),
     ),
     "with a strange name": a_domain(title="a <b> & \n\x01 \U0001f600"),
 }

@@ -84,6 +84,18 @@ class Placement:
 
 
 @dataclasses.dataclass(frozen=True)
+class Kernel:
+    """A kernel that a guest is started by, in place of what is on its disk.
+
+    Whole files on this host, not to be changed; ``command_line`` None: whatever suits most.
+    """
+
+    path: pathlib.Path
+    ramdisk: pathlib.Path | None = None
+    command_line: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Guest:
     """A guest as its hypervisor describes it; ``power_state`` is one of ``roost.states``.
 
@@ -153,6 +165,7 @@ class VirtDriver(Protocol):
         network_info: NetworkInfo,
         placement: Placement,
         config_drive: pathlib.Path | None = None,
+        kernel: Kernel | None = None,
     ) -> None:
         """Make the guest with its disks and start it; one that is there already is made anew.
 
@@ -160,6 +173,7 @@ class VirtDriver(Protocol):
         :param placement: the NUMA cells, CPUs and devices that are set aside for it
         :param config_drive: a CD (ISO 9660) on this host that the guest is to find; the driver has
             copied it when this returns, and removes its copy with the guest; None: none
+        :param kernel: what it is started by, which the driver copies, too; None: what its disk has
         """
 
     def destroy(self, uuid: str) -> None:

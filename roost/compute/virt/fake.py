@@ -21,7 +21,14 @@ from oslo_config import cfg
 
 from roost import consoles, exception, states
 from roost.compute.virt import fake_console, inventory
-from roost.compute.virt.driver import Diagnostics, Guest, HostResources, Load, Placement
+from roost.compute.virt.driver import (
+    Diagnostics,
+    Guest,
+    HostResources,
+    Kernel,
+    Load,
+    Placement,
+)
 from roost.compute.virt.fake_migration import FakeArrivals, FakeDepartures, Guests
 from roost.compute.virt.faults import Faults
 from roost.compute.virt.live_migration import Presence
@@ -133,10 +140,11 @@ class FakeDriver:
         network_info: NetworkInfo,
         placement: Placement,
         config_drive: pathlib.Path | None = None,
+        kernel: Kernel | None = None,
     ) -> None:
         self._faults.strike("prepare")
         guest = _described(instance, image_path, network_info) | _provided(instance)
-        guest |= _placed(placement)
+        guest |= _placed(placement) | _started_by(kernel)
         self._write(instance.uuid, guest | {"power_state": states.NOSTATE})
         self._keep_drive(instance.uuid, config_drive)
         self._faults.strike("spawn")
@@ -365,6 +373,13 @@ def _placed(placement: Placement) -> dict[str, Any]:
             {name: getattr(device, name) for name in _DEVICE} for device in placement.pci
         ],
     }
+
+
+def _started_by(kernel: Kernel | None) -> dict[str, Any]:
+    if kernel is None:
+        return {}
+    ramdisk = None if kernel.ramdisk is None else str(kernel.ramdisk)
+    return {"kernel": [str(kernel.path), ramdisk, kernel.command_line]}
 
 
 def _numa_cell(cell: InstanceNUMACell) -> dict[str, Any]:

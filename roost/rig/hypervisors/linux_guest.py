@@ -4,6 +4,7 @@ Its master boot record starts GRUB, that the kernel of Debian's own cloud images
 program of Busybox. What it says on its serial console, a line each:
 
 - ``guest: boot N`` how often it was booted from this disk;
+- ``guest: command line WORDS`` what its kernel was told;
 - ``guest: config drive of UUID`` what its config drive says of it, or ``guest: no config drive``;
 - ``guest: agent: WHAT`` when its agent is asked for something: it does nothing but say so;
 - ``guest: address CIDR`` what DHCP has given its first interface, if it has one;
@@ -60,6 +61,7 @@ boots=$(($(cat /disk/boots 2>/dev/null || echo 0) + 1))
 echo $boots >/disk/boots
 sync
 echo "guest: boot $boots"
+echo "guest: command line $(cat /proc/cmdline)"
 
 for try in 1 2 3 4 5 6 7 8; do [ -b /dev/sr0 ] && break; usleep 50000; done
 if mount -t iso9660 -o ro /dev/sr0 /drive 2>/dev/null; then
@@ -140,6 +142,8 @@ poweroff -f
 def made(folder: pathlib.Path) -> pathlib.Path:
     """Return the disk (qcow2), made in ``folder`` if it is not there as this module makes it.
 
+    The kernel and the ramdisk that are on it lie beside it: :func:`kernel_of`.
+
     :raises roost.exception.Unavailable: when a package cannot be had, or a program fails
     """
     folder = folder.resolve()
@@ -150,6 +154,11 @@ def made(folder: pathlib.Path) -> pathlib.Path:
         if not disk.exists():
             _make(folder / "work", disk)
     return disk
+
+
+def kernel_of(disk: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
+    """Return the kernel and the ramdisk of a disk that was made here."""
+    return disk.with_suffix(".vmlinuz"), disk.with_suffix(".initramfs")
 
 
 @contextlib.contextmanager
@@ -171,6 +180,8 @@ def _make(work: pathlib.Path, disk: pathlib.Path) -> None:
     _initramfs(root, work / "initramfs", boot / "boot/initramfs")
     _assemble(root, boot, work)
     _run("qemu-img", "convert", "-O", "qcow2", "-c", work / "disk.raw", work / "disk.qcow2")
+    for file, target in zip(("vmlinuz", "initramfs"), kernel_of(disk), strict=True):
+        (boot / "boot" / file).rename(target)
     (work / "disk.qcow2").rename(disk)
     shutil.rmtree(work)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from roost.compute.virt.libvirt.elements import element, find
+from roost.compute.virt.libvirt.folder import kind_of
 from roost.compute.virt.libvirt.tuning import Tuning
 
 IDE: Final = "ide"
@@ -22,7 +23,7 @@ _OF_ROOT_ALONE: Final = ("boot", "address", "alias")
 
 @dataclasses.dataclass(frozen=True)
 class Disk:
-    """A disk in a qcow2 file; ``device`` is where the guest finds it, if it names disks that way.
+    """A disk in a file; ``device`` is where the guest finds it, if it names disks that way.
 
     What has no ``boot_order`` is not booted from.
     """
@@ -37,7 +38,7 @@ class Disk:
         boot = None if self.boot_order is None else element("boot", order=self.boot_order)
         return element(
             "disk",
-            element("driver", name="qemu", type="qcow2", discard="unmap"),
+            element("driver", name="qemu", type=kind_of(self.path), discard="unmap"),
             element("source", file=self.path),
             element("target", dev=self.device, bus=self.bus),
             self.tuning.of_a_disk(),
@@ -97,7 +98,7 @@ def start_from(domain: ET.Element, path: pathlib.Path) -> None:
     target = find(beside, "target")
     target.set("dev", Names(one.attrib["dev"] for one in taken).next(target.attrib["bus"]))
     find(domain, "devices").append(beside)
-    find(root, "source").set("file", str(path))
+    _put(root, path)
 
 
 def start_from_own(domain: ET.Element, own: pathlib.Path) -> None:
@@ -106,4 +107,9 @@ def start_from_own(domain: ET.Element, own: pathlib.Path) -> None:
     for disk in inside.findall("disk"):
         if disk is not root and find(disk, "source").attrib["file"] == str(own):
             inside.remove(disk)
-    find(root, "source").set("file", str(own))
+    _put(root, own)
+
+
+def _put(disk: ET.Element, path: pathlib.Path) -> None:
+    find(disk, "source").set("file", str(path))
+    find(disk, "driver").set("type", kind_of(path))

@@ -11,6 +11,7 @@ from roost.compute.virt.libvirt.cpus import CpuModel, Topology
 from roost.compute.virt.libvirt.devices import Balloon, agent_channel, pcie_slots
 from roost.compute.virt.libvirt.disks import Disk, Drive
 from roost.compute.virt.libvirt.elements import element
+from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.identity import Identity, written
 from roost.compute.virt.libvirt.interfaces import Interface
@@ -43,6 +44,7 @@ class Domain:
     screens: tuple[str, ...] = (consoles.VNC,)
     balloon: Balloon = dataclasses.field(default_factory=Balloon)
     slots: int = 0
+    kernel: DirectKernel | None = None
 
     def xml(self) -> str:
         return written(self._element())
@@ -60,7 +62,7 @@ class Domain:
             self._tuning(),
             self.topology.memory(),
             self._sysinfo(),
-            self.hardware.firmware.element(),
+            self.hardware.firmware.element(self.kernel),
             self.hardware.firmware.features(),
             self.cpu.element(self._shape(), self.topology.seen()),
             element("clock", offset="utc"),

@@ -5,7 +5,6 @@ import dataclasses
 import functools
 import logging
 import pathlib
-import shutil
 import socket
 import threading
 import time
@@ -18,11 +17,17 @@ from oslo_config import cfg
 
 from roost import concurrency, consoles, exception, states
 from roost.compute.virt import load
-from roost.compute.virt.driver import Diagnostics, Guest, HostResources, Load, Placement
+from roost.compute.virt.driver import (
+    Diagnostics,
+    Guest,
+    HostResources,
+    Kernel,
+    Load,
+    Placement,
+)
 from roost.compute.virt.libvirt import (
     agent,
     console,
-    filesystems,
     guests,
     images,
     node,
@@ -41,11 +46,13 @@ from roost.compute.virt.libvirt.devices import Balloon
 from roost.compute.virt.libvirt.disks import Disk, Drive, Names
 from roost.compute.virt.libvirt.domain import Domain
 from roost.compute.virt.libvirt.elements import parse
-from roost.compute.virt.libvirt.folder import Folders, GuestFolder
+from roost.compute.virt.libvirt.firmware import DirectKernel
+from roost.compute.virt.libvirt.folder import Folders, GuestFolder, kind_of
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.identity import Identity, uuid_in
 from roost.compute.virt.libvirt.interfaces import Interface
-from roost.compute.virt.libvirt.layout import SWAP, Layout
+from roost.compute.virt.libvirt.layout import Layout
+from roost.compute.virt.libvirt.new_disks import NewDisks
 from roost.compute.virt.libvirt.presence import Residents
 from roost.compute.virt.libvirt.settings import AUTO, Settings
 from roost.compute.virt.live_migration import Presence
@@ -86,6 +93,7 @@ class LibvirtDriver:
         self._bases = Bases(
             self._folders.bases, lifetime=settings.base_seconds, node=self._folders.node
         )
+        self._new = NewDisks(self._bases, settings.images_type, settings.ephemeral_format)
         self._connection = Connection(settings.uri, seconds=settings.call_seconds)
         self._learning = threading.Lock()
         self._giving_away = threading.Lock()
@@ -168,6 +176,7 @@ class LibvirtDriver:
         network_info: NetworkInfo,
         placement: Placement,
         config_drive: pathlib.Path | None = None,
+        kernel: Kernel | None = None,
     ) -> None:
         self.destroy(instance.uuid)
         image = None if image_path is None else self._inspected(instance, image_path)
@@ -175,13 +184,14 @@ class LibvirtDriver:
         domain = self._domain(
             instance, layout, network_info, placement, with_drive=config_drive is not None
         )
+        if kernel is not None:
+            domain = dataclasses.replace(domain, kernel=DirectKernel.of(kernel, folder))
         with self._giving_away:  # until it is written down who has them
             domain = dataclasses.replace(domain, devices=self._devices(placement))
             folder.make(domain.xml())
-        self._make_root(folder.root, layout, image_path, image)
-        self._make_blanks(folder, layout)
-        if config_drive is not None:
-            shutil.copy(config_drive, folder.drive)
+        self._new.root(folder, layout, image_path, image)
+        self._new.blanks(folder, layout)
+        self._new.beside(folder, config_drive, kernel)
         self._connection.call("define a guest", lambda opened: opened.defineXML(domain.xml()))
         self._start(instance.uuid)
 
@@ -252,7 +262,8 @@ class LibvirtDriver:
         folder = self._folders.of(uuid)
         try:
             source = self._copied(uuid, folder)
-            images.convert(source, folder.export, from_="qcow2", to=images.EXPORTS[disk_format])
+            kind = images.EXPORTS[disk_format]
+            images.convert(source, folder.export, from_=kind_of(source), to=kind)
             folder.snapshot.unlink(missing_ok=True)
             with folder.export.open("rb") as disk:
                 yield disk
@@ -387,28 +398,6 @@ class LibvirtDriver:
         said = images.said_of(instance.image.disk_format) if instance.image else None
         return images.inspect(path, said=said)
 
-    def _make_root(
-        self,
-        path: pathlib.Path,
-        layout: Layout,
-        image_path: pathlib.Path | None,
-        image: images.Image | None,
-    ) -> None:
-        if layout.root and image_path and image:
-            with self._bases.held(image_path, image) as base:
-                images.create(path, size=layout.root, base=base)
-        elif layout.root:
-            images.create(path, size=layout.root)
-
-    def _make_blanks(self, folder: GuestFolder, layout: Layout) -> None:
-        for number, blank in enumerate(layout.blanks):
-            filesystems.create(
-                folder.blank(number),
-                size=blank.size,
-                guest_format=blank.guest_format or self._settings.ephemeral_format,
-                label=f"{'swap' if blank.guest_format == SWAP else 'ephemeral'}{number}",
-            )
-
     def _domain(
         self,
         instance: Instance,
@@ -432,7 +421,7 @@ class LibvirtDriver:
             hardware=hardware,
             cpu=self._settings.cpu(known.virt_type),
             topology=self._topology(placement, hardware),
-            disks=tuple(_disks(folder, layout, hardware, names)),
+            disks=tuple(_disks(folder, layout, hardware, names, self._settings.images_type)),
             drive=_drive(folder, hardware, names) if with_drive else None,
             interfaces=tuple(Interface.of(vif, hardware.vifs) for vif in network_info.vifs),
             balloon=Balloon(self._settings.balloon_seconds),
@@ -499,14 +488,18 @@ class LibvirtDriver:
             time.sleep(_LOOK)
 
 
-def _disks(folder: GuestFolder, layout: Layout, hardware: Hardware, names: Names) -> Iterator[Disk]:
+def _disks(
+    folder: GuestFolder, layout: Layout, hardware: Hardware, names: Names, images_type: str
+) -> Iterator[Disk]:
     """Yield its disks; where a user has said a bus for one of them, that counts."""
     if layout.root:
         bus = hardware.bus(layout.root_bus)
-        yield Disk(folder.root, names.next(bus), boot_order=1, bus=bus, tuning=hardware.tuning)
+        path = folder.new_root(images_type)
+        yield Disk(path, names.next(bus), boot_order=1, bus=bus, tuning=hardware.tuning)
     for number, blank in enumerate(layout.blanks):
         bus = hardware.bus(blank.bus)
-        yield Disk(folder.blank(number), names.next(bus), bus=bus, tuning=hardware.tuning)
+        path = folder.blank(number, images_type)
+        yield Disk(path, names.next(bus), bus=bus, tuning=hardware.tuning)
 
 
 def _drive(folder: GuestFolder, hardware: Hardware, names: Names) -> Drive:

@@ -7,6 +7,7 @@ from typing import Final
 from roost import exception
 from roost.compute.virt.libvirt import images
 from roost.compute.virt.libvirt.commands import run
+from roost.compute.virt.libvirt.folder import QCOW2, RAW, kind_of
 from roost.compute.virt.libvirt.layout import SWAP
 
 UNFORMATTED: Final = "none"
@@ -22,12 +23,12 @@ _MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def create(path: pathlib.Path, *, size: int, guest_format: str, label: str) -> None:
-    """Make a qcow2 disk of so many bytes with that on it.
+    """Make a disk of so many bytes with that on it, of the kind that its name says.
 
     :raises roost.exception.BuildFailed: when it cannot be made here, or anywhere
     """
     if guest_format == UNFORMATTED:
-        images.create(path, size=size)
+        images.blank(path, size=size)
         return
     program, *options = _maker(guest_format)
     plain = path.with_suffix(".plain")
@@ -35,7 +36,10 @@ def create(path: pathlib.Path, *, size: int, guest_format: str, label: str) -> N
         with plain.open("wb") as file:
             file.truncate(size)
         run(program, *options, label, str(plain))
-        images.convert(plain, path, from_=images.PLAIN, to="qcow2")
+        if kind_of(path) == RAW:
+            plain.rename(path)
+        else:
+            images.convert(plain, path, from_=images.PLAIN, to=QCOW2)
     finally:
         plain.unlink(missing_ok=True)
 

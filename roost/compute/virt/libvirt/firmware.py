@@ -1,17 +1,41 @@
 """What a guest is started by: its machine, and what that does before its own system does."""
 
 import dataclasses
+import pathlib
 import xml.etree.ElementTree as ET
 from typing import Final, Self
 
 from roost import exception
+from roost.compute.virt.driver import Kernel
 from roost.compute.virt.libvirt.elements import element
+from roost.compute.virt.libvirt.folder import GuestFolder
 from roost.objects.hardware_words import HardwareWords, choice, truth
 
 BIOS: Final = "bios"
 UEFI: Final = "uefi"
+_COMMAND_LINE: Final = "root=/dev/vda console=tty0 console=ttyS0"
 _Q35: Final = "q35"
 _SECURE: Final = ("required", "optional", "disabled")
+
+
+@dataclasses.dataclass(frozen=True)
+class DirectKernel:
+    """What the firmware starts, in place of what is on a disk."""
+
+    path: pathlib.Path
+    ramdisk: pathlib.Path | None
+    command_line: str
+
+    @classmethod
+    def of(cls, kernel: Kernel, folder: GuestFolder) -> Self:
+        """Return it as it will be in the folder of its guest."""
+        ramdisk = None if kernel.ramdisk is None else folder.ramdisk
+        return cls(folder.kernel, ramdisk, kernel.command_line or _COMMAND_LINE)
+
+    def elements(self) -> list[ET.Element]:
+        initrd = [] if self.ramdisk is None else [element("initrd", text=str(self.ramdisk))]
+        words = element("cmdline", text=self.command_line)
+        return [element("kernel", text=str(self.path)), *initrd, words]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,12 +71,14 @@ class Firmware:
         """Whether the machine has PCIe, and neither IDE nor floppies."""
         return _is_q35(self.machine)
 
-    def element(self) -> ET.Element:
+    def element(self, kernel: DirectKernel | None = None) -> ET.Element:
         kind = element("type", text="hvm")
         if self.machine is not None:
             kind.set("machine", self.machine)
         menu = element("bootmenu", enable="yes") if self.boot_menu else None
-        made = element("os", kind, self._features(), menu, element("smbios", mode="sysinfo"))
+        direct = () if kernel is None else kernel.elements()
+        told = element("smbios", mode="sysinfo")
+        made = element("os", kind, self._features(), *direct, menu, told)
         if self.uefi:
             made.set("firmware", "efi")
         return made

@@ -19,6 +19,14 @@ _PASSABLE: Final = 0o711
 _UNSIGNED: Final = "guest.xml"  # plans of an earlier release: no two hosts shared their storage
 _ANY_PLAN: Final = "guest*.xml"
 _MARK: Final = "storage"
+# The kinds of files that disks are in: a file's name ends so, and it is never asked itself.
+QCOW2: Final = "qcow2"
+RAW: Final = "raw"
+
+
+def kind_of(disk: pathlib.Path) -> str:
+    """Return what kind of file a disk is in, in the words of QEMU."""
+    return RAW if disk.suffix == f".{RAW}" else QCOW2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +49,12 @@ class GuestFolder:
 
     @property
     def root(self) -> pathlib.Path:
-        return self.path / "root.qcow2"
+        """Its root disk, whatever kind of file it is."""
+        plain = self.new_root(RAW)
+        return plain if plain.exists() else self.new_root(QCOW2)
+
+    def new_root(self, images_type: str) -> pathlib.Path:
+        return self.path / f"root.{images_type}"
 
     @property
     def rescue(self) -> pathlib.Path:
@@ -70,8 +83,17 @@ class GuestFolder:
         """Its age is how long ago the guest was started."""
         return self.path / "started"
 
-    def blank(self, number: int) -> pathlib.Path:
-        return self.path / f"blank{number}.qcow2"
+    @property
+    def kernel(self) -> pathlib.Path:
+        """What it is started by, if that is not on its disk; likewise its ramdisk."""
+        return self.path / "kernel"
+
+    @property
+    def ramdisk(self) -> pathlib.Path:
+        return self.path / "ramdisk"
+
+    def blank(self, number: int, images_type: str = QCOW2) -> pathlib.Path:
+        return self.path / f"blank{number}.{images_type}"
 
     @property
     def aside(self) -> pathlib.Path:
@@ -141,8 +163,8 @@ class Folders:
                 yield plan.read_text()
 
     def disks(self) -> Iterator[pathlib.Path]:
-        """Yield all disks of all guests."""
-        return self.path.glob("*/*.qcow2")
+        """Yield all disks of all guests that may stand on others."""
+        return self.path.glob(f"*/*.{QCOW2}")
 
     def make(self) -> None:
         for path in (self.path, self.bases):

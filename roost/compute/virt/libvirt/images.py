@@ -5,6 +5,7 @@ paid for, is refused before QEMU sees it, and becomes plain bytes before a guest
 """
 
 import dataclasses
+import os
 import pathlib
 from typing import Final
 
@@ -12,6 +13,7 @@ from oslo_utils.imageutils import format_inspector
 
 from roost import exception
 from roost.compute.virt.libvirt.commands import run
+from roost.compute.virt.libvirt.folder import RAW, kind_of
 
 PLAIN: Final = "raw"
 # By the names that images say of themselves, those that qemu-img knows. What is not here has no
@@ -81,6 +83,21 @@ def _refused(why: str) -> exception.BuildFailed:
 def convert(source: pathlib.Path, target: pathlib.Path, *, from_: str, to: str) -> None:
     """Write a disk in another format; holes stay holes."""
     _qemu_img("convert", "-f", from_, "-O", to, str(source), str(target))
+
+
+def blank(path: pathlib.Path, *, size: int) -> None:
+    """Make a disk of so many bytes with nothing on it, of the kind that its name says."""
+    if kind_of(path) == RAW:
+        with path.open("wb") as file:
+            file.truncate(size)
+    else:
+        create(path, size=size)
+
+
+def copy(source: pathlib.Path, image: Image, path: pathlib.Path, *, size: int) -> None:
+    """Make a raw disk of so many bytes with what an image has; it stands on nothing."""
+    convert(source, path, from_=image.kind, to=PLAIN)
+    os.truncate(path, size)
 
 
 def create(path: pathlib.Path, *, size: int, base: pathlib.Path | None = None) -> None:

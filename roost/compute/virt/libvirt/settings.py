@@ -11,6 +11,7 @@ from roost import consoles, exception
 from roost.compute.virt.libvirt import pci
 from roost.compute.virt.libvirt.cpu_sets import CpuSets
 from roost.compute.virt.libvirt.cpus import KVM, CpuModel
+from roost.compute.virt.libvirt.folder import QCOW2
 from roost.compute.virt.libvirt.migration_settings import MigrationSettings
 from roost.compute.virt.libvirt.pci import DeviceSpec
 
@@ -28,6 +29,7 @@ class Settings:
     :param devices: what may be given to guests
     :param base_seconds: that a base which no disk stands on is kept; 0: for ever
     :param screens: by which protocols new guests are seen, each once
+    :param images_type: the kind of files that new disks are in
     :param flags: features that CPUs have beside their model's, by name, or must not have
     """
 
@@ -45,6 +47,7 @@ class Settings:
     flags: Mapping[str, bool] = dataclasses.field(default_factory=dict)
     base_seconds: float = 86400.0
     ephemeral_format: str = "ext4"
+    images_type: str = QCOW2
     devices: tuple[DeviceSpec, ...] = ()
     migration: MigrationSettings = dataclasses.field(default_factory=MigrationSettings)
     cpu_sets: CpuSets = dataclasses.field(default_factory=CpuSets)
@@ -80,6 +83,7 @@ class Settings:
                    for flag in group.cpu_model_extra_flags},
             base_seconds=group.unused_base_lifetime,
             ephemeral_format=group.default_ephemeral_format,
+            images_type=group.images_type,
             devices=pci.parse(conf.pci.device_spec),
             migration=MigrationSettings.from_conf(conf),
             cpu_sets=CpuSets.from_conf(conf),

@@ -1,0 +1,65 @@
+"""Making what a guest has on disk, as its layout says."""
+
+import dataclasses
+import pathlib
+import shutil
+
+from roost.compute.virt.driver import Kernel
+from roost.compute.virt.libvirt import filesystems, images
+from roost.compute.virt.libvirt.bases import Bases
+from roost.compute.virt.libvirt.folder import RAW, GuestFolder
+from roost.compute.virt.libvirt.images import Image
+from roost.compute.virt.libvirt.layout import SWAP, Layout
+
+
+@dataclasses.dataclass(frozen=True)
+class NewDisks:
+    """Makes disks of one kind of files.
+
+    :param images_type: one of those of :mod:`roost.compute.virt.libvirt.folder`
+    :param ephemeral_format: of ephemeral disks of which nobody says what is to be on them
+    """
+
+    bases: Bases
+    images_type: str
+    ephemeral_format: str
+
+    def root(
+        self,
+        folder: GuestFolder,
+        layout: Layout,
+        image_path: pathlib.Path | None,
+        image: Image | None,
+    ) -> None:
+        """Make the root disk, if there is to be one: from an image, or blank."""
+        path = folder.new_root(self.images_type)
+        if not layout.root:
+            return
+        if image_path is None or image is None:
+            images.blank(path, size=layout.root)
+        elif self.images_type == RAW:
+            images.copy(image_path, image, path, size=layout.root)
+        else:
+            with self.bases.held(image_path, image) as base:
+                images.create(path, size=layout.root, base=base)
+
+    def blanks(self, folder: GuestFolder, layout: Layout) -> None:
+        """Make the others."""
+        for number, blank in enumerate(layout.blanks):
+            filesystems.create(
+                folder.blank(number, self.images_type),
+                size=blank.size,
+                guest_format=blank.guest_format or self.ephemeral_format,
+                label=f"{'swap' if blank.guest_format == SWAP else 'ephemeral'}{number}",
+            )
+
+    def beside(
+        self, folder: GuestFolder, drive: pathlib.Path | None, kernel: Kernel | None
+    ) -> None:
+        """Copy what comes as it is."""
+        if drive is not None:
+            shutil.copy(drive, folder.drive)
+        if kernel is not None:
+            shutil.copy(kernel.path, folder.kernel)
+            if kernel.ramdisk is not None:
+                shutil.copy(kernel.ramdisk, folder.ramdisk)

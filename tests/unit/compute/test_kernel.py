@@ -1,0 +1,78 @@
+"""Images that name a kernel: guests are started by that, wherever they are built."""
+
+import io
+import pathlib
+import threading
+
+import pytest
+
+from roost import exception, states
+from roost.compute import kernel
+from tests.builders import a_context, a_uuid, an_image
+
+
+@pytest.fixture
+def add(rig):
+    """Add an image of this content and format; return its id."""
+
+    def add(content, kind):
+        data = io.BytesIO(content)
+        return rig.store.add(a_context(), name=kind, data=data, disk_format=kind).id
+
+    return add
+
+
+@pytest.fixture
+def image(rig, add):
+    """An image with a kernel and a ramdisk of its own."""
+    rig.image.properties = {
+        "kernel_id": add(b"kernel", "aki"),
+        "ramdisk_id": add(b"ramdisk", "ari"),
+        "os_command_line": "console=ttyS0",
+    }
+    return rig.image
+
+
+def started_by(rig, instance):
+    path, ramdisk, words = rig.virt.contents(instance.uuid)["kernel"]
+    return pathlib.Path(path).read_bytes(), pathlib.Path(ramdisk).read_bytes(), words
+
+
+def test_a_guest_is_started_by_the_kernel_that_its_image_names(rig, boot, image):
+    boot(rig.manager(), instance := rig.instance())
+    assert started_by(rig, instance) == (b"kernel", b"ramdisk", "console=ttyS0")
+
+
+def test_a_guest_that_is_made_anew_is_started_by_that_of_its_new_image(rig, boot, image):
+    plain = an_image(**{name: getattr(image, name) for name in ("id", "hash_value", "size")})
+    manager, instance = rig.manager(), rig.instance(image=plain)
+    boot(manager, instance)
+    assert "kernel" not in rig.virt.contents(instance.uuid)
+    instance.task_state, instance.task_image = states.REBUILDING, image
+    manager.do_task(a_context(), instance_uuid=instance.uuid, task=states.REBUILDING)
+    assert started_by(rig, instance) == (b"kernel", b"ramdisk", "console=ttyS0")
+
+
+@pytest.mark.parametrize(
+    ("properties", "why"),
+    [
+        ({"ramdisk_id": a_uuid()}, "has a ramdisk_id, which needs a kernel_id"),
+        ({"kernel_id": a_uuid()}, "cannot be had"),
+    ],
+)
+def test_a_kernel_that_no_host_can_have_ends_the_build_for_good(rig, properties, why):
+    image = an_image(properties=properties)
+    with pytest.raises(exception.BuildFailed, match=why) as failed:
+        kernel.fetch(rig.host.images, a_context(), image, stopping=threading.Event())
+    assert not failed.value.reschedulable
+
+
+def test_a_store_that_does_not_answer_may_do_so_on_another_host(rig, monkeypatch):
+    def away(*_):
+        raise exception.Unavailable("away")
+
+    monkeypatch.setattr(rig.store, "get", away)
+    image = an_image(properties={"kernel_id": a_uuid()})
+    with pytest.raises(exception.BuildFailed, match="away") as failed:
+        kernel.fetch(rig.host.images, a_context(), image, stopping=threading.Event())
+    assert failed.value.reschedulable
