@@ -63,7 +63,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
             Periodic(manager.fencing_pause, manager.fence, "fencing"),
             *_following(manager),
             *_reconciling(conf, manager),
-            *_tidying(manager),
+            Periodic(TIDY, manager.tidy, "tidying"),
         ],
         drain=[lambda seconds: manager.drain(max(0.0, seconds - build_queue.LAST_SECONDS))],
         closing=[manager, group, scheduler_bus, bus],
@@ -80,11 +80,6 @@ def _reconciling(conf: cfg.ConfigOpts, manager: ComputeManager) -> list[Periodic
     if not conf.compute.reconcile_interval:
         return []
     return [Periodic(lambda: conf.compute.reconcile_interval, manager.reconcile, "reconcile")]
-
-
-def _tidying(manager: ComputeManager) -> list[Periodic]:
-    """Remove what is left of guests, where anything is."""
-    return [Periodic(TIDY, manager.tidy, "tidying")] if manager.tidies_up else []
 
 
 def _manager(
@@ -109,7 +104,11 @@ def _manager(
         networks=plugins.load_network(conf, conductor),
         drives=_drives(conf),
         store=store,
-        images=ImageCache(store, folder=pathlib.Path(conf.state_path, conf.host, "images")),
+        images=ImageCache(
+            store,
+            folder=pathlib.Path(conf.state_path, conf.host, "images"),
+            lifetime=conf.compute.unused_image_lifetime,
+        ),
         tracker=tracker,
         leases=LeaseKeeper(conductor, host=conf.host),
     )

@@ -1,10 +1,11 @@
-"""The images of a host: fetched once from the store, checked, and kept for the next build."""
+"""The images of a host: fetched once from the store, checked, and kept while builds want them."""
 
 import hashlib
 import logging
 import os
 import pathlib
 import threading
+import time
 from typing import BinaryIO, Final
 
 from roost import exception
@@ -30,14 +31,21 @@ class ImageCache:
 
     :param folder: this host's own, made when first needed
     :param pause: seconds before the second try; twice as long before the third
+    :param lifetime: seconds that one which no build has wanted is kept for the next; 0: for ever
     """
 
     def __init__(
-        self, store: ImageStore, *, folder: str | os.PathLike[str], pause: float = 1.0
+        self,
+        store: ImageStore,
+        *,
+        folder: str | os.PathLike[str],
+        pause: float = 1.0,
+        lifetime: float = 0.0,
     ) -> None:
         self._store = store
         self._folder = pathlib.Path(folder)
         self._pause = pause
+        self._lifetime = lifetime
         self._locks = Locks()
 
     def ensure(
@@ -55,7 +63,26 @@ class ImageCache:
         with self._locks.hold(path.name):
             if not path.exists():
                 self._insist(context, image, path=path, stopping=stopping)
+            _touch(path)
         return path
+
+    def clear(self) -> None:
+        """Remove what a daemon left half-fetched that was killed; nobody may fetch meanwhile."""
+        for left in self._folder.glob("*.part"):
+            left.unlink(missing_ok=True)
+
+    def tidy(self) -> None:
+        """Remove images that no build has wanted for long enough; builds may begin meanwhile.
+
+        Guests need them no more: drivers have made of them what they need.
+        """
+        if not self._lifetime:
+            return
+        for path in sorted(self._folder.glob("*.img")):
+            with self._locks.hold(path.name):
+                if time.time() - path.stat().st_mtime > self._lifetime:
+                    path.unlink()
+                    LOG.info("image %s is removed: no build has wanted it for long", path.stem)
 
     def find(self, context: RequestContext, image_id: str) -> ImageMeta:
         """Return what is known of an image that another one names.
@@ -118,6 +145,11 @@ class ImageCache:
         finally:
             partial.unlink(missing_ok=True)
         LOG.info("image %s (%s) fetched, %d bytes", image.id, image.name, image.size)
+
+
+def _touch(path: pathlib.Path) -> None:
+    now = time.time()
+    os.utime(path, (now, now))
 
 
 class _Length:

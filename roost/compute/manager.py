@@ -117,6 +117,7 @@ class ComputeManager:
         instances = self._host.conductor.list_instances(admin_context(), host=self._host.name)
         self._host.tracker.fill(instances)
         self._host.drives.clear()
+        self._host.images.clear()
         self._listen()
         self.reconcile()
         self._builds.open()
@@ -204,13 +205,9 @@ class ComputeManager:
         """
         self._reconciler.watch()
 
-    @property
-    def tidies_up(self) -> bool:
-        """Whether there ever is anything to :meth:`tidy`."""
-        return isinstance(self._host.virt, TidiesUp)
-
     def tidy(self) -> None:
-        """Remove what no guest has needed for long; now and then."""
+        """Remove what nobody has needed for long; now and then."""
+        self._host.images.tidy()
         if isinstance(self._host.virt, TidiesUp):
             self._host.virt.tidy()
 

@@ -59,6 +59,14 @@ OPTIONS = [
         help="Whether every new server gets a config drive, asked for or not. Turn it on where"
         " there is no metadata service, or guests cannot reach it.",
     ),
+    cfg.FloatOpt(
+        "unused_image_lifetime",
+        default=86400.0,
+        min=0.0,
+        help="Seconds that an image which was fetched to this host stays for the next server when"
+        " no build has wanted it any more. Shorter where disks are small, but longer than a"
+        " build takes; 0: for ever.",
+    ),
     cfg.BoolOpt(
         "resume_guests_state_on_host_boot",
         default=False,

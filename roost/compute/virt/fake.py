@@ -197,10 +197,16 @@ class FakeDriver:
 
     @contextlib.contextmanager
     def snapshot(self, uuid: str, *, disk_format: str) -> Iterator[BinaryIO]:
-        """Give the image that the guest was made from, and a line that says whose it was."""
+        """Give the image that the guest was made from, and a line that says whose it was.
+
+        An image that its host has no more is an empty one.
+        """
         guest = self.contents(uuid)
         self._faults.strike("snapshot")
-        image = pathlib.Path(guest["image"]).read_bytes() if guest["image"] else b""
+        image = b""
+        if guest["image"]:
+            with contextlib.suppress(FileNotFoundError):
+                image = pathlib.Path(guest["image"]).read_bytes()
         yield io.BytesIO(image + f"\n{disk_format} of {guest['name']}\n".encode())
 
     def set_password(self, uuid: str, password: str) -> None:

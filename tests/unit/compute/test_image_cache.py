@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import threading
 
 import pytest
@@ -194,3 +195,52 @@ def test_what_a_killed_host_left_half_fetched_is_no_image(ensure, image, folder)
     folder.mkdir()
     (folder / f"sha256-{image.hash_value}.part").write_bytes(b"ti")
     assert ensure(image).read_bytes() == b"tiny"
+
+
+def test_what_a_killed_host_left_half_fetched_goes_when_it_starts(cache, ensure, image, folder):
+    kept = ensure(image)
+    (folder / "sha256-other.part").write_bytes(b"ti")
+    cache.clear()
+    assert [*folder.iterdir()] == [kept]
+
+
+def test_an_image_that_no_build_has_wanted_for_long_goes(ageing, image, an_old):
+    old, wanted = an_old(image), an_old(an_image(**hashed(b"tiny", "sha512")))
+    ageing.ensure(a_context(), an_image(**hashed(b"tiny", "sha512")), stopping=threading.Event())
+    ageing.tidy()
+    assert (old.exists(), wanted.exists()) == (False, True)
+
+
+def test_an_image_that_has_gone_is_fetched_anew(ageing, image, store, an_old):
+    an_old(image)
+    ageing.tidy()
+    path = ageing.ensure(a_context(), image, stopping=threading.Event())
+    assert (path.read_bytes(), store.opened) == (b"tiny", 2)
+
+
+def test_unless_they_are_to_age_images_stay(cache, image, an_old):
+    old = an_old(image)
+    cache.tidy()
+    assert old.exists()
+
+
+def test_a_host_without_images_has_none_to_remove(ageing):
+    ageing.tidy()
+    ageing.clear()
+
+
+@pytest.fixture
+def ageing(store, folder):
+    return ImageCache(store, folder=folder, pause=0.001, lifetime=60.0)
+
+
+@pytest.fixture
+def an_old(ensure):
+    """Fetch an image that nobody has wanted since."""
+
+    def an_old(image):
+        path = ensure(image)
+        os.utime(path, (0, 0))
+        return path
+
+    return an_old
