@@ -7,7 +7,7 @@ from typing import Final
 from roost import exception
 from roost.api.pci_aliases import NUMA_POLICIES, PciAlias
 from roost.api.server_numa import numa_topology_of
-from roost.objects import Flavor, ImageMeta, InstanceNUMATopology, PciRequest
+from roost.objects import Flavor, ImageMeta, InstanceNUMATopology, PciRequest, hardware_values
 from roost.objects.hardware_words import HardwareWords
 
 _ALIASES: Final = "pci_passthrough:alias"
@@ -26,6 +26,7 @@ def demands_of(flavor: Flavor, image: ImageMeta, aliases: Mapping[str, PciAlias]
 
     :raises roost.exception.Invalid: for what contradicts itself, or cannot be had
     """
+    hardware_values.check(flavor, image)
     return Demands(
         numa_topology=numa_topology_of(flavor, image),
         pci_requests=_pci_requests(flavor, image, aliases),

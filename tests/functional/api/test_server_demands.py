@@ -58,6 +58,8 @@ def test_cells_and_devices_reach_the_request_spec(world):
         ({"hw:numa_nodes": "3"}, {}, "cannot be evenly distributed"),
         ({"hw:cpu_policy": "shared"}, {"hw_cpu_policy": "dedicated"}, "not permitted to override"),
         ({}, {"hw_mem_page_size": "large"}, "Page size large forbidden"),
+        ({}, {"hw_disk_bus": "floppy"}, "hw_disk_bus is 'floppy', but must be one of ide, sata"),
+        ({"quota:cpu_shares": "all"}, {}, "quota:cpu_shares is 'all', but must be a number from 2"),
         ({"pci_passthrough:alias": "fpga:1"}, {}, "PCI alias fpga is not defined"),
     ],
 )

@@ -7,7 +7,9 @@ import pytest
 from roost import exception
 from roost.api import pci_aliases
 from roost.api.server_demands import demands_of
-from tests.builders import a_flavor, an_image
+from roost.compute.virt.libvirt.hardware import Hardware
+from roost.objects import hardware_values
+from tests.builders import a_flavor, an_image, an_instance
 
 GPU = {"name": "gpu", "vendor_id": "10DE", "product_id": "1EB8"}
 NIC = {"name": "nic", "vendor_id": "8086", "device_type": "type-VF", "numa_policy": "required"}
@@ -112,3 +114,34 @@ def test_an_entry_of_the_option_that_cannot_be_meant_is_named(entries, said):
         pci_aliases.parse(entries)
     assert raised.value.message.startswith(f"[pci] alias has a bad entry {entries[-1]!r}: ")
     assert said in raised.value.message
+
+
+def said(name, text):
+    """Return a flavor and an image of which one says that."""
+    specs, properties = ({name: text}, {}) if ":" in name else ({}, {name: text})
+    return a_flavor(extra_specs=specs), an_image(properties=properties)
+
+
+KNOWN = [*hardware_values.CHOICES, *hardware_values.TRUTHS, *hardware_values.NUMBERS]
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_what_no_host_could_read_is_refused_by_name_as_hosts_do(name):
+    flavor, image = said(name, "rubbish")
+    with pytest.raises(exception.Invalid, match=f"^{name} is 'rubbish', but must be ") as refused:
+        demands_of(flavor, image, {})
+    with pytest.raises(exception.BuildFailed) as failed:
+        Hardware.of(an_instance(flavor=flavor, image=image))
+    assert failed.value.message == refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *((name, text) for name, allowed in hardware_values.CHOICES.items() for text in allowed),
+        *((name, text) for name in hardware_values.TRUTHS for text in ("yes", "False", "0")),
+        *((name, str(n)) for name, ends in hardware_values.NUMBERS.items() for n in ends),
+    ],
+)
+def test_what_hosts_can_read_is_let_through(name, text):
+    demands_of(*said(name, text), {})

@@ -10,13 +10,13 @@ from roost import exception
 from roost.compute.virt.driver import Placement
 from roost.compute.virt.libvirt.elements import element
 from roost.objects import InstanceNUMACell
-from roost.objects.hardware_words import HardwareWords, number
+from roost.objects.hardware_values import counted
+from roost.objects.hardware_words import HardwareWords
 
 KVM: Final = "kvm"
 QEMU: Final = "qemu"
 _KIB_PER_MIB: Final = 1024
 _LEVELS: Final = ("sockets", "cores", "threads")
-_MOST_CPUS: Final = 65536
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,11 +182,8 @@ def _check_within(prefix: str, asked: Mapping[str, int], most: Mapping[str, int]
 
 
 def _numbers(words: HardwareWords, who: str, prefix: str) -> dict[str, int]:
-    word, start = (words.flavor_word, "hw:") if who == "flavor" else (words.image_word, "hw_")
-    said = {
-        name: number(f"{start}{prefix}{name}", word(f"{prefix}{name}"), least=1, most=_MOST_CPUS)
-        for name in _LEVELS
-    }
+    start = "hw:" if who == "flavor" else "hw_"
+    said = {name: counted(words, f"{start}{prefix}{name}") for name in _LEVELS}
     return {name: many for name, many in said.items() if many is not None}
 
 

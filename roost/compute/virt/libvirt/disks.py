@@ -11,13 +11,10 @@ from typing import Final
 from roost.compute.virt.libvirt.elements import element, find
 from roost.compute.virt.libvirt.folder import kind_of
 from roost.compute.virt.libvirt.tuning import Tuning
+from roost.objects.hardware_values import IDE, SCSI, VIRTIO
 
-IDE: Final = "ide"
-SCSI: Final = "scsi"
-VIRTIO: Final = "virtio"
 # how the names of what is on a bus begin
 _PREFIXES: Final = {IDE: "hd", "sata": "sd", SCSI: "sd", "usb": "sd", VIRTIO: "vd"}
-BUSES: Final = tuple(_PREFIXES)
 _OF_ROOT_ALONE: Final = ("boot", "address", "alias")
 
 

@@ -9,13 +9,13 @@ from roost import exception
 from roost.compute.virt.driver import Kernel
 from roost.compute.virt.libvirt.elements import element
 from roost.compute.virt.libvirt.folder import GuestFolder
-from roost.objects.hardware_words import HardwareWords, choice, truth
+from roost.objects.hardware_values import chosen
+from roost.objects.hardware_words import HardwareWords, truth
 
 BIOS: Final = "bios"
 UEFI: Final = "uefi"
 _COMMAND_LINE: Final = "root=/dev/vda console=tty0 console=ttyS0"
 _Q35: Final = "q35"
-_SECURE: Final = ("required", "optional", "disabled")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +58,7 @@ class Firmware:
         :param machine: of guests whose image names none
         :raises roost.exception.Invalid: for what is not known, or contradicts itself
         """
-        said = words.image_property("hw_firmware_type")
-        kind = choice("hw_firmware_type", said, (BIOS, UEFI)) or BIOS
+        kind = chosen(words, "hw_firmware_type") or BIOS
         machine = words.image_word("machine_type") or machine
         secure = _secure(words)
         if secure:
@@ -97,8 +96,7 @@ class Firmware:
 
 def _secure(words: HardwareWords) -> bool:
     """Tell whether only signed systems are to start; "optional" is what UEFI makes of it."""
-    flavor = choice("os:secure_boot", words.spec("os:secure_boot"), _SECURE)
-    image = choice("os_secure_boot", words.image_property("os_secure_boot"), _SECURE)
+    flavor, image = chosen(words, "os:secure_boot"), chosen(words, "os_secure_boot")
     if flavor and image and flavor != image:
         raise exception.Invalid(
             f"Image property 'os_secure_boot' is '{image}', but the flavor says '{flavor}' by"

@@ -10,19 +10,13 @@ from typing import Final, Self
 from roost import exception
 from roost.compute.virt.libvirt.cpus import Shape
 from roost.compute.virt.libvirt.devices import Inputs, RandomNumbers, Tpm, Video, Watchdog
-from roost.compute.virt.libvirt.disks import BUSES, IDE, SCSI, VIRTIO
 from roost.compute.virt.libvirt.firmware import Firmware
-from roost.compute.virt.libvirt.interfaces import VIF_MODELS, VifShape
+from roost.compute.virt.libvirt.interfaces import VifShape
 from roost.compute.virt.libvirt.tuning import Bandwidth, Tuning
 from roost.objects import Instance
-from roost.objects.hardware_words import HardwareWords, choice, number, truth
+from roost.objects.hardware_values import BUSES, IDE, SCSI, VIRTIO, agreed, chosen, counted
+from roost.objects.hardware_words import HardwareWords, choice, truth
 
-_CD_BUSES: Final = tuple(bus for bus in BUSES if bus != VIRTIO)
-_SCSI_MODELS: Final = ("lsilogic", "lsisas1068", "lsisas1078", "virtio-scsi", "vmpvscsi")
-VIDEO_MODELS: Final = ("bochs", "cirrus", "none", "qxl", "vga", "virtio", "vmvga")
-_ACTIONS: Final = ("disabled", "none", "pause", "poweroff", "reset")
-_TPM_MODELS: Final = ("tpm-crb", "tpm-tis")
-_TPM_VERSIONS: Final = ("1.2", "2.0")
 _QUEUES: Final = 256  # that a tap device of Linux can have
 
 
@@ -85,7 +79,7 @@ class Hardware:
             shape=Shape.of(words, instance.flavor.vcpus),
             disk_bus=disk_bus,
             cd_bus=cd_bus,
-            scsi_model=_of_image(words, "hw_scsi_model", _SCSI_MODELS) or "virtio-scsi",
+            scsi_model=chosen(words, "hw_scsi_model") or "virtio-scsi",
             vifs=_vifs(words, instance.flavor.vcpus),
             tuning=Tuning.of(words),
             rng=_rng(words),
@@ -100,19 +94,13 @@ class Hardware:
         )
 
 
-def _of_image(words: HardwareWords, name: str, allowed: tuple[str, ...]) -> str | None:
-    return choice(name, words.image_property(name), allowed)
-
-
 def _flag_of_image(words: HardwareWords, name: str) -> bool:
     return truth(name, words.image_property(name))
 
 
 def _bus(words: HardwareWords, of: str, firmware: Firmware) -> str:
-    name, allowed, default = f"hw_{of}_bus", BUSES, VIRTIO
-    if of == "cdrom":
-        allowed, default = _CD_BUSES, SCSI
-    found = _of_image(words, name, allowed) or default
+    name = f"hw_{of}_bus"
+    found = chosen(words, name) or (SCSI if of == "cdrom" else VIRTIO)
     _check_bus(name, found, firmware)
     return found
 
@@ -128,34 +116,33 @@ def _vifs(words: HardwareWords, vcpus: int) -> VifShape:
     many = truth(f"hw:{name}", words.flavor_word(name)) or truth(
         f"hw_{name}", words.image_word(name)
     )
-    model = _of_image(words, "hw_vif_model", VIF_MODELS) or VIRTIO
+    model = chosen(words, "hw_vif_model") or VIRTIO
     queues = min(vcpus, _QUEUES) if many and model == VIRTIO else 1
     return VifShape(model=model, queues=queues, bandwidth=Bandwidth.of(words))
 
 
 def _rng(words: HardwareWords) -> RandomNumbers | None:
     """Return it unless the flavor forbids it."""
-    _of_image(words, "hw_rng_model", (VIRTIO,))
+    chosen(words, "hw_rng_model")
     allowed = words.spec("hw_rng:allowed")
     if allowed is not None and not truth("hw_rng:allowed", allowed):
         return None
-    rate, period = (f"hw_rng:{name}" for name in ("rate_bytes", "rate_period"))
     return RandomNumbers(
-        rate_bytes=number(rate, words.spec(rate), least=1, most=2**31),
-        rate_period=number(period, words.spec(period), least=1, most=2**31),
+        rate_bytes=counted(words, "hw_rng:rate_bytes"),
+        rate_period=counted(words, "hw_rng:rate_period"),
     )
 
 
 def _watchdog(words: HardwareWords) -> Watchdog | None:
     """Return it; the image knows better than the flavor whether its system wakes it."""
-    flavor = choice("hw:watchdog_action", words.flavor_word("watchdog_action"), _ACTIONS)
-    action = _of_image(words, "hw_watchdog_action", _ACTIONS) or flavor
+    flavor = chosen(words, "hw:watchdog_action")
+    action = chosen(words, "hw_watchdog_action") or flavor
     return None if action in (None, "disabled") else Watchdog(action)
 
 
 def _tpm(words: HardwareWords) -> Tpm | None:
-    model = choice("hw:tpm_model", words.word("tpm_model"), _TPM_MODELS)
-    version = choice("hw:tpm_version", words.word("tpm_version"), _TPM_VERSIONS)
+    model = agreed(words, "tpm_model")
+    version = agreed(words, "tpm_version")
     if version is None:
         if model is not None:
             raise exception.Invalid("hw:tpm_model needs hw:tpm_version: 1.2 or 2.0.")
@@ -166,10 +153,9 @@ def _tpm(words: HardwareWords) -> Tpm | None:
 
 
 def _video(words: HardwareWords) -> Video | None:
-    model = _of_image(words, "hw_video_model", VIDEO_MODELS)
-    memory_mb = number("hw_video_ram", words.image_property("hw_video_ram"), least=1, most=2**20)
-    limit = words.spec("hw_video:ram_max_mb")
-    most = number("hw_video:ram_max_mb", limit, most=2**20) or 0
+    model = chosen(words, "hw_video_model")
+    memory_mb = counted(words, "hw_video_ram")
+    most = counted(words, "hw_video:ram_max_mb") or 0
     if memory_mb is not None and memory_mb > most:
         raise exception.Invalid(
             f"hw_video_ram is '{memory_mb}', but the flavor allows {most} MB (hw_video:ram_max_mb)."
@@ -179,8 +165,8 @@ def _video(words: HardwareWords) -> Video | None:
 
 def _inputs(words: HardwareWords) -> Inputs | None:
     """Return what there is beside the keyboard and mouse that every PC has."""
-    bus = choice("hw_input_bus", words.word("input_bus"), ("usb", VIRTIO))
-    pointer = choice("hw_pointer_model", words.word("pointer_model"), ("ps2mouse", "usbtablet"))
+    bus = agreed(words, "input_bus")
+    pointer = agreed(words, "pointer_model")
     if bus is not None:
         return Inputs(("tablet", "keyboard"), bus)
     return Inputs(("tablet",), "usb") if pointer == "usbtablet" else None

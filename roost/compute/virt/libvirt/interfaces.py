@@ -10,10 +10,6 @@ from roost.compute.virt.libvirt.elements import element
 from roost.compute.virt.libvirt.tuning import Bandwidth
 from roost.objects import Vif
 
-VIF_MODELS: Final = (
-    *("e1000", "e1000e", "ne2k_pci", "pcnet", "rtl8139"),
-    *("virtio", "vmxnet3"),
-)
 _NOTE: Final = "vif_"
 _ALIAS: Final = "ua-"  # libvirt leaves those of users alone, which begin like this
 

@@ -8,11 +8,9 @@ from typing import Any, Final
 
 from roost.compute.virt.libvirt import images
 from roost.compute.virt.libvirt.cpus import KVM
-from roost.compute.virt.libvirt.disks import BUSES
 from roost.compute.virt.libvirt.elements import find, texts
-from roost.compute.virt.libvirt.hardware import VIDEO_MODELS
-from roost.compute.virt.libvirt.interfaces import VIF_MODELS
 from roost.objects import NUMACell
+from roost.objects.hardware_values import BUSES, VIDEO_MODELS, VIF_MODELS
 
 PROC: Final = pathlib.Path("/proc")
 _KIB_PER_MIB: Final = 1024

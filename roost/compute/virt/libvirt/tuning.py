@@ -7,15 +7,14 @@ from typing import Final, Self
 
 from roost import exception
 from roost.compute.virt.libvirt.elements import element
-from roost.objects.hardware_words import HardwareWords, number
+from roost.objects.hardware_values import counted
+from roost.objects.hardware_words import HardwareWords
 
-# what there is, and from what to what it may be, as the kernel has it
-_CPU: Final = {"shares": (2, 262144), "period": (1000, 1000000), "quota": (1000, 2**44)}
+_CPU: Final = ("shares", "period", "quota")
 _WAYS: Final = ("total", "read", "write")
 _UNITS: Final = ("bytes", "iops")
 _DIRECTIONS: Final = ("inbound", "outbound")
 _RATES: Final = ("average", "peak", "burst")
-_MOST: Final = 2**32 - 1  # KiB
 Numbers = Mapping[str, int]
 
 
@@ -36,10 +35,9 @@ class Tuning:
 
         :raises roost.exception.Invalid: for what is no number, or contradicts itself
         """
-        cpu = {name: _quota(words, f"cpu_{name}", least, most)
-               for name, (least, most) in _CPU.items()}  # fmt: skip
+        cpu = {name: counted(words, f"quota:cpu_{name}") for name in _CPU}
         names = [f"{way}_{unit}_sec" for way in _WAYS for unit in _UNITS]
-        disk = _said({name: _quota(words, f"disk_{name}") for name in names})
+        disk = _said({name: counted(words, f"quota:disk_{name}") for name in names})
         _check_disk(disk)
         return cls(cpu=_said(cpu), disk=disk)
 
@@ -66,7 +64,7 @@ class Bandwidth:
         :raises roost.exception.Invalid: for what is no number, or a peak without an average
         """
         names = [f"{way}_{rate}" for way in _DIRECTIONS for rate in _RATES]
-        rates = _said({name: _quota(words, f"vif_{name}", 1, _MOST) for name in names})
+        rates = _said({name: counted(words, f"quota:vif_{name}") for name in names})
         for way in _DIRECTIONS:
             named = {name for name in rates if name.startswith(way)}
             if named and f"{way}_average" not in named:
@@ -86,11 +84,6 @@ class Bandwidth:
             rate: self.rates[name] for rate in _RATES if (name := f"{way}_{rate}") in self.rates
         }
         return element(way, **found) if found else None
-
-
-def _quota(words: HardwareWords, name: str, least: int = 0, most: int = 2**60) -> int | None:
-    spec = f"quota:{name}"
-    return number(spec, words.spec(spec), least=least, most=most)
 
 
 def _said(numbers: Mapping[str, int | None]) -> dict[str, int]:
