@@ -1,7 +1,7 @@
 #!/bin/sh
 # Make sure that the integration tests find RabbitMQ, PostgreSQL, MariaDB and Redis, or can
-# start them, and that they have libvirt, QEMU, what compiles libvirt's binding for Python, and
-# what makes networks for guests.
+# start them, and that they have libvirt, QEMU with UEFI and TPMs, what compiles libvirt's binding for
+# Python, and what makes networks for guests.
 #
 # A service that answers at its usual port on loopback needs no package. The Debian packages of the
 # others are installed when we are root; their own units are kept from starting then, because the
@@ -9,7 +9,7 @@
 # is missing and we are not root, or when apt-get fails.
 set -eu
 
-GUESTS="libvirt-daemon-system qemu-system-x86 qemu-utils"
+GUESTS="libvirt-daemon-system qemu-system-x86 qemu-utils ovmf swtpm swtpm-tools"
 BINDING="libvirt-dev pkg-config gcc libc6-dev python3-dev"
 NETWORKS="iproute2 nftables dnsmasq-base openvswitch-switch"
 POLICY=/usr/sbin/policy-rc.d

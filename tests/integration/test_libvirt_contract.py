@@ -13,7 +13,7 @@ from roost.compute.virt.libvirt import images, probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.settings import Settings
 from roost.objects import NetworkInfo
-from roost.rig.hypervisors import linux_guest
+from roost.rig.hypervisors import linux_guest, needs
 from tests.builders import a_context, a_flavor, a_vif
 from tests.stories.cloud import wait_until
 from tests.stories.virt_drivers import *  # noqa: F403
@@ -89,6 +89,28 @@ def test_a_guest_has_all_at_once_that_its_image_asks_for(driver, spawn, a_guest,
         assert disk.read(4) == b"QFI\xfb"
     said = driver.console_output(uuid)
     assert said.index("agent: fsfreeze-freeze") < said.index("agent: fsfreeze-thaw")
+
+
+def test_uefi_and_a_tpm_are_the_guests_and_go_with_it(driver, a_guest, awake, image_path, libvirtd):
+    needs.check({"swtpm": "swtpm", "swtpm_setup": "swtpm-tools"})
+    instance = a_guest(flavor=a_flavor(memory_mb=256))  # with half of that Linux does not start
+    instance.image.properties = {"hw_firmware_type": "uefi", "hw_tpm_version": "2.0"}
+    kernel, ramdisk = linux_guest.kernel_of(image_path)
+    driver.spawn(
+        a_context(),
+        instance,
+        image_path=image_path,
+        network_info=NetworkInfo.of(vifs=[]),
+        placement=Placement(),
+        kernel=Kernel(kernel, ramdisk, "console=ttyS0 quiet"),
+    )
+    awake(instance.uuid)
+    said = driver.console_output(instance.uuid)
+    assert "guest: started by UEFI" in said
+    assert "guest: TPM 2" in said
+    assert len(libvirtd.kept_of(instance.uuid)) >= 2  # what UEFI and the TPM remember
+    driver.destroy(instance.uuid)
+    assert libvirtd.kept_of(instance.uuid) == []
 
 
 of_plain_disks = pytest.mark.parametrize("make_driver", ["raw"], indirect=True)

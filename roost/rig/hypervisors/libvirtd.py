@@ -27,6 +27,7 @@ _PLACES = {
     "log": "/var/log/libvirt",
     "etc": "/etc/libvirt",
     "switch": "/run/openvswitch",
+    "swtpm": "/var/lib/swtpm-localca",  # who signs what TPMs say of themselves
 }
 _CACHE = "/var/cache/libvirt"
 _LIBVIRTD_CONF = """\
@@ -39,6 +40,8 @@ log_outputs = "2:file:{folder}/libvirtd.log"
 _QEMU_CONF = """\
 user = "root"
 group = "root"
+swtpm_user = "root"
+swtpm_group = "root"
 dynamic_ownership = 0
 security_driver = "none"
 cgroup_controllers = [ ]
@@ -153,6 +156,11 @@ class Libvirtd:
         """Return the processes of its guests by name."""
         names = [path.stem for path in (self._folder / "run/qemu").glob("roost-*.pid")]
         return {name: pid for name in names if (pid := self._pid(f"qemu/{name}.pid"))}
+
+    def kept_of(self, uuid: str) -> list[str]:
+        """Return what it keeps on disk of a guest, but for its logs."""
+        kept = (self._folder / "lib").rglob(f"*{uuid}*")
+        return sorted(str(path.relative_to(self._folder)) for path in kept)
 
     def _lay(self) -> None:
         for name in _PLACES:

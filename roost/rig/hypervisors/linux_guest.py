@@ -5,6 +5,7 @@ program of Busybox. What it says on its serial console, a line each:
 
 - ``guest: boot N`` how often it was booted from this disk;
 - ``guest: command line WORDS`` what its kernel was told;
+- ``guest: started by UEFI`` and ``guest: TPM VERSION`` if that is so;
 - ``guest: config drive of UUID`` what its config drive says of it, or ``guest: no config drive``;
 - ``guest: agent: WHAT`` when its agent is asked for something: it does nothing but say so;
 - ``guest: address CIDR`` what DHCP has given its first interface, if it has one;
@@ -34,7 +35,7 @@ _KERNEL = "linux-image-cloud-amd64"  # stands for the newest one
 _PACKAGES = ("busybox-static", "grub-pc-bin", "grub-common")
 _MODULES = (
     *("virtio_pci", "virtio_blk", "virtio_net", "af_packet", "button", "evdev", "ext4"),
-    *("virtio_scsi", "sd_mod", "sr_mod", "isofs", "virtio_console"),
+    *("virtio_scsi", "sd_mod", "sr_mod", "isofs", "virtio_console", "tpm_tis"),
 )
 _DISK_MIB = 40
 _SECTOR = 512
@@ -62,6 +63,9 @@ echo $boots >/disk/boots
 sync
 echo "guest: boot $boots"
 echo "guest: command line $(cat /proc/cmdline)"
+[ -d /sys/firmware/efi ] && echo "guest: started by UEFI"
+tpm=/sys/class/tpm/tpm0/tpm_version_major
+[ -e $tpm ] && echo "guest: TPM $(cat $tpm)"
 
 for try in 1 2 3 4 5 6 7 8; do [ -b /dev/sr0 ] && break; usleep 50000; done
 if mount -t iso9660 -o ro /dev/sr0 /drive 2>/dev/null; then
