@@ -3,6 +3,7 @@
 import contextlib
 import http.server
 import json
+import pathlib
 import socket
 import subprocess
 import threading

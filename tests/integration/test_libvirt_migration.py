@@ -282,6 +282,18 @@ def with_large_disks(departure):
     return {"disks": (dataclasses.replace(disk, used=2**60),)}
 
 
+def test_a_disk_of_plain_bytes_goes_as_it_is(hosts, a_move, image_path):
+    hosts.settings = dataclasses.replace(hosts.settings, images_type="raw")
+    move = a_move()
+    move.spawn()
+    move.run()
+    move.finish()
+    assert move.where() == (Presence.ABSENT, Presence.HERE)
+    (root,) = hosts.folder.rglob("root.*")
+    assert root.name == "root.raw"
+    assert root.read_bytes().startswith(image_path.read_bytes())
+
+
 def test_a_guest_that_cannot_run_at_its_destination_is_refused_with_the_reason(spawned):
     departure = spawned.source.departures().describe(spawned.uuid)
     check = spawned.destination.arrivals().check
@@ -297,6 +309,7 @@ def test_a_guest_that_cannot_run_at_its_destination_is_refused_with_the_reason(s
         (exception.Unsupported, "pc-of-tomorrow", with_domain("pc-i440fx", "pc-of-tomorrow")),
         (exception.Unsupported, "features that", with_domain(">qemu64<", ">EPYC-Rome<")),
         (exception.Unsupported, "no-such-model", with_domain(">qemu64<", ">no-such-model<")),
+        (exception.Unsupported, "by a kernel", with_domain("</os>", "<kernel>/k</kernel></os>")),
         (exception.NoCapacity, "h2 has", with_large_disks),
     ):
         with pytest.raises(kind, match=why):

@@ -17,7 +17,7 @@ from roost.compute.virt.libvirt.cpus import KVM, Topology
 from roost.compute.virt.libvirt.elements import find, parse
 from roost.compute.virt.libvirt.folder import GuestFolder
 from roost.compute.virt.libvirt.migration_settings import MigrationSettings, in_uri
-from roost.compute.virt.libvirt.moved import Own, moved
+from roost.compute.virt.libvirt.moved import Own, has_kernel, moved
 from roost.compute.virt.libvirt.presence import Residents
 from roost.compute.virt.live_migration import Arrival, Departure, MovingDisk, Presence
 from roost.context import RequestContext
@@ -56,7 +56,8 @@ class LibvirtArrivals:
         self._check_absent(departure.uuid)
         self._check_hypervisor(departure)
         self._check_cpu(departure)
-        self._check_room(departure)
+        if not self._shares(departure):
+            self._check_files(departure)
 
     def prepare(
         self,
@@ -152,9 +153,14 @@ class LibvirtArrivals:
         if not fits:
             raise self._cannot_run(departure, "its CPU has features that this host's has not")
 
-    def _check_room(self, departure: Departure) -> None:
-        if self._shares(departure):
-            return
+    def _check_files(self, departure: Departure) -> None:
+        """Look whether what the guest has on disk can come here."""
+        if has_kernel(departure.details["domain"]):
+            raise self._cannot_run(
+                departure,
+                "it is started by a kernel beside its disks, which goes nowhere; hosts that share"
+                " their storage find it there",
+            )
         folders = self._residents.folders
         folders.make()
         free, needed = shutil.disk_usage(folders.path).free, sum(d.used for d in departure.disks)
@@ -191,7 +197,7 @@ class LibvirtArrivals:
         self, path: pathlib.Path, disk: MovingDisk, image_path: pathlib.Path | None
     ) -> None:
         if disk.base is None or image_path is None:
-            images.create(path, size=disk.size)
+            images.blank(path, size=disk.size)
             return
         with self._bases.held(image_path, images.inspect(image_path)) as base:
             if base.name != disk.base:

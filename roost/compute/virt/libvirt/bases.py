@@ -82,9 +82,7 @@ class Bases:
                 LOG.info("%s is removed: no guest has stood on it for long", path.name)
 
 
-def _make(
-    path: pathlib.Path, image: Image, base: pathlib.Path, *, partial: pathlib.Path
-) -> None:
+def _make(path: pathlib.Path, image: Image, base: pathlib.Path, *, partial: pathlib.Path) -> None:
     try:
         convert(path, partial, from_=image.kind, to=PLAIN)
         with partial.open("rb") as file:

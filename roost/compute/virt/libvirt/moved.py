@@ -4,6 +4,7 @@ import dataclasses
 import pathlib
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
+from typing import Final
 
 from roost import exception
 from roost.compute.virt.libvirt.cpus import Topology
@@ -11,6 +12,8 @@ from roost.compute.virt.libvirt.elements import element, find, parse
 from roost.compute.virt.libvirt.identity import Identity, note_attempt, written
 from roost.compute.virt.libvirt.interfaces import Interface, VifShape, port_of
 from roost.objects import Vif
+
+_STARTED_BY: Final = ("os/kernel", "os/initrd")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +51,14 @@ def _move_files(domain: ET.Element, folder: pathlib.Path) -> None:
     for path in ("devices/disk/source[@file]", "devices//log[@file]"):
         for one in domain.findall(path):
             one.set("file", str(folder / pathlib.Path(one.attrib["file"]).name))
+    for path in _STARTED_BY:
+        for one in domain.findall(path):
+            one.text = str(folder / pathlib.Path(one.text or "").name)
+
+
+def has_kernel(xml: str) -> bool:
+    """Tell whether a guest is started by a kernel that is a file beside its disks."""
+    return any(parse(xml).find(path) is not None for path in _STARTED_BY)
 
 
 def _plug(domain: ET.Element, vifs: Mapping[str, Vif]) -> None:

@@ -15,7 +15,7 @@ from roost.compute.virt.libvirt.guests import planned
 from roost.compute.virt.libvirt.identity import Identity
 from roost.compute.virt.libvirt.interfaces import Interface
 from roost.compute.virt.libvirt.migration_settings import MigrationSettings, TimeoutAction
-from roost.compute.virt.libvirt.moved import Own, moved
+from roost.compute.virt.libvirt.moved import Own, has_kernel, moved
 from roost.compute.virt.live_migration import Arrival, Presence
 from tests.builders import a_uuid, a_vif
 from tests.stories.domains import DOMAINS, ON_A_BRIDGE, a_domain, a_topology
@@ -43,6 +43,15 @@ def test_all_files_of_a_guest_are_in_its_folder_of_the_destination(name):
     ]
     assert files
     assert {pathlib.Path(file).parent for file in files} == {THERE}
+
+
+def test_a_kernel_beside_the_disks_is_in_the_folder_of_the_destination_too():
+    started = DOMAINS["with its own kernel"].xml()
+    there = moved(started, own(*vifs_of("with its own kernel")))
+    found = [parse(there).findtext(path) for path in ("os/kernel", "os/initrd")]
+    assert found == [str(THERE / "kernel"), str(THERE / "ramdisk")]
+    assert has_kernel(started)
+    assert not has_kernel(a_domain().xml())
 
 
 def test_what_a_disk_stands_on_is_for_the_destination_to_find():

@@ -108,7 +108,7 @@ def test_a_folder_is_a_guests_as_long_as_it_has_a_plan(tmp_path, folder):
 
 
 def test_a_folder_that_is_half_made_or_half_removed_is_nobodys_and_goes(tmp_path, folder):
-    folders = Folders(tmp_path)
+    folders = Folders(tmp_path, "h1")
     folder.aside.mkdir(parents=True)
     (folder.aside / folder.plan.name).write_text("<domain/>")
     assert (folders.uuids(), [*folders.plans()]) == (set(), [])
