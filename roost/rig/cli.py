@@ -4,6 +4,7 @@ from roost import concurrency
 
 concurrency.select(mode=concurrency.THREADING)
 
+import os
 import pathlib
 import sys
 import time
@@ -16,8 +17,10 @@ from roost import exception
 from roost.rig import backing, boots, clouds, demo, health, lifecycle, logs, screen
 from roost.rig.chaos.command import chaos
 from roost.rig.client import Client
-from roost.rig.install import IMAGE
-from roost.rig.plan import Plan, new_plan
+from roost.rig.hypervisors import demo as real_demo
+from roost.rig.hypervisors import hosts as hosts_of_libvirt
+from roost.rig.install import usual
+from roost.rig.plan import FAKE, LIBVIRT, Plan, new_plan
 from roost.rig.processes import Supervisor
 from roost.rig.settings import parse_settings, read_inventory
 
@@ -40,6 +43,17 @@ def state_option(function: Callable[..., None]) -> Callable[..., None]:
         envvar="ROOST_RIG_STATE",
         show_default=True,
         help="The rig's folder: its plan, configuration, logs, data.",
+    )(function)
+
+
+def cache_option(function: Callable[..., None]) -> Callable[..., None]:
+    return click.option(
+        "--cache",
+        type=click.Path(file_okay=False, path_type=pathlib.Path),
+        default=pathlib.Path("~/.cache/roost-rig").expanduser(),
+        envvar="ROOST_RIG_CACHE",
+        show_default="~/.cache/roost-rig",
+        help="Where later rigs find the image that was made for real guests.",
     )(function)
 
 
@@ -82,10 +96,23 @@ def main() -> None:
     "--port", type=click.IntRange(1, 65535), help="The API's port. Left out: 8774, or a free one."
 )
 @click.option(
-    "--metadata",
-    is_flag=True,
-    help="Start roost-metadata, too, on port 8775 or a free one.",
+    "--metadata/--no-metadata",
+    default=None,
+    help="Start roost-metadata, too, on port 8775 or a free one; so it is with libvirt.",
 )
+@click.option(
+    "--consoles/--no-consoles",
+    default=None,
+    help="Start roost-consoleproxy, too, on port 6080 or a free one; so it is with libvirt.",
+)
+@click.option(
+    "--driver",
+    type=click.Choice([FAKE, LIBVIRT]),
+    default=FAKE,
+    show_default=True,
+    help="fake: guests are pretended. libvirt: QEMU's, on hosts of their own; takes root.",
+)
+@cache_option
 @click.option(
     "--concurrency",
     "mode",
@@ -104,12 +131,20 @@ def up(
     settings: tuple[str, ...],
     inventory: pathlib.Path | None,
     port: int | None,
-    metadata: bool,
+    metadata: bool | None,
+    consoles: bool | None,
+    driver: str,
+    cache: pathlib.Path,
     mode: str,
 ) -> None:
     """Start a rig and return; it runs until ``roost-rig down``."""
     if embedded and (bus or db):
         raise click.UsageError("--embedded has a bus and databases of its own: no --bus, no --db.")
+    real = driver == LIBVIRT
+    if real:
+        hosts_of_libvirt.check_wish(
+            hosts=cells * hosts, embedded=embedded, mode=mode, inventory=inventory is not None
+        )
     overrides = parse_settings([f"DEFAULT.concurrency={mode}", *settings])
     lifecycle.check_vacant(state, port)
     console = screen.console()
@@ -121,7 +156,10 @@ def up(
         port=port,
         overrides=overrides,
         inventory=read_inventory(inventory) if inventory else {},
-        metadata=metadata,
+        metadata=real if metadata is None else metadata,
+        consoles=real if consoles is None else consoles,
+        driver=driver,
+        cache=cache.resolve(),
         **where,
     )
     with screen.steps(console, f"starting {cells} cells of {hosts} hosts") as say:
@@ -130,11 +168,13 @@ def up(
     console.print(f"the rig serves {plan.endpoint}")
     if plan.metadata_endpoint:
         console.print(f"its guests are told of themselves at {plan.metadata_endpoint}")
+    if plan.console_endpoint:
+        console.print(f"consoles of its guests are at {plan.console_endpoint}")
     for line in clouds.hints(plan):
         console.print(f"  {line}")
 
 
-def _where(state: pathlib.Path, bus: str | None, db: str | None) -> dict[str, str]:
+def _where(state: pathlib.Path, bus: str | None, db: str | None) -> dict[str, Any]:
     found = backing.find(bus=bus or "rabbitmq", database=db or "postgresql", state=state)
     return dict(zip(("bus", "database"), found, strict=True))
 
@@ -155,8 +195,8 @@ def status(state: pathlib.Path) -> None:
 @main.command()
 @state_option
 @click.option("-n", "count", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--flavor", default="m1.tiny", show_default=True)
-@click.option("--image", default=IMAGE, show_default=True)
+@click.option("--flavor", help="Left out: m1.tiny, or linux where guests are real.")
+@click.option("--image", help="Left out: tiny, or linux where guests are real.")
 @click.option(
     "--networks", default="auto", show_default=True, help="auto, none, or ids with commas."
 )
@@ -171,8 +211,8 @@ def boot(
     *,
     state: pathlib.Path,
     count: int,
-    flavor: str,
-    image: str,
+    flavor: str | None,
+    image: str | None,
     networks: str,
     name: str,
     per_request: int,
@@ -187,9 +227,10 @@ def boot(
     if delete_all:
         _delete_all(client, timeout)
         return
+    usual_flavor, usual_image = usual(plan)
     wish = boots.Wish(
-        flavor=boots.choose(client.flavors(), flavor, "flavor"),
-        image=boots.choose(client.images(), image, "image"),
+        flavor=boots.choose(client.flavors(), flavor or usual_flavor, "flavor"),
+        image=boots.choose(client.images(), image or usual_image, "image"),
         networks=networks,
         prefix=name,
     )
@@ -223,7 +264,7 @@ def _delete_all(client: Client, timeout: float) -> None:
 def kill(state: pathlib.Path, daemon: str, signal: str) -> None:
     """Send a signal to a daemon; nobody starts it again."""
     plan = _with_processes(state)
-    plan.find(daemon)
+    lifecycle.find(plan, daemon)
     pid = Supervisor(plan.rig, plan.state).signal(daemon, signal)
     if not pid:
         raise click.ClickException(f"{daemon} does not run")
@@ -236,10 +277,20 @@ def kill(state: pathlib.Path, daemon: str, signal: str) -> None:
 def start(state: pathlib.Path, daemon: str) -> None:
     """Start a daemon that was killed."""
     plan = _with_processes(state)
-    plan.find(daemon)
+    lifecycle.find(plan, daemon)
     supervisor = Supervisor(plan.rig, plan.state)
     supervisor.start_process(daemon)
     screen.console().print(f"{daemon} runs as pid {supervisor.find(daemon).pid}")
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@state_option
+@click.argument("host")
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
+def inside(state: pathlib.Path, host: str, words: tuple[str, ...]) -> None:
+    """Run a command on a host with real guests, like ``virsh list`` or ``ip link``."""
+    command = hosts_of_libvirt.machine(Plan.load(state), host).inside(words)
+    os.execvp(command[0], command)  # noqa: S606 - it is what was asked for
 
 
 @main.command("logs")
@@ -275,9 +326,20 @@ main.add_command(chaos)
 @main.command("demo")
 @state_option
 @click.option("--keep", is_flag=True, help="Leave the rig running.")
-def show_demo(state: pathlib.Path, keep: bool) -> None:
-    """Boot ten servers through two cells in one process, and show each step. Exits 1 on failure."""
-    if not demo.run(state, keep=keep, console=screen.console()):
+@click.option("--driver", type=click.Choice([FAKE, LIBVIRT]), default=FAKE, show_default=True)
+@cache_option
+def show_demo(state: pathlib.Path, keep: bool, driver: str, cache: pathlib.Path) -> None:
+    """Boot servers through two cells, and show what becomes of them. Exits 1 on failure.
+
+    With libvirt they are real, and say themselves who they are; else there are ten in one process,
+    each shown step by step.
+    """
+    console = screen.console()
+    if driver == LIBVIRT:
+        well = real_demo.run(state, cache.resolve(), keep=keep, console=console)
+    else:
+        well = demo.run(state, keep=keep, console=console)
+    if not well:
         sys.exit(1)
 
 

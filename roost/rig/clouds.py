@@ -4,6 +4,7 @@ import pathlib
 import sys
 
 from roost.rig.client import MICROVERSION
+from roost.rig.install import usual
 from roost.rig.plan import Plan
 
 CLOUD = "roost-rig"
@@ -48,12 +49,13 @@ def hints(plan: Plan) -> list[str]:
     rig = f"{programs}/roost-rig {{}} --state {state}"
     openstack = f"{programs}/openstack"
     install = [] if pathlib.Path(openstack).exists() else [_INSTALL.format(programs=programs)]
+    flavor, image = usual(plan)
     return [
         f"curl -s {plan.endpoint}/servers/detail | python3 -m json.tool",
         *install,
         f". {state}/openrc",
         f"{openstack} server list",
-        f"{openstack} server create --flavor m1.tiny --image tiny --nic auto mine",
+        f"{openstack} server create --flavor {flavor} --image {image} --nic auto mine",
         rig.format("status"),
         rig.format("boot -n 20"),
         rig.format("down"),

@@ -8,20 +8,24 @@ import contextlib
 import socket
 import threading
 
-from roost.rig.services.private import free_port
+from roost.rig.services.private import LOOPBACK, free_port
 
 _CHUNK = 65536
 
 
 class Forwarder:
-    """Leads from a port of loopback to ``target`` while it is open.
+    """Leads from a port to ``target`` while it is open.
 
     :param target: host and port of the service
     :param port: where to listen once opened; None: a free one
+    :param host: the address to listen at
     """
 
-    def __init__(self, target: tuple[str, int], *, port: int | None = None) -> None:
+    def __init__(
+        self, target: tuple[str, int], *, port: int | None = None, host: str = LOOPBACK
+    ) -> None:
         self._target = target
+        self._host = host
         self.port = port or free_port()
         self._listener: socket.socket | None = None
         self._lock = threading.Lock()
@@ -46,7 +50,7 @@ class Forwarder:
     def open(self) -> None:
         """Listen; one that is open already stays as it is."""
         if self._listener is None:
-            self._listener = socket.create_server(("127.0.0.1", self.port), backlog=128)
+            self._listener = socket.create_server((self._host, self.port), backlog=128)
             threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def close(self) -> None:

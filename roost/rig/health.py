@@ -18,7 +18,7 @@ from roost import exception
 from roost.context import admin_context
 from roost.db.types import utcnow
 from roost.rig.client import Client, moment
-from roost.rig.plan import API_LEVEL, METADATA, Daemon, Plan
+from roost.rig.plan import API_LEVEL, CONSOLES, METADATA, Daemon, Plan
 from roost.rig.processes import Process, Supervisor, usage
 from roost.rpc.transport import BROKEN, Bus
 from roost.scheduler.client import SchedulerClient
@@ -57,6 +57,7 @@ def look(plan: Plan, supervisor: Supervisor) -> list[Health]:
     pings = _ping_api(plan) if plan.embedded else _ping_all(plan)
     names = [EMBEDDED] if plan.embedded else []
     names += [daemon.name for daemon in plan.daemons]
+    names += [name for name in processes if name not in names]  # what the daemons stand on
     return [_health(name, processes, services, pings) for name in names]
 
 
@@ -175,10 +176,19 @@ def _ping(plan: Plan, daemon: Daemon, bus: Bus) -> tuple[bool, str]:
 
 def metadata_answers(plan: Plan) -> bool:
     """Tell whether somebody tells guests of themselves; what they are told of none is no matter."""
+    return _answers(f"{plan.metadata_endpoint}/")
+
+
+def consoles_answer(plan: Plan) -> bool:
+    """Tell whether somebody leads to consoles; who has no token is turned away, and answered."""
+    return _answers(f"http://{plan.console_endpoint}/")
+
+
+def _answers(url: str) -> bool:
     with requests.Session() as asking:
         asking.trust_env = False  # a proxy is never between us and this machine
         try:
-            asking.get(f"{plan.metadata_endpoint}/", timeout=PING_SECONDS)
+            asking.get(url, timeout=PING_SECONDS)
         except requests.RequestException:
             return False
     return True
@@ -187,6 +197,8 @@ def metadata_answers(plan: Plan) -> bool:
 def _ping_http(plan: Plan, daemon: Daemon) -> tuple[bool, str]:
     if daemon.name == METADATA:
         return _timed(lambda: metadata_answers(plan))
+    if daemon.name == CONSOLES:
+        return _timed(lambda: consoles_answer(plan))
     return _timed(Client(plan.endpoint, timeout=PING_SECONDS).answers)
 
 

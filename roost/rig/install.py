@@ -6,7 +6,7 @@ Every step may be repeated.
 import contextlib
 import io
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import roost.conf
 from roost import exception, migrations
@@ -17,6 +17,7 @@ from roost.db.engine import Database
 from roost.image.local import LocalImageStore
 from roost.objects import CellMapping, Flavor
 from roost.objects.mapping import CELL0_UUID
+from roost.rig.hypervisors import linux_guest
 from roost.rig.plan import API_LEVEL, CELL0, Plan
 from roost.servicegroup.plugins import load_group
 
@@ -29,6 +30,8 @@ FLAVORS = {
     "m1.xlarge": (8, 16384, 160),
 }
 IMAGE = "tiny"
+LINUX = "linux"  # the flavor, and the image, of real guests
+_REAL = {LINUX: (1, linux_guest.MEMORY_MB, 1)}
 _IMAGE_BYTES = 64 * 1024
 
 
@@ -41,8 +44,14 @@ def install(plan: Plan) -> None:
         _map_cell(plan, api, cell=CELL0, cell_uuid=CELL0_UUID)
         for cell in plan.cell_names:
             _map_cell(plan, api, cell=cell, cell_uuid=str(uuid.uuid4()))
-        _add_flavors(api)
-    _add_image(plan)
+        _add_flavors(api, FLAVORS | (_REAL if plan.real else {}))
+    if not plan.real:
+        _add_image(plan)
+
+
+def usual(plan: Plan) -> tuple[str, str]:
+    """Return the names of the flavor and the image that who names none gets."""
+    return (LINUX, LINUX) if plan.real else ("m1.tiny", IMAGE)
 
 
 def map_hosts(plan: Plan) -> None:
@@ -82,8 +91,8 @@ def _map_cell(plan: Plan, api: Database, *, cell: str, cell_uuid: str) -> None:
         identity.set_identity(session, cell_uuid=known.get(cell, cell_uuid), cell_name=cell)
 
 
-def _add_flavors(api: Database) -> None:
-    for number, (name, (vcpus, memory_mb, root_gb)) in enumerate(FLAVORS.items(), 1):
+def _add_flavors(api: Database, sizes: Mapping[str, tuple[int, int, int]]) -> None:
+    for number, (name, (vcpus, memory_mb, root_gb)) in enumerate(sizes.items(), 1):
         flavor = Flavor(
             flavorid=str(number),
             name=name,

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from roost import concurrency, exception
 from roost.rig import backing, clouds, health
 from roost.rig.client import Client
+from roost.rig.hypervisors import hosts
 from roost.rig.install import disband, install, map_hosts
 from roost.rig.plan import Plan, free_port
-from roost.rig.processes import Program, Supervisor
+from roost.rig.processes import Program, Supervisor, end_orphans
 
 READY_SECONDS = 120
 Say = Callable[[str], object]
@@ -33,6 +34,16 @@ def up(plan: Plan, *, mode: str, say: Say) -> None:
 
 def launch(plan: Plan, *, mode: str, say: Say) -> None:
     """Start the daemons of a rig that has all it stands on: the last part of :func:`up`."""
+    try:
+        _launch(plan, mode=mode, say=say)
+    except exception.RoostError:
+        if plan.real:  # what is there to look at are files; guests and links would bother others
+            _end(plan, say)
+        raise
+    clouds.write(plan)
+
+
+def _launch(plan: Plan, *, mode: str, say: Say) -> None:
     say("starting the daemons")
     supervisor = Supervisor(plan.rig, plan.state)
     supervisor.start(programs(plan), {concurrency.ENVIRONMENT: mode})
@@ -42,19 +53,27 @@ def launch(plan: Plan, *, mode: str, say: Say) -> None:
     _wait(plan, supervisor)
     if not plan.embedded:
         map_hosts(plan)
-    clouds.write(plan)
 
 
 def down(plan: Plan, *, say: Say) -> None:
     """End the daemons, then remove databases, buses and the rig's folder. May be repeated."""
-    say("ending the daemons")
-    Supervisor(plan.rig, plan.state).stop()
+    _end(plan, say)
     with contextlib.suppress(exception.RoostError):  # what cannot be reached cannot be tidied
         disband(plan)
     if not plan.embedded:
         say("removing databases and buses")
         backing.remove(plan)
     shutil.rmtree(plan.state)
+
+
+def _end(plan: Plan, say: Say) -> None:
+    """End all that runs."""
+    say("ending the daemons")
+    Supervisor(plan.rig, plan.state).stop()
+    end_orphans(programs(plan))
+    if plan.real:
+        say("ending guests and hosts")
+        hosts.end(plan)
 
 
 def check_vacant(state: pathlib.Path, port: int | None = None) -> None:
@@ -79,7 +98,12 @@ def _lay(plan: Plan, say: Say) -> None:
         backing.create(plan)
         say("making schemas, cells, flavors and an image")
         install(plan)
+        if plan.real:
+            say("making hosts, and a Linux for their guests")
+            hosts.lay(plan)
     except Exception:
+        if plan.real:
+            hosts.end(plan)
         with contextlib.suppress(exception.RoostError):
             backing.remove(plan)
         shutil.rmtree(plan.state)
@@ -92,14 +116,29 @@ def programs(plan: Plan) -> list[Program]:
         command = [sys.executable, "-m", "roost.rig.serve", str(plan.state)]
         return [Program(health.EMBEDDED, command, plan.log_file(health.EMBEDDED))]
     folder = pathlib.Path(sys.executable).parent
-    return [
-        Program(
+    daemons = {
+        daemon.name: Program(
             daemon.name,
             [str(folder / daemon.program), "--config-file", str(plan.config_file(daemon.name))],
             plan.log_file(daemon.name),
         )
         for daemon in plan.daemons
-    ]
+    }
+    if not plan.real:
+        return list(daemons.values())
+    real = {host: hosts.inside(plan, daemons[host]) for host in plan.all_hosts}
+    return [*hosts.programs(plan), *(daemons | real).values()]
+
+
+def find(plan: Plan, name: str) -> Program:
+    """Return what runs under a name.
+
+    :raises roost.exception.NotFound: with the names that there are
+    """
+    known = {program.name: program for program in programs(plan)}
+    if name not in known:
+        raise exception.NotFound(f"this rig has no daemon {name!r}; it has {', '.join(known)}")
+    return known[name]
 
 
 def _wait(plan: Plan, supervisor: Supervisor) -> None:
@@ -138,6 +177,8 @@ def _missing(plan: Plan) -> str:
         return f"no sign of life of {', '.join(silent)}"
     if plan.metadata_port and not health.metadata_answers(plan):
         return "roost-metadata does not answer"
+    if plan.console_port and not health.consoles_answer(plan):
+        return "roost-consoleproxy does not answer"
     if plan.embedded:  # it answers only when its hosts are known
         return ""
     return health.unknown_hosts(plan)

@@ -17,12 +17,18 @@ from urllib.parse import SplitResult, urlsplit
 
 from roost import exception
 from roost.compute.virt.inventory import ALL_OTHERS
+from roost.rig.hypervisors.network import Network, free_subnet
+from roost.rig.hypervisors.options import OF_ALL, of_consoles, of_host, of_proxy
 
 Options = Mapping[str, Mapping[str, Any]]
 API_LEVEL = "api"
 CELL0 = "cell0"
 METADATA = "metadata"
+CONSOLES = "consoleproxy"
 _METADATA_PORT = 8775
+_CONSOLE_PORT = 6080
+# Whose guests are: pretended ones, or QEMU's.
+FAKE, LIBVIRT = "fake", "libvirt"
 _SCHEDULER = "scheduler"
 NO_LIMIT = -1
 _QUOTAS = (
@@ -74,6 +80,10 @@ class Plan:
         ``bus/LEVEL`` and ``database/NAME``
     :param metadata_port: where guests are told of themselves; None: nowhere
     :param metadata_secret: what those sign with who ask for guests
+    :param console_port: where consoles are found by browsers; None: nowhere
+    :param driver: ``fake``, or ``libvirt`` for real guests
+    :param subnet: the first three numbers of the addresses of hosts with real guests
+    :param cache: what is kept for later rigs with real guests
     """
 
     rig: str
@@ -91,6 +101,10 @@ class Plan:
     database_secrets: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     metadata_port: int | None = None
     metadata_secret: str = dataclasses.field(default="", repr=False)
+    console_port: int | None = None
+    driver: str = FAKE
+    subnet: str = ""
+    cache: pathlib.Path = pathlib.Path()
 
     @property
     def embedded(self) -> bool:
@@ -105,6 +119,21 @@ class Plan:
     def metadata_endpoint(self) -> str | None:
         """The address that tells guests of themselves, if there is one."""
         return f"http://127.0.0.1:{self.metadata_port}" if self.metadata_port else None
+
+    @property
+    def console_endpoint(self) -> str | None:
+        """The address at which browsers find consoles, if there is one; without its scheme."""
+        return f"127.0.0.1:{self.console_port}" if self.console_port else None
+
+    @property
+    def real(self) -> bool:
+        """Whether guests are real."""
+        return self.driver == LIBVIRT
+
+    @property
+    def network(self) -> Network:
+        """The links of the hosts, where guests are real."""
+        return Network(self.rig, self.subnet)
 
     @property
     def cell_names(self) -> list[str]:
@@ -228,6 +257,7 @@ class Plan:
             *map(self._super_conductor, self._copies_of("super-conductor")),
             self._api(),
             *([self._metadata()] if self.metadata_port else []),
+            *([self._consoleproxy()] if self.console_port else []),
         ]
 
     def _copies_of(self, name: str) -> list[str]:
@@ -291,6 +321,8 @@ class Plan:
             "api": {"listen": "127.0.0.1", "port": self.port, "auth_strategy": "noauth"},
             "quota": dict.fromkeys(_QUOTAS, NO_LIMIT),
         }
+        if self.console_endpoint:
+            own = {**own, "consoles": of_consoles(self.console_endpoint)}
         return self._daemon("api", "roost-api", topic=None, own=own)
 
     def _metadata(self) -> Daemon:
@@ -310,17 +342,37 @@ class Plan:
             self._daemon(name, "roost-cell-conductor", topic="cell-conductor", cell=cell, own=data)
             for name in self._copies_of(f"{cell}-conductor")
         ]
-        pretended = {"faults_file": str(self.faults_file)}
-        if self.inventory:
-            pretended["inventory_file"] = str(self.inventory_file)
-        own = {"fake_driver": pretended}
         return [
             *conductors,
-            *(
-                self._daemon(host, "roost-compute", topic="compute", cell=cell, own=own)
-                for host in self.hosts_of(cell)
-            ),
+            *map(self._led, (self._host(cell, one) for one in self.hosts_of(cell))),
         ]
+
+    def _host(self, cell: str, host: str) -> Daemon:
+        own = self._guests(host) if self.real else self._pretended()
+        return self._daemon(host, "roost-compute", topic="compute", cell=cell, own=own)
+
+    def _pretended(self) -> Options:
+        inventory = {"inventory_file": str(self.inventory_file)} if self.inventory else {}
+        return {"fake_driver": {"faults_file": str(self.faults_file), **inventory}}
+
+    def _guests(self, host: str) -> Options:
+        return of_host(
+            self.network.address(self.all_hosts.index(host)),
+            said=self.overrides,
+            metadata_url=self.metadata_endpoint,
+            secret=self.metadata_secret,
+        )
+
+    def _led(self, host: Daemon) -> Daemon:
+        """Return a compute that reaches the broker, and this machine, from where it runs."""
+        if not self.real:
+            return host
+        led = self.network.led(host.options, broker=urlsplit(self.bus).hostname)
+        return dataclasses.replace(host, options=led)
+
+    def _consoleproxy(self) -> Daemon:
+        own = {"api_database": self._data(API_LEVEL), "console_proxy": of_proxy(self.console_port)}
+        return self._daemon(CONSOLES, "roost-consoleproxy", topic=None, own=own)
 
     def _daemon(
         self, name: str, program: str, *, topic: str | None, own: Options, cell: str | None = None
@@ -334,6 +386,7 @@ class Plan:
                 **_HEARTBEATS,
             },
             "image": {"local_path": str(self.images)},
+            **(OF_ALL if self.real else {}),
         }
         if cell:
             schedulers = self.bus_url(API_LEVEL, as_=cell)
@@ -345,8 +398,8 @@ class Plan:
         """Write the plan, and each daemon's configuration file, into the rig's folder."""
         for folder in ("etc", "log", "db", "images", "var"):
             (self.state / folder).mkdir(parents=True, exist_ok=True)
-        values = {**dataclasses.asdict(self), "state": str(self.state)}
-        _write_secret(_plan_file(self.state), json.dumps(values, indent=2) + "\n")
+        text = json.dumps(dataclasses.asdict(self), indent=2, default=str)
+        _write_secret(_plan_file(self.state), text + "\n")
         if self.inventory:
             self.inventory_file.write_text(json.dumps(self.inventory, indent=2) + "\n")
         for daemon in self.daemons:
@@ -366,21 +419,32 @@ class Plan:
             raise exception.NotFound(
                 f"there is no rig in {state}; start one with: roost-rig up --state {state}"
             ) from None
-        return cls(**{**values, "state": pathlib.Path(values["state"])})
+        folders = {name: pathlib.Path(values[name]) for name in ("state", "cache")}
+        return cls(**{**values, **folders})
 
 
 def new_plan(
-    state: pathlib.Path, *, port: int | None = None, metadata: bool = False, **values: Any
+    state: pathlib.Path,
+    *,
+    port: int | None = None,
+    metadata: bool = False,
+    consoles: bool = False,
+    **values: Any,
 ) -> Plan:
     """Plan a rig in a folder, on a free port unless one is named.
 
     :param metadata: let guests be told of themselves, too
+    :param consoles: let browsers reach consoles of guests, too
     :raises roost.exception.Invalid: when its inventory names hosts that it does not have
     """
     name = uuid.uuid4().hex[:8]
     if metadata:
         values["metadata_port"] = free_port(_METADATA_PORT)
         values["metadata_secret"] = secrets.token_urlsafe(24)
+    if consoles:
+        values["console_port"] = free_port(_CONSOLE_PORT)
+    if values.get("driver") == LIBVIRT:
+        values["subnet"] = free_subnet()
     plan = Plan(rig=name, state=state.resolve(), port=port or free_port(), **values)
     strangers = sorted({*plan.inventory} - {*plan.all_hosts, ALL_OTHERS})
     if strangers:

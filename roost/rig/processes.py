@@ -5,6 +5,7 @@ everything within a bounded time. It restarts nothing: a daemon that was killed 
 is what the rig is for.
 """
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -196,6 +197,19 @@ class Supervisor:
         for priority, program in enumerate(programs):
             sections += _program_section(program, priority, self._grace)
         return "\n".join(sections) + "\n"
+
+
+def end_orphans(programs: Sequence[Program]) -> None:
+    """End what a supervisord that was killed has left of these programs, if anything.
+
+    They are known by what they were called with, which names files of the rig.
+    """
+    called = {tuple(program.command[1:]) for program in programs}
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            words = process.cmdline()
+            if any(len(own) > 1 and tuple(words[-len(own) :]) == own for own in called):
+                process.kill()
 
 
 def usage(pid: int) -> tuple[float, int]:

@@ -7,6 +7,7 @@ root. Guests are outside of it: they go on when it is killed, and end with it on
 import contextlib
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import time
@@ -17,7 +18,8 @@ from typing import Self
 from roost import exception
 from roost.rig.hypervisors import needs
 
-_LIBVIRTD, _VIRTLOGD = (f"{needs.DAEMONS}/{name}" for name in ("libvirtd", "virtlogd"))
+LIBVIRTD, VIRTLOGD = (f"{needs.DAEMONS}/{name}" for name in ("libvirtd", "virtlogd"))
+TCP_PORT = 16509
 _APART = ("unshare", "--mount", "--uts", "--propagation", "private")
 _SECONDS = 60.0
 # Its folder of what it knows of QEMU is kept for the next: to find that out takes long.
@@ -32,8 +34,9 @@ _PLACES = {
 _CACHE = "/var/cache/libvirt"
 _LIBVIRTD_CONF = """\
 listen_tls = 0
-listen_tcp = 0
+{tcp}
 auth_unix_rw = "none"
+unix_sock_rw_perms = "0700"
 host_uuid = "{uuid}"
 log_outputs = "2:file:{folder}/libvirtd.log"
 """
@@ -49,6 +52,35 @@ namespaces = [ ]
 stdio_handler = "logd"
 max_processes = 0
 """
+_TCP = """\
+listen_tcp = 1
+tcp_port = "{port}"
+listen_addr = "{address}"
+auth_tcp = "none"\
+"""
+
+
+def lay(folder: pathlib.Path, *, address: str | None = None) -> None:
+    """Make the folders of a libvirtd, and its configuration: those of a host of its own.
+
+    :param address: where other hosts reach it, and whereto guests may come from them; none: nowhere
+    """
+    for name in _PLACES:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    tcp = _TCP.format(port=TCP_PORT, address=address) if address else "listen_tcp = 0"
+    conf = _LIBVIRTD_CONF.format(folder=folder, uuid=uuid.uuid4(), tcp=tcp)
+    migration = f'migration_host = "{address}"\n' if address else ""
+    (folder / "etc/libvirtd.conf").write_text(conf)
+    (folder / "etc/qemu.conf").write_text(_QEMU_CONF + migration)
+
+
+def binds(folder: pathlib.Path, cache: pathlib.Path) -> list[str]:
+    """Return the commands that put its folders where a libvirtd looks, in a mount namespace."""
+    places = {place: folder / name for name, place in _PLACES.items()} | {_CACHE: cache}
+    return [
+        f"mkdir -p {place} && mount --bind {shlex.quote(str(own))} {place}"
+        for place, own in places.items()
+    ]
 
 
 class Libvirtd:
@@ -75,7 +107,8 @@ class Libvirtd:
             () if namespace is None else (f"{needs.DAEMONS}/ip", "netns", "exec", namespace)
         )
         self._process: subprocess.Popen[bytes] | None = None
-        self._lay()
+        lay(folder)
+        cache.mkdir(parents=True, exist_ok=True)
 
     @property
     def socket(self) -> pathlib.Path:
@@ -107,16 +140,12 @@ class Libvirtd:
         :raises roost.exception.Unavailable: when it does not come up, with what it said
         """
         self.socket.unlink(missing_ok=True)
-        binds = [
-            *(f"mkdir -p {place} && mount --bind {self._folder}/{name} {place}"
-              for name, place in _PLACES.items()),
-            f"mkdir -p {_CACHE} && mount --bind {self._cache} {_CACHE}",
-        ]  # fmt: skip
+        steps = binds(self._folder, self._cache)
         if self._hostname is not None:
-            binds.append(f"hostname {self._hostname}")
+            steps.append(f"hostname {self._hostname}")
         if self._pid("virtlogd.pid") is None:
-            binds.append(f"{_VIRTLOGD} -d -p {_PLACES['run']}/virtlogd.pid")
-        script = " && ".join([*binds, f"exec {_LIBVIRTD} -p {_PLACES['run']}/libvirtd.pid"])
+            steps.append(f"{VIRTLOGD} -d -p {_PLACES['run']}/virtlogd.pid")
+        script = " && ".join([*steps, f"exec {LIBVIRTD} -p {_PLACES['run']}/libvirtd.pid"])
         with (self._folder / "start.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*self._within, *_APART, "sh", "-c", script],
@@ -161,14 +190,6 @@ class Libvirtd:
         """Return what it keeps on disk of a guest, but for its logs."""
         kept = (self._folder / "lib").rglob(f"*{uuid}*")
         return sorted(str(path.relative_to(self._folder)) for path in kept)
-
-    def _lay(self) -> None:
-        for name in _PLACES:
-            (self._folder / name).mkdir(parents=True, exist_ok=True)
-        self._cache.mkdir(parents=True, exist_ok=True)
-        own = {"folder": self._folder, "uuid": uuid.uuid4()}
-        (self._folder / "etc/libvirtd.conf").write_text(_LIBVIRTD_CONF.format(**own))
-        (self._folder / "etc/qemu.conf").write_text(_QEMU_CONF)
 
     def _wait_until_it_answers(self) -> None:
         deadline = time.monotonic() + _SECONDS

@@ -19,7 +19,8 @@ _SECONDS: Final = 30.0
 _LOOK: Final = 0.01
 _MERCY: Final = 5.0  # seconds that a process gets to end by itself
 _NAMESPACES: Final = pathlib.Path("/run/netns")
-_PACKAGES: Final = {"ip": "iproute2", "nft": "nftables", "dnsmasq": "dnsmasq-base"}
+# program: the package of Debian that it comes with
+PACKAGES: Final = {"ip": "iproute2", "nft": "nftables", "dnsmasq": "dnsmasq-base"}
 _FILTERS_BRIDGES: Final = pathlib.Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
 _PATH: Final = "/usr/sbin:/sbin"  # where Debian has them, and not all that start us look
 
@@ -37,7 +38,7 @@ class System:
                 "[network] driver = bridge makes links and network namespaces: run roost-compute as"
                 " root"
             )
-        missing = [package for name, package in _PACKAGES.items() if _find(name) is None]
+        missing = [package for name, package in PACKAGES.items() if _find(name) is None]
         if missing:
             raise exception.Invalid(
                 "[network] driver = bridge lacks programs: apt-get install " + " ".join(missing)
@@ -66,7 +67,7 @@ class System:
     def _run(self, words: tuple[str, ...], text: str) -> subprocess.CompletedProcess[str]:
         program = _find(words[0])
         if program is None:
-            package = _PACKAGES.get(words[0], words[0])
+            package = PACKAGES.get(words[0], words[0])
             raise exception.Internal(f"there is no {words[0]}: apt-get install {package}")
         try:
             return subprocess.run(

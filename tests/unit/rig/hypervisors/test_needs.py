@@ -12,7 +12,7 @@ from roost.rig.hypervisors import needs
 def check(*, without=(), user=0, binding=True):
     needs.check(
         find=lambda name: None if name in without else f"/bin/{name}",
-        user=lambda: user,
+        user=user,
         binding=lambda: binding,
     )
 
