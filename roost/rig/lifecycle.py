@@ -13,7 +13,7 @@ from roost.rig.client import Client
 from roost.rig.hypervisors import hosts
 from roost.rig.install import disband, install, map_hosts
 from roost.rig.plan import Plan, free_port
-from roost.rig.processes import Program, Supervisor, end_orphans
+from roost.rig.processes import Program, Supervisor
 
 READY_SECONDS = 120
 Say = Callable[[str], object]
@@ -70,7 +70,6 @@ def _end(plan: Plan, say: Say) -> None:
     """End all that runs."""
     say("ending the daemons")
     Supervisor(plan.rig, plan.state).stop()
-    end_orphans(programs(plan))
     if plan.real:
         say("ending guests and hosts")
         hosts.end(plan)

@@ -25,6 +25,7 @@ from roost import exception
 
 STOP_SECONDS = 20
 START_SECONDS = 15
+_PID_FILE = "supervisord.pid"
 _TO_ALL = (signals.SIGKILL, signals.SIGSTOP, signals.SIGCONT)
 
 
@@ -141,9 +142,14 @@ class Supervisor:
             return None
 
     def stop(self) -> None:
-        """End all daemons at once, then supervisord; return when all are gone."""
+        """End all daemons at once, then supervisord; return when all are gone.
+
+        Daemons whose supervisord was killed are killed, too.
+        """
         pid = self.pid
         if pid is None:
+            self._end_orphans()
+            self._socket.unlink(missing_ok=True)
             return
         self._call("stopAllProcesses", True)  # at once; a shutdown would end one after the other
         self._call("shutdown")
@@ -153,6 +159,18 @@ class Supervisor:
         if _lives(pid):
             self._end_by_force(pid)
         self._socket.unlink(missing_ok=True)
+
+    def _end_orphans(self) -> None:
+        """End who is in the session that a supervisord which is no more has begun.
+
+        Its number is nobody else's while anybody is in there; its file goes when it ends in peace.
+        """
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            session = int((self._state / _PID_FILE).read_text())
+            for pid in [] if _lives(session) else psutil.pids():
+                with contextlib.suppress(ProcessLookupError):
+                    if os.getsid(pid) == session:
+                        os.kill(pid, signals.SIGKILL)
 
     def _end_by_force(self, pid: int) -> None:
         mine = psutil.Process(pid)
@@ -185,7 +203,7 @@ class Supervisor:
         sections = [
             "[supervisord]",
             f"logfile = {self._state}/supervisord.log",
-            f"pidfile = {self._state}/supervisord.pid",
+            f"pidfile = {self._state}/{_PID_FILE}",
             f"childlogdir = {self._state}",
             "minfds = 1024",
             "[unix_http_server]",
@@ -197,19 +215,6 @@ class Supervisor:
         for priority, program in enumerate(programs):
             sections += _program_section(program, priority, self._grace)
         return "\n".join(sections) + "\n"
-
-
-def end_orphans(programs: Sequence[Program]) -> None:
-    """End what a supervisord that was killed has left of these programs, if anything.
-
-    They are known by what they were called with, which names files of the rig.
-    """
-    called = {tuple(program.command[1:]) for program in programs}
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            words = process.cmdline()
-            if any(len(own) > 1 and tuple(words[-len(own) :]) == own for own in called):
-                process.kill()
 
 
 def usage(pid: int) -> tuple[float, int]:

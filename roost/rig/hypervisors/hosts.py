@@ -12,7 +12,7 @@ from roost import concurrency, exception
 from roost.compute.network.bridge import system
 from roost.context import admin_context
 from roost.image.local import LocalImageStore
-from roost.rig.hypervisors import libvirtd, linux_guest, needs
+from roost.rig.hypervisors import gate, libvirtd, linux_guest, needs
 from roost.rig.hypervisors.machine import Link, Machine
 from roost.rig.hypervisors.network import MANAGEMENT, MOST, PREFIX, UPLINK
 from roost.rig.install import LINUX
@@ -89,10 +89,10 @@ def lay(plan: Plan) -> None:
 
 def programs(plan: Plan) -> list[Program]:
     """Return what runs beside Roost's daemons."""
-    python = [sys.executable, "-m"]
-    gate = [*python, "roost.rig.hypervisors.gate", str(plan.state)]
+    words = gate.words(plan.network.gateway, doors(plan))
+    command = [sys.executable, "-m", "roost.rig.hypervisors.gate", *words]
     return [
-        Program(GATE, gate, plan.log_file(GATE)),
+        Program(GATE, command, plan.log_file(GATE)),
         *(program for one in machines(plan) for program in _programs(plan, one)),
     ]
 

@@ -1,6 +1,7 @@
 """Daemons under the rig's own supervisord; the daemons here are small scripts."""
 
 import os
+import signal
 import sys
 import uuid
 
@@ -120,3 +121,17 @@ def test_a_daemon_is_stopped_with_its_workers_and_goes_on_with_them(supervisor, 
     wait_until(lambda: {each.status() for each in family} == {psutil.STATUS_STOPPED}, "stopped")
     supervisor.signal("parent", "CONT")
     wait_until(lambda: psutil.STATUS_STOPPED not in {e.status() for e in family}, "going on")
+
+
+def test_daemons_whose_supervisord_was_killed_end_with_the_rig(supervisor, tmp_path):
+    for name in ("one", "parent"):
+        supervisor.start_process(name)
+        ready(tmp_path, name)
+    parent = psutil.Process(supervisor.find("parent").pid)
+    left = [parent.pid, *(child.pid for child in parent.children()), supervisor.find("one").pid]
+    assert len(left) == 3
+    os.kill(supervisor.pid, signal.SIGKILL)
+    wait_until(lambda: supervisor.pid is None, "supervisord is gone")
+    supervisor.stop()
+    wait_until(lambda: not any(alive(pid) for pid in left), "they are gone, too")
+    supervisor.stop()

@@ -1,0 +1,207 @@
+"""A rig with real guests: real daemons, two hosts that are apart, booted through the REST API."""
+
+import base64
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+import requests
+from websockets.sync.client import connect
+
+from roost import exception
+from roost.rig.client import Client
+from roost.rig.hypervisors import hosts, leftovers
+from roost.rig.install import LINUX
+from roost.rig.plan import Plan, free_port
+from roost.rig.processes import Supervisor
+from tests.stories.cloud import Cloud, wait_until
+from tests.stories.real_guests import console, wait_until_it_says
+
+pytestmark = pytest.mark.timeout(600)  # the first one makes a guest, and libvirt looks at QEMU
+BIN = pathlib.Path(sys.executable).parent
+HOSTS = ("cell1-host1", "cell1-host2")
+ADDRESS = "10.0.77.11"
+
+
+def roost_rig(state, command, *arguments, fails=False):
+    words = [str(BIN / "roost-rig"), command, "--state", str(state), *arguments]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=280)
+    assert (done.returncode != 0) == fails, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+class Rig:
+    """Real daemons as the stories want them."""
+
+    def __init__(self, state):
+        self.state = state
+        self.plan = Plan.load(state)
+
+    def kill(self, name):
+        roost_rig(self.state, "kill", name)
+
+    def start_daemon(self, name):
+        roost_rig(self.state, "start", name)
+
+
+@pytest.fixture(scope="module")
+def up(rabbitmq, postgresql, linux_image):
+    """Start a rig, or fail to."""
+    try:
+        hosts.check_wish(hosts=2, embedded=False, mode="threading", inventory=False)
+    except exception.Invalid as missing:
+        pytest.fail(missing.message, pytrace=False)
+
+    def up(state, *more, count=2, fails=False):
+        return roost_rig(
+            state, "up", "--driver", "libvirt", "--cells", "1", "--hosts", str(count),
+            "--port", str(free_port(preferred=0)), "--cache", str(linux_image.parents[1]),
+            "--bus", rabbitmq.url(""), "--db", postgresql.url(""),
+            "--set", "libvirt.virt_type=qemu", *more, fails=fails,
+        )  # fmt: skip
+
+    return up
+
+
+def left_here(plan):
+    """Return what is left of a rig on this machine, its folder apart."""
+    links = [
+        path.name
+        for path in pathlib.Path("/sys/class/net").iterdir()
+        if path.name.startswith(plan.network.prefix)
+    ]
+    members = [pid for one in hosts.machines(plan) for pid in one.members()]
+    return links, members
+
+
+@pytest.fixture(scope="module")
+def cloud(up, tmp_path_factory):
+    """Two hosts of a cell; in the end its supervisord is killed, and then all of it is ended."""
+    state = tmp_path_factory.mktemp("rig") / "state"
+    try:
+        up(state)
+        rig = Rig(state)
+        cloud = Cloud(rig)
+        cloud.image = cloud._id(LINUX, cloud.client.images())
+        cloud.flavor = cloud._id(LINUX, cloud.client.flavors())
+        yield cloud
+        cloud.close()
+        os.kill(Supervisor(rig.plan.rig, state).pid, signal.SIGKILL)
+    finally:
+        roost_rig(state, "down", "--if-there")
+    assert left_here(rig.plan) == ([], [])
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    assert [line for line in running.splitlines() if str(state) in line] == []
+
+
+def boot(cloud, host, address, script=""):
+    (server_id,) = cloud.boot(
+        networks=[{"uuid": network_of(cloud), "fixed_ip": address}],
+        user_data=base64.b64encode(f"{script}\n".encode()).decode(),
+        host=host,
+    )
+    return server_id
+
+
+def network_of(cloud):
+    root = cloud.client.endpoint.removesuffix("/v2.1")
+    found = requests.get(f"{root}/network/v2.0/networks", timeout=30).json()["networks"]
+    return next(one["id"] for one in found if one["name"] == "private")
+
+
+@pytest.fixture(scope="module")
+def servers(cloud):
+    """A server on each host; the second one looks for the first when it is up."""
+    look = f"wget -q -O /var/run/found http://{ADDRESS}/"
+    script = (
+        f"for n in 1 2 3 4 5 6 7 8 9; do {look} && break; sleep 2; done;"
+        'echo "guest: found $(cat /var/run/found)"'
+    )
+    ids = [boot(cloud, HOSTS[0], ADDRESS), boot(cloud, HOSTS[1], "10.0.77.12", script)]
+    cloud.wait(ids, "ACTIVE")
+    for server_id in ids:
+        wait_until_it_says(cloud, server_id, "guest: ready")
+    return ids
+
+
+def test_guests_say_who_they_are_and_what_their_address_is(cloud, servers):
+    for server_id, address in zip(servers, (ADDRESS, "10.0.77.12"), strict=True):
+        said = console(cloud, server_id)
+        assert f"guest: metadata of {server_id}" in said
+        assert f"guest: address {address}/16" in said
+
+
+def test_guests_of_a_network_reach_each_other_from_host_to_host(cloud, servers):
+    assert [cloud.show(one)["OS-EXT-SRV-ATTR:host"] for one in servers] == list(HOSTS)
+    assert "guest: found hello" in console(cloud, servers[1])
+
+
+def test_each_libvirtd_knows_its_own_guest_and_takes_those_of_the_other(cloud, servers):
+    for host, other, server_id in zip(HOSTS, HOSTS[::-1], servers, strict=True):
+        uri = f"qemu+tcp://{host}/system"
+        names = roost_rig(cloud.rig.state, "inside", other, "virsh", "-c", uri, "list", "--name")
+        assert names.split() == [f"roost-{server_id}"]
+
+
+def test_the_url_of_a_console_leads_to_the_guest(cloud, servers):
+    wish = {"remote_console": {"protocol": "vnc", "type": "novnc"}}
+    url = cloud.client.post(f"/servers/{servers[0]}/remote-consoles", wish)["remote_console"]["url"]
+    root, _, query = url.partition("/vnc_lite.html?path=")
+    assert root == f"http://{cloud.plan.console_endpoint}"
+    address = f"ws://{cloud.plan.console_endpoint}/{requests.utils.unquote(query)}"
+    with connect(address, subprotocols=["binary"], origin=root) as browser:
+        assert browser.recv(timeout=30) == b"RFB 003.008\n"
+
+
+def pids_of(cloud, host):
+    """Return the processes of a host's guests."""
+    one = hosts.machine(cloud.plan, host)
+    return {path.stem: int(path.read_text()) for path in one.folder.glob("run/qemu/roost-*.pid")}
+
+
+def test_a_host_that_loses_its_daemons_keeps_its_guest(cloud, servers):
+    host, server_id = HOSTS[0], servers[0]
+    before = pids_of(cloud, host)
+    assert len(before) == 1
+    for name in (host, f"{host}-libvirtd"):
+        cloud.rig.kill(name)
+    (pid,) = before.values()
+    assert pid in hosts.machine(cloud.plan, host).members()
+    assert roost_rig(cloud.rig.state, "status", fails=True).count("exited") == 2
+    for name in (f"{host}-libvirtd", host):
+        cloud.rig.start_daemon(name)
+    wait_until(lambda: cloud.service(host)["state"] == "up", "it is back")
+    assert (cloud.show(server_id)["status"], pids_of(cloud, host)) == ("ACTIVE", before)
+    reboot = requests.post(
+        f"{cloud.client.endpoint}/servers/{server_id}/action",
+        json={"reboot": {"type": "HARD"}},
+        timeout=30,
+    )
+    reboot.raise_for_status()
+    wait_until_it_says(cloud, server_id, "guest: boot 2\n")
+    cloud.wait([server_id], "ACTIVE")
+
+
+def test_of_deleted_servers_nothing_is_left_on_the_hosts(cloud, servers):
+    assert leftovers.count(leftovers.look(cloud.plan)) > 6
+    cloud.delete_all()
+    assert cloud.audit() == {}
+    none = {kind: [] for kind in leftovers.KINDS}
+    assert leftovers.look(cloud.plan) == dict.fromkeys(HOSTS, none)
+
+
+def test_a_rig_that_does_not_come_up_leaves_nothing_that_runs(cloud, up, tmp_path):
+    beside = [one.members() for one in hosts.machines(cloud.plan)]
+    state = tmp_path / "state"
+    told = up(state, "--set", "libvirt.cpu_mode=custom", count=1, fails=True)
+    assert "cell1-host1 ended at once" in told
+    assert "cpu_model names the CPU" in told
+    plan = Plan.load(state)
+    assert left_here(plan) == ([], [])
+    roost_rig(state, "down")
+    assert not state.exists()
+    assert [one.members() for one in hosts.machines(cloud.plan)] == beside
+    assert Client(cloud.plan.endpoint).answers()
