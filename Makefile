@@ -6,9 +6,10 @@ BIN = .venv/bin
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
 
-rig:  ## boot ten servers through two cells, all in one process (KEEP=1: leave it running)
-	@sh tools/environment.sh
-	@$(BIN)/roost-rig demo $(if $(KEEP),--keep)
+rig:  ## boot ten servers through two cells (KEEP=1: leave it; DRIVER=libvirt: real ones, as root)
+	@$(if $(filter libvirt,$(DRIVER)),sh tools/packages.sh rig)
+	@sh tools/environment.sh $(filter libvirt,$(DRIVER))
+	@ROOST_RIG_CACHE=.services/outside $(BIN)/roost-rig demo $(if $(DRIVER),--driver $(DRIVER)) $(if $(KEEP),--keep)
 
 test:  ## all that CI runs: linters, documentation, unit, functional and integration tests
 	@sh tools/packages.sh

@@ -1,14 +1,21 @@
 #!/bin/sh
 # Make sure that the integration tests find RabbitMQ, PostgreSQL, MariaDB and Redis, or can
 # start them, and that they have libvirt, QEMU with UEFI and TPMs, what compiles libvirt's binding for
-# Python, and what makes networks for guests.
+# Python, and what makes networks for guests. Usage: tools/packages.sh [rig]
 #
+# With the word rig, only what a rig with real guests needs: RabbitMQ, PostgreSQL and the latter.
 # A service that answers at its usual port on loopback needs no package. The Debian packages of the
 # others are installed when we are root; their own units are kept from starting then, because the
 # tests start private services. Exits 0 when all is there; 1, with a plain message, when something
 # is missing and we are not root, or when apt-get fails.
 set -eu
 
+case "${1:-}" in
+rig) SERVICES="rabbitmq-server:5672 postgresql:5432" OTHERS="" ;;
+"") SERVICES="rabbitmq-server:5672 postgresql:5432 mariadb-server:3306 redis-server:6379"
+    OTHERS="systemd:systemd-analyze" ;; # judges our units
+*) echo "usage: tools/packages.sh [rig]" >&2 && exit 2 ;;
+esac
 GUESTS="libvirt-daemon-system qemu-system-x86 qemu-utils ovmf swtpm swtpm-tools"
 BINDING="libvirt-dev pkg-config gcc libc6-dev python3-dev"
 NETWORKS="iproute2 nftables dnsmasq-base openvswitch-switch"
@@ -27,13 +34,15 @@ installed() {
 }
 
 list_missing() {
-    for need in rabbitmq-server:5672 postgresql:5432 mariadb-server:3306 redis-server:6379; do
+    for need in $SERVICES; do
         installed "${need%:*}" || answers "${need#*:}" || echo "${need%:*}"
     done
     for package in $GUESTS $BINDING $NETWORKS; do
         installed "$package" || echo "$package"
     done
-    command -v systemd-analyze >/dev/null || echo systemd  # judges our units
+    for need in $OTHERS; do
+        command -v "${need#*:}" >/dev/null || echo "${need%:*}"
+    done
 }
 
 # Debian asks this file before it starts a service; 101 means no. One that is there stays.
@@ -49,7 +58,7 @@ missing=$(list_missing | paste -sd " " -)
 [ -z "$missing" ] && exit 0
 
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
-    say "the integration tests need what neither runs on loopback nor is installed."
+    say "the integration tests, or real guests, need what neither runs on loopback nor is installed."
     say "As root, run: apt-get install $missing"
     exit 1
 fi

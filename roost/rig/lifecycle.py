@@ -69,7 +69,8 @@ def down(plan: Plan, *, say: Say) -> None:
 def _end(plan: Plan, say: Say) -> None:
     """End all that runs."""
     say("ending the daemons")
-    Supervisor(plan.rig, plan.state).stop()
+    daemons = [daemon.name for daemon in plan.daemons] if plan.real else []
+    Supervisor(plan.rig, plan.state).stop(first=daemons)
     if plan.real:
         say("ending guests and hosts")
         hosts.end(plan)

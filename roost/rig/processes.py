@@ -141,16 +141,19 @@ class Supervisor:
         except exception.Unavailable:
             return None
 
-    def stop(self) -> None:
+    def stop(self, first: Sequence[str] = ()) -> None:
         """End all daemons at once, then supervisord; return when all are gone.
 
         Daemons whose supervisord was killed are killed, too.
+
+        :param first: names of those that end before others, on whom they stand
         """
         pid = self.pid
         if pid is None:
             self._end_orphans()
             self._socket.unlink(missing_ok=True)
             return
+        self._stop_some(first)
         self._call("stopAllProcesses", True)  # at once; a shutdown would end one after the other
         self._call("shutdown")
         deadline = time.monotonic() + self._grace + 5
@@ -159,6 +162,16 @@ class Supervisor:
         if _lives(pid):
             self._end_by_force(pid)
         self._socket.unlink(missing_ok=True)
+
+    def _stop_some(self, names: Sequence[str]) -> None:
+        for name in self._running(names):
+            self._call("stopProcess", name, False)
+        deadline = time.monotonic() + self._grace + 5
+        while names and self._running(names) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def _running(self, names: Sequence[str]) -> list[str]:
+        return [one.name for one in self.list_processes() if one.running and one.name in names]
 
     def _end_orphans(self) -> None:
         """End who is in the session that a supervisord which is no more has begun.

@@ -29,6 +29,7 @@ HOSTS: Final = 1  # in each: a machine of two CPUs emulates as much in some 20 s
 SERVERS: Final = 4
 TIMEOUT: Final = 240.0  # seconds, for machines that have much else to do
 _LOOK: Final = 0.5
+_UUID: Final = 36  # characters
 _SAYS: Final = {
     "metadata": re.compile(r"guest: metadata of ([0-9a-f-]+)"),
     "address": re.compile(r"guest: address ([0-9.]+)"),
@@ -131,13 +132,15 @@ def listen(
     waited = [guest for guest in guests if guest.server.state == "ACTIVE"]
     for guest in waited:
         guest.address = _address(client, guest.server.id)
-    deadline = time.monotonic() + timeout
-    while (silent := [guest for guest in waited if guest.seconds is None]) and (
-        time.monotonic() < deadline
-    ):
-        say(f"{len(silent)} are not ready")
+    deadline, before = time.monotonic() + timeout, 0
+    while silent := [guest for guest in waited if guest.seconds is None]:
+        if len(silent) != before:
+            say(f"{len(silent)} are not ready yet")
+        before = len(silent)
         for guest in silent:
             _hear(client, guest)
+        if time.monotonic() > deadline:
+            break
         time.sleep(_LOOK)
     return guests
 
@@ -159,8 +162,10 @@ def _address(client: Client, server_id: str) -> str:
 def table(guests: Sequence[Guest]) -> Table:
     """Draw a line per server: what the API says of it, and what its guest does."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("server", "host", "state", "address", "the guest: its uuid", "its address"):
+    for heading in ("server", "host", "state", "address"):
         drawn.add_column(heading)
+    drawn.add_column("the guest: metadata of", min_width=_UUID)
+    drawn.add_column("address")
     drawn.add_column("ready s", justify="right")
     for guest in guests:
         server = guest.server
@@ -184,7 +189,8 @@ def _judged(said: str | None, wanted: str) -> str:
 
 def _delete(plan: Plan, client: Client, console: Console) -> bool:
     with screen.steps(console, "deleting all servers") as say:
-        left = boots.delete_all(client, timeout=TIMEOUT, show=lambda n: say(f"{n} left"))
+        say(f"{SERVERS} are there")
+        left = boots.delete_all(client, timeout=TIMEOUT, show=lambda _left: None)
     found = leftovers.look(plan)
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("left on", *leftovers.KINDS):

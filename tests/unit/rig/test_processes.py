@@ -59,8 +59,9 @@ def test_a_daemon_that_runs_is_not_started_twice(supervisor):
     assert supervisor.find("one").pid == pid
 
 
-def test_a_killed_daemon_stays_dead_until_it_is_started(supervisor):
+def test_a_killed_daemon_stays_dead_until_it_is_started(supervisor, tmp_path):
     supervisor.start_process("one")
+    ready(tmp_path, "one")  # by then it has a group of its own
     pid = supervisor.signal("one", "KILL")
     wait_until(lambda: not supervisor.find("one").running, "it is dead")
     supervisor.start_process("one")
@@ -135,3 +136,12 @@ def test_daemons_whose_supervisord_was_killed_end_with_the_rig(supervisor, tmp_p
     supervisor.stop()
     wait_until(lambda: not any(alive(pid) for pid in left), "they are gone, too")
     supervisor.stop()
+
+
+def test_those_who_stand_on_others_end_before_them(supervisor, tmp_path):
+    for name in ("one", "parent"):
+        supervisor.start_process(name)
+        ready(tmp_path, name)
+    supervisor.stop(first=["parent"])
+    told = (tmp_path / "supervisord.log").read_text()
+    assert 0 < told.index("stopped: parent") < told.index("stopped: one")

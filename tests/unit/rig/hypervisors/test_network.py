@@ -1,0 +1,144 @@
+"""How hosts with real guests are linked, and what they are told of this machine."""
+
+import psutil
+import pytest
+
+from roost import exception
+from roost.rig.hypervisors import gate
+from roost.rig.hypervisors.hosts import check_wish, doors, machine, machines
+from roost.rig.hypervisors.network import Network, free_subnet
+from roost.rig.lifecycle import find, programs
+from roost.rig.plan import Plan, new_plan
+
+BUS = "rabbit://guest:guest@127.0.0.1:5672"
+NETWORK = Network("0a1b2c3d", "198.18.7")
+
+
+@pytest.fixture
+def plan(tmp_path):
+    return made(tmp_path)
+
+
+def made(state, **values):
+    own = {"cells": 2, "hosts": 2, "bus": BUS, "database": "postgresql+psycopg://me@127.0.0.1:5432"}
+    own |= {"metadata": True, "consoles": True, "cache": state / "cache"}
+    return new_plan(state, driver="libvirt", **own | values)
+
+
+def test_names_of_links_fit_into_the_kernel():
+    names = [NETWORK.switch, NETWORK.cell_switch(200), NETWORK.link("m", 199)]
+    assert all(len(name) <= 15 and name.startswith(NETWORK.prefix) for name in names)
+
+
+def test_a_subnet_is_one_that_nobody_here_is_in(monkeypatch):
+    class Address:
+        def __init__(self, address):
+            self.address = address
+
+    taken = [Address(f"198.{18 + n // 256}.{n % 256}.1") for n in range(512) if n != 300]
+    monkeypatch.setattr(psutil, "net_if_addrs", lambda: {"x": taken})
+    assert free_subnet() == "198.19.44"
+
+
+def test_what_is_on_loopback_is_behind_the_gateway():
+    options = {
+        "DEFAULT": {"transport_url": f"{BUS}/vhost", "host": "127.0.0.1", "rpc_threads": 8},
+        "servicegroup": {"url": "redis://localhost:6379?x=10.127.0.0.1:1"},
+        "scheduler": {"transport_url": "rabbit://me@broker.example:5671/x"},
+    }
+    led = NETWORK.led(options, broker="broker.example")
+    assert led == {
+        "DEFAULT": {
+            "transport_url": "rabbit://guest:guest@198.18.7.1:5672/vhost",
+            "host": "127.0.0.1",
+            "rpc_threads": 8,
+        },
+        "servicegroup": {"url": "redis://198.18.7.1:6379?x=10.127.0.0.1:1"},
+        "scheduler": {"transport_url": "rabbit://me@198.18.7.1:5671/x"},
+    }
+    assert NETWORK.doors([led]) == {5672, 6379, 5671}
+
+
+def test_hosts_have_addresses_and_links_of_their_own(plan):
+    found = machines(plan)
+    assert [one.name for one in found] == [
+        "cell1-host1", "cell1-host2", "cell2-host1", "cell2-host2",
+    ]  # fmt: skip
+    assert len({one.address for one in found}) == 4
+    assert len({link.outer for one in found for link in one.links}) == 8
+
+
+def test_guests_go_from_host_to_host_within_their_cell(plan):
+    switches = [one.links[1].switch for one in machines(plan)]
+    assert switches[0] == switches[1] != switches[2] == switches[3]
+
+
+def test_a_compute_reaches_all_by_the_gateway(plan):
+    options = plan.find("cell2-host1").options
+    gateway = plan.network.gateway
+    assert f"@{gateway}:5672/" in options["DEFAULT"]["transport_url"]
+    assert f"@{gateway}:5672/" in options["scheduler"]["transport_url"]
+    assert options["bridge"]["metadata_url"] == f"http://{gateway}:{plan.metadata_port}"
+    assert options["metadata"]["shared_secret"] == plan.metadata_secret
+    assert "127.0.0.1" not in str(options)
+
+
+def test_the_gate_leads_to_the_broker_and_to_metadata(plan):
+    port = plan.metadata_port
+    assert doors(plan) == {5672: ("127.0.0.1", 5672), port: ("127.0.0.1", port)}
+    command = find(plan, "gate").command
+    assert gate.read(list(command[-3:])) == (plan.network.gateway, doors(plan))
+
+
+def test_the_gate_leads_to_a_broker_elsewhere(tmp_path):
+    plan = made(tmp_path, bus="rabbit://me@broker.example:5671", metadata=False)
+    assert doors(plan) == {5671: ("broker.example", 5671)}
+
+
+def test_consoles_are_found_at_the_address_of_the_host(plan):
+    found = [plan.find(one.name).options["consoles"]["host_listen"] for one in machines(plan)]
+    assert found == [one.address for one in machines(plan)]
+
+
+def test_the_first_network_goes_on_beyond_hosts(tmp_path):
+    said = {"network": {"local_networks": "lab=10.8.0.0/24, other=10.9.0.0/24"}}
+    plan = made(tmp_path, overrides=said)
+    assert plan.find("cell1-host1").options["bridge"]["uplinks"] == "lab=eth1"
+
+
+def test_what_daemons_stand_on_is_started_before_them(plan):
+    names = [program.name for program in programs(plan)]
+    for later in ("cell1-host1", "cell1-host1-libvirtd"):
+        assert names.index("cell1-host1-virtlogd") < names.index(later)
+    assert names[0] == "gate"
+    with pytest.raises(exception.NotFound, match="it has gate, cell1-host1-virtlogd"):
+        find(plan, "nobody")
+
+
+def test_a_plan_is_read_as_it_was_written(plan):
+    plan.save()
+    assert Plan.load(plan.state) == plan
+
+
+def test_hosts_that_pretend_are_no_places(tmp_path, plan):
+    with pytest.raises(exception.NotFound, match="no host 'cell3-host1'; it has cell1-host1, "):
+        machine(plan, "cell3-host1")
+    with pytest.raises(exception.NotFound, match="none that is more than a process"):
+        machine(new_plan(tmp_path, cells=1, hosts=1), "cell1-host1")
+
+
+WISH = {"hosts": 1, "embedded": False, "mode": "threading", "inventory": False}
+
+
+@pytest.mark.parametrize(
+    ("wish", "why"),
+    [
+        ({"embedded": True}, "leave out --embedded"),
+        ({"mode": "eventlet"}, "wants --concurrency threading"),
+        ({"inventory": True}, "leave out --inventory"),
+        ({"hosts": 201}, "addresses for 200 hosts, not for 201"),
+    ],
+)
+def test_what_cannot_be_is_said_first(wish, why):
+    with pytest.raises(exception.Invalid, match=why):
+        check_wish(**WISH | wish)
