@@ -5,6 +5,7 @@ system tells which one it has, and what the metadata service has told it.
 """
 
 import dataclasses
+import logging
 import pathlib
 import re
 import time
@@ -66,6 +67,8 @@ def run(state: pathlib.Path, cache: pathlib.Path, *, keep: bool, console: Consol
         hosts=CELLS * HOSTS, embedded=False, mode=concurrency.THREADING, inventory=False
     )
     lifecycle.check_vacant(state)
+    # connections of this process outlive the virtual hosts that it removes in the end
+    logging.getLogger("oslo.messaging._drivers.impl_rabbit").setLevel(logging.ERROR)
     plan = _plan(state, cache, console)
     console.print(_welcome(plan))
     kept = False
