@@ -17,6 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from roost import exception
 from roost.compute.virt.inventory import ALL_OTHERS
+from roost.rig.files import config_text, write_secret
 from roost.rig.hypervisors.network import Network, free_subnet
 from roost.rig.hypervisors.options import OF_ALL, of_consoles, of_host, of_proxy
 
@@ -399,13 +400,13 @@ class Plan:
         for folder in ("etc", "log", "db", "images", "var"):
             (self.state / folder).mkdir(parents=True, exist_ok=True)
         text = json.dumps(dataclasses.asdict(self), indent=2, default=str)
-        _write_secret(_plan_file(self.state), text + "\n")
+        write_secret(_plan_file(self.state), text + "\n")
         if self.inventory:
             self.inventory_file.write_text(json.dumps(self.inventory, indent=2) + "\n")
         for daemon in self.daemons:
-            _write_secret(self.config_file(daemon.name), config_text(daemon.options))
-        _write_secret(self.config_file("manage"), config_text(self.operator))
-        _write_secret(self.config_file("owner"), config_text(self.owner))
+            write_secret(self.config_file(daemon.name), config_text(daemon.options))
+        write_secret(self.config_file("manage"), config_text(self.operator))
+        write_secret(self.config_file("owner"), config_text(self.owner))
 
     @classmethod
     def load(cls, state: pathlib.Path) -> Self:
@@ -419,7 +420,9 @@ class Plan:
             raise exception.NotFound(
                 f"there is no rig in {state}; start one with: roost-rig up --state {state}"
             ) from None
-        folders = {name: pathlib.Path(values[name]) for name in ("state", "cache")}
+        folders = {
+            name: pathlib.Path(values[name]) for name in ("state", "cache") if name in values
+        }
         return cls(**{**values, **folders})
 
 
@@ -468,20 +471,6 @@ def free_port(preferred: int = 8774) -> int:
     raise exception.Unavailable("127.0.0.1 has no free port")
 
 
-def config_text(options: Options) -> str:
-    """Write options as a configuration file."""
-    groups = []
-    for group, values in options.items():
-        lines = [f"{name} = {_config_value(value)}" for name, value in values.items()]
-        groups.append("\n".join([f"[{group}]", *lines]))
-    return "\n\n".join(groups) + "\n"
-
-
-def _config_value(value: Any) -> str:
-    text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    return text.replace("$", "$$")
-
-
 def _merged(under: Options, over: Options) -> dict[str, dict[str, Any]]:
     groups = [*under, *(group for group in over if group not in under)]
     return {group: {**under.get(group, {}), **over.get(group, {})} for group in groups}
@@ -490,13 +479,6 @@ def _merged(under: Options, over: Options) -> dict[str, dict[str, Any]]:
 def _login(parts: SplitResult, user: str, password: str) -> SplitResult:
     server = parts.netloc.rpartition("@")[2]
     return parts._replace(netloc=f"{user}:{password}@{server}")
-
-
-def _write_secret(file: pathlib.Path, text: str) -> None:
-    """Write what only we may read; there are passwords in it."""
-    file.touch(mode=0o600)
-    file.chmod(0o600)
-    file.write_text(text)
 
 
 def _plan_file(state: pathlib.Path) -> pathlib.Path:

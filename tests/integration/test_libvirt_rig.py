@@ -6,6 +6,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+from urllib.parse import unquote
 
 import pytest
 import requests
@@ -142,7 +143,7 @@ def test_the_url_of_a_console_leads_to_the_guest(cloud, servers):
     url = cloud.client.post(f"/servers/{servers[0]}/remote-consoles", wish)["remote_console"]["url"]
     root, _, query = url.partition("/vnc_lite.html?path=")
     assert root == f"http://{cloud.plan.console_endpoint}"
-    address = f"ws://{cloud.plan.console_endpoint}/{requests.utils.unquote(query)}"
+    address = f"ws://{cloud.plan.console_endpoint}/{unquote(query)}"
     with connect(address, subprotocols=["binary"], origin=root) as browser:
         assert browser.recv(timeout=30) == b"RFB 003.008\n"
 

@@ -5,10 +5,12 @@ import os
 import pathlib
 import subprocess
 import sys
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
+from websockets.sync.client import connect
 
+from roost.compute.virt.fake_console import GREETINGS
 from roost.rig.plan import Plan, free_port
 from tests.stories import least_rights
 
@@ -69,7 +71,7 @@ def rig(request, rabbitmq, tmp_path_factory):
     size = ("--cells", "2", "--hosts", "3", "--port", port)
     try:
         urls = ("--bus", rabbitmq.url(""), "--db", database.url(""))
-        made("up", *size, *urls, "--set", "DEFAULT.debug=true")
+        made("up", *size, *urls, "--consoles", "--set", "DEFAULT.debug=true")
         yield made
     finally:
         made("down", "--if-there")
@@ -93,8 +95,8 @@ def test_fifty_servers_are_booted_over_both_cells_and_leave_nothing_behind(rig):
 
 def test_every_daemon_answers(rig):
     shown = rig("status")
-    assert shown.count("running") == 11
-    assert shown.count(" ms ") == 11
+    assert shown.count("running") == 12
+    assert shown.count(" ms ") == 12
 
 
 def test_a_killed_daemon_is_told_and_can_be_started_again(rig):
@@ -105,7 +107,15 @@ def test_a_killed_daemon_is_told_and_can_be_started_again(rig):
     rig("boot", "--delete-all")
 
 
-def test_the_openstack_client_manages_servers(rig):
+def check_console(url):
+    """Make sure that the URL of a console leads to a guest."""
+    root, _, query = url.partition("/vnc_lite.html?path=")
+    place = f"{root.replace('http', 'ws')}/{unquote(query)}"
+    with connect(place, subprotocols=["binary"], origin=root) as browser:
+        assert browser.recv(timeout=10) == GREETINGS["vnc"]
+
+
+def test_the_openstack_client_manages_servers_and_opens_their_consoles(rig):
     made = rig.openstack(
         "server", "create", "--flavor", "m1.tiny", "--image", "tiny", "--nic", "auto",
         "--wait", "mine",
@@ -113,6 +123,7 @@ def test_the_openstack_client_manages_servers(rig):
     assert made["status"] == "ACTIVE"
     assert [each["Name"] for each in rig.openstack("server", "list")] == ["mine"]
     assert rig.openstack("server", "show", "mine")["id"] == made["id"]
+    check_console(rig.openstack("console", "url", "show", "mine")["url"])
     rig.openstack("server", "delete", "--wait", "mine")
     assert rig.openstack("server", "list") == []
 
@@ -151,7 +162,7 @@ def test_neither_logs_nor_commands_tell_passwords(rig, rabbitmq):
     ours = urlsplit(rabbitmq.url("")).netloc.split("@")[0]
     rig.manage("cell", "list")
     logs = rig.logs()
-    assert (len(logs), len(secrets)) == (11, 7)
+    assert (len(logs), len(secrets)) == (12, 7)
     told = [*logs, *rig.told]
     assert [
         text[:300] for text in told for secret in (f"{ours}@", *secrets) if secret in text
