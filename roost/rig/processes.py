@@ -180,6 +180,9 @@ class Supervisor:
         """
         with contextlib.suppress(FileNotFoundError, ValueError):
             session = int((self._state / _PID_FILE).read_text())
+            deadline = time.monotonic() + self._grace
+            while _lives(session) and time.monotonic() < deadline:
+                time.sleep(0.05)  # it answers nobody some time before it is gone
             for pid in [] if _lives(session) else psutil.pids():
                 with contextlib.suppress(ProcessLookupError):
                     if os.getsid(pid) == session:
