@@ -99,8 +99,7 @@ class Supervisor:
         number = _number(signal)
         found = self.find(name)
         if found.running:
-            send = os.killpg if number in _TO_ALL else os.kill
-            send(found.pid, number)
+            _send(found.pid, number)
             if number == signals.SIGKILL:
                 self._wait_until_buried(found)
         return found.pid
@@ -265,6 +264,15 @@ def _program_section(program: Program, priority: int, grace: int) -> list[str]:
         f"stdout_logfile = {program.log}".replace("%", "%%"),
         "stdout_logfile_maxbytes = 0",
     ]
+
+
+def _send(pid: int, number: signals.Signals) -> None:
+    if number in _TO_ALL:
+        with contextlib.suppress(ProcessLookupError):  # just started, it has no group yet
+            os.killpg(pid, number)
+            return
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def _number(signal: str) -> signals.Signals:

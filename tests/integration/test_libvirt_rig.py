@@ -107,9 +107,9 @@ def network_of(cloud):
 @pytest.fixture(scope="module")
 def servers(cloud):
     """A server on each host; the second one looks for the first when it is up."""
-    look = f"wget -q -O /var/run/found http://{ADDRESS}/"
+    look = f"timeout 5 wget -q -O /var/run/found http://{ADDRESS}/"
     script = (
-        f"for n in 1 2 3 4 5 6 7 8 9; do {look} && break; sleep 2; done;"
+        f"for n in $(seq 20); do {look} && break; sleep 2; done;"
         'echo "guest: found $(cat /var/run/found)"'
     )
     ids = [boot(cloud, HOSTS[0], ADDRESS), boot(cloud, HOSTS[1], "10.0.77.12", script)]
