@@ -139,9 +139,9 @@ def test_daemons_whose_supervisord_was_killed_end_with_the_rig(supervisor, tmp_p
 
 
 def test_those_who_stand_on_others_end_before_them(supervisor, tmp_path):
-    for name in ("one", "parent"):
+    for name in ("one", "stubborn"):
         supervisor.start_process(name)
         ready(tmp_path, name)
-    supervisor.stop(first=["parent"])
+    supervisor.stop(first=["stubborn"])
     told = (tmp_path / "supervisord.log").read_text()
-    assert 0 < told.index("stopped: parent") < told.index("stopped: one")
+    assert 0 < told.index("stopped: stubborn") < told.index("stopped: one")
