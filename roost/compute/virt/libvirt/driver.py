@@ -43,7 +43,7 @@ from roost.compute.virt.libvirt.console import Console
 from roost.compute.virt.libvirt.cpus import Topology
 from roost.compute.virt.libvirt.departures import LibvirtDepartures
 from roost.compute.virt.libvirt.devices import Balloon
-from roost.compute.virt.libvirt.disks import Disk, Drive, Names
+from roost.compute.virt.libvirt.disks import Drive, Names
 from roost.compute.virt.libvirt.domain import Domain
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.firmware import DirectKernel
@@ -409,7 +409,7 @@ class LibvirtDriver:
     ) -> Domain:
         folder, known = self._folders.of(instance.uuid), self._node()
         hardware = Hardware.of(instance, machine=self._settings.machine)
-        names = Names()
+        names, bus = Names(), hardware.cd_bus
         return Domain(
             identity=Identity(instance.uuid, instance.attempt, notes=agent.notes_of(hardware)),
             title=instance.display_name,
@@ -421,8 +421,8 @@ class LibvirtDriver:
             hardware=hardware,
             cpu=self._settings.cpu(known.virt_type),
             topology=self._topology(placement, hardware),
-            disks=tuple(_disks(folder, layout, hardware, names, self._settings.images_type)),
-            drive=_drive(folder, hardware, names) if with_drive else None,
+            disks=self._new.seen(folder, layout, hardware, names),
+            drive=Drive(folder.drive, names.next(bus), bus) if with_drive else None,
             interfaces=tuple(Interface.of(vif, hardware.vifs) for vif in network_info.vifs),
             balloon=Balloon(self._settings.balloon_seconds),
             slots=self._settings.pcie_slots,
@@ -486,21 +486,3 @@ class LibvirtDriver:
             if time.monotonic() > deadline:
                 raise exception.Timeout("The disk could not be copied in time.")
             time.sleep(_LOOK)
-
-
-def _disks(
-    folder: GuestFolder, layout: Layout, hardware: Hardware, names: Names, images_type: str
-) -> Iterator[Disk]:
-    """Yield its disks; where a user has said a bus for one of them, that counts."""
-    if layout.root:
-        bus = hardware.bus(layout.root_bus)
-        path = folder.new_root(images_type)
-        yield Disk(path, names.next(bus), boot_order=1, bus=bus, tuning=hardware.tuning)
-    for number, blank in enumerate(layout.blanks):
-        bus = hardware.bus(blank.bus)
-        path = folder.blank(number, images_type)
-        yield Disk(path, names.next(bus), bus=bus, tuning=hardware.tuning)
-
-
-def _drive(folder: GuestFolder, hardware: Hardware, names: Names) -> Drive:
-    return Drive(folder.drive, names.next(hardware.cd_bus), hardware.cd_bus)

@@ -7,7 +7,9 @@ import shutil
 from roost.compute.virt.driver import Kernel
 from roost.compute.virt.libvirt import filesystems, images
 from roost.compute.virt.libvirt.bases import Bases
+from roost.compute.virt.libvirt.disks import Disk, Names
 from roost.compute.virt.libvirt.folder import RAW, GuestFolder
+from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.images import Image
 from roost.compute.virt.libvirt.layout import SWAP, Layout
 
@@ -23,6 +25,20 @@ class NewDisks:
     bases: Bases
     images_type: str
     ephemeral_format: str
+
+    def seen(
+        self, folder: GuestFolder, layout: Layout, hardware: Hardware, names: Names
+    ) -> tuple[Disk, ...]:
+        """Return its disks as it sees them; a bus that a user has said for one of them counts."""
+        found = []
+        if layout.root:
+            bus, path = hardware.bus(layout.root_bus), folder.new_root(self.images_type)
+            root = Disk(path, names.next(bus), boot_order=1, bus=bus, tuning=hardware.tuning)
+            found.append(root)
+        for number, blank in enumerate(layout.blanks):
+            bus, path = hardware.bus(blank.bus), folder.blank(number, self.images_type)
+            found.append(Disk(path, names.next(bus), bus=bus, tuning=hardware.tuning))
+        return tuple(found)
 
     def root(
         self,
