@@ -78,7 +78,7 @@ class Connection:
             message = f"libvirt did not {what} within {limit:g} seconds."
             raise exception.Timeout(message) from error
 
-    def begin(self, what: str, do: Call[T]) -> futures.Future[T]:
+    def start(self, what: str, do: Call[T]) -> futures.Future[T]:
         """Begin what takes as long as it takes, for whoever waits; it fails in libvirt's words."""
         return concurrency.abandonable(lambda: do(self._connected()), name=f"libvirt: {what}")
 

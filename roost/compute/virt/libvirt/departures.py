@@ -94,7 +94,7 @@ class LibvirtDepartures:
 
         self._aborted.discard(uuid)
         LOG.info("the guest %s goes to %s", uuid, arrival.node)
-        self._await(uuid, arrival, self._residents.connection.begin("move a guest", move))
+        self._await(uuid, arrival, self._residents.connection.start("move a guest", move))
         LOG.info("the guest %s has gone to %s", uuid, arrival.node)
 
     def progress(self, uuid: str) -> Progress | None:
