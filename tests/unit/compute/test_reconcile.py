@@ -4,41 +4,9 @@ import pytest
 
 from roost import exception, states
 from roost.compute.reconcile import Remedy
-from roost.compute.virt.fake import FakeDriver
 from roost.compute.virt.faults import Crash
-from tests.builders import NOW, a_uuid
-
-
-class World:
-    """A host that has started, instances with their guests, and what came of both."""
-
-    def __init__(self, rig, boot):
-        self.rig = rig
-        self.boot = boot
-        self.conductor = rig.conductor
-        self.virt = rig.virt
-        self.manager = rig.manager()
-        self.manager.start()
-
-    def server(self, **values):
-        """A server that was built here; by now its row has these values."""
-        instance = self.rig.instance()
-        self.boot(self.manager, instance)
-        for name, value in {"launched_at": NOW, **values}.items():
-            setattr(instance, name, value)
-        return instance
-
-    def reconcile(self):
-        self.manager.reconcile()
-
-    def kinds(self):
-        return [kind for kind, _uuid in self.conductor.findings]
-
-    def counts(self):
-        return dict(self.manager._reconciler.counts)
-
-    def power(self, instance):
-        return self.virt.describe(instance.uuid).power_state
+from tests.builders import NOW
+from tests.unit.compute.reconciled import World
 
 
 @pytest.fixture
@@ -505,60 +473,3 @@ def test_a_hypervisor_that_cannot_be_asked_gives_nobody_up(world, monkeypatch):
     with pytest.raises(Crash):
         world.reconcile()
     assert instance.vm_state == states.ACTIVE
-
-
-# what the hypervisor tells of
-
-
-class Telling(FakeDriver):
-    """A hypervisor that tells of its guests."""
-
-    def listen(self, told):
-        self.told = told
-
-
-@pytest.fixture
-def told(rig, boot):
-    rig.virt.__class__ = Telling
-    return World(rig, boot)
-
-
-def test_a_guest_that_is_told_of_is_looked_at_and_no_other(told):
-    stopped, other = told.server(), told.server()
-    for instance in (stopped, other):
-        told.virt.power_off(instance.uuid)
-    told.virt.told(stopped.uuid)
-    told.manager.follow()
-    assert (stopped.vm_state, other.vm_state) == (states.STOPPED, states.ACTIVE)
-
-
-def test_when_nobody_knows_which_guest_changed_all_are_looked_at(told):
-    instance = told.server()
-    told.virt.power_off(instance.uuid)
-    told.virt.told(a_uuid())
-    told.virt.told(None)
-    told.manager.follow()
-    assert instance.vm_state == states.STOPPED
-
-
-def test_what_was_told_once_is_looked_at_once(told):
-    instance = told.server()
-    told.virt.told(instance.uuid)
-    told.manager.follow()
-    told.virt.power_off(instance.uuid)
-    told.manager.follow()
-    assert instance.vm_state == states.ACTIVE
-
-
-def test_a_guest_that_somebody_works_on_is_left_to_it(told):
-    instance = told.server(task_state=states.POWERING_OFF)
-    told.virt.power_off(instance.uuid)
-    told.virt.told(instance.uuid)
-    told.manager.follow()
-    assert instance.vm_state == states.ACTIVE
-
-
-def test_only_a_hypervisor_that_tells_is_listened_to(told):
-    assert told.manager.hears_of_guests
-    told.virt.__class__ = FakeDriver
-    assert not told.manager.hears_of_guests
