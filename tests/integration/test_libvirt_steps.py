@@ -34,8 +34,6 @@ def left(site, libvirtd):
 
     def left():
         found = left_of(site.network_id, site.path / "bridge")
-        # what was last heard of groups: a build that fails before its ports are noted leaves that
-        found = [one for one in found if not one.endswith("/filters.json")]
         found += [tap for tap in [tap_of(site.port_id)] if tap in links()]
         found += [name for name in libvirtd.guests() if site.instance_uuid in name]
         folders = [*site.path.rglob(f"*{site.instance_uuid}*"), *site.path.rglob("*.part")]

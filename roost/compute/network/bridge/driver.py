@@ -76,8 +76,9 @@ class BridgeDriver(LocalNetworkDriver):
         vif = super().attach(context, instance, request, key=key)
         others = self._others(instance.uuid, str(vif.id))
         try:
-            self._filters.learn(context, [vif.network_id])
-            self._become(instance.uuid, [*others, Port.of(instance, vif)])
+            with self._coming([vif.network_id]):
+                self._filters.learn(context, [vif.network_id])
+                self._become(instance.uuid, [*others, Port.of(instance, vif)])
         except Exception:
             with _logged(f"{instance.uuid}: there is no place for the port {vif.id}"):
                 self._become(instance.uuid, others)
@@ -87,17 +88,20 @@ class BridgeDriver(LocalNetworkDriver):
 
     def detach(self, context: RequestContext, instance: Instance, port_id: str) -> None:
         self._become(instance.uuid, self._others(instance.uuid, port_id))
+        self._forget_others()
         super().detach(context, instance, port_id)
 
     def plug(self, instance: Instance, info: NetworkInfo) -> NetworkInfo:
         with _failures():
             ports = [Port.of(instance, vif) for vif in info.vifs]
-            self._filters.have(ports)
-            self._become(instance.uuid, ports)
+            with self._coming([port.network_id for port in ports]):
+                self._filters.have(ports)
+                self._become(instance.uuid, ports)
         return NetworkInfo.of(vifs=[self._bound(vif) for vif in info.vifs])
 
     def unplug(self, instance_uuid: str) -> None:
         self._become(instance_uuid, [])
+        self._forget_others()
 
     def plugged(self) -> list[str]:
         with self._lock:
@@ -117,6 +121,7 @@ class BridgeDriver(LocalNetworkDriver):
         with _logged("what security groups say stays as it was"):
             self._filters.learn(admin_context(), networks)
         self._restore()
+        self._forget_others()
 
     def _restore(self) -> None:
         with self._lock:
@@ -124,6 +129,20 @@ class BridgeDriver(LocalNetworkDriver):
                 with _logged(f"network {network_id} is not whole on this host"):
                     self._settle(network_id)
                     self._settled(network_id)
+
+    @contextmanager
+    def _coming(self, network_ids: Sequence[str]) -> Iterator[None]:
+        """Remember what may pass in networks that are about to be here, if they then are."""
+        try:
+            with self._filters.held(network_ids):
+                yield
+        finally:
+            self._forget_others()
+
+    def _forget_others(self) -> None:
+        """Remember what may pass in networks of this host only."""
+        with self._lock:
+            self._filters.keep(self._records.networks())
 
     def _others(self, uuid: str, port_id: str) -> list[Port]:
         with self._lock:
@@ -157,7 +176,6 @@ class BridgeDriver(LocalNetworkDriver):
         ports = self._records.of_network(network_id)
         if not ports:
             self._remove(Names(network_id))
-            self._filters.forget(network_id)
             return
         filtering = self._filters.get(network_id)
         segment = Segment.of(network_id, ports, self._settings, filtering=filtering)

@@ -1,11 +1,13 @@
 """What may pass at the ports of this host, as its cell has told last: kept over restarts."""
 
+import collections
+import contextlib
 import dataclasses
 import json
 import logging
 import pathlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from roost import exception
@@ -31,6 +33,7 @@ class Filters:
         self._asking = threading.Lock()
         self._writing = threading.Lock()
         self._known: dict[str, Filtering] | None = None
+        self._held: collections.Counter[str] = collections.Counter()
 
     def get(self, network_id: str) -> Filtering:
         """Return what may pass in a network as far as is known."""
@@ -81,12 +84,23 @@ class Filters:
                 raise
             LOG.warning("nobody tells what security groups say by now: it is what it was")
 
-    def forget(self, network_id: str) -> None:
-        """Remember nothing of a network that is here no more."""
+    @contextlib.contextmanager
+    def held(self, network_ids: Collection[str]) -> Iterator[None]:
+        """Have nobody forget networks while the block lasts: they are about to be here."""
         with self._writing:
-            known = dict(self._read())
-            if known.pop(network_id, None) is not None:
-                self._write(known)
+            self._held.update(network_ids)
+        try:
+            yield
+        finally:
+            with self._writing:
+                self._held.subtract(network_ids)
+
+    def keep(self, network_ids: Collection[str]) -> None:
+        """Remember nothing of networks but these, which are here, and those that are held."""
+        with self._writing:
+            known, wanted = self._read(), {*network_ids, *+self._held}
+            if known.keys() - wanted:
+                self._write({name: known[name] for name in known if name in wanted})
 
     def _read(self) -> dict[str, Filtering]:
         if self._known is None:
