@@ -53,6 +53,8 @@ class BridgeDriver(LocalNetworkDriver):
         self._dhcp = Dhcp(system, settings.folder / "dhcp")
         self._metadata = metadata
         self._lock = threading.Lock()
+        self._refreshing = threading.Lock()
+        self._asked: set[str] = set()  # projects whose groups somebody waits to ask for
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, conductor: CellConductor) -> Self:
@@ -108,8 +110,18 @@ class BridgeDriver(LocalNetworkDriver):
             return self._records.instances()
 
     def refresh_groups(self, context: RequestContext, project_id: str) -> None:
+        """Ask again for a project's networks; whoever waits for that asks for those after, too."""
         with self._lock:
-            networks = self._records.networks_of(project_id)
+            if project_id in self._asked:
+                return
+            self._asked.add(project_id)
+        with self._refreshing:
+            with self._lock:
+                self._asked.discard(project_id)
+                networks = self._records.networks_of(project_id)
+            self._refresh(context, project_id, networks)
+
+    def _refresh(self, context: RequestContext, project_id: str, networks: Sequence[str]) -> None:
         changed = self._filters.learn(context, networks)
         with _logged(f"what project {project_id} lets pass is not in force yet"), self._lock:
             for network_id in changed:

@@ -1,6 +1,8 @@
 """Guests plugged into bridges: what is on the host then, once, again, and after being killed."""
 
 import json
+import threading
+from concurrent import futures
 
 import pytest
 
@@ -328,6 +330,24 @@ def test_nothing_is_written_anew_for_groups_that_say_the_same(host):
     before = len(host.kernel.commands)
     host.driver.refresh_groups(a_context(), "project")
     assert len(host.kernel.commands) == before
+
+
+def test_of_many_changes_at_once_the_host_asks_once_more_after_the_last(host, monkeypatch):
+    host.plug(an_instance(), a_vif())
+    ask, asked, answer = host.conductor.describe_filtering, [], threading.Event()
+
+    def slowly(*arguments, **values):
+        asked.append(values)
+        answer.wait(10)
+        return ask(*arguments, **values)
+
+    monkeypatch.setattr(host.conductor, "describe_filtering", slowly)
+    with futures.ThreadPoolExecutor() as pool:
+        told = [pool.submit(host.driver.refresh_groups, a_context(), "project") for _ in range(9)]
+        futures.wait(told, timeout=10, return_when=futures.FIRST_COMPLETED)
+        answer.set()
+    assert [one.exception() for one in told] == [None] * 9
+    assert 1 <= len(asked) <= 2
 
 
 def test_what_was_told_is_known_after_a_restart_without_asking(host):
