@@ -442,7 +442,8 @@ def new_plan(
     """
     name = uuid.uuid4().hex[:8]
     if metadata:
-        values["metadata_port"] = free_port(_METADATA_PORT)
+        is_real = values.get("driver") == LIBVIRT  # its guests ask at another address
+        values["metadata_port"] = free_port(0 if is_real else _METADATA_PORT)
         values["metadata_secret"] = secrets.token_urlsafe(24)
     if consoles:
         values["console_port"] = free_port(_CONSOLE_PORT)

@@ -110,11 +110,12 @@ class Cloud:
             self.client.delete_server(server_id)
         self.wait_gone(ids)
 
-    def audit(self, patience=20):
+    def audit(self, patience=75):
         """Return what stays wrong, by kind; nothing when all is well, or soon is.
 
         A conductor with much to do places servers that were deleted meanwhile, and then lets them
-        go; a host finds its leftovers when it next compares.
+        go; a host finds its leftovers when it next compares, and a claim whose release was lost
+        ends by itself: within a minute each, as the options say.
         """
         deadline = time.monotonic() + patience
         while (found := self.audit_now()) and time.monotonic() < deadline:

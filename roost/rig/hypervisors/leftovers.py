@@ -12,7 +12,7 @@ from roost.rig.plan import Plan
 
 KINDS: Final = ("domains", "disks", "links", "namespaces", "leases", "filters")
 _OWN_LINKS: Final = ("lo", MANAGEMENT, UPLINK)
-_KEPT: Final = "bases"  # images, for the next guest
+_KEPT: Final = ("bases", "aside.")  # images for the next guest; where folders come and go
 
 
 def look(plan: Plan) -> dict[str, dict[str, list[str]]]:
@@ -27,7 +27,8 @@ def count(found: dict[str, dict[str, list[str]]]) -> int:
 
 def _of(plan: Plan, one: Machine) -> dict[str, list[str]]:
     own = plan.state / "var" / one.name / one.name
-    disks = [name for name in _names(own / "instances", "*") if name != _KEPT]
+    disks = [name for name in _names(own / "instances", "*") if not name.startswith(_KEPT)]
+    disks += _names(own / "instances", "aside.*/*")
     links = [link["ifname"] for link in json.loads(_told(one, "ip", "-json", "link", "show"))]
     namespaces = json.loads(_told(one, "ip", "-json", "netns", "list") or "[]")
     tables = json.loads(_told(one, "nft", "--json", "list", "tables", "bridge"))["nftables"]
