@@ -2,8 +2,9 @@
 
 import contextlib
 import dataclasses
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from typing import Any
 
@@ -20,6 +21,7 @@ from roost.db.types import utcnow
 from roost.rig.client import Client, moment
 from roost.rig.plan import API_LEVEL, CONSOLES, METADATA, Daemon, Plan
 from roost.rig.processes import Process, Supervisor, usage
+from roost.rpc import ears
 from roost.rpc.transport import BROKEN, Bus
 from roost.scheduler.client import SchedulerClient
 
@@ -65,13 +67,25 @@ def unknown_hosts(plan: Plan) -> str:
     """Say which hosts the schedulers have not heard of; empty when they know all."""
     bus = _bus(plan.bus_url(API_LEVEL))
     try:
-        reports = SchedulerClient(bus).list_hosts(admin_context())
+        with _unlogged(ears.LOG):
+            reports = SchedulerClient(bus).list_hosts(admin_context())
     except exception.RoostError as error:
         return error.message
     finally:
         bus.close()
     missing = set(plan.all_hosts) - {report.host for report in reports}
     return f"the scheduler has not heard of {', '.join(sorted(missing))}" if missing else ""
+
+
+@contextlib.contextmanager
+def _unlogged(logger: logging.Logger) -> Iterator[None]:
+    """Log nothing about who does not answer yet: it is what is asked."""
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def table(healths: list[Health]) -> Table:

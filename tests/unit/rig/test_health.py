@@ -1,12 +1,15 @@
 """How a rig is told to be, also when much of it is not there."""
 
+import io
 import types
 
 import oslo_messaging as messaging
 import pytest
 
+from roost import exception
 from roost.rig import health
 from roost.rig.client import Client
+from roost.rpc import ears
 from tests.builders import CELL1
 
 HOST = types.SimpleNamespace(name="cell1-host1", topic="compute", cell="cell1")
@@ -55,3 +58,21 @@ def test_a_daemon_whose_cell_is_away_is_not_well(monkeypatch):
     supervisor = types.SimpleNamespace(list_processes=list)
     _whole, host = health.look(plan, supervisor)
     assert (host.answers, host.heartbeat) == (False, "in a cell that is away")
+
+
+def test_schedulers_that_do_not_answer_yet_are_told_of_once_not_logged_too(monkeypatch, caplog):
+    class Silent:
+        def __init__(self, _bus):
+            pass
+
+        def list_hosts(self, _context):
+            ears.LOG.error("the queue of answers is deaf")
+            raise exception.Unavailable("nobody answers")
+
+    monkeypatch.setattr(health, "SchedulerClient", Silent)
+    monkeypatch.setattr(health, "_bus", lambda _url: io.BytesIO())
+    plan = types.SimpleNamespace(bus_url=lambda _level: "memory:")
+    assert health.unknown_hosts(plan) == "nobody answers"
+    assert caplog.messages == []
+    ears.LOG.error("it is heard again")
+    assert caplog.messages == ["it is heard again"]
