@@ -6,6 +6,7 @@ Called after each change by ``api/networking/local_groups.py``, before a server 
 
 import dataclasses
 import logging
+from collections.abc import Mapping
 
 from roost import exception
 from roost.cells.cell import Cell
@@ -54,22 +55,29 @@ class GroupCopies:
 
     def compare(self) -> None:
         """Bring to each cell what it has missed of its servers' groups; now and then."""
+        groups = self._by_project()
         for cell in self._with_hosts():
             try:
-                self._compare(cell)
+                self._compare(cell, groups)
             except exception.RoostError as error:
                 LOG.warning("%s: its security groups are not compared: %s", cell, error.message)
 
-    def _compare(self, cell: Cell) -> None:
+    def _compare(self, cell: Cell, groups: Mapping[str, list[Group]]) -> None:
         with cell.database.read() as session:
             known = dict.fromkeys(filtering.projects(session)) | filtering.copies(session)
-        with self.database.read() as session:
-            groups = security_groups.list_groups(session, None)
         for project_id, copied in known.items():
-            if copied != [group for group in groups if group.project_id == project_id]:
+            if copied != groups.get(project_id, []):
                 LOG.warning("%s had old security groups of project %s", cell, project_id)
                 self.bring(cell, project_id)
                 self._tell(admin_context(), cell, project_id)
+
+    def _by_project(self) -> dict[str, list[Group]]:
+        with self.database.read() as session:
+            groups = security_groups.list_groups(session, None)
+        found: dict[str, list[Group]] = {}
+        for group in groups:
+            found.setdefault(group.project_id, []).append(group)
+        return found
 
     def _with_hosts(self) -> list[Cell]:
         return [cell for cell in self.cells.all() if not cell.is_cell0]

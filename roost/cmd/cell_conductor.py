@@ -89,13 +89,25 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         servers=[RpcServer(bus, CellConductor, manager, name=conf.host, threads=conf.rpc_threads)],
         periodics=[
             Periodic(patience.own_interval, heartbeat, "heartbeat"),
-            Periodic(lambda: conf.service_report_interval, lookout.beat, "service group"),
-            Periodic(LOOK, lookout.look, "lookout"),
-            Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper"),
-            Periodic(lambda: conf.conductor.sweep_interval, images.sweep, "forsaken images"),
+            *_looking(conf, lookout),
+            *_sweeping(conf, sweeper, images),
         ],
         closing=[group, scheduler_bus, bus, database],
     )
+
+
+def _looking(conf: cfg.ConfigOpts, lookout: Lookout) -> list[Periodic]:
+    return [
+        Periodic(lambda: conf.service_report_interval, lookout.beat, "service group"),
+        Periodic(LOOK, lookout.look, "lookout"),
+    ]
+
+
+def _sweeping(conf: cfg.ConfigOpts, sweeper: CellSweeper, images: ForsakenImages) -> list[Periodic]:
+    return [
+        Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper"),
+        Periodic(lambda: conf.conductor.sweep_interval, images.sweep, "forsaken images"),
+    ]
 
 
 def _rescheduling(

@@ -18,7 +18,7 @@ import enum
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from roost import exception, states
@@ -195,9 +195,7 @@ class Reconciler:
         if None in heard:
             self.run()
             return
-        with self._one_at_a_time:
-            for uuid in sorted(uuid for uuid in heard if uuid):
-                self._look_again(admin_context(), uuid)
+        self._look_at({uuid for uuid in heard if uuid})
 
     def watch(self) -> None:
         """Look again at guests of builds that nobody here works on; call it every few seconds.
@@ -208,8 +206,11 @@ class Reconciler:
         :raises roost.exception.Unavailable: when the cell does not answer; so they are looked at
             the next time
         """
+        self._look_at(self._unfinished)
+
+    def _look_at(self, uuids: Collection[str]) -> None:
         with self._one_at_a_time:
-            for uuid in sorted(self._unfinished):
+            for uuid in sorted(uuids):
                 self._look_again(admin_context(), uuid)
 
     def _compare(self, context: RequestContext) -> None:

@@ -8,7 +8,7 @@ import os
 import pathlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -165,13 +165,18 @@ def up(
     with screen.steps(console, f"starting {cells} cells of {hosts} hosts") as say:
         plan = plan if embedded else backing.with_users(plan, say=console.print)
         lifecycle.up(plan, mode=mode, say=say)
-    console.print(f"the rig serves {plan.endpoint}")
+    for line in _told(plan):
+        console.print(line)
+
+
+def _told(plan: Plan) -> Iterator[str]:
+    """Yield what to tell people of a rig that was started."""
+    yield f"the rig serves {plan.endpoint}"
     if plan.metadata_endpoint:
-        console.print(f"its guests are told of themselves at {plan.metadata_endpoint}")
+        yield f"its guests are told of themselves at {plan.metadata_endpoint}"
     if plan.console_endpoint:
-        console.print(f"consoles of its guests are at {plan.console_endpoint}")
-    for line in clouds.hints(plan):
-        console.print(f"  {line}")
+        yield f"consoles of its guests are at {plan.console_endpoint}"
+    yield from (f"  {line}" for line in clouds.hints(plan))
 
 
 def _where(state: pathlib.Path, bus: str | None, db: str | None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from roost import exception
+from roost.compute.network.bridge.system import System
 from roost.rig import services
 from roost.rig.hypervisors import linux_guest, needs
 from roost.rig.hypervisors.libvirtd import Libvirtd
@@ -66,6 +67,15 @@ def libvirtd(tmp_path_factory):
     folder = tmp_path_factory.mktemp("libvirt")
     with Libvirtd(folder, STATE / "libvirt") as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def network_programs():
+    """What a host makes networks with."""
+    try:
+        System().check()
+    except exception.Invalid as missing:
+        pytest.fail(f"{missing.message}; sh tools/packages.sh does that", pytrace=False)
 
 
 @pytest.fixture(scope="session")

@@ -11,17 +11,17 @@ from roost.compute.network.bridge.metadata import inside
 from roost.objects import NetworkInfo
 from roost.security_groups import EGRESS, INGRESS
 from tests.builders import a_context, a_uuid, an_instance
-from tests.integration.test_bridges import (  # noqa: F401 - programs is a fixture
+from tests.integration.test_bridges import (
     ALL,
     bridge_of,
     heard,
     host_of,
     lets,
-    programs,
     vif_in,
 )
 from tests.outside.wire import Wire, udp
 
+pytestmark = pytest.mark.usefixtures("network_programs")
 OUT = lets(EGRESS)
 SOON = 0.3  # seconds in which nothing comes that is dropped
 

@@ -25,16 +25,9 @@ from tests.fakes.cell_conductor import FakeCellConductor
 from tests.outside.links import left_of, links
 from tests.outside.wire import BROADCAST, Wire, arp, ethernet, ip, udp, wait_until_it_forwards
 
+pytestmark = pytest.mark.usefixtures("network_programs")
 CIDR = "10.77.0.0/24"
 SECRET = "what agents share"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def programs():
-    try:
-        System().check()
-    except exception.Invalid as missing:
-        pytest.fail(f"{missing.message}; sh tools/packages.sh does that", pytrace=False)
 
 
 def lets(direction, **values):

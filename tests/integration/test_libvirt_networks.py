@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from roost import exception, networks
+from roost import networks
 from roost.compute.network.bridge.segment import Names
 from roost.compute.network.bridge.system import System
 from roost.rig import services
@@ -25,12 +25,8 @@ ONE, OTHER = (entry.id for entry in networks.parse([f"{name}=10.77.0.0/24" for n
 
 
 @pytest.fixture(scope="module")
-def cloud(libvirtd, linux_image, tmp_path_factory):
+def cloud(network_programs, libvirtd, linux_image, tmp_path_factory):
     """One host of libvirt with two networks of the same range."""
-    try:
-        System().check()
-    except exception.Invalid as missing:
-        pytest.fail(f"{missing.message}; sh tools/packages.sh does that", pytrace=False)
     rig = EmbeddedRig(
         tmp_path_factory.mktemp("rig"),
         cells=1,

@@ -2,23 +2,17 @@
 
 import pytest
 
-from roost import exception, states
-from roost.compute.network.bridge.system import System
+from roost import states
 from roost.compute.taps import tap_of
 from tests.outside.links import left_of, links
 from tests.stories.half_done import BUILD, DELETE, WHY, Site, broken, dies, fail
 
-pytestmark = pytest.mark.timeout(600)  # libvirt looks at QEMU the first time
+pytestmark = [
+    pytest.mark.timeout(600),  # libvirt looks at QEMU the first time
+    pytest.mark.usefixtures("network_programs"),
+]
 ELSEWHERE = {"host": "h2", "attempt": 2, "task_state": states.SPAWNING}
 BUILT = {"vm_state": states.ACTIVE, "task_state": None}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def programs():
-    try:
-        System().check()
-    except exception.Invalid as missing:
-        pytest.fail(f"{missing.message}; sh tools/packages.sh does that", pytrace=False)
 
 
 @pytest.fixture

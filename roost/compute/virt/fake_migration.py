@@ -22,6 +22,7 @@ from roost.compute.virt.live_migration import (
     Phase,
     Presence,
     Progress,
+    check_absent,
 )
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo
@@ -241,6 +242,4 @@ class FakeArrivals:
         self._guests.file(uuid).unlink(missing_ok=True)
 
     def _check_absent(self, uuid: str) -> None:
-        found = self._presence(uuid)
-        if found not in (Presence.ABSENT, Presence.ROOM):
-            raise exception.Conflict(f"The guest {uuid} is {found.value} on {self._node}.")
+        check_absent(uuid, self._presence(uuid), self._node)

@@ -12,6 +12,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from roost import exception
 from roost.compute.virt.driver import Placement
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo
@@ -41,6 +42,15 @@ class Outcome(enum.Enum):
 
 
 _AT_HOME = (Presence.HERE, Presence.UNDECIDED, Presence.STOPPED)
+
+
+def check_absent(uuid: str, found: Presence, node: str) -> None:
+    """Make sure that a host has nothing of a guest, but room for it.
+
+    :raises roost.exception.Conflict: when it has
+    """
+    if found not in (Presence.ABSENT, Presence.ROOM):
+        raise exception.Conflict(f"The guest {uuid} is {found.value} on {node}.")
 
 
 def settle(source: Presence | None, destination: Presence | None) -> Outcome:

@@ -19,7 +19,13 @@ from roost.compute.virt.libvirt.folder import GuestFolder
 from roost.compute.virt.libvirt.migration_settings import MigrationSettings, in_uri
 from roost.compute.virt.libvirt.moved import Own, has_kernel, moved
 from roost.compute.virt.libvirt.presence import Residents
-from roost.compute.virt.live_migration import Arrival, Departure, MovingDisk, Presence
+from roost.compute.virt.live_migration import (
+    Arrival,
+    Departure,
+    MovingDisk,
+    Presence,
+    check_absent,
+)
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo
 
@@ -112,9 +118,7 @@ class LibvirtArrivals:
         self._residents.folders.of(uuid).remove()
 
     def _check_absent(self, uuid: str) -> None:
-        found = self._residents.presence(uuid)
-        if found not in _NOBODY:
-            raise exception.Conflict(f"The guest {uuid} is {found.value} on {self._node}.")
+        check_absent(uuid, self._residents.presence(uuid), self._node)
 
     def _check_hypervisor(self, departure: Departure) -> None:
         kind, version = self._residents.connection.call(
