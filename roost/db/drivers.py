@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from oslo_db.sqlalchemy import engines, exc_filters
 
 from roost import concurrency
+from roost.db import errors
 
 _MYSQL: Final = ("mysql", "mariadb")
 _FRESH_SECONDS: Final = 0.5  # no server is back from a restart so soon
@@ -54,6 +55,7 @@ def make_engine(url: sa.URL, *, connections: int, patience: Patience) -> sa.Engi
         thread_checkin=False,
     )
     _ask_only_the_idle(engine)
+    _leave_standbys(engine)
     if patience.answer is not None:
         _bound_answers(engine, patience.answer)
     if backend in _MYSQL:
@@ -184,6 +186,17 @@ def _ask_only_the_idle(engine: sa.Engine) -> None:
         return since < _FRESH_SECONDS or bool(ask(connection))
 
     dialect.do_ping = ping
+
+
+def _leave_standbys(engine: sa.Engine) -> None:
+    """Take a server that was a primary for one that is gone: all connections of the pool are."""
+    dialect: Any = engine.dialect
+    is_disconnect = dialect.is_disconnect
+
+    def is_gone(error: Exception, *more: Any) -> bool:
+        return errors.is_read_only(error) or bool(is_disconnect(error, *more))
+
+    dialect.is_disconnect = is_gone
 
 
 def _sqlite_engine(url: sa.URL, connections: int) -> sa.Engine:

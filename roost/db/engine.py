@@ -7,6 +7,7 @@
 """
 
 import contextlib
+import datetime
 import functools
 import random
 import time
@@ -14,11 +15,11 @@ from collections.abc import Callable, Iterator
 from typing import Final, ParamSpec, TypeVar
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exception
 
 from roost import exception
+from roost.db import clock, errors
 from roost.db.drivers import Patience, make_engine
-from roost.exception import Deadlock, Full, Lost
+from roost.exception import Deadlock, Full, Lost, Unavailable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,19 +27,6 @@ Session = sa.Connection  # in a transaction: all that the functions of db/ are g
 
 CONNECT_SECONDS: Final = 10
 ANSWER_SECONDS: Final = 60
-
-# What a database that is down, away, unknown or closed to us answers with, driver by driver.
-UNREACHABLE = (
-    db_exception.DBConnectionError,
-    db_exception.DBNonExistentDatabase,
-    sa.exc.OperationalError,
-    sa.exc.TimeoutError,
-)
-_CONFLICTS: Final = {"40001", "40P01"}  # could not serialize; deadlock
-_CUT_OFF: Final = {"57P01", "57P02", "57P03", "25P03"}  # shut down; idle for too long
-_FULL: Final = {1040, 1203, 1226}  # MariaDB: too many connections, of all or of this user
-_FULL_WORDS: Final = ("too many clients", "too many connections", "remaining connection slots")
-_DEADLOCKED: Final = (db_exception.DBDeadlock, db_exception.DBConsistencyError)
 
 
 class Database:
@@ -63,6 +51,7 @@ class Database:
         self.url = url
         self._connections = connections
         self._patience = Patience(connect_timeout, answer_timeout)
+        self._clock = clock.Reckoned()
 
     @functools.cached_property
     def engine(self) -> sa.Engine:
@@ -76,6 +65,8 @@ class Database:
         :raises roost.exception.Lost: when the connection broke on the way; it may be committed
         :raises roost.exception.Deadlock: when the database gave another transaction the way
         :raises roost.exception.Full: when the database takes no more connections now
+        :raises roost.exception.ReadOnly: when its server takes no writes; nothing was done
+        :raises roost.exception.Unfinished: when it had no time or no room for it; nothing was done
         """
         return self._transaction(self.engine)
 
@@ -83,28 +74,32 @@ class Database:
         """Run a transaction that only reads; on SQLite it does not wait for the writer."""
         return self._transaction(self.engine.execution_options(reads=True))
 
+    def now(self) -> datetime.datetime:
+        """Return the time by the database's clock, which is only asked where it was not lately.
+
+        Within a transaction and outside of one.
+
+        :raises roost.exception.Unavailable: when the database was not reached yet, and cannot be
+        """
+        if self._clock.is_unknown:
+            with self.read():
+                pass  # as each transaction does, it reads the clock
+        return self._clock.now()
+
     @contextlib.contextmanager
     def _transaction(self, engine: sa.Engine) -> Iterator[Session]:
         begun = False
         try:
             with engine.begin() as session:
                 begun = True
+                if self._clock.is_due:
+                    self._clock.read(session)
                 yield session
-        except (*UNREACHABLE, db_exception.DBError) as error:
-            known = self._known(error, begun=begun)
+        except errors.RAISED as error:
+            known = errors.meaning(error, name=str(self), begun=begun)
             if known is None:
                 raise
             raise known from error
-
-    def _known(self, error: Exception, *, begun: bool) -> exception.Unavailable | None:
-        """Return what an error of the database means to those who ask for a transaction."""
-        if _is_deadlock(error):
-            return Deadlock(f"another transaction was in the way in {self}; this one was ended")
-        if begun and _is_lost(error):
-            return Lost(f"the connection to {self} broke: {_reason(error)}")
-        if not begun and _is_full(error):
-            return Full(f"{self} takes no more connections: {_reason(error)}")
-        return unreachable(self, error) if isinstance(error, UNREACHABLE) else None
 
     def close(self) -> None:
         if "engine" in self.__dict__:
@@ -112,11 +107,6 @@ class Database:
 
     def __str__(self) -> str:
         return sa.make_url(self.url).render_as_string(hide_password=True)
-
-
-def unreachable(database: Database, error: Exception) -> exception.Unavailable:
-    """Tell what the driver said: what SQLAlchemy wraps around it has values of users."""
-    return exception.Unavailable(f"the database {database} cannot be reached: {_reason(error)}")
 
 
 def retried(step: Callable[P, R]) -> Callable[P, R]:
@@ -135,7 +125,7 @@ def retried(step: Callable[P, R]) -> Callable[P, R]:
             retries.wait()
             try:
                 return step(*args, **kwargs)
-            except exception.Unavailable as error:
+            except Unavailable as error:
                 retries.note(error)
 
     return run
@@ -155,13 +145,13 @@ class Retries:
     SECONDS = 8.0
     HICCUP = 1.0  # for what others know to be away: their first looks are over by then
 
-    def __init__(self, error: exception.Unavailable) -> None:
+    def __init__(self, error: Unavailable) -> None:
         self._begun = time.monotonic()
         self._was_there = False
         self._tries = 0
         self.note(error)
 
-    def note(self, error: exception.Unavailable) -> None:
+    def note(self, error: Unavailable) -> None:
         """Take note of a failed try.
 
         :raises roost.exception.Unavailable: this very error, when it is not to be tried again
@@ -177,35 +167,3 @@ class Retries:
         """Sleep until the next try: longer each time, and never as long as others."""
         longest = min(0.005 * 2**self._tries, 1.0)
         time.sleep(longest * random.uniform(0.5, 1))  # noqa: S311 - no secret is made of it
-
-
-def _reason(error: Exception) -> str:
-    inner = getattr(error, "inner_exception", None) or error
-    return str(getattr(inner, "orig", None) or inner).partition("\n[SQL: ")[0].strip()
-
-
-def _is_deadlock(error: BaseException | None) -> bool:
-    """On MariaDB a deadlock also ends the savepoints, and their rollback fails on top of it."""
-    while error is not None:
-        if isinstance(error, _DEADLOCKED) or _sqlstate(error) in _CONFLICTS:
-            return True
-        error = getattr(error, "cause", None) or error.__cause__ or error.__context__
-    return False
-
-
-def _is_lost(error: Exception) -> bool:
-    return isinstance(error, db_exception.DBConnectionError) or _sqlstate(error) in _CUT_OFF
-
-
-def _is_full(error: Exception) -> bool:
-    """PostgreSQL tells no code to those whom it does not let in."""
-    orig = getattr(getattr(error, "inner_exception", None) or error, "orig", None)
-    code = next(iter(getattr(orig, "args", ())), None)
-    return code in _FULL or any(words in str(orig) for words in _FULL_WORDS)
-
-
-def _sqlstate(error: BaseException) -> str | None:
-    """Return PostgreSQL's code, by either driver's name for it."""
-    inner = getattr(error, "inner_exception", None) or error
-    orig = getattr(inner, "orig", None)
-    return getattr(orig, "sqlstate", None) or getattr(orig, "pgcode", None)

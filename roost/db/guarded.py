@@ -11,6 +11,7 @@ from roost import exception
 from roost.db.engine import Database, Session
 
 _ANYTHING: Final = sa.select(1)
+_IT_IS_THERE: Final = (exception.Deadlock, exception.ReadOnly, exception.Unfinished)
 
 
 class Passage(Protocol):
@@ -29,7 +30,8 @@ class GuardedDatabase(Database):
     """A database whose transactions pass a guard first.
 
     The guard is told when the database cannot be reached, or its connection breaks: not when a
-    transaction loses to another, nor of what else fails within its block.
+    transaction loses to another, the server takes no writes or has no room for one, which others
+    may do without; nor of what else fails within its block.
     """
 
     def __init__(self, database: Database, guard: Guard) -> None:
@@ -67,7 +69,7 @@ class GuardedDatabase(Database):
                     except BaseException as error:
                         inside = error
                         raise
-            except exception.Deadlock:
+            except _IT_IS_THERE:
                 raise
             except exception.Unavailable as error:
                 if error is not inside:  # else another database's, or a bus's

@@ -47,7 +47,7 @@ class Wanted:
 
     :param equal: column -> values, one of which it must have
     :param like: column -> pattern that it must fit
-    :param between: column -> the first moment that will do, and the first after it that will not
+    :param between: column -> the first moment that will do, and the last
     :param addresses: 4 or 6 -> pattern that an address of that version must fit
     :param states: (vm state, task state) pairs, one of which must hold
     :param deleted: whether buried; None: either
@@ -125,9 +125,9 @@ def matches(instance: Instance, wanted: Wanted) -> bool:
 
 
 def _is_between(
-    moment: datetime.datetime | None, first: datetime.datetime, end: datetime.datetime
+    moment: datetime.datetime | None, first: datetime.datetime, last: datetime.datetime
 ) -> bool:
-    return moment is not None and first <= moment < end
+    return moment is not None and first <= moment <= last
 
 
 _SPECIAL: Final[Mapping[str, Callable[[Instance], Any]]] = {

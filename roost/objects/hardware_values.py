@@ -4,9 +4,10 @@ Names with a colon are extra specs of flavors, all others properties of images. 
 API, which refuses what no host could make anything of, and for the hosts, which read the words.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
 
+from roost import exception
 from roost.objects.flavor import Flavor
 from roost.objects.hardware_words import HardwareWords, choice, number, truth
 from roost.objects.image_meta import ImageMeta
@@ -20,12 +21,35 @@ VIF_MODELS: Final = (
     *("e1000", "e1000e", "ne2k_pci", "pcnet", "rtl8139"),
     *("virtio", "vmxnet3"),
 )
+SOUND_MODELS: Final = ("ac97", "es1370", "ich6", "ich9", "sb16", "usb")
+NO_USB: Final = "none"
+USB_MODELS: Final = ("nec-xhci", NO_USB, "qemu-xhci")
+VIOMMU_MODELS: Final = ("auto", "intel", VIRTIO)
+EMULATE: Final = "emulate"
+ADDRESS_MODES: Final = (EMULATE, "passthrough")
+CDROM: Final = "cdrom"
+RESCUE_DEVICES: Final = (CDROM, "disk")
+MOST_SERIAL_PORTS: Final = 4  # that a PC has
+_T = TypeVar("_T")
 _SECURE: Final = ("required", "optional", "disabled")
 _ACTIONS: Final = ("disabled", "none", "pause", "poweroff", "reset")
-_INPUTS: Final = ("usb", VIRTIO)
-_POINTERS: Final = ("ps2mouse", "usbtablet")
-_TPM_MODELS: Final = ("tpm-crb", "tpm-tis")
-_TPM_VERSIONS: Final = ("1.2", "2.0")
+# What flavor (``hw:``) and image (``hw_``) may both say, and must then say alike.
+AGREED_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "input_bus": ("usb", VIRTIO),
+    "maxphysaddr_mode": ADDRESS_MODES,
+    "pointer_model": ("ps2mouse", "usbtablet"),
+    "sound_model": SOUND_MODELS,
+    "tpm_model": ("tpm-crb", "tpm-tis"),
+    "tpm_version": ("1.2", "2.0"),
+    "usb_model": USB_MODELS,
+    "viommu_model": VIOMMU_MODELS,
+}
+AGREED_TRUTHS: Final = ("locked_memory", "pmu", "virtio_packed_ring")
+AGREED_NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
+    "maxphysaddr_bits": (32, 52),
+    "redirected_usb_ports": (0, 15),
+}
+_BOTH: Final = ("hw:", "hw_")
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "hw_cdrom_bus": tuple(bus for bus in BUSES if bus != VIRTIO),
     "hw_disk_bus": BUSES,
@@ -36,21 +60,18 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "hw_vif_model": VIF_MODELS,
     "hw:watchdog_action": _ACTIONS,
     "hw_watchdog_action": _ACTIONS,
-    "hw:input_bus": _INPUTS,
-    "hw_input_bus": _INPUTS,
-    "hw:pointer_model": _POINTERS,
-    "hw_pointer_model": _POINTERS,
-    "hw:tpm_model": _TPM_MODELS,
-    "hw_tpm_model": _TPM_MODELS,
-    "hw:tpm_version": _TPM_VERSIONS,
-    "hw_tpm_version": _TPM_VERSIONS,
     "os:secure_boot": _SECURE,
     "os_secure_boot": _SECURE,
+    "hw_rescue_bus": BUSES,
+    "hw_rescue_device": RESCUE_DEVICES,
+    **{f"{start}{name}": words for name, words in AGREED_CHOICES.items() for start in _BOTH},
 }
 TRUTHS: Final = (
     *("hw:boot_menu", "hw_boot_menu"),
     *("hw:vif_multiqueue_enabled", "hw_vif_multiqueue_enabled"),
     *("hw_rng:allowed", "hw_qemu_guest_agent", "os_require_quiesce"),
+    *("hw:hide_hypervisor_id", "img_hide_hypervisor_id", "hw_ipxe_boot", "hw_time_hpet"),
+    *(f"{start}{name}" for name in AGREED_TRUTHS for start in _BOTH),
 )
 _A_LIMIT: Final = (0, 2**60)
 _A_RATE: Final = (1, 2**32 - 1)  # KiB
@@ -60,6 +81,8 @@ _LEVELS: Final = ("sockets", "cores", "threads")
 NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
     "hw_rng:rate_bytes": (1, 2**31),
     "hw_rng:rate_period": (1, 2**31),
+    "hw:serial_port_count": (1, MOST_SERIAL_PORTS),
+    "hw_serial_port_count": (1, MOST_SERIAL_PORTS),
     "hw_video_ram": (1, 2**20),
     "hw_video:ram_max_mb": (0, 2**20),
     "quota:cpu_shares": (2, 262144),  # as the kernel has it
@@ -81,6 +104,7 @@ NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
         for most in ("", "max_")
         for level in _LEVELS
     },
+    **{f"{start}{name}": limits for name, limits in AGREED_NUMBERS.items() for start in _BOTH},
 }
 
 
@@ -93,9 +117,16 @@ def check(flavor: Flavor, image: ImageMeta | None) -> None:
     for name in CHOICES:
         chosen(words, name)
     for name in TRUTHS:
-        truth(name, _said(words, name))
+        flagged(words, name)
     for name in NUMBERS:
         counted(words, name)
+    _check_agreement(words)
+    serial_ports(words)
+    rescue_device(words)
+    _check_memory(words)
+    _check_addresses(words)
+    _check_usb(words)
+    _check_architecture(words)
 
 
 def chosen(words: HardwareWords, name: str) -> str | None:
@@ -106,14 +137,13 @@ def chosen(words: HardwareWords, name: str) -> str | None:
     return choice(name, _said(words, name), CHOICES[name])
 
 
-def agreed(words: HardwareWords, name: str) -> str | None:
-    """Return what flavor (``hw:name``) and image (``hw_name``) choose, who must say the same.
+def flagged(words: HardwareWords, name: str) -> bool | None:
+    """Return one of :data:`TRUTHS`; None: nobody says.
 
-    :raises roost.exception.Invalid: when they do not, or it is none of those that it may be
+    :raises roost.exception.Invalid: when it is neither yes nor no
     """
-    for one in (f"hw:{name}", f"hw_{name}"):
-        chosen(words, one)
-    return words.word(name)
+    text = _said(words, name)
+    return None if text is None else truth(name, text)
 
 
 def counted(words: HardwareWords, name: str) -> int | None:
@@ -123,6 +153,105 @@ def counted(words: HardwareWords, name: str) -> int | None:
     """
     least, most = NUMBERS[name]
     return number(name, _said(words, name), least=least, most=most)
+
+
+def agreed(words: HardwareWords, name: str) -> str | None:
+    """Return one of :data:`AGREED_CHOICES`; None: nobody says.
+
+    :raises roost.exception.Invalid: when it may not be, or flavor and image say different things
+    """
+    return _agreed(words, name, chosen)
+
+
+def agreed_truth(words: HardwareWords, name: str) -> bool | None:
+    """Return one of :data:`AGREED_TRUTHS`, as :func:`agreed` does."""
+    return _agreed(words, name, flagged)
+
+
+def agreed_number(words: HardwareWords, name: str) -> int | None:
+    """Return one of :data:`AGREED_NUMBERS`, as :func:`agreed` does."""
+    return _agreed(words, name, counted)
+
+
+def serial_ports(words: HardwareWords) -> int:
+    """Return how many serial ports there are; an image may ask for fewer than its flavor has.
+
+    :raises roost.exception.Invalid: when it asks for more
+    """
+    most, asked = counted(words, "hw:serial_port_count"), counted(words, "hw_serial_port_count")
+    if most is not None and asked is not None and asked > most:
+        raise exception.Invalid(
+            f"hw_serial_port_count is '{asked}', but the flavor allows {most}"
+            " (hw:serial_port_count)."
+        )
+    return asked or most or 1
+
+
+def rescue_device(words: HardwareWords) -> tuple[bool, str] | None:
+    """Return whether an image that others are rescued from is a CD, and its bus; None: as it comes.
+
+    :raises roost.exception.Invalid: for what cannot be
+    """
+    device, bus = chosen(words, "hw_rescue_device"), chosen(words, "hw_rescue_bus")
+    if device is None and bus is None:
+        return None
+    is_cd = device == CDROM
+    if is_cd and bus == VIRTIO:
+        raise exception.Invalid("hw_rescue_bus is 'virtio', but CDs are on scsi, sata, usb or ide.")
+    return is_cd, bus or (SCSI if is_cd else VIRTIO)
+
+
+def _agreed(
+    words: HardwareWords, name: str, read: Callable[[HardwareWords, str], _T | None]
+) -> _T | None:
+    flavor, image = (read(words, f"{start}{name}") for start in _BOTH)
+    if flavor is not None and image is not None and flavor != image:
+        raise exception.Invalid(
+            f"Image property 'hw_{name}' is not permitted to override 'hw:{name}' set against the"
+            f" flavor: '{image}' is not '{flavor}'"
+        )
+    return image if flavor is None else flavor
+
+
+def _check_agreement(words: HardwareWords) -> None:
+    for name in AGREED_CHOICES:
+        agreed(words, name)
+    for name in AGREED_TRUTHS:
+        agreed_truth(words, name)
+    for name in AGREED_NUMBERS:
+        agreed_number(words, name)
+
+
+def _check_memory(words: HardwareWords) -> None:
+    """Lock memory only where none of it is promised twice, as that with a size of pages is not."""
+    if agreed_truth(words, "locked_memory") and not (
+        words.flavor_word("mem_page_size") or words.image_word("mem_page_size")
+    ):
+        raise exception.Invalid("hw:locked_memory needs hw:mem_page_size, such as small.")
+
+
+def _check_addresses(words: HardwareWords) -> None:
+    mode = agreed(words, "maxphysaddr_mode")
+    bits = agreed_number(words, "maxphysaddr_bits")
+    if (mode == EMULATE) != (bits is not None):
+        raise exception.Invalid(
+            "hw:maxphysaddr_mode=emulate and hw:maxphysaddr_bits go together: set both or neither."
+        )
+
+
+def _check_usb(words: HardwareWords) -> None:
+    if agreed(words, "usb_model") == NO_USB and agreed_number(words, "redirected_usb_ports"):
+        raise exception.Invalid("hw:redirected_usb_ports needs an hw:usb_model other than none.")
+
+
+def _check_architecture(words: HardwareWords) -> None:
+    """Refuse to emulate; a host that has the architecture itself need not."""
+    own, emulated = words.image_word("architecture"), words.image_word("emulation_architecture")
+    if own is not None and emulated is not None and own != emulated:
+        raise exception.Invalid(
+            f"hw_emulation_architecture is '{emulated}', but must be that of hw_architecture"
+            f" ('{own}'): no other is emulated."
+        )
 
 
 def _said(words: HardwareWords, name: str) -> str | None:

@@ -14,10 +14,6 @@ from roost.objects.flavor import Flavor
 from roost.objects.image_meta import ImageMeta
 
 _MOST: Final = 2**62
-_NOT_DONE: Final = {
-    "cpu_realtime": "real-time CPUs are not supported",
-}
-_NO: Final = ("", "0", "f", "false", "n", "no", "off")
 
 
 class HardwareWords:
@@ -82,12 +78,6 @@ class HardwareWords:
                 raise exception.Invalid(f"'{one}' does not name a NUMA node")
             found[int(number)] = self.word(one) or ""
         return found
-
-    def check_supported(self) -> None:
-        """Raise :class:`roost.exception.Invalid` for what would otherwise be passed over."""
-        for name, why in _NOT_DONE.items():
-            if (self.word(name) or "").lower() not in _NO:
-                raise exception.Invalid(f"hw:{name} is not supported: {why}.")
 
 
 def truth(name: str, text: str | None) -> bool:

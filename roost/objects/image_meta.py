@@ -7,14 +7,17 @@ from roost.objects import base
 
 @base.VersionedObjectRegistry.register
 class ImageMeta(base.RoostObject):
-    """An image as its store describes it. Size in bytes, min_ram in MiB, min_disk in GiB.
+    """An image as its store describes it. Sizes in bytes, min_ram in MiB, min_disk in GiB.
+
+    ``virtual_size`` is that of the disk which the image becomes; 0: the store does not know it.
 
     ``hash_algo`` is a name that hashlib knows; both are None where the store has no hash of it. An
     image whose data is yet to come has the size 0. One that is ``protected`` is not deleted.
     """
 
     # 1.1: tags, protected
-    VERSION = "1.1"
+    # 1.2: virtual_size
+    VERSION = "1.2"
     fields = {
         "id": fields.StringField(),
         "name": fields.StringField(),
@@ -31,6 +34,7 @@ class ImageMeta(base.RoostObject):
         "properties": fields.DictOfStringsField(),
         "tags": fields.ListOfStringsField(default=[]),
         "protected": fields.BooleanField(default=False),
+        "virtual_size": fields.IntegerField(default=0),
         "created_at": base.DateTimeField(),
         "updated_at": base.DateTimeField(),
     }

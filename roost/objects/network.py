@@ -31,10 +31,11 @@ class NetworkRequest(base.RoostObject):
 class VifAddress(base.RoostObject):
     """One address of an interface, and what its subnet tells guests.
 
-    ``routes`` are destination and next hop each, in CIDR and plain form.
+    ``routes`` are destination and next hop each, in CIDR and plain form. ``floating`` are addresses
+    elsewhere by which this one is reached, too.
     """
 
-    VERSION = "1.0"
+    VERSION = "1.1"
     fields = {
         "ip": fields.StringField(),
         "subnet_id": fields.StringField(),
@@ -43,6 +44,7 @@ class VifAddress(base.RoostObject):
         "dns": fields.ListOfStringsField(default=[]),
         "routes": fields.ListOfDictOfNullableStringsField(default=[]),
         "dhcp": fields.BooleanField(default=True),
+        "floating": fields.ListOfStringsField(default=[]),
     }
 
 
@@ -76,6 +78,16 @@ class Vif(base.RoostObject):
         "active": fields.BooleanField(default=True),
         "kept": fields.BooleanField(default=False),
     }
+
+    def all_ips(self) -> list[tuple[str, bool]]:
+        """Return all addresses that lead here, with whether each is a floating one."""
+        if not self.addresses:  # some were stored with the first of them only
+            return [(self.ip, False)] if self.ip else []
+        return [
+            pair
+            for one in self.addresses
+            for pair in ((one.ip, False), *((ip, True) for ip in one.floating))
+        ]
 
 
 @base.VersionedObjectRegistry.register

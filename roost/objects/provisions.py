@@ -43,7 +43,8 @@ class BlockDevice(base.RoostObject):
 class Provisions(base.RoostObject):
     """What may be large or secret, and only whoever makes the guest needs.
 
-    ``admin_password`` is forgotten as soon as the guest has been built; ``block_devices`` are all
+    ``admin_password`` is forgotten as soon as the guest has been built, and with the ``files`` when
+    that failed; ``block_devices`` are all
     of its disks, those that follow from its flavor, too; ``boot_roles`` are those that its user had
     who created it.
     """
@@ -56,3 +57,8 @@ class Provisions(base.RoostObject):
         "admin_password": fields.StringField(nullable=True, default=base.NOTHING),
         "boot_roles": fields.ListOfStringsField(default=[]),
     }
+
+    def forget_secrets(self) -> None:
+        """Forget what no guest will get any more: the password and the files."""
+        self.admin_password, self.files = None, []
+        self.obj_reset_changes()

@@ -4,6 +4,7 @@ from oslo_versionedobjects import fields
 
 from roost.objects import base
 from roost.objects.flavor import Flavor, disk_gb
+from roost.objects.image_meta import ImageMeta
 
 
 @base.VersionedObjectRegistry.register
@@ -130,13 +131,15 @@ class InstancePlace(base.RoostObject):
     }
 
 
-def sizes_of(flavor: Flavor, numa: InstanceNUMATopology | None) -> tuple[int, int, int, int]:
+def sizes_of(
+    flavor: Flavor, image: ImageMeta | None, numa: InstanceNUMATopology | None
+) -> tuple[int, int, int, int]:
     """Return what an instance takes of its host: vcpus, pcpus, memory_mb, disk_gb.
 
     Of its CPUs those that are pinned are given away, and count apart.
     """
     pinned = pcpus_of(numa)
-    return (flavor.vcpus - pinned, pinned, flavor.memory_mb, disk_gb(flavor))
+    return (flavor.vcpus - pinned, pinned, flavor.memory_mb, disk_gb(flavor, image))
 
 
 def pcpus_of(numa: InstanceNUMATopology | None) -> int:

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from roost import exception
 from roost.db.api import models, revisions
 from roost.db.engine import Session
-from roost.db.types import utcnow
+from roost.db.types import database_now
 from roost.objects import Aggregate
 
 ZONE: Final = "availability_zone"  # the key of metadata that makes an aggregate a zone
@@ -53,7 +53,7 @@ def create(session: Session, name: str, *, metadata: Mapping[str, str]) -> Aggre
         "uuid": str(uuid.uuid4()),
         "name": name,
         "version": version,
-        "created_at": utcnow(),
+        "created_at": database_now(),
     }
     session.execute(sa.insert(_aggregates).values(values))
     mine = sa.select(_aggregates.c.id).where(_aggregates.c.uuid == values["uuid"])
@@ -181,7 +181,7 @@ def _begin(session: Session, aggregate_id: int, touched: sa.ColumnElement[bool])
 def _end(session: Session, work: _Work) -> Change:
     """Give the aggregate its new version, and tell what has changed."""
     mine = _aggregates.c.id == work.before.id
-    stamp = {"version": work.version, "updated_at": utcnow()}
+    stamp = {"version": work.version, "updated_at": database_now()}
     session.execute(sa.update(_aggregates).where(mine).values(stamp))
     after, zones_after = get(session, work.before.id), _zones(session, work.touched)
     torn = [names for names in zones_after.values() if len(names) > 1]

@@ -9,7 +9,7 @@ from roost.db.api import build_requests, instance_mappings, models, quota
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.spans import Which, within
-from roost.db.types import utcnow
+from roost.db.types import database_now
 from roost.objects import Instance
 
 _mappings = models.instance_mappings
@@ -111,7 +111,7 @@ def adopt(
             "put_away_at": put_away_at,
             "turns": turns,
             "unheard": False,
-            "created_at": instance.created_at or utcnow(),
+            "created_at": instance.created_at or database_now(),
         },
     )
     if new and put_away_at is None:

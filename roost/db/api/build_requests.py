@@ -1,4 +1,7 @@
-"""Wishes for instances that nobody has fulfilled yet, and who works on them."""
+"""Wishes for instances that nobody has fulfilled yet, and who works on them.
+
+When they were made, and until when somebody works on them, is by the clock of the API database.
+"""
 
 import datetime
 import uuid
@@ -7,10 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db import wire
+from roost.db import clock, wire
 from roost.db.api import models
 from roost.db.engine import Session
-from roost.db.types import utcnow
 from roost.objects import BuildRequest, RequestSpec
 
 _requests = models.build_requests
@@ -126,7 +128,7 @@ def lease(
 
     :param owner: names this taking, not only the taker, so it must be new each time
     """
-    now = utcnow()
+    now = clock.now(session)
     session.execute(
         sa.update(_requests)
         .where(_requests.c.instance_uuid.in_(instance_uuids), _free(now))
@@ -162,7 +164,7 @@ def list_waiting(
 
     :param but_not_for: cells; wishes that one of these may have are left out
     """
-    now = utcnow()
+    now = clock.now(session)
     cell = _requests.c.cell_uuid
     rows = session.execute(
         sa.select(_requests)
@@ -185,7 +187,8 @@ def hand_back(session: Session, owner: str) -> None:
 
 def list_older_than(session: Session, age: datetime.timedelta) -> list[BuildRequest]:
     """Return wishes that have waited for long, for audits."""
-    rows = session.execute(sa.select(_requests).where(_requests.c.created_at < utcnow() - age))
+    old = _requests.c.created_at < clock.now(session) - age
+    rows = session.execute(sa.select(_requests).where(old))
     return [row_to_request(row) for row in rows]
 
 

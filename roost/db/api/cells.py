@@ -50,8 +50,9 @@ def update(session: Session, uuid: str, **changes: Any) -> None:
 
 
 def delete(session: Session, uuid: str) -> None:
-    """Forget a cell and its hosts."""
-    session.execute(sa.delete(_hosts).where(_hosts.c.cell_uuid == uuid))
+    """Forget a cell, its hosts, and where its deleted instances were."""
+    for table in (_hosts, models.deleted_mappings):
+        session.execute(sa.delete(table).where(table.c.cell_uuid == uuid))
     session.execute(sa.delete(_cells).where(_cells.c.uuid == uuid))
 
 

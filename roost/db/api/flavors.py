@@ -10,7 +10,7 @@ from roost.db import ordering
 from roost.db.api import flavor_access, models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
-from roost.db.types import utcnow
+from roost.db.types import database_now
 from roost.objects import Flavor
 
 _flavors = models.flavors
@@ -40,7 +40,7 @@ def create(session: Session, flavor: Flavor) -> Flavor:
     :raises roost.exception.Conflict: when its name or flavorid is taken
     """
     values = {name: getattr(flavor, name) for name in _PLAIN}
-    if not insert_once(session, _flavors, {**values, "created_at": utcnow()}):
+    if not insert_once(session, _flavors, {**values, "created_at": database_now()}):
         raise exception.Conflict(_taken(session, flavor))
     _insert_specs(session, _row_id(session, flavor.flavorid), flavor.extra_specs)
     return flavor
@@ -122,7 +122,7 @@ def update_description(session: Session, flavorid: str, description: str | None)
     done = session.execute(
         sa.update(_flavors)
         .where(_flavors.c.flavorid == flavorid)
-        .values(description=description, updated_at=utcnow())
+        .values(description=description, updated_at=database_now())
     )
     if done.rowcount != 1:
         raise _missing(flavorid)

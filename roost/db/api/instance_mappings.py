@@ -9,6 +9,7 @@ from roost import exception
 from roost.db.api import (
     build_requests,
     console_tokens,
+    deleted_mappings,
     made_ports,
     models,
     networks,
@@ -48,6 +49,16 @@ def cells_of(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
         )
     )
     return {row.instance_uuid: row.cell_uuid for row in rows}
+
+
+def projects_of(session: Session, uuids: Collection[str]) -> dict[str, str]:
+    """Return the projects of those of these instances that somebody has."""
+    rows = session.execute(
+        sa.select(_mappings.c.instance_uuid, _mappings.c.project_id).where(
+            _mappings.c.instance_uuid.in_(uuids), _mappings.c.queued_for_delete.is_(False)
+        )
+    )
+    return {row.instance_uuid: row.project_id for row in rows}
 
 
 def leaving(session: Session, uuids: Collection[str]) -> dict[str, str]:
@@ -124,7 +135,7 @@ def withdraw(session: Session, instance_uuid: str) -> bool:
 def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
     """Delete the mapping, and with the last of a request what that asked for.
 
-    What it still counted is given back.
+    What it still counted is given back. Where it was is kept, if its user has deleted it there.
 
     :returns: the mapping that was deleted, None when there was none
     """
@@ -146,6 +157,8 @@ def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
     security_group_members.let_go(session, instance_uuid)
     if not mapping.queued_for_delete:
         _let_go(session, mapping)
+    elif mapping.cell_uuid is not None:
+        deleted_mappings.keep(session, mapping)
     return mapping
 
 

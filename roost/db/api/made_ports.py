@@ -33,7 +33,7 @@ class MadePort:
 
 
 def create(session: Session, port: MadePort) -> bool:
-    """Add a port, once; False: somebody else has its address."""
+    """Add a port, once; False: another has its IP or its MAC address."""
     if insert_once(session, _ports, dataclasses.asdict(port)):
         return True
     return find(session, port.id) is not None
@@ -68,6 +68,11 @@ def list_ports(
 def addresses(session: Session, network_id: str) -> set[str]:
     """Return all addresses of a network that ports have."""
     return set(session.scalars(sa.select(_ports.c.ip).where(_ports.c.network_id == network_id)))
+
+
+def has_mac(session: Session, mac: str) -> bool:
+    """Tell whether a port has this MAC address, in whatever network."""
+    return session.execute(sa.select(_ports.c.id).where(_ports.c.mac == mac)).first() is not None
 
 
 def has_address(session: Session, network_id: str, ip: str) -> bool:

@@ -76,6 +76,20 @@ instance_mappings = sa.Table(
     sa.Index("instance_mappings_unheard", "unheard"),
 )
 
+# Where instances were that are gone, until their cells purge them; see deleted_mappings.py.
+deleted_mappings = sa.Table(
+    "deleted_mappings",
+    metadata,
+    sa.Column("instance_uuid", Uuid, primary_key=True),
+    sa.Column("request_uuid", Uuid, nullable=False),
+    sa.Column("cell_uuid", Uuid, nullable=False),
+    sa.Column("project_id", sa.String(255), nullable=False),
+    sa.Column("user_id", sa.String(255), nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("deleted_at", UtcDateTime, nullable=False),
+    sa.Index("deleted_mappings_by_age", "cell_uuid", "deleted_at"),
+)
+
 # One row per project, changed only by conditional updates, so it is exact under any concurrency.
 quota_usages = sa.Table(
     "quota_usages",

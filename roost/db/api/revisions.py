@@ -9,10 +9,10 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from roost.db import clock
 from roost.db.api import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
-from roost.db.types import utcnow
 from roost.objects.versions import version_at
 
 AGGREGATES: Final = "aggregates"
@@ -27,7 +27,7 @@ def advance(session: Session, name: str) -> int:
     It is not below the microseconds since 1970: so a database that was restored, and knows less
     than the schedulers were told, is ahead of them all the same.
     """
-    now = version_at(utcnow())
+    now = version_at(clock.now(session))
     if not _raise(session, name, now):
         insert_once(session, _revisions, {"name": name, "number": 0})
         _raise(session, name, now)

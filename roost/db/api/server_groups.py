@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from roost import exception
 from roost.db.api import models, quota, revisions
 from roost.db.engine import Session
-from roost.db.types import utcnow
+from roost.db.types import database_now
 from roost.objects import ServerGroup
 
 _groups = models.instance_groups
@@ -39,7 +39,7 @@ def create(session: Session, group: ServerGroup, *, defaults: Mapping[str, int])
     )
     version = revisions.advance(session, revisions.SERVER_GROUPS)
     values = {name: getattr(group, name) for name in _PLAIN} | {"version": version}
-    session.execute(sa.insert(_groups).values(**values, created_at=utcnow()))
+    session.execute(sa.insert(_groups).values(**values, created_at=database_now()))
     return ServerGroup.of(**values)
 
 
@@ -49,6 +49,14 @@ def get(session: Session, uuid: str) -> ServerGroup:
     :raises roost.exception.NotFound: when there is none
     """
     return _with_members(session, [_one(session, _by_uuid(uuid), uuid)])[0]
+
+
+def owner(session: Session, uuid: str) -> str:
+    """Return the project of a group.
+
+    :raises roost.exception.NotFound: when there is none
+    """
+    return str(_one(session, _by_uuid(uuid), uuid).project_id)
 
 
 def list_groups(

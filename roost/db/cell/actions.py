@@ -1,14 +1,20 @@
-"""What was asked of instances, step by step."""
+"""What was asked of instances, step by step.
+
+Clients ask for what changed since a time, so changes are by the clock of the database. Steps have
+the time of the daemon that took them.
+"""
 
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
 from roost import exception
+from roost.db import clock
 from roost.db.cell import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
-from roost.db.types import utcnow
+from roost.db.types import database_now
 from roost.objects import InstanceAction, InstanceActionEvent
 
 _actions = models.instance_actions
@@ -19,7 +25,7 @@ _EVENT = tuple(InstanceActionEvent.fields)
 
 def start(session: Session, action: InstanceAction) -> None:
     """Begin an action, with the events it has so far; the same again changes nothing."""
-    values = {**action.values(), "updated_at": utcnow()}
+    values = {**action.values(), "updated_at": database_now()}
     events = values.pop("events", [])
     if insert_once(session, _actions, values):
         _insert_events(session, _id_of(session, action), events)
@@ -43,11 +49,11 @@ def add_events(
     if action_id is None:
         return
     _insert_events(session, action_id, events)
-    changes = {"updated_at": utcnow()}
+    changes: dict[str, Any] = {"updated_at": database_now()}
     if finish:
         changes["finish_time"] = changes["updated_at"]
     if message is not None:
-        changes["message"] = message  # type: ignore[assignment]
+        changes["message"] = message
     session.execute(sa.update(_actions).where(_actions.c.id == action_id).values(changes))
 
 
@@ -62,7 +68,7 @@ def end(
 
     :param message: what to say of the action as a whole, when it failed
     """
-    now = utcnow()
+    now = clock.now(session)
     action_id = _id_of(session, action)
     done = session.execute(
         sa.update(_actions)
@@ -71,6 +77,27 @@ def end(
     )
     if done.rowcount == 1:
         _insert_events(session, action_id, events)
+
+
+def is_over(session: Session, instance_uuid: str, request_id: str) -> bool:
+    """Tell whether what this request asked of the instance has come to its end.
+
+    Whatever has been committed by now counts: what this reads is locked.
+    """
+    over = sa.select(_actions.c.id).where(
+        _actions.c.instance_uuid == instance_uuid,
+        _actions.c.request_id == request_id,
+        _actions.c.finish_time.is_not(None),
+    )
+    return session.execute(over.with_for_update()).first() is not None
+
+
+def request_under_way(session: Session, instance_uuid: str) -> str | None:
+    """Return the request whose action is not over, of several the latest."""
+    query = sa.select(_actions.c.request_id).where(
+        _actions.c.instance_uuid == instance_uuid, _actions.c.finish_time.is_(None)
+    )
+    return session.scalar(query.order_by(_actions.c.id.desc()).limit(1))
 
 
 def list_actions(session: Session, instance_uuid: str) -> list[InstanceAction]:

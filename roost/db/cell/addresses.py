@@ -17,7 +17,7 @@ _index = models.instance_addresses
 def index(session: Session, uuid: str, info: NetworkInfo | None) -> None:
     """Note that an instance has these addresses and no others."""
     session.execute(sa.delete(_index).where(_index.c.instance_uuid == uuid))
-    rows = [{"instance_uuid": uuid, "ip": ip, "version": _version(ip)} for ip in _told(info)]
+    rows = [{"instance_uuid": uuid, "ip": ip, "version": _version(ip)} for ip in _all(info)]
     if rows:
         session.execute(sa.insert(_index), rows)
 
@@ -32,7 +32,7 @@ def conditions(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
 
 def fit(info: NetworkInfo | None, wanted: Wanted) -> bool:
     """Tell whether there is an address of each wanted pattern."""
-    known = _told(info)
+    known = _all(info)
     return all(
         any(_version(ip) == version and pattern.fits(ip) for ip in known)
         for version, pattern in wanted.addresses.items()
@@ -46,8 +46,9 @@ def _has(version: int, pattern: str) -> sa.ColumnElement[bool]:
     return models.instances.c.uuid.in_(having)
 
 
-def _told(info: NetworkInfo | None) -> list[str]:
-    return sorted({str(vif.ip) for vif in (info.vifs if info else [])})
+def _all(info: NetworkInfo | None) -> list[str]:
+    """Return the fixed and the floating addresses of an instance."""
+    return sorted({ip for vif in (info.vifs if info else []) for ip, _ in vif.all_ips()})
 
 
 def _version(ip: str) -> int:

@@ -1,6 +1,7 @@
 """Why instances went to ERROR."""
 
 from collections.abc import Collection
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -8,11 +9,18 @@ from roost.db.cell import models
 from roost.db.engine import Session
 from roost.objects import InstanceFault
 
+KEPT: Final = 10  # of one instance; users are shown the latest
 _faults = models.instance_faults
 
 
 def add(session: Session, fault: InstanceFault) -> None:
+    """Add a fault; of those before it a few are kept."""
     session.execute(sa.insert(_faults).values(**fault.values()))
+    mine = _faults.c.instance_uuid == fault.instance_uuid
+    newest = sa.select(_faults.c.id).where(mine).order_by(_faults.c.id.desc())
+    too_old = session.scalars(newest.offset(KEPT).limit(1)).first()
+    if too_old is not None:
+        session.execute(sa.delete(_faults).where(mine, _faults.c.id <= too_old))
 
 
 def latest(session: Session, instance_uuids: Collection[str]) -> dict[str, InstanceFault]:

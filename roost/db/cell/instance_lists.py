@@ -113,8 +113,7 @@ def _conditions(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
     conditions += _changed(wanted)
     conditions += tags.conditions(wanted)
     conditions += addresses.conditions(wanted)
-    for name, (first, end) in wanted.between.items():
-        conditions += [_instances.c[name] >= first, _instances.c[name] < end]
+    conditions += [_instances.c[name].between(*span) for name, span in wanted.between.items()]
     if wanted.states is not None:
         conditions.append(_in_states(wanted.states))
     if wanted.deleted is not None:

@@ -2,18 +2,18 @@
 
 import datetime
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db import wire
+from roost.db import clock, wire
 from roost.db.cell import addresses, models, tags
 from roost.db.engine import Session
 from roost.db.insert import insert_once
-from roost.db.types import UtcDateTime, utcnow
-from roost.objects import Instance
+from roost.db.types import database_now
+from roost.objects import Instance, NetworkInfo
 
 _instances = models.instances
 _OWNED = (
@@ -69,6 +69,13 @@ def get(session: Session, uuid: str, *, deleted: bool = False) -> Instance:
     return found
 
 
+def network_info(session: Session, uuid: str) -> NetworkInfo | None:
+    """Return the interfaces of an instance; None: it has none yet, or is gone."""
+    row = sa.select(_instances.c.network_info).where(_instances.c.uuid == uuid)
+    found: NetworkInfo | None = wire.load(session.scalar(row))
+    return found
+
+
 def find(session: Session, uuid: str, *, deleted: bool = False) -> Instance | None:
     query = sa.select(_instances).where(_instances.c.uuid == uuid)
     if not deleted:
@@ -88,8 +95,11 @@ def update(
 ) -> bool:
     """Change an instance, if it is as expected. One that gets another task has no lease any more.
 
+    One that is to be rebuilt is at another attempt from then on.
+
     A step that may be run again, because nobody knows whether it was committed, names the moment
-    of its first try: a row that was last changed ``at`` that very moment has its change already.
+    of its first try, by :meth:`roost.db.engine.Database.now`: a row that was last changed ``at``
+    that very moment has its change already.
 
     :param changes: column -> new value, as the object has it; a task that ends takes what it was
         about with it
@@ -111,8 +121,9 @@ def update(
         .ordered_values(
             *_lease(changes),
             *_put_away(changes),
+            *_attempt(changes),
             *_stored(changes).items(),
-            ("updated_at", at or utcnow()),
+            ("updated_at", at or database_now()),
         )
     )
     if done.rowcount == 1:
@@ -126,7 +137,7 @@ def update(
 
 def bury(session: Session, uuid: str) -> bool:
     """Mark an instance as deleted; tell whether this call did it."""
-    now = utcnow()
+    now = clock.now(session)
     done = session.execute(
         sa.update(_instances)
         .where(_instances.c.uuid == uuid, _instances.c.deleted_at.is_(None))
@@ -145,15 +156,22 @@ def bury(session: Session, uuid: str) -> bool:
     return done.rowcount == 1
 
 
-def remove(session: Session, uuid: str) -> None:
-    """Take back an instance that nobody was told of, as if it had never been created."""
-    actions = models.instance_actions
-    mine = sa.select(actions.c.id).where(actions.c.instance_uuid == uuid)
-    events = models.instance_action_events
-    session.execute(sa.delete(events).where(events.c.action_id.in_(mine)))
-    for table in (actions, *_OWNED):
-        session.execute(sa.delete(table).where(table.c.instance_uuid == uuid))
-    session.execute(sa.delete(_instances).where(_instances.c.uuid == uuid))
+def remove(session: Session, uuids: Sequence[str]) -> None:
+    """Remove instances and all that hangs on them, as if they had never been created."""
+    for table, are_theirs in rows_of(uuids):
+        session.execute(sa.delete(table).where(are_theirs))
+
+
+def rows_of(uuids: Sequence[str]) -> list[tuple[sa.Table, sa.ColumnElement[bool]]]:
+    """Return the tables with rows of instances, and which are of these; the instances come last."""
+    actions, events = models.instance_actions, models.instance_action_events
+    theirs = sa.select(actions.c.id).where(actions.c.instance_uuid.in_(uuids))
+    owned = [(table, table.c.instance_uuid.in_(uuids)) for table in (*_OWNED, actions)]
+    return [
+        (events, events.c.action_id.in_(theirs)),
+        *owned,
+        (_instances, _instances.c.uuid.in_(uuids)),
+    ]
 
 
 def hosts_of(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
@@ -263,14 +281,19 @@ def _lease(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     return [(_instances.c.lease_until, sa.case((same, _instances.c.lease_until), else_=None))]
 
 
+def _attempt(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """Return the change that tells the guest of a rebuild from the one before."""
+    begins = changes.get("task_state") == states.REBUILDING
+    return [(_instances.c.attempt, _instances.c.attempt + 1)] if begins else []
+
+
 def _put_away(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     """Return the change that lets a row say since when it is put away, as long as it is."""
     if "vm_state" not in changes:
         return []
     away = _instances.c.soft_deleted_at
-    now = sa.literal(utcnow(), UtcDateTime())
     put_away = changes["vm_state"] == states.SOFT_DELETED
-    return [(away, sa.func.coalesce(away, now) if put_away else None)]
+    return [(away, sa.func.coalesce(away, database_now()) if put_away else None)]
 
 
 def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -281,8 +304,8 @@ def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:
         stored["image_id"] = stored["image"].id if stored["image"] else None
     for names, dump in ((_OBJECTS, wire.dump), (_LISTS, wire.dump_list), (_JSON, json.dumps)):
         stored.update({name: dump(stored[name]) for name in names if name in stored})
-    if isinstance(stored.get("launched_at"), str):
-        stored["launched_at"] = datetime.datetime.fromisoformat(stored["launched_at"])
+    if stored.get("launched_at") is not None:  # by the host's clock; usage is counted by this one
+        stored["launched_at"] = database_now()
     return stored
 
 

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from roost import states
 from roost.db import clock
 from roost.db.cell import models
+from roost.db.cell.stale import is_stale
 from roost.db.engine import Session
 from roost.db.types import UtcDateTime
 
@@ -24,6 +25,7 @@ _BEGUN = (
     *(states.NETWORKING, states.SPAWNING),
     *(*states.REBUILD_TASKS[1:], *states.IMAGE_TASKS[2:]),
 )
+_WHOSE = ("instance_uuid", "project_id")
 _AT_ONCE = 500  # rows that one statement names, or one sweep takes
 
 
@@ -42,6 +44,7 @@ class Overdue(NamedTuple):
     """
 
     instance_uuid: str
+    project_id: str
     host: str | None
     attempt: int
     vm_state: str
@@ -51,7 +54,7 @@ class Overdue(NamedTuple):
     @property
     def expected(self) -> dict[str, object]:
         """What the instance is like as long as nobody has done anything to it."""
-        return {name: getattr(self, name) for name in self._fields if name != "instance_uuid"}
+        return {name: getattr(self, name) for name in self._fields if name not in _WHOSE}
 
 
 class _Found(NamedTuple):
@@ -83,25 +86,31 @@ def renew(session: Session, held: Sequence[Held], *, host: str, seconds: float) 
     }
 
 
-def end_others(session: Session, held: Iterable[Held], *, host: str) -> None:
-    """End the leases of all tasks on a host but those that it holds."""
+def end_others(
+    session: Session, held: Iterable[Held], *, host: str, stale_seconds: float = 0
+) -> None:
+    """End the leases of all tasks on a host but those that it holds, and those that are stale."""
     kept = {each.instance_uuid for each in held}
     c = _instances.c
     others = sa.true() if not kept else c.uuid.not_in(kept)
+    now = clock.now(session)
     session.execute(
         sa.update(_instances)
-        .where(_here(host), c.task_state.is_not(None), others)
-        .values(lease_until=clock.now(session))
+        .where(_here(host), c.task_state.is_not(None), others, ~is_stale(now, stale_seconds))
+        .values(lease_until=now)
     )
 
 
-def take_overdue(session: Session, *, begun_seconds: float, seconds: float) -> list[Overdue]:
+def take_overdue(
+    session: Session, *, begun_seconds: float, seconds: float, stale_seconds: float = 0
+) -> list[Overdue]:
     """Give tasks without a lease a first one, and take those whose lease has ended.
 
     Each is taken by one caller: what another has taken or a host has renewed meanwhile is not.
 
     :param begun_seconds: the first lease on a build that has begun; no host may believe it longer
     :param seconds: any other first lease, and the caller's own on what is returned
+    :param stale_seconds: what was last seen to so long ago is left to an operator; 0: nothing is
     """
     now = clock.now(session)
     c = _instances.c
@@ -111,6 +120,7 @@ def take_overdue(session: Session, *, begun_seconds: float, seconds: float) -> l
             c.task_state.is_not(None),
             c.deleted_at.is_(None),
             sa.or_(c.lease_until.is_(None), c.lease_until <= now),
+            ~is_stale(now, stale_seconds),
         )
         .limit(_AT_ONCE)
     ).all()

@@ -15,6 +15,16 @@ identity = sa.Table(
     sa.Column("cell_name", sa.String(255), nullable=False),
 )
 
+# When conductors swept here: one row. The gap is the last time between two sweeps that was long.
+sweeps = sa.Table(
+    "sweeps",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("last_up", UtcDateTime, nullable=False),
+    sa.Column("gap_began", UtcDateTime),
+    sa.Column("gap_ended", UtcDateTime),
+)
+
 # deleted_at marks a buried instance; the row stays for lists that ask for deleted ones.
 instances = sa.Table(
     "instances",
@@ -186,6 +196,10 @@ services = sa.Table(
     sa.Column("forced_down", sa.Boolean, nullable=False, default=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("last_seen_up", UtcDateTime, nullable=False),
+    # which state path it has, how often it has been started with that, and as which of its starts
+    sa.Column("state_id", Uuid),
+    sa.Column("starts", sa.Integer, nullable=False, default=0, server_default="0"),
+    sa.Column("run_id", Uuid),
     sa.UniqueConstraint("host", "binary"),
 )
 

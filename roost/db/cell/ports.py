@@ -7,6 +7,7 @@ luck fails are all addresses tried in order.
 
 import dataclasses
 import ipaddress
+import itertools
 import secrets
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,7 +24,8 @@ from roost.networks import LocalNetwork
 from roost.objects import NetworkInfo, NetworkRequest, Vif, VifAddress
 
 _ports = models.ports
-_DRAWS: Final = 8
+_DRAWS: Final = 8  # addresses drawn at random, before free ones are tried in order
+_TRIES: Final = 64  # addresses tried for one port; others can take so many at the same time
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,7 +56,7 @@ def allocate(
 
     :raises roost.exception.NotFound: for a network that is not among ``networks``
     :raises roost.exception.Invalid: for an address that the network cannot give
-    :raises roost.exception.AddressInUse: when the address asked for is taken
+    :raises roost.exception.AddressInUse: when the IP or MAC address asked for is taken
     :raises roost.exception.NoCapacity: when a network is full
     """
     held = {row.position for row in _list(session, instance_uuid)}
@@ -218,12 +220,14 @@ def _take_address(
 ) -> None:
     """Insert the port with an address that nobody has, unless it is there by now."""
     candidates = iter([fixed_ip] * _DRAWS) if fixed_ip else _candidates(session, network)
-    for ip in candidates:
+    for ip in itertools.islice(candidates, _TRIES):
         row = {"mac": local.random_mac()} | port | {"ip": ip}
         if insert_once(session, _ports, row):
             return
         if _is_there(session, port):  # the same request, sent twice, was faster elsewhere
             return
+    if "mac" in port and _has_mac(session, port["mac"]):
+        raise exception.AddressInUse(f"MAC address {port['mac']} is in use.", address=port["mac"])
     if fixed_ip:
         raise exception.AddressInUse(
             f"Fixed IP {fixed_ip} of network {network.name} is in use.", address=fixed_ip
@@ -231,6 +235,10 @@ def _take_address(
     raise exception.NoCapacity(
         f"Network {network.name} ({network.cidr}) has no address left.", network=network.id
     )
+
+
+def _has_mac(session: Session, mac: str) -> bool:
+    return session.execute(sa.select(_ports.c.id).where(_ports.c.mac == mac)).first() is not None
 
 
 def _is_there(session: Session, port: dict[str, Any]) -> bool:

@@ -52,6 +52,14 @@ def forget_password(session: Session, instance_uuid: str) -> None:
         put(session, instance_uuid, found)
 
 
+def forget_secrets(session: Session, instance_uuid: str) -> None:
+    """Forget password and files of an instance in ERROR: a rebuild is given its own."""
+    found = find(session, instance_uuid)
+    if found is not None and (found.admin_password is not None or found.files):
+        found.forget_secrets()
+        put(session, instance_uuid, found)
+
+
 def told_password(session: Session, instance_uuid: str) -> str:
     """Return the password that the guest has told of itself, encrypted; empty: none."""
     return _value(session, _provisions.c.password, instance_uuid) or ""

@@ -6,7 +6,7 @@ Times are by the database's clock, so that those of hosts and conductors do not 
 import dataclasses
 import datetime
 import uuid as uuids
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -44,32 +44,65 @@ class RollCall:
 
 
 def report(
-    session: Session, *, host: str, binary: str, availability_zone: str | None = None
+    session: Session,
+    *,
+    host: str,
+    binary: str,
+    availability_zone: str | None = None,
+    state: Mapping[str, Any] | None = None,
 ) -> Service:
-    """Note that a daemon is alive, and return what is known of it."""
+    """Note that a daemon is alive, and return what is known of it.
+
+    :param state: of a host: its ``state_id``, ``starts`` and ``run_id``
+    :raises roost.exception.Conflict: when it is not the daemon of this name that is known
+    """
     itself = {"of_host": host, "of_binary": binary}
     if session.execute(_HEARD, {**itself, "zone": availability_zone}).rowcount == 0:
         seen = {"last_seen_up": database_now(), "availability_zone": availability_zone}
         _insert(session, host, binary, seen)
-    return _service(session.execute(_KNOWN, itself).one())
+    known = session.execute(_KNOWN, itself).one()
+    if state is not None:
+        _check_state(session, known, state)
+    return _service(known)
+
+
+def forget_state(session: Session, host: str, *, binary: str) -> bool:
+    """Let the next start of this name be the one that is known, whatever state path it has.
+
+    The daemon that is known now is refused from here on, also if it reports first.
+    """
+    done = session.execute(
+        sa.update(_services)
+        .where(_services.c.host == host, _services.c.binary == binary)
+        .values(state_id=None)
+    )
+    return done.rowcount == 1
 
 
 def list_services(
-    session: Session, *, host: str | None = None, binary: str | None = None
+    session: Session, *, hosts: Collection[str] | None = None, binary: str | None = None
 ) -> list[Service]:
-    """Return daemons in order of their first report."""
+    """Return daemons in order of their first report.
+
+    :param hosts: only those on these; None: on any
+    """
     query = sa.select(_services).order_by(_services.c.id)
-    if host is not None:
-        query = query.where(_services.c.host == host)
+    if hosts is not None:
+        query = query.where(_services.c.host.in_(hosts))
     if binary is not None:
         query = query.where(_services.c.binary == binary)
     return [_service(row) for row in session.execute(query)]
 
 
-def call_roll(session: Session, *, host: str | None = None, binary: str | None = None) -> RollCall:
-    """Return daemons and, by the clock that stamps them, the time: to see who is silent."""
+def call_roll(
+    session: Session, *, hosts: Collection[str] | None = None, binary: str | None = None
+) -> RollCall:
+    """Return daemons and, by the clock that stamps them, the time: to see who is silent.
+
+    :param hosts: only those on these; None: on any
+    """
     now = clock.now(session)  # first: what is heard after it counts in any case
-    return RollCall(now, list_services(session, host=host, binary=binary))
+    return RollCall(now, list_services(session, hosts=hosts, binary=binary))
 
 
 def get(session: Session, uuid: str, *, lock: bool = False) -> Service:
@@ -108,6 +141,34 @@ def _insert(session: Session, host: str, binary: str, seen: dict[str, Any]) -> N
     new = {"uuid": str(uuids.uuid4()), "host": host, "binary": binary}
     flags = {"disabled": False, "forced_down": False, "created_at": seen["last_seen_up"]}
     insert_once(session, _services, {**new, **flags, **seen})
+
+
+def _check_state(session: Session, known: sa.Row[Any], state: Mapping[str, Any]) -> None:
+    """Refuse a twin, and note a start that is new.
+
+    :raises roost.exception.Conflict: saying what to do
+    """
+    if (known.state_id, known.starts, known.run_id) == (
+        state["state_id"],
+        state["starts"],
+        state["run_id"],
+    ):
+        return
+    advice = (
+        f"If this machine and its state path take the place of the one before, run roost-manage"
+        f" cell replace-host {known.host}; else end one of the two, or give it a name of its own."
+    )
+    is_former = known.state_id is None and known.run_id == state["run_id"]
+    if is_former or known.state_id not in (None, state["state_id"]):
+        raise exception.Conflict(
+            f"The cell knows the host {known.host} with another state path. {advice}"
+        )
+    if known.state_id is not None and state["starts"] <= known.starts:
+        raise exception.Conflict(
+            f"Another {known.binary} of the host {known.host}, with a copy of this state path, was"
+            f" started since. {advice}"
+        )
+    session.execute(sa.update(_services).where(_services.c.id == known.id).values(**state))
 
 
 def _service(row: sa.Row[tuple[object, ...]]) -> Service:

@@ -8,11 +8,11 @@ import sqlalchemy as sa
 from roost.db import ordering, wire
 from roost.db.cell import models
 from roost.db.engine import Session
-from roost.objects import Flavor
+from roost.objects import Flavor, ImageMeta
 
 _instances = models.instances
 _ORDER = ("project_id", "uuid")
-_COLUMNS = (*_ORDER, "display_name", "vm_state", "launched_at", "deleted_at", "flavor")
+_COLUMNS = (*_ORDER, "display_name", "vm_state", "launched_at", "deleted_at", "flavor", "image")
 
 
 class Ran(NamedTuple):
@@ -25,6 +25,7 @@ class Ran(NamedTuple):
     began: datetime.datetime
     ended: datetime.datetime | None
     flavor: Flavor
+    image: ImageMeta | None
 
 
 def list_ran(
@@ -68,4 +69,5 @@ def _ran(since: datetime.datetime, until: datetime.datetime) -> list[sa.ColumnEl
 
 
 def _as_ran(row: sa.Row[Any]) -> Ran:
-    return Ran._make([*row[:-1], wire.load_shared(row[-1])])
+    *plain, flavor, image = tuple(row)
+    return Ran._make([*plain, wire.load_shared(flavor), wire.load_shared(image)])

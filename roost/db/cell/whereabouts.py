@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from roost.db import wire
 from roost.db.cell import models
 from roost.db.engine import Session
-from roost.objects import Flavor, Whereabouts
+from roost.objects import Flavor, ImageMeta, Whereabouts
 from roost.objects.finding import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
 
 _c = models.instances.c
@@ -47,11 +47,13 @@ def names_on(session: Session, hosts: Collection[str]) -> dict[str, list[tuple[s
     return found
 
 
-def flavors_on(session: Session, host: str) -> list[tuple[str, Flavor]]:
-    """Return project and flavor of what belongs on a host, in order of creation."""
-    query = sa.select(_c.project_id, _c.flavor).where(_c.host == host, _c.deleted_at.is_(None))
-    rows = session.execute(query.order_by(_c.id))
-    return [(row.project_id, wire.load_shared(row.flavor)) for row in rows]
+def sizes_on(session: Session, host: str) -> list[tuple[str, Flavor, ImageMeta | None]]:
+    """Return project, flavor and image of what belongs on a host, in order of creation."""
+    query = sa.select(_c.project_id, _c.flavor, _c.image)
+    rows = session.execute(query.where(_c.host == host, _c.deleted_at.is_(None)).order_by(_c.id))
+    return [
+        (row.project_id, wire.load_shared(row.flavor), wire.load_shared(row.image)) for row in rows
+    ]
 
 
 def _named(session: Session, uuids: Collection[str]) -> Iterator[sa.Row[Any]]:

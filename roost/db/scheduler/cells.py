@@ -20,9 +20,9 @@ from roost.objects.versions import version_at
 
 _CELLS = models.cells
 _HOSTS = models.hosts
-# After so long a silence any version counts: the clock of a cell's database may have been set back,
-# and nothing older can still be on its way.
-_VERSION_HOLDS: Final = datetime.timedelta(seconds=60)
+# After so long a silence any version counts: the clock that it is from, of a cell's database or of
+# a host, may have been set back, and nothing older can still be on its way.
+VERSION_HOLDS: Final = datetime.timedelta(seconds=60)
 
 
 class _Host(NamedTuple):
@@ -69,7 +69,7 @@ def _is_news(session: Session, liveness: CellLiveness, reported_at: datetime.dat
             _CELLS.c.cell_uuid == liveness.cell_uuid,
             sa.or_(
                 _CELLS.c.version < liveness.version,
-                _CELLS.c.reported_at < reported_at - _VERSION_HOLDS,
+                _CELLS.c.reported_at < reported_at - VERSION_HOLDS,
             ),
         )
         .values(told)

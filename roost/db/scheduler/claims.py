@@ -148,8 +148,9 @@ def list_page(
     limit: int,
     host: str | None = None,
     instance_uuids: Sequence[str] | None = None,
+    now: datetime.datetime,
 ) -> list[dict[str, Any]]:
-    """Return claims after the instance ``marker``, in order of instance uuid.
+    """Return claims after the instance ``marker``, in order of instance uuid, with ages in seconds.
 
     :param host: only those on this host
     :param instance_uuids: only those of these instances
@@ -169,7 +170,12 @@ def list_page(
     if instance_uuids is not None:
         statement = statement.where(columns.instance_uuid.in_(instance_uuids))
     rows = session.execute(statement).mappings()
-    return [{**row, "created_at": row["created_at"].isoformat()} for row in rows]
+    return [{**row, **_made(row["created_at"], now)} for row in rows]
+
+
+def _made(at: datetime.datetime, now: datetime.datetime) -> dict[str, Any]:
+    """Tell when, by the clock of this database, and how long ago: others have other clocks."""
+    return {"created_at": at.isoformat(), "age": (now - at).total_seconds()}
 
 
 def _as_claim(row: Sequence[Any]) -> Claim:

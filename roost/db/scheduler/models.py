@@ -63,7 +63,9 @@ hosts = sa.Table(
     sa.Column("description_digest", sa.String(64), nullable=False),
     sa.Column("contents_digest", sa.String(64), nullable=False),
     sa.Column("settled", sa.BigInteger, nullable=False, default=0),  # when they agreed
+    # when the last report came, by the clock of this database; and its number, by the host's own
     sa.Column("reported_at", UtcDateTime, nullable=False),
+    sa.Column("report_version", sa.BigInteger),
     sa.Column("generation", sa.BigInteger, nullable=False, default=0),
     sa.Column("described", sa.BigInteger, nullable=False, default=0),
     sa.Column("touched_at", UtcDateTime, nullable=False, index=True),
@@ -116,6 +118,14 @@ cells = sa.Table(
     sa.Column("cell_uuid", Uuid, primary_key=True),
     sa.Column("version", sa.BigInteger, nullable=False),
     sa.Column("reported_at", UtcDateTime, nullable=False),
+)
+
+# Which user of the bus speaks for which cell.
+cell_users = sa.Table(
+    "cell_users",
+    metadata,
+    sa.Column("cell_uuid", Uuid, primary_key=True),
+    sa.Column("bus_user", sa.String(255), nullable=False, unique=True),
 )
 
 # How often something was changed, by its name: for those who remember it.

@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from roost import exception
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.scheduler import models
+from roost.db.scheduler.cells import VERSION_HOLDS
 from roost.db.scheduler.hosts import RESOURCES, touched
 from roost.db.types import database_now
 from roost.objects import HostReport, NUMACell, PciPool
+from roost.objects.versions import version_at
 
 _HOSTS = models.hosts
 _PLAIN = (
@@ -53,21 +56,31 @@ class TakenIn(NamedTuple):
 
 
 def take_in(
-    session: Session, report: HostReport, *, reported_at: datetime.datetime
+    session: Session,
+    report: HostReport,
+    *,
+    reported_at: datetime.datetime,
+    cell_uuid: str | None = None,
 ) -> TakenIn | None:
     """Note what a host says of itself; its first report creates it.
 
     What is used stays the sum of its claims, whatever the host says. The host is locked until the
     transaction ends.
 
-    :param reported_at: when the report counts as made
-    :returns: None when a report as late was taken in before
+    :param reported_at: when the host counts as heard of, by the clock that judges its silence
+    :param cell_uuid: the only cell whose hosts may change; None: any
+    :raises roost.exception.Forbidden: when the host is of another cell
+    :returns: None when a report as late was taken in before; of two the host's own clock says which
+        is the later one, and nothing else
     """
     values = _told(report, reported_at)
     known = session.execute(_KNOWN, {"host": report.host, "node": report.node}).one_or_none()
+    if cell_uuid is not None and (known is None or known.cell_uuid != cell_uuid):
+        _check_is_of(session, report.host, cell_uuid)
     if known is None:
         return _create(session, report, values)
-    if known.reported_at >= reported_at:
+    is_late = (known.report_version or 0) >= values["report_version"]
+    if is_late and known.reported_at >= reported_at - VERSION_HOLDS:
         return None
     if report.enabled_version < known.enabled_version:  # the host has not heard the last word yet
         values |= {"enabled": known.enabled, "enabled_version": known.enabled_version}
@@ -84,6 +97,14 @@ def take_in(
         settled=agreed and known.contents_digest == values["contents_digest"],
         unclaimed=json.loads(known.unclaimed) if known.unclaimed else [],
     )
+
+
+def _check_is_of(session: Session, host: str, cell_uuid: str) -> None:
+    elsewhere = sa.select(_HOSTS.c.id).where(_HOSTS.c.host == host, _HOSTS.c.cell_uuid != cell_uuid)
+    if session.scalar(elsewhere.limit(1)) is not None:
+        raise exception.Forbidden(
+            f"another cell has a host {host}; roost-manage cell remove-host forgets it there"
+        )
 
 
 def note_settled(session: Session, host_id: int, *, settled: bool, unclaimed: list[str]) -> None:
@@ -129,6 +150,7 @@ _COMPARED = ("description_digest", "enabled")
 _KNOWN = (
     sa.select(
         _HOSTS.c.id,
+        _HOSTS.c.cell_uuid,
         _HOSTS.c.generation,
         _HOSTS.c.enabled,
         _HOSTS.c.enabled_version,
@@ -137,6 +159,7 @@ _KNOWN = (
         _HOSTS.c.settled,
         _HOSTS.c.unclaimed,
         _HOSTS.c.reported_at,
+        _HOSTS.c.report_version,
     )
     .where(_HOSTS.c.host == sa.bindparam("host"), _HOSTS.c.node == sa.bindparam("node"))
     .with_for_update()
@@ -171,6 +194,7 @@ def _told(report: HostReport, reported_at: datetime.datetime) -> dict[str, Any]:
         "contents_digest": _digest(contents),
         "node_load": _json({name: getattr(report, name) for name in _LOAD}),
         "reported_at": reported_at,
+        "report_version": version_at(report.reported_at),
     }
 
 

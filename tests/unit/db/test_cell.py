@@ -147,7 +147,7 @@ def test_a_removed_instance_leaves_no_row(cell_db):
         instances.create(session, made)
         builds.create(session, a_build(made.uuid))
         actions.start(session, an_action(made.uuid, events=[an_event()]))
-        instances.remove(session, made.uuid)
+        instances.remove(session, [made.uuid])
         assert instances.find(session, made.uuid, deleted=True) is None
         assert builds.find(session, made.uuid) is None
         assert actions.list_actions(session, made.uuid) == []
@@ -277,7 +277,7 @@ def test_a_daemon_is_known_from_its_first_report_on(cell_db):
         again = services.report(session, host="h1", binary="roost-compute")
         assert first.uuid == again.uuid
         assert again.last_seen_up >= first.last_seen_up
-        assert len(services.list_services(session, host="h1")) == 1
+        assert len(services.list_services(session, hosts=["h1"])) == 1
 
 
 def test_a_disabled_service_stays_so_when_it_reports(cell_db):

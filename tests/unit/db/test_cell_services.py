@@ -63,3 +63,45 @@ def test_other_changes_are_no_word_on_that(session):
 def test_a_daemon_that_is_not_there_is_not_changed(session):
     with pytest.raises(exception.NotFound):
         services.update(session, a_uuid(), disabled=True)
+
+
+# which daemon of a name
+
+
+def known_as(session, state_id, starts, run_id):
+    state = {"state_id": state_id, "starts": starts, "run_id": run_id}
+    return services.report(session, host="h1", binary="roost-compute", state=state)
+
+
+def test_a_host_is_known_by_its_state_path_over_restarts(session):
+    state, first, second = a_uuid(), a_uuid(), a_uuid()
+    for starts, run in ((1, first), (1, first), (2, second), (2, second)):
+        known_as(session, state, starts, run)
+
+
+def test_another_state_path_is_refused_until_an_operator_says_so(session):
+    former, other = (a_uuid(), 7, a_uuid()), (a_uuid(), 1, a_uuid())
+    known_as(session, *former)
+    with pytest.raises(exception.Conflict, match="cell replace-host h1"):
+        known_as(session, *other)
+    assert services.forget_state(session, "h1", binary="roost-compute")
+    with pytest.raises(exception.Conflict, match="with another state path"):
+        known_as(session, *former)  # it still runs, and may be the first to report
+    known_as(session, *other)
+    with pytest.raises(exception.Conflict):
+        known_as(session, *former)
+
+
+def test_of_two_copies_of_one_state_path_the_one_that_was_started_last_is_the_host(session):
+    state, before, copy = a_uuid(), a_uuid(), a_uuid()
+    known_as(session, state, 4, before)
+    known_as(session, state, 5, copy)
+    for starts, run in ((4, before), (5, a_uuid())):
+        with pytest.raises(exception.Conflict, match="was started since"):
+            known_as(session, state, starts, run)
+
+
+def test_an_old_copy_of_the_cell_takes_its_hosts_in(session):
+    state = a_uuid()
+    known_as(session, state, 4, a_uuid())
+    known_as(session, state, 9, a_uuid())

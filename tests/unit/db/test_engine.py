@@ -1,9 +1,14 @@
 """How databases are reached."""
 
+import sqlite3
+
+import pymysql
 import pytest
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
 
 from roost import exception
-from roost.db import engine
+from roost.db import engine, errors
 from roost.db.engine import CONNECT_SECONDS, Database, retried
 
 
@@ -107,3 +112,34 @@ def test_answers_are_waited_for_as_long_as_one_says(url, bound):
 def test_whoever_has_time_waits_for_answers_without_end():
     query = Database("mysql+pymysql://u@h/x", answer_timeout=None).engine.url.query
     assert set(query) == {"charset", "connect_timeout"}
+
+
+def test_a_file_that_cannot_be_opened_is_told_as_away(tmp_path):
+    database = Database(f"sqlite:///{tmp_path}/missing/x.sqlite")
+    with pytest.raises(exception.Unavailable, match="unable to open") as caught, database.read():
+        pass
+    assert type(caught.value) is exception.Unavailable
+
+
+def test_a_statement_that_a_file_refuses_says_that_it_is_there(api_db):
+    with pytest.raises(sa.exc.OperationalError, match="overflow"), api_db.read() as session:
+        session.exec_driver_sql("SELECT abs(-9223372036854775808)")
+
+
+def test_a_file_that_another_process_writes_is_busy_not_away(tmp_path):
+    path = f"{tmp_path}/busy.sqlite"
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(sqlite3.OperationalError, match="locked") as caught:
+        sqlite3.connect(path, timeout=0).execute("CREATE TABLE t (n)")
+    assert errors.is_deadlock(caught.value)
+    assert not errors.is_unreachable(caught.value, begun=False)
+    writer.close()
+
+
+def test_data_that_look_like_the_number_of_an_error_break_no_connection():
+    """oslo.db looks for 2013 and the like anywhere in what MariaDB says."""
+    said = pymysql.err.OperationalError(1292, "Incorrect datetime value: '(2013-13-01' for column")
+    wrapped = db_exception.DBConnectionError(sa.exc.OperationalError("INSERT", {}, said))
+    assert not errors.is_lost(wrapped)
+    assert not errors.is_unreachable(wrapped, begun=True)

@@ -110,6 +110,22 @@ def test_a_port_made_beforehand_is_what_it_says(allocate):
     assert (vif.id, vif.mac, vif.ip) == (port["port_id"], port["mac"], port["fixed_ip"])
 
 
+def test_a_mac_address_that_another_has_is_named(allocate):
+    port = {"mac": "02:00:00:00:00:01"}
+    allocate(a_request(**port, port_id=a_uuid(), fixed_ip="10.0.7.7"))
+    with pytest.raises(exception.AddressInUse, match="02:00:00:00:00:01"):
+        allocate(a_request(**port, port_id=a_uuid(), fixed_ip="10.0.7.8"))
+
+
+def test_drawing_addresses_has_an_end(allocate, monkeypatch):
+    """Whatever is drawn, somebody else has just taken it."""
+    drawn = []
+    monkeypatch.setattr(ports, "insert_once", lambda *drawing: drawn.append(drawing))
+    with pytest.raises(exception.NoCapacity):
+        allocate(a_request(network_id=a_uuid(), network_name="mine", cidr="fd00::/64"))
+    assert 8 < len(drawn) <= 64
+
+
 def test_a_network_that_a_user_made_comes_with_the_request(allocate):
     asked = a_request(network_id=a_uuid(), network_name="mine", cidr="10.77.0.0/24")
     (vif,) = allocate(asked)

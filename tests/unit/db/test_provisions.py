@@ -51,7 +51,7 @@ def test_nothing_is_kept_of_a_buried_instance(cell_db, instance):
 
 def test_nor_of_one_that_is_taken_back(cell_db, instance):
     with cell_db.begin() as session:
-        instances.remove(session, instance.uuid)
+        instances.remove(session, [instance.uuid])
         assert provisions.find(session, instance.uuid) is None
 
 

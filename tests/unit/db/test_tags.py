@@ -88,7 +88,7 @@ def test_an_instance_that_is_taken_back_leaves_no_tags(cell_db):
     with cell_db.begin() as session:
         assert [instances.create(session, made) for _ in range(2)] == [True, False]
         assert _indexed(session) == 1
-        instances.remove(session, made.uuid)
+        instances.remove(session, [made.uuid])
         assert _indexed(session) == 0
 
 

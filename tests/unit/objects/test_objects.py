@@ -8,9 +8,11 @@ from oslo_versionedobjects.base import VersionedObjectRegistry
 import roost.objects
 from roost.objects import Flavor, Instance, NetworkInfo, RequestSpec, Service, Vif
 from roost.objects.base import RoostObject
-from tests.builders import a_flavor, a_spec, an_instance
+from roost.objects.flavor import disk_gb
+from tests.builders import a_flavor, a_spec, an_image, an_instance
 from tests.unit.golden import check_golden
 
+GIB = 1 << 30
 HERE = pathlib.Path(__file__).parent
 
 
@@ -87,9 +89,21 @@ def test_lists_of_objects_survive_the_wire():
 
 
 def test_disk_of_a_flavor_counts_swap_in_whole_gib():
-    from roost.objects.flavor import disk_gb
+    assert disk_gb(a_flavor(root_gb=10, ephemeral_gb=5, swap=1025), an_image(min_disk=99)) == 17
 
-    assert disk_gb(a_flavor(root_gb=10, ephemeral_gb=5, swap=1025)) == 17
+
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        ({"min_disk": 3, "size": 1}, 3),
+        ({"min_disk": 1, "size": GIB + 1}, 2),
+        ({"min_disk": 1, "size": 7, "virtual_size": 9 * GIB}, 9),
+        ({"size": 0}, 0),
+    ],
+)
+def test_a_root_disk_that_no_flavor_sizes_is_what_the_image_needs(image, expected):
+    assert disk_gb(a_flavor(root_gb=0, ephemeral_gb=2), an_image(**image)) == expected + 2
+    assert disk_gb(a_flavor(root_gb=0), None) == 0
 
 
 def test_nullable_fields_take_none_and_others_do_not():
