@@ -19,12 +19,19 @@ from sphinx.application import Sphinx
 from roost.flow import Flow
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
-from roost.rpc.scheduler import Scheduler
+from roost.rpc.scheduler import CellScheduler, Scheduler
 from roost.rpc.super_conductor import SuperConductor
+
+
+class Schedulers:
+    """One daemon, which serves both."""
+
+    methods = Scheduler.methods | CellScheduler.methods
+
 
 INTERFACES: dict[str, Any] = {
     "super-conductor": SuperConductor,
-    "scheduler": Scheduler,
+    "scheduler": Schedulers,
     "cell-conductor": CellConductor,
     "compute": Compute,
     "next-compute": Compute,
@@ -121,7 +128,8 @@ def _note(drawing: Drawing, x: int, y: int, text: str) -> None:
 
 def _message(drawing: Drawing, to: str, ends: tuple[int, int], y: int, text: str) -> None:
     method = INTERFACES[to].methods.get(text) if to in INTERFACES else None
-    dashed = 'stroke-dasharray="6 4" ' if method is not None and method.kind == "cast" else ""
+    is_cast = method is not None and method.declared.kind == "cast"
+    dashed = 'stroke-dasharray="6 4" ' if is_cast else ""
     drawing.line(ends[0], y, ends[1], y, style=f'{dashed}marker-end="url(#head)"')
     drawing.text(sum(ends) / 2, y - 5, text)
 

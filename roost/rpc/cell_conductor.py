@@ -15,6 +15,7 @@ from roost.objects import (
     Whereabouts,
 )
 from roost.rpc import interface
+from roost.rpc.admission import NOTHING
 
 # A host that comes before its conductor speaks to nobody: the message is dropped, and it must not
 # wait for long before it speaks again.
@@ -27,9 +28,10 @@ class CellConductor(interface.Interface):
     """Served on each cell's bus, by any number of cell-conductors."""
 
     topic = "cell-conductor"
-    version = "1.1"
+    version = "1.2"
+    in_cell = True
 
-    @interface.call(since="1.0", timeout=HEARTBEAT_TIMEOUT)
+    @interface.call(since="1.0", added={"state": "1.2"}, timeout=HEARTBEAT_TIMEOUT, own_host="host")
     def report_service(
         self,
         context: RequestContext,
@@ -37,15 +39,19 @@ class CellConductor(interface.Interface):
         host: str,
         binary: str,
         availability_zone: str | None = None,
+        state: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Note that a daemon is alive, and tell it where it is.
 
+        :param state: of a host: its ``state_id``, ``starts`` and ``run_id``, see
+            :mod:`roost.compute.state_path`
         :returns: ``cell_uuid``, ``cell_name``, ``service_uuid``, ``disabled``; of two words on
             whether it is disabled the one with the higher ``disabled_version`` counts
+        :raises roost.exception.Conflict: when it is not the daemon of this name that the cell knows
         :raises roost.exception.Unavailable: while nobody has mapped this cell
         """
 
-    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
     def begin_build(
         self,
         context: RequestContext,
@@ -63,7 +69,7 @@ class CellConductor(interface.Interface):
             another place, or this attempt was begun before
         """
 
-    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
     def allocate_networks(
         self, context: RequestContext, *, instance_uuid: str, host: str, attempt: int
     ) -> NetworkInfo:
@@ -74,11 +80,14 @@ class CellConductor(interface.Interface):
         :raises roost.exception.NotFound: when it asks for a network that this cell does not have
         """
 
-    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
-    def free_networks(self, context: RequestContext, *, instance_uuid: str) -> None:
-        """Take all ports of the instance away."""
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
+    def free_networks(self, context: RequestContext, *, instance_uuid: str, host: str) -> None:
+        """Take all ports of an instance on ``host`` away.
 
-    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
+        :raises roost.exception.Conflict: when it is on another host
+        """
+
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
     def attach_port(
         self,
         context: RequestContext,
@@ -98,7 +107,7 @@ class CellConductor(interface.Interface):
         :raises roost.exception.NoCapacity: when the network has no address left
         """
 
-    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
     def detach_port(
         self, context: RequestContext, *, instance_uuid: str, host: str, port_id: str
     ) -> None:
@@ -108,7 +117,7 @@ class CellConductor(interface.Interface):
         :raises roost.exception.NotFound: when the instance is gone
         """
 
-    @interface.call(since="1.1", timeout=ANSWER_TIMEOUT)
+    @interface.call(since="1.1", timeout=ANSWER_TIMEOUT, own_host="host")
     def describe_filtering(
         self, context: RequestContext, *, host: str, network_ids: list[str]
     ) -> dict[str, Any]:
@@ -117,7 +126,7 @@ class CellConductor(interface.Interface):
         :returns: for each network what :meth:`roost.filtering.Filtering.read` reads
         """
 
-    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="expected.host")
     def instance_update(
         self,
         context: RequestContext,
@@ -129,14 +138,15 @@ class CellConductor(interface.Interface):
     ) -> None:
         """Change an instance if it still is as expected, and add events to its latest action.
 
-        ``changes`` may name vm_state, task_state, power_state, launched_at, network_info and image;
-        ``expected`` may name host, attempt, vm_state and task_state (a value or a list of them).
+        ``changes`` may name attempt, vm_state, task_state, power_state, network_info, config_drive,
+        image, and launched_at (any time: the row gets that of the cell's own clock); ``expected``
+        may name host, attempt, vm_state and task_state (a value or a list of them).
 
         :raises roost.exception.Conflict: when it is not as expected; nothing is changed then
         :raises roost.exception.NotFound: when it is gone
         """
 
-    @interface.cast(since="1.0")
+    @interface.cast(since="1.0", carries_token=True, own_host="host")
     def build_instances(
         self,
         context: RequestContext,
@@ -149,7 +159,7 @@ class CellConductor(interface.Interface):
     ) -> None:
         """Build an instance elsewhere in the cell: this attempt, on ``host``, failed."""
 
-    @interface.cast(since="1.0")
+    @interface.cast(since="1.0", own_host="host")
     def abandon_build(
         self,
         context: RequestContext,
@@ -162,7 +172,7 @@ class CellConductor(interface.Interface):
     ) -> None:
         """End a build in ERROR: it failed for a ``reason`` that no other host would cure."""
 
-    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
     def finish_delete(
         self,
         context: RequestContext,
@@ -174,9 +184,11 @@ class CellConductor(interface.Interface):
         """Bury an instance whose guest is gone from ``host``: ports, claim, row.
 
         When the instance has meanwhile moved to another host, that host is told to end it.
+
+        :raises roost.exception.Conflict: when its row does not say that it is being deleted
         """
 
-    @interface.call(since="1.0", timeout=HEARTBEAT_TIMEOUT)
+    @interface.call(since="1.0", timeout=HEARTBEAT_TIMEOUT, own_host="host")
     def renew_leases(
         self,
         context: RequestContext,
@@ -194,11 +206,11 @@ class CellConductor(interface.Interface):
             places in ``tasks`` of those that are not the host's to work on any more
         """
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", own_host="host")
     def list_instances(self, context: RequestContext, *, host: str) -> list[Instance]:
         """Return the instances that belong on a host, those under way included."""
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", own_host="host")
     def whereabouts(
         self,
         context: RequestContext,
@@ -212,13 +224,13 @@ class CellConductor(interface.Interface):
         :param and_others_here: return all others that belong on that host, too
         """
 
-    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT)
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
     def begin_task(
         self, context: RequestContext, *, instance_uuid: str, host: str, tasks: list[str]
     ) -> Instance | None:
         """Return an instance that is on this host and under one of these tasks; else nothing."""
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", own_host="host")
     def report_power(
         self,
         context: RequestContext,
@@ -243,11 +255,11 @@ class CellConductor(interface.Interface):
         :raises roost.exception.NotFound: when it is gone
         """
 
-    @interface.cast(since="1.0")
+    @interface.cast(since="1.0", own_host="finding.host")
     def report_finding(self, context: RequestContext, *, finding: HostFinding) -> None:
         """Tell operators what a host found to be other than the cell says, and what it did."""
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", own_host=NOTHING)
     def object_backport(
         self, context: RequestContext, *, objinst: RoostObject, versions: dict[str, str]
     ) -> RoostObject:

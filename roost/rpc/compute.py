@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from roost.callers import Level
 from roost.context import RequestContext
 from roost.objects import (
     ExternalEvent,
@@ -21,9 +22,11 @@ class Compute(interface.Interface):
     """Served on the cell's bus, by each host under its own name."""
 
     topic = "compute"
-    version = "1.2"
+    version = "1.3"
+    callers = frozenset({Level.API, Level.CELL})
+    in_cell = True
 
-    @interface.cast(since="1.0")
+    @interface.cast(since="1.0", carries_token=True)
     def build_and_run_instance(
         self,
         context: RequestContext,
@@ -42,7 +45,10 @@ class Compute(interface.Interface):
 
     @interface.cast(since="1.0")
     def terminate_instance(self, context: RequestContext, *, instance_uuid: str) -> None:
-        """End an instance: guest, disks and networks go, then the cell-conductor buries it."""
+        """End an instance whose row says that it is on this host and being deleted.
+
+        Guest, disks and networks go, then the cell-conductor buries it.
+        """
 
     @interface.cast(since="1.0")
     def change_power(self, context: RequestContext, *, instance_uuid: str, task: str) -> None:
@@ -82,7 +88,7 @@ class Compute(interface.Interface):
         :raises roost.exception.Unsupported: when the hypervisor cannot do it
         """
 
-    @interface.cast(since="1.0")
+    @interface.cast(since="1.0", carries_token=True)
     def do_task(
         self,
         context: RequestContext,
@@ -152,11 +158,17 @@ class Compute(interface.Interface):
     def list_guests(self, context: RequestContext) -> list[str]:
         """Return the uuids of the guests that the hypervisor has, running or not."""
 
-    @interface.call(since="1.0")
-    def reconcile_guests(self, context: RequestContext) -> None:
+    @interface.call(since="1.3")
+    def describe_guests(self, context: RequestContext) -> list[dict[str, Any]]:
+        """Return all guests: the fields of ``roost.compute.virt.driver.Guest``."""
+
+    @interface.call(since="1.0", added={"give_up": "1.3"})
+    def reconcile_guests(self, context: RequestContext, *, give_up: bool = False) -> None:
         """Put right, now, what the hypervisor has other than the cell says.
 
         As the host does by itself now and then: what it cannot prove to be its own leftover stays.
+
+        :param give_up: also all servers whose guests are gone, however many these are
         """
 
     @interface.call(since="1.0")

@@ -1,23 +1,29 @@
 """What oslo.messaging 18.3 keeps to itself and we must reach: the only place that knows it.
 
 Its public face can neither tell whether answers reach us nor open anew what has gone deaf. Whatever
-is used here has a test that fails when another release does it differently.
+is used here has a test that fails when another release does it differently; and a daemon whose
+oslo.messaging lacks a name that is used says so before it starts, not when its bus has broken.
 """
 
+import functools
+import importlib.metadata
 import logging
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import oslo_messaging as messaging
 from oslo_config import cfg
-from oslo_messaging._drivers import amqp, common, impl_rabbit
-from oslo_messaging._drivers.amqpdriver import ReplyWaiter
+from oslo_messaging._drivers import amqp, base, common, impl_rabbit
+from oslo_messaging._drivers.amqpdriver import AMQPListener, ReplyWaiter, ReplyWaiters
+from oslo_messaging._drivers.pool import ConnectionPool
 from oslo_messaging._metrics import client as metrics
 from oslo_messaging._tracing import client as tracing
+from oslo_messaging.rpc.server import RPCServer
 
-from roost import concurrency
+from roost import concurrency, exception
+from roost.callers import BUS_USER
 
 LOG = logging.getLogger(__name__)
 # Defaults for [oslo_messaging_rabbit], with reasons in doc/bus.rst; a file may say otherwise.
@@ -31,8 +37,66 @@ RABBIT_DEFAULTS: Final[dict[str, Any]] = {
 }
 # Raised as it is by a connection whose user the broker does not know, or not yet again.
 REFUSED: Final = impl_rabbit.amqp_ex.AccessRefused
+ANONYMOUS: Final = "guest"  # who logs in by a URL that names nobody
 _PAUSE: Final = 1.0  # seconds
 _SURE: Final = messaging.TransportOptions(at_least_once=True)
+# All that is reached, here and in roost/rpc/server.py, beside what is public.
+REACHED: Final[Mapping[Any, tuple[str, ...]]] = {
+    messaging.transport.Transport: ("_driver",),
+    impl_rabbit.RabbitDriver: (
+        *("_connection_pool", "_get_connection", "_get_reply_queue_name", "_allowed_remote_exmods"),
+        *("_waiter", "_reply_q", "_reply_q_conn", "_reply_q_lock"),
+    ),
+    ConnectionPool: ("_cond", "_items", "_current_size", "connection_cls"),
+    ReplyWaiter: ("waiters", "stop"),
+    ReplyWaiters: ("add", "get", "remove"),
+    impl_rabbit.Connection: (
+        *("_ensure_publishing", "_publish", "_set_current_channel", "_transport_socket_timeout"),
+        *("_declared_queues", "_consumers", "channel", "connection", "consume", "close"),
+        "_producer",
+    ),
+    impl_rabbit.RabbitMessage: ("_raw_message",),
+    impl_rabbit: ("rabbit_opts", "kombu", "amqp_ex"),
+    amqp: ("_add_unique_id",),
+    common: ("PURPOSE_SEND", "PURPOSE_LISTEN", "Timeout", "serialize_msg"),
+    base.PollStyleListenerAdapter: ("_poll_style_listener",),
+    AMQPListener: ("conn", "incoming"),
+    RPCServer: ("_create_listener", "_on_incoming", "_process_incoming", "_target", "listener"),
+}
+
+
+def missing() -> list[str]:
+    """Return what the oslo.messaging that is installed does not have."""
+    return [
+        f"{owner.__name__}.{name}"
+        for owner, names in REACHED.items()
+        for name in names
+        if not (hasattr(owner, name) or _is_made(owner, name))
+    ]
+
+
+def _is_made(owner: Any, name: str) -> bool:
+    """Tell whether instances of a class get something of this name when made or connected."""
+    makers = (
+        vars(kind).get(maker)
+        for kind in getattr(owner, "__mro__", ())
+        for maker in ("__init__", "_set_current_channel")
+    )
+    return any(name in maker.__code__.co_names for maker in makers if hasattr(maker, "__code__"))
+
+
+@functools.cache
+def check() -> None:
+    """Find out, once, whether all that is reached is there.
+
+    :raises roost.exception.Unsupported: when it is not
+    """
+    if lacking := missing():
+        version = importlib.metadata.version("oslo.messaging")
+        raise exception.Unsupported(
+            f"oslo.messaging {version} lacks {', '.join(lacking)}: install the release that Roost's"
+            " requirements name"
+        )
 
 
 def set_defaults() -> None:
@@ -41,7 +105,11 @@ def set_defaults() -> None:
 
 
 def register_options(conf: cfg.ConfigOpts) -> None:
-    """Register what oslo.messaging itself registers on the global configuration only."""
+    """Register what oslo.messaging itself registers on the global configuration only.
+
+    :raises roost.exception.Unsupported: when this oslo.messaging is not one that we can use
+    """
+    check()
     set_defaults()
     conf.register_opts(tracing.oslo_messaging_tracing, group="oslo_messaging_tracing")
     conf.register_opts(metrics.oslo_messaging_metrics, group="oslo_messaging_metrics")
@@ -51,7 +119,15 @@ class _Calm(impl_rabbit.Connection):  # type: ignore[misc]
     """Does not ask at once for what has failed at once, like a virtual host that is gone.
 
     Whoever listens tries again without a pause, and would do nothing else, and log nothing else.
+    And it says in each message who sends it, which RabbitMQ compares with who has logged in.
     """
+
+    def _set_current_channel(self, new_channel: Any) -> None:
+        is_new = new_channel is not None and new_channel != self.channel
+        super()._set_current_channel(new_channel)
+        if is_new:
+            user = self.connection.userid or ANONYMOUS
+            self._producer.publish = functools.partial(self._producer.publish, user_id=user)
 
     def consume(self, timeout: float | None = None) -> None:
         try:
@@ -61,6 +137,16 @@ class _Calm(impl_rabbit.Connection):  # type: ignore[misc]
         except Exception:
             time.sleep(_PAUSE)
             raise
+
+
+def sender_of(incoming: Any) -> str | None:
+    """Return the user who sent a message, as RabbitMQ vouches or an in-process bus says."""
+    raw = getattr(incoming.message, "_raw_message", None)
+    if raw is not None:
+        user: str | None = raw.properties.get("user_id")
+        return user
+    named: str | None = incoming.ctxt.get(BUS_USER)
+    return named
 
 
 def keep_calm(transport: Any) -> None:

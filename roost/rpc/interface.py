@@ -3,6 +3,9 @@
 A declared method *is* the client stub: calling it sends the message. A server is compared with the
 same signatures before it starts to listen, and exposes nothing that is not declared. So the two
 sides cannot drift apart.
+
+A declaration also says who may call a method, and which of its arguments must name the caller. The
+server compares both with the user of the bus that the broker vouches for, before anything is done.
 """
 
 import copy
@@ -16,7 +19,9 @@ import oslo_messaging as messaging
 from kombu import exceptions as kombu_exceptions
 
 from roost import exception
+from roost.callers import Callers, Level
 from roost.context import RequestContext
+from roost.rpc.admission import Admission, names
 
 LOG = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -28,11 +33,22 @@ class ContractBroken(TypeError):
     """A declaration is inconsistent, or a server does not honour it."""
 
 
-class _Sending(NamedTuple):
+class Declaration(NamedTuple):
+    """What is declared of a method beside its signature; see :func:`call` and :func:`cast`."""
+
     kind: str
+    since: str
+    added: dict[str, str]
+    timeout: int | None
+    carries_token: bool
+    own_host: str | None
+    own_cell: str | None
+
+
+class _Sending(NamedTuple):
     method: str
     version: str
-    timeout: int | None
+    declared: Declaration
 
 
 class ClientMaker(Protocol):
@@ -44,37 +60,53 @@ class ClientMaker(Protocol):
 
 
 def call(
-    since: str, added: dict[str, str] | None = None, timeout: int = CALL_TIMEOUT
+    since: str,
+    added: dict[str, str] | None = None,
+    timeout: int = CALL_TIMEOUT,
+    *,
+    carries_token: bool = False,
+    own_host: str | None = None,
+    own_cell: str | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a method that waits for its answer, ``timeout`` seconds at most.
+
+    :param carries_token: whether the user's token and catalog go with the message: only where the
+        receiver speaks to other services in the user's name
+    :param own_host: hosts may call it, too; this argument (``host``, or ``report.host``) must be
+        the caller, or ``NOTHING``
+    :param own_cell: this argument must be the uuid of the caller's cell, or the receiver compares
+        the ``ROWS`` that are concerned
 
     Sending raises :class:`roost.exception.Unavailable` when the message could not be handed to the
     bus and :class:`roost.exception.Timeout` when no answer came.
     """
-    return functools.partial(_declare, "call", since, added or {}, timeout)
+    declared = Declaration("call", since, added or {}, timeout, carries_token, own_host, own_cell)
+    return functools.partial(_declare, declared)
 
 
 def cast(
-    since: str, added: dict[str, str] | None = None
+    since: str,
+    added: dict[str, str] | None = None,
+    *,
+    carries_token: bool = False,
+    own_host: str | None = None,
+    own_cell: str | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a method that returns once the message is on its way: a hint, which may be lost.
 
+    ``carries_token``, ``own_host`` and ``own_cell`` are those of :func:`call`.
+
     Sending raises :class:`roost.exception.Unavailable` when it could not be handed to the bus.
     """
-    return functools.partial(_declare, "cast", since, added or {}, None)
+    declared = Declaration("cast", since, added or {}, None, carries_token, own_host, own_cell)
+    return functools.partial(_declare, declared)
 
 
-def _declare(
-    kind: str,
-    since: str,
-    added: dict[str, str],
-    timeout: int | None,
-    declaration: Callable[P, R],
-) -> Any:
-    signature = inspect.signature(declaration)
-    name = declaration.__name__
+def _declare(declared: Declaration, method: Callable[P, R]) -> Any:
+    signature = inspect.signature(method)
+    added = declared.added
 
-    @functools.wraps(declaration)
+    @functools.wraps(method)
     def send(self: "Interface", context: RequestContext, **arguments: Any) -> Any:
         signature.bind(self, context, **arguments)
         used = {
@@ -82,12 +114,11 @@ def _declare(
             for key, value in arguments.items()
             if key not in added or value != signature.parameters[key].default
         }
-        needed = [since, *(added[key] for key in used if key in added)]
-        sending = _Sending(kind, name, max(needed, key=_as_numbers), timeout)
+        needed = [declared.since, *(added[key] for key in used if key in added)]
+        sending = _Sending(method.__name__, max(needed, key=_as_numbers), declared)
         return self._send(sending, context, used)
 
-    send.since, send.added, send.kind = since, added, kind  # type: ignore[attr-defined]
-    send.signature = signature  # type: ignore[attr-defined]
+    send.declared, send.signature = declared, signature  # type: ignore[attr-defined]
     return send
 
 
@@ -97,23 +128,38 @@ class Interface:
     Give each method the version it appeared in, and each later argument the version that added it.
     A message then asks its peer for the lowest version that understands the arguments actually
     used, so an old host serves everything but the new argument.
+
+    :cvar callers: who may call its methods; hosts those that are declared with ``own_host``
+    :cvar in_cell: whether it is served within a cell, to callers of that cell only
     """
 
     topic: ClassVar[str]
     version: ClassVar[str]
+    callers: ClassVar[frozenset[Level]] = frozenset()
+    in_cell: ClassVar[bool] = False
     methods: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls) -> None:
         cls.methods = {
-            name: method for name, method in vars(cls).items() if hasattr(method, "since")
+            name: method for name, method in vars(cls).items() if hasattr(method, "declared")
         }
         for name, method in cls.methods.items():
-            for version in (method.since, *method.added.values()):
+            for version in (method.declared.since, *method.declared.added.values()):
                 if _as_numbers(version) > _as_numbers(cls.version):
                     raise ContractBroken(
                         f"{cls.__name__}.{name} needs {version}, "
                         f"but the interface is at {cls.version}"
                     )
+            if Level.CELL in cls.callers and not cls.in_cell and method.declared.own_cell is None:
+                raise ContractBroken(
+                    f"{cls.__name__}.{name} does not say what of it must be of the caller's cell"
+                )
+
+    @classmethod
+    def callers_of(cls, name: str) -> frozenset[Level]:
+        """Return who may call a method."""
+        hosts = {Level.HOST} if cls.methods[name].declared.own_host else set()
+        return cls.callers | hosts
 
     def __init__(self, bus: ClientMaker, *, version_cap: str | None = None) -> None:
         self._bus = bus
@@ -134,19 +180,22 @@ class Interface:
         return impatient
 
     def _send(self, sending: _Sending, context: RequestContext, arguments: dict[str, Any]) -> Any:
-        if sending.timeout is not None and self._patience is not None:
-            sending = sending._replace(timeout=min(sending.timeout, self._patience))
+        timeout = sending.declared.timeout
+        if timeout is not None and self._patience is not None:
+            timeout = min(timeout, self._patience)
         called = f"{self.topic}{'@' + self._server if self._server else ''}.{sending.method}"
         prepared = self._client.prepare(
-            server=self._server, version=sending.version, timeout=sending.timeout
+            server=self._server, version=sending.version, timeout=timeout
         )
-        context = context.until(sending.timeout)  # a cast has none, even one made within a call
-        if sending.timeout is not None:
+        context = context.until(timeout)  # a cast has none, even one made within a call
+        if not sending.declared.carries_token:
+            context = context.without_token()
+        if timeout is not None:
             self._bus.check_replies()
         try:
-            return getattr(prepared, sending.kind)(context, sending.method, **arguments)
+            return getattr(prepared, sending.declared.kind)(context, sending.method, **arguments)
         except messaging.MessagingTimeout as error:
-            raise exception.Timeout(f"{called} did not answer in {sending.timeout} s") from error
+            raise exception.Timeout(f"{called} did not answer in {timeout} s") from error
         except (messaging.RPCVersionCapError, messaging.UnsupportedVersion) as error:
             raise exception.VersionTooOld(f"{called} must be {sending.version}: {error}") from error
         except messaging.MessageUndeliverable as error:
@@ -155,34 +204,55 @@ class Interface:
             raise exception.Unavailable(f"the bus did not take {called}: {error}") from error
 
 
-def endpoint(interface: type[Interface], manager: object) -> object:
+def endpoint(interface: type[Interface], manager: object, callers: Callers | None = None) -> object:
     """Expose the declared methods of ``manager``, and nothing else.
 
+    :param callers: how this receiver sees callers
     :raises ContractBroken: when a method is missing or its arguments differ
     """
     offer: dict[str, Any] = {"target": messaging.Target(version=interface.version)}
-    for name, declared in interface.methods.items():
+    for name, method in interface.methods.items():
         offered = getattr(manager, name, None)
         if offered is None:
             raise ContractBroken(f"{type(manager).__name__} lacks {name}()")
-        if _shape(inspect.signature(offered)) != _shape(declared.signature)[1:]:
+        if _shape(inspect.signature(offered)) != _shape(method.signature)[1:]:
             raise ContractBroken(
                 f"{type(manager).__name__}.{name} is not as {interface.__name__} declares it"
             )
-        offer[name] = staticmethod(messaging.expose(_served(offered, declared.kind)))
+        admission = _admission(interface, name, manager, callers or Callers())
+        served = _served(offered, method.declared.kind, admission)
+        offer[name] = staticmethod(messaging.expose(served))
     return type(interface.__name__, (), offer)()
+
+
+def _admission(
+    interface: type[Interface], name: str, manager: object, callers: Callers
+) -> Admission:
+    declared = interface.methods[name].declared
+    check_cell = getattr(manager, "check_cell", None)
+    if names(declared.own_cell) and check_cell is None:
+        raise ContractBroken(f"{type(manager).__name__} lacks check_cell(), for {name}()")
+    return Admission(
+        name,
+        interface.callers_of(name),
+        own_host=declared.own_host,
+        own_cell=declared.own_cell,
+        in_cell=callers.own_cell if interface.in_cell else None,
+        check_cell=check_cell,
+    )
 
 
 def _shape(signature: inspect.Signature) -> list[tuple[object, ...]]:
     return [(p.name, p.kind, p.default) for p in signature.parameters.values()]
 
 
-def _served(method: Callable[..., Any], kind: str) -> Callable[..., Any]:
+def _served(method: Callable[..., Any], kind: str, admission: Admission) -> Callable[..., Any]:
     """Run the manager's method; our own kinds of failure are answers, not accidents."""
     signature = inspect.signature(method)
 
     @functools.wraps(method)
     def serve(context: RequestContext, **arguments: Any) -> Any:
+        _admit(admission, context, arguments)
         try:
             if context.expired:
                 raise exception.Timeout(f"{method.__name__} arrived after its caller's deadline")
@@ -195,6 +265,15 @@ def _served(method: Callable[..., Any], kind: str) -> Callable[..., Any]:
             raise messaging.ExpectedException from error
 
     return serve
+
+
+def _admit(admission: Admission, context: RequestContext, arguments: dict[str, Any]) -> None:
+    """Let a message in, or tell operators; its sender hears of it if it waits for an answer."""
+    try:
+        admission.check(context.caller, arguments)
+    except exception.RoostError as error:
+        LOG.warning("a message was refused: %s", error.message)
+        raise messaging.ExpectedException from error
 
 
 def _check_arguments(name: str, signature: inspect.Signature, arguments: dict[str, Any]) -> None:

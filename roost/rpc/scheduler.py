@@ -1,7 +1,8 @@
-"""What everybody may ask of the schedulers. Used through ``scheduler/client.py`` only."""
+"""What others may ask of the schedulers. Used through ``scheduler/client.py`` only."""
 
 from typing import Any
 
+from roost.callers import Level
 from roost.context import RequestContext
 from roost.objects import (
     Aggregate,
@@ -14,10 +15,11 @@ from roost.objects import (
     SnapshotRange,
 )
 from roost.rpc import interface
+from roost.rpc.admission import ROWS
 
 
 class Scheduler(interface.Interface):
-    """Served on the scheduler bus, by any number of schedulers.
+    """What the API level may ask: anything, of all cells. Served by any number of schedulers.
 
     Every method may be repeated. What comes late or twice is known by its version or time, and
     does no harm.
@@ -25,6 +27,7 @@ class Scheduler(interface.Interface):
 
     topic = "scheduler"
     version = "1.1"
+    callers = frozenset({Level.API})
 
     @interface.call(since="1.0")
     def select_destinations(
@@ -49,30 +52,6 @@ class Scheduler(interface.Interface):
         self, context: RequestContext, *, request_spec: RequestSpec, instances: int = 1
     ) -> Explanation:
         """Think a request for so many new instances through, and claim nothing."""
-
-    @interface.cast(since="1.0")
-    def update_resource_stats(self, context: RequestContext, *, report: HostReport) -> None:
-        """Take in what a host says of itself.
-
-        The claims of the instances that it lists are confirmed; what claims and instances differ
-        in is healed. A report that is older than the last one of its (host, node) is dropped.
-        """
-
-    @interface.call(since="1.0")
-    def move_claim(
-        self,
-        context: RequestContext,
-        *,
-        instance_uuid: str,
-        request_spec: RequestSpec,
-        to: Selection,
-    ) -> Selection:
-        """Give the instance a claim on ``to``, and take away the one it has elsewhere, at once.
-
-        :returns: ``to``, with what the claim there holds
-        :raises roost.exception.NoCapacity: when ``to`` may not have it (any more); the old claim
-            stays
-        """
 
     @interface.call(since="1.0")
     def release_claims(
@@ -128,13 +107,6 @@ class Scheduler(interface.Interface):
     ) -> None:
         """Take in server groups, with their members, that changed, or all of a range."""
 
-    @interface.cast(since="1.0")
-    def update_liveness(self, context: RequestContext, *, liveness: CellLiveness) -> None:
-        """Take in which hosts of a cell are up.
-
-        A cell that has once reported and falls silent is down.
-        """
-
     @interface.call(since="1.0", added={"host": "1.1"})
     def list_hosts(
         self,
@@ -164,8 +136,8 @@ class Scheduler(interface.Interface):
         """Return claims in order of instance uuid.
 
         Only those on ``host``, and of ``instance_uuids``, where these are named. Each has
-        instance_uuid, host, node, cell_uuid, project_id, group_uuid, state, created_at, vcpus,
-        pcpus, memory_mb and disk_gb.
+        instance_uuid, host, node, cell_uuid, project_id, group_uuid, state, created_at and age
+        (seconds; both by the schedulers' own clock), vcpus, pcpus, memory_mb and disk_gb.
         """
 
     @interface.call(since="1.0")
@@ -178,3 +150,76 @@ class Scheduler(interface.Interface):
     @interface.call(since="1.0")
     def recount(self, context: RequestContext, *, host: str) -> bool:
         """Let a host count as in use what is claimed of it; tell whether it did not."""
+
+    @interface.call(since="1.1")
+    def forget_cell(self, context: RequestContext, *, cell_uuid: str) -> None:
+        """Let the next user of the bus that reports for a cell speak for it; see CellScheduler."""
+
+
+class CellScheduler(interface.Interface):
+    """What a cell's conductors and hosts may ask: what is about that cell, and no other.
+
+    Served by the same schedulers. The user of the bus that is the first to report the liveness of a
+    cell speaks for it, from then on, and for no other.
+    """
+
+    topic = "cell-scheduler"
+    version = "1.0"
+    callers = frozenset({Level.CELL})
+
+    @interface.call(since="1.0", own_cell="request_spec.requested_cell")
+    def select_destinations(
+        self,
+        context: RequestContext,
+        *,
+        request_spec: RequestSpec,
+        instance_uuids: list[str],
+        alternates: int,
+    ) -> list[list[Selection]]:
+        """As :meth:`Scheduler.select_destinations`, within the cell.
+
+        :raises roost.exception.Forbidden: when an instance holds a claim in another cell
+        """
+
+    @interface.cast(since="1.0", own_host="report.host", own_cell="report.cell_uuid")
+    def update_resource_stats(self, context: RequestContext, *, report: HostReport) -> None:
+        """Take in what a host says of itself.
+
+        The claims of the instances that it lists are confirmed; what claims and instances differ
+        in is healed. A report that is older than the last one of its (host, node) is dropped.
+
+        :raises roost.exception.Forbidden: when another cell has a host of that name
+        """
+
+    @interface.call(since="1.0", own_cell="to.cell_uuid")
+    def move_claim(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        request_spec: RequestSpec,
+        to: Selection,
+    ) -> Selection:
+        """Give the instance a claim on ``to``, and take away the one it has elsewhere, at once.
+
+        :returns: ``to``, with what the claim there holds
+        :raises roost.exception.NoCapacity: when ``to`` may not have it (any more); the old claim
+            stays
+        :raises roost.exception.Forbidden: when it holds one in another cell
+        """
+
+    @interface.call(since="1.0", own_cell=ROWS)
+    def release_claims(
+        self, context: RequestContext, *, instance_uuids: list[str], host: str | None = None
+    ) -> None:
+        """As :meth:`Scheduler.release_claims`, within the cell.
+
+        :raises roost.exception.Forbidden: when an instance holds a claim in another cell
+        """
+
+    @interface.cast(since="1.0", own_cell="liveness.cell_uuid")
+    def update_liveness(self, context: RequestContext, *, liveness: CellLiveness) -> None:
+        """Take in which hosts of a cell are up.
+
+        A cell that has once reported and falls silent is down.
+        """

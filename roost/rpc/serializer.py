@@ -8,6 +8,7 @@ from oslo_versionedobjects import base as ovo
 from oslo_versionedobjects import exception as ovo_exception
 
 from roost import exception
+from roost.callers import BUS_USER, Callers
 from roost.context import RequestContext
 from roost.objects import base
 
@@ -41,10 +42,14 @@ class ObjectSerializer(ovo.VersionedObjectSerializer):
 
 
 class ContextSerializer(messaging.Serializer):  # type: ignore[misc]
-    """Carries our context beside what ``entities`` makes of arguments and results."""
+    """Carries our context beside what ``entities`` makes of arguments and results.
 
-    def __init__(self, entities: ObjectSerializer) -> None:
+    :param callers: tells by the user of the bus who has sent what came
+    """
+
+    def __init__(self, entities: ObjectSerializer, callers: Callers | None = None) -> None:
         self.entities = entities
+        self.callers = callers or Callers()
 
     def serialize_entity(self, ctxt: Any, entity: Any) -> Any:
         return self.entities.serialize_entity(ctxt, entity)
@@ -56,18 +61,23 @@ class ContextSerializer(messaging.Serializer):  # type: ignore[misc]
         return ctxt.to_wire()
 
     def deserialize_context(self, ctxt: dict[str, Any]) -> RequestContext:
-        return RequestContext.from_dict(ctxt)
+        context = RequestContext.from_dict(ctxt)
+        context.caller = self.callers.identify(ctxt.get(BUS_USER))
+        return context
 
 
 class CopyingSerializer(ContextSerializer):
-    """For the in-process bus, which hands over the sender's own dicts: makes it a real wire."""
+    """For the in-process bus, which hands over the sender's own dicts: makes it a real wire.
+
+    That bus vouches for nobody, so the sender says who it is: all are in one process anyway.
+    """
 
     def serialize_entity(self, ctxt: Any, entity: Any) -> Any:
         return _through_json(super().serialize_entity(ctxt, entity))
 
     def serialize_context(self, ctxt: RequestContext) -> dict[str, Any]:
         copied: dict[str, Any] = _through_json(super().serialize_context(ctxt))
-        return copied
+        return {**copied, BUS_USER: self.callers.own}
 
 
 def _through_json(value: Any) -> Any:

@@ -10,6 +10,8 @@ from typing import Any, Final
 from oslo_messaging.rpc.server import RPCServer
 
 from roost import exception
+from roost.callers import BUS_USER
+from roost.context import RequestContext
 from roost.rpc import driver
 from roost.rpc.ears import Ears
 
@@ -32,6 +34,8 @@ class Served(RPCServer):  # type: ignore[misc] # oslo.messaging has no types
 
     def _on_incoming(self, incoming: Any) -> None:
         self.ears.note()
+        RequestContext.stamp(incoming[0].ctxt)
+        incoming[0].ctxt[BUS_USER] = driver.sender_of(incoming[0])
         if self.room.acquire(blocking=False):
             super()._on_incoming(incoming)
         else:

@@ -1,5 +1,6 @@
 """What the API level may ask of the super-conductors."""
 
+from roost.callers import Level
 from roost.context import RequestContext
 from roost.rpc import interface
 
@@ -9,8 +10,9 @@ class SuperConductor(interface.Interface):
 
     topic = "super-conductor"
     version = "1.0"
+    callers = frozenset({Level.API})
 
-    @interface.cast(since="1.0")
+    @interface.cast(since="1.0", carries_token=True)
     def schedule_and_build_instances(
         self, context: RequestContext, *, request_uuid: str, instance_uuids: list[str]
     ) -> None:

@@ -18,6 +18,7 @@ from kombu import exceptions as kombu_exceptions
 from oslo_config import cfg
 
 from roost import concurrency, exception
+from roost.callers import Callers
 from roost.context import RequestContext, admin_context
 from roost.rpc import driver, ears
 from roost.rpc.breaker import Breaker
@@ -51,12 +52,14 @@ class Bus:
         self._url = target
         self.in_process = target.transport == "fake"
         driver.keep_calm(self.transport)
-        if not self.in_process and target.hosts:
-            driver.mark_answers(self.transport, target.hosts[0].username or "")
+        user = _user(target)
+        if not self.in_process and user is not None:
+            driver.mark_answers(self.transport, user)
         self.name = _name(target)
         self.objects = ObjectSerializer()
         wire = CopyingSerializer if self.in_process else ContextSerializer
-        self.serializer: ContextSerializer = wire(self.objects)
+        self.callers = Callers(user, conf.bus.api_users)
+        self.serializer: ContextSerializer = wire(self.objects, self.callers)
         self._interval: float = conf.bus.echo_interval
         self._breaker = Breaker(self.name, self._reach)
         self._replies = threading.Event()
@@ -90,7 +93,7 @@ class Bus:
         served = messaging.get_rpc_server(
             self.transport,
             self._target(interface.topic, server=name),
-            [endpoint(interface, manager), Echo()],
+            [endpoint(interface, manager, self.callers), Echo()],
             serializer=self.serializer,
             access_policy=messaging.ExplicitRPCAccessPolicy,
             server_cls=Served,
@@ -244,6 +247,12 @@ def _within(seconds: float, send: Callable[[], object]) -> None:
         concurrency.abandonable(send, name="roost-cast").result(seconds)
     except futures.TimeoutError as error:
         raise messaging.MessageDeliveryFailure(f"nothing was taken in {seconds:g} s") from error
+
+
+def _user(target: messaging.TransportURL) -> str | None:
+    """Return who we are on the bus; None: within this process all may be the same."""
+    named = target.hosts[0].username if target.hosts else None
+    return named or (None if target.transport == "fake" else driver.ANONYMOUS)
 
 
 def _name(target: messaging.TransportURL) -> str:

@@ -5,19 +5,15 @@ import threading
 import pytest
 
 from roost import conf, exception
+from roost.callers import OURSELVES, Callers, Level
 from roost.context import RequestContext, admin_context
-from roost.rpc import cell_conductor, compute, interface, scheduler, super_conductor
+from roost.rpc import interface
 from roost.rpc.transport import Bus
 from tests.fakes.bus import RecordingBus
+from tests.rpc_methods import INTERFACES, METHODS
 from tests.unit.golden import check_golden
 
 HERE = pathlib.Path(__file__).parent
-INTERFACES = (
-    cell_conductor.CellConductor,
-    compute.Compute,
-    scheduler.Scheduler,
-    super_conductor.SuperConductor,
-)
 
 
 class Power(interface.Interface):
@@ -206,9 +202,13 @@ def test_signatures_of_all_interfaces_are_pinned():
             "version": cls.version,
             "methods": {
                 name: {
-                    "kind": method.kind,
-                    "since": method.since,
-                    "added": method.added,
+                    "kind": method.declared.kind,
+                    "since": method.declared.since,
+                    "added": method.declared.added,
+                    "carries_token": method.declared.carries_token,
+                    "callers": sorted(level.value for level in cls.callers_of(name)),
+                    "own_host": method.declared.own_host,
+                    "own_cell": method.declared.own_cell,
                     "signature": str(inspect.signature(method)),
                 }
                 for name, method in cls.methods.items()
@@ -237,3 +237,122 @@ def test_a_cast_made_within_a_call_has_no_deadline():
     Power(recording).on_(asked, name="a")
     assert asked.deadline is not None
     assert [each.deadline for each in recording.contexts] == [None]
+
+
+# Who speaks to other services in the user's name: hosts fetch and make images; and whoever is to
+# let a host build hands the token on.
+TOKEN_CARRIERS = {
+    "compute.build_and_run_instance",
+    "compute.do_task",
+    "cell-conductor.build_instances",
+    "super-conductor.schedule_and_build_instances",
+}
+
+
+@pytest.mark.parametrize(
+    ("declaration", "name"), METHODS, ids=lambda part: getattr(part, "topic", part)
+)
+def test_the_users_token_goes_only_where_it_is_needed(declaration, name):
+    recording = RecordingBus()
+    asked = context(
+        user_id="alice",
+        roles=["member"],
+        auth_token="secret",
+        service_catalog=[{"type": "image", "endpoints": []}],
+    )
+    method = declaration.methods[name]
+    arguments = dict.fromkeys(set(method.signature.parameters) - {"self", "context"})
+    recording.answers[name] = None
+    method(declaration(recording), asked, **arguments)
+    (sent,) = recording.contexts
+    needed = f"{declaration.topic}.{name}" in TOKEN_CARRIERS
+    assert (sent.auth_token == "secret", bool(sent.service_catalog)) == (needed, needed)
+    assert (sent.user_id, sent.roles) == ("alice", ["member"])
+
+
+class Lamps(interface.Interface):
+    topic = "lamps"
+    version = "1.0"
+    callers = frozenset({Level.API})
+
+    @interface.cast(since="1.0", own_host="lamp.host")
+    def light(self, context: RequestContext, *, lamp: dict) -> None: ...
+
+    @interface.cast(since="1.0")
+    def break_(self, context: RequestContext, *, lamp: dict) -> None: ...
+
+
+class Street(Lamps):
+    topic = "street"
+    version = "1.0"
+    in_cell = True
+    methods = Lamps.methods
+
+
+OWN = "cell1"
+
+
+def admission(declaration, name, own=OWN):
+    callers = Callers(own, ["api"])
+    declared = Lamps.methods[name].declared
+    return callers, interface.Admission(
+        name,
+        Lamps.callers_of(name),
+        own_host=declared.own_host,
+        own_cell=declared.own_cell,
+        in_cell=callers.own_cell if declaration.in_cell else None,
+        check_cell=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("declaration", "name", "user", "may"),
+    [
+        (Lamps, "light", "api", True),
+        (Lamps, "light", "cell1~h1", True),
+        (Lamps, "light", "cell2~h1", True),
+        (Lamps, "light", "cell1~h2", False),
+        (Lamps, "light", "cell2", True),  # its hosts may have no users of their own
+        (Lamps, "light", None, False),
+        (Lamps, "light", "cell1", True),  # the receiver's own
+        (Lamps, "break_", "api", True),
+        (Lamps, "break_", "cell1~h1", False),
+        (Lamps, "break_", "cell2", False),
+        (Lamps, "break_", "cell1", True),
+        (Street, "light", "cell1~h1", True),
+        (Street, "light", "cell2~h1", False),
+        (Street, "light", "cell2", False),
+        (Street, "light", "api", True),
+    ],
+)
+def test_a_caller_is_compared_with_what_is_declared(declaration, name, user, may):
+    callers, check = admission(declaration, name)
+    arguments = {"lamp": {"host": "h1"}}
+    if may:
+        check.check(callers.identify(user), arguments)
+    else:
+        with pytest.raises(exception.Forbidden, match=name):
+            check.check(callers.identify(user), arguments)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"lamp": None}, {"lamp": {}}, {"lamp": "h1"}])
+def test_a_host_that_does_not_say_who_it_is_is_refused(arguments):
+    callers, check = admission(Lamps, "light")
+    with pytest.raises(exception.Forbidden, match=r"lamp\.host"):
+        check.check(callers.identify("cell1~h1"), arguments)
+
+
+def test_where_a_bus_knows_no_users_all_are_the_same():
+    assert Callers(None).identify(None) == OURSELVES
+
+
+def test_a_method_for_cells_says_what_of_it_is_of_the_cell():
+    with pytest.raises(interface.ContractBroken, match="caller's cell"):
+
+        class Loose(interface.Interface):
+            topic = "loose"
+            version = "1.0"
+            callers = frozenset({Level.CELL})
+
+            @interface.call(since="1.0")
+            def ask(self, context: RequestContext) -> None: ...
