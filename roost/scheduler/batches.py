@@ -19,7 +19,6 @@ from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler import server_groups as group_rows
 from roost.db.scheduler import usage as usage_rows
-from roost.db.types import utcnow
 from roost.scheduler.books import Books
 from roost.scheduler.drivers import Driver
 from roost.scheduler.members import Members
@@ -37,6 +36,7 @@ class Batches:
     lost a race.
 
     :param table: the hosts in memory, of which this is the only user that decides
+    :param clock: the time by the clock of the database
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Batches:
         *,
         driver: Driver,
         table: HostTable,
-        clock: Callable[[], datetime.datetime] = utcnow,
+        clock: Callable[[], datetime.datetime],
     ) -> None:
         self._database = database
         self._driver = driver
@@ -114,6 +114,7 @@ class Batches:
         for order in orders:
             order.tries += 1
             try:
+                order.check_cell(books)
                 order.change = order.decide(books)
             except LookAgain:
                 again.append(order)

@@ -9,7 +9,6 @@ from roost import exception
 from roost.db import engine as db_engine
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler.claims import Claim
-from roost.db.types import utcnow
 from roost.objects import InstancePlace, RequestSpec, Selection
 from roost.objects.explanation import nearest_misses, verdicts_of
 from roost.scheduler.batches import Batches
@@ -22,28 +21,38 @@ _EXPIRED_AT_ONCE: Final = 500
 
 
 class Claims:
-    """Gives, moves and takes claims, of any number of callers at once."""
+    """Gives, moves and takes claims, of any number of callers at once.
+
+    :param clock: the time by the clock of the database
+    """
 
     def __init__(
         self,
         database: db_engine.Database,
         *,
         batches: Batches,
-        clock: Callable[[], datetime.datetime] = utcnow,
+        clock: Callable[[], datetime.datetime],
     ) -> None:
         self._database = database
         self._clock = clock
         self._commits = GroupCommit(batches.carry_out)
 
     def select(
-        self, spec: RequestSpec, instance_uuids: Sequence[str], *, alternates: int
+        self,
+        spec: RequestSpec,
+        instance_uuids: Sequence[str],
+        *,
+        alternates: int,
+        cell_uuid: str | None = None,
     ) -> list[list[Selection]]:
         """Claim a host for each instance, all or none; see :mod:`roost.rpc.scheduler`.
+
+        :param cell_uuid: here and below: refuse to touch claims in any other cell
 
         :raises roost.exception.NoValidHost: with the reasons
         :raises roost.exception.Unavailable: when other schedulers were faster every time
         """
-        order = Select(instance_uuids, spec=spec, alternates=alternates)
+        order = Select(instance_uuids, spec=spec, alternates=alternates, cell_uuid=cell_uuid)
         try:
             self._submit(order)
         except exception.NoValidHost as error:
@@ -51,18 +60,31 @@ class Claims:
             raise
         return order.answer
 
-    def move(self, instance_uuid: str, spec: RequestSpec, *, to: Selection) -> Selection:
+    def move(
+        self,
+        instance_uuid: str,
+        spec: RequestSpec,
+        *,
+        to: Selection,
+        cell_uuid: str | None = None,
+    ) -> Selection:
         """Give the instance a claim on ``to`` instead of the one it has, if it has one.
 
         :raises roost.exception.NoCapacity: when ``to`` cannot take it; nothing is changed then
         """
-        order = Move(instance_uuid, spec=spec, to=to)
+        order = Move(instance_uuid, spec=spec, to=to, cell_uuid=cell_uuid)
         self._submit(order)
         return order.answer
 
-    def release(self, instance_uuids: Sequence[str], *, host: str | None = None) -> None:
+    def release(
+        self,
+        instance_uuids: Sequence[str],
+        *,
+        host: str | None = None,
+        cell_uuid: str | None = None,
+    ) -> None:
         """Let go of what these instances hold (on ``host``, if one is named)."""
-        self._submit(Release(instance_uuids, host=host))
+        self._submit(Release(instance_uuids, host=host, cell_uuid=cell_uuid))
 
     def drop(self, claims: Sequence[Claim]) -> None:
         """Let go of claims that are still exactly as they were seen."""

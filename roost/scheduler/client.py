@@ -8,7 +8,7 @@ from typing import Any, Final
 from roost import exception
 from roost.context import RequestContext, admin_context
 from roost.objects import HostReport
-from roost.rpc.scheduler import Scheduler
+from roost.rpc.scheduler import CellScheduler, Scheduler
 
 LOG = logging.getLogger(__name__)
 PAGE = 1000
@@ -16,7 +16,7 @@ PROBE_SECONDS: Final = 5
 
 
 class SchedulerClient(Scheduler):
-    """The only door to the schedulers: what they declare, plus whole lists.
+    """The API level's only door to the schedulers: what they declare, plus whole lists.
 
     :param bus: the scheduler bus
     """
@@ -58,6 +58,13 @@ class SchedulerClient(Scheduler):
             marker = page[-1]["instance_uuid"]
 
 
+class CellSchedulerClient(CellScheduler):
+    """The only door to the schedulers from within a cell.
+
+    :param bus: the scheduler bus
+    """
+
+
 class Reporter:
     """Reports a host: soon after a change, otherwise once per interval, and one report at a time.
 
@@ -72,7 +79,7 @@ class Reporter:
 
     def __init__(
         self,
-        client: SchedulerClient,
+        client: CellSchedulerClient,
         *,
         report: Callable[[], HostReport],
         interval: float,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from roost import exception
+from roost.callers import Caller
 from roost.context import RequestContext
 from roost.db import engine as db_engine
 from roost.db.engine import Session
@@ -15,7 +16,6 @@ from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler import recount as recount_rows
 from roost.db.scheduler import reports as report_rows
 from roost.db.scheduler import server_groups as group_rows
-from roost.db.types import utcnow
 from roost.objects import (
     Aggregate,
     CellLiveness,
@@ -26,7 +26,9 @@ from roost.objects import (
     ServerGroup,
     SnapshotRange,
 )
+from roost.objects.versions import check_is_past
 from roost.scheduler.batches import Batches
+from roost.scheduler.cell_users import CellUsers
 from roost.scheduler.claims import Claims
 from roost.scheduler.drivers import Driver
 from roost.scheduler.dry_run import DryRuns
@@ -38,13 +40,16 @@ RESERVATION_LIFETIME: Final = 60.0
 
 
 class SchedulerManager:
-    """Honours :class:`roost.rpc.scheduler.Scheduler`. Does nothing before it is asked.
+    """Honours both interfaces of :mod:`roost.rpc.scheduler`. Does nothing before it is asked.
+
+    Who may call what is seen to before; here callers are confined to their cells.
 
     :param database: the scheduler's own
     :param driver: how hosts are chosen; see :func:`roost.scheduler.plugins.load_driver`
     :param silence: when hosts and cells count as down
     :param hearing: for how long this process has been able to hear them; None: always
     :param reservation_lifetime: seconds after which a claim ends that no host has confirmed
+    :param clock: the time that all schedulers go by; None: that of the database's clock
     """
 
     def __init__(
@@ -55,11 +60,12 @@ class SchedulerManager:
         silence: Silence | None = None,
         hearing: Hearing | None = None,
         reservation_lifetime: float = RESERVATION_LIFETIME,
-        clock: Callable[[], datetime.datetime] = utcnow,
+        clock: Callable[[], datetime.datetime] | None = None,
     ) -> None:
         self._database = database
-        self._clock = clock
+        self._clock = clock = clock or database.now
         self._lifetime = reservation_lifetime
+        self._cells = CellUsers(database)
         self._table = HostTable(silence=silence, hearing=hearing, now=clock)
         self.batches = Batches(database, driver=driver, table=self._table, clock=clock)
         self._claims = Claims(database, batches=self.batches, clock=clock)
@@ -72,6 +78,13 @@ class SchedulerManager:
         """Drop reserved claims that waited too long; call it again and again."""
         return self._claims.expire(lifetime=self._lifetime)
 
+    def check_cell(self, caller: Caller, cell_uuid: str) -> None:
+        """Make sure that a caller speaks for a cell that it names.
+
+        :raises roost.exception.Forbidden: when it does not
+        """
+        self._cells.check(caller, cell_uuid)
+
     # what follows is served
 
     def select_destinations(
@@ -82,7 +95,12 @@ class SchedulerManager:
         instance_uuids: list[str],
         alternates: int,
     ) -> list[list[Selection]]:
-        return self._claims.select(request_spec, instance_uuids, alternates=alternates)
+        return self._claims.select(
+            request_spec,
+            instance_uuids,
+            alternates=alternates,
+            cell_uuid=self._cells.cell_of(context.caller),
+        )
 
     def explain(
         self, context: RequestContext, *, request_spec: RequestSpec, instances: int = 1
@@ -90,7 +108,7 @@ class SchedulerManager:
         return self._dry_runs.explain(request_spec, instances=instances)
 
     def update_resource_stats(self, context: RequestContext, *, report: HostReport) -> None:
-        self._reports.take_in(report)
+        self._reports.take_in(report, cell_uuid=self._cells.cell_of(context.caller))
 
     def move_claim(
         self,
@@ -100,12 +118,14 @@ class SchedulerManager:
         request_spec: RequestSpec,
         to: Selection,
     ) -> Selection:
-        return self._claims.move(instance_uuid, request_spec, to=to)
+        cell_uuid = self._cells.cell_of(context.caller)
+        return self._claims.move(instance_uuid, request_spec, to=to, cell_uuid=cell_uuid)
 
     def release_claims(
         self, context: RequestContext, *, instance_uuids: list[str], host: str | None = None
     ) -> None:
-        self._claims.release(instance_uuids, host=host)
+        cell_uuid = self._cells.cell_of(context.caller)
+        self._claims.release(instance_uuids, host=host, cell_uuid=cell_uuid)
 
     def restore_claims(
         self, context: RequestContext, *, host: str, node: str, holdings: dict[str, list[int]]
@@ -119,6 +139,8 @@ class SchedulerManager:
     def set_host_enabled(
         self, context: RequestContext, *, host: str, enabled: bool, version: int
     ) -> None:
+        check_is_past(version, self._clock())
+
         def step(session: Session) -> list[int]:
             return host_rows.set_enabled(session, host, enabled=enabled, version=version)
 
@@ -150,6 +172,7 @@ class SchedulerManager:
 
     def update_liveness(self, context: RequestContext, *, liveness: CellLiveness) -> None:
         now = self._clock()
+        check_is_past(liveness.version, now)
         self._table.mark(
             self._write(lambda session: cell_rows.take_in(session, liveness, reported_at=now))
         )
@@ -185,7 +208,12 @@ class SchedulerManager:
     ) -> list[dict[str, Any]]:
         with self._database.read() as session:
             return claim_rows.list_page(
-                session, marker=marker, limit=limit, host=host, instance_uuids=instance_uuids
+                session,
+                marker=marker,
+                limit=limit,
+                host=host,
+                instance_uuids=instance_uuids,
+                now=self._clock(),
             )
 
     def list_miscounted(self, context: RequestContext) -> list[dict[str, Any]]:
@@ -196,6 +224,9 @@ class SchedulerManager:
         wrong: list[int] = self._write(lambda session: recount_rows.recount(session, host))
         self._table.mark(wrong)
         return bool(wrong)
+
+    def forget_cell(self, context: RequestContext, *, cell_uuid: str) -> None:
+        self._cells.forget(cell_uuid)
 
     def _write(self, step: Callable[[Session], Any]) -> Any:
         """Do a step in a transaction of its own, again if a deadlock undid it."""

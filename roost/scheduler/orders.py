@@ -21,11 +21,21 @@ class LookAgain(exception.Conflict):
 
 
 class Order:
-    """One caller's wish. ``error`` is set when it cannot be had, ``done`` when nothing is to do."""
+    """One caller's wish. ``error`` is set when it cannot be had, ``done`` when nothing is to do.
 
-    def __init__(self, instance_uuids: Sequence[str], *, spec: RequestSpec | None = None) -> None:
+    :param cell_uuid: the cell that the caller is confined to; None: it is not
+    """
+
+    def __init__(
+        self,
+        instance_uuids: Sequence[str],
+        *,
+        spec: RequestSpec | None = None,
+        cell_uuid: str | None = None,
+    ) -> None:
         self.instance_uuids = tuple(dict.fromkeys(instance_uuids))
         self.spec = spec
+        self._cell_uuid = cell_uuid
         self.change = Change()
         self.tries = 0
         self.done = False
@@ -34,6 +44,27 @@ class Order:
     def sees(self) -> list[str]:
         """Return the instances whose claims it must see."""
         return [*self.instance_uuids, *(hinted_instances(self.spec) if self.spec else ())]
+
+    def check_cell(self, books: Books) -> None:
+        """See to it that a caller who is confined to a cell concerns no claim in another.
+
+        :raises LookAgain: when a fresh look may tell
+        :raises roost.exception.Forbidden: when it does
+        """
+        if self._cell_uuid is None:
+            return
+        for uuid in self.instance_uuids:
+            claim = books.held.get(uuid)
+            if claim is not None:
+                self._check_row(books, books.table.row(claim.host_id), uuid)
+
+    def _check_row(self, books: Books, row: int | None, what: str) -> None:
+        if self._cell_uuid is None:
+            return
+        if row is None and not books.fresh:
+            raise LookAgain("a claim is on a host not seen yet")
+        if row is None or books.hosts.one(row).cell_uuid != self._cell_uuid:
+            raise exception.Forbidden(f"{what} is of another cell than {self._cell_uuid}")
 
     def decide(self, books: Books) -> Change:
         """Decide what changes; memory then has what hosts give.
@@ -51,9 +82,14 @@ class Select(Order):
     """A host for each instance, all or none; ``answer`` has them."""
 
     def __init__(
-        self, instance_uuids: Sequence[str], *, spec: RequestSpec, alternates: int
+        self,
+        instance_uuids: Sequence[str],
+        *,
+        spec: RequestSpec,
+        alternates: int,
+        cell_uuid: str | None = None,
     ) -> None:
-        super().__init__(instance_uuids, spec=spec)
+        super().__init__(instance_uuids, spec=spec, cell_uuid=cell_uuid)
         self._asked = tuple(instance_uuids)
         self._spec = spec
         self._alternates = alternates
@@ -111,8 +147,15 @@ class Select(Order):
 class Move(Order):
     """A claim on ``to`` instead of the one the instance has, if it has one; see ``answer``."""
 
-    def __init__(self, instance_uuid: str, *, spec: RequestSpec, to: Selection) -> None:
-        super().__init__([instance_uuid], spec=spec)
+    def __init__(
+        self,
+        instance_uuid: str,
+        *,
+        spec: RequestSpec,
+        to: Selection,
+        cell_uuid: str | None = None,
+    ) -> None:
+        super().__init__([instance_uuid], spec=spec, cell_uuid=cell_uuid)
         self._spec = spec
         self._to = to
         self._kept: dict[str, int] = {}
@@ -123,6 +166,7 @@ class Move(Order):
         row = books.table.row_of(self._to.host, self._to.node)
         if row is None:
             raise self._no(books, "it is not known")
+        self._check_row(books, row, self._to.host)
         claim = books.held.get(uuid)
         if claim and claim.host_id == books.hosts.ids[row]:
             self._kept = {uuid: row}
@@ -149,8 +193,14 @@ class Move(Order):
 class Release(Order):
     """Away with the claims of these instances (on ``host``, if one is named)."""
 
-    def __init__(self, instance_uuids: Sequence[str], *, host: str | None = None) -> None:
-        super().__init__(instance_uuids)
+    def __init__(
+        self,
+        instance_uuids: Sequence[str],
+        *,
+        host: str | None = None,
+        cell_uuid: str | None = None,
+    ) -> None:
+        super().__init__(instance_uuids, cell_uuid=cell_uuid)
         self._host = host
 
     def decide(self, books: Books) -> Change:

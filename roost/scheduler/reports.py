@@ -17,6 +17,7 @@ from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import reports as report_rows
 from roost.db.scheduler.claims import CONFIRMED, RESERVED, Claim
 from roost.objects import HostReport
+from roost.objects.versions import check_is_past
 from roost.scheduler.claims import Claims
 from roost.scheduler.table import HostTable
 
@@ -48,9 +49,15 @@ class Reports:
         self._claims = claims
         self._clock = clock
 
-    def take_in(self, report: HostReport) -> None:
-        """Store a report, confirm claims, and heal."""
-        drift = db_engine.retried(self._store)(report)
+    def take_in(self, report: HostReport, *, cell_uuid: str | None = None) -> None:
+        """Store a report, confirm claims, and heal.
+
+        :param cell_uuid: the cell that the host is confined to; None: it may have another now
+        :raises roost.exception.Forbidden: when another cell has a host of that name
+        :raises roost.exception.Invalid: when it has heard of what no operator has said yet
+        """
+        check_is_past(report.enabled_version, self._clock())
+        drift = db_engine.retried(self._store)(report, cell_uuid)
         if drift is None:
             return
         self._table.mark([drift.host_id])
@@ -61,14 +68,16 @@ class Reports:
         for uuid in restored:
             LOG.warning("%s: on %s without a claim, which it gets", uuid, report.host)
 
-    def _store(self, report: HostReport) -> Drift | None:
+    def _store(self, report: HostReport, cell_uuid: str | None) -> Drift | None:
         """Note it all in one transaction; return what does not agree.
 
-        A host's clock that is ahead must not make its later reports look old once it is set right.
+        The host is heard of now, whatever its own clock says.
         """
-        reported_at = min(report.reported_at, self._clock())
+        reported_at = self._clock()
         with self._database.begin() as session:
-            taken = report_rows.take_in(session, report, reported_at=reported_at)
+            taken = report_rows.take_in(
+                session, report, reported_at=reported_at, cell_uuid=cell_uuid
+            )
             if taken is None:
                 return None
             if taken.settled:

@@ -70,7 +70,7 @@ class Request:
 
 def asked_by(spec: RequestSpec) -> Amounts:
     """Return what one instance takes of its host, in the order of ``RESOURCES``."""
-    return (*sizes_of(spec.flavor, spec.numa_topology), 1)
+    return (*sizes_of(spec.flavor, spec.image, spec.numa_topology), 1)
 
 
 def hinted_instances(spec: RequestSpec) -> list[str]:

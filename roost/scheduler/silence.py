@@ -49,7 +49,7 @@ class Horizon:
         self._at = -math.inf
 
     def at(self, now: float) -> float:
-        """Return the horizon; all times are seconds since the epoch."""
+        """Return the horizon; all times are seconds since the epoch, by the database's clock."""
         if self._hearing.seconds(now) >= self._distance:
             self._at = now - self._distance
         return self._at

@@ -15,7 +15,6 @@ from roost.db.scheduler import cells as cell_rows
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler.hosts import Usage
-from roost.db.types import utcnow
 from roost.scheduler.enrolment import ByHost, by_host, enrol
 from roost.scheduler.hosts import Hosts
 from roost.scheduler.silence import Always, Hearing, Horizon, Silence
@@ -49,7 +48,7 @@ class HostTable:
         max_age: float = 1.0,
         whole_every: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
-        now: Callable[[], datetime.datetime] = utcnow,
+        now: Callable[[], datetime.datetime],
     ) -> None:
         self.hosts = Hosts()
         silence, hearing = silence or Silence(), hearing or Always()

@@ -28,6 +28,7 @@ class _Asked(NamedTuple):
     """What an image says; in fields of today, or else by the names of old."""
 
     architecture: str | None = None
+    emulated: str | None = None
     hypervisor: str | None = None
     version: str | None = None
     vm_mode: str | None = None
@@ -58,6 +59,7 @@ class ImagePropertiesFilter(DemandsFilter):
         asked = self._asked(request)
         wishes: tuple[tuple[str | None, str, Callable[[str, Profile], bool]], ...] = (
             (asked.architecture, "no guests of the architecture", _has_architecture),
+            (asked.emulated, "does not emulate the architecture", _has_architecture),
             (asked.hypervisor, "not the hypervisor", _is_hypervisor),
             (asked.version, "not the hypervisor version", _has_version),
             (asked.vm_mode, "not the VM mode", _has_vm_mode),
@@ -74,6 +76,7 @@ class ImagePropertiesFilter(DemandsFilter):
             return _Asked(self._architecture)
         return _Asked(
             said.get("hw_architecture") or said.get("architecture") or self._architecture,
+            said.get("hw_emulation_architecture"),
             said.get("img_hv_type") or said.get("hypervisor_type"),
             said.get("img_hv_requested_version") or said.get("hypervisor_version_requires"),
             said.get("hw_vm_mode") or said.get("vm_mode"),

@@ -4,14 +4,14 @@ import functools
 from collections.abc import Hashable
 from typing import Final, NamedTuple
 
+from roost.objects import hardware_traits
 from roost.scheduler import extra_specs
 from roost.scheduler.columns import Columns, Membership, Profile
 from roost.scheduler.filters import Filter, Refusal
 from roost.scheduler.filters.demands import DemandsFilter
 from roost.scheduler.request import Request
 
-_SCOPE: Final = "trait"
-_PREFIX: Final = "trait:"
+_PREFIX: Final = hardware_traits.PREFIX
 
 
 class _Asked(NamedTuple):
@@ -23,7 +23,10 @@ class _Asked(NamedTuple):
 
 
 class TraitsFilter(DemandsFilter):
-    """Keeps to hosts with the traits that flavor and image require and none that they forbid."""
+    """Keeps to hosts with the traits that flavor and image require and none that they forbid.
+
+    What they ask for of a guest's hardware requires the traits of hosts that can do it.
+    """
 
     name = "traits"
 
@@ -71,22 +74,23 @@ class IsolatedAggregatesFilter(Filter):
 
 
 def _asked(request: Request) -> _Asked:
-    by_image = extra_specs.scoped(request.image_properties(), _SCOPE)
-    by_flavor = extra_specs.scoped(request.extra_specs(), _SCOPE)
-    return _sorted(by_image + by_flavor) if by_image or by_flavor else _NONE
+    specs, properties = request.extra_specs(), request.image_properties()
+    return _read((*properties.items(), *specs.items())) if specs or properties else _NONE
 
 
 @functools.lru_cache(maxsize=4096)
-def _sorted(said: extra_specs.Items) -> _Asked:
+def _read(items: extra_specs.Items) -> _Asked:
+    said = tuple(
+        (name.removeprefix(_PREFIX), word) for name, word in items if name.startswith(_PREFIX)
+    )
+    required = hardware_traits.required_by(items)
+    if not said and not required:
+        return _NONE
     return _Asked(
-        required=_such(said, "required"),
-        forbidden=_such(said, "forbidden"),
+        required=required,
+        forbidden=tuple(sorted({trait for trait, word in said if word == "forbidden"})),
         unclear=tuple(sorted({t for t, word in said if word not in ("required", "forbidden")})),
     )
-
-
-def _such(said: extra_specs.Items, wanted: str) -> tuple[str, ...]:
-    return tuple(sorted({trait for trait, word in said if word == wanted}))
 
 
 def _has(trait: str, profile: Profile) -> bool:

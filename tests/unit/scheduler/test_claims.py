@@ -303,6 +303,7 @@ def test_claims_come_in_pages_in_order(manager, context, report, select):
         "group_uuid": None,
         "state": "reserved",
         "created_at": NOW.isoformat(),
+        "age": 0.0,
         "vcpus": 1,
         "pcpus": 0,
         "memory_mb": 512,

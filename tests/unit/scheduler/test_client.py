@@ -198,6 +198,7 @@ def test_whoever_waited_a_little_once_waits_as_long_as_ever_later():
 LIBRARY = (
     "roost.rpc",
     "roost.objects",
+    "roost.callers",
     "roost.context",
     "roost.exception",
     "roost.scheduler.client",

@@ -125,7 +125,7 @@ def test_what_does_not_fit_takes_nothing():
 
 def test_what_is_not_asked_for_may_be_overcommitted():
     row = a_row(disk_gb=100, used=amounts(disk_gb=150))
-    _, names = decide(a_request(flavor=a_flavor(root_gb=0)), row)
+    _, names = decide(a_request(flavor=a_flavor(root_gb=0), image=None), row)
     assert names == [["h1"]]
 
 

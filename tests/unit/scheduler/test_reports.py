@@ -3,6 +3,7 @@
 import concurrent.futures
 import datetime
 
+import pytest
 import sqlalchemy as sa
 
 from roost.db.scheduler import models
@@ -42,10 +43,25 @@ def test_an_older_report_is_dropped(manager, context, clock, report):
 
 
 def test_a_clock_ahead_does_not_silence_its_host_once_it_is_right(manager, context, clock, report):
+    """Before that it counts as heard of all the same, and nothing older can be on its way after."""
     report("h1", vcpus=8, reported_at=NOW + datetime.timedelta(days=1))
-    clock.pass_(10)
+    clock.pass_(61)
     report("h1", vcpus=4, reported_at=clock.now)
     assert manager.list_hosts(context)[0].vcpus == 4
+
+
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_a_wrong_clock_neither_silences_a_host_nor_keeps_it_up(
+    manager, context, clock, report, hours
+):
+    wrong = datetime.timedelta(hours=hours)
+    report("h1", reported_at=NOW + wrong)
+    clock.pass_(120)
+    assert manager.list_hosts(context)[0].up
+    clock.pass_(1)
+    assert not manager.list_hosts(context)[0].up
+    report("h1", reported_at=clock.now + wrong)
+    assert manager.list_hosts(context)[0].up
 
 
 def test_a_silent_host_is_not_up(manager, context, clock, report):

@@ -4,7 +4,7 @@ import pytest
 
 from roost.scheduler.filters.capacity import CpuFilter, DiskFilter, PcpuFilter, RamFilter
 from roost.scheduler.filters.load import IoOpsFilter, NumInstancesFilter
-from tests.builders import a_flavor, a_numa_topology
+from tests.builders import a_flavor, a_numa_topology, an_image
 from tests.unit.scheduler.asking import closest, refused
 from tests.unit.scheduler.rows import a_request, a_row, an_aggregate
 
@@ -55,7 +55,13 @@ def test_pinned_cpus_come_from_those_that_are_given_away():
 
 
 def test_who_takes_no_disk_is_not_asked_about_disk():
-    assert not DiskFilter().applies_to(a_request(flavor=a_flavor(root_gb=0)))
+    assert not DiskFilter().applies_to(a_request(flavor=a_flavor(root_gb=0), image=None))
+
+
+def test_a_disk_that_only_the_image_sizes_must_fit():
+    request = a_request(flavor=a_flavor(root_gb=0), image=an_image(min_disk=30))
+    rows = a_row("small", disk_gb=29), a_row("large", disk_gb=30)
+    assert refused(DiskFilter(), request, *rows) == {"small": "not enough disk"}
 
 
 def test_the_host_with_the_most_room_came_closest():
