@@ -62,8 +62,7 @@ class Boots:
     :param alternates: how many further hosts of the same cell a reschedule may turn to
     :param lease_seconds: how long a wish is ours before another may take it up
     :param groups: brings security groups to the cells that servers go to; None: nobody filters
-    :param boot_patience: seconds for which a wish that fits nowhere else waits for cells that are
-        away
+    :param boot_patience: seconds that a wish which fits nowhere else waits for cells away
     """
 
     host: str
@@ -77,16 +76,24 @@ class Boots:
     groups: GroupCopies | None = None
 
     def build(
-        self, context: RequestContext, request_uuid: str, instance_uuids: Sequence[str]
+        self,
+        context: RequestContext,
+        request_uuid: str,
+        instance_uuids: Sequence[str],
+        *,
+        again: bool = False,
     ) -> None:
-        """Place those wishes of a request that nobody else is at work on."""
+        """Place those wishes of a request that nobody else is at work on.
+
+        :param again: they have waited, or came back with an old copy: any cell may have them
+        """
         begun, until = utcnow(), time.monotonic() + self.lease_seconds
         owner = f"{self.host}:{uuids.uuid4().hex[:12]}"[-64:]
         wishes, spec = self._lease(request_uuid, instance_uuids, owner=owner)
         if spec is None:
             return
         away = {cell.uuid for cell in self.cells.away() if not cell.mapping.disabled}
-        work = Work(self, context, spec, owner, until=until, away=away)
+        work = Work(self, context, spec, owner, until=until, away=away, again=again)
         try:
             fresh = [wish for wish in wishes if not self._was_begun(work, wish)]
             while fresh:
@@ -172,7 +179,7 @@ class Boots:
 
     def _wait_for_cells(self, work: "Work", wishes: Sequence[BuildRequest]) -> bool:
         """Leave wishes to the sweeper if a cell that is away may have room for them, in time."""
-        age = utcnow() - min(wish.created_at for wish in wishes)
+        age = self.database.now() - min(wish.created_at for wish in wishes)
         if not work.away or age.total_seconds() > self.boot_patience:
             return False
         LOG.info("request %s: waits for cells that are away", work.spec.request_uuid)
@@ -190,11 +197,14 @@ class Boots:
 
     def _was_begun(self, work: "Work", wish: BuildRequest) -> bool:
         """Tell whether a cell has a wish by an earlier try, or may have it; then it is settled."""
-        if wish.cell_uuid is None:
-            return False
+        may = (cell.uuid for cell in self.cells.all() if work.again and cell.is_readable)
+        cells = [wish.cell_uuid] if wish.cell_uuid else may
+        return any(self._was_begun_in(work, wish, cell_uuid) for cell_uuid in cells)
+
+    def _was_begun_in(self, work: "Work", wish: BuildRequest, cell_uuid: str) -> bool:
         task = Task(work, wish, [], aimed=True)
         try:
-            task.cell = self.cells.get(wish.cell_uuid)
+            task.cell = self.cells.get(cell_uuid)
             with task.cell.database.read() as session:
                 found = instances.find(session, task.uuid, deleted=True)
         except exception.NotFound:  # that cell is no more
@@ -233,6 +243,7 @@ class Work:
     owner: str
     until: float
     away: set[str]
+    again: bool = False
     brought: set[tuple[str, str]] = dataclasses.field(default_factory=set)
 
     def bring_groups(self, cell: Cell, project_id: str) -> None:
@@ -281,9 +292,8 @@ class Task:
         if build_requests.holds(session, self.uuid, owner=self.work.owner):
             return True
         mapping = instance_mappings.find(session, self.uuid)
-        if mapping is None:
-            return True
-        return bool(mapping.queued_for_delete) and time.monotonic() < self.work.until
+        still_ours = time.monotonic() < self.work.until
+        return mapping is None or (bool(mapping.queued_for_delete) and still_ours)
 
 
 @dataclasses.dataclass
@@ -306,7 +316,7 @@ class Placement(Task):
         instance: Instance = self.wish.instance
         instance.host, instance.node = self.chosen.host, self.chosen.node
         instance.numa_topology, instance.pci = self.chosen.numa_topology, list(self.chosen.pci)
-        instance.attempt = 1
+        instance.attempt, instance.updated_at = 1, utcnow()
         instance.vm_state, instance.task_state = states.WAITING
         if instance.availability_zone is None:
             instance.availability_zone = self.chosen.availability_zone
@@ -373,7 +383,7 @@ def remove_from_cell(task: Task) -> None:
         if not task.may_take_back(held):
             return
         with task.cell.database.begin() as session:
-            instances.remove(session, task.uuid)
+            instances.remove(session, [task.uuid])
     task.created = False
 
 
@@ -412,6 +422,8 @@ def rest_in_cell0(task: Burial) -> None:
     """The instance in ERROR, with the reason for its user."""
     wish = task.wish
     wish.instance.vm_state, wish.instance.task_state = states.ERROR, None
+    if wish.instance.provisions is not None:
+        wish.instance.provisions.forget_secrets()
     with task.cell.database.begin() as session:
         if instances.create(session, wish.instance):
             faults.add(session, task.why.fault(task.uuid, host=None))

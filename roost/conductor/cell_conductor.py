@@ -60,17 +60,26 @@ class CellConductorManager:
         host: str,
         binary: str,
         availability_zone: str | None = None,
+        state: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        return self._report_service(host, binary, availability_zone)
+        return self._report_service(host, binary, availability_zone, state)
 
     @retried
     def _report_service(
-        self, host: str, binary: str, availability_zone: str | None
+        self,
+        host: str,
+        binary: str,
+        availability_zone: str | None,
+        state: dict[str, Any] | None,
     ) -> dict[str, Any]:
         with self._database.begin() as session:
             cell_uuid, cell_name = identity.get(session)
             service = services.report(
-                session, host=host, binary=binary, availability_zone=availability_zone
+                session,
+                host=host,
+                binary=binary,
+                availability_zone=availability_zone,
+                state=state,
             )
         return {
             "cell_uuid": cell_uuid,
@@ -97,9 +106,9 @@ class CellConductorManager:
         with self._filterings.changing(context, instance_uuid, host=host):
             return self._progress.allocate_networks(instance_uuid, host, attempt)
 
-    def free_networks(self, context: RequestContext, *, instance_uuid: str) -> None:
+    def free_networks(self, context: RequestContext, *, instance_uuid: str, host: str) -> None:
         with self._filterings.changing(context, instance_uuid):
-            self._progress.free_networks(instance_uuid)
+            self._progress.free_networks(instance_uuid, host)
 
     def attach_port(
         self,

@@ -8,7 +8,7 @@ import dataclasses
 import logging
 from collections.abc import Sequence
 
-from roost import exception
+from roost import exception, states
 from roost.conductor.moments import moment
 from roost.conductor.outside_ports import NONE, OutsidePorts
 from roost.context import RequestContext
@@ -16,7 +16,7 @@ from roost.db.cell import burial, instances
 from roost.db.engine import Database, retried
 from roost.objects import InstanceActionEvent
 from roost.rpc.compute import Compute
-from roost.scheduler.client import SchedulerClient
+from roost.scheduler.client import CellSchedulerClient
 
 LOG = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class Deletion:
 
     host: str
     database: Database
-    scheduler: SchedulerClient
+    scheduler: CellSchedulerClient
     compute: Compute
     outside_ports: OutsidePorts = NONE
 
@@ -44,9 +44,13 @@ class Deletion:
         """Release claim and ports, then bury the row; or tell the host that has it by now.
 
         They go first: a row that is still there will bring us here again, so nothing leaks.
+
+        :raises roost.exception.Conflict: when the row does not say that it is being deleted
         """
         with self.database.read() as session:
             instance = instances.find(session, instance_uuid)
+        if instance is not None and instance.task_state != states.DELETING:
+            raise exception.Conflict(f"The instance {instance_uuid} is not being deleted.")
         if instance is not None and instance.host not in (host, None):
             self._tell(context, instance_uuid, str(instance.host))
             return

@@ -8,14 +8,14 @@ from roost.context import RequestContext
 from roost.objects import DestinationsPayload, RequestSpec, Selection
 from roost.objects.explanation import verdicts_of
 from roost.rpc.notifications import Notifier
-from roost.scheduler.client import SchedulerClient
+from roost.scheduler.client import CellSchedulerClient, SchedulerClient
 
 
 @dataclasses.dataclass(frozen=True)
 class Destinations:
     """Asks the scheduler, and sends the notifications that schedulers of old used to send."""
 
-    scheduler: SchedulerClient
+    scheduler: SchedulerClient | CellSchedulerClient
     notifier: Notifier
 
     def select(

@@ -31,7 +31,7 @@ _LEAST_GAP: Final = 3.0  # seconds: a machine that is busy for a moment is not d
 
 
 class Schedulers(Protocol):
-    """What a lookout needs of :class:`roost.scheduler.client.SchedulerClient`."""
+    """What a lookout needs of :class:`roost.scheduler.client.CellSchedulerClient`."""
 
     def update_liveness(self, context: RequestContext, *, liveness: CellLiveness) -> Any: ...
 

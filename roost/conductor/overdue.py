@@ -16,7 +16,7 @@ from roost.conductor.delete import Deletion
 from roost.conductor.filtering import Filterings
 from roost.conductor.power import Power
 from roost.conductor.reschedule import Rescheduling
-from roost.context import admin_context
+from roost.context import RequestContext, project_context
 from roost.db.cell import builds
 from roost.db.cell.leases import Overdue
 from roost.db.engine import Database
@@ -58,11 +58,11 @@ class Builds:
         if build is None:
             return
         if build.has_failed_on(build.host):
-            self.rescheduling.go_on(admin_context(), build)
+            self.rescheduling.go_on(_context(task), build)
         elif task.task_state == states.SCHEDULING:
-            self.rescheduling.tell_again(admin_context(), build)
+            self.rescheduling.tell_again(_context(task), build)
         elif build.times_begun_again < self.patience:
-            self.rescheduling.begin_again(admin_context(), build, found=task.expected)
+            self.rescheduling.begin_again(_context(task), build, found=task.expected)
         else:
             self._leave(task, build, "It was begun here, and nobody was at work on it any more.")
 
@@ -71,7 +71,7 @@ class Builds:
         if build is None:
             return
         if build.has_failed_on(build.host):
-            self.rescheduling.go_on(admin_context(), build)
+            self.rescheduling.go_on(_context(task), build)
         else:
             self._leave(task, build, "The host is down.")
 
@@ -81,7 +81,7 @@ class Builds:
         return build if build is not None and build.attempt == task.attempt else None
 
     def _leave(self, task: Overdue, build: builds.BuildRow, why: str) -> None:
-        self.rescheduling.leave(admin_context(), build, why=why, found=task.expected)
+        self.rescheduling.leave(_context(task), build, why=why, found=task.expected)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Deletes:
             return
         LOG.info("%s: telling %s again to end it", task.instance_uuid, task.host)
         self.compute.on(task.host).terminate_instance(
-            admin_context(), instance_uuid=task.instance_uuid
+            _context(task), instance_uuid=task.instance_uuid
         )
 
     def host_is_down(self, task: Overdue) -> None:
@@ -110,7 +110,7 @@ class Deletes:
         )
 
     def _finish_alone(self, task: Overdue, *, why: str) -> None:
-        context = admin_context()
+        context = _context(task)
         with self.filterings.changing(context, task.instance_uuid):
             self.deletion.finish_alone(context, task.instance_uuid, why=why)
 
@@ -122,7 +122,7 @@ class PowerTasks:
     power: Power
 
     def host_is_up(self, task: Overdue) -> None:
-        self.power.tell_again(admin_context(), task)
+        self.power.tell_again(task)
 
     def host_is_down(self, task: Overdue) -> None:
         self.power.give_up(task)
@@ -149,3 +149,8 @@ def remedies(*, builds: Remedy, deletes: Remedy, power: Remedy, passwords: Remed
         states.UPDATING_PASSWORD: passwords,
         states.DELETING: deletes,
     }
+
+
+def _context(task: Overdue) -> RequestContext:
+    """Return in whose name the sweeper goes on: of the project that the server belongs to."""
+    return project_context(task.project_id)

@@ -17,7 +17,7 @@ from roost.db.engine import Database
 from roost.objects import RequestSpec, Selection
 from roost.objects.request_spec import Retry
 from roost.rpc.notifications import Notifier
-from roost.scheduler.client import SchedulerClient
+from roost.scheduler.client import CellSchedulerClient
 
 LOG = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class Places:
     """
 
     database: Database
-    scheduler: SchedulerClient
+    scheduler: CellSchedulerClient
     notifier: Notifier
     max_attempts: int
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from roost import exception, states
 from roost.conductor.moments import moment
-from roost.context import RequestContext
-from roost.db.cell import actions, faults, images, instances, whereabouts
+from roost.context import RequestContext, project_context
+from roost.db.cell import actions, faults, images, instances, provisions, whereabouts
 from roost.db.cell.leases import Overdue
-from roost.db.engine import Database, retried
+from roost.db.engine import Database, Session, retried
 from roost.db.types import utcnow
 from roost.objects import (
     HostFinding,
@@ -92,7 +92,10 @@ class Power:
         A guest that is gone means ERROR; of one whose power is unknown only the task ends. What
         could not be put away stays under its task: its host is told again, as of a delete.
 
-        :raises roost.exception.Conflict: when the row is not as expected
+        What a request asked for ends once: a late copy of its report finds the request over, and
+        does not end another task of the same kind that the instance may be under by then.
+
+        :raises roost.exception.Conflict: when the row is not as expected, or the request is over
         :raises roost.exception.NotFound: when the instance is gone
         :raises roost.exception.Invalid: when something else than states is expected
         """
@@ -104,6 +107,8 @@ class Power:
             instances.update(
                 session, instance_uuid, changes, expected={"host": found.host, **expected}
             )
+            if expected.get("task_state") is not None:
+                _check_not_over(session, instance_uuid, context.request_id)
             if "task_state" in changes:
                 images.forsake(session, instance_uuid, image_id)
             if expected.get("task_state") is not None:
@@ -113,10 +118,14 @@ class Power:
             elif (word := _BY_ITSELF.get(changes.get("vm_state", ""))) is not None:
                 actions.start(session, _by_itself(context, instance_uuid, word, found))
             if changes.get("vm_state") == states.ERROR:
+                provisions.forget_secrets(session, instance_uuid)
                 faults.add(session, _fault(instance_uuid, found))
 
-    def tell_again(self, context: RequestContext, task: Overdue) -> None:
+    def tell_again(self, task: Overdue) -> None:
         """Tell a host once more what it is to do; of a task that is over this has no effect."""
+        with self.database.read() as session:
+            asked = actions.request_under_way(session, task.instance_uuid)
+        context = project_context(task.project_id, request_id=asked)
         LOG.info(
             "%s: telling %s again that it is %s", task.instance_uuid, task.host, task.task_state
         )
@@ -152,6 +161,7 @@ class Power:
             event = self._gave_up(reason)
             actions.add_events(session, uuid, [event], finish=True, message=reason)
             if changes.get("vm_state") == states.ERROR:
+                provisions.forget_secrets(session, uuid)
                 faults.add(session, _fault(uuid, Found(str(task.host), None, reason=reason)))
         return True
 
@@ -162,6 +172,12 @@ class Power:
     def _gave_up(self, reason: str) -> InstanceActionEvent:
         name = "cell-conductor.give_up"
         return moment(name, host=self.host, result="Error", details=reason)
+
+
+def _check_not_over(session: Session, instance_uuid: str, request_id: str) -> None:
+    """Look, once the row is locked, that no report of the same request came before."""
+    if actions.is_over(session, instance_uuid, request_id):
+        raise exception.Conflict(f"Instance {instance_uuid}: {request_id} is over already.")
 
 
 def _changes(found: Found, expected: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,11 +233,12 @@ def _by_itself(
 
 
 def _fault(instance_uuid: str, found: Found) -> InstanceFault:
+    failed = [each for each in found.events if each.details and each.result == "Error"]
     return InstanceFault(
         instance_uuid=instance_uuid,
         code=500,
         message=found.reason or "The guest of this server is gone from its host.",
-        details=None,
+        details="; ".join(f"{each.host}: {each.details}" for each in failed) or None,
         host=found.host,
         created_at=utcnow(),
     )

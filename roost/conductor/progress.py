@@ -7,12 +7,12 @@ from typing import Any
 
 from roost import exception, states
 from roost.db.cell import actions, builds, instances, leases, ports, provisions
-from roost.db.engine import Database, retried
-from roost.db.types import utcnow
+from roost.db.engine import Database, Session, retried
 from roost.networks import LocalNetwork
 from roost.objects import Instance, InstanceActionEvent, NetworkInfo, Selection
 
 CHANGEABLE = (
+    "attempt",
     "vm_state",
     "task_state",
     "power_state",
@@ -29,17 +29,21 @@ class Progress:
     """Keeps the rows of this cell's instances true.
 
     :param host: the name of this conductor's host, for the instances' history
+    :param stale_seconds: tasks that nobody has seen to for so long wait for an operator; 0: none do
     """
 
     host: str
     database: Database
     networks: Sequence[LocalNetwork]
+    stale_seconds: float = 0
 
     def begin_build(
         self, instance_uuid: str, host: str, attempt: int, *, selection: Selection | None = None
     ) -> bool:
         """Let a host begin, once; False when the instance is not, or no longer, meant for it."""
-        return self._begin(instance_uuid, host, attempt, selection=selection, begun=utcnow())
+        return self._begin(
+            instance_uuid, host, attempt, selection=selection, begun=self.database.now()
+        )
 
     @retried
     def _begin(
@@ -108,12 +112,16 @@ class Progress:
         with self.database.begin() as session:
             lost = leases.renew(session, held, host=host, seconds=seconds)
             if nothing_else:
-                leases.end_others(session, held, host=host)
+                leases.end_others(session, held, host=host, stale_seconds=self.stale_seconds)
         return sorted(lost)
 
     @retried
-    def free_networks(self, instance_uuid: str) -> None:
+    def free_networks(self, instance_uuid: str, host: str) -> None:
+        """Take the ports of an instance away that is on a host, or on none any more."""
         with self.database.begin() as session:
+            instance = instances.find(session, instance_uuid)
+            if instance is not None and instance.host not in (host, None):
+                raise exception.Conflict(f"The instance {instance_uuid} is not on {host}.")
             ports.free(session, instance_uuid)
 
     def begin_task(self, instance_uuid: str, host: str, tasks: Sequence[str]) -> Instance | None:
@@ -137,7 +145,7 @@ class Progress:
         """
         _refuse_others("changes", changes, CHANGEABLE)
         _refuse_others("expected", expected, EXPECTABLE)
-        self._update(instance_uuid, changes, expected, events, at=utcnow())
+        self._update(instance_uuid, changes, expected, events, at=self.database.now())
 
     @retried
     def _update(
@@ -151,22 +159,39 @@ class Progress:
     ) -> None:
         rests = "vm_state" in changes and changes.get("task_state", "") is None
         with self.database.begin() as session:
+            if _changes_nothing(session, instance_uuid, changes, events):
+                return
             if not instances.update(session, instance_uuid, changes, expected=expected, at=at):
                 return
             actions.add_events(session, instance_uuid, events, finish=rests)
             if rests:
                 builds.end(session, instance_uuid)
-                provisions.forget_password(session, instance_uuid)
+                if changes["vm_state"] == states.ERROR:
+                    provisions.forget_secrets(session, instance_uuid)
+                else:
+                    provisions.forget_password(session, instance_uuid)
 
     def _begun(self, begun: Any, host: str) -> InstanceActionEvent:
         return InstanceActionEvent(
             event="cell-conductor.begin_build",
             host=self.host,
             start_time=begun,
-            finish_time=utcnow(),
+            finish_time=self.database.now(),
             result="Success",
             details=f"on {host}",
         )
+
+
+def _changes_nothing(
+    session: Session,
+    instance_uuid: str,
+    changes: Mapping[str, Any],
+    events: Sequence[InstanceActionEvent],
+) -> bool:
+    """Tell whether a host has only looked at ports, and found them as the row says already."""
+    if events or changes.keys() != {"network_info"}:
+        return False
+    return bool(instances.network_info(session, instance_uuid) == changes["network_info"])
 
 
 def _refuse_others(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 
 from roost import exception
 from roost.cells import Cells, put_away
-from roost.context import admin_context
+from roost.context import project_context
 from roost.db.api import instance_mappings
 from roost.db.api import put_away as mappings
 from roost.db.engine import Database, retried
@@ -72,7 +72,7 @@ class PutAways:
 
     def _tell_of(self, mapping: InstanceMapping) -> None:
         uuid, turn = str(mapping.instance_uuid), int(mapping.turns)
-        cell, context = self.cells.get(_cell_of(mapping)), admin_context()
+        cell, context = self.cells.get(_cell_of(mapping)), project_context(mapping.project_id)
         if mapping.put_away_at is None:
             done = put_away.restore(cell, context, uuid, turn=turn)
         else:

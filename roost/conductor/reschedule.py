@@ -2,7 +2,8 @@
 
 Before: ``compute/build.py`` gave up on its host and cast here, or the sweeper saw that nobody works
 on it. After: ``compute/build.py`` on the next host (or on the same one, told again), by cast; or
-ERROR, with a fault that names every host tried and why it failed.
+ERROR, with a fault that says what its user can mend, or how many hosts were tried; its details name
+every host and why it failed, for administrators.
 
 What the scheduler is asked comes before what the row is made to say: who dies in between leaves a
 row that brings the sweeper here again, and the same claim is moved or released once more.
@@ -22,7 +23,6 @@ from roost.conductor.why_not import Reason
 from roost.context import RequestContext
 from roost.db.cell import actions, builds, faults, instances, ports, provisions
 from roost.db.engine import Database, retried
-from roost.db.types import utcnow
 from roost.objects import (
     BuildPayload,
     Instance,
@@ -32,7 +32,7 @@ from roost.objects import (
 )
 from roost.rpc.compute import Compute
 from roost.rpc.notifications import Notifier
-from roost.scheduler.client import SchedulerClient
+from roost.scheduler.client import CellSchedulerClient
 
 LOG = logging.getLogger(__name__)
 _UNBEGUN: Final = {"task_state": states.SCHEDULING}
@@ -43,6 +43,7 @@ _NOWHERE: Final[dict[str, Any]] = {"host": None, "node": None, "numa_topology": 
 class Failure:
     """One attempt that failed: where, why, and the steps it got to.
 
+    :param reason: when another host is to be tried, in words for administrators; else for the user
     :param found: what else the instance must be like for this to be news
     """
 
@@ -72,7 +73,7 @@ class Rescheduling:
 
     host: str
     database: Database
-    scheduler: SchedulerClient
+    scheduler: CellSchedulerClient
     compute: Compute
     notifier: Notifier
     max_attempts: int
@@ -97,14 +98,14 @@ class Rescheduling:
     def go_on(self, context: RequestContext, build: builds.BuildRow) -> None:
         """Find the next host for a build whose failure is written down; may be repeated."""
         if len(build.tried) >= self.max_attempts:
-            reason = Reason.plain(f"Exceeded maximum number of attempts: {_told(build)}")
-            self._give_up(context, build, reason)
+            self._give_up(context, build, _attempts_used_up(build))
             return
         try:
             chosen, alternates = self.places.take_next(context, build)
         except exception.NoValidHost as error:
-            tried = f". Hosts tried: {_told(build)}"
-            self._give_up(context, build, Reason.refused(error, and_so=tried))
+            inside = f". Hosts tried: {_told(build)}"
+            reason = Reason.refused(error, and_so=f". {_count(build)} before.", inside=inside)
+            self._give_up(context, build, reason)
             return
         self._hand_to(context, build, chosen, alternates)
 
@@ -166,7 +167,9 @@ class Rescheduling:
         """End a build that no host would cure."""
         build = self._note(failure)
         if build is not None:
-            self._give_up(context, build, Reason.plain(f"Build failed: {_told(build)}"))
+            inside = f"Build failed: {_told(build)}"
+            reason = Reason(f"Build failed: {failure.reason}", inside)
+            self._give_up(context, build, reason)
 
     @retried
     def _note(self, failure: Failure) -> builds.BuildRow | None:
@@ -233,7 +236,7 @@ class Rescheduling:
         self, build: builds.BuildRow, following: builds.BuildRow, *, found: Mapping[str, object]
     ) -> Instance | None:
         """Point instance and build to the next attempt, unless somebody was faster."""
-        return self._move_once(build, following, found, at=utcnow())
+        return self._move_once(build, following, found, at=self.database.now())
 
     @retried
     def _move_once(
@@ -312,7 +315,7 @@ class Rescheduling:
         """
         self.scheduler.release_claims(context, instance_uuids=[build.instance_uuid])
         self.outside_ports.free(build.instance_uuid)
-        if not self._end(build, why, at=utcnow()):
+        if not self._end(build, why, at=self.database.now()):
             self._follow(context, build.instance_uuid)
             return
         LOG.warning("%s: %s", build.instance_uuid, why.line)
@@ -334,6 +337,7 @@ class Rescheduling:
             if done:
                 ports.free(session, build.instance_uuid)
                 builds.end(session, build.instance_uuid)
+                provisions.forget_secrets(session, build.instance_uuid)
                 faults.add(session, why.fault(build.instance_uuid, host=build.host))
                 actions.add_events(
                     session, build.instance_uuid, [], finish=True, message=why.message
@@ -349,6 +353,16 @@ def _placed(place: Selection) -> dict[str, Any]:
         "numa_topology": place.numa_topology,
         "pci": list(place.pci),
     }
+
+
+def _attempts_used_up(build: builds.BuildRow) -> Reason:
+    start = "Exceeded maximum number of attempts: "
+    return Reason(f"{start}{_count(build)}.", f"{start}{_told(build)}")
+
+
+def _count(build: builds.BuildRow) -> str:
+    many = len(build.tried)
+    return f"{many} host{' was' if many == 1 else 's were'} tried"
 
 
 def _told(build: builds.BuildRow) -> str:

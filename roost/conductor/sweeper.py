@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 from roost import exception
 from roost.conductor.overdue import Remedies
-from roost.db.cell import leases
+from roost.db.cell import leases, stale
 from roost.db.cell.leases import Overdue
 from roost.db.engine import Database, retried
 
@@ -25,14 +25,17 @@ class CellSweeper:
     :param surely_down: tells which of some hosts are down beyond doubt
     :param lease_seconds: how long a host may be silent about what it works on. Half of it is for a
         message to be heard, and for a sweep: a host that has heard renews its lease within a third.
+    :param stale_seconds: what nobody has seen to for so long waits for an operator; 0: nothing does
     """
 
     database: Database
     remedies: Remedies
     surely_down: Callable[[Collection[str]], Collection[str]]
     lease_seconds: float
+    stale_seconds: float = 0
 
     def sweep(self) -> None:
+        self._tell_of_stale()
         tasks = self._take()
         if not tasks:
             return
@@ -45,8 +48,29 @@ class CellSweeper:
     def _take(self) -> list[Overdue]:
         with self.database.begin() as session:
             return leases.take_overdue(
-                session, begun_seconds=self.lease_seconds, seconds=self.lease_seconds / 2
+                session,
+                begun_seconds=self.lease_seconds,
+                seconds=self.lease_seconds / 2,
+                stale_seconds=self.stale_seconds,
             )
+
+    def _tell_of_stale(self) -> None:
+        """Say, once, that no conductor was up for long, and how many tasks wait for an operator."""
+        gap = self._note_sweep()
+        if gap is None:
+            return
+        with self.database.read() as session:
+            waiting = stale.count(session, seconds=self.stale_seconds)
+        LOG.warning(
+            "no cell-conductor was up from %s to %s, or a backup of that time was put back: %d"
+            " tasks wait for an operator; see roost-manage cell after-restore",
+            gap.began, gap.ended, waiting,
+        )  # fmt: skip
+
+    @retried
+    def _note_sweep(self) -> stale.Gap | None:
+        with self.database.begin() as session:
+            return stale.note_sweep(session, seconds=self.stale_seconds)
 
     def _take_up(self, tasks: Collection[Overdue], down: Collection[str]) -> None:
         """See to tasks of one kind; whoever they all need may be away, and let each wait long."""

@@ -15,8 +15,9 @@ from roost.objects.fault import placement_details
 class Reason:
     """Why a build ends without a server.
 
-    ``message`` is for the user, ``counted`` the same with the numbers of hosts, for operators;
-    ``verdicts`` are there when the schedulers were asked, and say why they had no answer.
+    ``message`` is for the user; ``counted`` the same for operators, with the numbers of hosts and
+    with what failed on which; ``verdicts`` are there when the schedulers were asked, and say why
+    they had no answer.
     """
 
     message: str
@@ -24,18 +25,16 @@ class Reason:
     verdicts: Sequence[FilterVerdict] = ()
 
     @classmethod
-    def plain(cls, message: str) -> Self:
-        """Make a reason that knows no numbers."""
-        return cls(message, message)
-
-    @classmethod
-    def refused(cls, error: exception.NoValidHost, *, and_so: str = "") -> Self:
+    def refused(
+        cls, error: exception.NoValidHost, *, and_so: str = "", inside: str | None = None
+    ) -> Self:
         """Make the reason of a question that had no answer.
 
         :param and_so: what else is to be said
+        :param inside: what operators are told in its place
         """
-        verdicts = verdicts_of(error.details)
-        return cls(error.uncounted + and_so, error.message + and_so, verdicts)
+        counted = error.message + (and_so if inside is None else inside)
+        return cls(error.uncounted + and_so, counted, verdicts_of(error.details))
 
     @property
     def line(self) -> str:
@@ -45,12 +44,16 @@ class Reason:
 
     def fault(self, instance_uuid: str, *, host: str | None) -> InstanceFault:
         """Return the fault that the instance keeps."""
-        details = placement_details(self.counted, self.verdicts) if self.verdicts else None
         return InstanceFault(
             instance_uuid=instance_uuid,
             code=500,
             message=self.message,
-            details=details,
+            details=self._details(),
             host=host,
             created_at=utcnow(),
         )
+
+    def _details(self) -> str | None:
+        if self.verdicts:
+            return placement_details(self.counted, self.verdicts)
+        return None if self.counted == self.message else self.counted

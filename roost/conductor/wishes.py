@@ -9,14 +9,14 @@ import datetime
 import itertools
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from roost import exception
 from roost.cells import Cells
 from roost.conductor.boot import Boots
 from roost.conductor.put_away import PutAways
-from roost.context import RequestContext, admin_context
+from roost.context import RequestContext, project_context
 from roost.db import clock
 from roost.db.api import build_requests, console_tokens, instance_mappings
 from roost.db.cell import instances
@@ -79,7 +79,10 @@ class SuperSweeper:
         LOG.info("request %s: %d instances wait for a worker", request_uuid, len(wishes))
         try:
             self.boots.build(
-                _context_of(wishes[0]), request_uuid, [wish.instance_uuid for wish in wishes]
+                _context_of(wishes[0]),
+                request_uuid,
+                [wish.instance_uuid for wish in wishes],
+                again=True,
             )
         except exception.RoostError as error:
             LOG.warning("request %s: not now: %s", request_uuid, error.message)
@@ -100,23 +103,24 @@ class SuperSweeper:
             marker = page[-1][0]
             queued |= {mapping.instance_uuid for _, mapping in page}
             for cell_uuid, mappings in _by_cell(mapping for _, mapping in page).items():
-                self._finish_in_cell(cell_uuid, [m.instance_uuid for m in mappings])
+                self._finish_in_cell(cell_uuid, {m.instance_uuid: m.project_id for m in mappings})
         for uuid in self.missed.keys() - queued:
             del self.missed[uuid]
 
     def _unreadable(self) -> list[str]:
         return [cell.uuid for cell in self.cells.all() if not cell.is_readable]
 
-    def _finish_in_cell(self, cell_uuid: str, uuids: Sequence[str]) -> None:
+    def _finish_in_cell(self, cell_uuid: str, projects: Mapping[str, str]) -> None:
+        """End in one cell the instances that are queued for it, each in the name of its project."""
         try:
             cell = self.cells.get(cell_uuid)
             with cell.database.read() as session:
-                known = instances.list_known(session, uuids)
-                alive = instances.ending_states(session, uuids)
+                known = instances.list_known(session, [*projects])
+                alive = instances.ending_states(session, [*projects])
             for uuid, is_ending in alive.items():
                 if not is_ending:
-                    cell.end_instance(admin_context(), uuid)
-            for uuid in uuids:
+                    cell.end_instance(project_context(projects[uuid]), uuid)
+            for uuid in projects:
                 if uuid not in alive and (uuid in known or self._never_comes(uuid)):
                     self._forget(uuid)
         except exception.RoostError as error:
@@ -146,10 +150,4 @@ def _by_cell(mappings: Iterable[InstanceMapping]) -> dict[str, list[InstanceMapp
 
 
 def _context_of(wish: BuildRequest) -> RequestContext:
-    return RequestContext(
-        user_id=wish.user_id,
-        project_id=wish.project_id,
-        request_id=wish.request_id,
-        is_admin=False,
-        overwrite=False,
-    )
+    return project_context(str(wish.project_id), user_id=wish.user_id, request_id=wish.request_id)

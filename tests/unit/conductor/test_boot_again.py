@@ -2,10 +2,11 @@
 
 import pytest
 
-from roost import exception
+from roost import exception, states
 from roost.conductor import boot
 from roost.db.api import build_requests, cells
-from tests.builders import CELL1, CELL2
+from roost.db.cell import instances, stale
+from tests.builders import CELL1, CELL2, an_instance
 from tests.unit.conductor.placements import (
     Broken,
     assert_placed,
@@ -194,3 +195,24 @@ def test_a_wish_that_another_worker_holds_is_created_nowhere(world):
     assert instance(world.cell1, uuid) is None
     assert world.scheduler.claims == {uuid: "h1"}
     assert wish(world, uuid).cell_uuid is None
+
+
+def test_a_request_that_has_waited_for_hours_is_new_to_its_cell(world):
+    request = world.wish()
+    world.build(request)
+    with world.cell1.begin() as session:
+        assert stale.count(session, seconds=3600) == 0
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+@pytest.mark.parametrize("cell_uuid", [CELL1, CELL2])
+def test_a_request_that_came_back_with_an_old_copy_builds_nothing_again(world, deleted, cell_uuid):
+    """Neither of a server that is there, wherever that is, nor of one that is deleted."""
+    _request, (uuid,) = world.wish()
+    with world.databases[cell_uuid].begin() as session:
+        instances.create(session, an_instance(uuid=uuid, vm_state=states.ACTIVE, task_state=None))
+        if deleted:
+            instances.bury(session, uuid)
+    world.sweeper.sweep()
+    assert world.scheduler.asked == []
+    assert mapping(world, uuid).cell_uuid == cell_uuid

@@ -145,7 +145,7 @@ def test_a_host_that_is_forced_down_is_told_of_at_once(cell, schedulers):
     lookout = cell.lookout()
     lookout.look()
     with cell.database.begin() as session:
-        (service,) = services.list_services(session, host="h1")
+        (service,) = services.list_services(session, hosts=["h1"])
         services.update(session, service.uuid, forced_down=True)
     lookout.look()
     assert schedulers.told()[1:] == [(False, [], ["h1"])]
@@ -270,7 +270,7 @@ def test_a_conductor_whose_database_was_away_does_not_blame_hosts_for_it(cell, s
 
 def test_a_host_that_is_forced_down_is_down_even_if_nobody_could_hear_it(cell, schedulers):
     with cell.database.begin() as session:
-        (service,) = services.list_services(session, host="h1")
+        (service,) = services.list_services(session, hosts=["h1"])
         services.update(session, service.uuid, forced_down=True)
     lookout = cell.lookout()
     lookout.look()
@@ -286,7 +286,7 @@ def test_short_gaps_do_no_harm_because_several_heartbeats_fit_in_what_is_left():
 
 def test_a_host_whose_service_was_deleted_is_down_once_it_had_the_time_to_come_back(cell):
     with cell.database.begin() as session:
-        (service,) = services.list_services(session, host="h1")
+        (service,) = services.list_services(session, hosts=["h1"])
         services.delete(session, service.uuid)
     lookout = cell.lookout()
     lookout.look()

@@ -12,7 +12,7 @@ from tests.builders import CELL1
 from tests.fakes.lost_commits import lost_answers
 from tests.unit.conductor.test_boot import instance, mapping, wish
 from tests.unit.conductor.test_progress import waiting
-from tests.unit.conductor.test_reschedule import ANY, get, under_way
+from tests.unit.conductor.test_reschedule import ANY, get, leaving, under_way
 from tests.unit.db.test_cell import an_event
 
 
@@ -139,7 +139,7 @@ def test_a_build_that_is_given_up_leaves_nothing(cell, forgetful):
 
 
 def test_a_deleted_instance_is_buried_once(cell, forgetful):
-    made = under_way(cell)
+    made = leaving(cell)
     with forgetful(cell.database):
         cell.deletion.finish(cell.context, made.uuid, "h1", [an_event("compute.destroy")])
     assert get(cell, made.uuid) is None

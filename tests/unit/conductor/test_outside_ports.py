@@ -6,6 +6,7 @@ import pytest
 
 from roost import exception, states
 from roost.conductor.reschedule import Failure
+from roost.db.cell import instances
 from tests.unit.conductor.test_reschedule import get, under_way
 
 
@@ -29,6 +30,8 @@ def ports():
 
 
 def bury(cell, ports, uuid):
+    with cell.database.begin() as session:
+        instances.update(session, uuid, {"task_state": states.DELETING}, expected={})
     deletion = dataclasses.replace(cell.deletion, outside_ports=ports)
     deletion.finish(cell.context, uuid, "h1", [])
 

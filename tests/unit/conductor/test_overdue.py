@@ -9,7 +9,7 @@ from roost.db.cell import actions, faults, instances, leases, models, ports
 from roost.networks import parse
 from roost.objects import NetworkRequest
 from tests.builders import an_instance
-from tests.unit.conductor.test_reschedule import fail, fault, get, row, under_way
+from tests.unit.conductor.test_reschedule import details, fail, get, row, under_way
 from tests.unit.db.test_cell import an_action
 
 BEGUN = (states.NETWORKING, states.SPAWNING)
@@ -69,6 +69,26 @@ def test_every_task_state_has_a_remedy():
     assert known.keys() == {state.task for state in states.MOVES} - {None}
 
 
+@pytest.mark.parametrize(
+    "task", sorted({state.task for state in states.MOVES} - {None, states.UPDATING_PASSWORD})
+)
+def test_hosts_are_told_again_in_the_name_of_the_project_alone(cell, task):
+    if task in states.BUILD_TASKS:
+        under_way(cell)
+        with cell.database.begin() as session:
+            session.execute(sa.update(models.instances).values(task_state=task))
+        end_leases(cell)
+    else:
+        resting(cell, task=task)
+    cell.sweep()
+    assert [_who(context) for context in cell.bus.contexts] == [("project", False)]
+
+
+def _who(context):
+    assert set(context.roles) == {"member", "reader"}
+    return context.project_id, context.is_admin
+
+
 def test_a_build_begun_on_a_host_that_is_up_begins_there_again(cell, begun):
     cell.sweep()
     found = get(cell, begun.uuid)
@@ -125,7 +145,7 @@ def test_a_build_whose_hosts_all_go_down_ends_in_error_and_says_so(cell):
         end_leases(cell)
         cell.sweep()
     assert get(cell, made.uuid).vm_state == states.ERROR
-    assert "h1: The host is down.; h2: The host is down." in fault(cell, made.uuid)
+    assert "h1: The host is down.; h2: The host is down." in details(cell, made.uuid)
     assert cell.scheduler.claims == {}
 
 
@@ -139,7 +159,7 @@ def test_a_build_that_every_host_leaves_lying_does_not_go_round_for_ever(cell):
         end_leases(cell)
         cell.sweep()
     assert get(cell, made.uuid).vm_state == states.ERROR
-    assert "nobody was at work on it" in fault(cell, made.uuid)
+    assert "nobody was at work on it" in details(cell, made.uuid)
     assert cell.scheduler.claims == {}
     assert [host for host, _method in told(cell)] == ["h1", "h1", "h1", "h2", "h3"]
 

@@ -4,6 +4,7 @@ import pytest
 
 from roost import exception, states
 from roost.conductor.power import Found, Power
+from roost.context import RequestContext
 from roost.db.cell import actions, faults, instances, leases
 from roost.objects import HostFinding, InstanceAction, InstanceActionEvent
 from roost.rpc.compute import Compute
@@ -39,11 +40,11 @@ def server(cell):
     return server
 
 
-def _action(uuid):
+def _action(uuid, request_id="req-1"):
     return InstanceAction(
         instance_uuid=uuid,
         action="stop",
-        request_id="req-1",
+        request_id=request_id,
         user_id="user",
         project_id="project",
         start_time=NOW,
@@ -115,6 +116,16 @@ def test_a_guest_that_is_gone_is_an_error_with_a_fault(cell, power, server, task
     assert _states(cell, uuid) == (states.ERROR, None, states.NOSTATE)
     fault = _fault(cell, uuid)
     assert (fault.message, fault.host, fault.code) == ("It is gone.", "h1", 500)
+
+
+def test_what_failed_on_the_host_is_in_the_details_of_a_fault(cell, power, server):
+    uuid = server(states.ACTIVE, states.REBUILDING)
+    told = {name: getattr(EVENT, name) for name in ("event", "host", "start_time", "finish_time")}
+    failed = InstanceActionEvent(**told, result="Error", details="/var/lib is full")
+    found = Found("h1", None, [EVENT, failed], "It failed.")
+    _settle(power, cell, uuid, found, task_state=states.REBUILDING)
+    fault = _fault(cell, uuid)
+    assert (fault.message, fault.details) == ("It failed.", f"{EVENT.host}: /var/lib is full")
 
 
 @pytest.mark.parametrize(
@@ -236,11 +247,34 @@ def _overdue(cell):
 
 def test_a_host_is_told_again_of_a_task_that_nobody_works_on(cell, power, server):
     uuid = server(states.STOPPED, states.POWERING_ON)
-    power.tell_again(cell.context, _overdue(cell))
+    power.tell_again(_overdue(cell))
     assert cell.bus.sent == [
         ("h1", "change_power", {"instance_uuid": uuid, "task": states.POWERING_ON})
     ]
     assert _states(cell, uuid)[:2] == (states.STOPPED, states.POWERING_ON)
+
+
+def test_what_the_host_then_reports_is_of_the_request_that_asked(cell, power, server):
+    uuid = server(states.STOPPED, states.POWERING_ON)
+    power.tell_again(_overdue(cell))
+    assert [context.request_id for context in cell.bus.contexts] == ["req-1"]
+    assert _get(cell, uuid).task_state == states.POWERING_ON
+
+
+def test_a_late_copy_of_a_report_does_not_end_the_next_task_of_the_kind(cell, power, server):
+    uuid, found = server(states.ACTIVE, states.REBOOTING), Found("h1", states.RUNNING, [EVENT])
+    first = RequestContext(request_id="req-1", overwrite=False)
+    power.settle(first, uuid, found, {"task_state": states.REBOOTING})
+    with cell.database.begin() as session:
+        instances.update(session, uuid, {"task_state": states.REBOOTING}, expected={})
+        actions.start(session, _action(uuid, request_id="req-2"))
+    with pytest.raises(exception.Conflict, match="req-1 is over"):
+        power.settle(first, uuid, found, {"task_state": states.REBOOTING})
+    assert _get(cell, uuid).task_state == states.REBOOTING
+    second = RequestContext(request_id="req-2", overwrite=False)
+    power.settle(second, uuid, found, {"task_state": states.REBOOTING})
+    assert _get(cell, uuid).task_state is None
+    assert [len(action.events) for action in _history(cell, uuid)] == [1, 1]
 
 
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.STOPPED, states.ERROR])

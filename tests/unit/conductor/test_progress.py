@@ -4,9 +4,9 @@ import pytest
 
 from roost import exception, states
 from roost.db.cell import builds, instances, ports, provisions
-from roost.objects import NetworkRequest, Provisions
-from tests.builders import a_pinned_topology, a_selection
-from tests.unit.conductor.test_reschedule import ANY, NETWORKS, fail, get, under_way
+from roost.objects import NetworkInfo, NetworkRequest, Provisions
+from tests.builders import a_pinned_topology, a_selection, a_vif
+from tests.unit.conductor.test_reschedule import ANY, NETWORKS, fail, get, leaving, under_way
 
 
 def waiting(cell, **values):
@@ -99,11 +99,24 @@ def test_an_active_instance_has_no_build_any_more(cell):
 
 
 def test_an_instance_deleted_meanwhile_does_not_become_active(cell):
-    made = under_way(cell)
-    with cell.database.begin() as session:
-        instances.update(session, made.uuid, {"task_state": states.DELETING}, expected={})
+    made = leaving(cell)
     with pytest.raises(exception.Conflict):
         activate(cell, made.uuid)
+
+
+def test_interfaces_that_are_as_they_were_change_nothing(cell):
+    made = under_way(cell)
+    info = NetworkInfo.of(vifs=[a_vif()])
+    for _ in range(2):
+        cell.progress.update(made.uuid, {"network_info": info}, {"host": "h1"}, [])
+        updated, known = get(cell, made.uuid).updated_at, get(cell, made.uuid).network_info
+    assert known == info
+    cell.progress.update(made.uuid, {"network_info": info}, {"host": "h1"}, [])
+    assert get(cell, made.uuid).updated_at == updated
+    info.vifs[0].active = False
+    cell.progress.update(made.uuid, {"network_info": info}, {"host": "h1"}, [])
+    assert get(cell, made.uuid).updated_at > updated
+    assert get(cell, made.uuid).network_info == info
 
 
 def test_a_host_may_not_change_what_is_not_its_own(cell):
@@ -112,21 +125,30 @@ def test_a_host_may_not_change_what_is_not_its_own(cell):
 
 
 def test_a_deleted_instance_leaves_row_claim_and_ports(cell):
-    made = under_way(cell)
+    made = leaving(cell)
     cell.deletion.finish(cell.context, made.uuid, "h1", [])
     assert get(cell, made.uuid) is None
     assert made.uuid not in cell.scheduler.claims
 
 
-def test_deleting_twice_is_the_same_as_once(cell):
+def test_an_instance_that_nobody_deletes_is_not_buried(cell):
+    """Whoever says that its guest is gone."""
     made = under_way(cell)
+    with pytest.raises(exception.Conflict, match="not being deleted"):
+        cell.deletion.finish(cell.context, made.uuid, "h1", [])
+    assert get(cell, made.uuid).task_state == states.SPAWNING
+    assert made.uuid in cell.scheduler.claims
+
+
+def test_deleting_twice_is_the_same_as_once(cell):
+    made = leaving(cell)
     for _ in range(2):
         cell.deletion.finish(cell.context, made.uuid, "h1", [])
     assert get(cell, made.uuid) is None
 
 
 def test_an_instance_that_moved_is_ended_where_it_is(cell):
-    made = under_way(cell, host="h2", attempt=2)
+    made = leaving(cell, host="h2", attempt=2)
     cell.deletion.finish(cell.context, made.uuid, "h1", [])
     assert [sent[:2] for sent in cell.bus.sent] == [("h2", "terminate_instance")]
     assert get(cell, made.uuid) is not None
@@ -148,7 +170,7 @@ def test_a_build_that_its_host_gave_back_is_not_begun_there_again(cell):
 
 
 def test_a_host_is_not_kept_waiting_for_the_one_that_has_the_instance_now(cell):
-    made = under_way(cell, host="h2", attempt=2)
+    made = leaving(cell, host="h2", attempt=2)
     cell.bus.deaf = {"h2"}
     cell.deletion.finish(cell.context, made.uuid, "h1", [])
     assert get(cell, made.uuid).host == "h2"

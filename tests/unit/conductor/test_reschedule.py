@@ -41,6 +41,14 @@ def under_way(cell, *, alternates=("h2", "h3"), attempt=1, host="h1", tried=(), 
     return made
 
 
+def leaving(cell, **values):
+    """The same, which its user has deleted meanwhile."""
+    made = under_way(cell, **values)
+    with cell.database.begin() as session:
+        instances.update(session, made.uuid, {"task_state": states.DELETING}, expected={})
+    return made
+
+
 def fail(cell, uuid, host="h1", attempt=1, reason="disk on fire"):
     failure = Failure(uuid, host, attempt, reason, [an_event(result="Error")])
     cell.rescheduling.build_elsewhere(cell.context, failure)
@@ -59,6 +67,11 @@ def row(cell, uuid):
 def fault(cell, uuid):
     with cell.database.read() as session:
         return faults.latest(session, [uuid])[uuid].message
+
+
+def details(cell, uuid):
+    with cell.database.read() as session:
+        return faults.latest(session, [uuid])[uuid].details
 
 
 def test_a_failed_build_goes_on_to_the_next_alternate(cell):
@@ -119,8 +132,9 @@ def test_attempts_used_up_end_in_error_with_every_host_and_reason(cell):
         fail(cell, made.uuid, host, attempt, f"{host} fell over")
     found = get(cell, made.uuid)
     assert (found.vm_state, found.task_state, found.host) == (states.ERROR, None, None)
+    assert fault(cell, made.uuid) == "Exceeded maximum number of attempts: 3 hosts were tried."
     for told in ("h1: disk on fire", "h2: h2 fell over", "h3: h3 fell over"):
-        assert told in fault(cell, made.uuid)
+        assert told in details(cell, made.uuid)
     assert made.uuid not in cell.scheduler.claims
 
 
@@ -130,7 +144,8 @@ def test_no_host_left_ends_in_error_with_the_schedulers_reason(cell):
     fail(cell, made.uuid)
     assert get(cell, made.uuid).vm_state == states.ERROR
     assert "No valid host" in fault(cell, made.uuid)
-    assert "h1: disk on fire" in fault(cell, made.uuid)
+    assert fault(cell, made.uuid).endswith(". 1 host was tried before.")
+    assert "h1: disk on fire" in details(cell, made.uuid)
     assert made.uuid not in cell.scheduler.claims
 
 
@@ -138,7 +153,8 @@ def test_a_failure_that_no_host_cures_ends_in_error_at_once(cell):
     made = under_way(cell)
     cell.rescheduling.abandon(cell.context, Failure(made.uuid, "h1", 1, "image is corrupt", []))
     assert get(cell, made.uuid).vm_state == states.ERROR
-    assert "image is corrupt" in fault(cell, made.uuid)
+    assert fault(cell, made.uuid) == "Build failed: image is corrupt"
+    assert details(cell, made.uuid) == "Build failed: h1: image is corrupt"
     assert cell.bus.sent == []
     assert made.uuid not in cell.scheduler.claims
 

@@ -36,6 +36,8 @@ def test_a_delete_that_did_not_reach_the_cell_is_carried_there(world):
     world.sweeper.sweep()
     assert instance(world.cell1, uuid).task_state == states.DELETING
     assert world.casts()[-1][:2] == ("h1", "terminate_instance")
+    who = world.buses["fake://cell1/"].contexts[-1]
+    assert (who.project_id, who.is_admin) == ("project", False)
 
 
 def test_the_mapping_of_a_buried_instance_is_forgotten(world):

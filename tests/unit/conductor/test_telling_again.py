@@ -5,7 +5,7 @@ import pytest
 from roost import exception, states
 from roost.db.cell import actions, burial, instances, leases
 from tests.builders import a_pinned_topology, a_selection
-from tests.unit.conductor.test_reschedule import fault, get, under_way
+from tests.unit.conductor.test_reschedule import details, get, under_way
 
 PINNED = a_selection("h1", claimed=True, numa_topology=a_pinned_topology(2, 3))
 
@@ -91,7 +91,7 @@ def test_a_lost_place_counts_as_an_attempt(cell, waiting, sweep):
     cell.scheduler.room["h1"] = 0
     sweep()
     assert get(cell, made.uuid).vm_state == states.ERROR
-    assert "h1: The claim ran out" in fault(cell, made.uuid)
+    assert "h1: The claim ran out" in details(cell, made.uuid)
     assert cell.scheduler.claims == {}
 
 

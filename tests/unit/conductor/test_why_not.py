@@ -92,9 +92,9 @@ def test_a_cell_without_another_host_tells_the_same(cell, stranded, caplog):
     failure = Failure(stranded, "h1", 1, "disk on fire", [])
     cell.rescheduling.build_elsewhere(cell.context, failure)
 
-    tried = ". Hosts tried: h1: disk on fire"
+    tried, plain_tried = ". Hosts tried: h1: disk on fire", ". 1 host was tried before."
     fault = fault_of(cell.database, stranded)
-    assert (fault.message, counted_message(fault)) == (UNCOUNTED + tried, COUNTED + tried)
+    assert (fault.message, counted_message(fault)) == (UNCOUNTED + plain_tried, COUNTED + tried)
     event, payload = cell.notifier.sent[-1]
     assert (event, payload.reason) == ("instance.create.error", COUNTED + tried)
     assert [record.getMessage() for record in caplog.records] == [
@@ -103,14 +103,15 @@ def test_a_cell_without_another_host_tells_the_same(cell, stranded, caplog):
 
 
 def test_a_fault_that_is_about_something_else_counts_nothing():
-    fault = Reason.plain("Build failed: h1: disk on fire").fault(an_instance().uuid, host="h1")
-    assert (fault.message, fault.details) == ("Build failed: h1: disk on fire", None)
+    told = ("1 host was tried.", "h1: disk on fire")
+    fault = Reason(*told).fault(an_instance().uuid, host="h1")
+    assert (fault.message, fault.details) == told
     assert counted_message(fault) is None
 
 
 @pytest.mark.parametrize("details", ["Traceback: 1/0", "[]", "7", '{"a": 1}'])
 def test_details_in_other_words_are_not_mistaken(details):
-    fault = Reason.plain("x").fault(an_instance().uuid, host=None)
+    fault = Reason("x", "x").fault(an_instance().uuid, host=None)
     fault.details, fault.created_at = details, NOW
     assert counted_message(fault) is None
 
