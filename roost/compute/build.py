@@ -25,7 +25,7 @@ from roost.compute import kernel
 from roost.compute.host import Host
 from roost.compute.leases import Lease, LostLease
 from roost.compute.network.driver import AwaitsPlugging
-from roost.compute.timeline import Timeline, reason
+from roost.compute.timeline import Timeline, details
 from roost.compute.virt.driver import Kernel, Placement, WatchesSteps
 from roost.context import RequestContext
 from roost.flow import Flow, Step
@@ -39,6 +39,10 @@ BUILT: Final = (*states.WITH_GUEST, states.ERROR)  # whatever has become of it s
 
 class NoLongerWanted(exception.Conflict):
     """The instance was deleted or moved; not a failure."""
+
+
+class AnnouncedBefore(exception.Conflict):
+    """The guest is here and was somebody's server before: its row is older than the guest."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -61,6 +65,7 @@ class Build:
     stopped: threading.Event = dataclasses.field(default_factory=threading.Event)
     image_path: pathlib.Path | None = None
     kernel: Kernel | None = None
+    power_state: int = states.RUNNING
     network_info: NetworkInfo = dataclasses.field(default_factory=lambda: NetworkInfo.of(vifs=[]))
 
     def __post_init__(self) -> None:
@@ -140,6 +145,8 @@ def carry_out(build: Build, flow: Flow[Build]) -> None:
     except (NoLongerWanted, LostLease) as error:
         LOG.info("%s ends on %s without a word: %s", build, build.host.name, error.message)
         build.host.tracker.expect(build.uuid)
+    except AnnouncedBefore:
+        adopt(build)
     except exception.BuildFailed as error:
         LOG.warning("%s failed on %s: %s", build, build.host.name, error.message)
         _count_failure(build, reschedulable=error.reschedulable)
@@ -147,7 +154,7 @@ def carry_out(build: Build, flow: Flow[Build]) -> None:
     except Exception as error:
         LOG.exception("%s failed on %s", build, build.host.name)
         _count_failure(build, reschedulable=True)
-        hand_back(build, reason(error), reschedulable=True)
+        hand_back(build, details(error), reschedulable=True)
     else:
         build.host.tracker.built(build.uuid)
 
@@ -202,8 +209,42 @@ def begin(build: Build) -> None:
     if not build.begun:
         raise build.unwanted("it was deleted, moved, given another place, or begun before")
     if build.host.virt.exists(build.uuid):
-        LOG.warning("%s: a guest of an earlier attempt is in the way, destroying it", build)
-        build.host.destroy(build.uuid)
+        _make_way(build)
+
+
+def _make_way(build: Build) -> None:
+    """Destroy what an earlier attempt has left.
+
+    :raises AnnouncedBefore: when that was accepted by the cell once, whatever the row says today
+    """
+    found = build.host.virt.describe(build.uuid)
+    if found.announced:
+        build.power_state = found.power_state
+        raise AnnouncedBefore("its guest was announced before")
+    LOG.warning("%s: a guest of an earlier attempt is in the way, destroying it", build)
+    build.host.destroy(build.uuid)
+
+
+def adopt(build: Build) -> None:
+    """Let the row say what the guest is: an old copy of the row was put back.
+
+    It gets its claim and, where the row does not know of any, ports. What cannot be had now is left
+    to audits; and what is not announced in time is begun once more, and comes here again.
+    """
+    LOG.warning("%s: its guest was announced before, and stays: its row is older", build)
+    build.network_info = build.instance.network_info or build.network_info
+    for part in (claim, network):
+        try:
+            part(build)
+        except exception.RoostError as error:
+            LOG.warning("%s: adopted without its %s: %s", build, part.__name__, error.message)
+    try:
+        _update(build, {"task_state": states.SPAWNING}, expected={"task_state": BEGUN})
+        announce(build)
+    except exception.RoostError as error:
+        LOG.warning("%s: not adopted now: %s", build, error.message)
+    else:
+        build.host.tracker.built(build.uuid)
 
 
 def _begin(build: Build) -> None:
@@ -278,12 +319,13 @@ def image(build: Build) -> None:
     if build.instance.image is None:
         return
     try:
-        build.image_path = build.host.images.ensure(
-            build.context, build.instance.image, stopping=build.stopped
-        )
-        build.kernel = kernel.fetch(
-            build.host.images, build.context, build.instance.image, stopping=build.stopped
-        )
+        how: dict[str, Any] = {
+            "stopping": build.stopped,
+            "trusted": list(build.instance.trusted_certs),
+        }
+        images, wanted = build.host.images, build.instance.image
+        build.image_path = images.ensure(build.context, wanted, **how)
+        build.kernel = kernel.fetch(images, build.context, wanted, **how)
     except exception.BuildFailed:
         build.check_stopped()
         raise
@@ -330,10 +372,12 @@ def announce(build: Build) -> None:
     try:
         _insist_on_verdict(build, send)
     except exception.Unavailable as error:
-        if build.lease.is_over():
-            _wait_for_verdict(build, send)
-        else:
+        if not build.lease.is_over():
             _leave(build, error)
+            return
+        if not _wait_for_verdict(build, send):
+            return
+    build.host.note_announced(build.uuid)
 
 
 def _insist_on_verdict(build: Build, send: Callable[[], None]) -> None:
@@ -354,8 +398,11 @@ def _leave(build: Build, error: exception.RoostError) -> None:
     )
 
 
-def _wait_for_verdict(build: Build, send: Callable[[], None]) -> None:
-    """Keep the guest still until the cell has said whose it is: somebody's, or nobody's."""
+def _wait_for_verdict(build: Build, send: Callable[[], None]) -> bool:
+    """Keep the guest still until the cell has said whose it is: somebody's, or nobody's.
+
+    :returns: False when the daemon is to end before anything was said
+    """
     LOG.warning("%s may be elsewhere by now: its guest waits for what the cell says", build)
     build.still = True
     build.stopped.clear()
@@ -368,10 +415,10 @@ def _wait_for_verdict(build: Build, send: Callable[[], None]) -> None:
         except exception.Unavailable as error:
             if build.host.stopping.is_set():
                 _leave(build, error)
-                return
+                return False
         else:
             _switch(build, build.host.virt.power_on)
-            return
+            return True
 
 
 def _switch(build: Build, switch: Callable[[str], None]) -> None:
@@ -389,7 +436,7 @@ def _active(build: Build) -> dict[str, Any]:
         **({"config_drive": True} if has_drive else {}),
         "vm_state": states.ACTIVE,
         "task_state": None,
-        "power_state": states.RUNNING,
+        "power_state": build.power_state,
         "launched_at": datetime.datetime.now(datetime.UTC).isoformat(),
         "network_info": build.network_info,
     }

@@ -15,8 +15,28 @@ from roost.context import RequestContext
 LOG = logging.getLogger(__name__)
 
 
+def is_due(host: Host, *, context: RequestContext, instance_uuid: str) -> bool:
+    """Tell whether the row says that the instance is on this host and being deleted.
+
+    A message alone ends nobody's guest: it may be late, or of somebody who may not send it.
+
+    :raises roost.exception.Unavailable: when the conductor could not be asked for a long time
+    """
+    ask = functools.partial(
+        host.conductor.begin_task,
+        context,
+        instance_uuid=instance_uuid,
+        host=host.name,
+        tasks=[states.DELETING],
+    )
+    found = host.patience.insist(f"the end of {instance_uuid}", ask, stopping=host.stopping)
+    return found is not None
+
+
 def terminate(host: Host, *, context: RequestContext, instance_uuid: str) -> None:
     """Destroy the guest and let the conductor bury the instance; no build of it may be under way.
+
+    Only what :func:`is_due`.
 
     :raises roost.exception.Unavailable: when the conductor could not be told for a long time
     """

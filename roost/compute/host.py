@@ -1,6 +1,7 @@
 """The parts of one compute host, as every operation on it needs them."""
 
 import dataclasses
+import logging
 import threading
 
 from roost.compute.config_drive import ConfigDrives
@@ -13,6 +14,8 @@ from roost.compute.virt.driver import VirtDriver
 from roost.image.driver import ImageStore
 from roost.objects import Instance, NetworkInfo
 from roost.rpc.cell_conductor import CellConductor
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,3 +49,10 @@ class Host:
         """Leave nothing of a guest on the host; may be repeated."""
         self.virt.destroy(instance_uuid)
         self.unplug(instance_uuid)
+
+    def note_announced(self, instance_uuid: str) -> None:
+        """Remember with a guest that it is somebody's server; reconciling makes good what fails."""
+        try:
+            self.virt.note_announced(instance_uuid)
+        except Exception:
+            LOG.exception("%s: its guest could not be noted as announced", instance_uuid)

@@ -6,12 +6,14 @@ import os
 import pathlib
 import threading
 import time
+from collections.abc import Sequence
 from typing import BinaryIO, Final
 
 from roost import exception
 from roost.compute.locks import Locks
-from roost.context import RequestContext, admin_context
+from roost.context import RequestContext
 from roost.image.driver import ImageStore
+from roost.image.signatures import Signatures
 from roost.objects import ImageMeta
 
 LOG = logging.getLogger(__name__)
@@ -31,6 +33,7 @@ class ImageCache:
 
     :param folder: this host's own, made when first needed
     :param pause: seconds before the second try; twice as long before the third
+    :param signatures: verifies what is asked to be verified; None: that cannot be done
     :param lifetime: seconds that one which no build has wanted is kept for the next; 0: for ever
     """
 
@@ -41,29 +44,39 @@ class ImageCache:
         folder: str | os.PathLike[str],
         pause: float = 1.0,
         lifetime: float = 0.0,
+        signatures: Signatures | None = None,
     ) -> None:
         self._store = store
         self._folder = pathlib.Path(folder)
         self._pause = pause
         self._lifetime = lifetime
+        self._signatures = signatures or Signatures()
         self._locks = Locks()
 
     def ensure(
-        self, context: RequestContext, image: ImageMeta, *, stopping: threading.Event
+        self,
+        context: RequestContext,
+        image: ImageMeta,
+        *,
+        stopping: threading.Event,
+        trusted: Sequence[str] = (),
     ) -> pathlib.Path:
         """Return where the image is on this host, fetching it if need be.
 
         However many builds want it at once, one of them fetches it and the others wait.
 
         :param stopping: once set, fetching ends before the next chunk
+        :param trusted: certificates that its signature must be good by; none: as is usual here
         :raises roost.exception.BuildFailed: final when no host can have the image: it is gone, not
-            active, or not for the caller. What failed on the way may be tried by another host.
+            active, not for the caller, or not signed as it must be. What failed on the way may be
+            tried by another host.
         """
         path = self._folder / f"{_key(image)}.img"
         with self._locks.hold(path.name):
             if not path.exists():
                 self._insist(context, image, path=path, stopping=stopping)
             _touch(path)
+        self._verify(image, path, trusted)
         return path
 
     def clear(self) -> None:
@@ -91,11 +104,18 @@ class ImageCache:
         """
         nameless = ImageMeta.of(id=image_id, name="named by another")
         try:
-            return self._store.get(_asking(context), image_id)
+            return self._store.get(context, image_id)
         except _FINAL as error:
             raise _failed(nameless, error, reschedulable=False) from error
         except (exception.Unavailable, exception.Unauthenticated) as error:
             raise _failed(nameless, error, reschedulable=True) from error
+
+    def _verify(self, image: ImageMeta, path: pathlib.Path, trusted: Sequence[str]) -> None:
+        try:
+            self._signatures.check(image, path, trusted=trusted)
+        except (exception.Invalid, exception.Unavailable) as error:
+            is_final = isinstance(error, exception.Invalid)
+            raise _failed(image, error, reschedulable=not is_final) from error
 
     def _insist(
         self,
@@ -105,7 +125,7 @@ class ImageCache:
         path: pathlib.Path,
         stopping: threading.Event,
     ) -> None:
-        asking = _asking(context)
+        asking = context
         for tried in range(1, _TRIES + 1):
             try:
                 self._fetch(asking, image, path=path, stopping=stopping)
@@ -113,7 +133,7 @@ class ImageCache:
                 raise _failed(image, error, reschedulable=False) from error
             except (exception.Unavailable, exception.Unauthenticated) as error:
                 if isinstance(error, exception.Unauthenticated):  # a token lives shorter than we
-                    asking = admin_context(context.request_id)
+                    asking = context.without_token()
                 LOG.warning(
                     "image %s, try %d of %d: %s %s",
                     image.id,
@@ -163,11 +183,6 @@ class _Length:
 
     def hexdigest(self) -> str:
         return f"{self._length} bytes"
-
-
-def _asking(context: RequestContext) -> RequestContext:
-    """Ask with the user's token, if it came this far; else for ourselves: the api has checked."""
-    return context if context.auth_token else admin_context(context.request_id)
 
 
 def _key(image: ImageMeta) -> str:

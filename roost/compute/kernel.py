@@ -2,16 +2,16 @@
 
 import pathlib
 import threading
+from collections.abc import Sequence
 from typing import Final
 
 from roost import exception
 from roost.compute.image import ImageCache
 from roost.compute.virt.driver import Kernel
 from roost.context import RequestContext
+from roost.image.driver import KERNEL_ID, RAMDISK_ID
 from roost.objects import ImageMeta
 
-_KERNEL: Final = "kernel_id"
-_RAMDISK: Final = "ramdisk_id"
 _COMMAND_LINE: Final = "os_command_line"
 
 
@@ -21,24 +21,27 @@ def fetch(
     image: ImageMeta,
     *,
     stopping: threading.Event,
+    trusted: Sequence[str] = (),
 ) -> Kernel | None:
     """Return the kernel that an image names, fetched to this host; None: it names none.
 
+    :param trusted: certificates that it must be signed by, as :meth:`ImageCache.ensure` says
     :raises roost.exception.BuildFailed: final when no host can have it
     """
-    said = {name: image.properties.get(name, "").strip() for name in (_KERNEL, _RAMDISK)}
-    if said[_RAMDISK] and not said[_KERNEL]:
+    said = {name: image.properties.get(name, "").strip() for name in (KERNEL_ID, RAMDISK_ID)}
+    if said[RAMDISK_ID] and not said[KERNEL_ID]:
         raise exception.BuildFailed(
-            f"Image {image.id} has a {_RAMDISK}, which needs a {_KERNEL}.", reschedulable=False
+            f"Image {image.id} has a {RAMDISK_ID}, which needs a {KERNEL_ID}.", reschedulable=False
         )
-    if not said[_KERNEL]:
+    if not said[KERNEL_ID]:
         return None
 
     def fetched(name: str) -> pathlib.Path:
-        return images.ensure(context, images.find(context, said[name]), stopping=stopping)
+        found = images.find(context, said[name])
+        return images.ensure(context, found, stopping=stopping, trusted=trusted)
 
     return Kernel(
-        fetched(_KERNEL),
-        ramdisk=fetched(_RAMDISK) if said[_RAMDISK] else None,
+        fetched(KERNEL_ID),
+        ramdisk=fetched(RAMDISK_ID) if said[RAMDISK_ID] else None,
         command_line=image.properties.get(_COMMAND_LINE),
     )

@@ -1,5 +1,6 @@
 """What a compute host does: the contents of this room, served as :mod:`roost.rpc.compute`."""
 
+import dataclasses
 import logging
 import time
 from concurrent import futures
@@ -24,8 +25,10 @@ from roost.compute.build_queue import BuildQueue
 from roost.compute.console_door import ConsoleDoor
 from roost.compute.host import Host
 from roost.compute.locks import Locks
-from roost.compute.network.driver import FiltersGuests
+from roost.compute.network.driver import DescribesPorts, FiltersGuests
+from roost.compute.network_healer import NetworkHealer
 from roost.compute.reconcile import Reconciler
+from roost.compute.state_path import StatePath
 from roost.compute.virt.driver import TellsOfGuests, TidiesUp
 from roost.context import RequestContext, admin_context
 from roost.flow import Flow
@@ -67,6 +70,8 @@ class ComputeManager:
     :param flow: the steps of a build; tests hand in one that fails
     :param door: through which users come to consoles; None: one on loopback
     :param resumes: whether guests that ran run again after their node was started again
+    :param state: which daemon of this name this is; None: any
+    :param most_lost: servers that are given up in an hour because their guests are gone
     """
 
     def __init__(
@@ -80,9 +85,12 @@ class ComputeManager:
         flow: Flow[build.Build] | None = None,
         door: ConsoleDoor | None = None,
         resumes: bool = False,
+        state: StatePath | None = None,
+        most_lost: int = 3,
     ) -> None:
         self._host = host
         self._availability_zone = availability_zone
+        self._state = state
         self._reporter = reporter
         self._group = group
         self._cell_uuid: str | None = None
@@ -98,8 +106,13 @@ class ComputeManager:
             left=self._left,
         )
         self._reconciler = Reconciler(
-            host, locks=self._locks, is_building=self._builds.has, resumes=resumes
+            host,
+            locks=self._locks,
+            is_building=self._builds.has,
+            resumes=resumes,
+            most_lost=most_lost,
         )
+        self._healer = NetworkHealer(host, locks=self._locks, is_building=self._builds.has)
         self._news = external_events.News(
             host, locks=self._locks, is_building=self._builds.has, look=self.reconcile
         )
@@ -116,6 +129,7 @@ class ComputeManager:
         self._host.leases.start()
         instances = self._host.conductor.list_instances(admin_context(), host=self._host.name)
         self._host.tracker.fill(instances)
+        self._healer.fill(instances)
         self._host.drives.clear()
         self._host.images.clear()
         self._listen()
@@ -132,13 +146,20 @@ class ComputeManager:
         return isinstance(self._host.virt, TellsOfGuests)
 
     def heartbeat(self) -> None:
-        """Tell the cell that this host is alive; call it again and again."""
+        """Tell the cell that this host is alive; call it again and again.
+
+        :raises roost.exception.Conflict: when the cell knows another daemon of this name: this one
+            is to end
+        """
         answer = self._host.conductor.report_service(
             admin_context(),
             host=self._host.name,
             binary=BINARY,
             availability_zone=self._availability_zone,
+            **({} if self._state is None else {"state": self._state.told()}),
         )
+        if self._state is not None:
+            self._state.confirm()
         self._cell_uuid = answer["cell_uuid"]
         tracker = self._host.tracker
         tracker.locate(cell_uuid=answer["cell_uuid"])
@@ -205,6 +226,18 @@ class ComputeManager:
         """
         self._reconciler.watch()
 
+    @property
+    def has_ports_elsewhere(self) -> bool:
+        """Whether there ever is anything to :meth:`heal_networks`."""
+        return isinstance(self._host.networks, DescribesPorts)
+
+    def heal_networks(self) -> None:
+        """Let rows follow changes of ports that no event told of; now and then.
+
+        :raises roost.exception.Unavailable: when nobody says how the ports are
+        """
+        self._healer.run()
+
     def tidy(self) -> None:
         """Remove what nobody has needed for long; now and then."""
         self._host.images.tidy()
@@ -236,6 +269,9 @@ class ComputeManager:
         self._builds.put(build.Build(self._host, context, instance, selection))
 
     def terminate_instance(self, context: RequestContext, *, instance_uuid: str) -> None:
+        if not delete.is_due(self._host, context=context, instance_uuid=instance_uuid):
+            LOG.warning("instance %s is not to be deleted here: nothing is done", instance_uuid)
+            return
         self._host.tracker.ending(instance_uuid)
         self._builds.cancel(instance_uuid)
         task = self._host.leases.work(instance_uuid, tasks=(states.DELETING,))
@@ -327,8 +363,11 @@ class ComputeManager:
     def list_guests(self, context: RequestContext) -> list[str]:
         return self._host.virt.list_guests()
 
-    def reconcile_guests(self, context: RequestContext) -> None:
-        self.reconcile()
+    def describe_guests(self, context: RequestContext) -> list[dict[str, Any]]:
+        return [dataclasses.asdict(guest) for guest in self._reconciler.guests()]
+
+    def reconcile_guests(self, context: RequestContext, *, give_up: bool = False) -> None:
+        self._reconciler.run(give_up=give_up)
 
     def set_enabled(self, context: RequestContext, *, enabled: bool, version: int) -> None:
         self._host.tracker.set_enabled(enabled, version=version)

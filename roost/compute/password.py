@@ -11,5 +11,5 @@ def set_password(task: Task) -> None:
     if not isinstance(virt, SetsPasswords):
         raise exception.Unsupported("The hypervisor of this server cannot set its password.")
     if task.password is None:
-        raise exception.Internal("The password did not reach the server: set it again.")
+        raise exception.Conflict("The password did not reach the server: set it again.")
     virt.set_password(task.uuid, task.password)

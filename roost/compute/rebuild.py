@@ -3,16 +3,22 @@
 The image is fetched before anything is touched. From then on the row names the new image, and the
 old guest goes; a failure leaves the server in ERROR, from where it may be rebuilt once more. A host
 that dies over it begins again: there never are two guests.
+
+Each rebuild raises the instance's attempt when it is asked for. A guest of that attempt that was
+announced is what it was to come to: then an old copy of the row was put back, and the guest stays.
 """
 
 import datetime
+import logging
 
-from roost import states
+from roost import exception, states
 from roost.compute.tasks import Task, step
-from roost.compute.virt.driver import Placement
+from roost.compute.virt.driver import Guest, Placement
 from roost.flow import Flow, Step
 from roost.objects import NetworkInfo
 from roost.objects.provisions import Provisions
+
+LOG = logging.getLogger(__name__)
 
 
 @step
@@ -69,5 +75,20 @@ REBUILD: Flow[Task] = Flow("rebuild", [Step(image), Step(clear), Step(spawn, und
 
 
 def rebuild(task: Task) -> None:
-    """Run the flow."""
-    REBUILD(task)
+    """Run the flow, unless the guest came of it, or of a later one, before."""
+    guest = _newer_guest(task)
+    if guest is None:
+        REBUILD(task)
+        return
+    LOG.warning("%s: its guest was rebuilt before, and stays: its row is older", task)
+    known = {"image": task.image} if guest.attempt == task.instance.attempt else {}
+    task.go_on(states.REBUILD_BLOCK_DEVICE_MAPPING, **known)
+
+
+def _newer_guest(task: Task) -> Guest | None:
+    try:
+        found = task.host.virt.describe(task.uuid)
+    except exception.NotFound:
+        return None
+    is_newer = (found.attempt or 0) >= task.instance.attempt
+    return found if found.announced and is_newer else None

@@ -8,7 +8,8 @@ at work is left alone: it has its own end, and a lease in case nobody works on i
 
 A guest is destroyed only if it is proven to be this host's own leftover: its row says deleted; or a
 later attempt of its build is elsewhere; or its build was given up everywhere. A row that merely
-names another host proves nothing: the same would be seen by a host that was given a new name.
+names another host proves nothing: the same would be seen by a host that was given a new name. Nor
+does any row but a deleted one, of a guest that was announced once: it may be an old copy.
 """
 
 import collections
@@ -18,17 +19,17 @@ import enum
 import logging
 import queue
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from roost import exception, states
 from roost.compute.host import Host
 from roost.compute.locks import Locks
 from roost.compute.network.driver import PlugsGuests
-from roost.compute.timeline import reason
+from roost.compute.timeline import Timeline, reason
 from roost.compute.virt.driver import Guest
 from roost.context import RequestContext, admin_context
-from roost.objects import HostFinding, Whereabouts
+from roost.objects import HostFinding, InstanceActionEvent, Whereabouts
 from roost.objects.finding import DELETED, ELSEWHERE, HERE, NOWHERE
 
 LOG = logging.getLogger(__name__)
@@ -43,6 +44,8 @@ class Remedy(enum.Enum):
     FOLLOW = "power_followed"
     STOP = "stopped_again"
     START = "started_again"
+    MISS = "instance_missing"
+    FIND = "guest_found"
 
 
 # How a guest came to be other than its row says.
@@ -63,6 +66,9 @@ class Verdict:
 
 
 _FOLLOW_POWER: Final = Verdict(Remedy.FOLLOW, "its row did not know the power state")
+_LOSSES_OF: Final = 3600.0  # seconds
+_UNKNOWN: Final = "its cell knows no such instance"
+_OLD_ROW: Final = "see roost-manage cell after-restore"
 _CUT_OFF: Final = "its guest had ended with its host, which was started again"
 
 
@@ -93,16 +99,22 @@ def _judge_cut_off(verdict: Verdict | None, row: Whereabouts, *, resumes: bool) 
 def _judge_stray(guest: Guest, row: Whereabouts) -> Verdict:
     if row.place == DELETED:
         return Verdict(Remedy.DESTROY, "its instance is deleted")
-    if row.place == ELSEWHERE:
-        where = f"attempt {row.attempt} of its instance is on {row.host}"
-        if guest.attempt is not None and guest.attempt < row.attempt:
-            return Verdict(Remedy.DESTROY, f"{where}, the guest is of attempt {guest.attempt}")
-        return Verdict(Remedy.LEAVE, f"{where}, and nothing says that the guest is of an earlier")
+    where = _whereabouts(row)
+    if guest.announced:
+        return Verdict(Remedy.LEAVE, f"{where}, and the guest was announced: {_OLD_ROW}")
+    if row.place == ELSEWHERE and guest.attempt is not None and guest.attempt < row.attempt:
+        return Verdict(Remedy.DESTROY, f"{where}, the guest is of attempt {guest.attempt}")
     if row.place == NOWHERE and row.vm_state == states.ERROR and not row.launched:
         return Verdict(Remedy.DESTROY, "the build of its instance was given up")
-    if row.place == NOWHERE:
-        return Verdict(Remedy.LEAVE, "its instance is on no host")
-    return Verdict(Remedy.LEAVE, "its cell knows no such instance")
+    if row.place == ELSEWHERE:
+        where = f"{where}, and nothing says that the guest is of an earlier"
+    return Verdict(Remedy.LEAVE, where)
+
+
+def _whereabouts(row: Whereabouts) -> str:
+    if row.place == ELSEWHERE:
+        return f"attempt {row.attempt} of its instance is on {row.host}"
+    return "its instance is on no host" if row.place == NOWHERE else _UNKNOWN
 
 
 def _judge_at_home(guest: Guest | None, row: Whereabouts) -> Verdict | None:
@@ -112,7 +124,16 @@ def _judge_at_home(guest: Guest | None, row: Whereabouts) -> Verdict | None:
         return None if guest is None else _judge_put_away(guest, row)
     if row.vm_state in states.WITH_GUEST:
         return _judge_guest(guest, row)
-    return None
+    return None if guest is None else _judge_found(guest, row)
+
+
+def _judge_found(guest: Guest, row: Whereabouts) -> Verdict | None:
+    """Say what to do about the guest of a server in ERROR that had none when it was looked at."""
+    known = states.as_found(guest.power_state, rescued=guest.rescued)
+    if row.vm_state != states.ERROR or row.power_state != states.NOSTATE:
+        return None
+    found = Verdict(Remedy.FIND, "its guest, which was gone, is there again")
+    return found if guest.announced and known is not None else None
 
 
 def _judge_guest(guest: Guest | None, row: Whereabouts) -> Verdict | None:
@@ -144,12 +165,67 @@ def _judge_other(guest: Guest, row: Whereabouts) -> Verdict:
     return Verdict(Remedy.FOLLOW, f"its guest {did} by itself")
 
 
+def is_behind(guest: Guest | None, row: Whereabouts) -> bool:
+    """Tell whether guest or row does not know yet of the other what both are to agree on.
+
+    A guest of a server at rest is an announced one, and its row knows the attempt that made it.
+    """
+    if guest is None or row.place != HERE or row.task_state is not None:
+        return False
+    unannounced = not guest.announced and row.vm_state in states.WITH_GUEST
+    return unannounced or (guest.announced and (guest.attempt or 0) > row.attempt)
+
+
+def _is_lost(guest: Guest | None, row: Whereabouts) -> bool:
+    verdict = judge(guest, row)
+    return verdict is not None and verdict.remedy is Remedy.GIVE_UP
+
+
+class Losses:
+    """How many servers may be given up because their guests are gone.
+
+    :param most: in an hour
+    :param clock: seconds that never go back
+    :ivar missing: how many guests were gone when all were looked at last
+    """
+
+    def __init__(self, most: int, *, clock: Callable[[], float]) -> None:
+        self.missing = 0
+        self._most = most
+        self._clock = clock
+        self._at: collections.deque[float] = collections.deque(maxlen=most + 1)
+        self._all = False
+
+    @property
+    def may_be(self) -> bool:
+        """Whether a server may be given up now."""
+        latest = sum(self._clock() - at < _LOSSES_OF for at in self._at)
+        return self._all or latest + max(1, self.missing) <= self._most
+
+    def note(self) -> None:
+        """Count a server that was given up."""
+        self.missing = max(0, self.missing - 1)
+        if not self._all:
+            self._at.append(self._clock())
+
+    @contextlib.contextmanager
+    def allowed(self, *, give_up: bool) -> Iterator[None]:
+        """Let any number be given up while the block lasts, if an operator says so."""
+        self._all = give_up
+        try:
+            yield
+        finally:
+            self._all = False
+
+
 class Reconciler:
     """Puts right what differs on one host.
 
     :param locks: held by whoever works on an instance
     :param is_building: whether a build of an instance is under way or waits
     :param resumes: whether guests that ran run again after their node was started again
+    :param most_lost: servers that are given up in an hour because their guests are gone; where more
+        are gone, the host itself may not be what it was, and all of them wait for an operator
     """
 
     def __init__(
@@ -159,24 +235,27 @@ class Reconciler:
         locks: Locks,
         is_building: Callable[[str], bool],
         resumes: bool = False,
+        most_lost: int = 3,
     ) -> None:
         self._host = host
         self._locks = locks
         self._is_building = is_building
         self._resumes = resumes
+        self._losses = Losses(most_lost, clock=host.leases.clock)
         self._one_at_a_time = threading.Lock()
         self._heard: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._left: dict[str, str] = {}
         self._unfinished: set[str] = set()  # guests of builds that have not ended
         self.counts: collections.Counter[Remedy] = collections.Counter()
 
-    def run(self) -> None:
+    def run(self, *, give_up: bool = False) -> None:
         """Compare everything once; any thread may ask for it.
 
+        :param give_up: also all servers whose guests are gone, however many these are
         :raises roost.exception.Unavailable: when the cell does not answer; what was not judged yet
             is judged next time
         """
-        with self._one_at_a_time:
+        with self._one_at_a_time, self._losses.allowed(give_up=give_up):
             self._compare(admin_context())
 
     def hear(self, uuid: str | None) -> None:
@@ -216,12 +295,16 @@ class Reconciler:
     def _compare(self, context: RequestContext) -> None:
         self._look_after_networks()
         before = self.counts.copy()
-        guests = {guest.uuid: guest for guest in self._guests()}  # before the rows: see above
+        guests = {guest.uuid: guest for guest in self.guests()}  # before the rows: see above
         rows = self._ask(context, guests, and_others_here=True)
-        self._left = {uuid: why for uuid, why in self._left.items() if uuid in guests}
+        uuids = {*guests, *(row.instance_uuid for row in rows)}
+        self._left = {uuid: why for uuid, why in self._left.items() if uuid in uuids}
+        self._losses.missing = sum(_is_lost(guests.get(row.instance_uuid), row) for row in rows)
         for row in rows:
-            self._note(guests.get(row.instance_uuid), row)
-            if self._is_news(row.instance_uuid, self._judge(guests.get(row.instance_uuid), row)):
+            guest = guests.get(row.instance_uuid)
+            self._note(guest, row)
+            verdict = self._judge(guest, row)
+            if self._is_news(row.instance_uuid, verdict) or is_behind(guest, row):
                 self._look_again(context, row.instance_uuid)
         done = self.counts - before
         if done:
@@ -249,7 +332,8 @@ class Reconciler:
         except Exception:
             LOG.exception("%s: its interfaces are left for the next time", uuid)
 
-    def _guests(self) -> Iterable[Guest]:
+    def guests(self) -> Iterable[Guest]:
+        """Yield what the hypervisor has; of one that it cannot describe only that it exists."""
         for uuid in self._host.virt.list_guests():
             guest = self._find(uuid)
             if guest is not None:
@@ -284,14 +368,19 @@ class Reconciler:
             self._unfinished.discard(uuid)
 
     def _judge(self, guest: Guest | None, row: Whereabouts) -> Verdict | None:
-        return judge(guest, row, resumes=self._resumes)
+        verdict = judge(guest, row, resumes=self._resumes)
+        if verdict is None or verdict.remedy is not Remedy.GIVE_UP or self._losses.may_be:
+            return verdict
+        why = f"{verdict.why}, and so are others: see roost-manage cell give-up-missing"
+        return Verdict(Remedy.MISS, why)
 
     def _is_news(self, uuid: str, verdict: Verdict | None) -> bool:
         """Tell whether a difference is to be acted on: one that is left alone is told of once."""
         if verdict is None:
             self._left.pop(uuid, None)
             return False
-        return verdict.remedy is not Remedy.LEAVE or self._left.get(uuid) != verdict.why
+        waits = verdict.remedy in (Remedy.LEAVE, Remedy.MISS)
+        return not waits or self._left.get(uuid) != verdict.why
 
     def _look_again(self, context: RequestContext, uuid: str) -> None:
         """Judge once more, alone with the instance, and act."""
@@ -303,9 +392,27 @@ class Reconciler:
             guest = self._find(uuid)
             for row in self._ask(context, [uuid]):
                 self._note(guest, row)
+                if guest is not None and is_behind(guest, row):
+                    self._catch_up(context, guest, row)
                 verdict = self._judge(guest, row)
                 if verdict is not None and self._is_news(uuid, verdict):
                     self._remedy(context, guest, row, verdict)
+
+    def _catch_up(self, context: RequestContext, guest: Guest, row: Whereabouts) -> None:
+        """Let a guest be an announced one, or an old row know the attempt that made its guest."""
+        uuid = str(row.instance_uuid)
+        if not guest.announced:
+            self._host.note_announced(uuid)
+            return
+        seen = ("host", "attempt", "vm_state", "task_state")
+        with contextlib.suppress(exception.Conflict, exception.NotFound):
+            self._host.conductor.instance_update(
+                context,
+                instance_uuid=uuid,
+                changes={"attempt": guest.attempt},
+                expected={name: getattr(row, name) for name in seen},
+                events=[],
+            )
 
     def _remedy(
         self, context: RequestContext, guest: Guest | None, row: Whereabouts, verdict: Verdict
@@ -328,7 +435,7 @@ class Reconciler:
         uuid = str(row.instance_uuid)
         if verdict.remedy is Remedy.DESTROY:
             self._host.destroy(uuid)
-        elif verdict.remedy is Remedy.LEAVE:
+        elif verdict.remedy in (Remedy.LEAVE, Remedy.MISS):
             self._left[uuid] = verdict.why
         elif verdict.remedy is Remedy.STOP and guest is not None:
             self._host.virt.power_off(uuid)
@@ -337,15 +444,20 @@ class Reconciler:
             self._start(context, guest, row, verdict.why)
         else:
             self._report(context, row, guest, verdict.why)
+            if verdict.remedy is Remedy.GIVE_UP:
+                self._losses.note()
 
     def _start(self, context: RequestContext, guest: Guest, row: Whereabouts, why: str) -> None:
         """Start a guest; one that cannot be is told of as it is, and its user may try again."""
+        timeline = Timeline(self._host.name)
         try:
-            self._host.virt.power_on(guest.uuid)
+            with timeline.step("compute.start"):
+                self._host.virt.power_on(guest.uuid)
         except exception.Unavailable:  # the hypervisor is not there (yet)
             raise
         except Exception as error:
-            self._report(context, row, guest, f"{why}; it could not be started: {reason(error)}")
+            why = f"{why}; it could not be started: {reason(error)}"
+            self._report(context, row, guest, why, events=timeline.events)
             raise
 
     def _report(
@@ -354,6 +466,8 @@ class Reconciler:
         row: Whereabouts,
         guest: Guest | None,
         why: str | None = None,
+        *,
+        events: Sequence[InstanceActionEvent] = (),
     ) -> None:
         """Let the row say how the guest is, if it says the same as when it was judged."""
         self._host.conductor.report_power(
@@ -363,8 +477,8 @@ class Reconciler:
             power_state=guest.power_state if guest else None,
             rescued=guest is not None and guest.rescued,
             expected={"vm_state": row.vm_state, "task_state": None},
-            events=[],
-            reason=why and f"On {self._host.name}: {why}.",
+            events=list(events),
+            reason=why and f"{why[0].upper()}{why[1:].removesuffix('.')}.",
         )
 
     def _tell(self, context: RequestContext, uuid: str, verdict: Verdict) -> None:

@@ -39,6 +39,7 @@ from roost.compute.virt.driver import Load, MeasuresHost, Placement, TellsLoad, 
 from roost.objects import HostReport, Instance, Selection
 
 LOG = logging.getLogger(__name__)
+_A_MOMENT = datetime.timedelta(microseconds=1)
 
 
 class Stage(enum.Enum):
@@ -81,6 +82,7 @@ class ResourceTracker:
         self._cell_uuid: str | None = None
         self._enabled = _Said(version=0, enabled=True)
         self._filled = False
+        self._reported_at = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
     @property
     def claims(self) -> dict[str, Share]:
@@ -133,7 +135,7 @@ class ResourceTracker:
             without it, by its row and by this host's own ratios
         :raises roost.exception.NoCapacity: naming resource, asked and free
         """
-        wanted = share_of(instance.flavor, Placement.of(selection or instance))
+        wanted = share_of(instance, Placement.of(selection or instance))
         has = self._driver.resources()
         limit = most(
             has,
@@ -224,7 +226,7 @@ class ResourceTracker:
             raise exception.Unavailable(
                 f"host {self._settings.host} does not know yet where it is and what it holds"
             )
-        now = datetime.datetime.now(datetime.UTC)  # what changes after it is in a later report
+        reported_at = self._later()  # what changes after it is in a later report
         said = self._enabled
         return compose(
             self._contents(),
@@ -236,8 +238,15 @@ class ResourceTracker:
             cell_uuid=self._cell_uuid,
             enabled=said.enabled,
             enabled_version=said.version,
-            reported_at=now,
+            reported_at=reported_at,
         )
+
+    def _later(self) -> datetime.datetime:
+        """Return the time, or, where the clock was set back, a moment after the last one."""
+        with self._lock:
+            now = datetime.datetime.now(datetime.UTC)
+            self._reported_at = max(now, self._reported_at + _A_MOMENT)
+            return self._reported_at
 
     def _contents(self) -> Contents:
         with self._lock:
@@ -295,7 +304,7 @@ class ResourceTracker:
 
 
 def _entry_of(instance: Instance) -> _Entry:
-    return _Entry(_stage_of(instance), share_of(instance.flavor, Placement.of(instance)))
+    return _Entry(_stage_of(instance), share_of(instance, Placement.of(instance)))
 
 
 def _stage_of(instance: Instance) -> Stage:

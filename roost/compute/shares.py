@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from roost import exception
 from roost.compute.virt.driver import HostResources, Placement
-from roost.objects import Flavor, PciAllocation, PciPool
+from roost.objects import Instance, PciAllocation, PciPool
 from roost.objects.topology import sizes_of
 
 _WORDS: Final = {
@@ -38,9 +38,11 @@ class Share:
 NOTHING: Final = Share(Amounts(0, 0, 0))
 
 
-def share_of(flavor: Flavor, placement: Placement) -> Share:
+def share_of(instance: Instance, placement: Placement) -> Share:
     """Return what an instance takes."""
-    vcpus, pcpus, memory_mb, disk_gb = sizes_of(flavor, placement.numa_topology)
+    vcpus, pcpus, memory_mb, disk_gb = sizes_of(
+        instance.flavor, instance.image, placement.numa_topology
+    )
     return Share(Amounts(vcpus=vcpus, pcpus=pcpus, memory_mb=memory_mb, disk_gb=disk_gb), placement)
 
 

@@ -78,6 +78,7 @@ def _rotate(task: Task) -> None:
 
 
 def _is_alike(task: Task, image: ImageMeta) -> bool:
+    """Tell whether an image is such a backup; others' say of themselves what they like."""
     wanted = task.image.properties
     same = all(image.properties.get(name) == wanted.get(name) for name in _BACKUP_OF)
-    return same and image.status == ACTIVE
+    return same and image.owner == task.instance.project_id and image.status == ACTIVE

@@ -49,13 +49,14 @@ class Task:
 
     def fetch_image(self) -> pathlib.Path:
         """Return where the image that the task is about is on this host, fetching it if need be."""
-        images, stopping = self.host.images, self.host.stopping
-        return images.ensure(self.context, self.image, stopping=stopping)
+        return self.host.images.ensure(self.context, self.image, **self._how())
 
     def fetch_kernel(self) -> Kernel | None:
         """Return what that image is started by, fetched in the same way; None: by itself."""
-        images, stopping = self.host.images, self.host.stopping
-        return kernel.fetch(images, self.context, self.image, stopping=stopping)
+        return kernel.fetch(self.host.images, self.context, self.image, **self._how())
+
+    def _how(self) -> dict[str, Any]:
+        return {"stopping": self.host.stopping, "trusted": list(self.instance.trusted_certs)}
 
     @property
     def image(self) -> ImageMeta:
@@ -158,7 +159,8 @@ def carry_out(
     except LostLease as error:
         LOG.info("%s ends without a word: %s", task, error.message)
         return True
-    _tell(task, why=why, failed=kind.spoils and why is not None)
+    if _tell(task, why=why, failed=kind.spoils and why is not None) and kind.spoils and why is None:
+        host.note_announced(task.uuid)
     return True
 
 
@@ -180,8 +182,11 @@ def _try(task: Task, do: Do) -> str | None:
     return None
 
 
-def _tell(task: Task, *, why: str | None, failed: bool) -> None:
-    """Let the row say how the guest is; insist, because nobody else knows it."""
+def _tell(task: Task, *, why: str | None, failed: bool) -> bool:
+    """Let the row say how the guest is; insist, because nobody else knows it.
+
+    :returns: whether it says so now
+    """
     send = functools.partial(
         task.host.conductor.report_power,
         task.context,
@@ -198,5 +203,6 @@ def _tell(task: Task, *, why: str | None, failed: bool) -> None:
     except (exception.Conflict, exception.NotFound) as error:
         # told before without hearing the answer, or deleted, or given up by the conductor
         LOG.info("%s is over already: %s", task, error.message)
-    else:
-        LOG.info("%s is done", task)
+        return False
+    LOG.info("%s is done", task)
+    return True

@@ -3,9 +3,13 @@
 import contextlib
 import datetime
 from collections.abc import Iterator
+from typing import Final
 
 from roost import exception
 from roost.objects import InstanceActionEvent
+
+_UNREACHABLE: Final = "A part of the cloud could not be reached."
+_FAILED: Final = "Something failed on the host of the server."
 
 
 class Timeline:
@@ -22,7 +26,7 @@ class Timeline:
         try:
             yield
         except Exception as error:
-            self._add(name, start, result="Error", details=reason(error))
+            self._add(name, start, result="Error", details=details(error))
             raise
         self._add(name, start, result="Success", details=None)
 
@@ -42,12 +46,19 @@ class Timeline:
 
 
 def reason(error: Exception) -> str:
-    """Say to users why something failed: our own kinds in their words, others with their class.
+    """Say to users why something failed: what they can mend in its words, else that it did."""
+    if isinstance(error, exception.RoostError) and error.for_users and error.message:
+        return error.message
+    return _UNREACHABLE if isinstance(error, exception.Unavailable) else _FAILED
 
-    Addresses of databases and buses are not for them, nor are tracebacks from other daemons.
+
+def details(error: Exception) -> str:
+    """Say to administrators why something failed: our own kinds in their words, or the class.
+
+    Addresses of databases and buses are in the log alone, as are tracebacks from other daemons.
     """
     if isinstance(error, exception.Unavailable) and not isinstance(error, exception.Timeout):
-        return "A part of the cloud could not be reached."
+        return _UNREACHABLE
     if isinstance(error, exception.RoostError) and error.message:
         return error.message
     return f"{type(error).__name__}: {error}".partition("\n")[0]

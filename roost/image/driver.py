@@ -22,6 +22,9 @@ PENDING: Final = "pending"
 ACCEPTED: Final = "accepted"
 MEMBER_STATUSES: Final = (PENDING, ACCEPTED, "rejected")
 _FOR_ALL: Final = ("public", "community")
+# Properties by which an image names others that its guests are started by.
+KERNEL_ID: Final = "kernel_id"
+RAMDISK_ID: Final = "ramdisk_id"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Member:
 
 
 Members = Sequence[Member]
+EditProperties = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
 class ImageStore(Protocol):
@@ -99,6 +103,14 @@ class ImageStore(Protocol):
         What reading ``data`` raises is raised.
 
         :raises roost.exception.Conflict: when it has data
+        """
+
+    def change_properties(
+        self, context: RequestContext, image_id: str, edit: EditProperties
+    ) -> ImageMeta:
+        """Put what ``edit`` makes of an image's properties in their place; return it as it is then.
+
+        :raises roost.exception.Invalid: for values that mean nothing
         """
 
     def give_up(self, context: RequestContext, image_id: str) -> None:

@@ -6,10 +6,11 @@ we are, which may see everything: then what is private is told apart here.
 """
 
 import contextlib
+import json
 import logging
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO, Final, Self, cast
 from urllib import parse
 
@@ -21,7 +22,7 @@ from oslo_config import cfg
 from roost import exception
 from roost.context import RequestContext
 from roost.image import glance_words
-from roost.image.driver import ACTIVE, QUEUED, is_own, may_see
+from roost.image.driver import ACTIVE, QUEUED, EditProperties, Members, is_own, may_see
 from roost.image.glance_calls import Http, Incoming, Outgoing, ask, json_of
 from roost.objects import ImageMeta
 from roost.outside.identity import Identity
@@ -31,6 +32,7 @@ GROUP: Final = "glance"
 _PAGE: Final = 500
 _LIST: Final = f"/images?sort=created_at:asc,id:asc&limit={_PAGE}"
 _DATA: Final = "application/octet-stream"
+_PATCH: Final = "application/openstack-images-v2.1-json-patch"
 _GONE: Final = ("deleted", "pending_delete")
 _BUSY: Final = 2.0  # seconds for which Glance may be busy with data that broke off
 _UNFILLED: Final = (QUEUED, "saving", "uploading", "importing", "killed")
@@ -132,6 +134,19 @@ class GlanceImageStore:
         _check_arrived(image, sent)
         return image
 
+    def change_properties(
+        self, context: RequestContext, image_id: str, edit: EditProperties
+    ) -> ImageMeta:
+        """Do as the interface says; who changes other properties meanwhile is not in the way."""
+        with self._asking(context, image_id) as http:
+            image = _own(http, context, image_id)
+            patch = glance_words.patch_of(image.properties, edit(image.properties))
+            if not patch:
+                return image
+            document, headers = json.dumps(patch), {"Content-Type": _PATCH}
+            answer = ask(http, "PATCH", f"/images/{image_id}", data=document, headers=headers)
+            return glance_words.image_of(json_of(answer))
+
     def give_up(self, context: RequestContext, image_id: str) -> None:
         with contextlib.suppress(exception.NotFound), self._asking(context, image_id) as http:
             if _own(http, context, image_id).status in _UNFILLED:
@@ -190,9 +205,15 @@ def _pages(http: Http) -> Iterator[Mapping[str, object]]:
 
 def _get(http: Http, context: RequestContext, image_id: str) -> ImageMeta:
     image = glance_words.image_of(json_of(ask(http, "GET", f"/images/{image_id}")))
-    if not _is_there(context, image):
+    if not _is_there(context, image, lambda: _members(http, image_id)):
         raise _not_found(image_id)
     return image
+
+
+def _members(http: Http, image_id: str) -> Members:
+    """Return whom an image is shared with, as Glance tells its owner and services."""
+    found = json_of(ask(http, "GET", f"/images/{image_id}/members")).get("members", ())
+    return [glance_words.member_of(each) for each in found]
 
 
 def _own(http: Http, context: RequestContext, image_id: str) -> ImageMeta:
@@ -203,8 +224,10 @@ def _own(http: Http, context: RequestContext, image_id: str) -> ImageMeta:
     return image
 
 
-def _is_there(context: RequestContext, image: ImageMeta) -> bool:
-    visible = bool(context.auth_token) or may_see(context, image)
+def _is_there(
+    context: RequestContext, image: ImageMeta, members: Callable[[], Members] = tuple
+) -> bool:
+    visible = bool(context.auth_token) or may_see(context, image, members)
     return visible and image.status not in _GONE
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from roost import exception
+from roost.image.driver import Member
 from roost.objects import ImageMeta
 
 # All that is not a property. Who creates an image may not use these names for one, either.
@@ -56,6 +57,18 @@ def image_of(found: Mapping[str, Any]) -> ImageMeta:
         raise exception.Unavailable("What Glance answers is no image.", why=repr(error)) from error
 
 
+def member_of(found: Mapping[str, Any]) -> Member:
+    """Return a project that an answer names as one that an image is shared with.
+
+    :raises roost.exception.Unavailable: when this is no member, so that somebody else has answered
+    """
+    try:
+        times = [datetime.datetime.fromisoformat(found[at]) for at in ("created_at", "updated_at")]
+        return Member(str(found["member_id"]), str(found["status"]), *times)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise exception.Unavailable("What Glance answers is no member.", why=repr(error)) from error
+
+
 def document_of(image: ImageMeta) -> dict[str, Any]:
     """Return what creates this image; its data makes the rest known."""
     own = {
@@ -68,6 +81,28 @@ def document_of(image: ImageMeta) -> dict[str, Any]:
         "min_disk": image.min_disk,
     }
     return _properties(image.properties) | own
+
+
+def patch_of(before: Mapping[str, str], after: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the JSON patch that changes the properties of an image.
+
+    :raises roost.exception.Invalid: for a name that is that of something else
+    """
+    for name in after.keys() - before.keys():
+        if name in _FIELDS or name.startswith(_RESERVED):
+            raise exception.Invalid(f"An image cannot have a property of the name {name!r}.")
+    removed = [{"op": "remove", "path": _path(name)} for name in before if name not in after]
+    changed = [
+        {"op": "replace" if name in before else "add", "path": _path(name), "value": value}
+        for name, value in after.items()
+        if before.get(name) != value
+    ]
+    return removed + changed
+
+
+def _path(name: str) -> str:
+    """Return where a property is, as JSON pointers say it."""
+    return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
 def _image_of(found: Mapping[str, Any]) -> ImageMeta:
@@ -83,6 +118,7 @@ def _image_of(found: Mapping[str, Any]) -> ImageMeta:
         size=found.get("size") or 0,
         hash_algo=algorithm,
         hash_value=value,
+        virtual_size=found.get("virtual_size") or 0,
         min_ram=found.get("min_ram") or 0,
         min_disk=found.get("min_disk") or 0,
         properties=_properties(found),

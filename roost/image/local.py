@@ -32,6 +32,7 @@ from roost.image.driver import (
     DISK_FORMATS,
     QUEUED,
     VISIBILITIES,
+    EditProperties,
     Member,
     Members,
     is_own,
@@ -152,6 +153,14 @@ class LocalImageStore:
             changed = _with(changed, updated_at=datetime.datetime.now(datetime.UTC))
             self._describe(changed)
         return changed
+
+    def change_properties(
+        self, context: RequestContext, image_id: str, edit: EditProperties
+    ) -> ImageMeta:
+        def edited(image: ImageMeta) -> ImageMeta:
+            return _with(image, properties=dict(edit(image.properties)))
+
+        return self.change(context, image_id, edited)
 
     def give_up(self, context: RequestContext, image_id: str) -> None:
         with contextlib.suppress(exception.NotFound, exception.Conflict):

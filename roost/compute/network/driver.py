@@ -4,6 +4,7 @@ A plug-in is a class with ``from_conf(conf, conductor)``, named by an entry poin
 """
 
 import threading
+from collections.abc import Collection, Mapping
 from typing import Protocol, runtime_checkable
 
 from roost.context import RequestContext
@@ -58,6 +59,17 @@ class HearsEvents(Protocol):
 
     def refresh(self, context: RequestContext, instance_uuid: str) -> None:
         """Let the row of an instance say how its ports are by now."""
+
+
+@runtime_checkable
+class DescribesPorts(HearsEvents, Protocol):
+    """One that can be asked how the ports are, in case an event was lost."""
+
+    def describe(self, instance_uuids: Collection[str]) -> Mapping[str, NetworkInfo]:
+        """Return how the ports of instances are by now; of one that has none, that.
+
+        :raises roost.exception.Unavailable: when nobody says so
+        """
 
 
 @runtime_checkable

@@ -46,7 +46,7 @@ class LocalNetworkDriver:
             raise exception.BuildFailed(error.message, reschedulable=False) from error
 
     def free(self, context: RequestContext, instance: Instance) -> None:
-        self._conductor.free_networks(context, instance_uuid=instance.uuid)
+        self._conductor.free_networks(context, instance_uuid=instance.uuid, host=self._host)
 
     def attach(
         self, context: RequestContext, instance: Instance, request: NetworkRequest, *, key: str

@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Self
 
@@ -183,8 +183,14 @@ class NeutronDriver:
             works = event.status == events.COMPLETED
             self._plugging.hear(str(event.instance_uuid), event.tag, works=works)
 
+    def describe(self, instance_uuids: Collection[str]) -> dict[str, NetworkInfo]:
+        infos = self._ports.describe_all(instance_uuids)
+        if self._vifs is None:
+            return infos
+        return {uuid: self._vifs.completed(info) for uuid, info in infos.items()}
+
     def refresh(self, context: RequestContext, instance_uuid: str) -> None:
-        info = self._ports.describe(self._ports.held(instance_uuid))
+        info = self.describe([instance_uuid])[instance_uuid]
         try:
             self._write(context, instance_uuid, info, {"host": self._host})
         except (exception.Conflict, exception.NotFound) as error:

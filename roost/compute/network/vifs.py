@@ -77,15 +77,19 @@ class Vifs:
 
         :raises roost.exception.BuildFailed: naming the port that cannot be; another host may do
         """
-        vifs = [self._complete(vif) for vif in info.vifs]
-        bindings = [binding for vif in vifs if (binding := Binding.of(vif)) is not None]
+        completed = self.completed(info)
+        bindings = [one for vif in completed.vifs if (one := Binding.of(vif)) is not None]
         wanted = [binding for binding in bindings if binding.kind != BRIDGE]
         try:
             with self._lock:
                 self._become(instance_uuid, wanted)
         except (exception.Internal, OSError) as error:
             raise exception.BuildFailed(str(error)) from error
-        return NetworkInfo.of(vifs=vifs)
+        return completed
+
+    def completed(self, info: NetworkInfo) -> NetworkInfo:
+        """Return ports as :meth:`plug` does; nothing is plugged."""
+        return NetworkInfo.of(vifs=[self._complete(vif) for vif in info.vifs])
 
     def unplug(self, instance_uuid: str) -> None:
         """Leave nothing of an instance's ports; safe to repeat."""

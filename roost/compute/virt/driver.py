@@ -99,7 +99,8 @@ class Kernel:
 class Guest:
     """A guest as its hypervisor describes it; ``power_state`` is one of ``roost.states``.
 
-    ``attempt`` is that of the build that made it; None: the hypervisor does not remember it.
+    ``attempt`` is that of the build or rebuild that made it; None: the hypervisor does not remember
+    it. ``announced``: it was noted by ``VirtDriver.note_announced``, so it is somebody's server.
     ``rescued``: it was started from another image than its own; that, too, is remembered over
     restarts of its node. ``cut_off``: it is shut down and was last started before its node was, so
     what it did then ended with the node.
@@ -112,6 +113,7 @@ class Guest:
     attempt: int | None = None
     rescued: bool = False
     cut_off: bool = False
+    announced: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,6 +154,15 @@ class VirtDriver(Protocol):
 
     def describe(self, uuid: str) -> Guest:
         """Return what is known of a guest.
+
+        :raises roost.exception.NotFound: when there is none
+        """
+
+    def note_announced(self, uuid: str) -> None:
+        """Remember with the guest that its cell has accepted it as a server; again is fine.
+
+        For as long as there is this guest, over restarts of the node: one that is made anew by
+        :meth:`spawn` is not announced, one that came from another host is.
 
         :raises roost.exception.NotFound: when there is none
         """

@@ -117,8 +117,12 @@ class FakeDriver:
             attempt=values.get("attempt"),
             rescued="rescued_from" in values,
             cut_off=values.get("cut_off", False),
+            announced=values.get("announced", False),
             **said,
         )
+
+    def note_announced(self, uuid: str) -> None:
+        self._write(uuid, self.contents(uuid) | {"announced": True})
 
     def contents(self, uuid: str) -> dict[str, Any]:
         """Return all that a guest's file says, for tests.
@@ -272,8 +276,8 @@ class FakeDriver:
         nics = [{"mac_address": nic["mac"], **sent} for nic in guest["interfaces"]]
         return Diagnostics(
             state="running",
-            driver="fake",
-            hypervisor="fake",
+            driver="libvirt",  # what it pretends to be: clients know a few names only
+            hypervisor="qemu",
             hypervisor_os="none",
             uptime=0,
             memory_details={"maximum": guest["memory_mb"], "used": 0},

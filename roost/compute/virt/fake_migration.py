@@ -235,6 +235,8 @@ class FakeArrivals:
     def finish(self, instance: Instance, console: bytes) -> None:
         if self._presence(instance.uuid) not in (Presence.HERE, Presence.STOPPED):
             raise exception.Conflict(f"The guest {instance.uuid} has not arrived on this host.")
+        contents = self._guests.contents(instance.uuid)
+        self._guests.write(instance.uuid, contents | {"announced": True})
 
     def cancel(self, uuid: str) -> None:
         self._check_absent(uuid)

@@ -9,6 +9,7 @@ from concurrent import futures
 import futurist
 import pytest
 
+from roost import states
 from roost.compute.config_drive import ConfigDrives
 from roost.compute.host import Host
 from roost.compute.host_report import HostSettings
@@ -118,8 +119,19 @@ class Rig:
             **values,
         )
 
+    def delete(self, manager, instance):
+        """What a user's delete comes to here: the row says so, then the message comes."""
+        instance.task_state = states.DELETING
+        manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+
     def trouble(self, *rules):
         self.faults_file.write_text(json.dumps(rules))
+
+    def unannounce(self, uuid):
+        """Let a guest be as one whose daemon died before the cell had accepted it."""
+        contents = self.virt.contents(uuid)
+        contents.pop("announced", None)
+        self.virt._write(uuid, contents)
 
     def assert_clean_slate(self):
         """Nothing of any instance is left on this host."""

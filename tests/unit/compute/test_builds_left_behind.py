@@ -12,6 +12,7 @@ def left(rig, boot):
     before = rig.manager()
     before.start()
     boot(before, instance)
+    rig.unannounce(instance.uuid)
     instance.vm_state, instance.task_state = states.BUILDING, states.SPAWNING
     instance.launched_at = None
     return instance

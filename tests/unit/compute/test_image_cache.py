@@ -9,6 +9,7 @@ import pytest
 
 from roost import exception
 from roost.compute.image import ImageCache
+from roost.context import project_context
 from tests.builders import a_context, an_image
 
 
@@ -171,15 +172,20 @@ def test_an_image_is_fetched_with_the_token_of_its_user(ensure, store, image):
     assert [asker.auth_token for asker in store.askers] == ["secret"]
 
 
-def test_a_host_without_a_token_asks_for_itself(ensure, store, image):
-    ensure(image)
-    assert store.askers[0].is_admin
+def test_a_host_without_a_token_asks_in_the_name_of_the_project(ensure, store, image):
+    ensure(image, project_context("p1"))
+    assert [_who(asker) for asker in store.askers] == [("p1", False, None)]
 
 
-def test_a_host_whose_token_has_ended_asks_for_itself(ensure, store, image):
+def test_a_host_whose_token_has_ended_still_asks_in_the_name_of_its_user(ensure, store, image):
     store.troubles = [exception.Unauthenticated("expired")]
     ensure(image, a_context(auth_token="old"))
-    assert [bool(asker.is_admin) for asker in store.askers] == [False, True]
+    expected = [("project", False, "old"), ("project", False, None)]
+    assert [_who(asker) for asker in store.askers] == expected
+
+
+def _who(asker):
+    return asker.project_id, bool(asker.is_admin), asker.auth_token
 
 
 def test_fetching_ends_when_the_build_is_to_end(ensure, store, image, folder):
@@ -244,3 +250,38 @@ def an_old(ensure):
         return path
 
     return an_old
+
+
+class Picky:
+    """Lets images pass that are signed by whom it knows, and notes what it read of them."""
+
+    def __init__(self, *, error=None):
+        self.error = error
+        self.asked = []
+
+    def check(self, image, path, *, trusted):
+        self.asked.append((path.read_bytes(), list(trusted)))
+        if self.error:
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "reschedulable"),
+    [(exception.Invalid("badly signed"), False), (exception.Unavailable("no folder"), True)],
+)
+def test_an_image_that_is_not_signed_as_it_must_be_is_not_built_from(
+    store, folder, image, error, reschedulable
+):
+    cache = ImageCache(store, folder=folder, signatures=Picky(error=error))
+    with pytest.raises(exception.BuildFailed, match=error.message) as refused:
+        cache.ensure(a_context(), image, stopping=threading.Event(), trusted=["a"])
+    assert refused.value.reschedulable is reschedulable
+
+
+def test_an_image_that_is_here_already_is_verified_for_each_build(store, folder, image):
+    picky = Picky()
+    cache = ImageCache(store, folder=folder, signatures=picky)
+    for trusted in ([], ["a"], ["b"]):
+        cache.ensure(a_context(), image, stopping=threading.Event(), trusted=trusted)
+    assert store.opened == 1
+    assert picky.asked == [(b"tiny", []), (b"tiny", ["a"]), (b"tiny", ["b"])]

@@ -9,7 +9,7 @@ import pytest
 
 from roost import exception, states
 from roost.compute.build import build_flow
-from tests.builders import CELL1, a_context, a_flavor, a_selection
+from tests.builders import CELL1, a_flavor, a_selection
 
 
 class Watch:
@@ -151,7 +151,7 @@ def test_an_instance_is_listed_until_its_end_was_heard_of(rig, watch, manager, b
     rig.conductor.fail("finish_delete", *[exception.Unavailable("no bus")] * 3)
     rig.conductor.finish_delete = watch.around(rig.conductor.finish_delete)
     rig.virt.destroy = watch.around(rig.virt.destroy)
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    rig.delete(manager, instance)
     assert len(watch.listed) == 2 * 5
     assert all(found == [instance.uuid] for found in watch.listed)
     assert not any(watch.held), "its claim may be released at any moment"
@@ -170,7 +170,7 @@ def test_what_an_instance_had_is_free_before_the_conductor_answers_that_it_is_go
         boot(manager, rig.instance(flavor=a_flavor(memory_mb=3072)))
 
     rig.conductor.finish_delete = give_its_place_away
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    rig.delete(manager, instance)
     assert rig.conductor.rescheduled == []
     assert len(rig.virt.list_guests()) == 1
 
@@ -181,7 +181,7 @@ def test_an_end_that_could_not_be_told_keeps_the_instance_listed(rig, manager, b
     instance.task_state = states.DELETING
     rig.conductor.fail("finish_delete", *[exception.Unavailable("no bus")] * 1000)
     with pytest.raises(exception.Unavailable):
-        manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+        rig.delete(manager, instance)
     manager.settle()
     assert listed(rig) == [instance.uuid]
     del rig.conductor.instances[instance.uuid]  # it had arrived all the same
@@ -194,7 +194,7 @@ def test_a_guest_that_cannot_be_destroyed_is_listed_and_keeps_its_room(rig, mana
     boot(manager, instance)
     instance.task_state = states.DELETING
     rig.trouble({"step": "destroy", "kind": "crash"})
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    rig.delete(manager, instance)
     manager.settle()
     report = rig.tracker.report()
     assert (report.instances, report.memory_mb_used) == ([instance.uuid], 1024)
@@ -217,9 +217,8 @@ def test_a_delete_of_a_build_under_way_is_listed_throughout(rig, watch, boot, th
     boot(manager, instance)
     assert reached.wait(10)
     deleting = threading.Thread(
-        target=manager.terminate_instance,
-        args=(a_context(),),
-        kwargs={"instance_uuid": instance.uuid},
+        target=rig.delete,
+        args=(manager, instance),
     )
     deleting.start()
     go_on.set()

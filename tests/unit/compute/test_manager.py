@@ -11,7 +11,7 @@ from roost.compute.network.local import LocalNetworkDriver
 from roost.compute.virt.fake import FakeDriver
 from roost.rpc.compute import Compute
 from roost.rpc.interface import endpoint
-from tests.builders import CELL1, a_context, a_flavor, a_uuid
+from tests.builders import CELL1, a_context, a_flavor
 
 
 class Gate:
@@ -142,7 +142,7 @@ def test_all_waiting_builds_get_their_turn(rig, boot, threads, wait_until):
 def test_a_delete_ends_guest_claim_and_row(rig, boot):
     manager, instance = rig.manager(), rig.instance()
     boot(manager, instance)
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    rig.delete(manager, instance)
     rig.assert_clean_slate()
     assert rig.conductor.buried == [instance.uuid]
     assert rig.conductor.ports == {}
@@ -153,13 +153,13 @@ def test_a_delete_may_be_repeated(rig, boot):
     manager, instance = rig.manager(), rig.instance()
     boot(manager, instance)
     for _ in range(2):
-        manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+        rig.delete(manager, instance)
     assert rig.conductor.buried == [instance.uuid]
 
 
 def test_a_delete_of_an_instance_that_was_never_here_still_buries_it(rig):
     instance = rig.instance()
-    rig.manager().terminate_instance(a_context(), instance_uuid=instance.uuid)
+    rig.delete(rig.manager(), instance)
     assert rig.conductor.buried == [instance.uuid]
 
 
@@ -167,13 +167,37 @@ def test_a_delete_waits_for_the_conductor(rig, boot):
     manager, instance = rig.manager(), rig.instance()
     boot(manager, instance)
     rig.conductor.fail("finish_delete", *[exception.Unavailable("no bus")] * 3)
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    rig.delete(manager, instance)
     assert rig.conductor.buried == [instance.uuid]
 
 
 def test_a_delete_that_was_finished_before_is_no_failure(rig):
     rig.conductor.fail("finish_delete", exception.NotFound("gone"))
-    rig.manager().terminate_instance(a_context(), instance_uuid=a_uuid())
+    rig.delete(rig.manager(), rig.instance())
+
+
+@pytest.mark.parametrize("row", [{}, {"host": "h2", "task_state": states.DELETING}])
+def test_a_message_alone_ends_no_guest(rig, boot, row):
+    """Late, doubled, or of somebody who may not send it."""
+    manager, instance = rig.manager(), rig.instance()
+    boot(manager, instance)
+    for name, value in row.items():
+        setattr(instance, name, value)
+    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    assert rig.virt.list_guests() == [instance.uuid]
+    assert rig.tracker.claims.keys() == {instance.uuid}
+    assert rig.conductor.buried == []
+
+
+def test_a_message_alone_ends_no_build(rig, boot, gate, threads):
+    manager, instance = rig.manager(executor=threads, flow=build_flow(gate)), rig.instance()
+    boot(manager, instance)
+    gate.reached.acquire()
+    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    gate.go_on.set()
+    assert manager.drain(10)
+    assert rig.virt.list_guests() == [instance.uuid]
+    assert instance.vm_state == states.ACTIVE
 
 
 def test_a_guest_that_cannot_be_destroyed_leaves_its_instance_deleting(rig, boot):
@@ -181,7 +205,7 @@ def test_a_guest_that_cannot_be_destroyed_leaves_its_instance_deleting(rig, boot
     boot(manager, instance)
     instance.task_state = states.DELETING
     rig.trouble({"step": "destroy", "kind": "crash", "message": "stuck"})
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    rig.delete(manager, instance)
     failed = rig.conductor.events[instance.uuid][-1]
     assert (failed.event, failed.result) == ("compute.destroy", "Error")
     assert instance.task_state == states.DELETING
@@ -192,9 +216,9 @@ def test_a_guest_that_could_not_be_destroyed_is_destroyed_by_the_next_delete(rig
     manager, instance = rig.manager(), rig.instance()
     boot(manager, instance)
     rig.trouble({"step": "destroy", "kind": "crash"})
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    rig.delete(manager, instance)
     rig.trouble()
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    rig.delete(manager, instance)
     rig.assert_clean_slate()
     assert rig.conductor.buried == [instance.uuid]
 
@@ -204,9 +228,8 @@ def test_a_delete_ends_the_build_under_way(rig, boot, gate, threads):
     boot(manager, instance)
     gate.reached.acquire()
     deleting = threading.Thread(
-        target=manager.terminate_instance,
-        args=(a_context(),),
-        kwargs={"instance_uuid": instance.uuid},
+        target=rig.delete,
+        args=(manager, instance),
     )
     deleting.start()
     gate.go_on.set()
@@ -222,7 +245,7 @@ def test_a_delete_settles_a_build_that_waits_for_an_answer(rig, boot, threads, w
     rig.conductor.fail("instance_update", *[exception.Timeout("no answer")] * 10_000)
     boot(manager, instance)
     wait_until(lambda: rig.virt.list_guests() == [instance.uuid])
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    rig.delete(manager, instance)
     rig.assert_clean_slate()
 
 
@@ -233,7 +256,7 @@ def test_a_delete_drops_a_build_that_waits_for_its_turn(rig, boot, gate, threads
         boot(manager, instance)
     gate.reached.acquire()
     gate.reached.acquire()
-    manager.terminate_instance(a_context(), instance_uuid=third.uuid)
+    rig.delete(manager, third)
     gate.go_on.set()
     assert manager.drain(10)
     assert rig.virt.list_guests() == sorted([first.uuid, second.uuid])

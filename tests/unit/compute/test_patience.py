@@ -22,9 +22,24 @@ class Peer:
         return "yes"
 
 
-def insist(peer, *, seconds=60, stopping=None):
-    patience = Patience(seconds=seconds, first=0.001, longest=0.002)
-    return patience.insist("asking", peer, stopping=stopping or threading.Event())
+class Pauses(threading.Event):
+    """Nobody stops; pauses are over at once, and a clock has gone on by so much."""
+
+    def __init__(self):
+        super().__init__()
+        self.all = []
+
+    def wait(self, timeout=None):
+        self.all.append(timeout)
+
+    def clock(self):
+        return sum(self.all)
+
+
+def insist(peer, *, seconds=60, pauses=None):
+    pauses = pauses or Pauses()
+    patience = Patience(seconds=seconds, first=1, longest=8, clock=pauses.clock)
+    return patience.insist("asking", peer, stopping=pauses)
 
 
 def test_a_peer_that_comes_back_is_heard():
@@ -32,9 +47,12 @@ def test_a_peer_that_comes_back_is_heard():
 
 
 def test_patience_ends(caplog):
+    peer, pauses = Peer(away=1000), Pauses()
     with pytest.raises(exception.Timeout):
-        insist(Peer(away=1000), seconds=0.05)
-    assert "asking: no answer; again in" in caplog.text
+        insist(peer, pauses=pauses)
+    assert pauses.all == [1, 2, 4, 8, 8, 8, 8, 8, 8]  # and one more would be over the minute
+    assert peer.calls == 10
+    assert "asking: no answer; again in 8 s" in caplog.text
 
 
 def test_an_answer_is_an_answer_whatever_it_says():
@@ -46,8 +64,8 @@ def test_an_answer_is_an_answer_whatever_it_says():
 
 
 def test_who_is_stopping_tries_once():
-    stopping, peer = threading.Event(), Peer(away=1000)
-    stopping.set()
+    peer, pauses = Peer(away=1000), Pauses()
+    pauses.set()
     with pytest.raises(exception.Timeout):
-        insist(peer, stopping=stopping)
+        insist(peer, pauses=pauses)
     assert peer.calls == 1

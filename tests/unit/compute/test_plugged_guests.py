@@ -55,6 +55,7 @@ def server(rig, boot, networks):
 def test_a_guest_is_plugged_as_long_as_it_is_there(networks, server):
     manager, instance = server
     assert [*networks.kept] == [instance.uuid]
+    instance.task_state = states.DELETING
     manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
     assert networks.kept == {}
 
@@ -81,6 +82,7 @@ def test_a_guest_that_is_made_anew_is_plugged_anew(rig, networks, server):
     manager, instance = server
     networks.kept.clear()
     instance.task_state, instance.task_image = states.REBUILDING, rig.image
+    instance.attempt += 1
     manager.do_task(a_context(), instance_uuid=instance.uuid, task=states.REBUILDING)
     assert [*networks.kept] == [instance.uuid]
 

@@ -193,9 +193,9 @@ def test_a_failed_task_ends_as_the_guest_is_and_says_why(rig, server, task, kind
     change(manager, instance, task)
     assert instance.task_state is None
     assert (instance.vm_state, power(rig, instance)) == before
-    assert "no luck" in rig.conductor.faults[instance.uuid]
+    assert ("no luck" in rig.conductor.faults[instance.uuid]) == (kind == "final")
     (event,) = rig.conductor.events[instance.uuid]
-    assert event.result == "Error"
+    assert (event.result, "no luck" in event.details) == ("Error", True)
 
 
 def test_what_could_not_be_put_away_is_tried_again_when_it_is_told_again(rig, server):

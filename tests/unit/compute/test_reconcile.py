@@ -34,7 +34,7 @@ def test_the_guest_of_a_deleted_instance_is_destroyed(world, caplog):
 
 
 def test_the_guest_of_an_attempt_that_went_on_elsewhere_is_destroyed(world):
-    world.server(host="h2", attempt=2)
+    world.leftover(host="h2", attempt=2)
     world.reconcile()
     assert world.virt.list_guests() == []
     assert world.kinds() == ["leftover_destroyed"]
@@ -42,13 +42,13 @@ def test_the_guest_of_an_attempt_that_went_on_elsewhere_is_destroyed(world):
 
 @pytest.mark.parametrize("task", [states.SCHEDULING, states.SPAWNING, states.DELETING])
 def test_it_does_not_matter_how_far_the_later_attempt_is(world, task):
-    world.server(host="h2", attempt=2, vm_state=states.BUILDING, task_state=task)
+    world.leftover(host="h2", attempt=2, vm_state=states.BUILDING, task_state=task)
     world.reconcile()
     assert world.virt.list_guests() == []
 
 
 def test_the_guest_of_a_build_that_was_given_up_everywhere_is_destroyed(world):
-    world.server(host=None, attempt=3, vm_state=states.ERROR, launched_at=None)
+    world.leftover(host=None, attempt=3, vm_state=states.ERROR, launched_at=None)
     world.reconcile()
     assert world.virt.list_guests() == []
 
@@ -170,7 +170,7 @@ def test_what_somebody_works_on_is_left_alone(world):
 
 def test_what_waits_to_be_built_is_left_alone(rig, world, boot):
     """The guest of an earlier attempt is in the way; the build itself will see to it."""
-    manager, instance = rig.manager(executor=_Busy()), world.server()
+    manager, instance = rig.manager(executor=_Busy()), world.leftover()
     waiting = instance.obj_clone()
     waiting.attempt = 3
     boot(manager, waiting)
@@ -264,7 +264,7 @@ def test_an_instance_whose_guest_is_gone_is_in_error_and_says_why(world, vm_stat
     world.virt.destroy(instance.uuid)
     world.reconcile()
     assert (instance.vm_state, instance.task_state) == (states.ERROR, None)
-    assert world.conductor.faults[instance.uuid] == "On h1: its guest is gone from this host."
+    assert world.conductor.faults[instance.uuid] == "Its guest is gone from this host."
     assert world.conductor.findings == [("instance_lost", instance.uuid)]
 
 

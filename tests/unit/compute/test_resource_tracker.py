@@ -7,7 +7,7 @@ import pytest
 from roost import conf, exception
 from roost.compute.host_report import HostSettings
 from roost.compute.shares import Amounts
-from tests.builders import CELL1, a_flavor, an_instance
+from tests.builders import CELL1, a_flavor, an_image, an_instance
 
 
 def sized(**values):
@@ -41,6 +41,15 @@ def test_an_instance_may_take_the_last_of_everything(tracker):
     tracker.claim(sized(vcpus=8, memory_mb=3072, root_gb=40))
     with pytest.raises(exception.NoCapacity):
         tracker.claim(sized(vcpus=1, memory_mb=0, root_gb=0))
+
+
+def test_a_disk_that_only_the_image_sizes_is_claimed(tracker):
+    instance = an_instance(flavor=a_flavor(root_gb=0), image=an_image(virtual_size=41 << 30))
+    with pytest.raises(exception.NoCapacity, match="GiB of disk: 41 asked, 40 free"):
+        tracker.claim(instance)
+    instance.image.virtual_size = 40 << 30
+    tracker.claim(instance)
+    assert tracker.report().disk_gb_used == 40
 
 
 def test_a_claim_made_twice_counts_once(tracker):

@@ -40,6 +40,7 @@ def server(rig, boot, other):
         if vm_state == states.STOPPED:
             rig.virt.power_off(instance.uuid)
         instance.vm_state, instance.task_state, instance.task_image = vm_state, task, other
+        instance.attempt += task in states.REBUILD_TASKS
         rig.conductor.events[instance.uuid].clear()
         return manager, instance
 
@@ -74,7 +75,8 @@ def test_a_rebuild_makes_the_guest_anew_wherever_it_was_left(rig, server, other,
     assert (instance.vm_state, instance.task_state) == (rests, None)
     assert (instance.image.id, instance.power_state) == (other.id, power)
     after = guest_of(rig, instance)
-    assert after == before | {"image": image_of(rig, other), "power_state": power}
+    made = {"image": image_of(rig, other), "power_state": power, "attempt": 2}
+    assert after == before | made
     assert steps(rig, instance) == [
         (f"compute.{name}", "Success") for name in ("image", "clear", "spawn")
     ]
@@ -119,9 +121,11 @@ def test_a_rebuild_that_fails_leaves_no_half_of_a_guest_and_can_be_done_again(
     do(manager, instance, states.REBUILDING)
     assert (instance.vm_state, instance.task_state) == (states.ERROR, None)
     assert rig.virt.list_guests() == []
-    assert "no luck" in rig.conductor.faults[instance.uuid]
+    assert "no luck" not in rig.conductor.faults[instance.uuid]
+    assert "no luck" in rig.conductor.events[instance.uuid][-1].details
     rig.trouble()
     instance.task_state, instance.task_image = states.REBUILDING, other
+    instance.attempt += 1
     do(manager, instance, states.REBUILDING)
     assert (instance.vm_state, rig.virt.list_guests()) == (states.ACTIVE, [instance.uuid])
 
@@ -250,6 +254,20 @@ class Shots:
             states.IMAGE_BACKUP, rotation=rotation, image_type="backup", backup_type=kind
         )
 
+    def feign(self, owner, kind="daily"):
+        """Let another project make an image that calls itself a backup of this server."""
+        properties = {"image_type": "backup", "backup_type": kind}
+        properties["instance_uuid"] = self.instance.uuid
+        self.at += datetime.timedelta(seconds=1)
+        return self.rig.store.add(
+            a_context(project_id=owner),
+            name="mine",
+            data=io.BytesIO(b"nothing"),
+            properties=properties,
+            visibility="public",
+            owner=owner,
+        )
+
     def kept(self):
         found = self.rig.store.list_images(admin_context())
         return [image.id for image in found if "instance_uuid" in image.properties]
@@ -341,6 +359,14 @@ def test_backups_take_the_place_of_the_oldest_of_their_type(shots):
     weekly, image = shots.backup("weekly"), shots.take()
     _first, second, third = [shots.backup() for _ in range(3)]
     assert shots.kept() == [weekly.id, image.id, second.id, third.id]
+
+
+def test_images_of_other_projects_push_no_backup_out_and_are_not_deleted(shots):
+    """They are public, so everybody's store lists them; they are newer than the backups."""
+    first = shots.backup()
+    feigned = [shots.feign("another-project").id for _ in range(3)]
+    second = shots.backup()
+    assert set(shots.kept()) == {first.id, second.id, *feigned}
 
 
 def test_a_backup_of_which_none_is_kept_takes_all_with_it(shots):

@@ -99,6 +99,16 @@ def test_our_own_right_shows_nobody_the_images_of_others(store, glance, visibili
     assert store.get(a_context(is_admin=True), IMAGE).owner == "other"
 
 
+def test_our_own_right_shows_members_what_is_shared_with_them(store, glance):
+    glance.rules[PATH] = DESCRIBED | {"visibility": "shared", "owner": "other"}
+    times = {name: DESCRIBED[name] for name in ("created_at", "updated_at")}
+    members = [{"member_id": "project", "status": "pending", **times}]
+    glance.rules[f"{PATH}/members"] = {"members": members}
+    assert store.get(TOKENLESS, IMAGE).owner == "other"
+    with pytest.raises(exception.NotFound):
+        store.open(a_context(project_id="third"), IMAGE)
+
+
 @pytest.mark.parametrize("change", ["delete", "give_up"])
 def test_our_own_right_changes_no_image_of_others(store, glance, change):
     glance.rules[PATH] = DESCRIBED | {"owner": "other", "status": "queued"}

@@ -112,6 +112,7 @@ class LibvirtArrivals:
         plan = folder.plan.read_text()
         self._residents.on(uuid, "keep a guest", lambda domain: _keep(domain, plan))
         _keep_console(folder, console)
+        folder.announced.touch()
 
     def cancel(self, uuid: str) -> None:
         self._check_absent(uuid)

@@ -17,7 +17,8 @@ class Console:
 
     log: pathlib.Path
 
-    def elements(self) -> list[ET.Element]:
+    def elements(self, ports: int = 1) -> list[ET.Element]:
+        """Return it with the further serial ports, which a guest has for itself."""
         return [
             element(
                 "serial",
@@ -26,6 +27,7 @@ class Console:
                 element("target", port=0),
                 type="pty",
             ),
+            *[element("serial", element("target", port=at), type="pty") for at in range(1, ports)],
             element("console", element("target", type="serial", port=0), type="pty"),
         ]
 

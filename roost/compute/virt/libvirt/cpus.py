@@ -15,6 +15,7 @@ from roost.objects.hardware_words import HardwareWords
 
 KVM: Final = "kvm"
 QEMU: Final = "qemu"
+_EMULATED: Final = "qemu64"  # what QEMU gives by itself where it emulates a CPU
 _KIB_PER_MIB: Final = 1024
 _LEVELS: Final = ("sockets", "cores", "threads")
 
@@ -30,6 +31,15 @@ class CpuModel:
     mode: str | None = None
     model: str | None = None
     features: Mapping[str, bool] = dataclasses.field(default_factory=dict)
+
+    def named(self) -> Self:
+        """Return it as one of which something may be said: by its name, if it has none."""
+        if self.mode is not None:
+            return self
+        return dataclasses.replace(self, mode="custom", model=_EMULATED)
+
+    def with_feature(self, name: str, *, has: bool) -> Self:
+        return dataclasses.replace(self, features={**self.features, name: has})
 
     def element(self, *parts: ET.Element | None) -> ET.Element | None:
         """Return it with its shape and the NUMA cells seen on it; None: nothing is to be said."""
@@ -82,12 +92,14 @@ class Topology:
 
     ``floating`` are the CPUs of each cell of the node that guests share; ``confined``: they share
     no others. ``emulator_apart``: QEMU's own threads are to run on those, not on the guest's.
+    ``locked``: none of its memory is ever swapped out.
     """
 
     cells: Sequence[InstanceNUMACell] = ()
     floating: Mapping[int, Sequence[int]] = dataclasses.field(default_factory=dict)
     confined: bool = False
     emulator_apart: bool = False
+    locked: bool = False
 
     @classmethod
     def of(
@@ -97,10 +109,11 @@ class Topology:
         floating: Mapping[int, Sequence[int]],
         confined: bool = False,
         emulator_apart: bool = False,
+        locked: bool = False,
     ) -> Self:
         asked = placement.numa_topology
         cells = tuple(asked.cells) if asked else ()
-        return cls(cells, floating, confined=confined, emulator_apart=emulator_apart)
+        return cls(cells, floating, confined=confined, emulator_apart=emulator_apart, locked=locked)
 
     def vcpu(self, count: int) -> ET.Element:
         """Return how many CPUs there are; those of a guest without cells run on what is shared."""
@@ -134,13 +147,17 @@ class Topology:
         return element("numatune", memory, *map(_memnode, range(len(nodes)), nodes))
 
     def backing(self) -> ET.Element | None:
-        """Return which pages the guest's memory is made of; None: ordinary ones."""
+        """Return what the guest's memory is made of; None: ordinary pages."""
         pages = [
             element("page", size=cell.page_kb, unit="KiB", nodeset=at)
             for at, cell in enumerate(self.cells)
             if cell.page_kb is not None
         ]
-        return element("memoryBacking", element("hugepages", *pages)) if pages else None
+        huge = element("hugepages", *pages) if pages else None
+        locked = element("locked") if self.locked else None
+        if huge is None and locked is None:
+            return None
+        return element("memoryBacking", huge, locked)
 
     def _pins(self, cell: InstanceNUMACell) -> Iterable[ET.Element]:
         for cpu, own in zip(cell.pcpus, cell.pinning, strict=False):

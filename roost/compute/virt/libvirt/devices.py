@@ -66,6 +66,32 @@ class Video:
 
 
 @dataclasses.dataclass(frozen=True)
+class Sound:
+    """A sound card, which who looks by SPICE hears."""
+
+    model: str
+
+    def element(self) -> ET.Element:
+        return element("sound", model=self.model)
+
+
+@dataclasses.dataclass(frozen=True)
+class Usb:
+    """What USB devices are plugged into; None: what the machine has by itself.
+
+    Into ``redirected`` ports those are plugged that somebody has who looks by SPICE.
+    """
+
+    model: str | None = None
+    redirected: int = 0
+
+    def elements(self) -> list[ET.Element]:
+        controller = element("controller", type="usb", index=0, model=self.model or "")
+        port = element("redirdev", bus="usb", type="spicevmc")
+        return [*([controller] if self.model else []), *[port] * self.redirected]
+
+
+@dataclasses.dataclass(frozen=True)
 class Inputs:
     """Devices that people point and write with, each on ``bus``."""
 

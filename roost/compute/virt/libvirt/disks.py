@@ -9,12 +9,17 @@ from collections.abc import Iterable
 from typing import Final
 
 from roost.compute.virt.libvirt.elements import element, find
-from roost.compute.virt.libvirt.folder import kind_of
+from roost.compute.virt.libvirt.folder import RAW, kind_of
 from roost.compute.virt.libvirt.tuning import Tuning
 from roost.objects.hardware_values import IDE, SCSI, VIRTIO
 
 # how the names of what is on a bus begin
 _PREFIXES: Final = {IDE: "hd", "sata": "sd", SCSI: "sd", "usb": "sd", VIRTIO: "vd"}
+# In which order the firmware looks for a system: where a guest boots by its network, its own disk
+# is the last.
+FIRST: Final = 1
+NETWORK: Final = 2
+AFTER_NETWORK: Final = 3
 _OF_ROOT_ALONE: Final = ("boot", "address", "alias")
 
 
@@ -30,12 +35,16 @@ class Disk:
     boot_order: int | None = None
     bus: str = VIRTIO
     tuning: Tuning = dataclasses.field(default_factory=Tuning)
+    packed: bool = False
 
     def element(self) -> ET.Element:
         boot = None if self.boot_order is None else element("boot", order=self.boot_order)
+        driver = element("driver", name="qemu", type=kind_of(self.path), discard="unmap")
+        if self.packed and self.bus == VIRTIO:
+            driver.set("packed", "on")
         return element(
             "disk",
-            element("driver", name="qemu", type=kind_of(self.path), discard="unmap"),
+            driver,
             element("source", file=self.path),
             element("target", dev=self.device, bus=self.bus),
             self.tuning.of_a_disk(),
@@ -52,11 +61,12 @@ class Drive:
     path: pathlib.Path
     device: str = "sda"
     bus: str = SCSI
+    kind: str = RAW
 
     def element(self) -> ET.Element:
         return element(
             "disk",
-            element("driver", name="qemu", type="raw"),
+            element("driver", name="qemu", type=self.kind),
             element("source", file=self.path),
             element("target", dev=self.device, bus=self.bus),
             element("readonly"),
@@ -81,30 +91,64 @@ class Names:
         return name
 
 
+def own_order(*, network_boot: bool) -> int:
+    """Return the place of a guest's own disk in the order of booting."""
+    return AFTER_NETWORK if network_boot else FIRST
+
+
 def root_disk(domain: ET.Element) -> ET.Element:
     """Return the disk that a domain is started from."""
-    return find(domain, "devices/disk/boot[@order='1']/..")
+    disks = [disk for disk in domain.iterfind("devices/disk") if disk.find("boot") is not None]
+    return min(disks, key=lambda disk: int(find(disk, "boot").attrib["order"]))
 
 
 def start_from(domain: ET.Element, path: pathlib.Path) -> None:
     """Have a domain start from another disk, with its own beside it, the last of all."""
-    root, taken = root_disk(domain), domain.iterfind("devices/disk/target")
+    root = root_disk(domain)
     beside = copy.deepcopy(root)
     for part in [one for name in _OF_ROOT_ALONE for one in beside.findall(name)]:
         beside.remove(part)
     target = find(beside, "target")
-    target.set("dev", Names(one.attrib["dev"] for one in taken).next(target.attrib["bus"]))
+    target.set("dev", _free_names(domain).next(target.attrib["bus"]))
     find(domain, "devices").append(beside)
     _put(root, path)
+    _boot(root, FIRST)
+
+
+def start_from_other(domain: ET.Element, rescuer: Disk | Drive, *, bus: str) -> None:
+    """Have a domain start from a disk or CD of its own, with all others where they are."""
+    added = dataclasses.replace(rescuer, device=_free_names(domain).next(bus), bus=bus).element()
+    _boot(root_disk(domain), AFTER_NETWORK)
+    _boot(added, FIRST)
+    find(domain, "devices").append(added)
 
 
 def start_from_own(domain: ET.Element, own: pathlib.Path) -> None:
-    """Undo :func:`start_from`."""
+    """Undo :func:`start_from` or :func:`start_from_other`."""
     inside, root = find(domain, "devices"), root_disk(domain)
-    for disk in inside.findall("disk"):
-        if disk is not root and find(disk, "source").attrib["file"] == str(own):
-            inside.remove(disk)
-    _put(root, own)
+    of_own = [disk for disk in inside.findall("disk") if _file_of(disk) == str(own)]
+    kept = next((disk for disk in of_own if disk.find("boot") is not None), root)
+    for disk in {root, *of_own} - {kept}:
+        inside.remove(disk)
+    _put(kept, own)
+    by_network = domain.find("devices/interface/boot") is not None
+    _boot(kept, own_order(network_boot=by_network))
+
+
+def _free_names(domain: ET.Element) -> Names:
+    return Names(one.attrib["dev"] for one in domain.iterfind("devices/disk/target"))
+
+
+def _file_of(disk: ET.Element) -> str | None:
+    source = disk.find("source")
+    return None if source is None else source.get("file")
+
+
+def _boot(disk: ET.Element, order: int) -> None:
+    found = disk.find("boot")
+    if found is None:
+        found = ET.SubElement(disk, "boot")
+    found.set("order", str(order))
 
 
 def _put(disk: ET.Element, path: pathlib.Path) -> None:

@@ -63,9 +63,9 @@ class Domain:
             self.topology.memory(),
             self._sysinfo(),
             self.hardware.firmware.element(self.kernel),
-            self.hardware.firmware.features(),
-            self.cpu.element(self._shape(), self.topology.seen()),
-            element("clock", offset="utc"),
+            self._features(),
+            self._cpu(),
+            self.hardware.machine.clock(),
             element("on_poweroff", text="destroy"),
             element("on_reboot", text="restart"),
             element("on_crash", text="destroy"),
@@ -84,6 +84,15 @@ class Domain:
         }
         told = [element("entry", text=text, name=name) for name, text in entries.items()]
         return element("sysinfo", element("system", *told), type="smbios")
+
+    def _features(self) -> ET.Element:
+        firmware, machine = self.hardware.firmware, self.hardware.machine
+        return element("features", *firmware.features(), *machine.features(self.virt_type))
+
+    def _cpu(self) -> ET.Element | None:
+        machine = self.hardware.machine
+        model = machine.cpu(self.cpu, self.virt_type)
+        return model.element(self._shape(), machine.addresses(), self.topology.seen())
 
     def _tuning(self) -> ET.Element | None:
         found = [*self.hardware.tuning.of_cpus(), *self.topology.pins()]
@@ -109,7 +118,7 @@ class Domain:
             element("controller", type="scsi", index=0, model=self.hardware.scsi_model),
             *[interface.element() for interface in self.interfaces],
             *[device.element() for device in self.devices],
-            *self.console.elements(),
+            *self.console.elements(self.hardware.serial_ports),
             *[screen.graphics(kind) for kind in self.screens],
             *self._extras(),
             self.balloon.element(),
@@ -118,8 +127,9 @@ class Domain:
     def _extras(self) -> list[ET.Element]:
         """Return what flavor and image ask for."""
         has = self.hardware
-        singles = (has.rng, has.watchdog, has.tpm, has.video or screen.CARD)
+        singles = (has.rng, has.watchdog, has.tpm, has.video or screen.CARD, has.sound)
         found = [device.element() for device in singles if device is not None]
+        found += [*has.usb.elements(), *has.machine.devices()]
         if has.agent:
             found.append(agent_channel())
         return [*found, *(has.inputs.elements() if has.inputs else ())]

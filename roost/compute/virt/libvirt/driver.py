@@ -8,7 +8,6 @@ import pathlib
 import socket
 import threading
 import time
-import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Final, Self, TypeVar
 
@@ -28,8 +27,10 @@ from roost.compute.virt.driver import (
 from roost.compute.virt.libvirt import (
     agent,
     console,
+    cpu_monitor,
     guests,
     images,
+    interfaces,
     node,
     pci,
     probe,
@@ -50,38 +51,21 @@ from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.folder import Folders, GuestFolder, kind_of
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.identity import Identity, uuid_in
-from roost.compute.virt.libvirt.interfaces import Interface
 from roost.compute.virt.libvirt.layout import Layout
 from roost.compute.virt.libvirt.new_disks import NewDisks
+from roost.compute.virt.libvirt.node import Node
 from roost.compute.virt.libvirt.presence import Residents
+from roost.compute.virt.libvirt.rescuer import Rescuer
 from roost.compute.virt.libvirt.settings import AUTO, Settings
 from roost.compute.virt.live_migration import Presence
 from roost.context import RequestContext
-from roost.objects import Instance, NetworkInfo, NUMACell, Vif
+from roost.objects import Instance, NetworkInfo, Vif
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 _LONG: Final = 3600.0  # seconds: saving memory, or a disk, takes as long as it is large
 _LOOK: Final = 0.1
 _PCI_DEVICES: Final = libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_PCI_DEV
-
-
-@dataclasses.dataclass(frozen=True)
-class Node:
-    """What was learnt of this node when it was first asked for: it stays so."""
-
-    capabilities: ET.Element
-    hypervisor_type: str
-    hypervisor_version: int
-    virt_type: str
-    memory_mb: int
-    cells: tuple[NUMACell, ...]
-    devices: tuple[pci.Device, ...] = ()
-
-    @property
-    def floating(self) -> dict[int, list[int]]:
-        """The CPUs that guests share, by cell."""
-        return {cell.id: list(cell.cpus) for cell in self.cells}
 
 
 class LibvirtDriver:
@@ -113,6 +97,7 @@ class LibvirtDriver:
             ),
         )
         self._booted_at = node.booted_at()
+        self._cpu_monitor = cpu_monitor.CpuMonitor()
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
@@ -137,15 +122,17 @@ class LibvirtDriver:
             architectures=node.architectures(known.capabilities),
             capabilities={f"cpu_info:{name}": about[name] for name in ("arch", "model", "vendor")
                           if name in about},
-            traits=(
-                *node.traits(known.capabilities, virt_type=known.virt_type),
-                *self._settings.migration.traits,
-            ),
+            traits=known.traits,
             numa_cells=known.cells,
             pci_pools=pci.pools(known.devices),
             cpu_info=about,
             booted_at=self._booted_at,
         )  # fmt: skip
+
+    def metrics(self) -> dict[str, float]:
+        if cpu_monitor.NAME not in self._settings.monitors:
+            return {}
+        return self._connection.call("measure its CPUs", self._cpu_monitor.measure)
 
     def load(self) -> Load:
         return load.of_this_machine()
@@ -164,8 +151,15 @@ class LibvirtDriver:
         try:
             found = self._on(uuid, "describe a guest", guests.describe)
         except exception.NotFound:
-            return self._planned(uuid)
-        return dataclasses.replace(found, cut_off=self._is_cut_off(found))
+            found = self._planned(uuid)
+        announced = self._folders.of(uuid).announced.exists()
+        return dataclasses.replace(found, cut_off=self._is_cut_off(found), announced=announced)
+
+    def note_announced(self, uuid: str) -> None:
+        try:
+            self._folders.of(uuid).announced.touch()
+        except FileNotFoundError as error:
+            raise exception.NotFound(f"There is no guest {uuid} on this host.") from error
 
     def spawn(
         self,
@@ -235,12 +229,12 @@ class LibvirtDriver:
     ) -> None:
         uuid, folder = instance.uuid, self._folders.of(instance.uuid)
         if not self._on(uuid, "describe a guest", guests.describe).rescued:
-            image = images.inspect(image_path)
-            size = Layout.of(instance, image).root
+            image, rescuer = images.inspect(image_path), Rescuer.of(instance)
             with self._bases.held(image_path, image) as base:
+                size = rescuer.size(instance, image)
                 images.create(folder.rescue, size=size, base=base)
             self.power_off(uuid)
-            be_rescued = functools.partial(guests.be_rescued, disk=folder.rescue)
+            be_rescued = functools.partial(guests.be_rescued, rescuer=rescuer, disk=folder.rescue)
             self._on(uuid, "rescue a guest", be_rescued)
         self._start(uuid)
 
@@ -364,6 +358,7 @@ class LibvirtDriver:
             hypervisor_version=version,
             virt_type=virt_type,
             memory_mb=memory_mb,
+            traits=(*node.traits(capabilities, virt_type=virt_type), *self._settings.traits),
             devices=self._find_devices(),
             cells=self._settings.cpu_sets.divide(node.cells(capabilities, memory_mb=memory_mb)),
         )
@@ -423,7 +418,9 @@ class LibvirtDriver:
             topology=self._topology(placement, hardware),
             disks=self._new.seen(folder, layout, hardware, names),
             drive=Drive(folder.drive, names.next(bus), bus) if with_drive else None,
-            interfaces=tuple(Interface.of(vif, hardware.vifs) for vif in network_info.vifs),
+            interfaces=interfaces.all_of(
+                network_info.vifs, hardware.vifs, network_boot=hardware.network_boot
+            ),
             balloon=Balloon(self._settings.balloon_seconds),
             slots=self._settings.pcie_slots,
         )
@@ -440,6 +437,7 @@ class LibvirtDriver:
             floating=self._node().floating,
             confined=self._settings.cpu_sets.are_said,
             emulator_apart=hardware.emulator_apart,
+            locked=hardware.locked,
         )
 
     def _start(self, uuid: str) -> None:

@@ -9,7 +9,7 @@ from roost import exception
 from roost.compute.virt.driver import Kernel
 from roost.compute.virt.libvirt.elements import element
 from roost.compute.virt.libvirt.folder import GuestFolder
-from roost.objects.hardware_values import chosen
+from roost.objects.hardware_values import agreed, chosen
 from roost.objects.hardware_words import HardwareWords, truth
 
 BIOS: Final = "bios"
@@ -62,7 +62,10 @@ class Firmware:
         machine = words.image_word("machine_type") or machine
         secure = _secure(words)
         if secure:
-            machine = _secure_machine(kind, machine)
+            _check_uefi(kind)
+            machine = _q35("os_secure_boot", machine)
+        if agreed(words, "viommu_model") is not None:
+            machine = _q35("hw:viommu_model", machine)
         return cls(machine=machine, uefi=kind == UEFI, secure=secure, boot_menu=_boot_menu(words))
 
     @property
@@ -82,10 +85,10 @@ class Firmware:
             made.set("firmware", "efi")
         return made
 
-    def features(self) -> ET.Element:
+    def features(self) -> list[ET.Element]:
         """Return what the machine has for its firmware."""
-        smm = element("smm", state="on") if self.secure else None
-        return element("features", element("acpi"), element("apic"), smm)
+        smm = [element("smm", state="on")] if self.secure else []
+        return [element("acpi"), element("apic"), *smm]
 
     def _features(self) -> ET.Element | None:
         if not self.secure:
@@ -105,11 +108,15 @@ def _secure(words: HardwareWords) -> bool:
     return (flavor or image) == "required"
 
 
-def _secure_machine(kind: str, machine: str | None) -> str:
+def _check_uefi(kind: str) -> None:
     if kind != UEFI:
         raise exception.Invalid("os_secure_boot needs an image that says hw_firmware_type=uefi.")
+
+
+def _q35(name: str, machine: str | None) -> str:
+    """Return the machine of a guest that asks for something which only that has."""
     if machine is not None and not _is_q35(machine):
-        raise exception.Invalid(f"os_secure_boot needs hw_machine_type=q35, not '{machine}'.")
+        raise exception.Invalid(f"{name} needs hw_machine_type=q35, not '{machine}'.")
     return machine or _Q35
 
 

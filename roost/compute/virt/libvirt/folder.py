@@ -79,6 +79,11 @@ class GuestFolder:
         return self.path / "snapshot.export"
 
     @property
+    def announced(self) -> pathlib.Path:
+        """There as soon as the cell has accepted the guest as somebody's server."""
+        return self.path / "announced"
+
+    @property
     def started(self) -> pathlib.Path:
         """Its age is how long ago the guest was started."""
         return self.path / "started"

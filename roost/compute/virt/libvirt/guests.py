@@ -14,6 +14,7 @@ from roost.compute.virt.libvirt import disks, measures
 from roost.compute.virt.libvirt.elements import element, find, parse
 from roost.compute.virt.libvirt.identity import NAMESPACE, Identity, note_rescued, written
 from roost.compute.virt.libvirt.interfaces import Interface, VifShape, find_interface
+from roost.compute.virt.libvirt.rescuer import Rescuer
 from roost.objects import Vif
 
 _KIB_PER_MIB: Final = 1024
@@ -144,10 +145,10 @@ def _change(domain: Any, before: int, after: int, do: Callable[[], object]) -> N
         )
 
 
-def be_rescued(domain: Any, disk: pathlib.Path) -> None:
+def be_rescued(domain: Any, rescuer: Rescuer, disk: pathlib.Path) -> None:
     """Have a stopped guest start from another disk."""
     defined = as_defined(domain)
-    disks.start_from(defined, disk)
+    rescuer.put_into(defined, disk)
     note_rescued(defined, rescued=True)
     domain.connect().defineXML(written(defined))
 

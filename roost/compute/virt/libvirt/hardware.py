@@ -5,18 +5,42 @@ are. Whose word counts where both speak, is written beside each in ``doc/libvirt
 """
 
 import dataclasses
+from collections.abc import Collection
 from typing import Final, Self
 
 from roost import exception
 from roost.compute.virt.libvirt.cpus import Shape
-from roost.compute.virt.libvirt.devices import Inputs, RandomNumbers, Tpm, Video, Watchdog
+from roost.compute.virt.libvirt.devices import (
+    Inputs,
+    RandomNumbers,
+    Sound,
+    Tpm,
+    Usb,
+    Video,
+    Watchdog,
+)
 from roost.compute.virt.libvirt.firmware import Firmware
 from roost.compute.virt.libvirt.interfaces import VifShape
+from roost.compute.virt.libvirt.machine import Machine
 from roost.compute.virt.libvirt.tuning import Bandwidth, Tuning
 from roost.objects import Instance
-from roost.objects.hardware_values import BUSES, IDE, SCSI, VIRTIO, agreed, chosen, counted
+from roost.objects.hardware_values import (
+    BUSES,
+    IDE,
+    NO_USB,
+    SCSI,
+    VIRTIO,
+    agreed,
+    agreed_number,
+    agreed_truth,
+    chosen,
+    counted,
+    flagged,
+    serial_ports,
+)
 from roost.objects.hardware_words import HardwareWords, choice, truth
 
+_FAST_USB: Final = "qemu-xhci"
 _QUEUES: Final = 256  # that a tap device of Linux can have
 
 
@@ -26,6 +50,8 @@ class Hardware:
 
     ``agent``: it is told that there is somebody to listen to inside of it, whose ``admin`` is the
     one with the password; ``quiesce``: no image is made of it while it cannot be made quiet.
+    ``packed``: its virtio devices are asked by packed rings; ``network_boot``: its firmware looks
+    for a system at its interfaces before its disk.
     """
 
     firmware: Firmware
@@ -44,6 +70,13 @@ class Hardware:
     quiesce: bool
     admin: str
     emulator_apart: bool
+    machine: Machine
+    sound: Sound | None
+    usb: Usb
+    serial_ports: int
+    packed: bool
+    network_boot: bool
+    locked: bool
 
     @classmethod
     def of(cls, instance: Instance, *, machine: str | None = None) -> Self:
@@ -91,6 +124,13 @@ class Hardware:
             quiesce=_quiesce(words),
             admin=_admin(words),
             emulator_apart=words.flavor_word("emulator_threads_policy") == "share",
+            machine=Machine.of(words),
+            sound=_sound(words),
+            usb=_usb(words, {disk_bus, cd_bus}),
+            serial_ports=serial_ports(words),
+            packed=agreed_truth(words, "virtio_packed_ring") or False,
+            network_boot=flagged(words, "hw_ipxe_boot") or False,
+            locked=agreed_truth(words, "locked_memory") or False,
         )
 
 
@@ -118,7 +158,8 @@ def _vifs(words: HardwareWords, vcpus: int) -> VifShape:
     )
     model = chosen(words, "hw_vif_model") or VIRTIO
     queues = min(vcpus, _QUEUES) if many and model == VIRTIO else 1
-    return VifShape(model=model, queues=queues, bandwidth=Bandwidth.of(words))
+    packed = model == VIRTIO and bool(agreed_truth(words, "virtio_packed_ring"))
+    return VifShape(model=model, queues=queues, bandwidth=Bandwidth.of(words), packed=packed)
 
 
 def _rng(words: HardwareWords) -> RandomNumbers | None:
@@ -170,6 +211,22 @@ def _inputs(words: HardwareWords) -> Inputs | None:
     if bus is not None:
         return Inputs(("tablet", "keyboard"), bus)
     return Inputs(("tablet",), "usb") if pointer == "usbtablet" else None
+
+
+def _sound(words: HardwareWords) -> Sound | None:
+    model = agreed(words, "sound_model")
+    return None if model is None else Sound(model)
+
+
+def _usb(words: HardwareWords, buses: Collection[str]) -> Usb:
+    """Return what USB there is; for what is plugged in from afar there must be some."""
+    model = agreed(words, "usb_model")
+    ports = agreed_number(words, "redirected_usb_ports") or 0
+    inputs = _inputs(words)
+    used = {*buses, inputs.bus if inputs else None, agreed(words, "sound_model")}
+    if model == NO_USB and "usb" in used:
+        raise exception.Invalid("hw:usb_model is 'none', but the guest has devices on USB.")
+    return Usb(model or (_FAST_USB if ports else None), ports)
 
 
 def _quiesce(words: HardwareWords) -> bool:

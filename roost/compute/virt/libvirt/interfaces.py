@@ -2,10 +2,11 @@
 
 import dataclasses
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, Self
 
 from roost.compute.bindings import OVS, Binding
+from roost.compute.virt.libvirt.disks import NETWORK
 from roost.compute.virt.libvirt.elements import element
 from roost.compute.virt.libvirt.tuning import Bandwidth
 from roost.objects import Vif
@@ -21,11 +22,13 @@ class VifShape:
     model: str = "virtio"
     queues: int = 1
     bandwidth: Bandwidth = dataclasses.field(default_factory=Bandwidth)
+    packed: bool = False
 
     def notes(self) -> dict[str, str]:
         """Return it as a guest remembers it."""
         rates = {f"{_NOTE}{name}": str(rate) for name, rate in self.bandwidth.rates.items()}
-        return {f"{_NOTE}model": self.model, f"{_NOTE}queues": str(self.queues), **rates}
+        ring = {f"{_NOTE}packed": "on"} if self.packed else {}
+        return {f"{_NOTE}model": self.model, f"{_NOTE}queues": str(self.queues), **ring, **rates}
 
     @classmethod
     def noted(cls, notes: Mapping[str, str]) -> Self:
@@ -33,7 +36,9 @@ class VifShape:
         said = {name.removeprefix(_NOTE): text for name, text in notes.items()
                 if name.startswith(_NOTE)}  # fmt: skip
         model, queues = said.pop("model", "virtio"), int(said.pop("queues", "1"))
-        return cls(model, queues, Bandwidth({name: int(rate) for name, rate in said.items()}))
+        packed = said.pop("packed", "off") == "on"
+        rates = {name: int(rate) for name, rate in said.items()}
+        return cls(model, queues, Bandwidth(rates), packed=packed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,12 +46,14 @@ class Interface:
     """An interface of a port: plugged as it is bound, or else behind QEMU's own small router.
 
     The latter (``binding`` is None) lets a guest reach out and nobody in, and needs nothing here.
+    What has no ``boot_order`` is not booted from.
     """
 
     port_id: str
     mac: str
     binding: Binding | None = None
     shape: VifShape = dataclasses.field(default_factory=VifShape)
+    boot_order: int | None = None
 
     @classmethod
     def of(cls, vif: Vif, shape: VifShape | None = None) -> Self:
@@ -67,7 +74,9 @@ class Interface:
             element("mac", address=self.mac),
             *self._place(),
             element("model", type=self.shape.model),
+            self._driver(),
             *self._link(),
+            None if self.boot_order is None else element("boot", order=self.boot_order),
             element("alias", name=self.alias),
             type=self._type(),
         )
@@ -93,16 +102,33 @@ class Interface:
         known = element("parameters", interfaceid=self.port_id)
         return element("virtualport", known, type="openvswitch")
 
+    def _driver(self) -> ET.Element | None:
+        """Return how it is asked; queues are a matter of bridges."""
+        said: dict[str, str | int] = {}
+        if self.shape.queues > 1 and self.binding is not None and self.binding.bridge is not None:
+            said["queues"] = self.shape.queues
+        if self.shape.packed:
+            said["packed"] = "on"
+        return element("driver", **said) if said else None
+
     def _link(self) -> list[ET.Element | None]:
         """Return what QEMU's own router knows nothing of."""
         if self.binding is None:
             return []
-        many = self.shape.queues > 1 and self.binding.bridge is not None
         return [
             None if self.binding.mtu is None else element("mtu", size=self.binding.mtu),
-            element("driver", queues=self.shape.queues) if many else None,
             self.shape.bandwidth.element(),
         ]
+
+
+def all_of(
+    vifs: Iterable[Vif], shape: VifShape, *, network_boot: bool = False
+) -> tuple[Interface, ...]:
+    """Return the interfaces of a new guest, whose firmware may look for a system at the first."""
+    found = [Interface.of(vif, shape) for vif in vifs]
+    if network_boot:
+        found[:1] = [dataclasses.replace(one, boot_order=NETWORK) for one in found[:1]]
+    return tuple(found)
 
 
 def find_interface(domain: ET.Element, port_id: str) -> ET.Element | None:

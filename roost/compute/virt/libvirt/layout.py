@@ -7,6 +7,7 @@ from typing import Final, Self
 from roost import exception
 from roost.compute.virt.libvirt.images import Image
 from roost.objects import BlockDevice, Flavor, Instance
+from roost.objects.flavor import root_gb
 
 _MIB: Final = 1024 * 1024
 _GIB: Final = 1024 * _MIB
@@ -43,24 +44,29 @@ class Layout:
         """
         given = instance.provisions.block_devices if instance.provisions else []
         if not given:
-            return cls(_root(instance.flavor.root_gb * _GIB, image), _blanks(instance.flavor))
+            size = _root(instance, instance.flavor.root_gb * _GIB, image)
+            return cls(size, _blanks(instance.flavor))
         root = next((one for one in given if one.source_type == _FROM_IMAGE), None)
-        most = instance.flavor.root_gb * _GIB if root is None else root.size_mb * _MIB
+        said = instance.flavor.root_gb * _GIB if root is None else root.size_mb * _MIB
         bus = None if root is None else root.disk_bus
-        return cls(_root(most, image), tuple(_given_blanks(given)), root_bus=bus)
+        return cls(_root(instance, said, image), tuple(_given_blanks(given)), root_bus=bus)
 
 
-def _root(most: int, image: Image | None) -> int:
-    """Return the size of a root disk; if nobody says it, it is that of its image."""
+def _root(instance: Instance, said: int, image: Image | None) -> int:
+    """Return the size of a root disk; if nobody says it, it is that of its image.
+
+    Then, too, it has room for no more than was set aside.
+    """
+    most = said or root_gb(instance.flavor, instance.image) * _GIB
     if image is None:
-        return most
+        return said
     if most and image.size > most:
         raise exception.BuildFailed(
             f"The image is {image.size} bytes large, more than the root disk of {most} bytes; take"
-            " a larger flavor.",
+            " a larger flavor, or one with a root disk.",
             reschedulable=False,
         )
-    return most or -(-image.size // _SECTOR) * _SECTOR
+    return said or -(-image.size // _SECTOR) * _SECTOR
 
 
 def _blanks(flavor: Flavor) -> tuple[Blank, ...]:

@@ -5,7 +5,7 @@ import pathlib
 import shutil
 
 from roost.compute.virt.driver import Kernel
-from roost.compute.virt.libvirt import filesystems, images
+from roost.compute.virt.libvirt import disks, filesystems, images
 from roost.compute.virt.libvirt.bases import Bases
 from roost.compute.virt.libvirt.disks import Disk, Names
 from roost.compute.virt.libvirt.folder import RAW, GuestFolder
@@ -32,12 +32,12 @@ class NewDisks:
         """Return its disks as it sees them; a bus that a user has said for one of them counts."""
         found = []
         if layout.root:
+            order = disks.own_order(network_boot=hardware.network_boot)
             bus, path = hardware.bus(layout.root_bus), folder.new_root(self.images_type)
-            root = Disk(path, names.next(bus), boot_order=1, bus=bus, tuning=hardware.tuning)
-            found.append(root)
+            found.append(_disk(path, names, bus, hardware, boot_order=order))
         for number, blank in enumerate(layout.blanks):
             bus, path = hardware.bus(blank.bus), folder.blank(number, self.images_type)
-            found.append(Disk(path, names.next(bus), bus=bus, tuning=hardware.tuning))
+            found.append(_disk(path, names, bus, hardware))
         return tuple(found)
 
     def root(
@@ -79,3 +79,10 @@ class NewDisks:
             shutil.copy(kernel.path, folder.kernel)
             if kernel.ramdisk is not None:
                 shutil.copy(kernel.ramdisk, folder.ramdisk)
+
+
+def _disk(
+    path: pathlib.Path, names: Names, bus: str, hardware: Hardware, *, boot_order: int | None = None
+) -> Disk:
+    tuning, packed = hardware.tuning, hardware.packed
+    return Disk(path, names.next(bus), boot_order, bus=bus, tuning=tuning, packed=packed)

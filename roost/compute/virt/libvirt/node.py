@@ -1,5 +1,6 @@
 """What a node has, as libvirt and its kernel tell."""
 
+import dataclasses
 import datetime
 import pathlib
 import shutil
@@ -9,21 +10,37 @@ from typing import Any, Final
 from roost.compute.virt.libvirt import images
 from roost.compute.virt.libvirt.cpus import KVM
 from roost.compute.virt.libvirt.elements import find, texts
-from roost.objects import NUMACell
+from roost.compute.virt.libvirt.pci import Device
+from roost.objects import NUMACell, hardware_traits
 from roost.objects.hardware_values import BUSES, VIDEO_MODELS, VIF_MODELS
 
 PROC: Final = pathlib.Path("/proc")
 _KIB_PER_MIB: Final = 1024
 _BYTES_PER_GIB: Final = 1024**3
 _ORDINARY_PAGE: Final = "4"  # KiB
-_ALSO_RUNS: Final = {"x86_64": ("i686",)}
+_LIBVIRTS: Final = ("libvirtd", "virtqemud")
+_CAP_SYS_RESOURCE: Final = 24
+_X86: Final = "x86_64"
+_ALSO_RUNS: Final = {_X86: ("i686",)}
 _ALWAYS: Final = (
     "COMPUTE_NODE",
     *(f"COMPUTE_NET_VIF_MODEL_{name.upper()}" for name in VIF_MODELS),
     *(f"COMPUTE_STORAGE_BUS_{name.upper()}" for name in BUSES),
     *(f"COMPUTE_GRAPHICS_MODEL_{name.upper()}" for name in VIDEO_MODELS if name != "none"),
+    *hardware_traits.SOUND.values(),
+    *hardware_traits.USB.values(),
+    hardware_traits.NETWORK_BOOT,
+    hardware_traits.PACKED,
+    hardware_traits.PMU,
     "COMPUTE_IMAGE_TYPE_ISO",
     *(f"COMPUTE_IMAGE_TYPE_{name.upper()}" for name in images.EXPORTS),
+)
+_OF_PCS: Final = (
+    *hardware_traits.VIOMMU.values(),
+    hardware_traits.EMULATED_ADDRESSES,
+    hardware_traits.HIDDEN,
+    hardware_traits.HPET,
+    hardware_traits.SERIAL_PORTS,
 )
 # Those that os-traits has a name for, of the features as libvirt calls them.
 _CPU_TRAITS: Final = {
@@ -35,6 +52,25 @@ _CPU_TRAITS: Final = {
     "sse4.1": "HW_CPU_X86_SSE41",
     "sse4.2": "HW_CPU_X86_SSE42",
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class Node:
+    """What was learnt of this node when it was first asked for: it stays so."""
+
+    capabilities: ET.Element
+    hypervisor_type: str
+    hypervisor_version: int
+    virt_type: str
+    memory_mb: int
+    cells: tuple[NUMACell, ...]
+    traits: tuple[str, ...] = ()
+    devices: tuple[Device, ...] = ()
+
+    @property
+    def floating(self) -> dict[int, list[int]]:
+        """The CPUs that guests share, by cell."""
+        return {cell.id: list(cell.cpus) for cell in self.cells}
 
 
 def cells(capabilities: ET.Element, *, memory_mb: int) -> tuple[NUMACell, ...]:
@@ -93,8 +129,10 @@ def cpu_info(capabilities: ET.Element) -> dict[str, Any]:
 def traits(capabilities: ET.Element, *, virt_type: str) -> tuple[str, ...]:
     """Return the traits of guests here: an emulated CPU has none of the node's."""
     features = _features(capabilities) if virt_type == KVM else set()
-    own = (_CPU_TRAITS[name] for name in features if name in _CPU_TRAITS)
-    return tuple(sorted({*_ALWAYS, *own}))
+    own = {_CPU_TRAITS[name] for name in features if name in _CPU_TRAITS}
+    if find(capabilities, "host/cpu/arch").text == _X86:
+        own.update(_OF_PCS)
+    return tuple(sorted({*_ALWAYS, *own, *memory_traits()}))
 
 
 def _features(capabilities: ET.Element) -> set[str]:
@@ -108,6 +146,23 @@ def memory_mb(proc: pathlib.Path = PROC) -> int:
         if name == "MemTotal":
             return int(value.split()[0]) // _KIB_PER_MIB
     raise ValueError("the kernel does not tell how much memory there is")
+
+
+def memory_traits(proc: pathlib.Path = PROC) -> tuple[str, ...]:
+    """Return whether guests can have memory that is never swapped out: if their libvirt may."""
+    return (hardware_traits.LOCKED,) if any(map(_may_lock, proc.glob("[0-9]*"))) else ()
+
+
+def _may_lock(process: pathlib.Path) -> bool:
+    """Tell whether a process is a libvirt that may have its guests lock as much as they like."""
+    try:
+        if (process / "comm").read_text().strip() not in _LIBVIRTS:
+            return False
+        lines = (process / "status").read_text().splitlines()
+    except OSError:  # it has ended
+        return False
+    said = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+    return bool(int(said.get("CapEff", "0"), 16) >> _CAP_SYS_RESOURCE & 1)
 
 
 def booted_at(proc: pathlib.Path = PROC) -> datetime.datetime | None:

@@ -14,6 +14,7 @@ from roost.compute.virt.libvirt.cpus import KVM, CpuModel
 from roost.compute.virt.libvirt.folder import QCOW2
 from roost.compute.virt.libvirt.migration_settings import MigrationSettings
 from roost.compute.virt.libvirt.pci import DeviceSpec
+from roost.objects import hardware_traits
 
 AUTO: Final = "auto"
 
@@ -29,6 +30,7 @@ class Settings:
     :param devices: what may be given to guests
     :param base_seconds: that a base which no disk stands on is kept; 0: for ever
     :param screens: by which protocols new guests are seen, each once
+    :param monitors: what is measured of the node, by the names of ``[compute] compute_monitors``
     :param images_type: the kind of files that new disks are in
     :param flags: features that CPUs have beside their model's, by name, or must not have
     """
@@ -52,6 +54,7 @@ class Settings:
     migration: MigrationSettings = dataclasses.field(default_factory=MigrationSettings)
     cpu_sets: CpuSets = dataclasses.field(default_factory=CpuSets)
     screens: tuple[str, ...] = (consoles.VNC,)
+    monitors: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.cpu_mode == "custom") != (self.cpu_model is not None):
@@ -88,7 +91,16 @@ class Settings:
             migration=MigrationSettings.from_conf(conf),
             cpu_sets=CpuSets.from_conf(conf),
             screens=tuple(dict.fromkeys(group.screens)),
+            monitors=tuple(conf.compute.compute_monitors),
         )  # fmt: skip
+
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """What guests can have here because it is set so."""
+        by_spice = [hardware_traits.REDIRECTION] if consoles.SPICE in self.screens else []
+        is_hosts = self.cpu_mode == "host-passthrough"
+        of_host = [hardware_traits.HOST_ADDRESSES] if is_hosts else []
+        return (*self.migration.traits, *by_spice, *of_host)
 
     def cpu(self, virt_type: str) -> CpuModel:
         """Return which CPU guests see. Emulated ones are QEMU's own: it need be like no other."""

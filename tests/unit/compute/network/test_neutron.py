@@ -308,6 +308,41 @@ def test_when_ports_change_the_row_follows(neutron, driver, server):
     assert len(rows(server)) == 1
 
 
+def test_floating_addresses_are_told_with_those_that_they_lead_to(neutron, driver, server):
+    first, second = "203.0.113.5", "203.0.113.6"
+    (port,) = ports(neutron)
+    neutron.a_floating_ip(port, first)
+    driver.refresh(a_context(), server.uuid)
+    assert server.network_info.vifs[0].addresses[0].floating == [first]
+    neutron.a_floating_ip(port, second, fixed="10.0.0.99")  # of an address that it has no more
+    attach(driver, server, a_uuid(), network_id=neutron.a_network().id)
+    shown = [pair for vif in server.network_info.vifs for pair in vif.all_ips()]
+    assert [ip for ip, floats in shown if floats] == [first]
+    neutron.all["ip"].clear()
+    assert driver.describe([server.uuid])[server.uuid].vifs[0].addresses[0].floating == []
+
+
+def test_a_neutron_that_routes_nothing_has_no_floating_addresses(neutron, driver, server):
+    neutron.ips = lambda **_query: neutron.get_network("not-there")
+    assert len(driver.describe([server.uuid])[server.uuid].vifs) == 1
+
+
+def test_many_instances_are_described_at_the_cost_of_one(neutron, driver, conductor, server):
+    network = neutron.a_network().id
+    for _ in range(3):
+        other = wanted({"network_id": network})
+        conductor.instances[other.uuid] = other
+        driver.allocate(a_context(), other)
+    uuids, nobody = [*conductor.instances], a_uuid()
+    neutron.calls.clear()
+    described = driver.describe([*uuids, nobody])
+    assert len(neutron.calls) == 4  # ports, networks, subnets, floating IPs
+    assert {uuid: described[uuid] for uuid in uuids} == {
+        uuid: driver.describe([uuid])[uuid] for uuid in uuids
+    }
+    assert described[nobody].vifs == []
+
+
 @pytest.fixture
 def kernel():
     return FakeKernel()

@@ -1,5 +1,6 @@
 """What libvirt is told of guests says what was asked for."""
 
+import pathlib
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -10,6 +11,7 @@ from roost.compute.virt.libvirt.disks import Disk
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.identity import Identity, note_rescued, uuid_in, written
 from roost.compute.virt.libvirt.interfaces import Interface, find_interface
+from roost.compute.virt.libvirt.rescuer import Rescuer
 from tests.builders import a_uuid, a_vif
 from tests.stories.domains import ALONE, DOMAINS, FOLDER, ON_A_BRIDGE, ON_A_SWITCH, UUID, a_domain
 
@@ -26,6 +28,22 @@ def test_what_is_none_of_ours_is_told_apart():
         Identity.of(parse("<domain><name>other</name></domain>"))
     assert uuid_in(Identity(UUID, 1).name) == UUID
     assert [uuid_in(name) for name in ("other", "roost-thing", f"other-{UUID}")] == [None] * 3
+
+
+@pytest.mark.parametrize("name", ["with all", "of a machine with all"])
+@pytest.mark.parametrize(
+    "rescuer", [Rescuer(), Rescuer(bus="usb"), Rescuer(is_cd=True, bus="scsi")], ids=str
+)
+def test_a_rescued_guest_starts_from_its_rescuer_alone_and_its_end_changes_all_back(name, rescuer):
+    before = DOMAINS[name].xml()
+    domain = parse(before)
+    own = pathlib.Path(disks.root_disk(domain).find("source").get("file"))
+    rescuer.put_into(domain, FOLDER / "rescue.qcow2")
+    orders = sorted(int(boot.get("order")) for boot in domain.iterfind("devices/*/boot"))
+    assert len(orders) == len({*orders})
+    assert disks.root_disk(domain).find("source").get("file") == "/guests/one/rescue.qcow2"
+    disks.start_from_own(domain, own)
+    assert written(domain) == before
 
 
 def test_a_rescue_changes_which_disk_comes_first_and_its_end_changes_it_back():

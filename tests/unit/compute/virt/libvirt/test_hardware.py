@@ -45,6 +45,21 @@ def shape(specs=None, properties=None, vcpus=8):
         ({"hw_machine_type": "q35"}, "os/type", {"machine": "q35"}),
         ({"hw_firmware_type": "uefi"}, "os[@firmware='efi']", {}),
         ({"hw_scsi_model": "lsilogic"}, "devices/controller[@type='scsi']", {"model": "lsilogic"}),
+        ({"hw_sound_model": "ac97"}, "devices/sound", {"model": "ac97"}),
+        ({"hw_usb_model": "none"}, "devices/controller[@type='usb']", {"model": "none"}),
+        ({"hw_redirected_usb_ports": "1"}, "devices/controller[@type='usb']",
+         {"model": "qemu-xhci"}),
+        ({"hw_redirected_usb_ports": "1"}, "devices/redirdev", {"type": "spicevmc"}),
+        ({"hw_serial_port_count": "2"}, "devices/serial[2]/target", {"port": "1"}),
+        ({"hw_viommu_model": "auto"}, "devices/iommu/driver", {"intremap": "on"}),
+        ({"hw_viommu_model": "virtio"}, "devices/iommu", {"model": "virtio"}),
+        ({"hw_viommu_model": "intel"}, "os/type", {"machine": "q35"}),
+        ({"hw_pmu": "yes"}, "features/pmu", {"state": "on"}),
+        ({"hw_time_hpet": "no"}, "clock/timer", {"name": "hpet", "present": "no"}),
+        ({"img_hide_hypervisor_id": "yes"}, "cpu/feature",
+         {"name": "hypervisor", "policy": "disable"}),
+        ({"hw_maxphysaddr_mode": "emulate", "hw_maxphysaddr_bits": "42"}, "cpu/maxphysaddr",
+         {"mode": "emulate", "bits": "42"}),
     ],
 )  # fmt: skip
 def test_an_image_gets_the_device_that_it_asks_for_and_no_other_has_it(
@@ -84,6 +99,8 @@ def test_an_image_gets_the_device_that_it_asks_for_and_no_other_has_it(
         ({"hw_rng:rate_bytes": "-1"}, {}, "hw_rng:rate_bytes is '-1', but must be a number"),
         ({"hw:cpu_max_sockets": "1", "hw:cpu_max_cores": "1", "hw:cpu_max_threads": "1"}, {},
          "2 CPUs cannot be had with hw:cpu_max_sockets=1"),
+        ({"hw:viommu_model": "intel"}, {"hw_machine_type": "pc"}, "needs hw_machine_type=q35, not"),
+        ({"hw:usb_model": "none"}, {"hw_pointer_model": "usbtablet"}, "guest has devices on USB"),
         ({"hw:cpu_max_cores": "2"}, {"hw_cpu_cores": "4"}, "hw_cpu_cores is '4', but may be 2"),
         ({"hw:cpu_max_cores": "2"}, {"hw_cpu_max_cores": "4"}, "hw_cpu_max_cores is '4', but may"),
     ],
@@ -92,6 +109,34 @@ def test_what_no_host_could_do_is_refused_for_good_and_what_could_be_done_is_nam
     specs, properties, said
 ):
     assert said in refusal(specs, properties)
+
+
+def test_a_guest_of_kvm_hides_it_and_keeps_what_makes_it_fast():
+    domain = domain_of({"hw:hide_hypervisor_id": "yes"}, virt_type="kvm")
+    assert domain.find("features/kvm/hidden").get("state") == "on"
+    assert domain.find("cpu") is None
+
+
+def test_locked_memory_is_locked_beside_huge_pages_or_without():
+    plain = parse(a_domain(topology=Topology(locked=True)).xml())
+    assert [one.tag for one in plain.find("memoryBacking")] == ["locked"]
+    specs = {"hw:locked_memory": "yes", "hw:mem_page_size": "small"}
+    assert a_hardware(specs).locked
+
+
+def test_packed_rings_are_of_disks_and_interfaces_also_of_those_that_come_later():
+    asked = {"hw:virtio_packed_ring": "yes"}
+    hardware = a_hardware(asked)
+    disk = Disk(FOLDER / "root", "vda", packed=hardware.packed).element()
+    assert disk.find("driver").get("packed") == "on"
+    later = VifShape.noted(hardware.vifs.notes())
+    for binding in ({}, ON_A_BRIDGE):
+        interface = Interface.of(a_vif(**binding), later).element()
+        assert interface.find("driver").get("packed") == "on"
+    of_scsi = Disk(FOLDER / "root", "sda", bus="scsi", packed=True).element()
+    assert of_scsi.find("driver").get("packed") is None
+    other = a_hardware(asked, {"hw_vif_model": "e1000"})
+    assert Interface.of(a_vif(), other.vifs).element().find("driver") is None
 
 
 def test_the_flavors_machine_has_no_ide_whoever_asks_for_it():

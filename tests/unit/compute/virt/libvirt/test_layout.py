@@ -6,7 +6,7 @@ from roost import exception
 from roost.compute.virt.libvirt.images import Image
 from roost.compute.virt.libvirt.layout import Blank, Layout
 from roost.objects import BlockDevice, Provisions
-from tests.builders import a_flavor, an_instance
+from tests.builders import a_flavor, an_image, an_instance
 
 MIB, GIB = 1 << 20, 1 << 30
 
@@ -34,6 +34,13 @@ def test_a_root_disk_whose_size_nobody_says_is_as_large_as_its_image():
     instance = an_instance(flavor=a_flavor(root_gb=0))
     assert Layout.of(instance, Image("raw", 513)) == Layout(1024)
     assert Layout.of(instance, None) == Layout(0)
+
+
+def test_a_root_disk_whose_size_nobody_says_has_no_more_than_was_set_aside():
+    instance = an_instance(flavor=a_flavor(root_gb=0), image=an_image(min_disk=2))
+    assert Layout.of(instance, Image("qcow2", 2 * GIB)) == Layout(2 * GIB)
+    with pytest.raises(exception.BuildFailed, match=f"more than the root disk of {2 * GIB} bytes"):
+        Layout.of(instance, Image("qcow2", 2 * GIB + 1))
 
 
 def test_an_image_that_is_larger_than_its_root_disk_is_refused_for_good():

@@ -1,5 +1,6 @@
 """What a node has, out of what libvirt and its kernel tell."""
 
+import dataclasses
 import datetime
 
 import pytest
@@ -10,7 +11,7 @@ from roost.compute.virt.libvirt.devices import Balloon
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.folder import Folders
 from roost.compute.virt.libvirt.settings import Settings
-from roost.objects import NUMACell
+from roost.objects import NUMACell, hardware_traits
 from tests.builders import a_uuid
 
 ONE = """<cell id="0"><memory unit="KiB">7340032</memory><pages unit="KiB" size="4">1835008</pages>
@@ -189,3 +190,33 @@ def test_features_are_had_or_not_had_beside_those_of_a_mode():
 def test_a_guest_tells_of_its_memory_as_often_as_its_operator_wants():
     assert Balloon(0).element().find("stats") is None
     assert Balloon(30).element().find("stats").get("period") == "30"
+
+
+def test_a_node_says_what_its_machines_can_have_and_what_is_set_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(node, "memory_traits", tuple)
+    found = node.traits(capabilities(ONE), virt_type="qemu")
+    assert {"COMPUTE_SOUND_MODEL_ICH9", "COMPUTE_VIOMMU_MODEL_INTEL", hardware_traits.PACKED} <= {
+        *found
+    }
+    assert hardware_traits.LOCKED not in found
+    settings = Settings(node="h1", folder=tmp_path)
+    assert {hardware_traits.REDIRECTION, hardware_traits.HOST_ADDRESSES}.isdisjoint(settings.traits)
+    other = dataclasses.replace(settings, screens=("spice",), cpu_mode="host-passthrough")
+    assert {hardware_traits.REDIRECTION, hardware_traits.HOST_ADDRESSES} <= {*other.traits}
+
+
+@pytest.mark.parametrize(
+    ("name", "rights", "expected"),
+    [
+        ("libvirtd", "000001ffffffffff", (hardware_traits.LOCKED,)),
+        ("virtqemud", "0000000001000000", (hardware_traits.LOCKED,)),
+        ("libvirtd", "000001fffeffffff", ()),
+        ("bash", "000001ffffffffff", ()),
+    ],
+)
+def test_memory_is_locked_where_libvirt_may(tmp_path, name, rights, expected):
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7/comm").write_text(f"{name}\n")
+    (tmp_path / "7/status").write_text(f"Name:\t{name}\nGroups:\t\nCapEff:\t{rights}\n")
+    (tmp_path / "8").mkdir()  # it has ended
+    assert node.memory_traits(tmp_path) == expected
