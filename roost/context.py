@@ -6,6 +6,9 @@ from typing import Any, Final, Self
 
 from oslo_context import context
 
+from roost import exception
+from roost.callers import OURSELVES, Caller
+
 # What is told of a caller: to other daemons, in notifications, in logs.
 _TOLD: Final = (
     "user_id",
@@ -37,13 +40,18 @@ _ALWAYS: Final = ("user_id", "project_id", "roles", "is_admin", "request_id", "g
 class RequestContext(context.RequestContext):
     """An oslo.context that also carries a deadline, and a catalog.
 
-    ``deadline`` is seconds since the epoch after which the caller has stopped waiting, or None.
-    A message is acknowledged when it is received, so a server may meet a call whose caller has
-    long given up; it looks here first.
+    ``deadline`` is the moment after which the caller has stopped waiting, by this process's own
+    ``time.monotonic``, or None. A message is acknowledged when it is received, so a server may meet
+    a call whose caller has long given up; it looks here first. Clocks of other machines may say
+    anything, so what is sent is the seconds that are left.
 
     ``auth_token`` and ``service_catalog`` (the third version's list of services) let whoever works
-    for the caller speak to other services in their name. They go where the work is done, by
-    :meth:`to_wire`, and nowhere else: :meth:`to_dict` and all that is logged is without them.
+    for the caller speak to other services in their name. They go by :meth:`to_wire` with the RPC
+    methods that are declared to need them, and nowhere else: all other messages are sent
+    :meth:`without_token`, and :meth:`to_dict` and all that is logged is without them, too.
+
+    ``caller`` is whoever sent the message that came with it, as the bus vouches for them. It is not
+    sent on.
     """
 
     def __init__(
@@ -56,6 +64,7 @@ class RequestContext(context.RequestContext):
         super().__init__(**kwargs)
         self.deadline = deadline
         self.service_catalog = list(service_catalog or ())
+        self.caller: Caller = OURSELVES
 
     def to_dict(self) -> dict[str, Any]:
         """Return what anybody may know of the caller."""
@@ -63,12 +72,13 @@ class RequestContext(context.RequestContext):
         kept = {name: value for name, value in told.items() if value or name in _ALWAYS}
         if not self.is_admin_project:
             kept["is_admin_project"] = False
-        return {**kept, "roles": list(self.roles or ()), "deadline": self.deadline}
+        return {**kept, "roles": list(self.roles or ())}
 
     def to_wire(self) -> dict[str, Any]:
         """Return what :meth:`from_dict` makes this context of again: secrets of the caller, too."""
         entrusted = {name: getattr(self, name) for name in _ENTRUSTED if getattr(self, name)}
-        return self.to_dict() | entrusted
+        left = None if self.deadline is None else self.deadline - time.monotonic()
+        return self.to_dict() | entrusted | {"seconds_left": left}
 
     def to_policy_values(self) -> Any:
         """Return what rules may ask of a caller: what oslo.context has, and ``is_admin``."""
@@ -78,20 +88,65 @@ class RequestContext(context.RequestContext):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any], **kwargs: Any) -> Self:
+        """Make a context of what came over a wire.
+
+        ``received_at``, by ``time.monotonic``, is when it came: :meth:`stamp` puts it there.
+
+        :raises roost.exception.Invalid: when ``seconds_left`` is no number
+        """
         known = {name: values[name] for name in (*_TOLD, *_ENTRUSTED) if name in values}
-        return cls(deadline=values.get("deadline"), overwrite=False, **known, **kwargs)
+        left = _seconds(values.get("seconds_left"))
+        received = values.get("received_at", time.monotonic())
+        deadline = None if left is None else received + left
+        return cls(deadline=deadline, overwrite=False, **known, **kwargs)
+
+    @staticmethod
+    def stamp(values: Any) -> None:
+        """Note in what just came over a wire that it came now: its time runs while it waits."""
+        if isinstance(values, dict):
+            values["received_at"] = time.monotonic()
 
     def until(self, seconds: float | None) -> "RequestContext":
         """Return a copy whose deadline is ``seconds`` from now, or which has none."""
         copy = self.from_dict(self.to_wire())
-        copy.deadline = None if seconds is None else time.time() + seconds
+        copy.deadline = None if seconds is None else time.monotonic() + seconds
+        return copy
+
+    def without_token(self) -> Self:
+        """Return a copy that nobody can use to speak to other services for the caller."""
+        copy = self.from_dict(self.to_dict())
+        copy.deadline = self.deadline
         return copy
 
     @property
     def expired(self) -> bool:
-        return self.deadline is not None and time.time() > self.deadline
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+
+def _seconds(value: Any) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise exception.Invalid(f"seconds_left is no number: {value!r:.40}") from error
 
 
 def admin_context(request_id: str | None = None) -> RequestContext:
     """Return the context of a daemon's own work: sweepers, reports, periodic tasks."""
     return RequestContext(is_admin=True, roles=["admin"], request_id=request_id, overwrite=False)
+
+
+def project_context(
+    project_id: str, *, user_id: str | None = None, request_id: str | None = None
+) -> RequestContext:
+    """Return the context of a daemon that goes on with a project's work, without its user's token.
+
+    It may do and see what any member of the project may, and nothing more.
+    """
+    return RequestContext(
+        user_id=user_id,
+        project_id=project_id,
+        roles=["member", "reader"],
+        request_id=request_id,
+        is_admin=False,
+        overwrite=False,
+    )

@@ -26,6 +26,7 @@ def make_app(parts: Parts) -> faults.App:
     """
     passed: list[Any] = [
         middleware.RequestIds(),
+        middleware.LegacyPaths(),
         middleware.Microversions(),
         parts.authentication,
         ProjectPaths(routes.ROUTES),

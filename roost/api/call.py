@@ -20,6 +20,11 @@ class Query:
         return name in self.values
 
     def all(self, name: str) -> list[str]:
+        """Return the values given, each once: what is asked for twice is found once."""
+        return list(dict.fromkeys(self.in_turn(name)))
+
+    def in_turn(self, name: str) -> list[str]:
+        """Return the values as they were given, where their places mean something."""
         return self.values.get(name, [])
 
     def one(self, name: str) -> str | None:
@@ -74,6 +79,16 @@ class Call:
     base_url: str
     policy: Policy
     rule: str
+
+    @property
+    def project_id(self) -> str:
+        """The caller's project, for what belongs to one.
+
+        :raises roost.exception.Forbidden: when the token is for none
+        """
+        if self.context.project_id is None:
+            raise exception.Forbidden("This needs a token for a project; this one is for none.")
+        return str(self.context.project_id)
 
     def allows(self, rule: str, *, project_id: str | None = None) -> bool:
         """Tell whether the caller passes another rule, for a thing of ``project_id`` (own)."""

@@ -2,9 +2,20 @@
 
 from typing import Final
 
+from roost.api.call import Call
 from roost.context import RequestContext
+from roost.image.driver import ImageStore, OutsideImageStore
 
 _PUBLIC: Final = "public"
+
+
+def images_root(call: Call, store: ImageStore) -> str:
+    """Return where images are: what the caller's catalog says, if another service has them."""
+    if isinstance(store, OutsideImageStore):
+        found = endpoint(call.context, "image")
+        if found is not None:
+            return f"{found.rstrip('/').removesuffix('/v2')}/v2"
+    return f"{call.base_url}/image/v2"
 
 
 def endpoint(context: RequestContext, kind: str) -> str | None:

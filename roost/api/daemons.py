@@ -47,10 +47,11 @@ class Daemons:
         :param host: only those on this host
         :param binary: only those of this name
         """
+        hosts = None if host is None else [host]
 
         def of_cell(cell: Cell) -> list[Seen]:
             with cell.database.read() as session:
-                roll = rows.call_roll(session, host=host, binary=binary)
+                roll = rows.call_roll(session, hosts=hosts, binary=binary)
             return self.see(cell, roll)
 
         cells = [cell for cell in self._cells.all() if not cell.is_cell0]

@@ -46,6 +46,8 @@ class Door:
         if self._refusal is not None:
             raise exception.NotFound(self._refusal)
         route = self._find(req.method, req.context.version)
+        if not route.slash and req.env["PATH_INFO"].endswith("/"):
+            raise exception.NotFound
         policy = self._parts.policy
         policy.require(req.context.caller, route.policy)
         answer = route.handler(
@@ -76,26 +78,34 @@ def _query(req: falcon.Request, route: Route) -> Query:
         name: value if isinstance(value, list) else [value] for name, value in req.params.items()
     }
     _check_text(values)
+    if req.context.legacy:
+        route.query.relax(values, minor=req.context.version)
     route.query.check(values, minor=req.context.version, what="query")
     return Query(values)
 
 
 def _body(req: falcon.Request, route: Route, options: Options) -> Any:
     if DATA in route.takes:
-        _check_kind(req, route)
+        _check_kind(req, route, options)
         return _upload(req, options.max_image_size)
     if route.body is None:
         return None
-    _check_kind(req, route)
+    _check_kind(req, route, options)
     body = _read_json(req, options.max_request_body_size)
+    if req.context.legacy:
+        route.body.relax(body, minor=req.context.version)
     route.body.check(body, minor=req.context.version, what="body")
     return body
 
 
-def _check_kind(req: falcon.Request, route: Route) -> None:
-    kind = (req.content_type or route.takes[0]).partition(";")[0].strip().lower()
+def _check_kind(req: falcon.Request, route: Route, options: Options) -> None:
+    """Refuse a body of another kind, or of none: browsers let any page send such a one."""
+    said = req.content_type or ("" if options.wants_content_type else route.takes[0])
+    kind = said.partition(";")[0].strip().lower()
     if kind not in route.takes:
-        raise falcon.HTTPUnsupportedMediaType(description=f"Unsupported Content-Type {kind}")
+        raise falcon.HTTPUnsupportedMediaType(
+            description=f"Unsupported Content-Type {kind!r}; this takes {', '.join(route.takes)}."
+        )
 
 
 def _upload(req: falcon.Request, most: int) -> Upload:

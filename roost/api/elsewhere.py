@@ -10,13 +10,7 @@ from roost.api.parts import Parts
 from roost.image.driver import OutsideImageStore
 
 _IMAGES: Final = ("/image",)
-_NETWORKS: Final = (
-    "/network",
-    "/v2.1/os-floating-ip-pools",
-    "/v2.1/os-floating-ips",
-    "/v2.1/os-networks",
-    "/v2.1/os-tenant-networks",
-)
+_NETWORKS: Final = ("/network",)
 _IMAGE: Final = "This cloud has an image service of its own: the catalog says where."
 _NETWORK: Final = "This cloud has a network service of its own: the catalog says where."
 

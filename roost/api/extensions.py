@@ -19,6 +19,7 @@ SERVED: Final = {
     "OS-FLV-EXT-DATA": ("FlavorExtraData", "The ephemeral disks of flavors."),
     "OS-SCH-HNT": ("SchedulerHints", "Hints for the scheduler."),
     "OS-SRV-USG": ("ServerUsage", "When servers came up and went."),
+    "os-agents": ("Agents", "Builds of guest agents; given up, and 410."),
     "os-aggregates": ("Aggregates", "Hosts that operators put together."),
     "os-attach-interfaces": ("AttachInterfaces", "Interfaces come and go while servers run."),
     "os-availability-zone": ("AvailabilityZone", "Zones, and servers in them."),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 from roost import exception
+from roost.objects import hardware_refused, hardware_values
 
 _Check = Callable[[str], bool]
 _Kind = TypeVar("_Kind")
@@ -31,55 +32,59 @@ def _one_of(*words: str) -> _Check:
     return lambda value: value in words
 
 
-def _number(least: int) -> _Check:
+def _number(least: int, most: int = 10**18) -> _Check:
     def check(value: str) -> bool:
         text = value.strip()
-        return text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) >= least
+        if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+            return False
+        return least <= int(text) <= most
 
     return check
 
 
 _ANY: Final = _like(r"[\s\S]*")
 _SOME, _ONE_OR_MORE = _number(0), _number(1)
+# What hosts read by themselves.
+_OF_HOSTS: Final[Mapping[str, _Check]] = {
+    **{name: _one_of(*allowed) for name, allowed in hardware_values.CHOICES.items()},
+    **dict.fromkeys(hardware_values.TRUTHS, _truth),
+    **{name: _number(*limits) for name, limits in hardware_values.NUMBERS.items()},
+}
+
+
+def _read_by_hosts(scope: str) -> dict[str, _Check]:
+    return {
+        re.escape(name.removeprefix(f"{scope}:")): check
+        for name, check in _OF_HOSTS.items()
+        if name.startswith(f"{scope}:")
+    }
+
+
 # a pattern of what follows the scope -> what its values must be
 _HW: Final[Mapping[str, _Check]] = {
-    "(boot_menu|cpu_realtime|ephemeral_encryption|hide_hypervisor_id|locked_memory)": _truth,
-    "(mem_encryption|vif_multiqueue_enabled|virtio_packed_ring)": _truth,
-    "cpu_(max_)?(sockets|cores|threads)": _ONE_OR_MORE,
+    **_read_by_hosts("hw"),
+    "(cpu_realtime|ephemeral_encryption|mem_encryption)": _truth,
     "cpu_policy": _one_of("dedicated", "shared", "mixed"),
     "cpu_thread_policy": _one_of("prefer", "isolate", "require"),
     "(cpu_dedicated_mask|cpu_realtime_mask)": _like(_CPUS),
     "emulator_threads_policy": _one_of("isolate", "share"),
-    "(ephemeral_encryption_format|mem_encryption_model|pmem|sound_model|usb_model)": _like(".+"),
-    "input_bus": _one_of("usb", "virtio"),
-    "maxphysaddr_bits": _ONE_OR_MORE,
-    "maxphysaddr_mode": _one_of("passthrough", "emulate"),
+    "(ephemeral_encryption_format|mem_encryption_model|pmem)": _like(".+"),
     "mem_page_size": _like(_BYTES),
     r"numa_cpus\.[0-9]+": _like(_CPUS),
     r"numa_mem\.[0-9]+": _ONE_OR_MORE,
     "numa_nodes": _ONE_OR_MORE,
     "pci_numa_affinity_policy": _one_of("required", "preferred", "legacy", "socket"),
-    "pointer_model": _one_of("ps2mouse", "usbtablet"),
-    "(redirected_usb_ports|serial_port_count)": _SOME,
-    "tpm_model": _one_of("tpm-tis", "tpm-crb"),
     "tpm_secret_security": _one_of("user", "host", "deployment"),
-    "tpm_version": _one_of("1.2", "2.0"),
-    "viommu_model": _one_of("intel", "smmuv3", "virtio", "auto"),
-    "watchdog_action": _one_of("none", "pause", "poweroff", "reset", "disabled"),
 }
 _QUOTA: Final[Mapping[str, _Check]] = {
-    "cpu_(shares|period|quota)": _SOME,
-    "disk_(read|write|total)_(bytes|iops)_sec": _SOME,
-    "vif_(inbound|outbound)_(average|burst|peak)": _SOME,
+    **_read_by_hosts("quota"),
     "(cpu|memory|disk_io|vif)_(limit|reservation|shares_share)": _SOME,
     "(cpu|memory|disk_io|vif)_shares_level": _one_of("custom", "high", "normal", "low"),
 }
 # a pattern of the scope -> what there is in it
 _SCOPES: Final[Mapping[str, Mapping[str, _Check]]] = {
     "hw": _HW,
-    "hw_rng": {"allowed": _truth, "(rate_bytes|rate_period)": _SOME},
-    "hw_video": {"ram_max_mb": _SOME},
-    "os": {"secure_boot": _one_of("required", "optional", "disabled")},
+    **{scope: _read_by_hosts(scope) for scope in ("hw_rng", "hw_video", "os")},
     "quota": _QUOTA,
     f"resources{_GROUP}": {"[A-Z0-9_]+": _SOME},
     f"trait{_GROUP}": {"[A-Z0-9_]+": _one_of("required", "forbidden")},
@@ -91,7 +96,7 @@ _SCOPES: Final[Mapping[str, Mapping[str, _Check]]] = {
 
 
 def check(specs: Mapping[str, str]) -> None:
-    """Make sure that extra specs of known scopes are known, and their values possible.
+    """Make sure that extra specs of known scopes are known, their values possible, and done here.
 
     :raises roost.exception.Invalid: naming the first that is not
     """
@@ -100,6 +105,7 @@ def check(specs: Mapping[str, str]) -> None:
         known = _first(_SCOPES, scope) if colon else None
         if known is not None:
             _check_one(name, value, _first(known, rest))
+    hardware_refused.check_specs(specs)
 
 
 def _check_one(name: str, value: str, is_possible: _Check | None) -> None:

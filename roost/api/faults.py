@@ -19,6 +19,7 @@ STATUSES: Final[tuple[tuple[type[exception.RoostError], int], ...]] = (
     (exception.Forbidden, 403),
     (exception.Unauthenticated, 401),
     (exception.NoCapacity, 409),
+    (exception.TooMany, 429),
     (exception.Timeout, 504),
     (exception.Unavailable, 503),
     (exception.VersionTooOld, 501),
@@ -47,6 +48,7 @@ MESSAGES: Final = {
 }
 WAITING: Final = {429: 1, 503: 5, 504: 5}  # status -> seconds after which another try may do
 _UNKNOWN: Final = 500
+_NOT_ALLOWED: Final = 405
 App = falcon.App[falcon.Request, falcon.Response]
 
 
@@ -97,9 +99,11 @@ def _for_users(error: exception.RoostError, status: int) -> str:
 
 
 def _falcon_error(
-    _req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: dict[str, Any]
+    req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: dict[str, Any]
 ) -> None:
     status = error.status_code
+    if status == _NOT_ALLOWED and req.path != "/" and req.env["PATH_INFO"].endswith("/"):
+        status, error = 404, falcon.HTTPNotFound()  # a thing of the collection, without a name
     resp.status = status
     resp.media = body(status, error.description or MESSAGES.get(status, error.title or "Error"))
     for name, value in dict(error.headers or {}).items():

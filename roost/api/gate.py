@@ -5,9 +5,13 @@ again. With it a worker has so many places and no more. Who comes when all are t
 once to come back (503), and so is who has more than their share of them (429), before anything of
 the request is looked at but whose it is. Those who wait are served in turn by project, one request
 of each, so a flood of one keeps others waiting no longer than one request takes.
+
+Who has not sent the whole request has no place, and long answers have places of their own until
+they are sent: what a network takes its time for keeps nobody from working.
 """
 
 import collections
+import contextvars
 import io
 import logging
 import threading
@@ -18,14 +22,24 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from roost.api import faults
+from roost.api.callers import Caller, Places, Share
 from roost.api.middleware import REQUEST_ID_HEADERS
 
 LOG = logging.getLogger(__name__)
 PATIENCE: Final = 30.0  # seconds that a request waits for its turn; clients give up after 60
+BODY_SECONDS: Final = 30.0  # that a whole body may take to come
 _UPLOADS_OF: Final = 4  # of so many places there is one more for an upload
+_SENDING_OF: Final = 4  # long answers that are sent at once, for each place to work in
+_SHORT: Final = 65536  # bytes of an answer that are not worth counting
+PIECE: Final = 32768  # bytes of a long answer that are handed to the server at once
+_REFUSERS: Final = 8  # threads beyond those that work and wait: they tell others to come later
 TELL_SECONDS: Final = 10.0  # between two lines of the log about requests refused
 _REASONS: Final = {
     400: ("Bad Request", "The body broke off, or its chunks are none."),
+    408: (
+        "Request Timeout",
+        f"The body did not come within {BODY_SECONDS:.0f} seconds. Please send it faster.",
+    ),
     429: (
         "Too Many Requests",
         "Too many requests of this project are under way. Please try again later.",
@@ -37,6 +51,27 @@ _REASONS: Final = {
 }
 Environ = dict[str, Any]
 Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+
+
+def threads(at_once: int, waiting: int) -> int:
+    """Return how many threads a server needs so that a gate can do what it promises."""
+    return at_once + waiting + at_once * _SENDING_OF + _REFUSERS
+
+
+_TURN: contextvars.ContextVar[Callable[[], None] | None] = contextvars.ContextVar(
+    "_TURN", default=None
+)
+
+
+def leave_turn() -> None:
+    """Give the place to work in to the next one: this request does little from now on but wait.
+
+    It keeps its place among those who are present.
+    """
+    leave = _TURN.get()
+    if leave is not None:
+        _TURN.set(None)
+        leave()
 
 
 class Turns:
@@ -92,9 +127,10 @@ class Gate:
 
     :param at_once: requests that are worked on
     :param waiting: requests that may wait
-    :param share: of these places, how many one caller may have, as a part of 1
+    :param share: of these places, and of those for long answers, what one caller may have
     :param max_body: bytes of a body; of a longer one no more than one byte beyond is read
-    :param caller: whose request this is, by its environment; must be cheap
+    :param caller: whose request this is, by its environment; must be cheap. None: one that costs
+        nothing, since it is refused for want of a token: it takes no place
     :param is_upload: whether its body is taken as it comes, however long that is; such requests
         have some places of their own, for who sends slowly is to keep nobody from working
     """
@@ -105,9 +141,9 @@ class Gate:
         *,
         at_once: int,
         waiting: int,
-        share: float,
+        share: Share,
         max_body: int,
-        caller: Callable[[Environ], str],
+        caller: Callable[[Environ], Caller | None],
         is_upload: Callable[[Environ], bool] = lambda _environ: False,
         patience: float = PATIENCE,
     ) -> None:
@@ -115,84 +151,90 @@ class Gate:
         self._turns = Turns(at_once)
         self._uploads = Turns(max(1, at_once // _UPLOADS_OF))
         self._is_upload = is_upload
-        self._most = at_once + waiting
-        self._most_of_one = max(1, int(self._most * share))
+        self._places = Places(at_once + waiting, share)
+        self._sending = Places(at_once * _SENDING_OF, share)
         self._max_body = max_body
         self._caller = caller
         self._patience = patience
-        self._lock = threading.Lock()
-        self._present: collections.Counter[str] = collections.Counter()
-        self._all = 0
         self._refused = _Refused()
 
     @property
     def present(self) -> int:
         """Return how many requests have a place now, to work or to wait in."""
-        return self._all
+        return self._places.taken
 
     @property
     def waiting(self) -> int:
         """Return how many of them wait."""
         return self._turns.waiting + self._uploads.waiting
 
+    @property
+    def sending(self) -> int:
+        """Return how many long answers are on their way."""
+        return self._sending.taken
+
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         caller = self._caller(environ)
-        refusal = self._enter(caller)
+        if caller is None:
+            return self._app(environ, start_response)
+        turns = self._uploads if self._is_upload(environ) else self._turns
+        if turns is self._turns and not is_read(environ, self._max_body):
+            return refused(400)(environ, start_response)
+        refusal = self._places.take(caller)
         if refusal:
-            self._refused.count(refusal)
-            return _refuse(refusal, start_response)
+            return self._refuse(refusal, environ, start_response)
         try:
-            return self._serve(caller, environ, start_response)
+            return self._work(turns, caller, environ, start_response)
         finally:
-            self._leave(caller)
-
-    def _enter(self, caller: str) -> int:
-        """Take the caller in; or return the status of a refusal."""
-        with self._lock:
-            if self._present[caller] >= self._most_of_one:
-                return 429
-            if self._all >= self._most:
-                return 503
-            self._present[caller] += 1
-            self._all += 1
-            return 0
-
-    def _leave(self, caller: str) -> None:
-        with self._lock:
-            self._all -= 1
-            self._present[caller] -= 1
-            if not self._present[caller]:
-                del self._present[caller]
-
-    def _serve(
-        self, caller: str, environ: Environ, start_response: Callable[..., Any]
-    ) -> Iterable[bytes]:
-        """Read the body first: who sends slowly keeps nobody from working."""
-        if self._is_upload(environ):
-            return self._work(self._uploads, caller, environ, start_response)
-        try:
-            _read_ahead(environ, self._max_body)
-        except (OSError, ValueError, OverflowError):  # servers differ in how they tell bad chunks
-            return _refuse(400, start_response)
-        return self._work(self._turns, caller, environ, start_response)
+            self._places.give_back(caller)
 
     def _work(
-        self, turns: Turns, caller: str, environ: Environ, start_response: Callable[..., Any]
+        self, turns: Turns, caller: Caller, environ: Environ, start_response: Callable[..., Any]
     ) -> Iterable[bytes]:
         with self._place(turns, caller) as placed:
-            if placed:
-                return self._app(environ, start_response)
-        self._refused.count(503)
-        return _refuse(503, start_response)
+            if not placed:
+                return self._refuse(503, environ, start_response)
+            told: list[Any] = []
+            pieces = self._app(environ, lambda *status_and_headers: told.extend(status_and_headers))
+        return self._hand_out(pieces, caller, environ, start_response, told)
+
+    def _hand_out(
+        self,
+        pieces: Iterable[bytes],
+        caller: Caller,
+        environ: Environ,
+        start_response: Callable[..., Any],
+        told: list[Any],
+    ) -> Iterable[bytes]:
+        """Return the answer; a long one has a place until it is closed, or is refused.
+
+        What has changed something is never refused afterwards.
+        """
+        if not _is_long(pieces):
+            start_response(*told)
+            return pieces
+        refusal = self._sending.take(caller)
+        if refusal and environ.get("REQUEST_METHOD") == "GET":
+            close(pieces)
+            return self._refuse(refusal, environ, start_response)
+        start_response(*told)
+        return pieces if refusal else _Sent(pieces, lambda: self._sending.give_back(caller))
+
+    def _refuse(
+        self, status: int, environ: Environ, start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
+        self._refused.count(status)
+        return refused(status)(environ, start_response)
 
     @contextmanager
-    def _place(self, turns: Turns, caller: str) -> Iterator[bool]:
-        placed = turns.take(caller, patience=self._patience)
+    def _place(self, turns: Turns, caller: Caller) -> Iterator[bool]:
+        placed = turns.take(caller.name, patience=self._patience)
+        token = _TURN.set(turns.give_back if placed else None)
         try:
             yield placed
         finally:
-            if placed:
-                turns.give_back()
+            leave_turn()
+            _TURN.reset(token)
 
 
 class _Refused:
@@ -215,6 +257,49 @@ class _Refused:
         LOG.warning("more requests than there are places for; refused lately: %s", told)
 
 
+class _Sent:
+    """A long answer in short pieces; ``done`` is called once, when it is sent or given up."""
+
+    def __init__(self, pieces: Iterable[bytes], done: Callable[[], None]) -> None:
+        self._pieces = pieces
+        self._done: Callable[[], None] | None = done
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            for begin in range(0, len(piece), PIECE):
+                yield piece[begin : begin + PIECE]
+
+    def close(self) -> None:
+        if self._done is None:
+            return
+        done, self._done = self._done, None
+        try:
+            close(self._pieces)
+        finally:
+            done()
+
+
+def _is_long(pieces: Iterable[bytes]) -> bool:
+    """Tell whether an answer is to be counted: nobody knows how long one is that is no list."""
+    return not isinstance(pieces, list | tuple) or sum(map(len, pieces)) > _SHORT
+
+
+def close(pieces: Any) -> None:
+    """Let an answer know that nobody takes more of it."""
+    close = getattr(pieces, "close", None)
+    if close is not None:
+        close()
+
+
+def is_read(environ: Environ, max_body: int) -> bool:
+    """Read a body into memory, unless it is too long; False: it broke off."""
+    try:
+        _read_ahead(environ, max_body)
+    except (OSError, ValueError, OverflowError):  # servers differ in how they tell bad chunks
+        return False
+    return True
+
+
 def _read_ahead(environ: Environ, max_body: int) -> None:
     """Put what was sent in the place of the stream that it comes through.
 
@@ -231,9 +316,29 @@ def _read_ahead(environ: Environ, max_body: int) -> None:
     else:
         return
     body = _read(environ["wsgi.input"], length)
+    if len(body) > max_body:
+        environ["wsgi.input"] = io.BufferedReader(_Longer(body, environ["wsgi.input"]))
+        return
     environ["wsgi.input"] = io.BytesIO(body)
     if not said:
         environ["CONTENT_LENGTH"] = str(len(body))
+
+
+class _Longer(io.RawIOBase):
+    """A body of which only the beginning was read."""
+
+    def __init__(self, begin: bytes, rest: Any) -> None:
+        super().__init__()
+        self._begin = io.BytesIO(begin)
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self._begin.read(len(buffer)) or self._rest.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def _read(stream: Any, length: int) -> bytes:
@@ -248,16 +353,21 @@ def _read(stream: Any, length: int) -> bytes:
     return b"".join(pieces)
 
 
-def _refuse(status: int, start_response: Callable[..., Any]) -> Iterable[bytes]:
+def refused(status: int) -> Wsgi:
+    """Return an application that refuses everything, as :mod:`roost.api.faults` would."""
     phrase, message = _REASONS[status]
-    data = faults.as_bytes(status, message)
-    name = f"req-{uuid.uuid4()}"
-    headers = [
-        ("Content-Type", "application/json"),
-        ("Content-Length", str(len(data))),
-        *((header, name) for header in REQUEST_ID_HEADERS),
-    ]
-    if status in faults.WAITING:
-        headers.append(("Retry-After", str(faults.WAITING[status])))
-    start_response(f"{status} {phrase}", headers)
-    return [data]
+
+    def refuse(_environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        data = faults.as_bytes(status, message)
+        name = f"req-{uuid.uuid4()}"
+        headers = [
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(data))),
+            *((header, name) for header in REQUEST_ID_HEADERS),
+        ]
+        if status in faults.WAITING:
+            headers.append(("Retry-After", str(faults.WAITING[status])))
+        start_response(f"{status} {phrase}", headers)
+        return [data]
+
+    return refuse

@@ -11,7 +11,7 @@ from roost.api.views import hosts as views
 from roost.api.views.services import COMPUTE, zone
 from roost.api.zones import Zones
 from roost.db.cell import whereabouts
-from roost.objects import Flavor, HostReport
+from roost.objects import Flavor, HostReport, ImageMeta
 
 _TOTAL: Final = "(total)"
 _USED_NOW: Final = "(used_now)"
@@ -39,9 +39,9 @@ class Hosts:
         host = str(seen.service.host)
         reports = self._scheduler.list_hosts(call.context, host=host)
         with seen.cell.database.read() as session:
-            flavors = whereabouts.flavors_on(session, host)
+            sizes = whereabouts.sizes_on(session, host)
         taken = {_TOTAL: _sum(reports, views.total), _USED_NOW: _sum(reports, views.used)}
-        shares = {**taken, **_by_project(flavors)}
+        shares = {**taken, **_by_project(sizes)}
         return Answer({"host": [views.resource(host, who, has) for who, has in shares.items()]})
 
     def refuse(self, call: Call) -> Answer:
@@ -66,10 +66,12 @@ def _sum(reports: list[HostReport], what: views.Measure) -> views.Amount:
     return views.plus(what(report) for report in reports)
 
 
-def _by_project(flavors: list[tuple[str, Flavor]]) -> dict[str, views.Amount]:
+def _by_project(
+    sizes: list[tuple[str, Flavor, ImageMeta | None]],
+) -> dict[str, views.Amount]:
     """Return what all servers together may take, and those of each project."""
     by_project: dict[str, list[views.Amount]] = defaultdict(list)
-    for project_id, flavor in flavors:
-        by_project[project_id].append(views.of_flavor(flavor))
+    for project_id, flavor, image in sizes:
+        by_project[project_id].append(views.of_server(flavor, image))
     shares = {project_id: views.plus(some) for project_id, some in by_project.items()}
     return {_USED_MAX: views.plus(shares.values()), **shares}

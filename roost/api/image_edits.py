@@ -107,7 +107,7 @@ def check_count(properties: Mapping[str, str]) -> None:
 
 def _described(call: Call, *, now: datetime.datetime) -> ImageMeta:
     asked = call.body
-    owner = asked.get("owner") or call.context.project_id
+    owner = asked.get("owner") or call.project_id
     values = {
         "name": None,
         "visibility": "shared",

@@ -4,14 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from roost import exception
-from roost.api import paging
+from roost.api import catalog, paging
 from roost.api.call import Answer, Call
 from roost.api.image_edits import check_count, own
 from roost.api.image_lists import listed
 from roost.api.parts import Parts
 from roost.api.validation import timestamp
 from roost.api.views import image_proxies as views
-from roost.image.driver import EditableImageStore
 from roost.objects import ImageMeta
 
 Properties = Mapping[str, str]
@@ -61,7 +60,8 @@ class ImageProxies(_Proxies):
         return self._list(call, views.full)
 
     def show(self, call: Call) -> Answer:
-        return Answer({"image": views.full(self._find(call), call.base_url)})
+        root = catalog.images_root(call, self._store)
+        return Answer({"image": views.full(self._find(call), call.base_url, root)})
 
     def delete(self, call: Call) -> Answer:
         self._store.delete(call.context, own(call, self._store).id)
@@ -72,7 +72,8 @@ class ImageProxies(_Proxies):
         limit = paging.limit(call, most=self._most)
         page = paging.after(found, call)[:limit]
         last = page[-1].id if page else ""
-        shown = [view(image, call.base_url) for image in page]
+        root = catalog.images_root(call, self._store)
+        shown = [view(image, call.base_url, root) for image in page]
         full = len(page) == limit
         return Answer({"images": shown, **paging.links(call, "images", full=full, last=last)})
 
@@ -107,16 +108,13 @@ class ImageProxyMetadata(_Proxies):
         return Answer()
 
     def _write(self, call: Call, edit: Callable[[Properties], Properties]) -> Properties:
-        if not isinstance(self._store, EditableImageStore):
-            raise exception.Unsupported("Ask the image service of this cloud to change its images.")
-
-        def edited(image: ImageMeta) -> ImageMeta:
-            after = dict(edit(image.properties))
+        def edited(before: Properties) -> Properties:
+            after = edit(before)
             check_count(after)
-            return ImageMeta.of(**image.values() | {"properties": after})
+            return after
 
-        changed = self._store.change(call.context, own(call, self._store).id, edited)
-        return dict(changed.properties)
+        image_id = own(call, self._store).id
+        return dict(self._store.change_properties(call.context, image_id, edited).properties)
 
 
 def _passes(call: Call, image: ImageMeta) -> bool:

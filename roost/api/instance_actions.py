@@ -1,15 +1,10 @@
 """What was done to a server, step by step."""
 
-import datetime
-from collections.abc import Sequence
-
 from roost import exception
-from roost.api import paging, policies
-from roost.api.buried import Buried
+from roost.api import moments, paging, policies
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 from roost.api.schemas.instance_actions import PAGES
-from roost.api.validation import timestamp
 from roost.api.views import instance_actions as views
 from roost.api.whereabouts import Located, Whereabouts
 from roost.db.cell import actions as rows
@@ -23,13 +18,13 @@ class InstanceActions:
 
     def __init__(self, parts: Parts) -> None:
         self._whereabouts = Whereabouts(parts.api_database, parts.cells)
-        self._buried = Buried(parts)
         self._most = parts.options.max_limit
 
     def list_brief(self, call: Call) -> Answer:
         located = self._find(call)
         looker = _looker(call)
-        found = _within(call, _actions(located))
+        changes = moments.changes(call, since=PAGES)
+        found = [one for one in _actions(located) if changes.have(one.updated_at or one.start_time)]
         if call.version < PAGES:
             return Answer({"instanceActions": [views.brief(one, looker) for one in found]})
         limit = paging.limit(call, most=self._most)
@@ -51,13 +46,8 @@ class InstanceActions:
         return Answer({"instanceAction": views.full(action, _looker(call))})
 
     def _find(self, call: Call) -> Located:
-        uuid, deleted = call.params["server_id"], call.version >= _OF_DELETED_SINCE
-        try:
-            return self._whereabouts.find(call, uuid, deleted=deleted)
-        except exception.NotFound:
-            if not deleted:
-                raise
-        return self._buried.find(call, uuid)
+        deleted = call.version >= _OF_DELETED_SINCE
+        return self._whereabouts.find(call, call.params["server_id"], deleted=deleted)
 
 
 def _actions(located: Located) -> list[InstanceAction]:
@@ -66,17 +56,6 @@ def _actions(located: Located) -> list[InstanceAction]:
         return []
     with located.cell.database.read() as session:
         return rows.list_actions(session, located.instance.uuid)
-
-
-def _within(call: Call, found: Sequence[InstanceAction]) -> list[InstanceAction]:
-    since, before = call.query.one("changes-since"), call.query.one("changes-before")
-    if call.version < PAGES:
-        return list(found)
-    least = timestamp(since) if since else datetime.datetime.min.replace(tzinfo=datetime.UTC)
-    most = timestamp(before) if before else datetime.datetime.max.replace(tzinfo=datetime.UTC)
-    if since and before and least > most:
-        raise exception.Invalid("The value of changes-since must be less than changes-before.")
-    return [one for one in found if least <= (one.updated_at or one.start_time) <= most]
 
 
 def _looker(call: Call) -> views.Looker:

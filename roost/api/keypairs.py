@@ -51,7 +51,7 @@ class Keypairs:
             fingerprint=material.fingerprint,
             created_at=self._now(),
         )
-        stored = self._store(keypair, project_id=str(call.context.project_id))
+        stored = self._store(keypair, project_id=call.project_id)
         return Answer(views.created(stored, material.private_key, version=call.version))
 
     def show(self, call: Call) -> Answer:

@@ -18,7 +18,8 @@ from keystoneauth1.access import AccessInfoV3
 from oslo_config import cfg
 
 from roost import exception
-from roost.api.middleware import TOKEN, place
+from roost.api.callers import Caller, stranger
+from roost.api.middleware import TOKEN
 from roost.api.policy import Policy
 from roost.context import RequestContext
 from roost.outside import breaker
@@ -87,15 +88,18 @@ class Keystone:
         req.context.caller = self._context(found.user, found.service, **ids)
         self._remember(req.get_header(TOKEN), req.context.caller)
 
-    def caller(self, environ: Mapping[str, Any]) -> str:
+    def caller(self, environ: Mapping[str, Any]) -> Caller | None:
         """Return whose share of the API's places a request takes, before anybody asks Keystone.
 
         A token that passed lately tells its project. Any other one takes of its address' share, so
-        nobody gets more by making tokens up.
+        nobody gets more by making tokens up. Who has none takes nothing, and is refused at once,
+        but for what is told to everybody.
         """
         token = environ.get("HTTP_X_AUTH_TOKEN")
+        if not token and environ.get("PATH_INFO") not in self._open_paths:
+            return None
         known = self._projects.get(_hash(token)) if token else None
-        return str(known) if known else place(environ)
+        return Caller(str(known), proven=True) if known else stranger(environ)
 
     def _identify(self, environ: Mapping[str, Any]) -> Any:
         """Return what keystonemiddleware found out about the tokens of a request."""

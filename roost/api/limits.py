@@ -18,11 +18,10 @@ class Limits:
         self._defaults = quota_resources.defaults(parts.options.quota)
 
     def show(self, call: Call) -> Answer:
-        project = str(call.context.project_id)
         other = call.query.one("tenant_id")
-        if other and other != project:
+        if other and other != call.context.project_id:
             call.require(policies.limits.OTHER_PROJECT)
-            project = other
+        project = other or call.project_id
         with self._database.read() as session:
             most = quota.limits(session, project, self._defaults)
             used = quota_resources.used(session, project, version=call.version)

@@ -95,13 +95,31 @@ def usable(network: Network) -> LocalNetwork:
         raise exception.Invalid(
             f"Network {network.id} requires a subnet in order to boot instances on."
         )
-    return LocalNetwork(name=network.name, cidr=network.cidr, given_id=network.id)
+    return LocalNetwork(
+        name=network.name,
+        cidr=network.cidr,
+        given_id=network.id,
+        project_id=network.project_id,
+    )
+
+
+def require_choice(call: Call, rule: str, network: LocalNetwork) -> None:
+    """Raise unless the caller may choose what ports of a network are given otherwise.
+
+    :param rule: for this choice; judged with the project that owns the network
+    :raises roost.exception.Forbidden: when it does not let the caller
+    """
+    if not call.allows(rule, project_id=network.project_id or ""):
+        raise exception.Forbidden(
+            f"Policy doesn't allow {rule} to be performed on network {network.id}: leave that out,"
+            " and one is chosen for you."
+        )
 
 
 def scope(call: Call) -> str | None:
     """Return the project whose things the caller sees; None: everybody's."""
     everybody = call.allows(call.rule, project_id="")
-    return None if everybody else str(call.context.project_id)
+    return None if everybody else call.project_id
 
 
 def may_see(call: Call, thing: Network | MadePort) -> bool:

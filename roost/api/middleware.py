@@ -9,12 +9,14 @@ import falcon
 
 from roost import exception
 from roost.api import microversions
+from roost.api.callers import Caller, stranger
 from roost.context import RequestContext
 
 _REQUEST_ID: Final = re.compile(r"req-[0-9a-fA-F-]{36}", re.ASCII)
 _UNSAFE: Final = re.compile(r"[^\x20-\x7e]")
 _UPLOAD: Final = re.compile("/image/v2/images/[^/]+/file/*")
 COMPUTE: Final = "/v2.1"
+LEGACY: Final = "/v2"
 TOKEN: Final = "X-Auth-Token"  # noqa: S105 - the name of a header
 ANONYMOUS: Final = "notused"
 REQUEST_ID_HEADERS: Final = ("x-openstack-request-id", "x-compute-request-id")
@@ -31,11 +33,25 @@ class RequestIds:
             resp.set_header(header, req.context.request_id)
 
 
+class LegacyPaths:
+    """Serves ``/v2`` as 2.1: without microversions, and what is not known in a body is overlooked.
+
+    The document of v2.0 itself is a route of its own.
+    """
+
+    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+        req.context.legacy = req.path.startswith(LEGACY + "/")
+        if req.context.legacy:
+            req.path = COMPUTE + req.path.removeprefix(LEGACY)
+
+
 class Microversions:
     """Negotiates the microversion of a request for Compute, and tells it in every answer."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         req.context.version = microversions.MINIMUM
+        if req.context.legacy:
+            return
         if req.path != COMPUTE and not req.path.startswith(COMPUTE + "/"):
             return
         resp.set_header("Vary", f"{microversions.HEADER}, {microversions.LEGACY_HEADER}")
@@ -58,10 +74,11 @@ class Authentication(Protocol):
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Put a :class:`RequestContext` into ``req.context.caller``, or raise why there is none."""
 
-    def caller(self, environ: Mapping[str, Any]) -> str:
+    def caller(self, environ: Mapping[str, Any]) -> Caller | None:
         """Return whose share of the API's places a request takes, before anybody proves anything.
 
-        It is asked for every request, and must be cheap.
+        None: it needs no place, since it will be refused at once. It is asked for every request,
+        and must be cheap.
         """
 
 
@@ -86,17 +103,12 @@ class NoAuth:
             overwrite=False,
         )
 
-    def caller(self, environ: Mapping[str, Any]) -> str:
+    def caller(self, environ: Mapping[str, Any]) -> Caller:
         """Return whose share of the API's places a request takes: its project's or address'."""
         token = environ.get("HTTP_X_AUTH_TOKEN")
         if token and token != ANONYMOUS:
-            return f"project {_who(token)[1]}"
-        return place(environ)
-
-
-def place(environ: Mapping[str, Any]) -> str:
-    """Return whose share of the API's places somebody takes of whom nothing else is known."""
-    return f"address {environ.get('REMOTE_ADDR', '')}"
+            return Caller(f"project {_who(token)[1]}", proven=True)
+        return stranger(environ)
 
 
 def is_upload(environ: Mapping[str, Any]) -> bool:

@@ -1,10 +1,10 @@
 """Servers on their way to other hosts: none, as none is ever moved."""
 
 from roost import exception
+from roost.api import moments
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 from roost.api.schemas.migrations import PAGES
-from roost.api.validation import timestamp
 from roost.api.whereabouts import Whereabouts
 
 
@@ -16,11 +16,7 @@ class Migrations:
 
     def list_all(self, call: Call) -> Answer:
         """Return none, once it is known that the query can be meant."""
-        since, before = call.query.one("changes-since"), call.query.one("changes-before")
-        if since and before and timestamp(since) > timestamp(before):
-            raise exception.Invalid(
-                "The value of changes-since must be less than or equal to changes-before."
-            )
+        moments.changes(call, since=PAGES)
         marker = call.query.one("marker")
         if marker and call.version >= PAGES:
             raise exception.Invalid(f"Marker {marker} could not be found.")

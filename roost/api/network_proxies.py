@@ -1,61 +1,58 @@
 """Networks in the words of Compute before 2.36, when the network service was not asked itself."""
 
-from roost import exception
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 from roost.api.views import network_proxies as views
-from roost.networks import LocalNetwork
 
 
-class _Networks:
-    """The networks of the local driver, which all projects share."""
+class _Proxies:
+    """What the network driver knows of networks, as far as the caller may see it."""
 
     def __init__(self, parts: Parts) -> None:
-        self._networks = parts.networks
-
-    def _find(self, call: Call) -> LocalNetwork:
-        for network in self._networks:
-            if network.id == call.params["network_id"]:
-                return network
-        raise exception.NotFound("Network not found")
+        self._proxies = parts.networking.proxies
 
 
-class OsNetworks(_Networks):
+class OsNetworks(_Proxies):
     """Handlers of ``/os-networks``."""
 
     def list_all(self, call: Call) -> Answer:
-        admin = bool(call.context.is_admin)
-        return Answer({"networks": [views.full(one, admin=admin) for one in self._networks]})
+        admin, found = bool(call.context.is_admin), self._proxies.networks(call)
+        return Answer({"networks": [views.full(one, admin=admin) for one in found]})
 
     def show(self, call: Call) -> Answer:
-        return Answer({"network": views.full(self._find(call), admin=bool(call.context.is_admin))})
+        found = self._proxies.network(call, call.params["network_id"])
+        return Answer({"network": views.full(found, admin=bool(call.context.is_admin))})
 
 
-class TenantNetworks(_Networks):
+class TenantNetworks(_Proxies):
     """Handlers of ``/os-tenant-networks``."""
 
-    def list_all(self, _call: Call) -> Answer:
-        return Answer({"networks": [views.brief(one) for one in self._networks]})
+    def list_all(self, call: Call) -> Answer:
+        return Answer({"networks": [views.brief(one) for one in self._proxies.networks(call)]})
 
     def show(self, call: Call) -> Answer:
-        return Answer({"network": views.brief(self._find(call))})
+        found = self._proxies.network(call, call.params["network_id"])
+        return Answer({"network": views.brief(found)})
 
 
-class FloatingIps:
-    """Handlers of ``/os-floating-ips`` and ``/os-floating-ip-pools``: local networks have none."""
+class FloatingIps(_Proxies):
+    """Handlers of ``/os-floating-ips`` and ``/os-floating-ip-pools``."""
 
-    def __init__(self, _parts: Parts) -> None:
-        pass
+    def list_all(self, call: Call) -> Answer:
+        found = self._proxies.floating_ips(call)
+        return Answer({"floating_ips": [views.floating_ip(one) for one in found]})
 
-    def list_all(self, _call: Call) -> Answer:
-        return Answer({"floating_ips": []})
+    def list_pools(self, call: Call) -> Answer:
+        return Answer({"floating_ip_pools": [{"name": one} for one in self._proxies.pools(call)]})
 
-    def list_pools(self, _call: Call) -> Answer:
-        return Answer({"floating_ip_pools": []})
+    def show(self, call: Call) -> Answer:
+        found = self._proxies.floating_ip(call, call.params["floating_ip_id"])
+        return Answer({"floating_ip": views.floating_ip(found)})
 
-    def refuse(self, call: Call) -> Answer:
-        """Find no address, whatever is to be done with it."""
-        raise exception.NotFound(f"Floating IP not found for ID {call.params['floating_ip_id']}")
+    def create(self, call: Call) -> Answer:
+        made = self._proxies.take(call, (call.body or {}).get("pool"))
+        return Answer({"floating_ip": views.floating_ip(made)})
 
-    def create(self, _call: Call) -> Answer:
-        raise exception.NotFound("Floating IP pool not found.")
+    def delete(self, call: Call) -> Answer:
+        self._proxies.give_back(call, call.params["floating_ip_id"])
+        return Answer()

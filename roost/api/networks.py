@@ -187,7 +187,7 @@ def words(asked: dict[str, Any]) -> dict[str, Any]:
 
 def owner(call: Call, asked: dict[str, Any]) -> str:
     """Return whose a new thing is to be; only administrators make things for others."""
-    project = str(asked.get("project_id") or asked.get("tenant_id") or call.context.project_id)
+    project = str(asked.get("project_id") or asked.get("tenant_id") or call.project_id)
     call.require_for(project)
     return project
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent import futures
 
 from roost import consoles
@@ -12,10 +12,10 @@ from roost.api.networking.driver import Networking
 from roost.api.networking.local import LocalNetworking
 from roost.api.pci_aliases import PciAlias
 from roost.api.policy import Policy
+from roost.api.views.services import NOVA_NAMES
 from roost.cells import Cells
 from roost.cells.filtering import GroupCopies
 from roost.db.engine import Database
-from roost.db.types import utcnow
 from roost.image.driver import ImageStore
 from roost.networks import LocalNetwork
 from roost.rpc.super_conductor import SuperConductor
@@ -37,8 +37,11 @@ class Options:
     what is known without it, or nothing; unless ``skip_cells_away``, it fails rather than leave
     servers out. ``instance_password``: who creates a server is told its administrator's password.
     ``keeps_deleted``: servers that users delete can be restored for a while.
+    ``verifies_images``: users may ask for images that are signed.
     ``console_seconds``: that the URL of a console leads there; ``console_urls``: what such begin
     with, by :data:`roost.consoles.KINDS`. ``pci_aliases`` are what flavors may ask for by name.
+    ``daemon_names``: what answers call daemons, by our names of them. ``wants_content_type``:
+    a body whose kind is not said is refused.
     """
 
     max_limit: int = 1000
@@ -66,6 +69,7 @@ class Options:
     skip_cells_away: bool = True
     instance_password: bool = True
     keeps_deleted: bool = False
+    verifies_images: bool = False
     console_seconds: int = 600
     console_urls: Mapping[str, str] = dataclasses.field(
         default_factory=lambda: {
@@ -75,6 +79,8 @@ class Options:
         }
     )
     pci_aliases: Mapping[str, PciAlias] = dataclasses.field(default_factory=dict)
+    daemon_names: Mapping[str, str] = dataclasses.field(default_factory=lambda: NOVA_NAMES)
+    wants_content_type: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -96,20 +102,20 @@ class Parts:
     executor: futures.Executor
     options: Options = dataclasses.field(default_factory=Options)
     network_driver: Networking | None = None
-    now: Callable[[], datetime.datetime] = utcnow
+
+    def now(self) -> datetime.datetime:
+        """Return the time by the clock of the API database: all who work on requests share it."""
+        return self.api_database.now()
 
     @property
     def networking(self) -> Networking:
         """Who judges what servers are to be connected to."""
-        driver = self.network_driver
-        if driver is None or isinstance(driver, LocalNetworking):
-            filters = driver is not None and driver.filters
-            return LocalNetworking(
-                self.networks,
+        driver = self.network_driver or LocalNetworking(self.networks)
+        if isinstance(driver, LocalNetworking):
+            return driver.with_database(
                 self.api_database,
                 quota=quota_resources.defaults(self.options.quota),
                 now=self.now,
-                filters=filters,
-                copies=GroupCopies(self.api_database, self.cells) if filters else None,
+                copies=GroupCopies(self.api_database, self.cells),
             )
         return driver

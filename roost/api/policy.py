@@ -47,13 +47,15 @@ class Policy:
         project_id: str | None = None,
         user_id: str | None = None,
     ) -> bool:
-        """Tell whether the caller passes ``rule`` for a thing of a project and a user (own)."""
-        target: dict[str, Any] = {
-            "project_id": context.project_id if project_id is None else project_id,
-            "user_id": context.user_id if user_id is None else user_id,
-        }
+        """Tell whether the caller passes ``rule`` for a thing of a project and a user (own).
+
+        Who has no project owns nothing: what has none either, or one called "None", is not theirs.
+        """
+        target: dict[str, Any] = {"user_id": context.user_id if user_id is None else user_id}
+        if context.project_id is not None:
+            target["project_id"] = context.project_id if project_id is None else project_id
         decided = self._decisions()
-        key = (rule, *target.values(), _credentials(context))
+        key = (rule, *target.items(), _credentials(context))
         known = decided.get(key)
         if known is None:
             known = bool(self._enforcer.authorize(rule, target, context, do_raise=False))

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from roost import exception
-from roost.api import paging, tag_filters
+from roost.api import paging, policies, tag_filters
 from roost.api.call import Answer, Call
 from roost.api.gather import Gatherer
-from roost.api.local_networks import LocalNetworks, scope, usable
+from roost.api.local_networks import LocalNetworks, require_choice, scope, usable
 from roost.api.networks import owner, words
 from roost.api.parts import Parts
 from roost.api.views import networks as views
@@ -33,7 +33,8 @@ _COLUMNS: Final = {
     "mac_address": "mac",
 }
 _AFTERWARDS: Final = ("name", "status", "project_id", "tenant_id", "device_owner", "description")
-_DRAWS: Final = 8
+_DRAWS: Final = 8  # addresses drawn at random, before free ones are tried in order
+_TRIES: Final = 64  # addresses tried for one port; others can take so many at the same time
 
 
 class Ports:
@@ -64,13 +65,8 @@ class Ports:
         asked = call.body["port"]
         network = self._network(call, asked["network_id"])
         draft = self._draft(call, asked, network)
-        for address in self._free(network, draft):
-            made = dataclasses.replace(draft, ip=address)
-            if self._create(made, network):
-                return Answer({"port": views.port(_made(made))})
-        if draft.ip:
-            raise exception.AddressInUse(f"IP address {draft.ip} already allocated.")
-        raise exception.NoCapacity(f"No more IP addresses available on network {network.id}.")
+        _check_choices(call, draft, network)
+        return Answer({"port": views.port(_made(self._made_of(draft, network)))})
 
     def update(self, call: Call) -> Answer:
         port, changes = self._one(call), words(call.body["port"])
@@ -131,6 +127,7 @@ class Ports:
         return usable(found) if isinstance(found, Network) else found
 
     def _draft(self, call: Call, asked: dict[str, Any], network: LocalNetwork) -> MadePort:
+        """Return the port that is asked for; an address that its user did not choose is ""."""
         mac = asked.get("mac_address")
         return MadePort(
             id=str(uuid.uuid4()),
@@ -139,11 +136,33 @@ class Ports:
             name=asked.get("name", ""),
             description=asked.get("description", ""),
             ip=_address(asked, network),
-            mac=mac.lower() if mac else random_mac(),
+            mac=mac.lower() if mac else "",
             instance_uuid=None,
             created_at=self._now(),
             admin_state_up=asked.get("admin_state_up", True),
         )
+
+    def _made_of(self, draft: MadePort, network: LocalNetwork) -> MadePort:
+        """Make a port, with addresses where the draft has none, and return it.
+
+        :raises roost.exception.AddressInUse: when another port has an address that was chosen
+        :raises roost.exception.NoCapacity: when the network has no address left
+        """
+        if draft.mac and self._is_in_a_cell(mac=[draft.mac]):
+            raise _in_use(draft.mac)
+        for address in itertools.islice(self._free(network, draft), _TRIES):
+            made = dataclasses.replace(draft, ip=address, mac=draft.mac or random_mac())
+            if self._create(made, network):
+                return made
+            if draft.mac and self._has_mac(draft.mac):
+                raise _in_use(draft.mac)
+        if draft.ip:
+            raise exception.AddressInUse(f"IP address {draft.ip} already allocated.")
+        raise exception.NoCapacity(f"No more IP addresses available on network {network.id}.")
+
+    def _has_mac(self, mac: str) -> bool:
+        with self._parts.api_database.read() as session:
+            return made_ports.has_mac(session, mac)
 
     def _now(self) -> datetime.datetime:
         return self._parts.now()
@@ -151,7 +170,7 @@ class Ports:
     def _free(self, network: LocalNetwork, draft: MadePort) -> Iterator[str]:
         """Yield addresses to try: the one asked for, or a few at random, then every free one."""
         if draft.ip:
-            if not self._is_in_a_cell(network, draft.ip):
+            if not self._is_in_a_cell(network_id=[network.id], ip=[draft.ip]):
                 yield draft.ip
             return
         ours = cells_share(network)
@@ -167,9 +186,8 @@ class Ports:
             if str(address) not in taken and may_be_given(network, address):
                 yield str(address)
 
-    def _is_in_a_cell(self, network: LocalNetwork, address: str) -> bool:
-        """Tell whether a server has an address, as far as the cells can be asked."""
-        wanted = {"network_id": [network.id], "ip": [address]}
+    def _is_in_a_cell(self, **wanted: list[str]) -> bool:
+        """Tell whether a server has a port with these values, as far as the cells can be asked."""
 
         def in_cell(cell: Cell) -> list[PortRow]:
             with cell.database.read() as session:
@@ -198,6 +216,18 @@ class Ports:
                     f"Port {port.id} is of server {port.instance_uuid}, and goes with it."
                 )
             made_ports.delete(session, port.id)
+
+
+def _check_choices(call: Call, draft: MadePort, network: LocalNetwork) -> None:
+    """Raise :class:`roost.exception.Forbidden` for addresses that the caller may not choose."""
+    if draft.mac:
+        require_choice(call, policies.networks.CHOOSE_MAC, network)
+    if draft.ip:
+        require_choice(call, policies.networks.CHOOSE_ADDRESS, network)
+
+
+def _in_use(mac: str) -> exception.AddressInUse:
+    return exception.AddressInUse(f"MAC address {mac} is in use: choose another, or none.")
 
 
 def _hold(session: Session, network: LocalNetwork) -> None:

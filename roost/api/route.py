@@ -21,7 +21,8 @@ class Route:
     ``policy`` is one rule's name. ``body`` None: what is sent is not looked at. ``takes`` are the
     content types of a body; that of an upload (``DATA``) is not read before its handler reads it.
     ``gives`` is that of the answer. ``also`` is another status of success, which an answer names
-    itself. ``since`` and ``until`` are minor microversions.
+    itself. ``since`` and ``until`` are minor microversions. Not ``slash``: with one at its end the
+    path names a thing without a name, and there is none.
     """
 
     method: str
@@ -37,6 +38,7 @@ class Route:
     also: int | None = None
     since: int = microversions.MINIMUM
     until: int = microversions.MAXIMUM
+    slash: bool = True
 
 
 def row(operation: str, handler: tuple[type[Any], Any], policy: str, **more: Any) -> Route:

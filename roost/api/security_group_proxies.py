@@ -32,7 +32,7 @@ class OsSecurityGroups:
 
     def list_all(self, call: Call) -> Answer:
         everybody = all_projects(call) and scope(call) is None
-        project = None if everybody else str(call.context.project_id)
+        project = None if everybody else call.project_id
         found = self._groups.list_all(call, project)[call.query.number("offset") or 0 :]
         page = found[: paging.limit(call, most=self._most)]
         return Answer({"security_groups": [views.full(one) for one in page]})
@@ -42,7 +42,7 @@ class OsSecurityGroups:
         return Answer({"security_group": views.full(group)})
 
     def create(self, call: Call) -> Answer:
-        project = str(call.context.project_id)
+        project = call.project_id
         with _refusals():
             made = self._groups.create(call, project, **_words(call))
         return Answer({"security_group": views.full(made)})

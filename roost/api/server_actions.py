@@ -7,7 +7,6 @@ from roost import exception
 from roost.api import (
     gone,
     policies,
-    server_addresses,
     server_admin_password,
     server_console,
     server_consoles,
@@ -19,7 +18,8 @@ from roost.api import (
 )
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
-from roost.api.schemas.server_actions import ACTION
+from roost.api.schemas.server_actions import ACTION, LACKING
+from roost.api.server_addresses import ServerAddresses
 from roost.api.server_delete import ServerDelete
 from roost.api.server_put_away import ServerPutAway
 from roost.api.server_rebuild import ServerRebuild
@@ -37,8 +37,6 @@ _ACTIONS: Final[Mapping[str, Act]] = {
     "unlock": server_locks.unlock,
     "os-resetState": server_reset.reset,
     "injectNetworkInfo": server_network_info.inject,
-    "os-getConsoleOutput": server_console.output,
-    **server_addresses.ACTIONS,
 }
 _DESPITE_LOCKS: Final = (
     *("createImage", "createBackup"),
@@ -58,7 +56,9 @@ class ServerActions:
         snapshots, groups = ServerSnapshot(parts), ServerSecurityGroups(parts)
         self._actions: dict[str, Act] = {
             **_ACTIONS,
+            "os-getConsoleOutput": server_console.ConsoleLog(parts),
             **server_consoles.RemoteConsoles(parts).actions,
+            **ServerAddresses(parts).actions,
             "rebuild": ServerRebuild(parts),
             "rescue": ServerRescue(parts),
             "createImage": snapshots.create_image,
@@ -74,17 +74,23 @@ class ServerActions:
         located = self._whereabouts.find(call, call.params["server_id"])
         (name,) = call.body
         gone.refuse_action(name)
-        if name not in self._actions or not _is_known(call, name):
-            raise exception.Invalid(f"There is no such action: {name}")
+        _refuse_unknown(call, name)
         _require(call, policies.servers.ACTIONS[name], located)
         if name not in _DESPITE_LOCKS:
             server_locks.refuse(call, located.instance)
         return self._actions[name](call, located)
 
 
-def _is_known(call: Call, name: str) -> bool:
-    """Tell whether there is such an action in the call's microversion."""
-    return name in ACTION.document(call.version)["properties"]
+def _refuse_unknown(call: Call, name: str) -> None:
+    """Raise unless there is such an action in the call's microversion.
+
+    :raises roost.exception.Unsupported: when Compute has it there, and this cloud does not
+    :raises roost.exception.Invalid: when there is none
+    """
+    if call.version >= LACKING.get(name, call.version + 1):
+        raise exception.Unsupported(f"This cloud cannot do that to its servers: {name}")
+    if name not in ACTION.document(call.version)["properties"]:
+        raise exception.Invalid(f"There is no such action: {name}")
 
 
 def _require(call: Call, rule: str, located: Located) -> None:

@@ -1,42 +1,71 @@
 """Fixed and floating addresses of servers in the words of Compute before 2.44.
 
-With local networks an address comes and goes with its interface, and none floats: so each of these
-has but its documented refusal.
+What can be done is done by the network service, as the user who asks; the host then looks how the
+ports are by now.
 """
 
+import logging
 from collections.abc import Callable, Mapping
-from typing import Final
 
 from roost import exception
 from roost.api.call import Answer, Call
+from roost.api.parts import Parts
 from roost.api.whereabouts import Located
+from roost.objects import ExternalEvent
+from roost.objects import external_event as events
+
+LOG = logging.getLogger(__name__)
 
 
-def _add_fixed(_call: Call, located: Located) -> Answer:
-    raise exception.Invalid(
-        f"Instance {located.instance.uuid} gets addresses by its interfaces only:"
-        " attach one (os-interface) instead."
-    )
+class ServerAddresses:
+    """Actions on servers."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._proxies = parts.networking.proxies
+
+    @property
+    def actions(self) -> Mapping[str, Callable[[Call, Located], Answer]]:
+        return {
+            "addFixedIp": self._add_fixed,
+            "removeFixedIp": self._remove_fixed,
+            "addFloatingIp": self._add_floating,
+            "removeFloatingIp": self._remove_floating,
+        }
+
+    def _add_fixed(self, call: Call, located: Located) -> Answer:
+        network_id = call.body["addFixedIp"]["networkId"]
+        self._proxies.add_fixed(call, located.instance, network_id)
+        return _changed(call, located)
+
+    def _remove_fixed(self, call: Call, located: Located) -> Answer:
+        address = call.body["removeFixedIp"]["address"]
+        self._proxies.remove_fixed(call, located.instance, address)
+        return _changed(call, located)
+
+    def _add_floating(self, call: Call, located: Located) -> Answer:
+        asked = call.body["addFloatingIp"]
+        fixed = asked.get("fixed_address")
+        self._proxies.associate(call, located.instance, asked["address"], fixed_address=fixed)
+        return _changed(call, located)
+
+    def _remove_floating(self, call: Call, located: Located) -> Answer:
+        address = call.body["removeFloatingIp"]["address"]
+        self._proxies.dissociate(call, located.instance, address)
+        return _changed(call, located)
 
 
-def _remove_fixed(call: Call, located: Located) -> Answer:
-    address, uuid = call.body["removeFixedIp"]["address"], located.instance.uuid
-    info = located.instance.network_info
-    if address not in [vif.ip for vif in (info.vifs if info else [])]:
-        raise exception.Invalid(f"Unable to find instance {uuid} fixed ip {address}.")
-    raise exception.Invalid(
-        f"The address {address} of instance {uuid} goes with its interface:"
-        " detach that (os-interface) instead."
-    )
-
-
-def _no_floating(_call: Call, _located: Located) -> Answer:
-    raise exception.NotFound("floating IP not found")
-
-
-ACTIONS: Final[Mapping[str, Callable[[Call, Located], Answer]]] = {
-    "addFixedIp": _add_fixed,
-    "removeFixedIp": _remove_fixed,
-    "addFloatingIp": _no_floating,
-    "removeFloatingIp": _no_floating,
-}
+def _changed(call: Call, located: Located) -> Answer:
+    """Let the host of a server look at its ports; that is a hint, and Neutron sends it, too."""
+    instance, cell = located.instance, located.cell
+    if cell is not None and instance.host is not None:
+        event = ExternalEvent.of(
+            name=events.NETWORK_CHANGED,
+            instance_uuid=instance.uuid,
+            status=events.COMPLETED,
+            tag=None,
+        )
+        try:
+            cell.compute.on(instance.host).external_instance_events(call.context, events=[event])
+        except exception.Unavailable as error:
+            LOG.warning("host %s was not told of new addresses: %s", instance.host, error.message)
+    return Answer()

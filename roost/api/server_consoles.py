@@ -10,6 +10,7 @@ from typing import Any, Final
 from roost import consoles, exception
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
+from roost.api.server_hosts import ServerHosts
 from roost.api.views import server_consoles as views
 from roost.api.whereabouts import Located, Whereabouts
 from roost.db import clock
@@ -37,6 +38,7 @@ class RemoteConsoles:
 
     def __init__(self, parts: Parts) -> None:
         self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+        self._hosts = ServerHosts(parts)
         self._database = parts.api_database
         self._options = parts.options
 
@@ -60,13 +62,12 @@ class RemoteConsoles:
         return Answer(views.console(asked["type"], url), status=200)
 
     def _open(self, call: Call, located: Located, *, protocol: str, type_: str) -> str:
-        instance, cell = located.instance, located.cell
-        if cell is None or instance.host is None:
-            raise exception.Conflict(f"Instance {instance.uuid} is not ready")
+        instance = located.instance
+        host = self._hosts.of(located)
         kind = _kind(protocol, type_)
         token = consoles.new_token()
         digest = consoles.digest(token)
-        door = cell.compute.on(instance.host).open_console(
+        door = host.open_console(
             call.context,
             instance_uuid=instance.uuid,
             kind=kind,

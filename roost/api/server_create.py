@@ -20,6 +20,8 @@ from roost.api.flavor_access import may_use
 from roost.api.parts import Parts
 from roost.api.server_demands import Demands, demands_of
 from roost.api.server_devices import image_of, root_name
+from roost.api.server_hints import hints_of
+from roost.api.server_image import check_named, check_verification
 from roost.api.server_keypair import keypair_of
 from roost.api.server_provisions import disk_config_of, provisions_of
 from roost.api.server_spec import Place, Question, check_fit
@@ -36,6 +38,7 @@ from roost.objects import (
     NetworkRequest,
     Provisions,
     RequestSpec,
+    hardware_refused,
 )
 from roost.security_groups import DEFAULT, Group
 
@@ -59,6 +62,7 @@ class Order:
     provisions: Provisions
     locality: list[Locality]
     place: Place
+    hints: dict[str, list[str]]
     least: int
     most: int
 
@@ -121,13 +125,17 @@ class ServerCreate:
         asked = call.body["server"]
         if asked.get("trusted_image_certificates"):
             call.require(policies.servers.TRUSTED_CERTS)
+            check_verification(self._parts.options)
         least, most = _counts(asked, self._parts.options.max_instances_per_request)
         place = self._place(call, asked)
         names = [str(group["name"]) for group in asked.get("security_groups") or []]
         groups = self._networking.groups.named(call, names)
         networks = self._networking.requests(call, asked, groups=groups, least=least, most=most)
         flavor = self._flavor(call, str(asked["flavorRef"]))
+        if not flavor.root_gb:
+            call.require(policies.servers.ZERO_DISK)
         image = self._image(call, image_of(asked))
+        hardware_refused.check(flavor, image)
         check_fit(flavor, image)
         return Order(
             call=call,
@@ -141,6 +149,7 @@ class ServerCreate:
             provisions=provisions_of(asked, flavor, roles=call.context.roles or ()),
             locality=self._networking.locality(networks),
             place=place,
+            hints=hints_of(call, asked, self._parts.api_database),
             least=least,
             most=most,
         )
@@ -158,9 +167,11 @@ class ServerCreate:
 
     def _image(self, call: Call, image_id: str) -> ImageMeta:
         try:
-            return self._parts.images.get(call.context, image_id)
+            image = self._parts.images.get(call.context, image_id)
         except (exception.NotFound, exception.Forbidden) as error:
             raise exception.Invalid("Can not find requested image") from error
+        check_named(call, self._parts, image)
+        return image
 
     def _place(self, call: Call, asked: dict[str, Any]) -> Place:
         """Read where the server may go; hosts are named by administrators only."""
@@ -225,7 +236,7 @@ class ServerCreate:
         metadata, files = order.asked.get("metadata"), order.provisions.files
         if metadata or files:
             defaults, context = self._parts.options.quota, order.call.context
-            whose = {"project_id": str(context.project_id), "user_id": str(context.user_id)}
+            whose = {"project_id": order.call.project_id, "user_id": str(context.user_id)}
             limits = quota.bounds(session, defaults=defaults, **whose)
             metadata_limit.check(metadata or {}, most=limits["metadata_items"])
             server_files.check(files, limits=limits)
@@ -237,7 +248,7 @@ class ServerCreate:
             try:
                 quota.take(
                     session,
-                    project_id=str(context.project_id),
+                    project_id=order.call.project_id,
                     user_id=str(context.user_id),
                     instances=count,
                     cores=count * order.flavor.vcpus,
@@ -290,26 +301,16 @@ def _zone_parts(asked: str) -> tuple[str, str, str]:
 def _spec(order: Order, count: int, request_uuid: str) -> RequestSpec:
     context = order.call.context
     question = Question(
-        project_id=str(context.project_id),
+        project_id=order.call.project_id,
         user_id=str(context.user_id),
         flavor=order.flavor,
         image=order.image,
         demands=order.demands,
         locality=order.locality,
         place=order.place,
-        hints=_hints(order),
+        hints=order.hints,
     )
     return question.spec(count, request_uuid=request_uuid)
-
-
-def _hints(order: Order) -> dict[str, list[str]]:
-    body = order.call.body
-    hints = body.get("os:scheduler_hints") or body.get("OS-SCH-HNT:scheduler_hints")
-    hints = hints or order.asked.get("os:scheduler_hints") or {}
-    return {
-        name: [str(one) for one in (value if isinstance(value, list) else [value])]
-        for name, value in hints.items()
-    }
 
 
 def _wish(order: Order, request_uuid: str, instance: Instance) -> BuildRequest:
@@ -318,7 +319,7 @@ def _wish(order: Order, request_uuid: str, instance: Instance) -> BuildRequest:
         instance_uuid=instance.uuid,
         request_uuid=request_uuid,
         request_id=context.request_id,
-        project_id=context.project_id,
+        project_id=order.call.project_id,
         user_id=context.user_id,
         instance=instance,
         created_at=instance.created_at,
@@ -332,7 +333,7 @@ def _instance(order: Order, draft: _Draft, index: int, count: int) -> Instance:
     vm_state, task_state = states.WAITING
     return Instance(
         uuid=identity,
-        project_id=context.project_id,
+        project_id=order.call.project_id,
         user_id=context.user_id,
         reservation_id=draft.reservation_id,
         launch_index=index,
@@ -346,7 +347,7 @@ def _instance(order: Order, draft: _Draft, index: int, count: int) -> Instance:
         user_data=asked.get("user_data"),
         config_drive=truth(str(asked.get("config_drive") or ""), name="config_drive"),
         disk_config=disk_config_of(asked, order.image),
-        root_device_name=root_name(order.provisions.block_devices),
+        root_device_name=root_name(order.provisions.block_devices, order.image),
         security_groups=[group.name for group in order.security_groups] or [DEFAULT],
         trusted_certs=list(asked.get("trusted_image_certificates") or []),
         provisions=order.provisions,

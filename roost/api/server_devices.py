@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception
-from roost.objects import BlockDevice, Flavor
+from roost.objects import BlockDevice, Flavor, ImageMeta
 
 MOST: Final = 3  # local disks that one request may name
 SWAP: Final = "swap"
 _MIB: Final = 1024
+_USUAL_NAME: Final = "vda"
+_NAMES: Final = {"ide": "hda", "sata": "sda", "scsi": "sda", "usb": "sda", "xen": "xvda"}
 _NO_VOLUMES: Final = "this cloud has no volumes"
 _WISHES: Final = ("guest_format", "device_name", "disk_bus", "device_type", "tag")
 
@@ -54,13 +56,13 @@ def devices_of(asked: Asked, flavor: Flavor) -> list[BlockDevice]:
     return [*roots, *(spaces or _ephemeral(flavor)), *(swaps or _swap(flavor))]
 
 
-def root_name(devices: Sequence[BlockDevice]) -> str | None:
-    """Return what the user calls the disk that the server boots from, if anything."""
-    return next((str(one.device_name) for one in devices if _is_named_root(one)), None)
-
-
-def _is_named_root(device: BlockDevice) -> bool:
-    return device.source_type == "image" and device.device_name is not None
+def root_name(devices: Sequence[BlockDevice], image: ImageMeta) -> str:
+    """Return what the disk that the server boots from is called: by its user, or by its bus."""
+    root = next(one for one in devices if one.source_type == "image")
+    if root.device_name is not None:
+        return str(root.device_name)
+    bus = root.disk_bus or image.properties.get("hw_disk_bus")
+    return f"/dev/{_NAMES.get(str(bus), _USUAL_NAME)}"
 
 
 def _refuse_legacy(asked: Asked) -> None:
@@ -105,8 +107,8 @@ def _size_mb(asked: Asked, flavor: Flavor) -> int:
     """Return the size: of swap in MiB as it is asked for, of anything else in GiB."""
     size = int(asked.get("volume_size") or 0)
     if asked["source_type"] == "image":
-        if size and size != flavor.root_gb:
-            raise _invalid("the size of a local root disk is that of the flavor")
+        if 0 < flavor.root_gb < size:
+            raise _invalid(f"the root disk of the flavor has {flavor.root_gb} GiB, not {size}")
         return int(flavor.root_gb) * _MIB
     if asked.get("guest_format") == SWAP:
         return size or int(flavor.swap)

@@ -1,8 +1,8 @@
 """How a server's guest does: asked of its host."""
 
-from roost import exception
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
+from roost.api.server_hosts import ServerHosts
 from roost.api.views import server_diagnostics as views
 from roost.api.whereabouts import Whereabouts
 
@@ -12,6 +12,7 @@ class ServerDiagnostics:
 
     def __init__(self, parts: Parts) -> None:
         self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+        self._hosts = ServerHosts(parts)
 
     def show(self, call: Call) -> Answer:
         """Tell what the hypervisor measures.
@@ -21,9 +22,7 @@ class ServerDiagnostics:
         :raises roost.exception.Timeout: when its host does not answer
         """
         located = self._whereabouts.find(call, call.params["server_id"])
-        instance, cell = located.instance, located.cell
-        if cell is None or instance.host is None:
-            raise exception.Conflict(f"Instance {instance.uuid} is not ready")
-        host = cell.compute.on(instance.host)
+        instance = located.instance
+        host = self._hosts.of(located)
         measured = host.get_diagnostics(call.context, instance_uuid=instance.uuid)
         return Answer(views.full(measured, instance, version=call.version))

@@ -34,7 +34,10 @@ def join(
         return None
     uuid = _one_uuid(named)
     try:
-        group = server_groups.join(
+        project = server_groups.owner(session, uuid)  # first: others learn nothing of a full group
+        if not call.allows(policies.server_groups.SHOW, project_id=project):
+            raise _missing(uuid)
+        return server_groups.join(
             session,
             uuid,
             instance_uuids=instance_uuids,
@@ -43,9 +46,6 @@ def join(
         )
     except exception.NotFound as error:
         raise exception.Invalid(error.message) from error
-    if not call.allows(policies.server_groups.SHOW, project_id=group.project_id):
-        raise _missing(uuid)
-    return group
 
 
 def _one_uuid(named: Sequence[str]) -> str:

@@ -38,7 +38,7 @@ class ServerGroups:
         with self._database.read() as session:
             found = rows.list_groups(
                 session,
-                project_id=None if everywhere else str(call.context.project_id),
+                project_id=None if everywhere else call.project_id,
                 offset=call.query.number("offset") or 0,
                 limit=paging.limit(call, most=self._most),
             )
@@ -92,7 +92,7 @@ def _asked(call: Call) -> ServerGroup:
     policy = asked["policy"] if "policy" in asked else asked["policies"][0]
     return ServerGroup.of(
         uuid=str(uuid.uuid4()),
-        project_id=context.project_id,
+        project_id=call.project_id,
         user_id=context.user_id,
         name=asked["name"].strip(),
         policy=policy,

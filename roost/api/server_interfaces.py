@@ -13,6 +13,7 @@ from roost import exception, states
 from roost.api import action_records, server_locks
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
+from roost.api.server_hosts import ServerHosts
 from roost.api.views import server_interfaces as views
 from roost.api.whereabouts import Located, Whereabouts
 from roost.cells import Cell
@@ -33,10 +34,7 @@ class _Ready:
 
     instance: Instance
     cell: Cell
-
-    @property
-    def host(self) -> Compute:
-        return self.cell.compute.on(str(self.instance.host))
+    host: Compute
 
 
 class ServerInterfaces:
@@ -44,6 +42,7 @@ class ServerInterfaces:
 
     def __init__(self, parts: Parts) -> None:
         self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+        self._hosts = ServerHosts(parts)
         self._networking = parts.networking
 
     def list_all(self, call: Call) -> Answer:
@@ -61,7 +60,7 @@ class ServerInterfaces:
 
         :raises roost.exception.Conflict: when its state does not let it have one
         """
-        ready = _ready(call, self._find(call), ATTACH)
+        ready = self._ready(call, self._find(call), ATTACH)
         asked = call.body["interfaceAttachment"]
         _check(asked)
         request = self._networking.attachment(call, asked)
@@ -77,7 +76,7 @@ class ServerInterfaces:
         :raises roost.exception.Conflict: when its state does not let it go
         """
         located = self._find(call)
-        ready = _ready(call, located, DETACH)
+        ready = self._ready(call, located, DETACH)
         vif = _vif(located.instance, call.params["port_id"])
         with _recorded(call, ready, DETACH):
             ready.host.detach_interface(call.context, instance=ready.instance, port_id=vif.id)
@@ -85,6 +84,13 @@ class ServerInterfaces:
 
     def _find(self, call: Call) -> Located:
         return self._whereabouts.find(call, call.params["server_id"])
+
+    def _ready(self, call: Call, located: Located, word: str) -> _Ready:
+        """Return the server, if its interfaces may be changed now, by this caller."""
+        _check_state(call, located.instance, word)
+        host = self._hosts.of(located)
+        assert located.cell is not None  # else it has no host
+        return _Ready(located.instance, located.cell, host)
 
 
 def _vifs(instance: Instance) -> list[Vif]:
@@ -106,17 +112,12 @@ def _check(asked: dict[str, Any]) -> None:
         raise exception.Invalid("Must input network_id when request IP address")
 
 
-def _ready(call: Call, located: Located, word: str) -> _Ready:
-    """Return the server, if its interfaces may be changed now, by this caller."""
-    instance, cell = located.instance, located.cell
+def _check_state(call: Call, instance: Instance, word: str) -> None:
     server_locks.refuse(call, instance)
     if instance.vm_state not in _STATES:
         raise _refused(instance, word, f"vm_state {instance.vm_state}")
     if instance.task_state is not None:
         raise _refused(instance, word, f"task_state {instance.task_state}")
-    if cell is None or instance.host is None:
-        raise exception.Conflict(f"Instance {instance.uuid} is not ready")
-    return _Ready(instance, cell)
 
 
 def _refused(instance: Instance, word: str, state: str) -> exception.Conflict:

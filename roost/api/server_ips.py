@@ -1,9 +1,11 @@
 """The addresses of a server, by network."""
 
+from typing import Any
+
 from roost import exception
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
-from roost.api.views import server_ips as views
+from roost.api.views.servers import plain_addresses
 from roost.api.whereabouts import Whereabouts
 
 
@@ -23,6 +25,6 @@ class ServerIps:
             raise exception.NotFound("Instance is not a member of specified network")
         return Answer({network: found[network]})
 
-    def _addresses(self, call: Call) -> views.Addresses:
+    def _addresses(self, call: Call) -> dict[str, list[dict[str, Any]]]:
         info = self._whereabouts.find(call, call.params["server_id"]).instance.network_info
-        return views.by_network(info.vifs if info else [])
+        return plain_addresses(info.vifs if info else [])

@@ -133,7 +133,8 @@ class ServerLists:
         failed = [instance.uuid for instance in held if _may_fault(instance)]
         with cell.database.read() as session:
             why = faults.latest(session, failed)
-            roll = service_rows.call_roll(session, binary=COMPUTE) if host_status else None
+            hosts = {instance.host for instance in held if instance.host} if host_status else ()
+            roll = service_rows.call_roll(session, hosts=hosts, binary=COMPUTE) if hosts else None
         status_of = self._host_statuses(cell, roll) if roll else lambda _host: ""
         return {
             instance.uuid: {
@@ -167,7 +168,7 @@ class ServerLists:
         except exception.Unavailable:
             if tuple(wanted.order) != NEWEST_FIRST:
                 raise
-            mapping, _ = self._whereabouts.find_mapping(call, marker)
+            mapping, _ = self._whereabouts.find_mapping(call, marker, deleted=True)
             return _as_found(mapping).values
         return values_of(found.instance, wanted.order)
 

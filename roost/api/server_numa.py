@@ -28,15 +28,14 @@ def numa_topology_of(flavor: Flavor, image: ImageMeta) -> InstanceNUMATopology |
     :raises roost.exception.Invalid: for what contradicts itself, or cannot be had
     """
     words = HardwareWords(flavor, image)
-    words.check_supported()
     policy = _cpu_policy(words, flavor)
     threads = _thread_policy(words, policy)
     _check_emulator(words, policy)
+    pinned = _pinned(words, policy, flavor.vcpus)
     page_size = _page_size(words)
     nodes = _nodes(words)
     if nodes is None and policy == _SHARED and page_size is None:
         return None
-    pinned = _pinned(words, policy, flavor.vcpus)
     cells = [
         InstanceNUMACell.of(
             id=number,

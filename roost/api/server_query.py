@@ -1,13 +1,12 @@
 """What the query of a server list asks for, in the words of the databases."""
 
-import datetime
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from roost import exception, states
-from roost.api import policies
+from roost.api import moments, policies
 from roost.api.call import Call, truth
-from roost.api.schemas.server_tags import TAGGED
+from roost.api.schemas.server_tags import MOST, TAGGED
 from roost.api.schemas.servers import (
     ADDRESSES,
     FILTERS,
@@ -21,15 +20,12 @@ from roost.api.schemas.servers import (
     PATTERNS,
     SORT_KEYS,
 )
-from roost.api.validation import is_uuid, timestamp
+from roost.api.validation import is_uuid
 from roost.api.views.servers import KNOWN_STATUSES, STATUSES
 from roost.db.instance_query import Wanted
 from roost.db.ordering import Sort
 from roost.db.patterns import Pattern
 
-_CHANGED_SINCE: Final = "changes-since"
-_CHANGED_BEFORE: Final = "changes-before"
-_BEFORE_SINCE: Final = 66
 _DISK: Final = "auto_disk_config"
 _BAD_STATUS_SINCE: Final = 38
 _OF_PROJECTS: Final = ("project_id", "tenant_id")
@@ -53,9 +49,7 @@ def wanted(call: Call) -> Wanted | None:
     equal = {**_columns(call), **_projects(call), **_locked(call), **_progress(call)}
     if in_states == [] or not all(equal.values()) or _asks_for_kernels(call):
         return None
-    since, before = _time(call, _CHANGED_SINCE), _time(call, _CHANGED_BEFORE)
-    if since is not None and before is not None and since > before:
-        raise exception.Invalid("The value of changes-since must be less than changes-before.")
+    changes = moments.changes(call)
     return Wanted(
         equal=equal,
         like=_patterns(call),
@@ -64,8 +58,8 @@ def wanted(call: Call) -> Wanted | None:
         states=in_states,
         deleted=_deleted(call),
         put_away=_put_away(call),
-        changed_since=since,
-        changed_before=before,
+        changed_since=changes.since,
+        changed_before=changes.before,
         tags=[*_each(call, "tags"), *_together(call, "tags-any")],
         not_tags=[*_together(call, "not-tags"), *_each(call, "not-tags-any")],
         order=_order(call),
@@ -111,15 +105,12 @@ def _asks_for_kernels(call: Call) -> bool:
     return any(_is_asked(call, n) and call.query.one(n) for n in ("kernel_id", "ramdisk_id"))
 
 
-def _moments(call: Call) -> dict[str, tuple[datetime.datetime, datetime.datetime]]:
-    found = {}
-    for name, column in MOMENTS.items():
-        if _is_asked(call, name):
-            first = timestamp(str(call.query.one(name)))
-            precise = first.microsecond > 0
-            length = datetime.timedelta(microseconds=1 if precise else 1_000_000)
-            found[column] = (first, first + length)
-    return found
+def _moments(call: Call) -> dict[str, moments.Span]:
+    return {
+        column: moments.span(str(call.query.one(name)))
+        for name, column in MOMENTS.items()
+        if _is_asked(call, name)
+    }
 
 
 def _addresses(call: Call) -> dict[int, Pattern]:
@@ -141,7 +132,7 @@ def _locked(call: Call) -> dict[str, Sequence[bool]]:
 def _projects(call: Call) -> dict[str, Sequence[str]]:
     """Keep to the caller's project, unless an administrator asks for all, or some of all."""
     if not all_projects(call):
-        return {"project_id": [str(call.context.project_id)]}
+        return {"project_id": [call.project_id]}
     call.require(policies.servers.ALL_PROJECTS)
     others = [value for name in _OF_PROJECTS for value in call.query.all(name)]
     return {"project_id": others} if others else {}
@@ -189,9 +180,7 @@ def _deleted(call: Call) -> bool | None:
         return None if any(vm != states.DELETED for vm, _ in asked) else True
     if "deleted" in call.query and call.allows(policies.servers.ALL_FILTERS):
         return call.query.flag("deleted")
-    if _time(call, _CHANGED_SINCE) or _time(call, _CHANGED_BEFORE):
-        return None
-    return False
+    return None if moments.changes(call).are_asked else False
 
 
 def _put_away(call: Call) -> bool | None:
@@ -211,14 +200,6 @@ def _names_put_away(call: Call) -> bool:
     return any(vm == states.SOFT_DELETED for vm, _ in _states(call) or [])
 
 
-def _time(call: Call, name: str) -> Any:
-    """Read a time; before 2.66 nothing is asked for by ``changes-before``."""
-    value = call.query.one(name)
-    if value is None or (name == _CHANGED_BEFORE and call.version < _BEFORE_SINCE):
-        return None
-    return timestamp(value)
-
-
 def _each(call: Call, name: str) -> list[list[str]]:
     return [[tag] for tag in _tags(call, name)]
 
@@ -231,13 +212,16 @@ def _together(call: Call, name: str) -> list[list[str]]:
 def _tags(call: Call, name: str) -> list[str]:
     if call.version < TAGGED:
         return []
-    return [tag for value in call.query.all(name) for tag in value.split(",") if tag]
+    found = {tag: None for value in call.query.all(name) for tag in value.split(",") if tag}
+    if len(found) > MOST:
+        raise exception.Invalid(f"{name}: {len(found)} tags are more than a server has, {MOST}.")
+    return list(found)
 
 
 def _order(call: Call) -> list[Sort]:
     """Return the keys asked for, made unambiguous by age and uuid."""
-    asked = call.query.all("sort_key")
-    directions = call.query.all("sort_dir")
+    asked = call.query.in_turn("sort_key")
+    directions = call.query.in_turn("sort_dir")
     if len(directions) > max(len(asked), 1):
         raise exception.Invalid("Sort direction size exceeds sort key size")
     usual = directions[0] if directions else "desc"

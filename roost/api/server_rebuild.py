@@ -19,7 +19,8 @@ from roost.api.server_spec import check_fit
 from roost.api.views import servers as views
 from roost.api.whereabouts import Located
 from roost.db.api import quota, server_groups
-from roost.objects import ImageMeta, InjectedFile, Instance
+from roost.objects import ImageMeta, InjectedFile, Instance, hardware_refused, hardware_traits
+from roost.objects.flavor import root_gb
 
 _WORD: Final = "rebuild"
 _GROUPS_SINCE: Final = 71
@@ -52,6 +53,8 @@ class ServerRebuild:
         """
         asked = call.body[_WORD]
         _refuse(call, asked, project_id=located.instance.project_id)
+        if asked.get("trusted_image_certificates"):
+            server_image.check_verification(self._parts.options)
         image = self._image(call, located.instance)
         files = server_files.files_of(asked) if "personality" in asked else None
         self._check_limits(located.instance, asked.get("metadata") or {}, files or [])
@@ -70,6 +73,7 @@ class ServerRebuild:
     def _image(self, call: Call, instance: Instance) -> ImageMeta:
         """Return the new image, which must fit where the server is."""
         image = server_image.usable(call, self._parts, call.body[_WORD]["imageRef"])
+        hardware_refused.check_image(image)  # of the flavor, it has what it has
         check_fit(instance.flavor, image)
         aliases, flavor = self._parts.options.pci_aliases, instance.flavor
         before = instance.image and demands_of(flavor, instance.image, aliases)
@@ -77,6 +81,8 @@ class ServerRebuild:
             raise exception.Invalid(
                 "The image asks for other NUMA cells or devices than the server has."
             )
+        _check_traits(instance, image)
+        _check_disk(instance, image)
         return image
 
     def _changes(self, call: Call) -> dict[str, Any]:
@@ -113,6 +119,35 @@ class ServerRebuild:
             return []
         with self._parts.api_database.read() as session:
             return server_groups.list_of_instance(session, uuid)
+
+
+def _check_traits(instance: Instance, image: ImageMeta) -> None:
+    """Make sure that the server's host, which stays, was chosen for what the image asks for.
+
+    :raises roost.exception.Invalid: naming the traits that nobody has asked it for
+    """
+    old = instance.image.properties if instance.image else {}
+    wanted = hardware_traits.required_by(tuple(image.properties.items()))
+    has = hardware_traits.required_by((*old.items(), *instance.flavor.extra_specs.items()))
+    lacking = sorted({*wanted} - {*has})
+    if lacking:
+        raise exception.Invalid(
+            f"The image asks for what the server's host was not chosen for ({', '.join(lacking)}):"
+            " make a new server of it."
+        )
+
+
+def _check_disk(instance: Instance, image: ImageMeta) -> None:
+    """Make sure that no more disk is needed than was set aside, where the flavor says no size.
+
+    :raises roost.exception.Invalid: saying how much there is
+    """
+    has, needs = root_gb(instance.flavor, instance.image), root_gb(instance.flavor, image)
+    if needs > has:
+        raise exception.Invalid(
+            f"The image needs a root disk of {needs} GiB, but the server was given {has} GiB: make"
+            " a new server of it."
+        )
 
 
 def _refuse(call: Call, asked: Mapping[str, Any], *, project_id: str) -> None:

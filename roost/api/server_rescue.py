@@ -9,6 +9,8 @@ from roost.api.parts import Parts
 from roost.api.server_provisions import password
 from roost.api.whereabouts import Located
 from roost.objects import ImageMeta, Instance
+from roost.objects.hardware_values import rescue_device
+from roost.objects.hardware_words import HardwareWords
 
 _RESCUE: Final = "rescue"
 _UNRESCUE: Final = "unrescue"
@@ -23,7 +25,7 @@ class ServerRescue:
     def __call__(self, call: Call, located: Located) -> Answer:
         """Write down what is to be done, tell the host, and say what password it gets.
 
-        :raises roost.exception.Invalid: when there is no such image
+        :raises roost.exception.Invalid: when there is no such image, or it cannot be had as it asks
         :raises roost.exception.Conflict: when that cannot be done to a server in its state
         """
         asked = call.body[_RESCUE] or {}
@@ -38,7 +40,9 @@ class ServerRescue:
     def _image(self, call: Call, asked: dict[str, Any], instance: Instance) -> ImageMeta:
         """Return the image asked for, or else the server's own."""
         if asked.get("rescue_image_ref"):
-            return server_image.usable(call, self._parts, asked["rescue_image_ref"])
+            image = server_image.usable(call, self._parts, asked["rescue_image_ref"])
+            rescue_device(HardwareWords(instance.flavor, image))
+            return image
         if instance.image is None:
             raise exception.Invalid("The server has no image to be rescued with: name one.")
         own: ImageMeta = instance.image

@@ -15,7 +15,7 @@ from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 from roost.api.whereabouts import Located
 from roost.db.cell import images
-from roost.image.driver import QUEUED, OutsideImageStore
+from roost.image.driver import QUEUED
 from roost.objects import ImageMeta, Instance
 
 _ID_SINCE: Final = 45
@@ -86,7 +86,8 @@ class ServerSnapshot:
             self._describe(call, located, image)
         finally:  # a host that finds no such image ends the task
             server_tasks.do(call, located, instance, image_id=image.id)
-        return _answer(call, image, order, root=self._root(call))
+        root = catalog.images_root(call, self._parts.images)
+        return _answer(call, image, order, root=root)
 
     def _describe(self, call: Call, located: Located, image: ImageMeta) -> None:
         """Let the store know of an image, unless its task has ended before it did.
@@ -99,14 +100,6 @@ class ServerSnapshot:
             raise exception.Conflict(
                 f"Instance {located.instance.uuid} was changed before its image could be made."
             )
-
-    def _root(self, call: Call) -> str:
-        """Return where images are: what the caller's catalog says, if another service has them."""
-        if isinstance(self._parts.images, OutsideImageStore):
-            found = catalog.endpoint(call.context, "image")
-            if found is not None:
-                return f"{found.rstrip('/').removesuffix('/v2')}/v2"
-        return f"{call.base_url}/image/v2"
 
     def _image(self, call: Call, instance: Instance, order: _Order) -> ImageMeta:
         base, now = instance.image, self._parts.now()

@@ -70,7 +70,8 @@ class Servers:
         if truth(str(call.body["server"].get("return_reservation_id", "")), name="it"):
             return Answer({"reservation_id": first.reservation_id})
         secret = accepted.password if self._parts.options.instance_password else None
-        shown = views.created(first, password=secret, base_url=call.base_url)
+        groups = [one["name"] for one in call.body["server"].get("security_groups") or []]
+        shown = views.created(first, groups=groups, password=secret, base_url=call.base_url)
         location = f"{call.base_url}/v2.1/servers/{first.uuid}"
         return Answer({"server": shown}, headers={"Location": location})
 

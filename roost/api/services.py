@@ -32,6 +32,7 @@ class Services:
         self._parts = parts
         self._zones = Zones(parts)
         self._daemons = Daemons(parts)
+        self._names = parts.options.daemon_names
 
     def list_all(self, call: Call) -> Answer:
         host, asked = call.query.one("host") or None, call.query.one("binary") or None
@@ -39,7 +40,7 @@ class Services:
         found = self._daemons.find(host=host, binary=binary)
         shown = self._views(found.seen, call)
         if call.version >= unreachable.SINCE and binary in (None, views.COMPUTE):
-            shown += [unreachable.service(one) for one in self._hosts_of(found.away, host)]
+            shown += [self._unreachable(one) for one in self._hosts_of(found.away, host)]
         return Answer({"services": [_as_asked(one, asked) for one in shown]})
 
     def update(self, call: Call) -> Answer:
@@ -56,8 +57,8 @@ class Services:
         found = self._by_uuid(call.params["service_id"])
         if found.service.binary != views.COMPUTE:
             raise exception.Invalid(
-                f"Updating a {found.service.binary} service is not supported. Only {views.COMPUTE}"
-                " services can be updated."
+                f"Updating a {self._name(found.service.binary)} service is not supported. Only"
+                f" {self._name(views.COMPUTE)} services can be updated."
             )
         (shown,) = self._views([self._change(call, found, changes)], call)
         return Answer({"service": shown})
@@ -144,7 +145,8 @@ class Services:
         cell, service = seen.cell, seen.service
         if "disabled" in changes and service.binary != views.COMPUTE:
             raise exception.Invalid(
-                f"Only {views.COMPUTE} can be enabled or disabled, not {service.binary}."
+                f"Only {self._name(views.COMPUTE)} can be enabled or disabled, not"
+                f" {self._name(service.binary)}."
             )
         roll = _write(cell.database, service, changes)
         (changed,) = self._daemons.see(cell, roll)
@@ -155,15 +157,18 @@ class Services:
     def _tell(self, call: Call, seen: Seen) -> None:
         """Tell the host and the schedulers.
 
-        A host that cannot be told hears of it by its next heartbeat; its reports until then do not
-        count, as their version tells.
+        A host that is down, or cannot be told, hears of it by its next heartbeat; its reports until
+        then do not count, as their version tells.
         """
         host, enabled = seen.service.host, not seen.service.disabled
         version = seen.service.disabled_version
-        try:
-            seen.cell.compute.on(host).set_enabled(call.context, enabled=enabled, version=version)
-        except exception.RoostError as error:
-            LOG.warning("the host %s does not know yet that it is changed: %s", host, error)
+        if seen.up:
+            try:
+                seen.cell.compute.on(host).set_enabled(
+                    call.context, enabled=enabled, version=version
+                )
+            except exception.RoostError as error:
+                LOG.warning("the host %s does not know yet that it is changed: %s", host, error)
         try:
             self._parts.scheduler.set_host_enabled(
                 call.context, host=host, enabled=enabled, version=version
@@ -174,16 +179,24 @@ class Services:
     def _views(self, found: Sequence[Seen], call: Call) -> list[dict[str, Any]]:
         zones = self._zones.by_host()
         return [
-            views.full(seen.service, version=call.version, zones=zones, up=seen.up)
+            views.full(
+                seen.service, version=call.version, zones=zones, up=seen.up, names=self._names
+            )
             for seen in found
         ]
+
+    def _unreachable(self, host: str) -> dict[str, Any]:
+        return unreachable.service(host, self._name(views.COMPUTE))
+
+    def _name(self, binary: str) -> str:
+        return self._names.get(binary, binary)
 
 
 @retried
 def _write(database: Database, service: Service, changes: Mapping[str, Any]) -> rows.RollCall:
     with database.begin() as session:
         rows.update(session, service.uuid, **changes)
-        return rows.call_roll(session, host=service.host, binary=service.binary)
+        return rows.call_roll(session, hosts=[service.host], binary=service.binary)
 
 
 def _as_asked(shown: dict[str, Any], binary: str | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import binascii
 import datetime
 import ipaddress
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import jsonschema
@@ -29,7 +29,7 @@ class Schema:
     def __init__(self, since: Mapping[int, Document]) -> None:
         #: The documents by the minor microversion that each begins with, the last first.
         self.documents = dict(sorted(since.items(), reverse=True))
-        self._validators: dict[int, jsonschema.Draft202012Validator] = {}
+        self._validators: dict[int, jsonschema.protocols.Validator] = {}
 
     def document(self, minor: int) -> Document:
         """Return what applies to a microversion."""
@@ -44,10 +44,18 @@ class Schema:
         if error is not None:
             raise exception.Invalid(_message(error, what))
 
+    def relax(self, value: Any, *, minor: int) -> None:
+        """Take out of ``value`` what the document does not know, as Compute v2.0 overlooked it."""
+        for error in list(self._validator(minor).iter_errors(value)):
+            if error.validator == "additionalProperties" and error.validator_value is False:
+                sent: Any = error.instance
+                for name in _unknown(error):
+                    del sent[name]
+
     def _since(self, minor: int) -> int:
         return next(since for since in self.documents if since <= minor)
 
-    def _validator(self, minor: int) -> jsonschema.Draft202012Validator:
+    def _validator(self, minor: int) -> jsonschema.protocols.Validator:
         """Return it, made when first needed: to make all would keep an API from its start."""
         since = self._since(minor)
         if since not in self._validators:
@@ -95,8 +103,22 @@ def timestamp(value: str) -> datetime.datetime:
     return read if read.tzinfo else read.replace(tzinfo=datetime.UTC)
 
 
-def _validator(document: Document) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(_ending(document), format_checker=_FORMATS)
+def _validator(document: Document) -> jsonschema.protocols.Validator:
+    made: jsonschema.protocols.Validator = _Validator(_ending(document), format_checker=_FORMATS)
+    return made
+
+
+def _items(validator: Any, items: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    """Look at the items of a list that is not too long: to refuse one costs nothing."""
+    if not isinstance(instance, list) or len(instance) <= schema.get("maxItems", len(instance)):
+        yield from jsonschema.Draft202012Validator.VALIDATORS["items"](
+            validator, items, instance, schema
+        )
+
+
+_Validator: Final[Any] = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft202012Validator, {"items": _items}
+)
 
 
 def _ending(document: Any) -> Any:
@@ -128,6 +150,18 @@ def _message(error: schema_exceptions.ValidationError, what: str) -> str:
     if not where:
         return f"Invalid {what}: {said}"
     return f"Invalid input for field/attribute {where[:_SHOWN]}: {said}"
+
+
+def _unknown(error: schema_exceptions.ValidationError) -> list[str]:
+    """Return the names in an object that its document has no place for."""
+    document: Any = error.schema
+    sent: Any = error.instance
+    known, patterns = document.get("properties", {}), document.get("patternProperties", {})
+    return [
+        name
+        for name in sent
+        if name not in known and not any(re.search(pattern, name) for pattern in patterns)
+    ]
 
 
 def _is_secret(error: schema_exceptions.ValidationError) -> bool:

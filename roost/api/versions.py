@@ -12,10 +12,14 @@ class Versions:
         """Nothing is needed: the documents follow from the address."""
 
     def list_compute(self, call: Call) -> Answer:
-        return Answer({"versions": [views.compute(call.base_url)]})
+        legacy, current = views.legacy_compute(call.base_url), views.compute(call.base_url)
+        return Answer({"versions": [legacy, current]})
 
     def show_compute(self, call: Call) -> Answer:
         return Answer({"version": views.compute_in_full(call.base_url)})
+
+    def show_legacy_compute(self, call: Call) -> Answer:
+        return Answer({"version": views.legacy_compute_in_full(call.base_url)})
 
     def list_image(self, call: Call) -> Answer:
         return Answer({"versions": views.image(call.base_url)})

@@ -1,11 +1,15 @@
 """A cell's bus behind a breaker."""
 
+import contextlib
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from roost import exception
 from roost.cells.breaker import Breaker, Limits
+from roost.cells.host_calls import HostCalls
+from roost.context import RequestContext
 from roost.rpc.transport import BROKEN
 
 
@@ -27,8 +31,11 @@ class GuardedBus:
     The bus itself sees to it that nobody waits for long until a message is taken.
     """
 
-    def __init__(self, name: str, bus: Bus, limits: Limits) -> None:
+    def __init__(
+        self, name: str, bus: Bus, limits: Limits, host_calls: HostCalls | None = None
+    ) -> None:
         self._bus = bus
+        self._host_calls = host_calls
         self._seconds = limits.timeout
         self.breaker = Breaker(
             name, functools.partial(bus.ping, seconds=self._seconds), limits=limits
@@ -36,6 +43,12 @@ class GuardedBus:
 
     def client(self, topic: str, version_cap: str | None = None) -> Any:
         return _Client(self._bus.client(topic, version_cap), self)
+
+    def waiting(self, host: str | None, context: RequestContext) -> AbstractContextManager[None]:
+        """Return what surrounds a call that waits for a host."""
+        if self._host_calls is None or host is None:
+            return contextlib.nullcontext()
+        return self._host_calls.passing(host, context.project_id)
 
     def check_replies(self) -> None:
         """Make sure that a call can be made; the broker is asked first.
@@ -80,15 +93,17 @@ class GuardedBus:
 class _Client:
     """Stands for the bus's client; before a call, ``check_replies`` is asked."""
 
-    def __init__(self, client: Any, bus: GuardedBus) -> None:
+    def __init__(self, client: Any, bus: GuardedBus, server: str | None = None) -> None:
         self._client = client
         self._bus = bus
+        self._server = server
 
     def prepare(self, **options: Any) -> "_Client":
-        return _Client(self._client.prepare(**options), self._bus)
+        return _Client(self._client.prepare(**options), self._bus, options.get("server"))
 
-    def call(self, *message: Any, **arguments: Any) -> Any:
-        return self._client.call(*message, **arguments)
+    def call(self, context: RequestContext, method: str, **arguments: Any) -> Any:
+        with self._bus.waiting(self._server, context):
+            return self._client.call(context, method, **arguments)
 
     def cast(self, *message: Any, **arguments: Any) -> None:
         self._bus.cast(lambda: self._client.cast(*message, **arguments))

@@ -7,6 +7,7 @@ import logging
 from roost import exception, states
 from roost.cells.breaker import Breaker, Limits
 from roost.cells.bus import Bus, GuardedBus
+from roost.cells.host_calls import HostCalls
 from roost.context import RequestContext
 from roost.db import guarded
 from roost.db.cell import actions, burial, instances
@@ -26,14 +27,21 @@ class Cell:
     """
 
     def __init__(
-        self, mapping: CellMapping, database: Database, bus: Bus | None, *, limits: Limits
+        self,
+        mapping: CellMapping,
+        database: Database,
+        bus: Bus | None,
+        *,
+        limits: Limits,
+        host_calls: HostCalls | None = None,
     ) -> None:
         self.mapping = mapping
         self._rows = Breaker(
             f"the database of the {self}", functools.partial(guarded.ask, database), limits=limits
         )
         self.database = GuardedDatabase(database, self._rows)
-        self._bus = None if bus is None else GuardedBus(f"the bus of the {self}", bus, limits)
+        guarded_bus = functools.partial(GuardedBus, f"the bus of the {self}")
+        self._bus = None if bus is None else guarded_bus(bus, limits, host_calls)
 
     def __str__(self) -> str:
         return f"cell {self.name}"

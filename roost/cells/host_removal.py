@@ -28,7 +28,7 @@ def refuse_while_in_use(database: Database, host: str) -> None:
 def forget_services(cell: Cell, host: str, *, binary: str) -> bool:
     """Take the services of this name on a host away; tell whether there were any."""
     with cell.database.begin() as session:
-        found = services.list_services(session, host=host, binary=binary)
+        found = services.list_services(session, hosts=[host], binary=binary)
         for service in found:
             services.delete(session, service.uuid)
     return bool(found)

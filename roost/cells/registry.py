@@ -11,6 +11,7 @@ from roost import exception
 from roost.cells.breaker import Limits
 from roost.cells.bus import Bus
 from roost.cells.cell import Cell
+from roost.cells.host_calls import HostCalls
 from roost.db.api import cells as cell_rows
 from roost.db.cell import services
 from roost.db.engine import Database, retried
@@ -34,6 +35,7 @@ class Cells:
     :param make_database: URL -> database
     :param make_bus: URL -> bus
     :param limits: how long one waits for a part of any cell
+    :param host_calls: bounds those who wait for hosts
     """
 
     def __init__(
@@ -43,11 +45,13 @@ class Cells:
         make_database: Callable[[str], Database],
         make_bus: Callable[[str], Bus],
         limits: Limits = _NO_OTHER,
+        host_calls: HostCalls | None = None,
     ) -> None:
         self._api_database = api_database
         self._make_database = make_database
         self._make_bus = make_bus
         self._limits = limits
+        self._host_calls = host_calls
         self._lock = threading.Lock()
         self._known = _Known(at=float("-inf"), cells={})
         self._host_cells: dict[str, str] = {}
@@ -120,7 +124,7 @@ class Cells:
         """
         cell = self.get(cell_uuid)
         with cell.database.read() as session:
-            serving = services.list_services(session, host=host, binary="roost-compute")
+            serving = services.list_services(session, hosts=[host], binary="roost-compute")
         if not serving:
             raise exception.NotFound(f"the cell {cell.name} has no compute on {host}")
         self._map_host(host, cell_uuid)
@@ -154,4 +158,10 @@ class Cells:
             return known
         url = mapping.transport_url
         bus = None if mapping.is_cell0 or url is None else self._make_bus(url)
-        return Cell(mapping, self._make_database(mapping.database_url), bus, limits=self._limits)
+        return Cell(
+            mapping,
+            self._make_database(mapping.database_url),
+            bus,
+            limits=self._limits,
+            host_calls=self._host_calls,
+        )

@@ -31,6 +31,7 @@ def build(conf):
         host=str(conf.api.listen),
         port=conf.api.port,
         threads=conf.api.threads,
+        max_body=conf.api.max_request_body_size,
         identity=_http.Identity.of(conf),
     )
     return Daemon("hello", servers=[server])

@@ -257,7 +257,7 @@ def test_what_only_people_can_decide_is_left_with_the_reason(world):
 def test_a_server_whose_cell_has_no_trace_of_it_is_left(world):
     """Its cell may have been restored from a backup; what it had may come back."""
     with world.databases[CELL1].begin() as session:
-        instances.remove(session, world.servers[0])
+        instances.remove(session, [world.servers[0]])
     reasons = [outcome.why for outcome in world.repair() if not outcome.done]
     assert len(reasons) == 1
     assert "delete it as its user would" in reasons[0]

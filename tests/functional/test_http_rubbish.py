@@ -8,13 +8,9 @@ import time
 import pytest
 import requests
 
-from roost import conf, migrations
-from roost.cmd import api
-from roost.db.engine import Database
-from tests.fakes.processes import DaemonProcess
+from tests.functional import http_servers
 
-_SERVERS = ("granian", "eventlet", "cheroot")
-_CROWD = 100  # connections of one project: more than its share of the places
+_CROWD = 100  # connections
 _FLAVOR = {"ram": 1, "vcpus": 1, "disk": 0}
 _LARGE = 114688
 _POST = b"POST /v2.1/flavors HTTP/1.1\r\nHost: a\r\n"
@@ -50,66 +46,11 @@ _RUBBISH = {
 }
 
 
-@pytest.fixture(scope="module")
-def database(tmp_path_factory):
-    url = f"sqlite:///{tmp_path_factory.mktemp('rubbish')}/api.sqlite"
-    made = Database(url)
-    migrations.sync(made, migrations.API)
-    made.close()
-    return url
-
-
-@pytest.fixture(scope="module", params=_SERVERS)
-def place(request, database, tmp_path_factory):
+@pytest.fixture(scope="module", params=http_servers.KINDS)
+def place(request, tmp_path_factory):
     """An API; where it listens."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    options = {
-        "DEFAULT": {"transport_url": "fake://rubbish/", "graceful_shutdown_timeout": 10},
-        "api": {"port": port, "auth_strategy": "noauth"},
-        "api_database": {"connection": database},
-    }
-    serve = _in_this_process if request.param == "cheroot" else _in_a_process
-    with serve(request.param, options, tmp_path_factory.mktemp("api")):
-        yield "127.0.0.1", port
-
-
-@contextlib.contextmanager
-def _in_a_process(kind, options, folder):
-    mode = "eventlet" if kind == "eventlet" else "threading"
-    options["DEFAULT"]["concurrency"] = mode
-    lines = [
-        line
-        for group, values in options.items()
-        for line in (f"[{group}]", *(f"{name} = {value}" for name, value in values.items()))
-    ]
-    config = folder / "roost.conf"
-    config.write_text("\n".join(lines))
-    daemon = DaemonProcess("roost-api", config, folder / "log")
-    try:
-        daemon.manager.wait_for("READY=1")
-        yield
-        assert "Traceback" not in daemon.log
-    finally:
-        daemon.end()
-
-
-@contextlib.contextmanager
-def _in_this_process(_kind, options, folder):
-    file = folder / "roost.conf"
-    file.write_text(f"[DEFAULT]\ntransport_url = {options['DEFAULT'].pop('transport_url')}\n")
-    del options["DEFAULT"]["graceful_shutdown_timeout"]
-    options["api"]["max_waiting"] = _CROWD
-    read = conf.load([], files=[str(file)])
-    for group, values in options.items():
-        for name, value in values.items():
-            read.set_override(name, value, group=None if group == "DEFAULT" else group)
-    daemon = api.build(read)
-    daemon.start()
-    try:
-        yield
-    finally:
-        daemon.stop(5)
+    with http_servers.serving(request.param, tmp_path_factory.mktemp("api")) as served:
+        yield served
 
 
 def say(place, data, *, end=True):
@@ -197,24 +138,3 @@ def test_those_who_send_their_headers_slowly_hurt_nobody(place):
             one = crowd.enter_context(socket.create_connection(place, timeout=30))
             one.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nX-Slow")
         assert works(place)
-
-
-def test_those_who_send_their_bodies_slowly_get_their_share_and_hurt_nobody(place):
-    head, _ = flavor_request("slow", headers="Content-Length: 100\r\n", token="slow:slow")
-    with contextlib.ExitStack() as crowd:
-        slow = [
-            crowd.enter_context(socket.create_connection(place, timeout=30)) for _ in range(_CROWD)
-        ]
-        for one in slow:
-            one.sendall(head + b'\r\n{"flavor')
-        assert works(place)
-        answers = [_at_once(one) for one in slow]
-        told = {status_of(answer) for answer in answers}
-        assert told == {None, 429}
-        assert works(place)
-    assert works(place)
-
-
-def _at_once(connection):
-    connection.settimeout(0.05)
-    return listen(connection)

@@ -77,12 +77,18 @@ def manage(tmp_path, databases, bus_url):
 
 
 @pytest.fixture
-def scheduler(databases, bus_url):
+def now():
+    """What time the scheduler has, in a list to change it."""
+    return [THEN]
+
+
+@pytest.fixture
+def scheduler(databases, bus_url, now):
     """A scheduler whose clock stands."""
     options = conf.of({})
     bus = Bus(options, bus_url)
     driver = plugins.load_driver(options.scheduler)
-    manager = SchedulerManager(databases.scheduler, driver=driver, clock=lambda: THEN)
+    manager = SchedulerManager(databases.scheduler, driver=driver, clock=lambda: now[0])
     server = bus.server(Scheduler, manager, "one")
     server.start()
     yield manager
@@ -144,12 +150,13 @@ def test_hosts_and_claims(manage, cloud):
     shown("claims", "placement claims --host node-1", manage("placement claims --host node-1"))
 
 
-def test_what_is_wrong_and_how_it_is_healed(manage, cloud, databases):
+def test_what_is_wrong_and_how_it_is_healed(manage, cloud, databases, now):
     claim(cloud, "node-2", LEAKED)
     active = {"vm_state": states.ACTIVE, "task_state": None, "flavor": FLAVOR}
     lost = an_instance(uuid=LOST, host="node-4", node="node-4", **active)
     with databases.cell2.begin() as session:
         instances.create(session, lost)
+    now[0] += datetime.timedelta(hours=1)
     audit = "placement audit --verbose"
     found = manage(f"{audit} --settle 0.01", code=1)
     shown("audit", audit, "\n".join(line.rstrip() for line in found.splitlines()) + "\n")

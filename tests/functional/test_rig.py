@@ -101,6 +101,9 @@ def test_a_second_rig_in_the_same_folder_is_refused(command):
         (["--embedded", "--set", "nonsense"], "GROUP.OPTION=VALUE"),
         (["--embedded", "--set", "conductor.max_atempts=1"], "there is no option conductor.max_at"),
         (["--embedded", "--inventory", __file__], "inventory file"),
+        (["--embedded", "--with", "neutron"], "neutron needs keystone"),
+        (["--embedded", "--with", "keystone,nova"], "--with knows keystone, glance, neutron"),
+        (["--driver", "libvirt", "--with", "keystone"], "--with goes with pretended guests only"),
     ],
 )
 def test_what_cannot_be_started_is_told_and_leaves_nothing(command, tmp_path, wrong, told):
@@ -109,6 +112,32 @@ def test_what_cannot_be_started_is_told_and_leaves_nothing(command, tmp_path, wr
     assert told in refused.stderr
     assert "Traceback" not in refused.stderr
     assert not (tmp_path / "rig").exists()
+
+
+def test_packages_that_cannot_be_installed_are_told_and_leave_nothing(
+    command, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    cache = tmp_path / "cache"
+    refused = command("up", "--embedded", "--with", "keystone", "--cache", str(cache))
+    assert refused.returncode == 1
+    assert "is the package index reachable?" in refused.stderr
+    assert "127.0.0.1" in refused.stderr
+    assert not (tmp_path / "rig").exists()
+    assert list(cache.rglob("complete")) == []
+
+
+def test_an_api_that_asks_a_keystone_of_others_is_waited_for_and_judges_everybody(command):
+    begun = command(
+        *("up", "--embedded", "--cells", "1", "--hosts", "1"),
+        *("--set", "api.auth_strategy=keystone", "--set", "keystone_authtoken.auth_type=password"),
+        *("--set", "keystone_authtoken.auth_url=http://127.0.0.1:1/v3"),
+    )
+    assert begun.returncode == 0, begun.stdout + begun.stderr
+    assert "openrc" not in begun.stdout
+    refused = command("boot")
+    assert (refused.returncode, "wants a token of a Keystone" in refused.stderr) == (1, True)
 
 
 def test_a_port_that_somebody_has_is_refused(command):

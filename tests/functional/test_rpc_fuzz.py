@@ -12,24 +12,26 @@ import pytest
 from hypothesis import strategies as st
 
 from roost import exception
+from roost.callers import BUS_USER
 from roost.context import admin_context
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
-from roost.rpc.scheduler import Scheduler
+from roost.rpc.scheduler import CellScheduler, Scheduler
 from roost.rpc.super_conductor import SuperConductor
 from roost.scheduler.client import SchedulerClient
 from tests import builders
+from tests.rpc_methods import METHODS, arguments_of
 from tests.simulation.sea import Calm
 from tests.simulation.world import World
 
 SERVED_BY = {
     SuperConductor: ("super-conductor", "api"),
     Scheduler: ("scheduler", "api"),
+    CellScheduler: ("scheduler", "api"),
     CellConductor: ("cell1-conductor", "cell1"),
     Compute: ("cell1-host1", "cell1"),
 }
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
-METHODS = [(interface, name) for interface in SERVED_BY for name in interface.methods]
 
 scalars = st.one_of(
     st.none(),
@@ -60,27 +62,6 @@ values = st.recursive(
 )
 
 
-def right_value(name, parameter, serializer):
-    """Return something that fits, so that rubbish elsewhere gets further."""
-    kind = str(parameter.annotation)
-    made = {
-        "Instance": builders.an_instance,
-        "RequestSpec": builders.a_spec,
-        "Selection": builders.a_selection,
-        "HostReport": builders.a_report,
-    }
-    if name == "instance_uuids":
-        return [builders.a_uuid()]
-    for word, make in made.items():
-        if word in kind:
-            return serializer.serialize_entity(None, make())
-    simple = {"str": builders.a_uuid(), "int": 1, "bool": True, "list": [], "dict": {}}
-    for word, value in simple.items():
-        if word in kind:
-            return value
-    return None
-
-
 @pytest.fixture(scope="module")
 def world():
     logging.disable()
@@ -98,6 +79,9 @@ def send(world, interface, message, context=None):
     bus = world.plan.bus_name(level)
     target = types.SimpleNamespace(topic=f"{bus}.{interface.topic}", server=server, exchange=bus)
     context = admin_context().to_dict() if context is None else context
+    if isinstance(context, dict):  # from somebody who is let in
+        user = world.plan.bus_user(server if interface is Compute else level)
+        context = {**context, BUS_USER: user}
 
     def ask():
         try:
@@ -126,6 +110,7 @@ def check_serves(world, interface):
             {"request_uuid": "u", "instance_uuids": []},
         ),
         Scheduler: ("list_claims", {}),
+        CellScheduler: ("release_claims", {"instance_uuids": []}),
         CellConductor: ("list_instances", {"host": "cell1-host1"}),
         Compute: ("list_guests", {}),
     }
@@ -161,7 +146,7 @@ def test_no_daemon_dies_of_rubbish(world, interface, method):
     )
     @hypothesis.given(data=st.data())
     def rubbish(data):
-        args = {name: right_value(name, declared[name], serializer) for name in names}
+        args = serializer.serialize_entity(None, arguments_of(interface, method))
         for name in data.draw(st.lists(st.sampled_from([*names, "strange"]), max_size=3)):
             args[name] = data.draw(values)
         if names and data.draw(st.integers(0, 9)) == 0:
@@ -193,7 +178,11 @@ def test_what_is_not_offered_is_refused(world, interface, message):
     check_serves(world, interface)
 
 
-@pytest.mark.parametrize("context", [{}, {"strange": 1}, {"deadline": "soon"}, [], "me", 7, None])
+@pytest.mark.parametrize(
+    "context",
+    [{}, {"strange": 1}, {"seconds_left": "soon"}, {"seconds_left": 10**400}, [], "me", 7, None],
+    ids=lambda context: str(context)[:30],
+)
 def test_a_broken_context_is_refused(world, context):
     for interface in SERVED_BY:
         message = {"method": next(iter(interface.methods)), "args": {}, "version": "1.0"}

@@ -1,6 +1,7 @@
 """A server takes in so many messages and no more."""
 
 import threading
+import time
 from concurrent import futures
 
 import pytest
@@ -27,9 +28,10 @@ class Clerk:
     def __init__(self):
         self.open = threading.Event()
         self.begun = threading.Event()
-        self.told = []
+        self.asked, self.told = [], []
 
     def ask(self, context, *, number):
+        self.asked.append(number)
         self.begun.set()
         assert self.open.wait(60)
         return number
@@ -71,6 +73,20 @@ def test_a_call_that_finds_no_room_is_told_so_and_the_others_are_answered(bus, c
         clerk.open.set()
         answers = {one.result(60) for one in (first, *asked) if one not in refused}
     assert len(answers) == 3
+
+
+def test_a_call_whose_caller_gave_up_while_it_waited_in_the_server_is_not_carried_out(bus, clerk):
+    desk = Desk(bus)
+    with futures.ThreadPoolExecutor(2) as callers:
+        first = callers.submit(desk.ask, admin_context(), number=0)
+        assert clerk.begun.wait(60)
+        with pytest.raises(exception.Timeout):
+            desk.within(1).ask(admin_context(), number=1)
+        time.sleep(1)  # the way here took a moment, and the server counts from its end
+        clerk.open.set()
+        assert first.result(60) == 0
+    assert desk.ask(admin_context(), number=2) == 2
+    assert clerk.asked == [0, 2]
 
 
 def test_a_cast_that_finds_no_room_is_dropped_and_later_ones_are_heard(bus, clerk, caplog):

@@ -6,15 +6,24 @@ import pytest
 
 from roost import conf, exception
 from roost.db.scheduler import models
-from roost.rpc.scheduler import Scheduler
+from roost.rpc.scheduler import CellScheduler, Scheduler
 from roost.rpc.transport import Bus
 from roost.scheduler import client as client_module
 from roost.scheduler import plugins
-from roost.scheduler.client import Reporter, SchedulerClient
+from roost.scheduler.client import CellSchedulerClient, Reporter, SchedulerClient
 from roost.scheduler.manager import SchedulerManager
 from roost.scheduler.silence import Silence
 from tests.builders import a_context, a_report, a_selection, a_spec, a_uuid
 from tests.stories.cloud import wait_until
+
+
+class Both(SchedulerClient):
+    """What the API level may ask, and what cells may, for stories of both."""
+
+    def __init__(self, bus):
+        super().__init__(bus)
+        cells = CellSchedulerClient(bus)
+        self.update_resource_stats, self.move_claim = cells.update_resource_stats, cells.move_claim
 
 
 @pytest.fixture
@@ -28,9 +37,10 @@ def client(make_database):
         driver = plugins.load_driver(options.scheduler)
         manager = SchedulerManager(database, driver=driver, silence=Silence(host=10**9))
         servers.append(bus.server(Scheduler, manager, name))
+        servers.append(bus.server(CellScheduler, manager, name))
     for server in servers:
         server.start()
-    yield SchedulerClient(bus)
+    yield Both(bus)
     for server in servers:
         server.stop()
     for server in servers:

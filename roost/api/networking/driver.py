@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from roost.api.call import Call
+from roost.api.networking.proxied import NetworkProxies
 from roost.db.engine import Session
 from roost.objects import Instance, Locality, NetworkRequest
 from roost.security_groups import Group, Rule
@@ -102,6 +103,10 @@ class Networking(Protocol):
     @property
     def groups(self) -> SecurityGroups:
         """Who knows security groups."""
+
+    @property
+    def proxies(self) -> NetworkProxies:
+        """Who knows what Compute told of networks when clients did not ask the network service."""
 
     def requests(
         self,

@@ -1,5 +1,6 @@
 """The networks of the local driver: those of the options, and those that users made."""
 
+import copy
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -7,42 +8,29 @@ from typing import Any, Self
 from oslo_config import cfg
 
 from roost import exception, filtering, networks
-from roost.api import server_locality, server_networks
+from roost.api import policies, server_locality, server_networks
 from roost.api.call import Call
-from roost.api.local_networks import Known, LocalNetworks
+from roost.api.local_networks import Known, LocalNetworks, require_choice
 from roost.api.networking.local_groups import LocalGroups
+from roost.api.networking.local_proxies import LocalProxies
 from roost.cells.filtering import GroupCopies
 from roost.db.engine import Database, Session
-from roost.db.types import utcnow
 from roost.networks import LocalNetwork
 from roost.objects import Locality, NetworkRequest
 from roost.security_groups import Group
 
 
 class LocalNetworking:
-    """Knows them by the option that names them, and by the API database if it is given one.
+    """Knows them by the option that names them, and by the API database once it has been given one.
 
-    :param quota: limits of projects that have none of their own, where there is the database
     :param filters: whether hosts let pass what security groups say, and nothing else
-    :param copies: who tells them, if they do
     """
 
-    def __init__(
-        self,
-        known: Sequence[LocalNetwork],
-        database: Database | None = None,
-        *,
-        quota: Mapping[str, int] | None = None,
-        now: Callable[[], datetime.datetime] = utcnow,
-        filters: bool = False,
-        copies: GroupCopies | None = None,
-    ) -> None:
+    def __init__(self, known: Sequence[LocalNetwork], *, filters: bool = False) -> None:
         self._known = known
         self.filters = filters
-        self._local = LocalNetworks(known, database) if database else None
-        self._groups = (
-            LocalGroups(database, quota=quota or {}, now=now, copies=copies) if database else None
-        )
+        self._local: LocalNetworks | None = None
+        self._groups: LocalGroups | None = None
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
@@ -50,6 +38,30 @@ class LocalNetworking:
             networks.parse(conf.network.local_networks),
             filters=conf.network.driver in filtering.DRIVERS,
         )
+
+    def with_database(
+        self,
+        database: Database,
+        *,
+        quota: Mapping[str, int],
+        now: Callable[[], datetime.datetime],
+        copies: GroupCopies,
+    ) -> Self:
+        """Return the same, which also knows what users made, in the API database.
+
+        :param quota: limits of projects that have none of their own
+        :param copies: tells the hosts of security groups, if they filter
+        """
+        made = copy.copy(self)
+        told = copies if self.filters else None
+        groups = LocalGroups(database, quota=quota, now=now, copies=told)
+        made._local = LocalNetworks(self._known, database)  # noqa: SLF001 - our own copy
+        made._groups = groups  # noqa: SLF001
+        return made
+
+    @property
+    def proxies(self) -> LocalProxies:
+        return LocalProxies(self._known)
 
     @property
     def groups(self) -> LocalGroups:
@@ -68,7 +80,9 @@ class LocalNetworking:
     ) -> list[NetworkRequest]:
         named = asked.get("networks")
         known = self._local.known(call, named) if self._local else Known(self._known)
-        return server_networks.networks_of(asked, known, alone=most == 1)
+        found = server_networks.networks_of(asked, known, alone=most == 1)
+        _check_choices(call, found, known)
+        return found
 
     def take(
         self,
@@ -92,6 +106,7 @@ class LocalNetworking:
             raise exception.NotFound(f"Network {wanted['uuid']} could not be found.")
         known = Known(self._known)
         (request,) = server_networks.networks_of({"networks": [wanted]}, known, alone=True)
+        _check_choices(call, [request], known)
         return request
 
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
@@ -101,3 +116,11 @@ class LocalNetworking:
         if not self._known:
             raise exception.Invalid("No networks defined: there is none to attach.")
         return self._known[0]
+
+
+def _check_choices(call: Call, requests: Sequence[NetworkRequest], known: Known) -> None:
+    """Raise :class:`roost.exception.Forbidden` for an address that the caller may not choose."""
+    for request in requests:
+        if request.fixed_ip and request.port_id is None:
+            network = known.network(str(request.network_id))
+            require_choice(call, policies.networks.CHOOSE_ADDRESS, network)

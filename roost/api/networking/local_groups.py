@@ -37,7 +37,7 @@ class LocalGroups:
         self._now = now
 
     def list_all(self, call: Call, project_id: str | None) -> list[Group]:
-        self._ensure_default(project_id or str(call.context.project_id))
+        self._ensure_default(project_id or call.project_id)
         with self._database.read() as session:
             return rows.list_groups(session, project_id)
 
@@ -104,7 +104,7 @@ class LocalGroups:
     def named(self, call: Call, names: Sequence[str]) -> list[Group]:
         if all(name == DEFAULT for name in names):
             return []
-        return pick_all(self.list_all(call, str(call.context.project_id)), names)
+        return pick_all(self.list_all(call, call.project_id), names)
 
     def of_server(self, call: Call, instance: Instance) -> list[Group]:
         self._ensure_default(instance.project_id)
@@ -136,7 +136,7 @@ class LocalGroups:
 
     def _default(self, call: Call, group_id: str) -> Group:
         """Return the caller's default group, if it is the one that is meant."""
-        default = default_group(str(call.context.project_id))
+        default = default_group(call.project_id)
         if group_id != default.id:
             raise exception.NotFound(f"Security group {group_id} not found.")
         self._ensure_default(default.project_id)

@@ -1,6 +1,6 @@
 """The networks of Neutron: what users ask for is judged with their own eyes, by their token."""
 
-import ipaddress
+import logging
 from collections.abc import Sequence
 from typing import Any, Final, Self
 
@@ -10,12 +10,15 @@ from roost import exception
 from roost.api.call import Call
 from roost.api.networking import neutron_ports as ports
 from roost.api.networking.neutron_groups import NeutronGroups, check_filtered
+from roost.api.networking.neutron_proxies import NeutronProxies
 from roost.db.engine import Session
 from roost.objects import Locality, NetworkRequest
 from roost.outside.networking import Neutron, told_apart
 from roost.security_groups import Group
 
+LOG = logging.getLogger(__name__)
 _AUTO: Final = "auto"
+_CHECK: Final = "Made by Compute to check an address; not needed any more."
 
 
 class NeutronNetworking:
@@ -24,6 +27,7 @@ class NeutronNetworking:
     def __init__(self, neutron: Neutron) -> None:
         self._neutron = neutron
         self.groups = NeutronGroups(neutron)
+        self.proxies = NeutronProxies(neutron)
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
@@ -52,7 +56,7 @@ class NeutronNetworking:
             raise exception.Invalid("A port is named twice.")
         made = [_request(network, call, nic, groups=groups, alone=most == 1) for nic in nics]
         new = sum(request.port_id is None for request in made)
-        ports.check_quota(network, str(call.context.project_id), asked=new * least)
+        ports.check_quota(network, call.project_id, asked=new * least)
         return made
 
     def take(
@@ -88,11 +92,8 @@ def _any(network: Any, call: Call, *, make: bool) -> str | None:
 
     :raises roost.exception.Conflict: when there are several
     """
-    project = str(call.context.project_id)
-    with told_apart():
-        own = list(network.networks(project_id=project, is_shared=False))
-        shared = list(network.networks(is_shared=True))
-    found = {one.id for one in (*own, *shared) if not one.is_router_external}
+    project = call.project_id
+    found = {one.id for one in ports.available(network, project) if not one.is_router_external}
     if len(found) > 1:
         raise exception.Conflict(
             "Multiple possible networks found, use a Network ID to be more specific."
@@ -173,13 +174,21 @@ def _network(network: Any, call: Call, network_id: str, missing: type[exception.
 
 
 def _check_address(network: Any, found: Any, address: str, *, alone: bool) -> None:
+    """Let Neutron judge an address by the user's right: as a port has it, for a moment.
+
+    The server's own port is made by our right, which Neutron refuses nothing.
+    """
     if not alone:
         raise exception.Invalid("Unable to launch multiple instances with a single fixed_ip.")
-    with told_apart():
-        subnets = list(network.subnets(network_id=found.id))
-        takers = list(network.ports(network_id=found.id, fixed_ips=f"ip_address={address}"))
-    ip = ipaddress.ip_address(address)
-    if not any(ip in ipaddress.ip_network(subnet.cidr) for subnet in subnets):
-        raise exception.Invalid(f"Fixed IP {address} is not of any subnet of network {found.id}.")
-    if takers:
-        raise exception.Invalid(f"Fixed IP {address} is already in use.")
+    asked = {"network_id": found.id, "fixed_ips": [{"ip_address": address}]}
+    try:
+        with told_apart():
+            port = network.create_port(**asked, is_admin_state_up=False, description=_CHECK)
+    except exception.AddressInUse as error:
+        raise exception.Invalid(f"Fixed IP {address} is already in use.") from error
+    try:
+        with told_apart():
+            network.delete_port(port.id, ignore_missing=True)
+    except exception.Unavailable:
+        LOG.warning("port %s checked an address, and is left over", port.id)
+        raise

@@ -77,7 +77,7 @@ class NeutronGroups:
     def named(self, call: Call, names: Sequence[str]) -> list[Group]:
         if all(name == DEFAULT for name in names):
             return []
-        return pick_all(_list(self._of_user(call), str(call.context.project_id)), names)
+        return pick_all(_list(self._of_user(call), call.project_id), names)
 
     def of_server(self, call: Call, instance: Instance) -> list[Group]:
         network = self._of_user(call)

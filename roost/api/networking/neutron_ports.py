@@ -1,4 +1,4 @@
-"""Ports that users bring, and how many more they may have."""
+"""What users have in Neutron for their servers: networks, ports that they bring, and room."""
 
 from typing import Any, Final
 
@@ -6,6 +6,13 @@ from roost import exception
 from roost.outside.networking import told_apart
 
 _NO_IP_NEEDED: Final = ("deferred", "none")
+
+
+def available(network: Any, project: str) -> list[Any]:
+    """Return the networks of a project, and those that all share."""
+    with told_apart():
+        own = list(network.networks(project_id=project, is_shared=False))
+        return [*own, *network.networks(is_shared=True)]
 
 
 def given(network: Any, port_id: str, *, alone: bool, missing: type[exception.RoostError]) -> Any:

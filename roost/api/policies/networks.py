@@ -19,6 +19,9 @@ SHOW_PORT = "roost:ports:show"
 CREATE_PORT = "roost:ports:create"
 UPDATE_PORT = "roost:ports:update"
 DELETE_PORT = "roost:ports:delete"
+# Named as in Neutron; judged with the project that owns the network, of whomever the port is.
+CHOOSE_MAC = "create_port:mac_address"
+CHOOSE_ADDRESS = "create_port:fixed_ips:ip_address"
 
 _NETWORK, _SUBNET, _PORT = (
     f"/network/v2.0/{noun}s/{{{noun}_id}}" for noun in ("network", "subnet", "port")
@@ -62,6 +65,20 @@ RULES = [
     rule(LIST_PORTS, READER, "List ports.", "GET /network/v2.0/ports"),
     rule(SHOW_PORT, READER, "Show a port.", f"GET {_PORT}", *_seeing(_PORT)),
     rule(CREATE_PORT, MEMBER, "Make a port beforehand.", "POST /network/v2.0/ports"),
+    rule(
+        CHOOSE_MAC,
+        MEMBER,
+        "Choose the MAC address of a port, in a network of one's own project.",
+        "POST /network/v2.0/ports",
+    ),
+    rule(
+        CHOOSE_ADDRESS,
+        MEMBER,
+        "Choose the IP address of a port or interface, in a network of one's own project.",
+        "POST /network/v2.0/ports",
+        "POST /v2.1/servers",
+        "POST /v2.1/servers/{server_id}/os-interface",
+    ),
     rule(
         UPDATE_PORT,
         MEMBER,

@@ -27,7 +27,9 @@ ALL_PROJECTS = "os_compute_api:servers:index:get_all_tenants"
 ALL_FILTERS = "os_compute_api:servers:allow_all_filters"
 FORCED_HOST = "os_compute_api:servers:create:forced_host"
 TRUSTED_CERTS = "os_compute_api:servers:create:trusted_certs"
+ZERO_DISK = "os_compute_api:servers:create:zero_disk_flavor"
 REQUESTED_HOST = "compute:servers:create:requested_destination"
+HOST_HINTS = "roost:servers:create:host_hints"
 SHOW_HOST = "os_compute_api:os-extended-server-attributes"
 SHOW_HOST_STATUS = "os_compute_api:servers:show:host_status"
 SHOW_PLACEMENT_COUNTS = "roost:servers:show:placement_counts"
@@ -72,6 +74,18 @@ RULES = [
         "POST /servers",
     ),
     rule(REQUESTED_HOST, ADMIN, "Name the host of a new server.", "POST /servers"),
+    rule(
+        HOST_HINTS,
+        ADMIN,
+        "Say by the hint build_near_host_ip near which host a new server is to be.",
+        "POST /servers",
+    ),
+    rule(
+        ZERO_DISK,
+        ADMIN,
+        "Create servers of flavors whose root disk has no size (0), and is as large as the image.",
+        "POST /servers",
+    ),
     rule(
         TRUSTED_CERTS,
         MEMBER,

@@ -29,7 +29,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     _row("GET /v2.1/os-floating-ip-pools", (FloatingIps, FloatingIps.list_pools), policies.POOLS),
     _row(f"GET {_IPS}", (FloatingIps, FloatingIps.list_all), policies.LIST_FLOATING_IPS),
-    _row(f"GET {_IP}", (FloatingIps, FloatingIps.refuse), policies.SHOW_FLOATING_IP),
+    _row(f"GET {_IP}", (FloatingIps, FloatingIps.show), policies.SHOW_FLOATING_IP),
     _row(
         f"POST {_IPS}",
         (FloatingIps, FloatingIps.create),
@@ -38,7 +38,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     _row(
         f"DELETE {_IP}",
-        (FloatingIps, FloatingIps.refuse),
+        (FloatingIps, FloatingIps.delete),
         policies.DELETE_FLOATING_IP,
         status=202,
     ),

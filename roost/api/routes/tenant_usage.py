@@ -13,6 +13,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         (TenantUsage, TenantUsage.list_all),
         policies.LIST,
         query=schemas.LIST_QUERY,
+        slash=False,
     ),
     row(
         "GET /v2.1/os-simple-tenant-usage/{project_id}",

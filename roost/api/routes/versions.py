@@ -8,6 +8,7 @@ from roost.api.versions import Versions
 
 ROUTES: Final[tuple[Route, ...]] = (
     row("GET /", (Versions, Versions.list_compute), policies.VERSIONS),
+    row("GET /v2", (Versions, Versions.show_legacy_compute), policies.VERSIONS),
     row("GET /v2.1", (Versions, Versions.show_compute), policies.VERSIONS),
     row("GET /image", (Versions, Versions.list_image), policies.VERSIONS),
     row("GET /image/v2", (Versions, Versions.list_image), policies.VERSIONS),

@@ -175,6 +175,9 @@ _AUDIT_LOG: Final = _object(
     }
 )
 _OLD_NETWORK: Final = _object({"id": _TEXT, "label": _TEXT, "cidr": _MAYBE_TEXT})
+_FLOATING_IP: Final = _object(
+    {"id": _TEXT, "ip": _TEXT, "pool": _TEXT, "fixed_ip": _MAYBE_TEXT, "instance_id": _MAYBE_TEXT}
+)
 _MIGRATION: Final = {"type": "object"}
 _EXTENSION: Final = _object({"name": _TEXT, "alias": _TEXT, "description": _TEXT, "updated": _TEXT})
 _IMAGE: Final = _object({"id": _TEXT, "name": _MAYBE_TEXT, "status": _TEXT, "visibility": _TEXT})
@@ -281,8 +284,10 @@ ANSWERS: Final[Mapping[str, Document]] = {
     "OsNetworks.show": _one("network", _OLD_NETWORK),
     "TenantNetworks.list_all": _many("networks", _OLD_NETWORK),
     "TenantNetworks.show": _one("network", _OLD_NETWORK),
-    "FloatingIps.list_all": _many("floating_ips", {"type": "object"}),
-    "FloatingIps.list_pools": _many("floating_ip_pools", {"type": "object"}),
+    "FloatingIps.list_all": _many("floating_ips", _FLOATING_IP),
+    "FloatingIps.list_pools": _many("floating_ip_pools", _object({"name": _TEXT})),
+    "FloatingIps.show": _one("floating_ip", _FLOATING_IP),
+    "FloatingIps.create": _one("floating_ip", _FLOATING_IP),
     "OsSecurityGroups.list_all": _many("security_groups", _SECURITY_GROUP),
     "OsSecurityGroups.show": _one("security_group", _SECURITY_GROUP),
     "OsSecurityGroups.create": _one("security_group", _SECURITY_GROUP),

@@ -8,6 +8,7 @@ from roost.api.validation import Schema
 
 Document = Mapping[str, Any]
 MAX_INTEGER: Final = 2**31 - 1
+MOST_VALUES: Final = 256  # how often a query names a parameter; as many ids as an URL of 8 KiB has
 EVER: Final = microversions.MAXIMUM  # where a property has come to stay
 STRICT_QUERIES: Final = 75  # since 2.75 names that a list does not know are refused
 ALL_STRICT: Final = 102  # since 2.102 names that nothing knows are refused everywhere
@@ -66,11 +67,13 @@ def query(properties: Document, *, strict: bool = False) -> Document:
     """
     return {
         "type": "object",
-        "properties": {
-            name: {"type": "array", "items": value} for name, value in properties.items()
-        },
-        "additionalProperties": not strict,
+        "properties": {name: _repeated(value) for name, value in properties.items()},
+        "additionalProperties": False if strict else _repeated({}),
     }
+
+
+def _repeated(value: Document) -> Document:
+    return {"type": "array", "maxItems": MOST_VALUES, "items": value}
 
 
 def list_query(properties: Document) -> Schema:

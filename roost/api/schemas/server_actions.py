@@ -127,3 +127,10 @@ def _one(_minor: int, actions: dict[str, Any]) -> Document:
 
 
 ACTION: Final = grown(_ACTIONS, _one)
+# What Compute has, and this cloud does not: action -> the microversion that it came with.
+LACKING: Final = {
+    **dict.fromkeys(("resize", "confirmResize", "revertResize"), 1),
+    **dict.fromkeys(("migrate", "os-migrateLive", "evacuate"), 1),
+    **dict.fromkeys(("shelve", "shelveOffload", "unshelve"), 1),
+    "trigger_crash_dump": 17,
+}

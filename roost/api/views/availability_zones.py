@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from roost.api.views.base import micros
-from roost.api.views.services import COMPUTE
 from roost.objects import HostReport
 
 
@@ -13,16 +12,19 @@ def brief(hosts: Iterable[HostReport], zones: Mapping[str, str]) -> dict[str, An
 
     :param zones: by host; one that is left out is in the zone that it names itself
     """
-    return _shown(hosts, zones, with_hosts=False)
+    return _shown(hosts, zones, compute=None)
 
 
-def full(hosts: Iterable[HostReport], zones: Mapping[str, str]) -> dict[str, Any]:
-    """Return the zones with their hosts."""
-    return _shown(hosts, zones, with_hosts=True)
+def full(hosts: Iterable[HostReport], zones: Mapping[str, str], *, compute: str) -> dict[str, Any]:
+    """Return the zones with their hosts.
+
+    :param compute: the name of the daemon that each host has
+    """
+    return _shown(hosts, zones, compute=compute)
 
 
 def _shown(
-    hosts: Iterable[HostReport], zones: Mapping[str, str], *, with_hosts: bool
+    hosts: Iterable[HostReport], zones: Mapping[str, str], *, compute: str | None
 ) -> dict[str, Any]:
     by_zone: dict[str, list[HostReport]] = {}
     for host in hosts:
@@ -32,17 +34,17 @@ def _shown(
             {
                 "zoneName": zone,
                 "zoneState": {"available": any(host.enabled for host in by_zone[zone])},
-                "hosts": _hosts(by_zone[zone]) if with_hosts else None,
+                "hosts": _hosts(by_zone[zone], compute) if compute else None,
             }
             for zone in sorted(by_zone)
         ]
     }
 
 
-def _hosts(hosts: list[HostReport]) -> dict[str, Any]:
+def _hosts(hosts: list[HostReport], compute: str) -> dict[str, Any]:
     return {
         host.host: {
-            COMPUTE: {
+            compute: {
                 "active": host.enabled,
                 "available": host.up,
                 "updated_at": micros(host.reported_at),

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from roost.api.views.hypervisors import amounts
-from roost.objects import Flavor, HostReport, Service
+from roost.objects import Flavor, HostReport, ImageMeta, Service
+from roost.objects.flavor import root_gb
 
 
 class Amount(NamedTuple):
@@ -39,8 +40,9 @@ def used(report: HostReport) -> Amount:
     return Amount(has["vcpus_used"], has["memory_mb_used"], has["local_gb_used"])
 
 
-def of_flavor(flavor: Flavor) -> Amount:
-    return Amount(flavor.vcpus, flavor.memory_mb, flavor.root_gb + flavor.ephemeral_gb)
+def of_server(flavor: Flavor, image: ImageMeta | None) -> Amount:
+    disk_gb = root_gb(flavor, image) + flavor.ephemeral_gb
+    return Amount(flavor.vcpus, flavor.memory_mb, disk_gb)
 
 
 def plus(amounts: Iterable[Amount]) -> Amount:

@@ -6,7 +6,8 @@ from typing import Any, Final
 from roost.api.views.base import links, time
 from roost.objects import ImageMeta
 
-View = Callable[[ImageMeta, str], dict[str, Any]]
+# Of an image, where Compute begins, and where the image service does.
+View = Callable[[ImageMeta, str, str], dict[str, Any]]
 # What the image service calls a state -> what Compute does, and how far that is in percent.
 _STATES: Final[Mapping[str, tuple[str, int]]] = {
     "queued": ("SAVING", 25),
@@ -22,14 +23,14 @@ def status(image: ImageMeta) -> str:
     return _STATES.get(image.status, ("UNKNOWN", 0))[0]
 
 
-def brief(image: ImageMeta, base_url: str) -> dict[str, Any]:
+def brief(image: ImageMeta, base_url: str, root: str) -> dict[str, Any]:
     """Return an image of a plain list."""
-    return {"id": image.id, "name": image.name, "links": _links(image, base_url)}
+    return {"id": image.id, "name": image.name, "links": _links(image, base_url, root)}
 
 
-def full(image: ImageMeta, base_url: str) -> dict[str, Any]:
+def full(image: ImageMeta, base_url: str, root: str) -> dict[str, Any]:
     return {
-        **brief(image, base_url),
+        **brief(image, base_url, root),
         "status": status(image),
         "progress": _STATES.get(image.status, ("UNKNOWN", 0))[1],
         "created": time(image.created_at),
@@ -47,8 +48,8 @@ def _server(image: ImageMeta, base_url: str) -> dict[str, Any]:
     return {"server": {"id": uuid, "links": links(base_url, "servers", uuid)}} if uuid else {}
 
 
-def _links(image: ImageMeta, base_url: str) -> list[dict[str, Any]]:
-    alternate = f"{base_url}/image/v2/images/{image.id}"
+def _links(image: ImageMeta, base_url: str, root: str) -> list[dict[str, Any]]:
+    alternate = f"{root}/images/{image.id}"
     kind = "application/vnd.openstack.image"
     return [
         *links(base_url, "images", image.id),

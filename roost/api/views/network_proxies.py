@@ -3,7 +3,7 @@
 import ipaddress
 from typing import Any, Final
 
-from roost.networks import LocalNetwork
+from roost.api.networking.proxied import FloatingIp, ProxiedNetwork, ProxiedSubnet
 
 _FOR_ADMINISTRATORS: Final = (
     "bridge",
@@ -30,30 +30,51 @@ _FOR_ADMINISTRATORS: Final = (
 )
 
 
-def full(network: LocalNetwork, *, admin: bool) -> dict[str, Any]:
-    """Return a network; what the local driver does not know is null.
+def full(network: ProxiedNetwork, *, admin: bool) -> dict[str, Any]:
+    """Return a network; what networks do not tell any more is null.
 
     :param admin: with what only administrators are told
     """
     hidden = dict.fromkeys(_FOR_ADMINISTRATORS) if admin else {}
-    return {"id": network.id, "label": network.name, **_addresses(network), **hidden}
+    return {"id": network.id, "label": network.label, **_addresses(network), **hidden}
 
 
-def brief(network: LocalNetwork) -> dict[str, Any]:
+def brief(network: ProxiedNetwork) -> dict[str, Any]:
     """Return a network as projects are told of it."""
-    return {"cidr": network.cidr, "id": network.id, "label": network.name}
+    cidr = network.subnets[0].cidr if network.subnets else None
+    return {"cidr": cidr, "id": network.id, "label": network.label}
 
 
-def _addresses(network: LocalNetwork) -> dict[str, str | None]:
-    subnet, old = network.subnet, isinstance(network.subnet, ipaddress.IPv4Network)
+def floating_ip(one: FloatingIp) -> dict[str, Any]:
     return {
-        "broadcast": str(subnet.broadcast_address) if old else None,
-        "cidr": network.cidr if old else None,
-        "cidr_v6": None if old else network.cidr,
-        "dns1": None,
-        "dns2": None,
-        "gateway": network.gateway if old else None,
-        "gateway_v6": None if old else network.gateway,
-        "netmask": str(subnet.netmask) if old else None,
-        "netmask_v6": None if old else str(subnet.prefixlen),
+        "id": one.id,
+        "ip": one.address,
+        "pool": one.pool,
+        "fixed_ip": one.fixed_address,
+        "instance_id": one.instance_uuid,
     }
+
+
+def _addresses(network: ProxiedNetwork) -> dict[str, str | None]:
+    old, new = _first(network, 4), _first(network, 6)
+    ipv4 = ipaddress.ip_network(old.cidr) if old else None
+    dns = [*(old.dns if old else ()), None, None]
+    return {
+        "broadcast": str(ipv4.broadcast_address) if ipv4 else None,
+        "cidr": old.cidr if old else None,
+        "cidr_v6": new.cidr if new else None,
+        "dns1": dns[0],
+        "dns2": dns[1],
+        "gateway": old.gateway if old else None,
+        "gateway_v6": new.gateway if new else None,
+        "netmask": str(ipv4.netmask) if ipv4 else None,
+        "netmask_v6": str(ipaddress.ip_network(new.cidr).prefixlen) if new else None,
+    }
+
+
+def _first(network: ProxiedNetwork, version: int) -> ProxiedSubnet | None:
+    """Return the first subnet of a version of IP."""
+    of_version = (
+        one for one in network.subnets if ipaddress.ip_network(one.cidr).version == version
+    )
+    return next(of_version, None)

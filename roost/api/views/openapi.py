@@ -45,7 +45,10 @@ _NAME_IN_BODY: Final = frozenset(  # something that may not be there
     {"POST /network/v2.0/ports", "POST /network/v2.0/security-group-rules"}
 )
 _WRITING: Final = {409: "The thing is not in the state that the request expects."}
+# Nothing is changed, but what is asked must be able to answer.
+_OF_GUESTS: Final = frozenset({"GET /v2.1/servers/{server_id}/diagnostics"})
 _SENDING: Final = {
+    408: "The body did not come in time.",
     413: "The body has more bytes than it may have.",
     415: "The body is of another content type.",
 }
@@ -222,13 +225,14 @@ def _refusals(rows: list[Route], *, public: bool) -> dict[str, Any]:
     first, last = min(row.since for row in rows), max(row.until for row in rows)
     limited = (first, last) != (microversions.MINIMUM, microversions.MAXIMUM)
     names = bool(_PARAMETER.search(route.path)) or route.also == _PARTLY
-    names = names or f"{route.method} {route.path}" in _NAME_IN_BODY
+    operation = f"{route.method} {route.path}"
+    names = names or operation in _NAME_IN_BODY
     kinds: list[tuple[bool, Mapping[int, str]]] = [
         (True, _ALWAYS),
         (not public, _CALLER),
         (route.path.startswith(COMPUTE), _VERSIONED),
         (names or limited, _NAMED),
-        (route.method in _WRITES, _WRITING),
+        (route.method in _WRITES or operation in _OF_GUESTS, _WRITING),
         (route.body is not None or DATA in route.takes, _SENDING),
     ]
     statuses = sorted(status for holds, kind in kinds if holds for status in kind)

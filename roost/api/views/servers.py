@@ -148,15 +148,9 @@ def updated(shown: Shown, looker: Looker) -> dict[str, Any]:
     told = full(shown, looker)
     if looker.version >= _UPDATED_IN_FULL:
         return told
-    told["addresses"] = _without_extensions(told["addresses"])
+    info = shown.instance.network_info
+    told["addresses"] = plain_addresses(info.vifs if info else [])
     return {name: value for name, value in told.items() if name in _UPDATED}
-
-
-def _without_extensions(addresses: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    return {
-        network: [{name: one[name] for name in ("version", "addr")} for one in some]
-        for network, some in addresses.items()
-    }
 
 
 def rebuilt(shown: Shown, looker: Looker) -> dict[str, Any]:
@@ -170,13 +164,23 @@ def rebuilt(shown: Shown, looker: Looker) -> dict[str, Any]:
     return told
 
 
-def created(instance: Instance, *, password: str | None, base_url: str) -> dict[str, Any]:
-    """Return the answer to an accepted create, the only one that tells the password."""
+def created(
+    instance: Instance,
+    *,
+    groups: Sequence[str],
+    password: str | None,
+    base_url: str,
+) -> dict[str, Any]:
+    """Return the answer to an accepted create, the only one that tells the password.
+
+    :param groups: the security groups that were asked for, by name or id, as that was said
+    """
     told = {
         "id": instance.uuid,
         "links": links(base_url, "servers", instance.uuid),
         "OS-DCF:diskConfig": instance.disk_config,
-        "security_groups": security_groups(instance),
+        "security_groups": [{"name": name} for name in dict.fromkeys(groups)]
+        or security_groups(instance),
     }
     return told if password is None else {**told, "adminPass": password}
 
@@ -197,22 +201,25 @@ def addresses(vifs: Sequence[Vif]) -> dict[str, list[dict[str, Any]]]:
     """Return the addresses of a server by the network's name."""
     by_network: dict[str, list[dict[str, Any]]] = {}
     for vif in vifs:
-        shown = [_address(ip, vif.mac) for ip in _ips(vif)]
+        shown = [_address(ip, vif.mac, floats=floats) for ip, floats in vif.all_ips()]
         if shown:
             by_network.setdefault(vif.network_name, []).extend(shown)
     return by_network
 
 
-def _ips(vif: Vif) -> list[str]:
-    """Return the addresses of an interface; some were stored with the first of them only."""
-    return [str(one.ip) for one in vif.addresses] or [str(vif.ip)] * bool(vif.ip)
+def plain_addresses(vifs: Sequence[Vif]) -> dict[str, list[dict[str, Any]]]:
+    """Return them without what extensions add."""
+    return {
+        network: [{name: one[name] for name in ("version", "addr")} for one in some]
+        for network, some in addresses(vifs).items()
+    }
 
 
-def _address(ip: str, mac: str) -> dict[str, Any]:
+def _address(ip: str, mac: str, *, floats: bool) -> dict[str, Any]:
     return {
         "version": 6 if ":" in ip else 4,
         "addr": ip,
-        "OS-EXT-IPS:type": "fixed",
+        "OS-EXT-IPS:type": "floating" if floats else "fixed",
         "OS-EXT-IPS-MAC:mac_addr": mac,
     }
 

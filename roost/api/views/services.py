@@ -11,12 +11,20 @@ FORCED_DOWN: Final = 11
 UUIDS: Final = 53
 COMPUTE: Final = "roost-compute"
 CELL_CONDUCTOR: Final = "roost-cell-conductor"
-_CLIENTS_SAY: Final = {"nova-compute": COMPUTE, "nova-conductor": CELL_CONDUCTOR}
+# What clients, dashboards and Tempest look for.
+NOVA_NAMES: Final[Mapping[str, str]] = {
+    COMPUTE: "nova-compute",
+    CELL_CONDUCTOR: "nova-conductor",
+    "roost-conductor": "nova-conductor",
+    "roost-super-conductor": "nova-conductor",
+    "roost-scheduler": "nova-scheduler",
+}
+_OWN: Final = {"nova-compute": COMPUTE, "nova-conductor": CELL_CONDUCTOR}
 
 
 def own_name(binary: str) -> str:
     """Return our name of a daemon that clients may know by OpenStack Compute's."""
-    return _CLIENTS_SAY.get(binary, binary)
+    return _OWN.get(binary, binary)
 
 
 def host_status(service: Service | None, *, up: bool) -> str:
@@ -28,14 +36,22 @@ def host_status(service: Service | None, *, up: bool) -> str:
     return "MAINTENANCE" if service.disabled else "UP"
 
 
-def full(service: Service, *, version: int, zones: Mapping[str, str], up: bool) -> dict[str, Any]:
+def full(
+    service: Service,
+    *,
+    version: int,
+    zones: Mapping[str, str],
+    up: bool,
+    names: Mapping[str, str],
+) -> dict[str, Any]:
     """Return a daemon of the list.
 
     :param zones: by host, of those that are not in the zone that they name themselves
+    :param names: of daemons, by our own
     """
     shown = {
         "id": service.uuid if version >= UUIDS else number(service),
-        "binary": service.binary,
+        "binary": names.get(service.binary, service.binary),
         "host": service.host,
         "zone": zone(service, zones),
         "status": "disabled" if service.disabled else "enabled",

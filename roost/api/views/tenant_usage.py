@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from roost.api.views.base import micros
 from roost.db.cell.usage import Ran
+from roost.objects.flavor import root_gb
 
 _HOUR: Final = 3600.0  # seconds
 
@@ -39,15 +40,15 @@ def by_project(ran: Iterable[Ran], period: Period, *, detailed: bool) -> list[di
 
 
 def _project(project: str, ran: list[Ran], period: Period, *, detailed: bool) -> dict[str, Any]:
-    hours = [(one.flavor, period.hours(one)) for one in ran]
+    hours = [(one, period.hours(one)) for one in ran]
     shown: dict[str, Any] = {
         "start": micros(period.start),
         "stop": micros(period.stop),
         "tenant_id": project,
         "total_hours": sum(each for _, each in hours),
-        "total_local_gb_usage": sum(_local_gb(flavor) * each for flavor, each in hours),
-        "total_memory_mb_usage": sum(flavor.memory_mb * each for flavor, each in hours),
-        "total_vcpus_usage": sum(flavor.vcpus * each for flavor, each in hours),
+        "total_local_gb_usage": sum(_local_gb(one) * each for one, each in hours),
+        "total_memory_mb_usage": sum(one.flavor.memory_mb * each for one, each in hours),
+        "total_vcpus_usage": sum(one.flavor.vcpus * each for one, each in hours),
     }
     if detailed:
         shown["server_usages"] = [_server(one, period) for one in ran]
@@ -60,7 +61,7 @@ def _server(one: Ran, period: Period) -> dict[str, Any]:
         "flavor": one.flavor.name,
         "hours": period.hours(one),
         "instance_id": one.uuid,
-        "local_gb": _local_gb(one.flavor),
+        "local_gb": _local_gb(one),
         "memory_mb": one.flavor.memory_mb,
         "name": one.name,
         "started_at": micros(one.began),
@@ -71,5 +72,5 @@ def _server(one: Ran, period: Period) -> dict[str, Any]:
     }
 
 
-def _local_gb(flavor: Any) -> int:
-    return int(flavor.root_gb + flavor.ephemeral_gb)
+def _local_gb(one: Ran) -> int:
+    return root_gb(one.flavor, one.image) + int(one.flavor.ephemeral_gb)

@@ -10,7 +10,6 @@ from roost import states
 from roost.api.views import flavors
 from roost.api.views.base import links, time
 from roost.api.views.servers import Looker, image
-from roost.api.views.services import COMPUTE
 from roost.objects import InstanceMapping, RequestSpec
 
 SINCE: Final = 69
@@ -58,6 +57,6 @@ def shown(
     return found
 
 
-def service(host: str) -> dict[str, Any]:
+def service(host: str, binary: str) -> dict[str, Any]:
     """Return the daemon of a host in the list of services."""
-    return {"binary": COMPUTE, "host": host, "status": UNKNOWN}
+    return {"binary": binary, "host": host, "status": UNKNOWN}

@@ -5,7 +5,8 @@ from typing import Any, Final
 from roost.api import microversions
 
 _UPDATED: Final = "2013-07-23T11:33:21Z"  # when v2.1 was defined, as its clients know it
-_MEDIA_TYPE: Final = "application/vnd.openstack.compute+json;version=2.1"
+_LEGACY_UPDATED: Final = "2011-01-21T11:33:21Z"  # the same of v2.0
+_MEDIA_TYPE: Final = "application/vnd.openstack.compute+json;version="
 
 
 def compute(base_url: str) -> dict[str, Any]:
@@ -20,12 +21,30 @@ def compute(base_url: str) -> dict[str, Any]:
     }
 
 
+def legacy_compute(base_url: str) -> dict[str, Any]:
+    """Return Compute v2.0, which knows no microversions."""
+    return {
+        "id": "v2.0",
+        "status": "SUPPORTED",
+        "version": "",
+        "min_version": "",
+        "updated": _LEGACY_UPDATED,
+        "links": [{"rel": "self", "href": f"{base_url}/v2/"}],
+    }
+
+
 def compute_in_full(base_url: str) -> dict[str, Any]:
     """Return the same as its own root tells it."""
-    return {
-        **compute(base_url),
-        "media-types": [{"base": "application/json", "type": _MEDIA_TYPE}],
-    }
+    return {**compute(base_url), "media-types": _media_types("2.1")}
+
+
+def legacy_compute_in_full(base_url: str) -> dict[str, Any]:
+    """Return the same as its own root tells it."""
+    return {**legacy_compute(base_url), "media-types": _media_types("2")}
+
+
+def _media_types(version: str) -> list[dict[str, Any]]:
+    return [{"base": "application/json", "type": f"{_MEDIA_TYPE}{version}"}]
 
 
 def image(base_url: str) -> list[dict[str, Any]]:

@@ -12,5 +12,7 @@ __all__ = ["client", "options", "shared", "world"]
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     """A world for all tests of a module: each makes what it needs, and asks for that only."""
-    with api_world.made_in(tmp_path_factory.mktemp("world"), Options(max_limit=50)) as world:
+    with api_world.made_in(
+        tmp_path_factory.mktemp("world"), Options(max_limit=50, verifies_images=True)
+    ) as world:
         yield world

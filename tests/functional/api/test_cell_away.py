@@ -195,7 +195,7 @@ def services(world, query="", *, version=PARTIAL):
 
 def test_the_computes_there_are_unknown_since_2_69(world, there):
     assert [one["host"] for one in services(world, version="2.68")] == ["h1"]
-    unknown = {"binary": "roost-compute", "host": "h2", "status": "UNKNOWN"}
+    unknown = {"binary": "nova-compute", "host": "h2", "status": "UNKNOWN"}
     assert services(world)[1:] == [unknown]
     assert services(world, "?host=h2") == [unknown]
     assert services(world, "?host=h1&binary=roost-compute")[0]["status"] == "enabled"

@@ -4,12 +4,14 @@ import dataclasses
 
 import pytest
 
-from roost import conf
+from roost import conf, exception
 from roost.api.app import make_app
 from roost.api.middleware import NoAuth
+from roost.api.networking.local import LocalNetworking
 from roost.api.networking.neutron import NeutronNetworking
 from roost.image.plugins import load_hasty_store
-from tests.api_world import ALICE, Client
+from tests import api_world
+from tests.api_world import ALICE, PRIVATE, Client
 from tests.builders import a_uuid
 
 NETWORKS = ["networks", "subnets", "ports", "extensions", f"networks/{a_uuid()}"]
@@ -68,14 +70,6 @@ def test_networks_of_neutron_are_not_served_here(neutron):
     assert neutron.get("/image/v2/images", token=ALICE).status_code == 200
 
 
-def test_nor_are_the_proxies_of_networks_that_old_versions_have(neutron):
-    paths = [f"/v2.1/{path}" for path in PROXIES]
-    assert refusals(neutron, "GET", paths, version="2.35") == {(404, NETWORK)}
-    assert [neutron.get(path, version="2.36", token=ALICE).status_code for path in paths] == [
-        404
-    ] * 4
-
-
 def test_what_compute_has_given_up_is_gone_all_the_same(neutron):
     assert neutron.post("/v2.1/os-networks", {}, token=ALICE).status_code == 410
 
@@ -86,16 +80,32 @@ def test_documents_name_what_is_served_and_nothing_else(world, glance, neutron):
     assert without == {path for path in all_of_it if path.split("/")[1] == "image"}
     without = set(all_of_it) - set(neutron.get("/openapi.json").json["paths"])
     roots = {path.split("/")[1] if path[1] == "n" else path.split("/")[2] for path in without}
-    assert roots == {"network", *PROXIES}
+    assert roots == {"network"}
 
 
-def test_extensions_name_what_is_served_and_nothing_else(world, neutron):
-    def aliases(client):
-        found = client.get("/v2.1/extensions", token=ALICE).json["extensions"]
-        return {one["alias"] for one in found}
+def test_the_proxies_of_networks_that_old_versions_have_are_served_beside_neutron(neutron):
+    found = neutron.get("/v2.1/extensions", token=ALICE).json["extensions"]
+    assert {one["alias"] for one in found} >= {*PROXIES}
 
-    assert aliases(world.client) - aliases(neutron) == set(PROXIES)
-    assert neutron.get("/v2.1/extensions/os-networks", token=ALICE).status_code == 404
+
+class Choosy(LocalNetworking):
+    """A plug-in of somebody's own: local networks, but not for all."""
+
+    def requests(self, call, asked, **more):
+        if asked["name"] == "web":
+            raise exception.Invalid("No networks for the web.")
+        return super().requests(call, asked, **more)
+
+
+def test_a_plug_in_that_is_a_local_networking_is_asked_itself(world, asking):
+    client = asking(network_driver=Choosy([PRIVATE]))
+    server = {"name": "web", "flavorRef": "1", "imageRef": api_world.IMAGE, "networks": "auto"}
+    refused = client.post("/v2.1/servers", {"server": server}, token=ALICE, version="2.37")
+    assert refused.json["badRequest"]["message"] == "No networks for the web."
+    served = {"server": {**server, "name": "db"}}
+    assert client.post("/v2.1/servers", served, token=ALICE, version="2.37").status_code == 202
+    groups = client.get("/network/v2.0/security-groups", token=ALICE).json["security_groups"]
+    assert [group["name"] for group in groups] == ["default"]
 
 
 class WithCatalog(NoAuth):
@@ -114,8 +124,11 @@ class WithCatalog(NoAuth):
 def test_the_address_of_a_new_image_is_that_of_the_catalog(world, asking, monkeypatch):
     """Before 2.45, when clients were told an address."""
     monkeypatch.setattr(type(world.images), "hasty", lambda store: store, raising=False)
-    server = world.things()["server_id"]
-    made = asking(authentication=WithCatalog()).post(
+    server, client = world.things()["server_id"], asking(authentication=WithCatalog())
+    made = client.post(
         f"/v2.1/servers/{server}/action", {"createImage": {"name": "taken"}}, token=ALICE
     )
-    assert made.headers["Location"].startswith("https://image.example/v2/images/")
+    where = made.headers["Location"]
+    assert where.startswith("https://image.example/v2/images/")
+    image = client.get(f"/v2.1/images/{where.rpartition('/')[2]}", token=ALICE).json["image"]
+    assert [link["href"] for link in image["links"] if link["rel"] == "alternate"] == [where]

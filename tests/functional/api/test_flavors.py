@@ -250,6 +250,16 @@ def test_a_refused_extra_spec_is_named(client):
     assert "'hw:cpu_policy'" in answer.json["badRequest"]["message"]
 
 
+def test_an_extra_spec_that_nobody_does_is_refused_with_the_reason(client):
+    body = {"extra_specs": {"resources:VGPU": "1"}}
+    answer = client.post("/v2.1/flavors/1/os-extra_specs", body, version="2.86")
+    assert answer.status_code == 400
+    assert answer.json["badRequest"]["message"].startswith(
+        "Extra spec 'resources:VGPU' ('1') is not supported: there are no virtual GPUs"
+    )
+    assert client.get("/v2.1/flavors/1/os-extra_specs").json["extra_specs"] == {}
+
+
 def test_flavors_are_sorted_by_description_too(client):
     for name, description in (("b", "one"), ("a", "two"), ("c", None)):
         _create(client, name=name, id=name, description=description)

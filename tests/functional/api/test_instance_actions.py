@@ -3,11 +3,11 @@ import datetime
 import pytest
 
 from roost import exception
-from roost.db.api import instance_mappings
 from roost.db.cell import actions, instances
+from roost.db.cell import models as cell_models
 from roost.objects import InstanceAction, InstanceActionEvent
 from tests.api_world import ALICE
-from tests.builders import CELL1, CELL2, NOW, a_uuid
+from tests.builders import CELL1, NOW, a_uuid
 
 
 @pytest.fixture
@@ -109,15 +109,12 @@ def test_buried_servers_keep_their_history_since_2_21(world, server, version, st
 
 @pytest.fixture
 def gone(world, server):
-    """The server, buried, and known to nobody but its cell."""
-    with world.databases[CELL1].begin() as session:
-        instances.bury(session, server.uuid)
-    with world.parts.api_database.begin() as session:
-        instance_mappings.forget(session, server.uuid)
+    """The server, deleted."""
+    world.end(server)
     return server
 
 
-def test_their_history_is_found_when_nobody_knows_where_they_were(world, gone):
+def test_their_history_is_found_where_they_were(world, gone):
     shown = world.client.get(_path(gone), token=ALICE, version="2.21").json["instanceActions"]
     assert [one["action"] for one in shown] == ["delete", "create"]
     one = world.client.get(_path(gone, "req-delete"), token=ALICE, version="2.21")
@@ -128,14 +125,15 @@ def test_the_history_of_what_is_gone_is_its_projects(world, gone):
     assert world.client.get(_path(gone), token="bob:other", version="2.21").status_code == 404
 
 
-def test_while_a_cell_is_away_nobody_says_that_it_had_none(world):
-    world.databases[CELL2].read = _away
-    path = f"/v2.1/servers/{a_uuid()}/os-instance-actions"
-    assert world.client.get(path, token=ALICE, version="2.21").status_code == 503
+def test_while_their_cell_is_away_nobody_says_that_there_was_none(world, gone):
+    world.databases[CELL1].read = _away
+    assert world.client.get(_path(gone), token=ALICE, version="2.21").status_code == 503
+    elsewhere = f"/v2.1/servers/{a_uuid()}/os-instance-actions"
+    assert world.client.get(elsewhere, token=ALICE, version="2.21").status_code == 404
 
 
 def _away():
-    raise exception.Unavailable("cannot reach cell2")
+    raise exception.Unavailable("cannot reach cell1")
 
 
 def test_a_wish_has_no_history_yet(world):
@@ -146,3 +144,23 @@ def test_a_wish_has_no_history_yet(world):
 
 def test_the_history_of_others_is_theirs(world, server):
     assert world.client.get(_path(server), token="bob:other").status_code == 404
+
+
+def test_a_time_that_was_told_is_one_until_which_changes_are_found(world, server):
+    with world.databases[CELL1].begin() as session:
+        rows = cell_models.instance_actions
+        precise = NOW + datetime.timedelta(microseconds=123_456)
+        session.execute(rows.update().values(updated_at=precise))
+    told = world.client.get(_path(server), token=ALICE, version="2.66").json["instanceActions"]
+    second = told[0]["updated_at"]
+
+    def found(**query):
+        query = {name.replace("_", "-"): value for name, value in query.items()}
+        answer = world.client.get(_path(server), params=query, token=ALICE, version="2.66")
+        return len(answer.json["instanceActions"])
+
+    assert found(changes_before=second) == found(changes_since=second) == len(told)
+    assert found(changes_since=second, changes_before=second) == len(told)
+    assert found(changes_before=f"{second[:19]}.123455") == 0
+    assert found(changes_before=f"{second[:19]}.123456") == len(told)
+    assert found(changes_before=f"{second[:19]}.0") == 0

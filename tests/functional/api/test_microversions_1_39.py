@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from roost.db.api import instance_mappings
-from roost.db.cell import instances
 from tests.api_world import ALICE, IMAGE, PRIVATE
 from tests.around import (
     TAGGED_DISK,
@@ -20,7 +18,7 @@ from tests.around import (
     statuses,
     told,
 )
-from tests.builders import CELL1, PUBLIC_KEY, a_uuid
+from tests.builders import PUBLIC_KEY, a_uuid
 
 _KEYS = "/v2.1/os-keypairs"
 _SRV = "OS-EXT-SRV-ATTR:"
@@ -159,10 +157,7 @@ def test_2_19_servers_have_a_description(shared):
 
 def test_2_21_actions_of_the_deleted_are_seen(shared):
     server = active(shared)
-    with shared.databases[CELL1].begin() as session:
-        instances.bury(session, server.uuid)
-    with shared.parts.api_database.begin() as session:
-        instance_mappings.forget(session, server.uuid)
+    shared.end(server)
     path = f"GET /v2.1/servers/{server.uuid}/os-instance-actions"
     assert statuses(21, asking(shared.client, path, token=ALICE)) == (404, 200)
     assert statuses(21, asking(shared.client, path, token="bob:other")) == (404, 404)

@@ -11,7 +11,7 @@ from roost.db.cell import instances
 from roost.db.cell import ports as cell_ports
 from roost.objects import NetworkRequest
 from tests import api_world
-from tests.api_world import ALICE, IMAGE, PRIVATE
+from tests.api_world import ADMIN, ALICE, IMAGE, PRIVATE
 from tests.builders import CELL1, a_uuid
 
 ROOT = "/network/v2.0"
@@ -341,7 +341,7 @@ def test_a_servers_own_port_is_not_renamed(client, plugged):
 
 def test_the_address_of_a_server_is_for_no_port(make, plugged):
     wish = [{"ip_address": plugged[1].ip}]
-    assert make("port", network_id=PRIVATE.id, fixed_ips=wish).status_code == 409
+    assert make("port", token=ADMIN, network_id=PRIVATE.id, fixed_ips=wish).status_code == 409
 
 
 def test_ports_come_in_pages_over_cells_and_api(client, make, plugged, network):
@@ -353,3 +353,66 @@ def test_ports_come_in_pages_over_cells_and_api(client, make, plugged, network):
         page = client.get(f"{ROOT}/ports?limit=2&marker={seen[-1]}").json
     assert seen == sorted(port["id"] for port in client.get(f"{ROOT}/ports").json["ports"])
     assert plugged[1].id in seen
+
+
+def test_a_mac_address_in_use_is_a_conflict_at_once(world, client, make, network):
+    mine = {"network_id": network, "mac_address": "02:AA:00:00:00:05"}
+    assert make("port", **mine).status_code == 201
+    with api_world.count_statements(world) as asked:
+        refused = make("port", **mine)
+    assert refused.status_code == 409
+    assert "02:aa:00:00:00:05 is in use" in refused.json["conflictingRequest"]["message"]
+    assert asked.count < 15
+    assert make("port", **mine, fixed_ips=[{"ip_address": "10.8.0.6"}]).status_code == 409
+
+
+def test_the_mac_address_of_a_server_is_for_no_port(make, plugged, network):
+    refused = make("port", network_id=network, mac_address=plugged[1].mac)
+    assert refused.status_code == 409
+    assert plugged[1].mac in refused.json["conflictingRequest"]["message"]
+
+
+def test_drawing_addresses_has_an_end(world, make, network, monkeypatch):
+    """Whatever is drawn, somebody else has just taken it."""
+    drawn = []
+    monkeypatch.setattr(port_rows, "create", lambda _session, port: bool(drawn.append(port)))
+    cidr = {"network_id": make("network").json["network"]["id"], "cidr": "fd00::/64"}
+    make("subnet", **cidr)
+    assert make("port", network_id=cidr["network_id"]).status_code == 409
+    assert 8 < len(drawn) <= 64
+    assert len({port.mac for port in drawn}) == len({port.ip for port in drawn}) == len(drawn)
+
+
+@pytest.fixture
+def shared_network(make):
+    """A network of an administrator's, which all projects share."""
+    made = make("network", token=ADMIN, name="all", shared=True).json["network"]
+    make("subnet", token=ADMIN, network_id=made["id"], cidr="10.7.0.0/28")
+    return made["id"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "rule"),
+    [
+        ({"mac_address": "02:bb:00:00:00:01"}, "create_port:mac_address"),
+        ({"fixed_ips": [{"ip_address": "10.7.0.5"}]}, "create_port:fixed_ips:ip_address"),
+    ],
+)
+def test_members_choose_no_address_in_what_others_share(make, shared_network, asked, rule):
+    refused = make("port", network_id=shared_network, **asked)
+    assert refused.status_code == 403
+    assert rule in refused.json["forbidden"]["message"]
+    assert make("port", token=ADMIN, network_id=shared_network, **asked).status_code == 201
+    assert make("port", network_id=shared_network).status_code == 201
+
+
+def test_nor_do_their_servers(boot, shared_network):
+    for uuid, address in ((shared_network, "10.7.0.6"), (PRIVATE.id, "10.0.0.9")):
+        chosen = {"networks": [{"uuid": uuid, "fixed_ip": address}]}
+        assert boot(**chosen).status_code == 403
+        assert boot(token=ADMIN, **chosen).status_code == 202
+
+
+def test_in_their_own_network_they_do(boot, network):
+    chosen = {"networks": [{"uuid": network, "fixed_ip": "10.8.0.6"}]}
+    assert boot(**chosen).status_code == 202

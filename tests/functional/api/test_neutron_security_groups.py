@@ -184,12 +184,12 @@ def test_a_port_that_others_change_all_the_time_is_given_up(act, neutron, server
     assert act("addSecurityGroup", web.id).status_code == 409
 
 
-def test_a_new_server_shows_the_names_of_its_groups(ask, neutron):
+def test_a_new_server_is_answered_with_its_groups_as_they_were_asked_for(ask, neutron):
     neutron.a_network()
     web = neutron.a_group()
     body = {"name": "a", "flavorRef": "1", "imageRef": "cccccccc-cccc-4ccc-8ccc-cccccccccccc"}
     body["security_groups"] = [{"name": web.id}]
     made = ask("POST", "/v2.1/servers", {"server": body}).json["server"]
-    assert made["security_groups"] == [{"name": "web"}]
+    assert made["security_groups"] == [{"name": web.id}]
     body["security_groups"] = [{"name": "nobodys"}]
     assert ask("POST", "/v2.1/servers", {"server": body}).status_code == 400

@@ -45,7 +45,7 @@ def world(tmp_path_factory):
 @pytest.fixture(scope="module")
 def service_id(world):
     with world.databases[CELL1].read() as session:
-        return services.list_services(session, host="h1")[0].uuid
+        return services.list_services(session, hosts=["h1"])[0].uuid
 
 
 @pytest.fixture(scope="module")

@@ -154,3 +154,22 @@ def test_an_action_that_there_is_not_is_told_by_name(world):
     path = f"/v2.1/servers/{server.uuid}/action"
     answer = world.client.post(path, {"levitate": {}}, token=ALICE)
     assert answer.json["badRequest"]["message"] == "There is no such action: levitate"
+
+
+@pytest.mark.parametrize(
+    ("action", "version", "status"),
+    [
+        ("shelve", "2.1", 501),
+        ("os-migrateLive", "2.96", 501),
+        ("trigger_crash_dump", "2.17", 501),
+        ("trigger_crash_dump", "2.16", 400),
+    ],
+)
+def test_an_action_that_only_this_cloud_lacks_is_not_implemented(world, action, version, status):
+    server = world.place(CELL1, **_ACTIVE).uuid
+    path = f"/v2.1/servers/{server}/action"
+    answer = world.client.post(path, {action: None}, version=version, token=ALICE)
+    assert answer.status_code == status
+    assert action in answer.text
+    hidden = world.client.post(path, {action: None}, version=version, token="bob:other")
+    assert hidden.status_code == 404

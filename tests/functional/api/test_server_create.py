@@ -4,8 +4,8 @@ import pytest
 
 from roost import exception, states
 from roost.db.api import build_requests, cells
-from tests.api_world import ALICE, IMAGE, PRIVATE, count_statements
-from tests.builders import CELL2, an_image
+from tests.api_world import ADMIN, ALICE, IMAGE, PRIVATE, count_statements
+from tests.builders import CELL1, CELL2, a_uuid, an_image
 
 _BODY = {"name": "web", "flavorRef": "1", "imageRef": IMAGE}
 
@@ -112,7 +112,8 @@ def test_the_hostname_follows_from_the_name(world, name, hostname):
     ],
 )
 def test_networks_are_resolved(world, version, networks, kept):
-    instance = _wish(world, _create(world, version=version, networks=networks)).instance
+    answer = _create(world, version=version, networks=networks, token=ADMIN)
+    instance = _wish(world, answer).instance
     assert [(nic.network_id, nic.fixed_ip) for nic in instance.networks] == kept
 
 
@@ -262,3 +263,21 @@ def test_a_flavor_that_is_not_public_is_for_administrators(world):
     world.client.post("/v2.1/flavors", body)
     assert _create(world, flavorRef="h").status_code == 400
     assert _create(world, flavorRef="h", token="admin:project").status_code == 202
+
+
+@pytest.mark.parametrize("hint", ["same_host", "different_host"])
+def test_hints_name_servers_that_the_caller_may_see(world, hint):
+    mine, theirs = world.place(CELL1), world.place(CELL1, project_id="other")
+    made = _create(world, hints={hint: mine.uuid.upper()})
+    assert _spec(world, made).hints == {hint: [mine.uuid]}
+    for uuid in (theirs.uuid, a_uuid(), "nobody"):
+        answer = _create(world, hints={hint: [mine.uuid, uuid]})
+        assert answer.status_code == 400
+        assert f"{hint}: instance {uuid} could not be found" in answer.text
+    assert _create(world, hints={hint: theirs.uuid}, token=ADMIN).status_code == 202
+
+
+def test_only_administrators_say_near_which_host_servers_are_to_be(world):
+    near = {"build_near_host_ip": "192.0.2.7"}
+    assert _create(world, hints=near).status_code == 403
+    assert _create(world, hints=near, token=ADMIN).status_code == 202

@@ -6,7 +6,7 @@ import pytest
 
 from roost.db.api import build_requests, models
 from tests.api_world import ALICE, IMAGE, count_statements
-from tests.builders import CELL1
+from tests.builders import CELL1, a_uuid
 
 BOB = "bob:other"
 PATH = "/v2.1/os-server-groups"
@@ -220,6 +220,15 @@ def test_the_group_of_another_project_is_refused(world):
     expected = f"Instance group {group} could not be found."
     assert answer.json["badRequest"]["message"] == expected
     assert world.usage()["instances"] == 0
+
+
+@pytest.mark.parametrize("limit", [0, 10])
+def test_a_full_group_of_another_project_is_refused_like_one_that_is_missing(world, limit):
+    world.parts.options.quota["server_group_members"] = limit
+    group, missing = made(world.client, token=BOB)["id"], a_uuid()
+    there, nowhere = (boot(world.client, uuid) for uuid in (group, missing))
+    assert there.status_code == nowhere.status_code == 400
+    assert there.text.replace(group, missing) == nowhere.text
 
 
 def test_more_servers_than_a_group_may_have_are_refused_whole(world):

@@ -5,7 +5,7 @@ import pytest
 from roost import exception, states
 from roost.db.cell import actions
 from roost.objects import NetworkInfo
-from tests.api_world import ALICE, PRIVATE
+from tests.api_world import ADMIN, ALICE, PRIVATE
 from tests.builders import CELL1, CELL2, a_uuid, a_vif
 
 ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1"}
@@ -30,9 +30,9 @@ def path(server, port_id=""):
     return f"/v2.1/servers/{server}/os-interface{port_id and '/' + str(port_id)}"
 
 
-def attach(world, server, version="2.70", **asked):
+def attach(world, server, version="2.70", token=ALICE, **asked):
     body = {"interfaceAttachment": asked}
-    return world.client.post(path(server), body, version=version, token=ALICE)
+    return world.client.post(path(server), body, version=version, token=token)
 
 
 def detach(world, server, port_id):
@@ -87,8 +87,9 @@ def test_the_port_of_another_server_is_not_shown(world, server):
 
 def test_an_interface_is_attached_by_the_host_and_recorded(world, server, bus):
     made = bus.answers["attach_interface"] = a_vif(ip="10.0.0.7", tag="nic2")
-    fixed_ips = [{"ip_address": "10.0.0.7"}]
-    answer = attach(world, server, net_id=PRIVATE.id, fixed_ips=fixed_ips, tag="nic2")
+    asked = {"net_id": PRIVATE.id, "fixed_ips": [{"ip_address": "10.0.0.7"}], "tag": "nic2"}
+    assert attach(world, server, **asked).status_code == 403  # what all share, members take as is
+    answer = attach(world, server, token=ADMIN, **asked)
     assert answer.status_code == 200
     assert answer.json == {"interfaceAttachment": shown(made, tag="nic2")}
     host, arguments = asked_of_host(bus)

@@ -156,7 +156,7 @@ def test_a_rebuild_changes_what_it_names_at_once_and_the_image_later(world):
     assert (row.access_ip_v4, row.access_ip_v6) == ("10.9.9.9", "fe80::9")
     assert (row.key_name, row.keypair.name) == ("key of alice", "key of alice")
     assert (row.image.id, row.task_image.id) == (server.image.id, OTHER)
-    assert (row.host, row.attempt) == (server.host, server.attempt)
+    assert (row.host, row.attempt) == (server.host, server.attempt + 1)
 
 
 def test_what_a_rebuild_does_not_name_stays(world):
@@ -252,6 +252,9 @@ def test_a_rebuild_that_cannot_be_had_is_refused(world, asked, version):
         ({"status": "queued"}, "is not active"),
         ({"visibility": "private", "owner": "another"}, "could not be found"),
         ({"properties": {"hw_numa_nodes": "2"}}, "other NUMA cells"),
+        ({"properties": {"hw_mem_encryption": "yes"}}, "'hw_mem_encryption' ('yes') is not supp"),
+        ({"properties": {"hw_pmu": "no"}}, "was not chosen for (CUSTOM_COMPUTE_PMU)"),
+        ({"properties": {"trait:CUSTOM_X": "required"}}, "was not chosen for (CUSTOM_X)"),
     ],
 )
 def test_the_new_image_must_be_there_and_fit_where_the_server_is(world, values, message):
@@ -262,6 +265,16 @@ def test_the_new_image_must_be_there_and_fit_where_the_server_is(world, values, 
     assert answer.status_code == 400
     assert message in answer.json["badRequest"]["message"]
     assert task_of(world, server) is None
+
+
+@pytest.mark.parametrize(("gib", "status"), [(3, 202), (4, 400)])
+def test_a_disk_that_only_the_image_sizes_does_not_grow_by_a_rebuild(world, gib, status):
+    server = place(world, flavor=a_flavor(root_gb=0), image=an_image(min_disk=3))
+    image = an_image(id=a_uuid(), virtual_size=gib << 30)
+    world.images.images[image.id] = image
+    answer = rebuild(world, server, {"imageRef": image.id})
+    assert answer.status_code == status
+    assert status == 202 or "4 GiB, but the server was given 3 GiB" in answer.text
 
 
 def test_a_rebuild_may_bring_as_much_metadata_as_the_quota_allows(world):

@@ -13,7 +13,6 @@ from tests.api_world import ADMIN, ALICE, count_statements, made_in
 from tests.builders import CELL1, CELL2, NOW, a_flavor
 from tests.fakes.service_groups import FakeGroup
 
-_HOST = "http://falconframework.org"
 _ACTIVE = {"vm_state": states.ACTIVE, "task_state": None}
 
 
@@ -36,13 +35,7 @@ def _spread(world, count):
 
 
 def _all_pages(client, path):
-    pages = []
-    while path:
-        answer = client.get(path, token=ALICE)
-        pages.append(_names(answer))
-        links = answer.json.get("servers_links", [])
-        path = links[0]["href"].removeprefix(_HOST) if links else None
-    return pages
+    return [_names(answer) for answer in client.pages(path, token=ALICE)]
 
 
 def test_a_list_merges_all_cells_and_the_wishes_newest_first(world):
@@ -406,7 +399,7 @@ def test_administrators_see_whether_the_host_is_up(world, host, status):
 def test_the_status_of_a_host_is_for_the_service_group_to_say(world, up, disabled, status):
     object.__setattr__(world.parts, "service_group", FakeGroup(*up))
     with world.databases[CELL1].begin() as session:
-        (service,) = services.list_services(session, host="h1")
+        (service,) = services.list_services(session, hosts=["h1"])
         services.update(session, service.uuid, disabled=disabled)
     server = world.place(CELL1, host="h1", **_ACTIVE)
     shown = world.client.get(f"/v2.1/servers/{server.uuid}", version="2.16").json["server"]
@@ -442,3 +435,38 @@ def _fault(uuid):
         host=None,
         created_at=NOW,
     )
+
+
+def test_servers_that_changed_in_a_second_are_found_by_that_second(world):
+    for microseconds in (0, 7, 999_999):
+        changed = NOW + datetime.timedelta(minutes=1, microseconds=microseconds)
+        world.place(CELL1, updated_at=changed, **_ACTIVE)
+    world.place(CELL1, updated_at=NOW + datetime.timedelta(minutes=1, seconds=1), **_ACTIVE)
+
+    def found(query):
+        path = f"/v2.1/servers/detail?{query}"
+        return len(world.client.get(path, version="2.66", token=ALICE).json["servers"])
+
+    assert found("changes-before=2026-01-02T03:05:05Z") == 3
+    assert found("changes-since=2026-01-02T03:05:05Z&changes-before=2026-01-02T03:05:05Z") == 3
+    assert found("changes-since=2026-01-02T03:05:05Z") == 4
+    assert found("changes-before=2026-01-02T03:05:05.000000Z") == 1
+    assert found("changes-before=2026-01-02T03:05:05.000007Z") == 2
+    assert found("changes-before=2026-01-02T03:05:04Z") == 0
+
+
+@pytest.mark.parametrize("path", ["servers", "os-migrations"])
+def test_no_second_comes_before_itself(world, path):
+    def ask(since, before):
+        query = f"changes-since={since}&changes-before={before}"
+        answer = world.client.get(f"/v2.1/{path}?{query}", version="2.66", token=ADMIN)
+        return answer.status_code
+
+    assert ask("2026-01-02T03:05:05.5Z", "2026-01-02T03:05:05Z") == 200
+    assert ask("2026-01-02T03:05:06Z", "2026-01-02T03:05:05Z") == 400
+    assert ask("2026-01-02T03:05:05.5Z", "2026-01-02T03:05:05.4Z") == 400
+
+
+def test_what_migrations_do_not_know_yet_is_not_read(world):
+    query = "changes-since=nonsense&changes-before=nonsense"
+    assert world.client.get(f"/v2.1/os-migrations?{query}", version="2.1").status_code == 200

@@ -7,7 +7,7 @@ from roost.api.parts import Options
 from roost.db.cell import provisions
 from roost.objects import InstanceNUMACell, InstanceNUMATopology, NetworkInfo, Vif
 from tests.api_world import ALICE, made_in
-from tests.builders import CELL1
+from tests.builders import CELL1, a_vif
 
 _ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1"}
 
@@ -48,6 +48,25 @@ def test_addresses_are_told_by_network(world, path):
     assert listed == {"addresses": {"private": private, "b": [{"version": 4, "addr": "1.2.3.4"}]}}
     assert world.client.get(f"{path}/ips/private", token=ALICE).json == {"private": private}
     assert world.client.get(f"{path}/ips/public", token=ALICE).status_code == 404
+
+
+def test_floating_addresses_are_told_with_their_kind_and_found(world):
+    vif = a_vif(ip="10.0.0.77")
+    vif.addresses[0].floating = ["203.0.113.77"]
+    server = world.place(CELL1, network_info=NetworkInfo.of(vifs=[vif]), **_ACTIVE).uuid
+    shown = world.client.get(f"/v2.1/servers/{server}", token=ALICE).json["server"]["addresses"]
+    mac = {"version": 4, "OS-EXT-IPS-MAC:mac_addr": vif.mac}
+    assert shown["private"] == [
+        {"addr": "10.0.0.77", "OS-EXT-IPS:type": "fixed", **mac},
+        {"addr": "203.0.113.77", "OS-EXT-IPS:type": "floating", **mac},
+    ]
+    plain = [{"version": 4, "addr": one["addr"]} for one in shown["private"]]
+    ips = f"/v2.1/servers/{server}/ips"
+    assert world.client.get(ips, token=ALICE).json == {"addresses": {"private": plain}}
+    assert world.client.get(f"{ips}/private", token=ALICE).json == {"private": plain}
+    for pattern in ("203.0.113.77", "203.0.113", "10.0.0.77"):
+        found = world.client.get(f"/v2.1/servers?ip={pattern}", token=ALICE).json["servers"]
+        assert [one["id"] for one in found] == [server]
 
 
 def test_what_is_not_placed_yet_has_no_addresses(world, wish):

@@ -18,7 +18,9 @@ _QUOTA = {**Options().quota, "instances": -1, "cores": -1, "ram": -1}
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    with made_in(tmp_path_factory.mktemp("world"), Options(quota=_QUOTA)) as world:
+    with made_in(
+        tmp_path_factory.mktemp("world"), Options(quota=_QUOTA, verifies_images=True)
+    ) as world:
         with world.api_db.begin() as session:
             big = a_flavor(flavorid="2", name="big", root_gb=5, ephemeral_gb=4, swap=512)
             flavors.create(session, big)
@@ -56,6 +58,26 @@ def test_a_user_may_divide_what_the_flavor_has(world):
     ]
 
 
+@pytest.mark.parametrize("size", [3, "5"])
+def test_a_root_disk_of_a_size_is_that_of_the_flavor_if_it_is_large_enough(world, size):
+    devices = [{**_ROOT, "volume_size": size, "destination_type": "local"}]
+    answer = _create(world, block_device_mapping_v2=devices)
+    assert answer.status_code == 202
+    assert _disks(world, answer)[0] == ("image", 5120)
+
+
+def test_a_root_disk_without_a_name_has_that_of_its_bus(world):
+    def shown(**values):
+        server = _create(world, **values).json["server"]["id"]
+        answer = world.client.get(f"/v2.1/servers/{server}", version="2.3").json["server"]
+        return answer["OS-EXT-SRV-ATTR:root_device_name"]
+
+    assert shown() == "/dev/vda"
+    assert shown(block_device_mapping_v2=[{**_ROOT, "disk_bus": "scsi"}]) == "/dev/sda"
+    image = world.image(properties={"hw_disk_bus": "ide"})
+    assert shown(imageRef=image.id) == "/dev/hda"
+
+
 def test_what_a_user_calls_a_disk_is_kept(world):
     named = {"device_name": "/dev/sda", "disk_bus": "scsi", "device_type": "disk", "tag": "boot"}
     answer = _create(world, version="2.32", block_device_mapping_v2=[_ROOT | named])
@@ -81,7 +103,7 @@ def test_what_a_user_calls_a_disk_is_kept(world):
         ([{"source_type": "snapshot", "uuid": IMAGE}], f"failed to get snapshot {IMAGE}"),
         ([{**_ROOT, "destination_type": "volume"}], "no volumes"),
         ([{**_ROOT, "uuid": "other"}], "Invalid imageRef"),
-        ([{**_ROOT, "volume_size": 9}], "size of a local root disk"),
+        ([{**_ROOT, "volume_size": 9}], "root disk of the flavor has 5 GiB, not 9"),
         ([_ROOT | {"device_name": "vda"}, _BLANK | {"device_name": "vda"}], "two devices"),
     ],
 )

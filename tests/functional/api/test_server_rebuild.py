@@ -23,7 +23,9 @@ CERTIFICATES = "trusted_image_certificates"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    with api_world.made_in(tmp_path_factory.mktemp("world"), Options()) as world:
+    with api_world.made_in(
+        tmp_path_factory.mktemp("world"), Options(verifies_images=True)
+    ) as world:
         world.images.images[OTHER] = an_image(id=OTHER, name="other")
         yield world
 

@@ -70,7 +70,7 @@ def test_disabling_a_host_tells_its_row_the_scheduler_and_the_host(world):
     answer = _update(world, {"status": "disabled", "disabled_reason": "disk"}, host="h2")
     assert answer.json["service"]["disabled_reason"] == "disk"
     with world.databases[CELL2].read() as session:
-        assert services.list_services(session, host="h2")[0].disabled
+        assert services.list_services(session, hosts=["h2"])[0].disabled
     assert world.scheduler.enabled == {"h2": False}
     ((host, told, said),) = world.buses["fake://cell2/"].sent
     assert (host, told, said["enabled"]) == ("h2", "set_enabled", False)
@@ -202,7 +202,7 @@ def test_any_other_daemon_goes_alone(world):
     (service,) = _listed(world, "?binary=roost-cell-conductor")
     answer = world.client.delete(f"/v2.1/os-services/{service['id']}", version="2.53")
     assert answer.status_code == 204
-    assert [one["binary"] for one in _listed(world, "?host=h1")] == ["roost-compute"]
+    assert [one["binary"] for one in _listed(world, "?host=h1")] == ["nova-compute"]
     assert len(world.scheduler.reports) == 2
 
 
@@ -249,4 +249,14 @@ def test_hosts_of_zones_are_for_administrators(client):
     path = "/v2.1/os-availability-zone/detail"
     assert client.get(path, token=ALICE).status_code == 403
     (zone, _) = client.get(path).json["availabilityZoneInfo"]
-    assert zone["hosts"]["h2"]["roost-compute"]["available"] is True
+    assert zone["hosts"]["h2"]["nova-compute"]["available"] is True
+
+
+def test_many_who_look_at_zones_ask_the_schedulers_once(world, monkeypatch):
+    asked, ask = [], world.scheduler.all_hosts
+    monkeypatch.setattr(
+        world.scheduler, "all_hosts", lambda *args: (asked.append(1), ask(*args))[1]
+    )
+    answers = [world.client.get("/v2.1/os-availability-zone", token=ALICE) for _ in range(5)]
+    assert all(answer.json == answers[0].json for answer in answers)
+    assert len(asked) == 1

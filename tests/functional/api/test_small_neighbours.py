@@ -6,6 +6,7 @@ import pytest
 
 from roost.api.extensions import SERVED
 from roost.api.gone import GONE
+from roost.api.networking.local_proxies import LocalProxies
 from roost.api.routes import ROUTES
 from roost.api.views import network_proxies
 from roost.networks import LocalNetwork
@@ -178,7 +179,8 @@ def test_administrators_are_told_more_of_a_network(client):
 
 
 def test_a_network_of_the_new_addresses_says_so():
-    shown = network_proxies.full(LocalNetwork(name="six", cidr="fd00::/64"), admin=False)
+    (six,) = LocalProxies([LocalNetwork(name="six", cidr="fd00::/64")]).networks(None)
+    shown = network_proxies.full(six, admin=False)
     told = {name: value for name, value in shown.items() if value is not None}
     assert set(told) == {"id", "label", "cidr_v6", "gateway_v6", "netmask_v6"}
     assert (told["cidr_v6"], told["netmask_v6"]) == ("fd00::/64", "64")

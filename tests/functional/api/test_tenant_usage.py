@@ -9,7 +9,7 @@ from roost.api.parts import Options
 from roost.db.cell import instances
 from roost.db.cell import models as cell_models
 from tests.api_world import ALICE, count_statements
-from tests.builders import CELL1, CELL2, a_flavor
+from tests.builders import CELL1, CELL2, a_flavor, an_image
 
 PATH = "/v2.1/os-simple-tenant-usage"
 DAY = datetime.datetime(2026, 1, 10, tzinfo=datetime.UTC)
@@ -48,6 +48,12 @@ def listed(world, query=PERIOD, *, version="2.1"):
 
 def shown(world, project="project", query=PERIOD, *, version="2.1", token=ALICE):
     return world.client.get(f"{PATH}/{project}?{query}", version=version, token=token).json
+
+
+def test_a_root_disk_is_charged_for_where_only_the_image_says_how_large_it_is(world):
+    flavor = a_flavor(vcpus=1, memory_mb=1, root_gb=0, ephemeral_gb=5)
+    ran(world, 0, 1, flavor=flavor, image=an_image(min_disk=4))
+    assert shown(world)["tenant_usage"]["total_local_gb_usage"] == 9.0
 
 
 def take_away(world, cell_uuid=CELL2):
@@ -102,12 +108,17 @@ def test_a_server_that_is_put_away_counts_until_it_is_reclaimed(world):
     assert (reclaimed["hours"], reclaimed["state"]) == (6, "terminated")
 
 
-@pytest.mark.parametrize("path", [PATH, f"{PATH}/project", "/v2.1/ops/os-simple-tenant-usage"])
-def test_a_slash_at_the_end_changes_nothing(world, path):
+def test_a_slash_after_a_project_changes_nothing(world):
     ran(world, 2, 5)
-    asked = [world.client.get(f"{path}{slash}?{PERIOD}") for slash in ("", "/")]
+    asked = [world.client.get(f"{PATH}/project{slash}?{PERIOD}") for slash in ("", "/")]
     assert [answer.status_code for answer in asked] == [200, 200]
     assert asked[0].json == asked[1].json
+
+
+@pytest.mark.parametrize("path", [PATH, "/v2.1/ops/os-simple-tenant-usage"])
+def test_a_project_without_a_name_is_not_found(world, path):
+    assert world.client.get(f"{path}?{PERIOD}").status_code == 200
+    assert world.client.get(f"{path}/?{PERIOD}").status_code == 404
 
 
 def test_servers_are_told_of_in_detail(world):

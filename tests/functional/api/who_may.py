@@ -34,6 +34,7 @@ _THEIRS = {"stranger": 404}
 _CHANGE_ONES_OWN = _WORKERS | _THEIRS
 WHO_MAY = {
     "GET /": _PUBLIC,
+    "GET /v2": _PUBLIC,
     "GET /v2.1": _PUBLIC,
     "GET /openapi.json": _PUBLIC,
     "GET /v2.1/flavors": _LOOK,
@@ -251,7 +252,9 @@ LEAST = {
     "os_compute_api:servers:create": "member",
     "os_compute_api:servers:create:forced_host": "administrator",
     "compute:servers:create:requested_destination": "administrator",
+    "roost:servers:create:host_hints": "administrator",
     "os_compute_api:servers:create:trusted_certs": "member",
+    "os_compute_api:servers:create:zero_disk_flavor": "administrator",
     "os_compute_api:servers:rebuild:trusted_certs": "member",
     "os_compute_api:servers:update": "member",
     "os_compute_api:servers:delete": "member",
@@ -423,4 +426,6 @@ LEAST = {
     "roost:ports:create": "member",
     "roost:ports:update": "member",
     "roost:ports:delete": "member",
+    "create_port:mac_address": "member",
+    "create_port:fixed_ips:ip_address": "member",
 }

@@ -24,20 +24,15 @@ from roost.api import extra_specs
         ("hw_rng:allowed", "True"),
         ("hw_video:ram_max_mb", "64"),
         ("os:secure_boot", "required"),
+        ("hw:mem_encryption", "no"),
         ("quota:disk_read_bytes_sec", "10240000"),
-        ("quota:vif_inbound_burst", "0"),
-        ("quota:cpu_shares_level", "high"),
+        ("quota:vif_inbound_burst", "1"),
         ("resources:VCPU", "2"),
         ("resources:CUSTOM_GPU", "0"),
-        ("resources1:VGPU", "1"),
-        ("resources_net:CUSTOM_X", "1"),
         ("trait:HW_CPU_X86_AVX2", "required"),
-        ("trait1:CUSTOM_GOLD", "forbidden"),
-        ("accel:device_profile", "mine"),
         ("pci_passthrough:alias", "gpu:1, nic:2"),
         ("aggregate_instance_extra_specs:ssd", "<in> true"),
         ("capabilities:cpu_info:vendor", "Intel"),
-        ("group_policy", "none"),
         ("our_filter:colour", "red"),
         ("colour", "red"),
     ],
@@ -93,3 +88,23 @@ def test_what_no_known_scope_has_is_refused(name):
 def test_a_value_that_cannot_be_is_refused(name, value):
     with pytest.raises(exception.Invalid, match="is not a possible value"):
         extra_specs.check({name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("accel:device_profile", "mine"),
+        ("group_policy", "none"),
+        ("hw:cpu_realtime", "yes"),
+        ("hw:mem_encryption", "True"),
+        ("quota:cpu_shares_level", "high"),
+        ("resources:CUSTOM_GPU", "1"),
+        ("resources:VGPU", "1"),
+        ("resources1:VGPU", "1"),
+        ("resources_net:CUSTOM_X", "1"),
+        ("trait1:CUSTOM_GOLD", "forbidden"),
+    ],
+)
+def test_what_nobody_does_is_refused_with_the_reason(name, value):
+    with pytest.raises(exception.Invalid, match=f"'{name}' \\('{value}'\\) is not supported: "):
+        extra_specs.check({"colour": "red", name: value})

@@ -9,7 +9,8 @@ from concurrent import futures
 
 import pytest
 
-from roost.api.gate import Gate
+from roost.api.callers import Caller, Share, stranger
+from roost.api.gate import PIECE, Gate, close
 from roost.api.middleware import NoAuth, is_upload
 from tests.stories.cloud import wait_until
 
@@ -22,14 +23,16 @@ class Work:
         self.begun = threading.Semaphore(0)
         self._go = threading.Semaphore(0)
         self._open = False
+        self.on_call = lambda: None
 
     def __call__(self, environ, start_response):
+        self.on_call()
         self.served.append(environ["caller"])
         self.begun.release()
         if not self._open:
             assert self._go.acquire(timeout=60)
         start_response("200 OK", [])
-        return [environ["wsgi.input"].read() if environ.get("CONTENT_LENGTH") else b""]
+        return [environ["wsgi.input"].read() if "wsgi.input" in environ else b""]
 
     def go_on(self, times=1):
         self._go.release(times)
@@ -53,14 +56,20 @@ def pool(work):
         work.open()
 
 
-def a_gate(app, *, at_once=1, waiting=4, share=1.0, patience=60, **more):
+def by_name(environ):
+    return Caller(environ["caller"], proven=True)
+
+
+def a_gate(
+    app, *, at_once=1, waiting=4, share=1.0, unproven=1.0, patience=60, caller=by_name, **more
+):
     gate = Gate(
         app,
         at_once=at_once,
         waiting=waiting,
-        share=share,
+        share=Share(proven=share, unproven=unproven),
         max_body=10,
-        caller=lambda environ: environ["caller"],
+        caller=caller,
         patience=patience,
         **more,
     )
@@ -68,12 +77,18 @@ def a_gate(app, *, at_once=1, waiting=4, share=1.0, patience=60, **more):
     return gate
 
 
+def request(caller, **environ):
+    return {"caller": caller, "REQUEST_METHOD": "GET", **environ}
+
+
 def ask(gate, caller="a", **environ):
     """Return (status, headers, body)."""
     told = []
-    body = b"".join(
-        gate({"caller": caller, **environ}, lambda status, headers: told.extend((status, headers)))
+    answer = gate(
+        request(caller, **environ), lambda status, headers: told.extend((status, headers))
     )
+    body = b"".join(answer)
+    close(answer)
     return int(told[0].split()[0]), dict(told[1]), body
 
 
@@ -171,7 +186,11 @@ def test_a_body_without_length_is_read_to_one_byte_beyond_the_limit(work):
     environ = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
     gate = a_gate(work)
     assert ask(gate, **environ, **{"wsgi.input": io.BytesIO(b"x" * 7)})[2] == b"x" * 7
-    assert ask(gate, **environ, **{"wsgi.input": io.BytesIO(b"x" * 70)})[2] == b"x" * 11
+    longer = io.BytesIO(b"x" * 70)
+    read = []
+    work.on_call = lambda: read.append(longer.tell())
+    assert ask(gate, **environ, **{"wsgi.input": longer})[2] == b"x" * 70
+    assert read == [11]
 
 
 @pytest.mark.parametrize("length", ["11", "9" * 400, "-1", "nonsense", "²"])
@@ -202,10 +221,11 @@ def test_an_upload_is_left_to_the_application_and_keeps_nobody_from_working(work
     assert work.served == ["sender", "a"]
     work.open()
     assert statuses(asked) == [200, 200]
-    unread = io.BytesIO(b"x" * 70)
+    data, read = io.BytesIO(b"x" * 70), []
+    work.on_call = lambda: read.append(data.tell())
     environ = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
-    ask(gate, "sender", **environ, **{"wsgi.input": unread})
-    assert unread.tell() == 0
+    ask(gate, "sender", **environ, **{"wsgi.input": data})
+    assert read == [0]
 
 
 @pytest.mark.parametrize(
@@ -253,4 +273,89 @@ def test_many_at_once_leave_nothing_behind(work):
     ],
 )
 def test_a_caller_is_the_project_or_for_want_of_one_the_address(environ, told):
-    assert NoAuth().caller(environ) == told
+    assert NoAuth().caller(environ) == Caller(told, proven=told.startswith("project"))
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("2001:db8:1:2:3:4:5:6", "address 2001:db8:1:2::/64"),
+        ("2001:db8:1:2::7", "address 2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "address fe80::/64"),
+        ("::ffff:192.0.2.1", "address 192.0.2.1"),
+    ],
+)
+def test_who_has_one_ipv6_address_has_its_whole_network(address, told):
+    assert stranger({"REMOTE_ADDR": address}).name == told
+
+
+def test_who_has_proved_nothing_has_a_smaller_share(work, pool):
+    gate = a_gate(
+        work, waiting=7, share=0.5, unproven=0.25, caller=lambda environ: environ["caller"]
+    )
+    begin(gate, pool, *[Caller("a", proven=False)] * 2, *[Caller("p", proven=True)] * 4)
+    assert ask(gate, Caller("a", proven=False))[0] == 429
+    assert ask(gate, Caller("p", proven=True))[0] == 429
+    work.open()
+
+
+def test_who_needs_no_place_is_answered_when_all_are_taken(work, pool):
+    gate = a_gate(work, waiting=0, caller=lambda environ: environ["caller"])
+    begin(gate, pool, Caller("a", proven=True))
+    work.open()
+    assert ask(gate, None)[0] == 200
+
+
+class Long:
+    """An application whose answers are so long that they are counted while they are sent."""
+
+    def __init__(self):
+        self.closed = 0
+
+    def __call__(self, environ, start_response):
+        start_response("200 OK", [])
+        return environ.get("pieces", self)
+
+    def __iter__(self):
+        return iter([b"x" * (2 * PIECE + 1)])
+
+    def close(self):
+        self.closed += 1
+
+
+def test_a_long_answer_has_a_place_until_it_is_closed():
+    gate = a_gate(Long())
+    answer = gate(request("a"), lambda *_: None)
+    assert (gate.present, gate.sending) == (0, 1)
+    assert [len(piece) for piece in answer] == [PIECE, PIECE, 1]
+    answer.close()
+    answer.close()
+    assert (gate.sending, gate.work.closed) == (0, 1)
+
+
+def test_an_answer_in_a_list_is_counted_when_it_is_long():
+    gate = a_gate(Long())
+    for pieces, counted in (([b"x"], 0), ([b"x" * 100_000], 1)):
+        gate(request("a", pieces=pieces), lambda *_: None)
+        assert gate.sending == counted
+
+
+def test_who_reads_no_long_answer_gets_no_more_of_them_and_others_do():
+    gate = a_gate(Long(), at_once=1, share=0.5)  # four long answers, two of one caller
+    unread = [gate(request("a"), lambda *_: None) for _ in range(2)]
+    status, headers, _ = ask(gate, "a")
+    assert (status, headers["Retry-After"]) == (429, "1")
+    assert gate.work.closed == 1
+    assert ask(gate, "a", pieces=[b"short"])[0] == 200
+    assert ask(gate, "b")[0] == 200
+    unread.extend(gate(request("b"), lambda *_: None) for _ in range(2))
+    assert ask(gate, "c")[0] == 503
+    for answer in unread:
+        answer.close()
+    assert ask(gate, "a")[0] == 200
+
+
+def test_the_answer_to_what_changed_something_is_never_refused():
+    gate = a_gate(Long(), at_once=1, share=0.25)
+    gate(request("a"), lambda *_: None)
+    assert ask(gate, "a", REQUEST_METHOD="POST")[0] == 200

@@ -26,7 +26,7 @@ def ask(networking):
     """Judge the networks of a create."""
 
     def ask(networks=None, *, most=1, least=None, admin=False, groups=(), **asked):
-        call = types.SimpleNamespace(context=a_context(is_admin=admin))
+        call = types.SimpleNamespace(context=a_context(is_admin=admin), project_id="project")
         body = {"networks": networks, **asked} if networks is not None else asked
         return networking.requests(call, body, groups=groups, least=least or most, most=most)
 
@@ -36,7 +36,9 @@ def ask(networking):
 @pytest.fixture
 def attach(networking):
     def attach(**asked):
-        return networking.attachment(types.SimpleNamespace(context=a_context()), asked)
+        return networking.attachment(
+            types.SimpleNamespace(context=a_context(), project_id="project"), asked
+        )
 
     return attach
 
@@ -127,6 +129,18 @@ def test_what_cannot_be_had_is_refused(neutron, ask, what, kind):
         ask(bad(neutron, what))
 
 
+def test_neutron_judges_by_the_users_right_which_address_may_be_asked_for(neutron, ask, attach):
+    network = neutron.a_network()
+    neutron.strict.add(network.id)
+    with pytest.raises(exception.Forbidden, match="disallowed by policy"):
+        ask([{"uuid": network.id, "fixed_ip": "10.0.0.9"}])
+    with pytest.raises(exception.Forbidden, match="disallowed by policy"):
+        attach(net_id=network.id, fixed_ips=[{"ip_address": "10.0.0.9"}])
+    neutron.strict.clear()
+    assert ask([{"uuid": network.id, "fixed_ip": "10.0.0.9"}])
+    assert neutron.all["port"] == []  # what was made to ask is gone
+
+
 @pytest.mark.parametrize("place", [0, 1])
 def test_several_servers_cannot_share_an_address_or_a_port(neutron, ask, place):
     with pytest.raises(exception.Invalid, match="Unable to launch multiple instances"):
@@ -182,7 +196,7 @@ def named(networking):
     """Return the names of the groups that a new server is to be in."""
 
     def named(*names):
-        call = types.SimpleNamespace(context=a_context())
+        call = types.SimpleNamespace(context=a_context(), project_id="project")
         return [group.name for group in networking.groups.named(call, names)]
 
     return named

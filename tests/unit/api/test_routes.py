@@ -40,7 +40,9 @@ def test_every_policy_but_the_roles_is_of_some_use():
         policies.servers.ALL_FILTERS,
         policies.servers.FORCED_HOST,
         policies.servers.REQUESTED_HOST,
+        policies.servers.HOST_HINTS,
         policies.servers.TRUSTED_CERTS,
+        policies.servers.ZERO_DISK,
         policies.server_topology.HOST,
         policies.servers.SHOW_HOST,
         policies.servers.SHOW_HOST_STATUS,
@@ -57,6 +59,8 @@ def test_every_policy_but_the_roles_is_of_some_use():
         policies.images.PUBLICIZE,
         policies.images.OTHER_OWNER,
         policies.networks.SHARE,
+        policies.networks.CHOOSE_MAC,
+        policies.networks.CHOOSE_ADDRESS,
     }
     assert documented == used | inner
 

@@ -1,6 +1,7 @@
 """What flavors ask of PCI devices, by the names that the operator gives them."""
 
 import json
+import re
 
 import pytest
 
@@ -8,6 +9,7 @@ from roost import exception
 from roost.api import pci_aliases
 from roost.api.server_demands import demands_of
 from roost.compute.virt.libvirt.hardware import Hardware
+from roost.compute.virt.libvirt.rescuer import Rescuer
 from roost.objects import hardware_values
 from tests.builders import a_flavor, an_image, an_instance
 
@@ -116,10 +118,19 @@ def test_an_entry_of_the_option_that_cannot_be_meant_is_named(entries, said):
     assert said in raised.value.message
 
 
+# What has no meaning by itself, and what makes sense of it.
+BESIDE = {
+    "locked_memory": {"hw:mem_page_size": "small"},
+    "maxphysaddr_mode": {"hw:maxphysaddr_bits": "40"},
+    "maxphysaddr_bits": {"hw:maxphysaddr_mode": "emulate"},
+}
+
+
 def said(name, text):
-    """Return a flavor and an image of which one says that."""
+    """Return a flavor and an image of which one says that, and all that it needs."""
+    beside = {} if text == "passthrough" else BESIDE.get(name[len("hw:") :], {})
     specs, properties = ({name: text}, {}) if ":" in name else ({}, {name: text})
-    return a_flavor(extra_specs=specs), an_image(properties=properties)
+    return a_flavor(extra_specs=specs | beside), an_image(properties=properties)
 
 
 KNOWN = [*hardware_values.CHOICES, *hardware_values.TRUTHS, *hardware_values.NUMBERS]
@@ -130,8 +141,9 @@ def test_what_no_host_could_read_is_refused_by_name_as_hosts_do(name):
     flavor, image = said(name, "rubbish")
     with pytest.raises(exception.Invalid, match=f"^{name} is 'rubbish', but must be ") as refused:
         demands_of(flavor, image, {})
-    with pytest.raises(exception.BuildFailed) as failed:
-        Hardware.of(an_instance(flavor=flavor, image=image))
+    reader = Rescuer if name.startswith("hw_rescue_") else Hardware
+    with pytest.raises(exception.RoostError) as failed:
+        reader.of(an_instance(flavor=flavor, image=image, task_image=image))
     assert failed.value.message == refused.value.message
 
 
@@ -145,3 +157,28 @@ def test_what_no_host_could_read_is_refused_by_name_as_hosts_do(name):
 )
 def test_what_hosts_can_read_is_let_through(name, text):
     demands_of(*said(name, text), {})
+
+
+@pytest.mark.parametrize(
+    ("specs", "properties", "told"),
+    [
+        ({"hw:locked_memory": "yes"}, {}, "hw:locked_memory needs hw:mem_page_size"),
+        ({"hw:maxphysaddr_bits": "40"}, {}, "set both or neither"),
+        ({"hw:maxphysaddr_mode": "emulate"}, {}, "set both or neither"),
+        ({"hw:serial_port_count": "2"}, {"hw_serial_port_count": "3"}, "the flavor allows 2"),
+        ({"hw:usb_model": "none", "hw:redirected_usb_ports": "1"}, {}, "needs an hw:usb_model"),
+        ({}, {"hw_rescue_device": "cdrom", "hw_rescue_bus": "virtio"}, "CDs are on scsi, sata"),
+        ({"hw:sound_model": "ich6"}, {"hw_sound_model": "ich9"}, "not permitted to override"),
+        ({"hw:pmu": "yes"}, {"hw_pmu": "no"}, "not permitted to override"),
+        ({}, {"hw_architecture": "x86_64", "hw_emulation_architecture": "aarch64"},
+         "hw_emulation_architecture is 'aarch64', but must be that of hw_architecture"),
+    ],
+)  # fmt: skip
+def test_what_contradicts_itself_is_refused_when_it_is_asked_for(specs, properties, told):
+    with pytest.raises(exception.Invalid, match=re.escape(told)):
+        demands_of(a_flavor(extra_specs=specs), an_image(properties=properties), {})
+
+
+def test_flavor_and_image_may_say_the_same_in_other_words():
+    specs, properties = {"hw:pmu": "yes"}, {"hw_pmu": "True"}
+    demands_of(a_flavor(extra_specs=specs), an_image(properties=properties), {})

@@ -198,7 +198,6 @@ def test_the_image_may_say_the_same_as_the_flavor():
         (DEDICATED | EMULATOR, "hw:emulator_threads_policy=isolate is not supported"),
         ({"hw:emulator_threads_policy": "share"}, "only permitted with hw:cpu_policy dedicated"),
         ({"hw:emulator_threads_policy": "so"}, "must be one of isolate, share"),
-        ({"hw:cpu_realtime": "yes"}, "hw:cpu_realtime is not supported"),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_reason(specs, said):

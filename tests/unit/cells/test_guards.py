@@ -3,6 +3,7 @@
 import oslo_messaging as messaging
 import pytest
 import sqlalchemy as sa
+from oslo_db import exception as db_exception
 
 from roost import exception
 from roost.cells.breaker import Breaker, Limits
@@ -49,8 +50,9 @@ def test_a_database_that_cannot_be_reached_is_away_from_then_on(away):
 
 
 def test_a_connection_that_breaks_in_the_middle_counts(guarded):
+    broken = sa.exc.OperationalError("SELECT 1", {}, Exception("server closed the connection"))
     with pytest.raises(exception.Unavailable), guarded.database.begin():
-        raise sa.exc.OperationalError("SELECT 1", {}, Exception("server closed the connection"))
+        raise db_exception.DBConnectionError(broken)
     assert guarded.breaker.is_open
 
 
@@ -60,6 +62,9 @@ def test_a_connection_that_breaks_in_the_middle_counts(guarded):
         exception.NotFound("no such instance"),
         exception.Unavailable("the bus did not take it"),
         exception.Deadlock("another transaction was in the way"),
+        exception.ReadOnly("the server is a standby"),
+        exception.Unfinished("the disk is full"),
+        sa.exc.OperationalError("SELECT 1", {}, Exception("too many parameters")),
     ],
 )
 def test_what_fails_for_other_reasons_does_not_count(guarded, error):

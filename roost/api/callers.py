@@ -1,0 +1,72 @@
+"""Whose request it is, before anybody proves anything, and how many places that one may have."""
+
+import collections
+import ipaddress
+import threading
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+_NETWORK: Final = 64  # bits of an IPv6 address that tell one customer from the next
+
+
+class Caller(NamedTuple):
+    """Whose request it is; ``proven``: they have shown who they are, and may have more places."""
+
+    name: str
+    proven: bool
+
+
+class Share(NamedTuple):
+    """The part of all places that one caller may have, from 0 to 1, by whether it is proven."""
+
+    proven: float
+    unproven: float
+
+    def of(self, places: int, caller: Caller) -> int:
+        return max(1, int(places * (self.proven if caller.proven else self.unproven)))
+
+
+class Places:
+    """Places, of which each caller may have its share."""
+
+    def __init__(self, most: int, share: Share) -> None:
+        self._most = most
+        self._share = share
+        self._lock = threading.Lock()
+        self._of: collections.Counter[str] = collections.Counter()
+        self.taken = 0
+
+    def take(self, caller: Caller) -> int:
+        """Take a place and return 0; or return the status of a refusal."""
+        with self._lock:
+            if self._of[caller.name] >= self._share.of(self._most, caller):
+                return 429
+            if self.taken >= self._most:
+                return 503
+            self._of[caller.name] += 1
+            self.taken += 1
+            return 0
+
+    def give_back(self, caller: Caller) -> None:
+        with self._lock:
+            self.taken -= 1
+            self._of[caller.name] -= 1
+            if not self._of[caller.name]:
+                del self._of[caller.name]
+
+
+def stranger(environ: Mapping[str, Any]) -> Caller:
+    """Return whose share somebody takes of whom only the address is known.
+
+    Whoever has one IPv6 address has its whole network, so networks are told apart there.
+    """
+    return Caller(f"address {_network(str(environ.get('REMOTE_ADDR', '')))}", proven=False)
+
+
+def _network(text: str) -> str:
+    if ":" not in text:
+        return text
+    address = ipaddress.IPv6Address(text.partition("%")[0])
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((address, _NETWORK), strict=False))

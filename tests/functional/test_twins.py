@@ -1,0 +1,128 @@
+"""Two daemons of one name: the cell knows one of them, until an operator says otherwise."""
+
+import shutil
+import threading
+
+import pytest
+from click.testing import CliRunner
+
+from roost.cmd import _options, compute
+from roost.cmd.manage.cli import roost_manage
+from roost.context import admin_context
+from roost.rig.embedded import EmbeddedRig
+from tests.stories.cloud import Cloud, wait_until
+
+SOON = {"DEFAULT": {"service_report_interval": 0.3}, "compute": {"reconcile_interval": 0.5}}
+MANY = 5
+
+
+@pytest.fixture
+def cloud(tmp_path):
+    rig = EmbeddedRig(tmp_path / "rig", cells=1, hosts=1, overrides=SOON)
+    rig.start()
+    cloud = Cloud(rig)
+    yield cloud
+    rig.stop()
+    cloud.close()
+
+
+@pytest.fixture
+def host(cloud):
+    return cloud.plan.all_hosts[0]
+
+
+@pytest.fixture
+def manage(cloud):
+    def manage(*words, code=0):
+        files = ["--config-file", str(cloud.plan.config_file("manage"))]
+        done = CliRunner().invoke(roost_manage, [*files, *words])
+        assert done.exit_code == code, done.output
+        return done.output
+
+    return manage
+
+
+@pytest.fixture
+def servers(cloud):
+    made = cloud.boot(count=MANY)
+    cloud.wait(made, "ACTIVE")
+    return made
+
+
+@pytest.fixture
+def twin(cloud, host):
+    """Make another roost-compute of the same name, whose state is in a folder of its own."""
+    made = []
+
+    def twin(folder):
+        files = ["--config-file", str(cloud.plan.config_file(host))]
+        conf = _options.read("roost-compute", files)
+        conf.set_override("state_path", str(folder))
+        made.append(compute.build(conf))
+        return made[-1]
+
+    yield twin
+    for daemon in made:
+        daemon.stop(grace=0)
+
+
+def statuses(cloud, servers):
+    return {cloud.show(uuid)["status"] for uuid in servers}
+
+
+def state_of(cloud, host):
+    (found,) = cloud.plan.state.rglob(f"{host}/identity.json")
+    return found.parent
+
+
+def in_background(daemon, said):
+    threading.Thread(target=daemon.start, args=(said.append,), daemon=True).start()
+    return daemon
+
+
+def test_an_empty_twin_waits_for_a_word_and_gives_up_nothing_even_then(
+    cloud, host, servers, twin, tmp_path, manage, caplog
+):
+    said = []
+    new = in_background(twin(tmp_path / "empty"), said)
+    wait_until(lambda: any(f"cell replace-host {host}" in line for line in said), "the refusal")
+    assert not new.serving
+    manage("cell", "replace-host", host, code=1)  # the one before counts as up
+    manage("cell", "replace-host", host, "--force")
+    wait_until(lambda: new.serving, "the new one")
+    before = cloud.rig._daemons[host]
+    wait_until(lambda: not before.serving, "the end of the one before")
+    assert "ends: The cell knows the host" in caplog.text
+    wait_until(lambda: "instance_missing" in caplog.text, "the look at what is missing")
+    assert statuses(cloud, servers) == {"ACTIVE"}
+    before.wait()
+    hosts = cloud._collector._cells.of_host(host).compute
+    hosts.on(host).reconcile_guests(admin_context(), give_up=True)
+    assert statuses(cloud, servers) == {"ERROR"}
+    shutil.copytree(state_of(cloud, host) / "guests", tmp_path / "empty" / host / "guests")
+    wait_until(lambda: statuses(cloud, servers) == {"ACTIVE"}, "the servers to be back")
+    assert cloud.audit() == {}
+
+
+def test_of_a_daemon_and_its_copy_one_ends(cloud, host, servers, twin, tmp_path, caplog):
+    state = state_of(cloud, host)
+    shutil.copytree(state, tmp_path / "copy" / state.name)
+    copy = twin(tmp_path / "copy")
+    assert copy.start()
+    before = cloud.rig._daemons[host]
+    wait_until(lambda: not before.serving, "the end of the one before")
+    assert "with a copy of this state path" in caplog.text
+    before.wait()
+    assert statuses(cloud, servers) == {"ACTIVE"}
+    assert cloud.audit() == {}
+
+
+def test_a_state_path_that_moves_to_another_machine_is_the_same_host(
+    cloud, host, servers, twin, tmp_path
+):
+    with_state = state_of(cloud, host)
+    cloud.rig._stop(host)
+    shutil.move(with_state, tmp_path / "moved" / with_state.name)
+    assert twin(tmp_path / "moved").start()
+    assert statuses(cloud, servers) == {"ACTIVE"}
+    assert cloud.audit() == {}

@@ -1,0 +1,159 @@
+"""Those who wait for hosts: how many may, and which hosts are not asked."""
+
+import contextlib
+import inspect
+import pathlib
+import re
+import threading
+from concurrent import futures
+
+import oslo_messaging
+import pytest
+
+from roost import api, exception
+from roost.api import gate
+from roost.api.callers import Caller, Share
+from roost.cells.breaker import Limits
+from roost.cells.bus import GuardedBus
+from roost.cells.host_calls import PAUSE, HostCalls, HostLimits
+from roost.context import RequestContext
+from roost.rpc.compute import Compute
+from tests.stories.cloud import wait_until
+
+LIMITS = HostLimits(all=5, project=3, host=2)
+BLOCKING = sorted(
+    name for name, method in Compute.methods.items() if method.declared.kind == "call"
+)
+
+
+class Hanging:
+    """A bus on which no host answers."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def client(self, _topic, _version_cap=None):
+        return self
+
+    def prepare(self, **_options):
+        return self
+
+    def call(self, _context, _method, **_arguments):
+        self.asked += 1
+        raise oslo_messaging.MessagingTimeout
+
+    def check_replies(self):
+        """Answers could reach us."""
+
+    def ping(self, *, seconds):
+        """The broker is there."""
+
+    def close(self):
+        """Nothing is open."""
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def enter(stack, calls, host, project):
+    stack.enter_context(calls.passing(host, project))
+
+
+def ask(compute, method):
+    """Call a method with something for each of its arguments."""
+    parameters = list(Compute.methods[method].signature.parameters.values())[2:]
+    arguments = {one.name: None for one in parameters if one.default is inspect.Parameter.empty}
+    getattr(compute, method)(RequestContext(project_id="p", overwrite=False), **arguments)
+
+
+@pytest.mark.parametrize("method", BLOCKING)
+def test_a_host_that_let_somebody_wait_in_vain_is_not_asked_for_a_while(method):
+    clock, bus = Clock(), Hanging()
+    guarded = GuardedBus("the bus", bus, Limits(), HostCalls(LIMITS, clock=clock))
+    compute = Compute(guarded)
+    with pytest.raises(exception.Timeout):
+        ask(compute.on("hung"), method)
+    for _ in range(5):
+        with pytest.raises(exception.Away):
+            ask(compute.on("hung"), method)
+    assert bus.asked == 1
+    with pytest.raises(exception.Timeout):
+        ask(compute.on("another"), method)
+    clock.now += PAUSE
+    for kind in (exception.Timeout, exception.Away):  # one looks again
+        with pytest.raises(kind):
+            ask(compute.on("hung"), method)
+    guarded.close()
+
+
+def test_an_answer_lets_everybody_pass_again():
+    clock = Clock()
+    calls = HostCalls(LIMITS, clock=clock)
+    with contextlib.suppress(oslo_messaging.MessagingTimeout), calls.passing("h", "p"):
+        raise oslo_messaging.MessagingTimeout
+    clock.now += PAUSE
+    with contextlib.suppress(exception.Conflict), calls.passing("h", "p"):
+        raise exception.Conflict("it answers")
+    with calls.passing("h", "p"), calls.passing("h", "p"):
+        assert calls.under_way == 2
+    assert calls.under_way == 0
+
+
+def test_each_project_and_each_host_have_their_share_of_those_who_wait():
+    calls = HostCalls(LIMITS)
+    with contextlib.ExitStack() as stack:
+        for host in ("a", "a", "b"):
+            enter(stack, calls, host, "p")
+        with pytest.raises(exception.TooMany):
+            enter(stack, calls, "c", "p")
+        with pytest.raises(exception.Away, match="for a"):
+            enter(stack, calls, "a", "q")
+        for host in ("b", "c"):
+            enter(stack, calls, host, "q")
+        with pytest.raises(exception.Away):
+            enter(stack, calls, "d", "r")
+    assert calls.under_way == 0
+
+
+def test_who_waits_for_a_host_takes_no_place_to_work_in():
+    calls, waiting = HostCalls(LIMITS, begin=gate.leave_turn), threading.Event()
+
+    def app(environ, start_response):
+        with calls.passing("hung", "p") if environ["hangs"] else contextlib.nullcontext():
+            if environ["hangs"]:
+                assert waiting.wait(60)
+        start_response("200 OK", [])
+        return [b""]
+
+    made = gate.Gate(
+        app,
+        at_once=1,
+        waiting=9,
+        share=Share(proven=1, unproven=1),
+        max_body=10,
+        caller=lambda _: Caller("p", proven=True),
+    )
+    with futures.ThreadPoolExecutor() as pool:
+        hanging = [pool.submit(made, {"hangs": True}, lambda *_: None) for _ in range(2)]
+        wait_until(lambda: calls.under_way == 2, "both wait")
+        for _ in range(3):
+            assert made({"hangs": False}, lambda *_: None) == [b""]
+        waiting.set()
+        assert [one.result(60) for one in hanging] == [[b""], [b""]]
+    assert (made.present, calls.under_way) == (0, 0)
+
+
+def test_the_api_waits_for_hosts_only_where_it_looks_whether_they_are_up():
+    folder = pathlib.Path(api.__file__).parent
+    hints = {name for name, method in Compute.methods.items() if method.declared.kind == "cast"}
+    for file in folder.glob("*.py"):
+        if file.name == "server_hosts.py":
+            continue
+        for used in re.findall(r"\.compute\.on\([^\n]*?\)\)?\.(\w+)\(", file.read_text()):
+            looked = file.name == "services.py" and used == "set_enabled"  # by its own roll call
+            assert used in hints or looked, f"{file.name} waits for {used}: use ServerHosts"
