@@ -46,16 +46,14 @@ class Ledger:
     miscounted: dict[Node, tuple[Amounts, Amounts]] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, claims: Sequence[Claim], *, reserved_after: datetime.datetime | None = None
-    ) -> "Ledger":
+    def of(cls, claims: Sequence[Claim], *, lifetime: datetime.timedelta | None = None) -> "Ledger":
         """Return what claims say.
 
-        :param reserved_after: claims that are still reserved must be younger; None: not looked at
+        :param lifetime: claims that are still reserved must be younger; None: not looked at
         """
         return cls(
             hosts={claim["instance_uuid"]: claim["host"] for claim in claims},
-            overdue=_overdue(claims, reserved_after) if reserved_after else {},
+            overdue=_overdue(claims, lifetime) if lifetime else {},
         )
 
 
@@ -89,12 +87,10 @@ def _amounts(by_name: Mapping[str, int]) -> Amounts:
     return tuple(by_name[name] for name in RESOURCES)
 
 
-def _overdue(
-    claims: Iterable[Claim], reserved_after: datetime.datetime
-) -> dict[str, datetime.datetime]:
-    made = {
+def _overdue(claims: Iterable[Claim], lifetime: datetime.timedelta) -> dict[str, datetime.datetime]:
+    longest = (lifetime + GRACE).total_seconds()
+    return {
         claim["instance_uuid"]: datetime.datetime.fromisoformat(claim["created_at"])
         for claim in claims
-        if claim["state"] == "reserved"
+        if claim["state"] == "reserved" and claim["age"] > longest
     }
-    return {uuid: at for uuid, at in made.items() if at < reserved_after - GRACE}

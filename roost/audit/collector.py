@@ -7,7 +7,7 @@ the guests of some hosts. What looks wrong in a piece is a suspect; suspects are
 import contextlib
 import dataclasses
 import datetime
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent import futures
 from typing import Final, Protocol, TypeVar
 
@@ -17,13 +17,13 @@ from roost.audit.findings import compare, stray_ports
 from roost.audit.snapshot import LiveInstance, Snapshot
 from roost.cells import Cell, Cells
 from roost.context import admin_context
+from roost.db import clock
 from roost.db.api import audits as api_level
 from roost.db.api import quota
 from roost.db.cell import audits as in_cell
 from roost.db.cell import ports, services
 from roost.db.engine import Database
 from roost.db.spans import Span, Which, spans
-from roost.db.types import utcnow
 from roost.outside.leftover_ports import ServerPort
 from roost.servicegroup.driver import ServiceGroup
 
@@ -78,7 +78,6 @@ class Collector:
         guests: bool = True,
         reservation_lifetime: float | None = None,
         outside_ports: OutsidePorts | None = None,
-        now: Callable[[], datetime.datetime] = utcnow,
     ) -> None:
         self._api_database = api_database
         self._cells = cells
@@ -87,7 +86,6 @@ class Collector:
         self._guests = guests
         self._reservation_lifetime = reservation_lifetime
         self._outside_ports = outside_ports
-        self._now = now
         self._context = admin_context()
 
     def sweep(self) -> Suspects:
@@ -284,11 +282,10 @@ class Collector:
         snapshot.ledger.miscounted = miscounted(self._schedulers, self._context)
 
     def _note_claims(self, snapshot: Snapshot, claims: Sequence[Claim]) -> None:
-        reserved_after = None
+        lifetime = None
         if self._reservation_lifetime is not None:
             lifetime = datetime.timedelta(seconds=self._reservation_lifetime)
-            reserved_after = self._now() - lifetime
-        snapshot.ledger = Ledger.of(claims, reserved_after=reserved_after)
+        snapshot.ledger = Ledger.of(claims, lifetime=lifetime)
         snapshot.claims = snapshot.ledger.hosts
 
     # the API level
@@ -296,6 +293,7 @@ class Collector:
     def _read_api(self, snapshot: Snapshot, which: Iterable[Which]) -> None:
         for some in which:
             with self._api_database.read() as session:
+                snapshot.now = clock.now(session)
                 snapshot.mappings.update(api_level.mappings(session, some))
                 snapshot.wishes.update(api_level.wishes(session, some))
 

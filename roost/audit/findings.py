@@ -10,7 +10,6 @@ from roost import states
 from roost.audit import claims
 from roost.audit.snapshot import LiveInstance, Snapshot
 from roost.db.api.quota import RESOURCES
-from roost.db.types import utcnow
 from roost.outside.leftover_ports import ServerPort
 
 STUCK_AFTER: Final = datetime.timedelta(minutes=2)
@@ -203,7 +202,7 @@ def _put_away_unlike_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 def _wishes_stuck(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for uuid, since in snapshot.wishes.items():
-        if since < utcnow() - STUCK_AFTER:
+        if snapshot.now - since > STUCK_AFTER:
             yield uuid, f"has waited for a host since {since:%Y-%m-%d %H:%M:%S} UTC"
 
 

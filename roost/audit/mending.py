@@ -22,7 +22,6 @@ from roost.db.api import quota
 from roost.db.cell import audits as in_cell
 from roost.db.cell import instances, put_away
 from roost.db.engine import Database, Session, retried
-from roost.db.types import utcnow
 from roost.objects.topology import sizes_of
 
 LOG = logging.getLogger(__name__)
@@ -157,7 +156,7 @@ class Mender:
         restored: set[str] = set()
         for node in {str(one.node) for one in there}:
             holdings = {
-                one.uuid: list(sizes_of(one.flavor, one.numa_topology))
+                one.uuid: list(sizes_of(one.flavor, one.image, one.numa_topology))
                 for one in there
                 if one.node == node
             }
@@ -212,7 +211,7 @@ class Mender:
         if instance is None or heard is None:
             return Outcome(repair, NO_LONGER_SO)
         request = str(uuids.uuid4())  # the one it came with is not known any more
-        since = instance.soft_deleted_at or utcnow()
+        since = instance.soft_deleted_at or self._api_database.now()
         done = self._write(
             lambda session: api_level.adopt(
                 session,

@@ -2,10 +2,12 @@
 
 import dataclasses
 import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from roost.audit.claims import Ledger
 from roost.outside.leftover_ports import ServerPort
+
+_LONG_AGO: Final = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
 
 class Mapped(Protocol):
@@ -42,16 +44,18 @@ class LiveInstance:
 class Snapshot:
     """What everybody says.
 
-    ``wishes`` are build requests, with the time they were made; ``guests`` uuids by (cell uuid,
-    host); ``claims`` hosts by instance (None: the schedulers could not be asked), and ``ledger``
-    what else they say of claims. ``outside_ports`` are Neutron's by id, and ``buried`` those of
-    their instances that a cell knows to be no more. Of ``unknown_cells`` the database could not be
-    read, so that nothing can be said about them.
+    ``wishes`` are build requests, with the time they were made, and ``now`` is when the API
+    database was read, by the same clock, its own; ``guests`` uuids by (cell uuid, host); ``claims``
+    hosts by instance (None: the schedulers could not be asked), and ``ledger`` what else they say
+    of claims. ``outside_ports`` are Neutron's by id, and ``buried`` those of their instances that a
+    cell knows to be no more. Of ``unknown_cells`` the database could not be read, so that nothing
+    can be said about them.
     """
 
     instances: list[LiveInstance] = dataclasses.field(default_factory=list)
     mappings: dict[str, Mapped] = dataclasses.field(default_factory=dict)
     wishes: dict[str, datetime.datetime] = dataclasses.field(default_factory=dict)
+    now: datetime.datetime = _LONG_AGO
     claims: dict[str, str] | None = None
     ledger: Ledger = dataclasses.field(default_factory=Ledger)
     guests: dict[tuple[str, str], set[str]] = dataclasses.field(default_factory=dict)

@@ -1,5 +1,6 @@
 """What daemons wait for before they serve."""
 
+import ipaddress
 import socket
 from collections.abc import Callable
 
@@ -37,6 +38,15 @@ def broker(conf: cfg.ConfigOpts, url: str | None) -> Check:
 def address(host: str, port: int) -> Check:
     """Nobody else listens where this daemon is to."""
     return Check(f"{host} port {port} to be free", lambda: _bind(host, port))
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether nobody but this machine reaches an address; a name that leads nowhere does."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return all(ipaddress.ip_address(place[0]).is_loopback for *_, place in found)
 
 
 def _bind(host: str, port: int) -> None:

@@ -110,6 +110,7 @@ class Daemon:
         self._starting = threading.Lock()
         self._started: list[Server] = []
         self.serving = False
+        self.on_give_up: Callable[[], object] = lambda: None
 
     @classmethod
     def joined(cls, name: str, *daemons: Self) -> Self:
@@ -159,6 +160,19 @@ class Daemon:
             _in_parallel([thing.close for thing in self.closing], timeout=CLOSING)
             self._stopped.set()
         LOG.info("%s has stopped", self.name)
+
+    def give_up(self, why: str) -> None:
+        """Stop for good, because somebody else is what this daemon was; returns at once.
+
+        Then ``on_give_up`` is called, which ends the process.
+        """
+        LOG.critical("%s ends: %s", self.name, why)
+
+        def end() -> None:
+            self.stop(CLOSING)
+            self.on_give_up()
+
+        threading.Thread(target=end, name="giving up").start()
 
     def wait(self) -> None:
         """Return when :meth:`stop` has done its work."""

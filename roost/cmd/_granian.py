@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
 
 from cotyledon import oslo_config_glue
-from granian.constants import Interfaces, SSLProtocols
-from granian.http import HTTP1Settings
 from granian.server import Server
 from oslo_config import cfg
 
+from roost.api import gate
 from roost.cmd import _checks, _http, _memory
+from roost.cmd._asgi import Asgi
 from roost.cmd._daemon import Closable
 from roost.cmd._http import Wsgi
 from roost.cmd._notify import Systemd
@@ -31,8 +31,6 @@ from roost.cmd._waiting import Check, Waiting
 
 LOG = logging.getLogger(__name__)
 EVERY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - and where we reach it
-# Granian logs like everything else, not by handlers of its own.
-_LOGGERS: Final = {"_granian": {"propagate": True}, "granian.access": {"propagate": True}}
 
 
 def run(
@@ -60,7 +58,7 @@ def run(
     identity = _http.Identity.of(conf)
     server = _server(conf, name, systemd, identity)
     probe = _Probe(systemd, conf.api.listen, conf.api.port, secret=identity is not None)
-    loader = functools.partial(_load, make_app, probe)
+    loader = functools.partial(_load, conf, make_app, probe)
     _memory.share()
     server.serve(target_loader=loader, wrap_loader=False)
     sys.exit(0)
@@ -69,32 +67,23 @@ def run(
 def _server(
     conf: cfg.ConfigOpts, name: str, systemd: Systemd, identity: _http.Identity | None
 ) -> "_Server":
+    listening = _http.listen(str(conf.api.listen), conf.api.port)
     return _Server(
         systemd,
+        listening.detach(),
         target=name,
-        address=str(conf.api.listen),
-        port=conf.api.port,
-        interface=Interfaces.WSGI,
         workers=conf.workers,
-        blocking_threads=_http.threads(conf),
-        backpressure=_http.CONNECTIONS,
-        http1_settings=HTTP1Settings(
-            header_read_timeout=_http.HEADER_SECONDS * 1000, max_buffer_size=_http.MAX_HEADERS
-        ),
         respawn_failed_workers=True,
         workers_kill_timeout=conf.graceful_shutdown_timeout or None,
-        log_dictconfig={"handlers": {}, "loggers": _LOGGERS},
-        ssl_cert=identity.certificate if identity else None,
-        ssl_key=identity.key if identity else None,
-        ssl_protocol_min=SSLProtocols.tls12,
+        **_http.granian_options(identity),
     )
 
 
-class _Server(Server):  # type: ignore[misc, valid-type]
+class _Server(_http.Listening, Server):  # type: ignore[misc, valid-type]
     """Granian, which also tells systemd when it is asked to stop."""
 
-    def __init__(self, systemd: Systemd, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, systemd: Systemd, listening: int, **options: Any) -> None:
+        super().__init__(listening, **options)
         self._systemd = systemd
 
     def signal_handler_interrupt(self, *args: Any, **kwargs: Any) -> None:
@@ -138,7 +127,11 @@ class _Probe:
         return http.client.HTTPSConnection(self._host, self._port, timeout=2, context=context)
 
 
-def _load(make_app: Callable[[], Wsgi], probe: _Probe) -> Wsgi:
-    app = make_app()
+def _load(conf: cfg.ConfigOpts, make_app: Callable[[], Wsgi], probe: _Probe) -> Asgi:
+    app = Asgi(
+        make_app(),
+        threads=gate.threads(conf.api.threads, conf.api.max_waiting),
+        max_body=conf.api.max_request_body_size,
+    )
     probe.start()
     return app

@@ -1,9 +1,11 @@
 """HTTP servers around a WSGI application, for a daemon in this process.
 
-Cheroot serves with native threads (the embedded rig, tests), eventlet's server with green ones.
-A roost-api of its own with native threads is served by Granian, see ``_granian.py``.
+Granian serves with native threads, eventlet's server with green ones. A roost-api of its own with
+native threads is served by Granian in worker processes, see ``_granian.py``. In each of them a
+request gets a thread when its body is there, and who takes nothing of an answer is cut off.
 """
 
+import asyncio
 import contextlib
 import dataclasses
 import logging
@@ -13,20 +15,27 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Self
 
-from cheroot import wsgi
-from cheroot.ssl.builtin import BuiltinSSLAdapter
+from granian.constants import HTTPModes, Interfaces, SSLProtocols
+from granian.http import HTTP1Settings
+from granian.net import SocketHolder  # type: ignore[attr-defined]
+from granian.server import embed
 from oslo_config import cfg
 
 from roost import concurrency, exception
+from roost.api import gate
+from roost.cmd._asgi import Asgi
 from roost.cmd._daemon import Server
 
 LOG = logging.getLogger(__name__)
 IDLE_SECONDS: Final = 75  # that a connection may wait for its next request
 HEADER_SECONDS: Final = 30  # that a request may take to come, but for its body; idle time counts
+SEND_SECONDS: Final = 30  # that a client may take nothing of what is sent
 CONNECTIONS: Final = 1000
 MAX_HEADERS: Final = 65536  # bytes
-_REFUSERS: Final = 8  # threads beyond those that work and wait: they tell others to come later
-Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+_BACKLOG: Final = 1024  # connections that the system keeps until they are looked at
+# Granian logs like everything else, not by handlers of its own.
+_LOGGERS: Final = {"_granian": {"propagate": True}, "granian.access": {"propagate": True}}
+Wsgi = gate.Wsgi
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,25 +66,74 @@ class Identity:
         return cls(pathlib.Path(named["certificate_file"]), pathlib.Path(named["key_file"]))
 
 
-def threads(conf: cfg.ConfigOpts) -> int:
-    """Return how many threads a server needs so that the API's gate can do what it promises."""
-    return int(conf.api.threads + conf.api.max_waiting + _REFUSERS)
-
-
 def in_process(
-    app: Wsgi, *, host: str, port: int, threads: int, identity: Identity | None = None
+    app: Wsgi,
+    *,
+    host: str,
+    port: int,
+    threads: int,
+    max_body: int,
+    identity: Identity | None = None,
 ) -> Server:
     """Return the server that fits the threads of this process.
 
     :param threads: requests at once
+    :param max_body: bytes of a body that are received before the application is called
     :param identity: serve HTTPS with it
     """
     kind = GreenHttp if concurrency.selected() == concurrency.EVENTLET else ThreadedHttp
-    return kind(app, host=host, port=port, threads=threads, identity=identity)
+    return kind(app, host=host, port=port, threads=threads, max_body=max_body, identity=identity)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Listen at an address.
+
+    :raises OSError: when the port is taken
+    """
+    made = socket.create_server(
+        (host, port), family=_family(host), backlog=_BACKLOG, dualstack_ipv6=":" in host
+    )
+    bound(made)
+    return made
+
+
+def bound(listening: Any) -> None:
+    """Let the system end each connection of a socket whose client takes nothing for too long."""
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SEND_SECONDS * 1000)
+
+
+def granian_options(identity: Identity | None) -> dict[str, Any]:
+    """Return what Granian is told wherever it serves."""
+    return {
+        "interface": Interfaces.ASGINL,
+        "http": HTTPModes.http1,  # of the other one it bounds no time
+        "websockets": False,
+        "backpressure": CONNECTIONS,
+        "http1_settings": HTTP1Settings(
+            header_read_timeout=HEADER_SECONDS * 1000, max_buffer_size=MAX_HEADERS
+        ),
+        "log_dictconfig": {"handlers": {}, "loggers": _LOGGERS},
+        "ssl_cert": identity.certificate if identity else None,
+        "ssl_key": identity.key if identity else None,
+        "ssl_protocol_min": SSLProtocols.tls12,
+    }
+
+
+class Listening:
+    """Granian, on a socket that listens already: it would make its own, without our limits."""
+
+    def __init__(self, descriptor: int, **options: Any) -> None:
+        super().__init__(**options)
+        self._descriptor = descriptor
+
+    def _init_shared_socket(self) -> None:
+        self._shd = SocketHolder(self._descriptor, False, _BACKLOG)  # type: ignore[call-arg]
+        self._sso = None
 
 
 class ThreadedHttp:
-    """Cheroot. ``port`` 0 lets the system choose; after ``start`` it is the port served."""
+    """Granian. ``port`` 0 lets the system choose; after ``start`` it is the port served."""
 
     def __init__(
         self,
@@ -84,14 +142,13 @@ class ThreadedHttp:
         host: str,
         port: int,
         threads: int,
+        max_body: int,
         identity: Identity | None = None,
     ) -> None:
         self.host, self.port = host, port
         self._identity = identity
-        self._app = app
-        self._threads = threads
-        self._server: wsgi.Server | None = None
-        self._serving: threading.Thread | None = None
+        self._make_app = lambda: Asgi(app, threads=threads, max_body=max_body)
+        self._serving: _Embedded | None = None
 
     @property
     def place(self) -> str:
@@ -102,48 +159,45 @@ class ThreadedHttp:
 
         :raises OSError: when the port is taken
         """
-        _check_free(self.host, self.port)
-        server = _Cheroot(
-            (self.host, self.port),
-            self._app,
-            numthreads=self._threads,
-            timeout=IDLE_SECONDS,
-            request_queue_size=128,
-            shutdown_timeout=3600,  # whoever stops us says how long
-        )
-        server.max_request_header_size = MAX_HEADERS
-        if self._identity is not None:
-            files = str(self._identity.certificate), str(self._identity.key)
-            server.ssl_adapter = BuiltinSSLAdapter(*files)
-        server.prepare()
-        self.port = server.bind_addr[1]
-        self._server = server
-        self._serving = threading.Thread(target=server.serve, name="http", daemon=True)
+        listening = listen(self.host, self.port)
+        self.port = listening.getsockname()[1]
+        self._serving = _Embedded(self._make_app(), listening, granian_options(self._identity))  # type: ignore[no-untyped-call]
         self._serving.start()
 
     def stop(self) -> None:
-        if self._server is not None:
-            self._server.stop()
+        if self._serving is not None:
+            self._serving.stop()
 
     def wait(self) -> None:
         if self._serving is not None:
             self._serving.join()
 
 
-def _check_free(host: str, port: int) -> None:
-    """Raise OSError when the port is taken: cheroot would, too, but leave its socket open."""
-    socket.create_server((host, port), family=_family(host)).close()
+class _EmbeddedGranian(Listening, embed.Server):  # type: ignore[misc]
+    """Granian in a thread of this process."""
+
+
+class _Embedded(threading.Thread):
+    """Runs Granian and the loop that it needs; it closes the socket in the end."""
+
+    def __init__(self, app: Asgi, listening: socket.socket, options: dict[str, Any]) -> None:
+        super().__init__(name="http", daemon=True)
+        self._app = app
+        self._server = _EmbeddedGranian(listening.detach(), target=app, **options)
+        self._loop = asyncio.new_event_loop()
+
+    def run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._server.serve())
+        self._app.close()
+
+    def stop(self) -> None:
+        with contextlib.suppress(RuntimeError):  # it has ended
+            self._loop.call_soon_threadsafe(self._server.stop)
 
 
 def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
-
-
-class _Cheroot(wsgi.Server):
-    """Cheroot, with its errors in our log."""
-
-    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
-        LOG.log(level, "%s", msg, exc_info=traceback)
 
 
 class GreenHttp:
@@ -156,11 +210,12 @@ class GreenHttp:
         host: str,
         port: int,
         threads: int,
+        max_body: int,
         identity: Identity | None = None,
     ) -> None:
         self.host, self.port = host, port
         self._identity = identity
-        self._app = _at_most(threads, app)
+        self._app = _body_first(_at_most(threads, app), max_body)
         self._listener: Any = None
         self._serving: Any = None
 
@@ -179,6 +234,7 @@ class GreenHttp:
         self._listener = eventlet.listen(
             (self.host, self.port), family=_family(self.host), backlog=1024, reuse_port=True
         )
+        bound(self._listener)
         self.port = self._listener.getsockname()[1]
         if self._identity is not None:
             self._listener = eventlet.wrap_ssl(
@@ -216,9 +272,24 @@ def _at_most(threads: int, app: Wsgi) -> Wsgi:
     """Let so many requests in at once; idle connections take no place."""
     places = threading.BoundedSemaphore(threads)
 
-    def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        environ["wsgi.input_terminated"] = True  # the server ends it, with length and without
+    def serve(environ: gate.Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         with places:
             return app(environ, start_response)
+
+    return serve
+
+
+def _body_first(app: Wsgi, max_body: int) -> Wsgi:
+    """Read the body in green threads, in a bounded time, before anything is done with it."""
+    import eventlet
+
+    def serve(environ: gate.Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        environ["wsgi.input_terminated"] = True  # the server ends it, with length and without
+        came = None
+        with eventlet.Timeout(gate.BODY_SECONDS, False):
+            came = gate.is_read(environ, max_body)
+        if came:
+            return app(environ, start_response)
+        return gate.refused(408 if came is None else 400)(environ, start_response)
 
     return serve

@@ -8,6 +8,7 @@ from oslo_config import cfg
 
 from roost import exception
 from roost.cells import Cells, Limits, Watch
+from roost.cells.host_calls import HostCalls
 from roost.db.engine import Database
 from roost.guestdata import Operator, vendor_data
 from roost.guestdata.vendor_data import Vendors
@@ -29,8 +30,13 @@ def database(conf: cfg.ConfigOpts, group: str) -> Database:
     return Database(url, connections=conf.rpc_threads)
 
 
-def cells(conf: cfg.ConfigOpts, api_database: Database) -> Cells:
-    """Return all cells, as the API level sees them."""
+def cells(
+    conf: cfg.ConfigOpts, api_database: Database, host_calls: HostCalls | None = None
+) -> Cells:
+    """Return all cells, as the API level sees them.
+
+    :param host_calls: bounds those who wait for hosts
+    """
     limits = Limits(
         timeout=conf.cells.timeout,
         longest_pause=conf.cells.longest_pause,
@@ -46,6 +52,7 @@ def cells(conf: cfg.ConfigOpts, api_database: Database) -> Cells:
         ),
         make_bus=lambda url: Bus(conf, url),
         limits=limits,
+        host_calls=host_calls,
     )
 
 

@@ -7,7 +7,10 @@ With eventlet they are oslo.service's.
 SIGTERM finishes what is under way, SIGHUP reads the options again, SIGINT ends at once.
 """
 
+import functools
 import logging
+import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -52,6 +55,10 @@ def grace(conf: cfg.ConfigOpts) -> float | None:
     return seconds * 0.8 if seconds else None
 
 
+def _terminate(pid: int) -> Callable[[], None]:
+    return functools.partial(os.kill, pid, signal.SIGTERM)
+
+
 def _mutate(conf: cfg.ConfigOpts) -> None:
     """Read the files again; oslo.config warns of changes that take a restart."""
     conf.mutate_config_files()
@@ -84,6 +91,7 @@ class _Worker(cotyledon.Service):
         self._conf = conf
         self._systemd = systemd
         self._daemon = make_daemon(conf)
+        self._daemon.on_give_up = _terminate(os.getppid())  # who else would start it again
 
     def run(self) -> None:
         if self._daemon.start(self._systemd.status):
@@ -122,6 +130,7 @@ class _Green(service.ServiceBase):  # type: ignore[misc]
 
     def start(self) -> None:
         self._daemon = self._make_daemon(self._conf)
+        self._daemon.on_give_up = _terminate(os.getpid())
         if self._daemon.start(self._systemd.status):
             self._systemd.ready()
 

@@ -6,22 +6,25 @@ concurrency.select()
 
 import dataclasses
 import functools
+import logging
 import sys
 from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 
 from roost import consoles, migrations, networks
-from roost.api import pci_aliases
+from roost.api import gate, pci_aliases
 from roost.api.app import make_app
-from roost.api.gate import Gate
+from roost.api.callers import Share
 from roost.api.keystone import Keystone
 from roost.api.middleware import Authentication, NoAuth, is_upload
 from roost.api.networking.plugins import load_networking
 from roost.api.parts import Options, Parts
 from roost.api.policy import Policy
 from roost.api.routes import OPEN_PATHS
+from roost.api.views.services import NOVA_NAMES
 from roost.cells import Watch
+from roost.cells.host_calls import HostCalls, HostLimits
 from roost.cmd import _around, _checks, _granian, _http, _options, _parts, _run
 from roost.cmd._daemon import Closable, Daemon
 from roost.cmd._http import Wsgi
@@ -32,6 +35,7 @@ from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
 from roost.servicegroup.plugins import load_group
 
+LOG = logging.getLogger(__name__)
 NAME = "roost-api"
 
 
@@ -53,7 +57,8 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         api.app,
         host=str(conf.api.listen),
         port=conf.api.port,
-        threads=_http.threads(conf),
+        threads=gate.threads(conf.api.threads, conf.api.max_waiting),
+        max_body=conf.api.max_request_body_size,
         identity=_http.Identity.of(conf),
     )
     return Daemon(
@@ -71,7 +76,7 @@ def put_together(conf: cfg.ConfigOpts) -> Api:
     bus = Bus(conf)
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     database = _parts.database(conf, "api_database")
-    cells = _parts.cells(conf, database)
+    cells = _parts.cells(conf, database, _host_calls(conf))
     watch = _parts.watch(conf, cells)
     executor = concurrency.executor(conf.api.threads)
     group = load_group(conf, binary=NAME)
@@ -100,6 +105,12 @@ def put_together(conf: cfg.ConfigOpts) -> Api:
     )
 
 
+def _host_calls(conf: cfg.ConfigOpts) -> HostCalls:
+    """Return what bounds those who wait for hosts, so that others have most threads."""
+    some = conf.api.threads
+    return HostCalls(HostLimits(all=3 * some, project=some, host=some), begin=gate.leave_turn)
+
+
 def _open(scheduler_bus: Bus, watch: Watch) -> None:
     scheduler_bus.expect_replies()
     watch.start()
@@ -107,16 +118,27 @@ def _open(scheduler_bus: Bus, watch: Watch) -> None:
 
 def _authentication(conf: cfg.ConfigOpts, policy: Policy) -> Authentication:
     if conf.api.auth_strategy == "noauth":
+        _warn_of_strangers(str(conf.api.listen))
         return NoAuth()
     return Keystone(conf, policy=policy, open_paths=OPEN_PATHS)
 
 
-def _gate(conf: cfg.ConfigOpts, parts: Parts) -> Gate:
-    return Gate(
+def _warn_of_strangers(host: str) -> None:
+    """Warn of an API that believes everybody, where others than this machine can reach it."""
+    if not _checks.is_loopback(host):
+        LOG.warning(
+            "[api] auth_strategy is noauth and listen is %s: whoever reaches that address is an"
+            " administrator. Set auth_strategy to keystone, or listen to 127.0.0.1.",
+            host,
+        )
+
+
+def _gate(conf: cfg.ConfigOpts, parts: Parts) -> gate.Gate:
+    return gate.Gate(
         make_app(parts),
         at_once=conf.api.threads,
         waiting=conf.api.max_waiting,
-        share=conf.api.project_share,
+        share=Share(proven=conf.api.project_share, unproven=conf.api.address_share),
         max_body=conf.api.max_request_body_size,
         caller=parts.authentication.caller,
         is_upload=is_upload,
@@ -135,6 +157,7 @@ def _api_options(conf: cfg.ConfigOpts) -> Options:
         instance_password=conf.api.enable_instance_password,
         keeps_deleted=conf.conductor.reclaim_instance_interval > 0,
         quota=dict(conf.quota),
+        verifies_images=conf.image.certificates is not None,
         console_seconds=conf.consoles.token_ttl,
         console_urls={
             consoles.VNC: conf.consoles.novnc_base_url,
@@ -142,6 +165,8 @@ def _api_options(conf: cfg.ConfigOpts) -> Options:
             consoles.SERIAL: conf.consoles.serial_base_url,
         },
         pci_aliases=pci_aliases.parse(conf.pci.alias),
+        daemon_names=NOVA_NAMES if conf.api.daemon_names == "nova" else {},
+        wants_content_type=conf.api.auth_strategy == "noauth",
     )
 
 

@@ -35,7 +35,7 @@ from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
 from roost.rpc.notifications import Notifier
 from roost.rpc.transport import Bus
-from roost.scheduler.client import SchedulerClient
+from roost.scheduler.client import CellSchedulerClient
 from roost.servicegroup.plugins import load_group
 
 NAME = "roost-cell-conductor"
@@ -47,7 +47,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     bus = Bus(conf)
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     database = _parts.database(conf, "cell_database")
-    compute, scheduler = Compute(bus), SchedulerClient(scheduler_bus)
+    compute, scheduler = Compute(bus), CellSchedulerClient(scheduler_bus)
     notifier = Notifier(conf, f"{NAME}:{conf.host}")
     outside_ports = _outside_ports(conf)
     rescheduling = _rescheduling(
@@ -63,18 +63,19 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     patience = Patience.of(down_time=conf.service_down_time)
     interval = conf.conductor.liveness_interval
     lookout = Lookout(database, group, scheduler, interval=interval, patience=patience)
+    remedies = overdue.remedies(
+        builds=overdue.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
+        deletes=overdue.Deletes(deletion, compute, filterings),
+        power=overdue.PowerTasks(power),
+        passwords=overdue.Passwords(power),
+    )
     sweeper = CellSweeper(
         database,
-        overdue.remedies(
-            builds=overdue.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
-            deletes=overdue.Deletes(deletion, compute, filterings),
-            power=overdue.PowerTasks(power),
-            passwords=overdue.Passwords(power),
-        ),
+        remedies,
         surely_down=lookout.surely_down,
         lease_seconds=conf.conductor.task_lease_seconds,
+        stale_seconds=conf.conductor.stale_task_seconds,
     )
-    images = ForsakenImages(database, load_store(conf))
     me = {"host": conf.host, "binary": NAME}
     settle = functools.partial(manager.report_service, admin_context(), **me)
     heartbeat = functools.partial(CellConductor(bus).report_service, admin_context(), **me)
@@ -90,7 +91,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         periodics=[
             Periodic(patience.own_interval, heartbeat, "heartbeat"),
             *_looking(conf, lookout),
-            *_sweeping(conf, sweeper, images),
+            *_sweeping(conf, sweeper, ForsakenImages(database, load_store(conf))),
         ],
         closing=[group, scheduler_bus, bus, database],
     )
@@ -113,7 +114,7 @@ def _sweeping(conf: cfg.ConfigOpts, sweeper: CellSweeper, images: ForsakenImages
 def _rescheduling(
     conf: cfg.ConfigOpts,
     database: Database,
-    scheduler: SchedulerClient,
+    scheduler: CellSchedulerClient,
     compute: Compute,
     *,
     notifier: Notifier,
@@ -147,7 +148,12 @@ def _manager(
     known = networks.parse(conf.network.local_networks)
     return CellConductorManager(
         database,
-        progress=Progress(host=conf.host, database=database, networks=known),
+        progress=Progress(
+            host=conf.host,
+            database=database,
+            networks=known,
+            stale_seconds=conf.conductor.stale_task_seconds,
+        ),
         rescheduling=rescheduling,
         deletion=deletion,
         power=power,

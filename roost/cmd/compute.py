@@ -9,6 +9,7 @@ from typing import Final
 
 from oslo_config import cfg
 
+from roost import exception
 from roost.cmd import _checks, _options, _parts, _run
 from roost.cmd._daemon import Daemon, RpcServer
 from roost.cmd._periodic import Periodic
@@ -21,11 +22,13 @@ from roost.compute.image import ImageCache
 from roost.compute.leases import LeaseKeeper
 from roost.compute.manager import ComputeManager
 from roost.compute.resource_tracker import ResourceTracker
+from roost.compute.state_path import StatePath
 from roost.image.plugins import load_store
+from roost.image.signatures import CertificateFolder, Signatures
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
 from roost.rpc.transport import Bus
-from roost.scheduler.client import Reporter, SchedulerClient
+from roost.scheduler.client import CellSchedulerClient, Reporter
 from roost.servicegroup.driver import ServiceGroup
 from roost.servicegroup.plugins import load_group
 
@@ -43,18 +46,24 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     conductor = CellConductor(bus)
     bus.objects.backporter = conductor.object_backport
     group = load_group(conf, binary=NAME)
-    manager = _manager(conf, conductor, client=SchedulerClient(scheduler_bus), group=group)
-    return Daemon(
+
+    def heartbeat() -> None:
+        try:
+            manager.heartbeat()
+        except exception.Conflict as error:
+            daemon.give_up(error.message)
+
+    manager = _manager(conf, conductor, client=CellSchedulerClient(scheduler_bus), group=group)
+    daemon = Daemon(
         NAME,
         checks=[_checks.broker(conf, None)],
         on_start=[
             Check("the way for answers", bus.expect_replies),
-            Check("the way for the scheduler's answers", scheduler_bus.expect_replies),
             Check("a cell-conductor", manager.start),
         ],
         servers=[RpcServer(bus, Compute, manager, name=conf.host, threads=conf.rpc_threads)],
         periodics=[
-            Periodic(lambda: conf.service_report_interval, manager.heartbeat, "heartbeat"),
+            Periodic(lambda: conf.service_report_interval, heartbeat, "heartbeat"),
             Periodic(lambda: conf.service_report_interval, manager.beat, "service group"),
             Periodic(TICK, manager.tick, "reports"),
             Periodic(SETTLE, manager.settle, "forgotten instances"),
@@ -63,11 +72,13 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
             Periodic(manager.fencing_pause, manager.fence, "fencing"),
             *_following(manager),
             *_reconciling(conf, manager),
+            *_healing(conf, manager),
             Periodic(TIDY, manager.tidy, "tidying"),
         ],
         drain=[lambda seconds: manager.drain(max(0.0, seconds - build_queue.LAST_SECONDS))],
         closing=[manager, group, scheduler_bus, bus],
     )
+    return daemon
 
 
 def _following(manager: ComputeManager) -> list[Periodic]:
@@ -82,11 +93,19 @@ def _reconciling(conf: cfg.ConfigOpts, manager: ComputeManager) -> list[Periodic
     return [Periodic(lambda: conf.compute.reconcile_interval, manager.reconcile, "reconcile")]
 
 
+def _healing(conf: cfg.ConfigOpts, manager: ComputeManager) -> list[Periodic]:
+    """Look for ports that have changed elsewhere, unless events are to tell of all."""
+    if not (manager.has_ports_elsewhere and conf.neutron.refresh_interval):
+        return []
+    seconds = conf.neutron.refresh_interval
+    return [Periodic(seconds, manager.heal_networks, "ports that have changed")]
+
+
 def _manager(
     conf: cfg.ConfigOpts,
     conductor: CellConductor,
     *,
-    client: SchedulerClient,
+    client: CellSchedulerClient,
     group: ServiceGroup,
 ) -> ComputeManager:
     virt = plugins.load_virt(conf)
@@ -108,6 +127,7 @@ def _manager(
             store,
             folder=pathlib.Path(conf.state_path, conf.host, "images"),
             lifetime=conf.compute.unused_image_lifetime,
+            signatures=_signatures(conf),
         ),
         tracker=tracker,
         leases=LeaseKeeper(conductor, host=conf.host),
@@ -120,6 +140,19 @@ def _manager(
         executor=concurrency.executor(conf.compute.max_concurrent_builds),
         door=console_door.ConsoleDoor(virt, _door(conf)),
         resumes=conf.compute.resume_guests_state_on_host_boot,
+        state=StatePath(pathlib.Path(conf.state_path, conf.host)),
+        most_lost=conf.compute.max_lost_servers,
+    )
+
+
+def _signatures(conf: cfg.ConfigOpts) -> Signatures:
+    group = conf.image
+    if group.verify_signatures and not group.certificates:
+        raise exception.Invalid("[image] verify_signatures needs [image] certificates: a folder.")
+    return Signatures(
+        CertificateFolder(group.certificates) if group.certificates else None,
+        always=group.verify_signatures,
+        trusted=group.default_trusted_certificate_ids,
     )
 
 

@@ -10,7 +10,8 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from roost import exception, migrations, networks
-from roost.api.gate import Gate
+from roost.api import gate
+from roost.api.callers import Caller, Share, stranger
 from roost.cells import Cells
 from roost.cmd import _checks, _http, _options, _parts, _run
 from roost.cmd._daemon import Daemon
@@ -19,9 +20,8 @@ from roost.metadata.app import make_app
 from roost.metadata.guests import Guests
 
 NAME = "roost-metadata"
-_SHARE: Final = 0.5  # of all places that one guest may have
+_SHARE: Final = Share(proven=0.125, unproven=0.125)  # of all places that one guest may have
 _MAX_BODY: Final = 64 * 1024
-_REFUSERS: Final = 8  # threads beyond those that work and wait: they tell others to come later
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
@@ -36,7 +36,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         vendors=_parts.vendors(conf),
         seconds=options.cache_seconds,
     )
-    gate = Gate(
+    app = gate.Gate(
         make_app(guests, _identity(conf, cells)),
         at_once=options.threads,
         waiting=options.max_waiting,
@@ -45,10 +45,11 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         caller=_caller,
     )
     server = _http.in_process(
-        gate,
+        app,
         host=str(options.listen),
         port=options.port,
-        threads=options.threads + options.max_waiting + _REFUSERS,
+        threads=gate.threads(options.threads, options.max_waiting),
+        max_body=_MAX_BODY,
     )
     return Daemon(
         NAME,
@@ -70,9 +71,10 @@ def _identity(conf: cfg.ConfigOpts, cells: Cells) -> identity.Identity:
     return identity.BySignature(conf.metadata.shared_secret)
 
 
-def _caller(environ: Mapping[str, Any]) -> str:
+def _caller(environ: Mapping[str, Any]) -> Caller:
     """Return whose share of the places a request takes, before anybody has proved anything."""
-    return str(environ.get(identity.INSTANCE) or environ.get("REMOTE_ADDR", ""))
+    instance = environ.get(identity.INSTANCE)
+    return Caller(f"instance {instance}", proven=False) if instance else stranger(environ)
 
 
 def main() -> None:

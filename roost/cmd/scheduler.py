@@ -4,7 +4,6 @@ from roost import concurrency
 
 concurrency.select()
 
-import time
 from typing import Final
 
 from oslo_config import cfg
@@ -13,7 +12,7 @@ from roost import migrations
 from roost.cmd import _checks, _options, _parts, _run
 from roost.cmd._daemon import Daemon, RpcServer
 from roost.cmd._periodic import Periodic
-from roost.rpc.scheduler import Scheduler
+from roost.rpc.scheduler import CellScheduler, Scheduler
 from roost.rpc.transport import Bus
 from roost.scheduler import plugins
 from roost.scheduler.manager import SchedulerManager
@@ -39,18 +38,21 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         hearing=listening,
         reservation_lifetime=conf.scheduler.reservation_lifetime,
     )
-    server = RpcServer(bus, Scheduler, manager, name=conf.host, threads=conf.rpc_threads)
+    api, cells = (
+        RpcServer(bus, interface, manager, name=conf.host, threads=conf.rpc_threads)
+        for interface in (Scheduler, CellScheduler)
+    )
 
     def listen() -> None:
-        listening.note(time.time(), hears=server.ears.heard_within(silence.gap))
+        listening.note(database.now().timestamp(), hears=cells.ears.heard_within(silence.gap))
 
     return Daemon(
         NAME,
         checks=[_checks.schema(database, migrations.SCHEDULER), _checks.broker(conf, url)],
-        servers=[server],
+        servers=[api, cells],
         periodics=[
             Periodic(lambda: EXPIRY_INTERVAL, manager.expire_claims, "expiry"),
-            Periodic(silence.gap / 3, server.ears.call, "echo"),
+            Periodic(silence.gap / 3, cells.ears.call, "echo"),
             Periodic(LISTEN, listen, "listening"),
         ],
         closing=[bus, database],

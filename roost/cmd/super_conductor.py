@@ -4,6 +4,8 @@ from roost import concurrency
 
 concurrency.select()
 
+import datetime
+import pathlib
 from typing import Final
 
 from oslo_config import cfg
@@ -16,6 +18,7 @@ from roost.cmd._daemon import Daemon, RpcServer
 from roost.cmd._periodic import Periodic
 from roost.cmd._waiting import Check
 from roost.conductor.boot import Boots
+from roost.conductor.purge import Archive, Purge
 from roost.conductor.put_away import PutAways
 from roost.conductor.snapshots import Snapshots
 from roost.conductor.super_conductor import SuperConductorManager
@@ -27,6 +30,7 @@ from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
 
 NAME = "roost-super-conductor"
+PURGE: Final = 60.0  # seconds between two looks for servers that were deleted long ago
 COMPARE: Final = 60.0  # seconds between two looks whether cells know security groups as they are
 
 
@@ -59,6 +63,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         periodics=[
             Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper"),
             _snapshots(conf, Snapshots(database, scheduler)),
+            *_purge(conf, database, cells),
             *([] if groups is None else [Periodic(COMPARE, groups.compare, "security groups")]),
         ],
         closing=[watch, cells, scheduler_bus, bus, database],
@@ -69,6 +74,15 @@ def _snapshots(conf: cfg.ConfigOpts, snapshots: Snapshots) -> Periodic:
     return Periodic(
         lambda: snapshots.pause(conf.conductor.snapshot_interval), snapshots.send, "snapshots"
     )
+
+
+def _purge(conf: cfg.ConfigOpts, database: Database, cells: Cells) -> list[Periodic]:
+    if not conf.conductor.purge_after:
+        return []
+    folder = conf.conductor.purge_archive
+    archive = Archive(pathlib.Path(folder)) if folder else None
+    age = datetime.timedelta(seconds=conf.conductor.purge_after)
+    return [Periodic(PURGE, Purge(database, cells, age, archive).run_all, "purge")]
 
 
 def _boots(

@@ -31,9 +31,18 @@ OPTIONS = [
         default=0.5,
         min=0.0,
         max=1.0,
-        help="The part of all places of a worker (threads + max_waiting) that one project, or one"
-        " address without token, may have. What goes beyond is told to try again (429,"
-        " Retry-After), so a flood of one leaves room for others. 1: all, where there is only one.",
+        help="The part of all places of a worker (threads + max_waiting) that one project may have."
+        " What goes beyond is told to try again (429, Retry-After), so a flood of one leaves room"
+        " for others. 1: all, where there is only one.",
+    ),
+    cfg.FloatOpt(
+        "address_share",
+        default=0.125,
+        min=0.0,
+        max=1.0,
+        help="The part of all places that requests from one address (IPv6: of one /64) may have"
+        " whose tokens have not been seen before. Raise it where all requests come from the address"
+        " of a proxy, and limit addresses there.",
     ),
     cfg.IntOpt(
         "max_request_body_size",
@@ -50,6 +59,16 @@ OPTIONS = [
             ("noauth", "everybody is who they say they are: for rigs and tests"),
         ],
         help="Who says who the caller is.",
+    ),
+    cfg.StrOpt(
+        "daemon_names",
+        default="nova",
+        choices=[
+            ("nova", "nova-compute, nova-conductor: what clients and dashboards look for"),
+            ("roost", "roost-compute, roost-cell-conductor: as the daemons are called here"),
+        ],
+        help="What os-services, os-hosts and os-availability-zone call daemons. Requests may use"
+        " either names.",
     ),
     cfg.IntOpt("max_limit", default=1000, min=1, help="Items in one page of a list, at most."),
     cfg.IntOpt(

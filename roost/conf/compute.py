@@ -1,6 +1,6 @@
 """Options of roost-compute."""
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 GROUP = "compute"
 OPTIONS = [
@@ -27,6 +27,15 @@ OPTIONS = [
         min=0.1,
         help="Seconds between two reports to the scheduler when nothing changes; a change is"
         " reported within about a second.",
+    ),
+    cfg.ListOpt(
+        "compute_monitors",
+        default=[],
+        item_type=types.String(choices=["cpu.virt_driver"]),
+        help="What hosts of libvirt measure of themselves, for the filter and the weigher metrics."
+        " cpu.virt_driver: cpu.percent, and cpu.user, cpu.kernel, cpu.idle and cpu.iowait, each as"
+        " .percent (0 to 100, since the report before) and .time (ns); cpu.frequency (MHz). Set it"
+        " where [scheduler] metrics_weights names any of them.",
     ),
     cfg.FloatOpt("cpu_allocation_ratio", default=4.0, min=0.01, help="Virtual CPUs per real one."),
     cfg.FloatOpt("ram_allocation_ratio", default=1.0, min=0.01, help="Overcommit of memory."),
@@ -73,6 +82,14 @@ OPTIONS = [
         help="Whether servers that ran when their host went down are started when it is back. Turn"
         " it on where nobody else starts them; otherwise they are SHUTOFF then. Only hypervisors"
         " that know when a guest was started can keep it, as libvirt does.",
+    ),
+    cfg.IntOpt(
+        "max_lost_servers",
+        default=3,
+        min=0,
+        help="Servers that a host gives up in an hour (ERROR) because their guests are gone. Where"
+        " more are gone, as with another disk in place of the right one, none is given up before"
+        " an operator says so, by roost-manage cell give-up-missing. See doc/restore.",
     ),
     cfg.FloatOpt(
         "reconcile_interval",

@@ -27,6 +27,16 @@ OPTIONS = [
         " See doc/recovery.",
     ),
     cfg.FloatOpt(
+        "stale_task_seconds",
+        default=3600.0,
+        min=0,
+        help="Tasks that no conductor has seen to for so many seconds are not taken up: either none"
+        " was up for so long, or a backup of the database was put back. roost-manage cell"
+        " held-tasks shows and releases them; deletes do not wait. Longer where conductors may be"
+        " away for longer than that and backups are never put back; 0: nothing waits. See"
+        " doc/restore.",
+    ),
+    cfg.FloatOpt(
         "sweep_interval",
         default=5.0,
         min=0.1,
@@ -41,6 +51,20 @@ OPTIONS = [
         " be restored; then a super-conductor deletes it for good. 0: it is deleted at once, and"
         " what is kept already stays until somebody restores or deletes it. Give roost-api and the"
         " super-conductors the same value. What is kept needs its place on its host, but no quota.",
+    ),
+    cfg.IntOpt(
+        "purge_after",
+        default=0,
+        min=0,
+        help="Seconds after which a super-conductor removes servers that were deleted for good,"
+        " with all that is known of them: from the cells, then from the API's database. 0: never;"
+        " use roost-manage db purge. Not before whoever bills has read their usage, and what"
+        " changed, from the API. 2592000 is thirty days.",
+    ),
+    cfg.StrOpt(
+        "purge_archive",
+        help="A folder that gets the rows of servers before they are removed, as JSON lines, a file"
+        " for each cell and day. Unset: nothing keeps them.",
     ),
     cfg.FloatOpt(
         "liveness_interval",

@@ -12,6 +12,27 @@ OPTIONS = [
         help="The folder of the local store, which roost-api and all computes must see."
         " Left out: images below [DEFAULT] state_path.",
     ),
+    cfg.StrOpt(
+        "certificates",
+        help="A folder with the certificates that images are signed by, and those that issue them,"
+        " as UUID.pem. Set it on hosts and on roost-api where users may ask for signed images"
+        " (trusted_image_certificates). Left out: that is refused.",
+    ),
+    cfg.BoolOpt(
+        "verify_signatures",
+        deprecated_name="verify_glance_signatures",
+        deprecated_group="glance",
+        default=False,
+        help="Whether hosts boot signed images only, also where users do not ask for it. It needs"
+        " certificates.",
+    ),
+    cfg.ListOpt(
+        "default_trusted_certificate_ids",
+        deprecated_group="glance",
+        default=[],
+        help="The certificates that are trusted with verify_signatures where users name none. Left"
+        " out: all in the folder certificates.",
+    ),
     cfg.IntOpt(
         "max_size",
         default=1 << 40,

@@ -20,6 +20,14 @@ OPTIONS = [
         help="Whether a server whose ports do not work in time fails to build. Otherwise it becomes"
         " ACTIVE, and may be without network for some time.",
     ),
+    cfg.FloatOpt(
+        "refresh_interval",
+        default=300.0,
+        min=0.0,
+        help="Seconds between two looks of a host whether ports of its servers have changed without"
+        " an event (network-changed) that told of it: addresses, floating IPs, whether they work."
+        " Each look is about 100 servers and asks Neutron some five times. 0: it does not look.",
+    ),
     cfg.StrOpt(
         "ovs_bridge",
         default="br-int",

@@ -6,11 +6,13 @@ import click
 
 from roost import exception, migrations
 from roost.cells import Cell
-from roost.cmd.manage import cell_hosts, cell_verify
+from roost.cmd.manage import cell_hosts, cell_machines, cell_restore, cell_tasks, cell_verify
 from roost.cmd.manage.deployment import Deployment, masked, pass_deployment
 from roost.cmd.manage.host_removal import remove_host
 from roost.cmd.manage.names import cell_name
 from roost.cmd.manage.output import json_option, show_done, show_one, show_rows, warn
+from roost.cmd.manage.urls import url_option
+from roost.context import admin_context
 from roost.db.api import cells
 from roost.db.cell import identity
 from roost.db.engine import Database
@@ -19,8 +21,11 @@ from roost.objects.mapping import CELL0_UUID
 
 CELL0 = "cell0"
 _COLUMNS = ("name", "uuid", "transport_url", "database_url", "disabled", "hosts")
-_database_url = click.option(
-    "--database-url", metavar="URL", required=True, help="The cell's own database."
+_database_url = url_option(
+    "--database-url", "The cell's own database.", required=True, envvar="ROOST_CELL_DATABASE_URL"
+)
+_transport_url = url_option(
+    "--transport-url", "The cell's own bus.", required=True, envvar="ROOST_CELL_TRANSPORT_URL"
 )
 _name = click.argument("name", metavar="NAME|UUID")
 
@@ -62,7 +67,7 @@ def map_cell0(deployment: Deployment, *, database_url: str, as_json: bool) -> No
 
 @cell.command()
 @click.option("--name", required=True, callback=cell_name, help="What operators call it.")
-@click.option("--transport-url", metavar="URL", required=True, help="The cell's own bus.")
+@_transport_url
 @_database_url
 @click.option("--disabled", is_flag=True, help="It gets no new servers until it is enabled.")
 @json_option
@@ -120,8 +125,8 @@ def show(deployment: Deployment, *, name: str, as_json: bool) -> None:
 @cell.command()
 @_name
 @click.option("--name", "new_name", callback=cell_name, help="Call it so from now on.")
-@click.option("--transport-url", metavar="URL", help="Reach its bus there.")
-@click.option("--database-url", metavar="URL", help="Reach its database there.")
+@url_option("--transport-url", "Reach its bus there.")
+@url_option("--database-url", "Reach its database there.")
 @click.option("--enable/--disable", "enabled", default=None, help="Whether it gets new servers.")
 @json_option
 @pass_deployment
@@ -179,14 +184,38 @@ def delete(deployment: Deployment, *, name: str, force: bool, as_json: bool) -> 
                 " instances that are left"
             )
         cells.delete(session, found.uuid)
+    try:
+        deployment.scheduler.forget_cell(admin_context(), cell_uuid=found.uuid)
+    except exception.Unavailable as error:
+        warn(f"the user of its bus speaks for it until schedulers are told: {error.message}")
     told = f"deleted the cell {found.name} ({found.uuid})"
     show_done(told, _row(found.mapping, hosts=hosts), as_json=as_json)
+
+
+@cell.command("forget-user")
+@_name
+@json_option
+@pass_deployment
+def forget_user(deployment: Deployment, *, name: str, as_json: bool) -> None:
+    """Let another user of the bus speak for a cell to the schedulers.
+
+    The schedulers believe of a cell only the user who was the first to report it. When its
+    conductors come by another one, restart them and say this; their next report counts.
+    """
+    (found,) = deployment.named_cells(name)
+    deployment.answering_scheduler.forget_cell(admin_context(), cell_uuid=found.uuid)
+    told = f"the next user who reports for the cell {found.name} speaks for it"
+    show_done(told, {"name": found.name, "uuid": found.uuid}, as_json=as_json)
 
 
 cell.add_command(cell_hosts.discover_hosts)
 cell.add_command(cell_hosts.list_hosts)
 cell.add_command(remove_host)
 cell.add_command(cell_verify.verify)
+cell.add_command(cell_tasks.held_tasks)
+cell.add_command(cell_restore.after_restore)
+cell.add_command(cell_machines.replace_host)
+cell.add_command(cell_machines.give_up_missing)
 
 
 def _add(deployment: Deployment, mapping: CellMapping) -> None:

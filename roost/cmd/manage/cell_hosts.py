@@ -57,6 +57,14 @@ def list_hosts(deployment: Deployment, *, cell_name: str | None, as_json: bool) 
     show_rows(rows, ("host", "cell", "cell_uuid"), as_json=as_json)
 
 
+def is_up(deployment: Deployment, cell: Cell, host: str) -> bool:
+    """Tell whether the compute of a host of this cell counts as up."""
+    with deployment.checked(cell).read() as session:
+        roll = services.call_roll(session, hosts=[host], binary=COMPUTE)
+    group = deployment.service_group
+    return bool(group.find_up(roll.services, cell_uuid=cell.uuid, now=roll.now))
+
+
 def list_computes(cell_database: Database) -> list[str]:
     """Return the hosts that have reported to a cell."""
     with cell_database.read() as session:

@@ -7,6 +7,8 @@ import click
 from roost import exception, migrations
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_rows
+from roost.cmd.manage.purge import purge
+from roost.cmd.manage.urls import url_option
 from roost.db.engine import Database
 
 _COLUMNS = ("schema", "database", "version", "needed", "state")
@@ -19,9 +21,7 @@ _cell = click.option(
 _all_cells = click.option(
     "--all-cells", is_flag=True, help="The databases of all mapped cells, cell0 included."
 )
-_url = click.option(
-    "--database-url", metavar="URL", help="This database, whatever the configuration says."
-)
+_url = url_option("--database-url", "This database, whatever the configuration says.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,11 +34,14 @@ class Place:
 
 @click.group()
 def db() -> None:
-    """Bring the schemas of databases up to date, and tell their versions.
+    """Bring the schemas of databases up to date, tell their versions, remove what is old.
 
     SCHEMA is api, cell, scheduler or all: those that the configuration names a database for. The
     databases of cells are found by --cell or --all-cells, too.
     """
+
+
+db.add_command(purge)
 
 
 @db.command()

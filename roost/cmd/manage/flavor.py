@@ -5,6 +5,7 @@ import uuid
 import click
 
 from roost import exception
+from roost.api import extra_specs
 from roost.api.schemas.base import MAX_INTEGER
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.names import visible_name
@@ -52,6 +53,8 @@ def create(
     as_json: bool,
 ) -> None:
     """Create a flavor."""
+    specs = to_mapping(properties)
+    extra_specs.check(specs)
     wanted = Flavor.of(
         flavorid=flavorid or str(uuid.uuid4()),
         name=name,
@@ -64,7 +67,7 @@ def create(
         is_public=not private,
         disabled=False,
         description=description,
-        extra_specs=to_mapping(properties),
+        extra_specs=specs,
     )
     with deployment.api_database.begin() as session:
         created = flavors.create(session, wanted)

@@ -4,7 +4,7 @@ import click
 
 from roost import exception
 from roost.cells import Cell, host_removal
-from roost.cmd.manage.cell_hosts import COMPUTE
+from roost.cmd.manage.cell_hosts import COMPUTE, is_up
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_done, warn
 from roost.context import admin_context
@@ -44,7 +44,7 @@ def _home(deployment: Deployment, host: str) -> Cell | None:
         for cell in deployment.cells.all():
             if not cell.is_cell0:
                 with deployment.checked(cell).read() as session:
-                    if services.list_services(session, host=host, binary=COMPUTE):
+                    if services.list_services(session, hosts=[host], binary=COMPUTE):
                         return cell
     return None
 
@@ -54,12 +54,8 @@ def _refuse_while_in_use(deployment: Deployment, cell: Cell, host: str, *, force
 
     :raises roost.exception.Conflict: saying what to do first
     """
-    database = deployment.checked(cell)
-    host_removal.refuse_while_in_use(database, host)
-    with database.read() as session:
-        roll = services.call_roll(session, host=host, binary=COMPUTE)
-    group = deployment.service_group
-    if not force and group.find_up(roll.services, cell_uuid=cell.uuid, now=roll.now):
+    host_removal.refuse_while_in_use(deployment.checked(cell), host)
+    if is_up(deployment, cell, host) and not force:
         raise exception.Conflict(
             f"the {COMPUTE} of {host} counts as up, and would report again: stop it, and wait until"
             " roost-manage service list shows it down, or say --force"

@@ -16,7 +16,7 @@ from roost.cmd.manage.deployment import Deployment
 from roost.cmd.manage.flavor import named_flavor
 from roost.context import admin_context
 from roost.db.api import aggregates, build_requests, instance_mappings, server_groups
-from roost.objects import ImageMeta, Locality, RequestSpec, ServerGroup
+from roost.objects import ImageMeta, Locality, RequestSpec, ServerGroup, hardware_refused
 
 _NO_NETWORK: Final = "none"
 _ANY_IMAGE: Final = ImageMeta(properties={})  # says nothing of hardware
@@ -59,6 +59,7 @@ def of_options(deployment: Deployment, asked: Asked, *, count: int) -> RequestSp
     with deployment.api_database.read() as session:
         flavor = named_flavor(session, asked.flavor)
     image = _image(deployment, asked.image) if asked.image else None
+    hardware_refused.check(flavor, image)
     if image is not None:
         check_fit(flavor, image)
     hints = _hints(asked)

@@ -40,11 +40,11 @@ def test_nodes_of_one_host_are_told_apart():
 
 def test_a_reservation_is_overdue_when_its_lifetime_is_long_over():
     def overdue(seconds):
-        claims = [a_claim(ONE, state="reserved"), a_claim(TWO)]
-        return Ledger.of(claims, reserved_after=NOW + datetime.timedelta(seconds=seconds)).overdue
+        claims = [a_claim(ONE, state="reserved", age=seconds), a_claim(TWO, age=seconds)]
+        return Ledger.of(claims, lifetime=datetime.timedelta(seconds=600)).overdue
 
-    assert overdue(30) == {}
-    assert overdue(90) == {ONE: NOW}
+    assert overdue(630) == {}
+    assert overdue(690) == {ONE: NOW}
 
 
 @pytest.mark.parametrize("count", [0, 10, 100, 40_000])

@@ -208,10 +208,11 @@ def test_a_reservation_is_overdue_when_its_lifetime_is_long_over(api_db, cells):
         collector = audit.Collector(
             api_db,
             cells,
-            FakeLedger(a_claim(ONE, "h1", state="reserved"), a_claim(TWO, "h1")),
+            FakeLedger(
+                a_claim(ONE, "h1", state="reserved", age=seconds), a_claim(TWO, "h1", age=seconds)
+            ),
             group=GROUP,
             reservation_lifetime=600,
-            now=lambda: NOW + datetime.timedelta(seconds=seconds),
         )
         return collector.look(audit.Suspects({ONE, TWO})).ledger.overdue
 

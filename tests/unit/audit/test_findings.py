@@ -115,7 +115,7 @@ AN_HOUR_AGO = utcnow() - datetime.timedelta(hours=1)
         ({"mappings": {ONE: mapping(cell=None)}}, ["instances without mapping"]),
         ({"mappings": {ONE: mapping(), TWO: mapping()}}, ["mappings without instance"]),
         ({"mappings": {ONE: mapping(), TWO: mapping(cell=None)}}, ["mappings without instance"]),
-        ({"wishes": {TWO: AN_HOUR_AGO}}, ["build requests stuck"]),
+        ({"wishes": {TWO: AN_HOUR_AGO}, "now": utcnow()}, ["build requests stuck"]),
     ],
 )
 def test_a_disagreement_is_found(changes, expected):
@@ -160,7 +160,7 @@ def test_what_is_under_way_or_unknown_is_no_finding(changes):
     [{"mappings": {ONE: mapping(), TWO: mapping(cell=None)}}, {"claims": {ONE: "h1", TWO: "h2"}}],
 )
 def test_a_fresh_build_request_is_no_finding(changes):
-    assert kinds(healthy(wishes={TWO: utcnow()}, **changes)) == []
+    assert kinds(healthy(wishes={TWO: utcnow()}, now=utcnow(), **changes)) == []
 
 
 def test_nothing_is_found_about_a_cell_that_could_not_be_read():

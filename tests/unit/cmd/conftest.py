@@ -39,9 +39,9 @@ def config_file(tmp_path, databases):
 def bare(config_file):
     """Run roost-manage on databases without schemas; ``.json`` is the parsed answer."""
 
-    def run(*arguments, code=0):
+    def run(*arguments, code=0, stdin=None, env=None):
         command = ["--config-file", str(config_file), *map(str, arguments)]
-        result = CliRunner().invoke(roost_manage, command)
+        result = CliRunner().invoke(roost_manage, command, input=stdin, env=env)
         assert result.exit_code == code, result.output
         assert "Traceback" not in result.output
         parsed = json.loads(result.stdout) if "--json" in arguments else None

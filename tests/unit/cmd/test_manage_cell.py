@@ -290,3 +290,58 @@ def test_verify_tells_of_a_schema_that_is_missing(manage, cell1, databases):
         session.execute(sa.text("DROP TABLE roost_cell_version"))
 
     assert "db sync --cell cell1" in failed(manage, "cell1")["database and schema"]
+
+
+SECRET = "rabbit://roost:geheim@127.0.0.1:1/cell2"
+
+
+def created(manage, *more, **given):
+    return manage("cell", "create", "--name", "cell2", *more, "--json", **given)
+
+
+def refused(manage, *more):
+    return manage("cell", "create", "--name", "cell2", *more, code=2).err
+
+
+def test_urls_are_read_from_files(manage, cell1, databases, tmp_path):
+    bus, database = tmp_path / "bus", tmp_path / "database"
+    bus.write_text(f"{SECRET}\n")
+    database.write_text(databases.cell2.url)
+    told = created(manage, "--transport-url", f"@{bus}", "--database-url", f"@{database}")
+    assert told.json["database_url"] == databases.cell2.url
+    assert told.json["transport_url"] == SECRET.replace("geheim", "***")
+    assert "password" not in told.err
+
+
+def test_urls_are_read_from_standard_input_in_their_order(manage, cell1, databases):
+    urls = ("--transport-url", "-", "--database-url", "-")
+    told = created(manage, *urls, stdin=f"{SECRET}\n{databases.cell2.url}\n")
+    assert told.json["database_url"] == databases.cell2.url
+    assert "password" not in told.err
+
+
+def test_urls_of_new_cells_are_read_from_the_environment(manage, cell1, databases):
+    env = {"ROOST_CELL_TRANSPORT_URL": SECRET, "ROOST_CELL_DATABASE_URL": databases.cell2.url}
+    told = created(manage, env=env)
+    assert told.json["database_url"] == databases.cell2.url
+    assert "password" not in told.err
+
+
+def test_a_cell_is_not_changed_by_what_the_environment_says_of_new_ones(manage, cell1):
+    env = {"ROOST_CELL_TRANSPORT_URL": SECRET}
+    assert "Nothing to change" in manage("cell", "update", "cell1", code=2, env=env).err
+
+
+def test_a_password_on_the_command_line_is_warned_of(manage, cell1, databases):
+    told = created(manage, "--transport-url", SECRET, "--database-url", databases.cell2.url)
+    assert "--transport-url has a password" in told.err
+    assert "@FILE" in told.err
+    assert "--database-url has" not in told.err
+    assert "geheim" not in told.err
+
+
+@pytest.mark.parametrize("content", ["", "\n", "a b", "sqlite://\nsqlite://"])
+def test_a_file_without_one_url_is_refused(manage, cell1, tmp_path, content):
+    (tmp_path / "url").write_text(content)
+    assert "must have one URL" in refused(manage, "--transport-url", f"@{tmp_path}/url")
+    assert "cannot be read" in refused(manage, "--transport-url", f"@{tmp_path}/none")

@@ -1,3 +1,7 @@
+from roost.db.cell import instances
+from tests.builders import an_instance
+
+
 def test_it_syncs_what_is_configured_and_says_so(bare, databases):
     first = bare("db", "sync")
     second = bare("db", "sync")
@@ -39,6 +43,31 @@ def test_cells_are_found_by_their_mappings(manage, cell1, databases):
 
     assert [row["database"] for row in one.json] == [databases.cell1.url]
     assert [row["database"] for row in every.json] == [databases.cell0.url, databases.cell1.url]
+
+
+def test_what_was_deleted_long_ago_is_removed(manage, cell1, databases, tmp_path):
+    gone = an_instance()
+    with databases.cell1.begin() as session:
+        instances.create(session, gone)
+        instances.bury(session, gone.uuid)
+
+    young = manage("db", "purge", "--older-than", 30, "--json").json
+    dry = manage("db", "purge", "--older-than", 0, "--dry-run", "--json").json
+    done = manage("db", "purge", "--older-than", 0, "--archive", tmp_path / "kept", "--json").json
+
+    assert [row["servers"] for row in young] == [0, 0]
+    assert dry[1] == {"cell": "cell1", "servers": 1, "state": "to be removed"}
+    assert done[1] == {"cell": "cell1", "servers": 1, "state": "removed"}
+    assert [*(tmp_path / "kept").iterdir()]
+    with databases.cell1.read() as session:
+        assert instances.find(session, gone.uuid, deleted=True) is None
+
+
+def test_a_purge_says_which_cell_it_did_not_reach(manage, cell1, databases, tmp_path):
+    (tmp_path / "cell1.sqlite").unlink()
+    (tmp_path / "cell1.sqlite").mkdir()
+    answer = manage("db", "purge", "--older-than", 30, "--json", code=1)
+    assert [row["servers"] for row in answer.json] == [0, None]
 
 
 def test_a_schema_that_is_not_configured_names_the_option(bare):

@@ -1,7 +1,5 @@
 """Hosts, claims, their audit and repair, and the end of a host."""
 
-import datetime
-
 import pytest
 import sqlalchemy as sa
 
@@ -97,7 +95,7 @@ def test_the_audit_of_placement_counts_four_things(placement, schedulers, live):
 
 def test_the_audit_of_placement_finds_what_is_wrong(placement, schedulers, live):
     live(ONE)
-    schedulers.claims = [a_claim(TWO, "h2", state="reserved")]
+    schedulers.claims = [a_claim(TWO, "h2", state="reserved", age=3600.0)]
     schedulers.hosts = [a_host("h1", claims=0), a_host("h2", claims=2)]
     told = placement("audit", "--settle", 0, "--json", code=1).json
     assert {finding["kind"]: finding["subject"] for finding in told["findings"]} == {
@@ -113,8 +111,7 @@ def test_the_audit_of_placement_finds_what_is_wrong(placement, schedulers, live)
 
 
 def test_a_reservation_lives_as_long_as_the_option_says(placement, schedulers, config_file):
-    now = datetime.datetime.now(datetime.UTC).isoformat()
-    schedulers.claims = [a_claim(TWO, state="reserved", created_at=now)]
+    schedulers.claims = [a_claim(TWO, state="reserved", age=5.0)]
     kinds = placement("audit", "--settle", 0, "--json", code=1).json["counts"]
     assert kinds["reservations overdue"] == 0
 

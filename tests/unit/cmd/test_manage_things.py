@@ -83,15 +83,22 @@ def test_a_table_that_was_dropped_is_told(manage, cell1, databases, no_claims):
 
 
 def test_a_flavor_is_created_listed_and_deleted(manage):
-    sizes = ("--vcpus", 2, "--ram", 2048, "--disk", 10, "--property", "hw:x=y")
+    sizes = ("--vcpus", 2, "--ram", 2048, "--disk", 10, "--property", "our:x=y")
 
     created = manage("flavor", "create", "m1.small", *sizes, "--id", "2", "--json").json
 
-    assert created["extra_specs"] == {"hw:x": "y"}
+    assert created["extra_specs"] == {"our:x": "y"}
     (listed,) = manage("flavor", "list", "--json").json
     assert listed == created
     assert "m1.small" in manage("flavor", "list").out
     assert manage("flavor", "delete", "m1.small", "--json").json == created
+    assert manage("flavor", "list", "--json").json == []
+
+
+@pytest.mark.parametrize("asked", ["hw:x=y", "hw:pmem=6GB"])
+def test_a_flavor_that_asks_for_what_nobody_does_is_not_created(manage, asked):
+    sizes = ("--vcpus", 2, "--ram", 2048, "--property", asked)
+    assert asked.partition("=")[0] in manage("flavor", "create", "m1", *sizes, code=1).err
     assert manage("flavor", "list", "--json").json == []
 
 

@@ -1,0 +1,208 @@
+"""A WSGI application as an ASGI one: nobody's slow network holds a thread.
+
+A request's body is received before a thread is given to the request, in a bounded time. An answer
+that comes piece by piece has a thread while a piece is made, none while it is sent.
+"""
+
+import asyncio
+import io
+import logging
+import sys
+import urllib.parse
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from concurrent import futures
+from typing import Any, Final, NamedTuple
+
+from roost.api import gate
+
+LOG = logging.getLogger(__name__)
+PAUSE_SECONDS: Final = 60.0  # between two pieces of a body too long to be received ahead
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+class Answer(NamedTuple):
+    """What the application answered; ``pieces`` that are no list are made as they are sent."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    pieces: Iterable[bytes]
+
+
+class Asgi:
+    """An ASGI application that calls a WSGI one in threads of its own.
+
+    :param threads: requests that it works on at once
+    :param max_body: bytes of a body that are received before the application is called; of a longer
+        one (an upload) the application reads the rest as it comes
+    """
+
+    def __init__(self, app: gate.Wsgi, *, threads: int, max_body: int) -> None:
+        self._app = app
+        self._max_body = max_body
+        self._pool = futures.ThreadPoolExecutor(threads, thread_name_prefix="http")
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        body = Body(receive, asyncio.get_running_loop())
+        environ = _environ(scope, body)
+        try:
+            async with asyncio.timeout(gate.BODY_SECONDS):
+                await body.receive_ahead(self._expected(environ))
+        except TimeoutError:
+            answer = self._call(gate.refused(408), environ)
+        except ConnectionError:
+            answer = self._call(gate.refused(400), environ)
+        else:
+            answer = await self._in_thread(self._call, self._app, environ)
+        await self._send(answer, receive, send)
+
+    def close(self) -> None:
+        """End the threads, once they have nothing to do."""
+        self._pool.shutdown(wait=False)
+
+    def _expected(self, environ: gate.Environ) -> int:
+        """Return how many bytes of the body are received ahead."""
+        if "HTTP_TRANSFER_ENCODING" in environ:
+            return self._max_body + 1
+        length = int(environ.get("CONTENT_LENGTH") or 0)  # the server has looked at it
+        return length if length <= self._max_body else 0
+
+    @staticmethod
+    def _call(app: gate.Wsgi, environ: gate.Environ) -> Answer:
+        told: list[Any] = []
+        pieces = app(environ, lambda status, headers, _error=None: told.extend((status, headers)))
+        status, headers = told
+        return Answer(int(status.split(" ", 1)[0]), headers, pieces)
+
+    async def _send(self, answer: Answer, receive: Receive, send: Send) -> None:
+        headers = [(name.lower().encode(), text.encode("latin-1")) for name, text in answer.headers]
+        start = {"type": "http.response.start", "status": answer.status, "headers": headers}
+        if isinstance(answer.pieces, list | tuple):
+            await send(start)
+            await send(_body(b"".join(answer.pieces)))
+            return
+        gone = asyncio.ensure_future(_disconnected(receive))
+        try:
+            await send(start)
+            await self._send_pieces(iter(answer.pieces), gone, send)
+        finally:
+            gone.cancel()
+            await self._in_thread(gate.close, answer.pieces)
+
+    async def _send_pieces(
+        self, pieces: Iterator[bytes], gone: asyncio.Future[None], send: Send
+    ) -> None:
+        """Send one piece after the other, the next one when there is room for it on the way."""
+        while not gone.done():
+            piece = await self._in_thread(_gathered, pieces)
+            await send(_body(piece, more=bool(piece)))
+            if not piece:
+                return
+
+    async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+
+
+class Body(io.RawIOBase):
+    """What a request sends, as a file: what was received ahead, then what comes."""
+
+    def __init__(self, receive: Receive, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._receive = receive
+        self._loop = loop
+        self._received = b""
+        self._ended = False
+
+    async def receive_ahead(self, length: int) -> None:
+        """Receive so many bytes, or all that there are."""
+        pieces = []
+        while length > 0 and not self._ended:
+            pieces.append(await self._next())
+            length -= len(pieces[-1])
+        self._received = b"".join(pieces)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill a buffer as far as there is something; called in a thread of the application.
+
+        :raises OSError: when it broke off, or nothing came for :data:`PAUSE_SECONDS`
+        """
+        if not self._received and not self._ended:
+            self._received = asyncio.run_coroutine_threadsafe(self._soon(), self._loop).result()
+        taken = self._received[: len(buffer)]
+        self._received = self._received[len(taken) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+    async def _soon(self) -> bytes:
+        async with asyncio.timeout(PAUSE_SECONDS):
+            while not self._ended:
+                if piece := await self._next():
+                    return piece
+        return b""
+
+    async def _next(self) -> bytes:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionError("the body broke off")
+        self._ended = not message.get("more_body", False)
+        return bytes(message.get("body", b""))
+
+
+def _environ(scope: Message, body: Body) -> gate.Environ:
+    """Return a request as PEP 3333 has it."""
+    server, port = scope["server"]
+    environ = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": urllib.parse.unquote_to_bytes(scope["raw_path"]).decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "REMOTE_ADDR": scope["client"][0],
+        "SERVER_NAME": server,
+        "SERVER_PORT": str(port),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.input": io.BufferedReader(body),
+        "wsgi.input_terminated": True,
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    for name, value in scope["headers"]:
+        _add_header(environ, name.decode("latin-1"), value.decode("latin-1"))
+    return environ
+
+
+def _add_header(environ: gate.Environ, name: str, value: str) -> None:
+    """Add a header; one with an underscore could pass for another one, which a proxy took away."""
+    if "_" in name:
+        return
+    key = name.upper().replace("-", "_")
+    key = key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
+    environ[key] = f"{environ[key]},{value}" if key in environ else value
+
+
+def _body(data: bytes, *, more: bool = False) -> Message:
+    return {"type": "http.response.body", "body": data, "more_body": more}
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _gathered(pieces: Iterator[bytes]) -> bytes:
+    """Return the next pieces in one, none at the end: to hand on each would cost more."""
+    gathered, size = [], 0
+    for piece in pieces:
+        gathered.append(piece)
+        size += len(piece)
+        if size >= gate.PIECE:
+            break
+    return b"".join(gathered)

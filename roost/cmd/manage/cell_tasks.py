@@ -1,0 +1,80 @@
+"""``roost-manage cell held-tasks``: tasks that wait for an operator, and his word."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from roost import exception
+from roost.cells import Cell
+from roost.cmd.manage.deployment import Deployment, pass_deployment
+from roost.cmd.manage.output import json_option, show_rows, warn
+from roost.db.cell import stale
+from roost.db.engine import retried
+
+_COLUMNS: Final = ("cell", "server", "host", "vm_state", "task_state", "since", "released")
+
+
+@click.command("held-tasks")
+@click.argument("name", metavar="[NAME|UUID]", required=False)
+@click.option("--release", is_flag=True, help="Let the conductors take them up.")
+@click.option(
+    "--server", "servers", metavar="UUID", multiple=True, help="Release this one; may be repeated."
+)
+@json_option
+@pass_deployment
+def held_tasks(
+    deployment: Deployment,
+    *,
+    name: str | None,
+    release: bool,
+    servers: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Show the tasks of servers that no conductor takes up without an operator's word.
+
+    Nobody has seen to them for [conductor] stale_task_seconds: no conductor of the cell was up for
+    so long, or a backup of its database was put back. After a restore, run roost-manage cell
+    after-restore first.
+    """
+    if servers and not release:
+        raise click.UsageError("--server says what --release releases: give both")
+    seconds = deployment.conf.conductor.stale_task_seconds
+    rows = []
+    for cell in deployment.named_cells(name):
+        waiting = _list(deployment, cell, seconds)
+        released = _release(cell, seconds, servers or None) if release else set()
+        rows += [_row(cell, task, released=task.instance_uuid in released) for task in waiting]
+    show_rows(rows, _COLUMNS, as_json=as_json)
+    unknown = {*servers} - {row["server"] for row in rows}
+    if unknown:
+        raise exception.NotFound(f"no task of {', '.join(sorted(unknown))} waits for an operator")
+
+
+def _list(deployment: Deployment, cell: Cell, seconds: float) -> list[stale.StaleTask]:
+    with deployment.checked(cell).read() as session:
+        gap, waiting = stale.last_gap(session), stale.list_stale(session, seconds=seconds)
+    if gap is not None and waiting:
+        warn(
+            f"cell {cell.name}: no conductor was up from {gap.began:%Y-%m-%d %H:%M:%S} to"
+            f" {gap.ended:%Y-%m-%d %H:%M:%S} UTC, or a backup of the first was put back then"
+        )
+    return waiting
+
+
+@retried
+def _release(cell: Cell, seconds: float, only: Sequence[str] | None) -> set[str]:
+    with cell.database.begin() as session:
+        return stale.release(session, seconds=seconds, only=only)
+
+
+def _row(cell: Cell, task: stale.StaleTask, *, released: bool) -> dict[str, object]:
+    return {
+        "cell": cell.name,
+        "server": task.instance_uuid,
+        "host": task.host,
+        "vm_state": task.vm_state,
+        "task_state": task.task_state,
+        "since": task.since,
+        "released": released,
+    }
