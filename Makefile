@@ -16,10 +16,10 @@ test:  ## all that CI runs: linters, documentation, unit, functional and integra
 	@sh tools/environment.sh test lint doc libvirt
 	@$(BIN)/python tools/run_tests.py
 
-tempest:  ## Tempest's tests of Compute, against a cloud made for them (TESTS=regex: others)
+tempest:  ## Tempest's tests of Compute, against a cloud made for them (REAL=1: Glance, Neutron, all daemons; TESTS=regex: others)
 	@sh tools/environment.sh test lint doc
-	@sh tools/outside.sh keystone tempest
-	@$(BIN)/python -m tests.tempest $(if $(TESTS),'$(TESTS)')
+	@sh tools/outside.sh
+	@$(BIN)/python -m tests.tempest $(if $(REAL),--real) $(if $(TESTS),'$(TESTS)')
 
 lint:  ## ruff, mypy, the floors, spelling, the systemd units
 	@sh tools/environment.sh test lint doc

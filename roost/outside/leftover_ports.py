@@ -6,11 +6,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final
 
 from roost import exception
-from roost.outside.networking import Changed, Connect, told_apart
+from roost.outside.networking import Changed, Connect, named, told_apart
 from roost.outside.ports import OWNER, Ports, mark
 
 _PAGE: Final = 500
-_NAMED: Final = 50  # ports that one request names: they are a part of its URL
 _SECONDS: Final = 1800.0
 _FIELDS: Final = ("id", "device_id", "device_owner", "binding:profile", "revision_number")
 
@@ -69,13 +68,9 @@ class LeftoverPorts:
 
         :raises roost.exception.Unavailable: when Neutron does not answer
         """
-        named = sorted(port_ids)
-        found: list[ServerPort] = []
-        for start in range(0, len(named), _NAMED):
-            with told_apart():
-                some = list(self._connect().ports(id=named[start : start + _NAMED]))
-            found += _server_ports(some)
-        return found
+        with told_apart():
+            network = self._connect()
+        return _server_ports(named(network.ports, "id", port_ids))
 
     def let_go(self, port_id: str, *, instance_uuid: str) -> bool:
         """Delete a port that Roost made, unbind one that it took, unless it was changed meanwhile.

@@ -4,7 +4,7 @@ Options are those of ``[neutron]``. The SDK is large, and loaded only where ther
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final
 
 from keystoneauth1 import exceptions as keystone_errors
@@ -36,6 +36,9 @@ _KINDS: Final[dict[int, type[exception.RoostError]]] = {
 }
 
 
+NAMED: Final = 50  # ids that one request names: they are a part of its URL
+
+
 class Changed(exception.Conflict):
     """Somebody else has changed the thing since we looked."""
 
@@ -58,7 +61,12 @@ class Neutron:
             not answer
         """
         if self._own is None:
-            self._own = self._connected(self._identity.own_session())
+            session = self._identity.own_session()
+            try:
+                self._own = self._connected(session)
+            except exception.Unavailable:
+                session.invalidate()  # the catalog that came with our token may be of before
+                raise
         return self._own
 
     def of_user(self, context: RequestContext) -> Any:
@@ -77,7 +85,9 @@ class Neutron:
             session=session, oslo_conf=self._conf, service_types=["network"]
         )
         with told_apart():  # it asks for the versions that there are
-            return connection.network
+            network = connection.network
+            network.get_endpoint  # noqa: B018 - raises if the catalog has no such service
+        return network
 
 
 @contextlib.contextmanager
@@ -127,3 +137,16 @@ def _said(error: Any) -> tuple[str, str]:
 
 
 Connect = Callable[[], Any]
+
+
+def named(ask: Callable[..., Iterable[Any]], by: str, ids: Collection[str]) -> list[Any]:
+    """Return what a list of openstacksdk has for many ids, asked for some at a time.
+
+    :param by: what the list calls these ids
+    :raises roost.exception.RoostError: as :func:`told_apart` does
+    """
+    wanted, found = sorted(ids), []
+    for start in range(0, len(wanted), NAMED):
+        with told_apart():
+            found += list(ask(**{by: wanted[start : start + NAMED]}))
+    return found

@@ -5,14 +5,16 @@ which users cannot change: which of the instance's interfaces it is, and whether
 user did. So any step may be repeated by whoever: it finds what was done before.
 """
 
+import collections
+import dataclasses
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception
 from roost.objects import Instance, NetworkInfo, NetworkRequest, Vif, VifAddress
-from roost.outside.networking import Connect, told_apart
+from roost.outside.networking import Connect, named, told_apart
 
 LOG = logging.getLogger(__name__)
 OWNER: Final = "compute:"
@@ -28,6 +30,15 @@ class BindingFailed(exception.RoostError):
     code = "binding_failed"
 
 
+@dataclasses.dataclass(frozen=True)
+class _Surroundings:
+    """What is to be known beside ports: networks and subnets by id, floating IPs by their ports."""
+
+    networks: Mapping[str, Any]
+    subnets: Mapping[str, Any]
+    floating: Mapping[str, Sequence[Any]]
+
+
 class Ports:
     """Does with ports what instances need, with our own right.
 
@@ -40,10 +51,16 @@ class Ports:
 
     def held(self, instance_uuid: str) -> list[Any]:
         """Return the marked ports of an instance, in order; two of one place: the older first."""
+        return self._held([instance_uuid])[instance_uuid]
+
+    def _held(self, instance_uuids: Collection[str]) -> dict[str, list[Any]]:
         with told_apart():
-            found = list(self._connect().ports(device_id=instance_uuid))
+            found = named(self._connect().ports, "device_id", instance_uuids)
         ours = [port for port in found if (port.device_owner or "").startswith(OWNER)]
-        return sorted(filter(mark, ours), key=lambda port: (mark(port)["position"], port.id))
+        held: dict[str, list[Any]] = {uuid: [] for uuid in instance_uuids}
+        for port in sorted(filter(mark, ours), key=lambda port: (mark(port)["position"], port.id)):
+            held[port.device_id].append(port)
+        return held
 
     def ensure(
         self, instance: Instance, requests: Sequence[NetworkRequest], *, host: str, zone: str
@@ -114,15 +131,33 @@ class Ports:
 
     def describe(self, ports: Sequence[Any]) -> NetworkInfo:
         """Return what a hypervisor, a guest and a user are told of ports."""
-        ids = sorted({port.network_id for port in ports})
+        return _info(ports, self._surroundings(ports))
+
+    def describe_all(self, instance_uuids: Collection[str]) -> dict[str, NetworkInfo]:
+        """Return the same of the ports that instances hold; many cost little more than one."""
+        held = self._held(instance_uuids)
+        around = self._surroundings([port for ports in held.values() for port in ports])
+        return {uuid: _info(ports, around) for uuid, ports in held.items()}
+
+    def _surroundings(self, ports: Sequence[Any]) -> _Surroundings:
         with told_apart():
-            networks = {one.id: one for one in self._connect().networks(id=ids)} if ids else {}
-            subnets = {
-                one.id: one for id_ in ids for one in self._connect().subnets(network_id=id_)
-            }
-        return NetworkInfo.of(
-            vifs=[_vif(port, networks.get(port.network_id), subnets) for port in ports]
+            network = self._connect()
+        ids = {port.network_id for port in ports}
+        floating = collections.defaultdict(list)
+        for one in self._floating(network, {port.id for port in ports}):
+            floating[one.port_id].append(one)
+        return _Surroundings(
+            networks={one.id: one for one in named(network.networks, "id", ids)},
+            subnets={one.id: one for one in named(network.subnets, "network_id", ids)},
+            floating=floating,
         )
+
+    def _floating(self, network: Any, port_ids: Collection[str]) -> list[Any]:
+        """Return the floating IPs of ports; a Neutron that routes nothing has none."""
+        try:
+            return named(network.ips, "port_id", port_ids)
+        except exception.NotFound:
+            return []
 
     def _rebind(self, port: Any, host: str) -> Any:
         if port.binding_host_id != host or port.binding_vif_type in _UNBINDABLE:
@@ -209,8 +244,13 @@ def _bound(port: Any, host: str) -> Any:
     return port
 
 
-def _vif(port: Any, network: Any, subnets: dict[str, Any]) -> Vif:
-    addresses = [_address(one, subnets.get(one["subnet_id"])) for one in port.fixed_ips or []]
+def _info(ports: Sequence[Any], around: _Surroundings) -> NetworkInfo:
+    return NetworkInfo.of(vifs=[_vif(port, around) for port in ports])
+
+
+def _vif(port: Any, around: _Surroundings) -> Vif:
+    network = around.networks.get(port.network_id)
+    addresses = [_address(one, port, around) for one in port.fixed_ips or []]
     first = addresses[0] if addresses else None
     profile = {key: value for key, value in (port.binding_profile or {}).items() if key != _MARK}
     return Vif.of(
@@ -234,10 +274,12 @@ def _vif(port: Any, network: Any, subnets: dict[str, Any]) -> Vif:
     )
 
 
-def _address(given: dict[str, str], subnet: Any) -> VifAddress:
-    ip = given["ip_address"]
+def _address(given: dict[str, str], port: Any, around: _Surroundings) -> VifAddress:
+    ip, subnet = given["ip_address"], around.subnets.get(given["subnet_id"])
+    held = around.floating.get(port.id, ())
+    floating = sorted(one.floating_ip_address for one in held if one.fixed_ip_address == ip)
     if subnet is None:
-        return VifAddress.of(ip=ip, subnet_id=given["subnet_id"], cidr=ip)
+        return VifAddress.of(ip=ip, subnet_id=given["subnet_id"], cidr=ip, floating=floating)
     routes = [
         {"destination": one["destination"], "nexthop": one["nexthop"]}
         for one in subnet.host_routes or []
@@ -250,6 +292,7 @@ def _address(given: dict[str, str], subnet: Any) -> VifAddress:
         dns=list(subnet.dns_nameservers or []),
         routes=routes,
         dhcp=bool(subnet.is_dhcp_enabled),
+        floating=floating,
     )
 
 

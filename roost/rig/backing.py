@@ -61,7 +61,7 @@ def with_users(plan: Plan, *, say: Callable[[str], object]) -> Plan:
 
     Who may make virtual hosts, as we must, may make users of a broker, too.
     """
-    made: dict[str, Any] = {"bus_secrets": _passwords(plan.bus_levels)}
+    made: dict[str, Any] = {"bus_secrets": _passwords(plan.bus_users)}
     if _database(plan).may_create_users():
         made["database_secrets"] = _passwords([*plan.bus_levels, "scheduler"])
     else:
@@ -80,7 +80,7 @@ def create(plan: Plan) -> None:
 
 def create_buses(plan: Plan, broker: RabbitMQ) -> None:
     """Make the rig's virtual hosts, and whoever may use them; may be repeated."""
-    passwords = {plan.bus_user(level): secret for level, secret in plan.bus_secrets.items()}
+    passwords = {plan.bus_user(whose): secret for whose, secret in plan.bus_secrets.items()}
     if passwords:
         broker.allow(passwords, rights.on_buses(plan))
     else:
@@ -113,7 +113,7 @@ def remove_buses(plan: Plan, broker: RabbitMQ) -> None:
     for level in plan.bus_levels:
         broker.delete_vhost(plan.bus_name(level))
     if plan.bus_secrets:
-        broker.delete_users([plan.bus_user(level) for level in plan.bus_secrets])
+        broker.delete_users([plan.bus_user(whose) for whose in plan.bus_secrets])
 
 
 def remove_databases(plan: Plan, database: PostgreSQL | MariaDB) -> None:

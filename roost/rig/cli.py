@@ -16,10 +16,12 @@ import click
 from roost import exception
 from roost.rig import backing, boots, clouds, demo, health, lifecycle, logs, screen
 from roost.rig.chaos.command import chaos
-from roost.rig.client import Client
+from roost.rig.client import Client, client_of
 from roost.rig.hypervisors import demo as real_demo
 from roost.rig.hypervisors import hosts as hosts_of_libvirt
 from roost.rig.install import usual
+from roost.rig.openstack import packages
+from roost.rig.openstack.plan import parse_names
 from roost.rig.plan import FAKE, LIBVIRT, Plan, new_plan
 from roost.rig.processes import Supervisor
 from roost.rig.settings import parse_settings, read_inventory
@@ -53,7 +55,8 @@ def cache_option(function: Callable[..., None]) -> Callable[..., None]:
         default=pathlib.Path("~/.cache/roost-rig").expanduser(),
         envvar="ROOST_RIG_CACHE",
         show_default="~/.cache/roost-rig",
-        help="Where later rigs find the image that was made for real guests.",
+        help="Where later rigs find what took long to make: the image of real guests, the packages"
+        " of --with.",
     )(function)
 
 
@@ -96,6 +99,11 @@ def main() -> None:
     "--port", type=click.IntRange(1, 65535), help="The API's port. Left out: 8774, or a free one."
 )
 @click.option(
+    "--any-ports",
+    is_flag=True,
+    help="Leave usual ports to others: rigs that start at the same time do not take the same.",
+)
+@click.option(
     "--metadata/--no-metadata",
     default=None,
     help="Start roost-metadata, too, on port 8775 or a free one; so it is with libvirt.",
@@ -104,6 +112,13 @@ def main() -> None:
     "--consoles/--no-consoles",
     default=None,
     help="Start roost-consoleproxy, too, on port 6080 or a free one; so it is with libvirt.",
+)
+@click.option(
+    "--with",
+    "beside",
+    metavar="NAMES",
+    help="Start real OpenStack services beside Roost: keystone, keystone,glance or"
+    " keystone,glance,neutron. The first time they are installed from the package index.",
 )
 @click.option(
     "--driver",
@@ -131,8 +146,10 @@ def up(
     settings: tuple[str, ...],
     inventory: pathlib.Path | None,
     port: int | None,
+    any_ports: bool,
     metadata: bool | None,
     consoles: bool | None,
+    beside: str | None,
     driver: str,
     cache: pathlib.Path,
     mode: str,
@@ -145,21 +162,29 @@ def up(
         hosts_of_libvirt.check_wish(
             hosts=cells * hosts, embedded=embedded, mode=mode, inventory=inventory is not None
         )
+        if beside:
+            raise click.UsageError("--with goes with pretended guests only: no --driver libvirt.")
+    services = parse_names(beside) if beside is not None else []
     overrides = parse_settings([f"DEFAULT.concurrency={mode}", *settings])
     lifecycle.check_vacant(state, port)
     console = screen.console()
+    if services:
+        with screen.steps(console, f"looking for {', '.join(services)}") as say:
+            packages.install(cache, say=say)
     where = {} if embedded else _where(state, bus, db)
     plan = new_plan(
         state,
         cells=cells,
         hosts=hosts,
         port=port,
+        any_ports=any_ports,
         overrides=overrides,
         inventory=read_inventory(inventory) if inventory else {},
         metadata=real if metadata is None else metadata,
         consoles=real if consoles is None else consoles,
         driver=driver,
         cache=cache.resolve(),
+        beside=services,
         **where,
     )
     with screen.steps(console, f"starting {cells} cells of {hosts} hosts") as say:
@@ -176,6 +201,8 @@ def _told(plan: Plan) -> Iterator[str]:
         yield f"its guests are told of themselves at {plan.metadata_endpoint}"
     if plan.console_endpoint:
         yield f"consoles of its guests are at {plan.console_endpoint}"
+    for name in plan.openstack.names:
+        yield f"{name.capitalize()} is at {plan.openstack.url(name)}"
     yield from (f"  {line}" for line in clouds.hints(plan))
 
 
@@ -227,7 +254,7 @@ def boot(
 ) -> None:
     """Boot servers through the REST API. Exits 1 unless all become ACTIVE."""
     plan = Plan.load(state)
-    client = Client(plan.endpoint)
+    client = client_of(plan)
     console = screen.console()
     if delete_all:
         _delete_all(client, timeout)
@@ -268,7 +295,7 @@ def _delete_all(client: Client, timeout: float) -> None:
 @click.option("--signal", default="KILL", show_default=True, help="TERM, STOP, CONT, HUP, …")
 def kill(state: pathlib.Path, daemon: str, signal: str) -> None:
     """Send a signal to a daemon; nobody starts it again."""
-    plan = _with_processes(state)
+    plan = _with_process(state, daemon)
     lifecycle.find(plan, daemon)
     pid = Supervisor(plan.rig, plan.state).signal(daemon, signal)
     if not pid:
@@ -281,7 +308,7 @@ def kill(state: pathlib.Path, daemon: str, signal: str) -> None:
 @click.argument("daemon")
 def start(state: pathlib.Path, daemon: str) -> None:
     """Start a daemon that was killed."""
-    plan = _with_processes(state)
+    plan = _with_process(state, daemon)
     lifecycle.find(plan, daemon)
     supervisor = Supervisor(plan.rig, plan.state)
     supervisor.start_process(daemon)
@@ -348,9 +375,9 @@ def show_demo(state: pathlib.Path, keep: bool, driver: str, cache: pathlib.Path)
         sys.exit(1)
 
 
-def _with_processes(state: pathlib.Path) -> Plan:
+def _with_process(state: pathlib.Path, daemon: str) -> Plan:
     plan = Plan.load(state)
-    if plan.embedded:
+    if plan.embedded and not plan.openstack.has(daemon):
         raise exception.Invalid(
             "an embedded rig is one process: its daemons have none of their own"
         )

@@ -2,12 +2,15 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import requests
 
 from roost import exception
+from roost.rig.openstack.contents import admin_session
+from roost.rig.openstack.identity import token_of
+from roost.rig.plan import Plan
 
 MICROVERSION = "2.90"
 DONE = ("ACTIVE", "ERROR", "DELETED")
@@ -39,18 +42,31 @@ class Event:
 
 
 class Client:
-    """A compute endpoint, used without authentication.
+    """A compute endpoint.
 
+    :param token: returns a token of who asks; None: without authentication
+    :param images: the address of the API of images; None: what Roost serves in its place
     :raises roost.exception.Unavailable: from every method, when nobody answers; its details say
         ``late`` when somebody might have
+    :raises roost.exception.Unauthenticated: from every method, when the answer is that nobody knows
+        who we are
     :raises roost.exception.Conflict: from every method, when the answer is an error; its details
         have the ``status`` and what the answer says of ``retry_after``
     """
 
-    def __init__(self, endpoint: str, *, timeout: float = 30) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        timeout: float = 30,
+        token: Callable[[], str | None] | None = None,
+        images: str | None = None,
+    ) -> None:
         self.endpoint = endpoint
         self._root = endpoint.removesuffix("/v2.1")
+        self._images = images or f"{self._root}/image"
         self._timeout = timeout
+        self._token = token
         self._session = requests.Session()
         self._session.trust_env = False  # a proxy is never between us and this machine
         self._session.headers["OpenStack-API-Version"] = f"compute {MICROVERSION}"
@@ -71,7 +87,7 @@ class Client:
         return list(self.get("/flavors/detail")["flavors"])
 
     def images(self) -> list[dict[str, Any]]:
-        return list(self._ask("GET", f"{self._root}/image/v2/images").json()["images"])
+        return list(self._ask("GET", f"{self._images}/v2/images").json()["images"])
 
     def create_servers(self, body: dict[str, Any], *, count: int = 1) -> list[str]:
         """Ask for ``count`` servers in one request and return their ids."""
@@ -122,6 +138,10 @@ class Client:
     def delete(self, path: str) -> None:
         self._ask("DELETE", self.endpoint + path)
 
+    def _who(self) -> dict[str, str]:
+        token = self._token() if self._token else None
+        return {"X-Auth-Token": token} if token else {}
+
     def _ask(
         self,
         method: str,
@@ -132,13 +152,18 @@ class Client:
     ) -> requests.Response:
         try:
             answer = self._session.request(
-                method, url, json=body, params=query, timeout=self._timeout
+                method, url, json=body, params=query, headers=self._who(), timeout=self._timeout
             )
         except requests.RequestException as error:
             late = isinstance(error, requests.Timeout)
             raise exception.Unavailable(f"{url} does not answer: {error}", late=late) from error
         if answer.status_code == requests.codes.not_found:
             raise exception.NotFound(f"{method} {url}: {answer.text}")
+        if answer.status_code == requests.codes.unauthorized:
+            raise exception.Unauthenticated(
+                f"{url} wants a token of a Keystone that is not the rig's: ask it as somebody of"
+                " that Keystone, with clients of OpenStack"
+            )
         if not answer.ok:
             raise exception.Conflict(
                 f"{method} {url} -> {answer.status_code}: {answer.text}",
@@ -146,6 +171,15 @@ class Client:
                 retry_after=answer.headers.get("Retry-After"),
             )
         return answer
+
+
+def client_of(plan: Plan, *, timeout: float = 30) -> Client:
+    """Return what asks the API of a rig, as its administrator where it has a Keystone."""
+    if not plan.openstack:
+        return Client(plan.endpoint, timeout=timeout)
+    admin = admin_session(plan.openstack)
+    images = plan.openstack.endpoints(plan.endpoint)["image"]
+    return Client(plan.endpoint, timeout=timeout, token=lambda: token_of(admin), images=images)
 
 
 def _event(values: dict[str, Any]) -> Event:

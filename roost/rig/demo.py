@@ -14,7 +14,7 @@ from rich.panel import Panel
 from roost import concurrency, exception
 from roost.rig import boots, clouds, lifecycle, screen, timeline
 from roost.rig.boots import Server, Wish
-from roost.rig.client import Client
+from roost.rig.client import Client, client_of
 from roost.rig.install import IMAGE
 from roost.rig.plan import Plan, new_plan
 from roost.rig.timeline import Timeline
@@ -49,7 +49,7 @@ def run(state: pathlib.Path, *, keep: bool, console: Console) -> bool:
 
 
 def _show(plan: Plan, console: Console) -> bool:
-    client = Client(plan.endpoint)
+    client = client_of(plan)
     wish = Wish(
         flavor=boots.choose(client.flavors(), "m1.tiny", "flavor"),
         image=boots.choose(client.images(), IMAGE, "image"),

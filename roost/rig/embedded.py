@@ -17,8 +17,9 @@ from oslo_config import cfg
 from roost import exception
 from roost.cmd import _options
 from roost.context import admin_context
+from roost.rig.files import Options
 from roost.rig.install import install, map_hosts
-from roost.rig.plan import API_LEVEL, Options, Plan, free_port, new_plan
+from roost.rig.plan import API_LEVEL, Plan, free_port, new_plan
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
 

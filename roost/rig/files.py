@@ -4,8 +4,16 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+Options = Mapping[str, Mapping[str, Any]]  # by group
 
-def config_text(options: Mapping[str, Mapping[str, Any]]) -> str:
+
+def merged(under: Options, over: Options) -> dict[str, dict[str, Any]]:
+    """Return the options of both; ``over`` counts where both name one."""
+    groups = [*under, *(group for group in over if group not in under)]
+    return {group: {**under.get(group, {}), **over.get(group, {})} for group in groups}
+
+
+def config_text(options: Options) -> str:
     """Write options as a configuration file."""
     groups = []
     for group, values in options.items():

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ import roost.conf
 from roost import exception
 from roost.context import admin_context
 from roost.db.types import utcnow
-from roost.rig.client import Client, moment
+from roost.rig.client import Client, client_of, moment
 from roost.rig.plan import API_LEVEL, CONSOLES, METADATA, Daemon, Plan
 from roost.rig.processes import Process, Supervisor, usage
 from roost.rpc import ears
@@ -57,6 +58,10 @@ def look(plan: Plan, supervisor: Supervisor) -> list[Health]:
     processes = {process.name: process for process in supervisor.list_processes()}
     services = _services(plan)
     pings = _ping_api(plan) if plan.embedded else _ping_all(plan)
+    pings |= {
+        name: _timed(functools.partial(service_answers, plan, name))
+        for name in plan.openstack.names
+    }
     names = [EMBEDDED] if plan.embedded else []
     names += [daemon.name for daemon in plan.daemons]
     names += [name for name in processes if name not in names]  # what the daemons stand on
@@ -146,7 +151,7 @@ def _heartbeat(service: dict[str, Any] | None) -> str:
 
 def _services(plan: Plan) -> dict[str, dict[str, Any]]:
     try:
-        return {service["host"]: service for service in Client(plan.endpoint).services()}
+        return {service["host"]: service for service in client_of(plan).services()}
     except exception.RoostError:
         return {}
 
@@ -198,11 +203,16 @@ def consoles_answer(plan: Plan) -> bool:
     return _answers(f"http://{plan.console_endpoint}/")
 
 
-def _answers(url: str) -> bool:
+def service_answers(plan: Plan, name: str, *, seconds: float = PING_SECONDS) -> bool:
+    """Tell whether an OpenStack service of the rig is there."""
+    return _answers(plan.openstack.url(name), seconds)
+
+
+def _answers(url: str, seconds: float = PING_SECONDS) -> bool:
     with requests.Session() as asking:
         asking.trust_env = False  # a proxy is never between us and this machine
         try:
-            asking.get(url, timeout=PING_SECONDS)
+            asking.get(url, timeout=seconds)
         except requests.RequestException:
             return False
     return True

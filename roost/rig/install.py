@@ -18,6 +18,7 @@ from roost.image.local import LocalImageStore
 from roost.objects import CellMapping, Flavor
 from roost.objects.mapping import CELL0_UUID
 from roost.rig.hypervisors import linux_guest
+from roost.rig.openstack.plan import GLANCE
 from roost.rig.plan import API_LEVEL, CELL0, Plan
 from roost.servicegroup.plugins import load_group
 
@@ -45,7 +46,7 @@ def install(plan: Plan) -> None:
         for cell in plan.cell_names:
             _map_cell(plan, api, cell=cell, cell_uuid=str(uuid.uuid4()))
         _add_flavors(api, FLAVORS | (_REAL if plan.real else {}))
-    if not plan.real:
+    if not (plan.real or plan.openstack.has(GLANCE)):
         _add_image(plan)
 
 

@@ -1,21 +1,25 @@
 """Start a rig and take it down again: databases and buses, daemons, the files for clients."""
 
 import contextlib
+import functools
 import pathlib
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from roost import concurrency, exception
 from roost.rig import backing, clouds, health
-from roost.rig.client import Client
+from roost.rig.client import Client, client_of
 from roost.rig.hypervisors import hosts
 from roost.rig.install import disband, install, map_hosts
+from roost.rig.openstack import deployment
 from roost.rig.plan import Plan, free_port
-from roost.rig.processes import Program, Supervisor
+from roost.rig.processes import NOT_STARTED, Program, Supervisor
 
 READY_SECONDS = 120
+_OPENSTACK_SECONDS = 300  # each of these services loads more than all of Roost
+_ANSWER_SECONDS = 30  # that its first answer may take
 Say = Callable[[str], object]
 
 
@@ -27,8 +31,7 @@ def up(plan: Plan, *, mode: str, say: Say) -> None:
     :raises roost.exception.Timeout: when it does not get ready; what is there is left to look at
     """
     plan.save()
-    if not plan.embedded:
-        _lay(plan, say)
+    _lay(plan, say)
     launch(plan, mode=mode, say=say)
 
 
@@ -44,15 +47,24 @@ def launch(plan: Plan, *, mode: str, say: Say) -> None:
 
 
 def _launch(plan: Plan, *, mode: str, say: Say) -> None:
-    say("starting the daemons")
     supervisor = Supervisor(plan.rig, plan.state)
     supervisor.start(programs(plan), {concurrency.ENVIRONMENT: mode})
-    for program in programs(plan):
-        supervisor.start_process(program.name)
+    if plan.openstack:
+        say(f"starting and filling {', '.join(plan.openstack.names)}")
+        _start(supervisor, deployment.programs(plan))
+        deployment.fill(plan, functools.partial(_wait_for, plan, supervisor))
+    say("starting the daemons")
+    _start(supervisor, programs(plan))
     say("waiting until all answer")
-    _wait(plan, supervisor)
+    client = client_of(plan, timeout=5)
+    _wait(plan, supervisor, lambda: _missing(plan, client))
     if not plan.embedded:
         map_hosts(plan)
+
+
+def _start(supervisor: Supervisor, some: Sequence[Program]) -> None:
+    for program in some:
+        supervisor.start_process(program.name)
 
 
 def down(plan: Plan, *, say: Say) -> None:
@@ -91,13 +103,34 @@ def check_vacant(state: pathlib.Path, port: int | None = None) -> None:
         )
 
 
+def _silent(plan: Plan, client: Client) -> str:
+    """Say what the API does not tell to be alive, itself included.
+
+    An API that judges us by a Keystone which is not the rig's tells us nothing, but it answers.
+    """
+    try:
+        services = client.services()
+    except exception.Unauthenticated:
+        return ""
+    except exception.Unavailable:
+        return "the API does not answer"
+    except exception.RoostError as error:
+        return error.message
+    up_now = {service["host"] for service in services if service["state"] == "up"}
+    silent = [d.name for d in plan.daemons if d.cell and d.name not in up_now]
+    return f"no sign of life of {', '.join(silent)}" if silent else ""
+
+
 def _lay(plan: Plan, say: Say) -> None:
     """Make all that daemons stand on, or leave nothing."""
     try:
-        say("making databases and buses")
-        backing.create(plan)
-        say("making schemas, cells, flavors and an image")
-        install(plan)
+        if not plan.embedded:
+            say("making databases and buses")
+            backing.create(plan)
+            say("making schemas, cells, flavors and an image")
+            install(plan)
+        if plan.openstack:
+            deployment.prepare(plan)
         if plan.real:
             say("making hosts, and a Linux for their guests")
             hosts.lay(plan)
@@ -105,13 +138,18 @@ def _lay(plan: Plan, say: Say) -> None:
         if plan.real:
             hosts.end(plan)
         with contextlib.suppress(exception.RoostError):
-            backing.remove(plan)
+            if not plan.embedded:
+                backing.remove(plan)
         shutil.rmtree(plan.state)
         raise
 
 
 def programs(plan: Plan) -> list[Program]:
-    """Return what runs: one process per daemon, or one for all."""
+    """Return what runs: one process per daemon, or one for all; what they stand on comes first."""
+    return [*deployment.programs(plan), *_own_programs(plan)]
+
+
+def _own_programs(plan: Plan) -> list[Program]:
     if plan.embedded:
         command = [sys.executable, "-m", "roost.rig.serve", str(plan.state)]
         return [Program(health.EMBEDDED, command, plan.log_file(health.EMBEDDED))]
@@ -121,6 +159,7 @@ def programs(plan: Plan) -> list[Program]:
             daemon.name,
             [str(folder / daemon.program), "--config-file", str(plan.config_file(daemon.name))],
             plan.log_file(daemon.name),
+            plan.environments.get(daemon.name, {}),
         )
         for daemon in plan.daemons
     }
@@ -141,40 +180,61 @@ def find(plan: Plan, name: str) -> Program:
     return known[name]
 
 
-def _wait(plan: Plan, supervisor: Supervisor) -> None:
-    deadline = time.monotonic() + READY_SECONDS
+def _wait_for(plan: Plan, supervisor: Supervisor, name: str) -> None:
+    """Return when an OpenStack service answers."""
+
+    def missing() -> str:
+        answers = health.service_answers(plan, name, seconds=_ANSWER_SECONDS)
+        return "" if answers else f"{name} does not answer"
+
+    _wait(plan, supervisor, missing, seconds=_OPENSTACK_SECONDS)
+
+
+def _wait(
+    plan: Plan,
+    supervisor: Supervisor,
+    missing: Callable[[], str],
+    *,
+    seconds: float = READY_SECONDS,
+) -> None:
+    """Return when nothing is missing any more.
+
+    :param missing: says what is
+    """
+    deadline = time.monotonic() + seconds
     while True:
         _check_alive(plan, supervisor)
-        missing = _missing(plan)
-        if not missing:
+        what = missing()
+        if not what:
             return
         if time.monotonic() > deadline:
             raise exception.Timeout(
-                f"not ready after {READY_SECONDS} s: {missing}; see {plan.state / 'log'}"
+                f"not ready after {seconds:.0f} s: {what}; see {plan.state / 'log'}{_left(plan)}"
             )
         time.sleep(0.1)
 
 
+def _left(plan: Plan) -> str:
+    """Say what to do with a rig that did not start, if it is still there."""
+    return "" if plan.real else f"\nTo start again, first: roost-rig down --state {plan.state}"
+
+
 def _check_alive(plan: Plan, supervisor: Supervisor) -> None:
     for process in supervisor.list_processes():
-        if not process.running:
+        if not process.running and process.state != NOT_STARTED:
             log = plan.log_file(process.name)
             last = log.read_text().strip().splitlines()[-12:] if log.exists() else []
             raise exception.Unavailable(
                 "\n  ".join([f"{process.name} ended at once; the end of {log}:", *last])
+                + _left(plan)
             )
 
 
-def _missing(plan: Plan) -> str:
+def _missing(plan: Plan, client: Client) -> str:
     """Say what is not there yet; empty when all is."""
-    try:
-        services = Client(plan.endpoint, timeout=5).services()
-    except exception.RoostError:
-        return "the API does not answer"
-    up_now = {service["host"] for service in services if service["state"] == "up"}
-    silent = [d.name for d in plan.daemons if d.cell and d.name not in up_now]
+    silent = _silent(plan, client)
     if silent:
-        return f"no sign of life of {', '.join(silent)}"
+        return silent
     if plan.metadata_port and not health.metadata_answers(plan):
         return "roost-metadata does not answer"
     if plan.console_port and not health.consoles_answer(plan):

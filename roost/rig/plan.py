@@ -11,21 +11,23 @@ import pathlib
 import secrets
 import socket
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 from urllib.parse import SplitResult, urlsplit
 
-from roost import exception
+from roost import callers, exception
 from roost.compute.virt.inventory import ALL_OTHERS
-from roost.rig.files import config_text, write_secret
+from roost.rig.files import Options, config_text, merged, write_secret
 from roost.rig.hypervisors.network import Network, free_subnet
 from roost.rig.hypervisors.options import OF_ALL, of_consoles, of_host, of_proxy
+from roost.rig.openstack.plan import Openstack, new_openstack
+from roost.rig.services import private
 
-Options = Mapping[str, Mapping[str, Any]]
 API_LEVEL = "api"
 CELL0 = "cell0"
 METADATA = "metadata"
 CONSOLES = "consoleproxy"
+_PORT = 8774
 _METADATA_PORT = 8775
 _CONSOLE_PORT = 6080
 # Whose guests are: pretended ones, or QEMU's.
@@ -42,6 +44,7 @@ _QUOTAS = (
     "key_pairs",
 )
 IN_PROCESS = "fake"
+_FILE = "rig.json"
 # Of each daemon, and connections to each database: so a rig fits into the hundred that PostgreSQL
 # allows when nobody has told it otherwise.
 THREADS = 8
@@ -74,8 +77,8 @@ class Plan:
         says
     :param copies: how many there are of each daemon that need not be the only one of its kind:
         schedulers, super-conductors, the conductors of each cell
-    :param bus_secrets: the passwords of the rig's own users of the broker, by level; none: all come
-        as the user of ``bus``
+    :param bus_secrets: the passwords of the rig's own users of the broker, by level and host; none:
+        all come as the user of ``bus``
     :param database_secrets: likewise of the database server: ``api``, ``scheduler``, each cell
     :param detours: by which host:port a bus or a database is reached, when not directly; by
         ``bus/LEVEL`` and ``database/NAME``
@@ -84,7 +87,9 @@ class Plan:
     :param console_port: where consoles are found by browsers; None: nowhere
     :param driver: ``fake``, or ``libvirt`` for real guests
     :param subnet: the first three numbers of the addresses of hosts with real guests
-    :param cache: what is kept for later rigs with real guests
+    :param cache: what is kept for later rigs
+    :param environments: variables of daemons beside those of all, by the daemon's name
+    :param openstack: the Keystone, Glance and Neutron that run beside Roost
     """
 
     rig: str
@@ -106,6 +111,8 @@ class Plan:
     driver: str = FAKE
     subnet: str = ""
     cache: pathlib.Path = pathlib.Path()
+    environments: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    openstack: Openstack = dataclasses.field(default_factory=Openstack)
 
     @property
     def embedded(self) -> bool:
@@ -169,19 +176,28 @@ class Plan:
         """Return the virtual host of the API level or of a cell."""
         return f"roost-{self.rig}-{level}"
 
-    def bus_user(self, level: str) -> str:
-        """Return the rig's user of the broker for the daemons of a level."""
-        return f"roost-{self.rig}-{level}"
+    @property
+    def bus_users(self) -> list[str]:
+        """Whose daemons have a user of their own on the broker: each level, each host."""
+        return [*self.bus_levels, *self.all_hosts]
+
+    def bus_user(self, whose: str) -> str:
+        """Return the rig's user of the broker for the daemons of a level, or for one host."""
+        if whose in self.bus_levels:
+            return f"roost-{self.rig}-{whose}"
+        return f"{self.bus_user(self.cell_of(whose))}{callers.SEPARATOR}{whose}"
 
     def bus_url(self, level: str, *, as_: str | None = None) -> str:
         """Return the bus of the API level or of a cell.
 
-        :param as_: whose daemons come; None: those of that level
+        :param as_: whose daemons come: a level's or a host's; None: those of that level
         """
         parts = urlsplit(self._way(f"bus/{level}", self.bus))
         user = as_ or level
         if user in self.bus_secrets:
             parts = _login(parts, self.bus_user(user), self.bus_secrets[user])
+        elif self.embedded:  # where nobody asks for passwords
+            parts = parts._replace(netloc=f"{self.bus_user(user)}@")
         return f"{parts.scheme}://{parts.netloc}/{self.bus_name(level)}"
 
     def database_name(self, whose: str) -> str:
@@ -268,14 +284,15 @@ class Plan:
     @property
     def operator(self) -> dict[str, dict[str, Any]]:
         """The options of ``roost-manage``, which comes as the daemons do."""
-        return _merged(
+        return merged(
             {
                 "DEFAULT": {"transport_url": self.bus_url(API_LEVEL), **_HEARTBEATS},
                 "api_database": self._data(API_LEVEL),
                 "scheduler_database": self._data(_SCHEDULER),
+                "bus": {"api_users": self.bus_user(API_LEVEL)},
                 "image": {"local_path": str(self.images)},
             },
-            self.overrides,
+            self._said,
         )
 
     @property
@@ -285,7 +302,12 @@ class Plan:
             "api_database": {"connection": self.database_url(API_LEVEL)},
             "scheduler_database": {"connection": self.database_url(_SCHEDULER)},
         }
-        return _merged(_merged(self.operator, own), self.overrides)
+        return merged(merged(self.operator, own), self.overrides)
+
+    @property
+    def _said(self) -> Options:
+        """What all daemons are told, whatever they are."""
+        return merged(self.openstack.options, self.overrides)
 
     def _data(self, whose: str) -> dict[str, Any]:
         """Return what the daemons of a level are told of their database."""
@@ -319,7 +341,12 @@ class Plan:
     def _api(self) -> Daemon:
         own: Options = {
             "api_database": self._data(API_LEVEL),
-            "api": {"listen": "127.0.0.1", "port": self.port, "auth_strategy": "noauth"},
+            "api": {
+                "listen": "127.0.0.1",
+                "port": self.port,
+                "auth_strategy": "noauth",
+                "address_share": 0.5,  # all come from here, most without a token
+            },
             "quota": dict.fromkeys(_QUOTAS, NO_LIMIT),
         }
         if self.console_endpoint:
@@ -350,7 +377,7 @@ class Plan:
 
     def _host(self, cell: str, host: str) -> Daemon:
         own = self._guests(host) if self.real else self._pretended()
-        return self._daemon(host, "roost-compute", topic="compute", cell=cell, own=own)
+        return self._daemon(host, "roost-compute", topic="compute", cell=cell, own=own, user=host)
 
     def _pretended(self) -> Options:
         inventory = {"inventory_file": str(self.inventory_file)} if self.inventory else {}
@@ -376,23 +403,31 @@ class Plan:
         return self._daemon(CONSOLES, "roost-consoleproxy", topic=None, own=own)
 
     def _daemon(
-        self, name: str, program: str, *, topic: str | None, own: Options, cell: str | None = None
+        self,
+        name: str,
+        program: str,
+        *,
+        topic: str | None,
+        own: Options,
+        cell: str | None = None,
+        user: str | None = None,
     ) -> Daemon:
         common: Options = {
             "DEFAULT": {
                 "host": name,
-                "transport_url": self.bus_url(cell or API_LEVEL),
+                "transport_url": self.bus_url(cell or API_LEVEL, as_=user),
                 "state_path": str(self.state / "var" / name),
                 "rpc_threads": THREADS,
                 **_HEARTBEATS,
             },
+            "bus": {"api_users": self.bus_user(API_LEVEL)},
             "image": {"local_path": str(self.images)},
             **(OF_ALL if self.real else {}),
         }
         if cell:
-            schedulers = self.bus_url(API_LEVEL, as_=cell)
-            common = _merged(common, {"scheduler": {"transport_url": schedulers}})
-        options = _merged(_merged(common, own), self.overrides)
+            schedulers = self.bus_url(API_LEVEL, as_=user or cell)
+            common = merged(common, {"scheduler": {"transport_url": schedulers}})
+        options = merged(merged(common, own), self._said)
         return Daemon(name=name, program=program, topic=topic, cell=cell, options=options)
 
     def save(self) -> None:
@@ -400,7 +435,7 @@ class Plan:
         for folder in ("etc", "log", "db", "images", "var"):
             (self.state / folder).mkdir(parents=True, exist_ok=True)
         text = json.dumps(dataclasses.asdict(self), indent=2, default=str)
-        write_secret(_plan_file(self.state), text + "\n")
+        write_secret(self.state / _FILE, text + "\n")
         if self.inventory:
             self.inventory_file.write_text(json.dumps(self.inventory, indent=2) + "\n")
         for daemon in self.daemons:
@@ -415,7 +450,7 @@ class Plan:
         :raises roost.exception.NotFound: when there is none
         """
         try:
-            values = json.loads(_plan_file(state).read_text())
+            values = json.loads((state / _FILE).read_text())
         except FileNotFoundError:
             raise exception.NotFound(
                 f"there is no rig in {state}; start one with: roost-rig up --state {state}"
@@ -423,33 +458,40 @@ class Plan:
         folders = {
             name: pathlib.Path(values[name]) for name in ("state", "cache") if name in values
         }
-        return cls(**{**values, **folders})
+        openstack = Openstack(**values.get("openstack", {}))
+        return cls(**{**values, **folders, "openstack": openstack})
 
 
 def new_plan(
     state: pathlib.Path,
     *,
     port: int | None = None,
+    any_ports: bool = False,
     metadata: bool = False,
     consoles: bool = False,
+    beside: Sequence[str] = (),
     **values: Any,
 ) -> Plan:
-    """Plan a rig in a folder, on a free port unless one is named.
+    """Plan a rig in a folder, on usual ports where these are free, unless one is named.
 
+    :param any_ports: leave the usual ones to others, who may start at the same time
     :param metadata: let guests be told of themselves, too
     :param consoles: let browsers reach consoles of guests, too
+    :param beside: which OpenStack services run beside Roost
     :raises roost.exception.Invalid: when its inventory names hosts that it does not have
     """
     name = uuid.uuid4().hex[:8]
+    choose = (lambda _usual: private.free_port()) if any_ports else free_port
     if metadata:
         is_real = values.get("driver") == LIBVIRT  # its guests ask at another address
-        values["metadata_port"] = free_port(0 if is_real else _METADATA_PORT)
+        values["metadata_port"] = choose(0 if is_real else _METADATA_PORT)
         values["metadata_secret"] = secrets.token_urlsafe(24)
     if consoles:
-        values["console_port"] = free_port(_CONSOLE_PORT)
+        values["console_port"] = choose(_CONSOLE_PORT)
     if values.get("driver") == LIBVIRT:
         values["subnet"] = free_subnet()
-    plan = Plan(rig=name, state=state.resolve(), port=port or free_port(), **values)
+    values["openstack"] = new_openstack(beside, choose)
+    plan = Plan(rig=name, state=state.resolve(), port=port or choose(_PORT), **values)
     strangers = sorted({*plan.inventory} - {*plan.all_hosts, ALL_OTHERS})
     if strangers:
         raise exception.Invalid(
@@ -459,7 +501,7 @@ def new_plan(
     return plan
 
 
-def free_port(preferred: int = 8774) -> int:
+def free_port(preferred: int = _PORT) -> int:
     """Return the preferred port of 127.0.0.1 if nobody has it, else some free one."""
     for port in (preferred, 0):
         with socket.socket() as probe:
@@ -472,15 +514,6 @@ def free_port(preferred: int = 8774) -> int:
     raise exception.Unavailable("127.0.0.1 has no free port")
 
 
-def _merged(under: Options, over: Options) -> dict[str, dict[str, Any]]:
-    groups = [*under, *(group for group in over if group not in under)]
-    return {group: {**under.get(group, {}), **over.get(group, {})} for group in groups}
-
-
 def _login(parts: SplitResult, user: str, password: str) -> SplitResult:
     server = parts.netloc.rpartition("@")[2]
     return parts._replace(netloc=f"{user}:{password}@{server}")
-
-
-def _plan_file(state: pathlib.Path) -> pathlib.Path:
-    return state / "rig.json"

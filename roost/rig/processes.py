@@ -26,16 +26,18 @@ from roost import exception
 STOP_SECONDS = 20
 START_SECONDS = 15
 _PID_FILE = "supervisord.pid"
+NOT_STARTED = "stopped"  # the state of a process that nobody has started yet
 _TO_ALL = (signals.SIGKILL, signals.SIGSTOP, signals.SIGCONT)
 
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """What supervisord is to run under one name."""
+    """What supervisord is to run under one name; ``environment`` is beside that of all."""
 
     name: str
     command: Sequence[str]
     log: pathlib.Path
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -251,9 +253,11 @@ def usage(pid: int) -> tuple[float, int]:
 
 def _program_section(program: Program, priority: int, grace: int) -> list[str]:
     command = " ".join(f'"{word}"' for word in program.command)
+    variables = ",".join(f'{name}="{value}"' for name, value in program.environment.items())
     return [
         f"[program:{program.name}]",
         f"command = {command}".replace("%", "%%"),
+        f"environment = {variables}".replace("%", "%%"),
         f"priority = {priority}",
         "autostart = false",
         "autorestart = false",

@@ -1,7 +1,8 @@
 """Who may do what on the buses of a rig, at the least: what doc/security.rst tells operators.
 
-Daemons of a level do all on their own bus, where they serve. On the buses of others they are
-guests: they publish to the topics named here, and have queues of answers of their own.
+Daemons of a level do all on their own bus, where they serve; hosts only what it takes to serve
+under their own names. On the buses of others they are guests: they publish to the topics named
+here, and have queues of answers of their own.
 """
 
 import re
@@ -12,7 +13,8 @@ from roost.rig.plan import API_LEVEL, Plan
 from roost.rig.services.rabbitmq import Rights
 
 # Nobody listens to the last one: by asking there, the way for answers is opened.
-FROM_CELLS: Final = ("scheduler", "nobody")
+FROM_CELLS: Final = ("cell-scheduler", "nobody")
+FROM_HOSTS: Final = ("cell-scheduler",)
 FROM_API: Final = ("compute", "nobody")
 
 
@@ -27,7 +29,36 @@ def on_buses(plan: Plan) -> list[Rights]:
             _guest(plan.bus_user(API_LEVEL), plan.bus_name(cell), FROM_API),
         )
     ]
-    return own + guests
+    hosts = [
+        right
+        for cell in plan.cell_names
+        for host in plan.hosts_of(cell)
+        for right in (
+            _host(plan.bus_user(host), plan.bus_name(cell), host),
+            _guest(plan.bus_user(host), plan.bus_name(API_LEVEL), FROM_HOSTS),
+        )
+    ]
+    return own + guests + hosts
+
+
+def _host(user: str, bus: str, host: str) -> Rights:
+    """A host serves under its own name, asks the cell-conductors, and hears nothing else.
+
+    Only who serves uses the default exchange, to answer. It leads to every queue of the cell, where
+    receivers look who it is.
+    """
+    exchange, name = re.escape(bus), re.escape(host)
+    queues = rf"{exchange}\.compute(\.{name}|_fanout.*)?"
+    own = rf"{exchange}|{queues}|reply_{re.escape(user)}_.*"
+    return Rights(
+        user,
+        bus,
+        configure=f"^({own})$",
+        write=rf"^({own}|amq\.default)$",
+        read=f"^({own})$",
+        topics={bus: rf"^{exchange}\.(cell-conductor|nobody|compute\.{name})$"},
+        bindings={bus: rf"^{exchange}\.compute(\.{name})?$"},
+    )
 
 
 def _guest(user: str, bus: str, topics: Sequence[str]) -> Rights:

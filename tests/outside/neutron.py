@@ -1,137 +1,48 @@
-"""A real Neutron on loopback: installed once, its tables copied and served for whoever wants one.
+"""A real Neutron on loopback: one's own, made in a moment of what is installed once.
 
 With a Keystone it believes whom that knows, else everybody is its administrator. It has no agents,
-see ``neutron_mechanism``.
+see ``roost.rig.openstack.mechanism``.
 """
 
-import os
-import pathlib
-import shutil
-import subprocess
-import sys
+import json
 
 import requests
 
-from tests.outside.keystone import section
-from tests.stories.cloud import wait_until
+from roost.rig.openstack import services
+from roost.rig.openstack.plan import NEUTRON
+from tests.outside.process import Process
 
-ROOT = pathlib.Path(__file__).parents[2]
-_CONFIGURATION = """\
-[DEFAULT]
-core_plugin = ml2
-service_plugins =
-auth_strategy = {strategy}
-transport_url = fake:/
-api_paste_config = {installed}/venv/etc/neutron/api-paste.ini
-state_path = {folder}
-dhcp_agent_notification = false
-send_events_interval = 1
-[database]
-connection = sqlite:///{folder}/neutron.sqlite
-[ml2]
-type_drivers = local
-tenant_network_types = local
-mechanism_drivers = anywhere
-extension_drivers = port_security
-[oslo_concurrency]
-lock_path = {folder}/locks
-[oslo_policy]
-policy_file = {folder}/policy.yaml
-"""
 # What takes the role "service" in earnest; without Keystone nobody has one.
 _POLICY = """\
 "create_port:binding:profile": "@"
 "update_port:binding:profile": "@"
 """
-# Who judges and who tells.
-_NOBODY = {"auth_type": "admin_token", "token": "admin:ops"}
-_METADATA = "Metadata-Version: 2.1\nName: roost-tests\nVersion: 1\n"
-_ENTRY_POINTS = """\
-[neutron.ml2.mechanism_drivers]
-anywhere = neutron_mechanism:AnywhereMechanism
-"""
+SLOW = "slow"  # how the names of networks begin whose ports do not work until somebody says so
 
 
-def install(folder):
-    """Have Neutron, and tables to copy, in a folder that is kept from run to run."""
-    subprocess.run(
-        ["sh", str(ROOT / "tools/neutron.sh"), str(folder)],
-        env={**os.environ, "PYTHON": sys.executable},
-        check=True,
-    )
-
-
-class Neutron:
+class Neutron(Process):
     """A Neutron of one's own; use it in a ``with`` block.
 
-    :param installed: where ``install`` put it
+    :param installed: the folder of ``roost.rig.openstack.packages``
     :param folder: for its database and log
     :param compute: where it tells of its ports
     :param keystone: who judges tokens, asked as the user ``neutron``; None: nobody does
     """
 
     def __init__(self, installed, folder, *, port, compute, keystone=None):
-        self._installed = installed
+        self.url = f"http://127.0.0.1:{port}"
         self._folder = folder
         self._keystone = keystone
-        self._compute = compute
-        self._port = port
-        self._process = None
-        self.url = f"http://127.0.0.1:{port}"
-
-    def __enter__(self):
-        self._prepare()
-        with (self._folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [
-                    str(self._installed / "venv/bin/python"),
-                    "-P",
-                    str(ROOT / "tests/outside/neutron_server.py"),
-                    str(self._port),
-                ],
-                env={
-                    **os.environ,
-                    "PYTHONPATH": str(self._folder / "plug-in"),
-                    "OS_NEUTRON_CONFIG_FILES": str(self._folder / "neutron.conf"),
-                    "ROOST_UNBINDABLE": str(self._folder / "unbindable"),
-                },
-                stdout=log,
-                stderr=log,
-            )
-        try:
-            wait_until(self._answers, "Neutron answers", timeout=120)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self._process.terminate()
-        self._process.wait()
-
-    def _prepare(self):
-        shutil.copy(self._installed / "template/neutron.sqlite", self._folder)
-        (self._folder / "neutron.conf").write_text(self._configuration())
-        (self._folder / "policy.yaml").write_text("" if self._keystone else _POLICY)
-        plug_in = self._folder / "plug-in"
-        described = plug_in / "roost_tests-1.dist-info"
-        described.mkdir(parents=True)
-        shutil.copy(ROOT / "tests/outside/neutron_mechanism.py", plug_in)
-        (described / "METADATA").write_text(_METADATA)
-        (described / "entry_points.txt").write_text(_ENTRY_POINTS)
-        self.bind_all_but()
-
-    def _configuration(self):
-        strategy = "keystone" if self._keystone else "noauth"
-        values = {"installed": self._installed, "folder": self._folder, "strategy": strategy}
-        made = _CONFIGURATION.format(**values)
-        if self._keystone is None:
-            return made + section("nova", {**_NOBODY, "endpoint": self._compute})
-        return (
-            made
-            + section("keystone_authtoken", self._keystone.judging("neutron"))
-            + section("nova", self._keystone.credentials("neutron"))
+        nobody = {"auth_type": "admin_token", "token": "admin:ops", "endpoint": compute}
+        services.prepare_neutron(
+            installed,
+            folder,
+            judging=keystone.judging(NEUTRON) if keystone else None,
+            compute=keystone.credentials(NEUTRON) if keystone else nobody,
         )
+        (folder / "policy.yaml").write_text("" if keystone else _POLICY)
+        self.bind_all_but()
+        super().__init__(installed, NEUTRON, port, folder)
 
     def _ask(self, method, path, **more):
         """Ask as an administrator."""
@@ -140,16 +51,10 @@ class Neutron:
             method, f"{self.url}/v2.0/{path}", headers=headers, timeout=30, **more
         )
 
-    def _answers(self):
-        assert self._process.poll() is None, (self._folder / "log").read_text()[-5000:]
-        try:
-            return requests.get(self.url, timeout=30).ok
-        except requests.ConnectionError:
-            return False
-
     def bind_all_but(self, *hosts):
         """Let ports be bound to any host but these."""
-        (self._folder / "unbindable").write_text(" ".join(hosts))
+        faults = {"unbindable": hosts, "slow": [SLOW]}
+        (self._folder / "faults.json").write_text(json.dumps(faults))
 
     def make(self, kind, **values):
         """Make a thing, and return it as Neutron shows it."""
@@ -169,6 +74,16 @@ class Neutron:
 
     def delete(self, kind, identity):
         self._ask("DELETE", f"{kind}s/{identity}")
+
+    def change(self, kind, identity, **values):
+        answer = self._ask("PUT", f"{kind}s/{identity}", json={kind: values})
+        assert answer.ok, answer.text
+
+    def join(self, how, router, subnet):
+        """Let a router have a subnet (``how``: add), or have it no more (remove)."""
+        path = f"routers/{router}/{how}_router_interface"
+        answer = self._ask("PUT", path, json={"subnet_id": subnet})
+        assert answer.ok, answer.text
 
     def limit(self, project, **quota):
         answer = self._ask("PUT", f"quotas/{project}", json={"quota": quota})

@@ -9,7 +9,6 @@ from roost import concurrency
 concurrency.select([])
 
 import argparse
-import logging
 import pathlib
 import shutil
 import signal
@@ -21,6 +20,8 @@ from tests.tempest import running
 from tests.tempest.cloud import cloud
 
 OUTSIDE = running.ROOT / ".services/outside"
+_ALONE = r"tempest\.api\.compute"
+_REAL = r"tempest\.(api\.compute|scenario|serial_tests)"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,7 +44,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _read(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.tempest", description=__doc__)
-    parser.add_argument("regex", nargs="?", default=r"tempest\.api\.compute", help="which tests")
+    parser.add_argument("regex", nargs="?", help="which tests, if not all that mean Compute")
+    parser.add_argument("--real", action="store_true", help="with a real Glance and Neutron, too")
     parser.add_argument("--habits", action="store_true", help="only those of the integration tests")
     parser.add_argument("--jobs", type=int, default=2, help="how many at once")
     parser.add_argument("--keep", action="store_true", help="leave logs and results in any case")
@@ -51,15 +53,11 @@ def _read(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _run(asked: argparse.Namespace, folder: pathlib.Path) -> bool:
-    logging.basicConfig(
-        filename=folder / "roost.log",
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-    )
     workspace = folder / "tempest"
     workspace.mkdir()
-    chosen = ["--include-list", running.HABITS] if asked.habits else ["--regex", asked.regex]
-    with cloud(OUTSIDE, folder) as made:
+    regex = asked.regex or (_REAL if asked.real else _ALONE)
+    chosen = ["--include-list", running.HABITS] if asked.habits else ["--regex", regex]
+    with cloud(OUTSIDE, folder, real=asked.real) as made:
         tempest = running.Tempest(OUTSIDE / "tempest", workspace, made)
         passed, results = tempest.run(*chosen, "--concurrency", str(asked.jobs))
     print("", *results.summary(), sep="\n")

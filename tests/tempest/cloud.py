@@ -1,26 +1,26 @@
-"""The cloud that Tempest is let loose on: a real Keystone, and a Roost with images and networks.
+"""The cloud that Tempest is let loose on: a rig with a real Keystone, made by ``roost-rig``.
 
-Both end with the block, and all that Tempest made ends with them.
+It ends with the block, and all that Tempest made ends with it.
 """
 
 import contextlib
 import dataclasses
-import io
 import pathlib
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
-import requests
+from keystoneauth1.session import Session
 
-from roost.context import admin_context
-from roost.image.local import LocalImageStore
-from roost.rig.embedded import EmbeddedRig
-from tests.outside import keystone as outside
-from tests.outside.keystone import Keystone
+from roost.rig.embedded import QUICK
+from roost.rig.openstack import contents
+from roost.rig.openstack.plan import ADMIN, NEUTRON
+from roost.rig.plan import Plan
 
 CELLS, HOSTS = 2, 2
-NETWORK = "private"
-_IMAGE_BYTES = 64 * 1024
+_ROOST_RIG = pathlib.Path(sys.executable).parent / "roost-rig"
 _IMAGES = ("tiny", "other")  # the first one comes with the rig
 _FLAVORS = ("m1.tiny", "m1.small")
 # Tempest counts down from limits, so there are some; each of its classes is a project.
@@ -33,87 +33,94 @@ _QUOTA = {
     "server_group_members": 20,
     "key_pairs": 100,
 }
+# Roost in one process, with images and networks of its own; or its daemons among their usual
+# neighbours.
+_ALONE = ("--embedded", "--with", "keystone")
+_REAL = ("--db", "mariadb", "--with", "keystone,glance,neutron")
 
 
 @dataclasses.dataclass(frozen=True)
 class Cloud:
-    """What Tempest is told of it."""
+    """What Tempest is told of it.
+
+    :param public_network: the id of the one with floating addresses; none: there are none
+    """
 
     identity: str
+    password: str  # of the administrator
     flavors: list[str]  # ids; Tempest wants two that differ
     images: list[str]
     hosts: int
     network_extensions: list[str]
+    public_network: str = ""
 
 
 @contextlib.contextmanager
-def cloud(installed: pathlib.Path, folder: pathlib.Path) -> Iterator[Cloud]:
-    """Run Keystone and Roost in an empty folder while the block lasts.
+def cloud(cache: pathlib.Path, folder: pathlib.Path, *, real: bool = False) -> Iterator[Cloud]:
+    """Run a rig in an empty folder while the block lasts; its logs are left there, in ``log``.
 
-    :param installed: the folder of ``tools/outside.sh``
+    :param cache: for what is kept from rig to rig
+    :param real: with a real Glance and Neutron, too, and all daemons on RabbitMQ and MariaDB
     """
-    outside.install(installed / "keystone")
-    place = folder / "keystone"
-    place.mkdir()
-    with Keystone(installed / "keystone", place) as keystone, _rig(folder, keystone) as rig:
-        _fill_catalog(keystone, rig.endpoint)
-        _add_image(rig)
-        token = keystone.admin.get_token()
-        yield Cloud(
-            identity=keystone.url,
-            flavors=_ids(rig.endpoint, "flavors", _FLAVORS, token),
-            images=_ids(f"{_root(rig.endpoint)}/image/v2", "images", _IMAGES, token),
-            hosts=CELLS * HOSTS,
-            network_extensions=_extensions(rig.endpoint, token),
-        )
-
-
-@contextlib.contextmanager
-def _rig(folder: pathlib.Path, keystone: Keystone) -> Iterator[EmbeddedRig]:
-    keystone.project("service")
-    keystone.user("roost", "service", "service", "admin")
-    overrides = {
-        "api": {"auth_strategy": "keystone"},
-        "keystone_authtoken": keystone.judging("roost"),
-        "quota": _QUOTA,
-    }
-    rig = EmbeddedRig(folder / "rig", cells=CELLS, hosts=HOSTS, overrides=overrides)
+    state = folder / "rig"
+    size = ("--cells", str(CELLS), "--hosts", str(HOSTS))
     try:
-        rig.start()
-        yield rig
+        _rig(
+            "up",
+            state,
+            *size,
+            *(_REAL if real else _ALONE),
+            *_settings(),
+            "--any-ports",
+            "--cache",
+            str(cache),
+        )
+        yield _described(Plan.load(state))
     finally:
-        rig.stop()
+        if (state / "log").exists():
+            shutil.copytree(state / "log", folder / "log")
+        _rig("down", state, "--if-there")
 
 
-def _root(endpoint: str) -> str:
-    return endpoint.removesuffix("/v2.1")
+def _settings() -> Iterator[str]:
+    options: dict[str, Any] = {**QUICK, "quota": _QUOTA}
+    for group, values in options.items():
+        for name, value in values.items():
+            yield from ("--set", f"{group}.{name}={value}")
 
 
-def _fill_catalog(keystone: Keystone, endpoint: str) -> None:
-    keystone.service("compute", endpoint)
-    keystone.service("image", f"{_root(endpoint)}/image")
-    keystone.service("network", f"{_root(endpoint)}/network")
+def _rig(command: str, state: pathlib.Path, *words: str) -> None:
+    done = subprocess.run(
+        [_ROOST_RIG, command, "--state", state, *words], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"roost-rig {command}: {done.stdout}{done.stderr}")
 
 
-def _add_image(rig: EmbeddedRig) -> None:
-    data = io.BytesIO(bytes(_IMAGE_BYTES))
-    LocalImageStore(rig.plan.images).add(admin_context(), name=_IMAGES[1], data=data)
+def _described(plan: Plan) -> Cloud:
+    openstack = plan.openstack
+    admin = contents.admin_session(openstack)
+    urls = openstack.endpoints(plan.endpoint)
+    contents.add_image(admin, urls["image"], _IMAGES[1])
+    network = f"{urls['network']}/v2.0"
+    return Cloud(
+        identity=openstack.identity,
+        password=openstack.passwords[ADMIN],
+        flavors=_ids(admin, plan.endpoint, "flavors", *_FLAVORS),
+        images=_ids(admin, f"{urls['image']}/v2", "images", *_IMAGES),
+        hosts=CELLS * HOSTS,
+        network_extensions=[one["alias"] for one in _list(admin, network, "extensions")],
+        public_network=(
+            _ids(admin, network, "networks", contents.PUBLIC)[0] if openstack.has(NEUTRON) else ""
+        ),
+    )
 
 
-def _extensions(endpoint: str, token: str) -> list[str]:
-    """Return which parts of the network API there are, by their aliases."""
-    found = _get(f"{_root(endpoint)}/network/v2.0/extensions", token)
-    return [extension["alias"] for extension in found["extensions"]]
-
-
-def _ids(url: str, noun: str, names: tuple[str, ...], token: str) -> list[str]:
+def _ids(admin: Session, url: str, noun: str, *names: str) -> list[str]:
     """Return the ids of things with these names."""
-    found = {thing["name"]: thing["id"] for thing in _get(f"{url}/{noun}", token)[noun]}
+    found = {thing["name"]: thing["id"] for thing in _list(admin, url, noun)}
     return [found[name] for name in names]
 
 
-def _get(url: str, token: str) -> dict[str, Any]:
-    answer = requests.get(url, headers={"X-Auth-Token": token}, timeout=30)
-    answer.raise_for_status()
-    answered: dict[str, Any] = answer.json()
-    return answered
+def _list(admin: Session, url: str, noun: str) -> list[dict[str, Any]]:
+    return list(admin.get(f"{url}/{noun}").json()[noun])

@@ -3,8 +3,10 @@
 import pathlib
 
 from roost.api.microversions import MAXIMUM, MINIMUM
-from tests.outside.keystone import REGION, section
-from tests.tempest.cloud import NETWORK, Cloud
+from roost.rig.files import config_text
+from roost.rig.openstack.contents import PRIVATE, PUBLIC
+from roost.rig.openstack.plan import REGION
+from tests.tempest.cloud import Cloud
 
 _NO, _YES = "false", "true"
 
@@ -13,7 +15,7 @@ def write(workspace: pathlib.Path, cloud: Cloud) -> pathlib.Path:
     """Write ``tempest.conf`` into a folder and return where it is."""
     path = workspace / "tempest.conf"
     options = _options(workspace, cloud)
-    path.write_text("".join(section(name, options[name]) for name in options))
+    path.write_text(config_text(options))
     return path
 
 
@@ -23,9 +25,10 @@ def _options(workspace: pathlib.Path, cloud: Cloud) -> dict[str, dict[str, objec
         "oslo_concurrency": {"lock_path": workspace / "locks"},
         "auth": {
             "use_dynamic_credentials": _YES,
-            "create_isolated_networks": _NO,  # there are no routers to join them
+            # networks of Roost's own have no routers to join them
+            "create_isolated_networks": _YES if cloud.public_network else _NO,
             "admin_username": "admin",
-            "admin_password": "admin",
+            "admin_password": cloud.password,
             "admin_project_name": "admin",
             "admin_domain_name": "Default",
         },
@@ -50,7 +53,7 @@ def _options(workspace: pathlib.Path, cloud: Cloud) -> dict[str, dict[str, objec
             "image_ref_alt": cloud.images[1],
             "flavor_ref": cloud.flavors[0],
             "flavor_ref_alt": cloud.flavors[1],
-            "fixed_network_name": NETWORK,
+            "fixed_network_name": "" if cloud.public_network else PRIVATE,
             "min_compute_nodes": cloud.hosts,
             "hypervisor_type": "fake",
             "min_microversion": f"2.{MINIMUM}",
@@ -69,9 +72,12 @@ def _options(workspace: pathlib.Path, cloud: Cloud) -> dict[str, dict[str, objec
             "vnc_console": _NO,
             "metadata_service": _NO,  # only guests reach it, and pretended ones ask nothing
         },
-        "network": {"floating_network_name": ""},
+        "network": {
+            "public_network_id": cloud.public_network,
+            "floating_network_name": PUBLIC if cloud.public_network else "",
+        },
         "network-feature-enabled": {
-            "floating_ips": _NO,
+            "floating_ips": _YES if cloud.public_network else _NO,
             "ipv6": _NO,
             "api_extensions": ",".join(cloud.network_extensions),
         },

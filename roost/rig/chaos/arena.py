@@ -15,9 +15,10 @@ from roost import concurrency, exception
 from roost.rig import backing, boots, lifecycle
 from roost.rig.chaos.faults import Ground
 from roost.rig.client import Client
+from roost.rig.files import Options
 from roost.rig.forwarder import Forwarder
 from roost.rig.install import IMAGE
-from roost.rig.plan import Options, Plan, new_plan
+from roost.rig.plan import Plan, new_plan
 from roost.rig.processes import Supervisor
 from roost.rig.services import MariaDB, PostgreSQL, RabbitMQ
 from roost.rig.services.private import free_port

@@ -1,6 +1,7 @@
 """The hosts of a rig with real guests: made, started and ended together."""
 
 import contextlib
+import dataclasses
 import pathlib
 import subprocess
 import sys
@@ -108,7 +109,7 @@ def doors(plan: Plan) -> dict[int, tuple[str, int]]:
 def inside(plan: Plan, program: Program) -> Program:
     """Return a host's ``roost-compute`` as it is started on that host."""
     words = _enter(machine(plan, program.name), "--after", "libvirt-sock")
-    return Program(program.name, [*words, *program.command], program.log)
+    return dataclasses.replace(program, command=[*words, *program.command])
 
 
 def end(plan: Plan) -> None:

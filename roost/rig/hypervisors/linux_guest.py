@@ -6,6 +6,9 @@ program of Busybox. What it says on its serial console, a line each:
 - ``guest: boot N`` how often it was booted from this disk;
 - ``guest: command line WORDS`` what its kernel was told;
 - ``guest: started by UEFI`` and ``guest: TPM VERSION`` if that is so;
+- ``guest: finds THINGS`` what there is of its machine: ``hypervisor`` (if one shows itself),
+  ``addresses:BITS``, ``ports:COUNT`` (serial ones), ``hpet``, ``iommu``, ``packed`` (if all of its
+  virtio disks and interfaces can have packed rings) and ``pci:CLASS`` for each device;
 - ``guest: config drive of UUID`` what its config drive says of it, or ``guest: no config drive``;
 - ``guest: agent: WHAT`` when its agent is asked for something: it does nothing but say so;
 - ``guest: address CIDR`` what DHCP has given its first interface, if it has one;
@@ -67,6 +70,8 @@ echo "guest: command line $(cat /proc/cmdline)"
 tpm=/sys/class/tpm/tpm0/tpm_version_major
 [ -e $tpm ] && echo "guest: TPM $(cat $tpm)"
 
+echo "guest: finds" $(finds)
+
 for try in 1 2 3 4 5 6 7 8; do [ -b /dev/sr0 ] && break; usleep 50000; done
 if mount -t iso9660 -o ro /dev/sr0 /drive 2>/dev/null; then
     uuid=$(sed -n 's/.*"uuid": *"\\([^"]*\\)".*/\\1/p' /drive/openstack/latest/meta_data.json)
@@ -94,6 +99,18 @@ echo "guest: ready"
 while :; do
     read -r words && echo "guest: heard $words" || sleep 1
 done
+"""
+_FINDS = """\
+#!/bin/busybox sh
+grep -qw hypervisor /proc/cpuinfo && echo hypervisor
+echo addresses:$(sed -n '/^address sizes/{s/.*: //;s/ bits phys.*//;p;q}' /proc/cpuinfo)
+echo ports:$(grep -c uart:16 /proc/tty/driver/serial)
+[ -e /sys/firmware/acpi/tables/HPET ] && echo hpet
+[ -e /sys/firmware/acpi/tables/DMAR ] && echo iommu
+cd /sys/bus/virtio/devices
+features=$(cat /dev/null $(grep -lE '0x000[12]$' */device | sed s/device$/features/))
+[ "$features" ] && ! echo "$features" | cut -c35 | grep -q 0 && echo packed
+for class in $(cat /sys/bus/pci/devices/*/class); do echo pci:$class; done
 """
 # As much of QEMU's guest agent as says that it heard; it listens by the time that this ends.
 _AGENT = """\
@@ -222,6 +239,7 @@ def _initramfs(root: pathlib.Path, tree: pathlib.Path, target: pathlib.Path) -> 
     (tree / "bin/sh").symlink_to("busybox")
     _script(tree / "init", _INIT)
     _script(tree / "bin/agent", _AGENT)
+    _script(tree / "bin/finds", _FINDS)
     _script(tree / "etc/lease", _LEASE)
     (tree / "www/index.html").write_text("hello\n")
     _script(tree / "etc/acpi/PWRF/00000080", _POWER_BUTTON)

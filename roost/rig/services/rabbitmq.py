@@ -54,6 +54,7 @@ class Rights:
     :param read: which queues may be listened to, which exchanges may be bound to
     :param topics: with which routing keys, by topic exchange, may be published; an exchange that is
         not named: with any
+    :param bindings: with which routing keys queues may be bound to those; none by default
     """
 
     user: str
@@ -62,6 +63,7 @@ class Rights:
     write: str = ".*"
     read: str = ".*"
     topics: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    bindings: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -346,9 +348,9 @@ def _permission(rights: Rights) -> dict[str, Any]:
 
 
 def _topic_permissions(rights: Rights) -> Iterator[dict[str, Any]]:
-    """Whom topics are told may bind queues to none of them."""
+    """Whom topics are told may bind queues to none of them, unless told so."""
     for exchange, keys in rights.topics.items():
-        allowed = {"exchange": exchange, "write": keys, "read": "^$"}
+        allowed = {"exchange": exchange, "write": keys, "read": rights.bindings.get(exchange, "^$")}
         yield {"user": rights.user, "vhost": rights.vhost, **allowed}
 
 

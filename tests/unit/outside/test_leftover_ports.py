@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from roost import exception
-from roost.outside import leftover_ports
+from roost.outside import leftover_ports, networking
 from roost.outside.leftover_ports import LeftoverPorts, ServerPort
 from tests.builders import a_uuid
 from tests.fakes.neutron import FakeNetwork, failure
@@ -76,7 +76,7 @@ def test_who_takes_too_long_to_tell_all_is_not_waited_for(neutron):
 
 
 def test_a_look_names_as_many_ports_as_a_request_bears(neutron, ports, monkeypatch):
-    monkeypatch.setattr(leftover_ports, "_NAMED", 2)
+    monkeypatch.setattr(networking, "NAMED", 2)
     ids = sorted(a_port(neutron) for _ in range(3))
     neutron.calls.clear()
     assert sorted(port.id for port in ports.look([*ids, a_uuid()])) == ids

@@ -91,11 +91,11 @@ def plan_with_users(tmp_path, monkeypatch, *, allowed):
 
 
 @pytest.mark.usefixtures("everybody_lets_us_in")
-def test_every_level_has_a_password_of_its_own(tmp_path, monkeypatch):
+def test_every_level_and_every_host_has_a_password_of_its_own(tmp_path, monkeypatch):
     plan, told = plan_with_users(tmp_path, monkeypatch, allowed=True)
-    assert {*plan.bus_secrets} == {"api", "cell1"}
+    assert {*plan.bus_secrets} == {"api", "cell1", "cell1-host1"}
     assert {*plan.database_secrets} == {"api", "cell1", "scheduler"}
-    assert len({*plan.bus_secrets.values(), *plan.database_secrets.values()}) == 5
+    assert len({*plan.bus_secrets.values(), *plan.database_secrets.values()}) == 6
     assert told == []
 
 

@@ -9,6 +9,7 @@ import pytest
 from roost import exception
 from roost.rig import health
 from roost.rig.client import Client
+from roost.rig.openstack.plan import Openstack
 from roost.rpc import ears
 from tests.builders import CELL1
 
@@ -54,7 +55,9 @@ def test_a_daemon_that_does_not_know_the_question_answers():
 def test_a_daemon_whose_cell_is_away_is_not_well(monkeypatch):
     known = {"host": HOST.name, "binary": "roost-compute", "status": "UNKNOWN", "id": CELL1}
     monkeypatch.setattr(Client, "services", lambda _self: [known])
-    plan = types.SimpleNamespace(endpoint="http://127.0.0.1:1", embedded=True, daemons=[HOST])
+    plan = types.SimpleNamespace(
+        endpoint="http://127.0.0.1:1", embedded=True, daemons=[HOST], openstack=Openstack()
+    )
     supervisor = types.SimpleNamespace(list_processes=list)
     _whole, host = health.look(plan, supervisor)
     assert (host.answers, host.heartbeat) == (False, "in a cell that is away")

@@ -28,7 +28,7 @@ def guarded(plan):
     levels = ("api", "cell1", "cell2", "scheduler")
     return dataclasses.replace(
         plan,
-        bus_secrets={level: f"bus-{level}" for level in levels[:3]},
+        bus_secrets={whose: f"bus-{whose}" for whose in plan.bus_users},
         database_secrets={level: f"db-{level}" for level in levels},
     )
 
@@ -63,8 +63,9 @@ def test_a_cell_conductor_knows_its_own_database_only(plan):
 
 def test_cells_know_their_own_bus_and_that_of_the_schedulers(plan):
     options = plan.find("cell2-host1").options
-    assert options["DEFAULT"]["transport_url"] == plan.bus_url("cell2")
-    assert options["scheduler"]["transport_url"] == plan.bus_url("api")
+    host = "cell2-host1"
+    assert options["DEFAULT"]["transport_url"] == plan.bus_url("cell2", as_=host)
+    assert options["scheduler"]["transport_url"] == plan.bus_url("api", as_=host)
 
 
 def test_no_two_levels_share_a_bus_or_a_database(plan):
@@ -82,7 +83,7 @@ def test_an_embedded_rig_keeps_its_databases_in_its_folder(tmp_path):
     plan = new_plan(tmp_path, cells=1, hosts=1)
     assert plan.embedded
     assert plan.database_url("cell1") == f"sqlite:///{tmp_path}/db/cell1.sqlite"
-    assert plan.bus_url("cell1") == f"fake:///{plan.bus_name('cell1')}"
+    assert plan.bus_url("cell1") == f"fake://{plan.bus_user('cell1')}@/{plan.bus_name('cell1')}"
 
 
 def test_a_plan_is_read_as_it_was_saved(plan):
@@ -181,18 +182,26 @@ def login(url):
 
 
 @pytest.mark.parametrize(
-    ("daemon", "group", "option", "level"),
+    ("daemon", "group", "option", "whose"),
     [
-        ("cell1-host1", "DEFAULT", "transport_url", "cell1"),
-        ("cell1-host1", "scheduler", "transport_url", "cell1"),
+        ("cell1-host1", "DEFAULT", "transport_url", "cell1-host1"),
+        ("cell1-host1", "scheduler", "transport_url", "cell1-host1"),
         ("cell2-conductor", "scheduler", "transport_url", "cell2"),
         ("scheduler", "DEFAULT", "transport_url", "api"),
         ("api", "DEFAULT", "transport_url", "api"),
     ],
 )
-def test_daemons_come_to_a_bus_as_the_user_of_their_level(guarded, daemon, group, option, level):
+def test_daemons_come_to_a_bus_as_the_user_of_their_level_or_host(
+    guarded, daemon, group, option, whose
+):
     found = login(guarded.find(daemon).options[group][option])
-    assert found == (guarded.bus_user(level), f"bus-{level}")
+    assert found == (guarded.bus_user(whose), f"bus-{whose}")
+
+
+def test_the_user_of_a_host_tells_its_cell_and_its_name(guarded):
+    assert guarded.bus_user("cell1-host1") == f"{guarded.bus_user('cell1')}~cell1-host1"
+    told = {str(daemon.options["bus"]["api_users"]) for daemon in guarded.daemons}
+    assert told == {guarded.bus_user("api")}
 
 
 @pytest.mark.parametrize(

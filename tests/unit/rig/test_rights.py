@@ -29,20 +29,36 @@ def test_daemons_do_everything_on_the_bus_of_their_own_level(plan):
 
 def test_no_cell_has_rights_on_the_bus_of_another(plan):
     users = {each.user for each in on_buses(plan) if each.vhost == plan.bus_name("cell2")}
-    assert users == {plan.bus_user("cell2"), plan.bus_user("api")}
+    assert users == {plan.bus_user(whose) for whose in ("cell2", "cell2-host1", "api")}
 
 
 @pytest.mark.parametrize(
     ("key", "allowed"),
     [
-        ("scheduler", True), ("scheduler.one", True), ("nobody", True),
-        ("super-conductor", False), ("schedulers", False), ("#", False),
+        ("cell-scheduler", True), ("cell-scheduler.one", True), ("nobody", True),
+        ("scheduler", False), ("super-conductor", False), ("cell-schedulers", False), ("#", False),
     ],
 )  # fmt: skip
 def test_a_cell_publishes_to_the_schedulers_only(plan, key, allowed):
     bus = plan.bus_name("api")
     pattern = of(plan, "cell1", "api").topics[bus]
     assert bool(re.search(pattern, f"{bus}.{key}")) == allowed
+
+
+@pytest.mark.parametrize(
+    ("key", "published", "bound"),
+    [
+        ("cell-conductor", True, False), ("compute.cell1-host1", True, True),
+        ("compute", False, True), ("compute.cell1-host2", False, False), ("#", False, False),
+    ],
+)  # fmt: skip
+def test_a_host_asks_its_conductors_and_serves_under_its_own_name(plan, key, published, bound):
+    bus = plan.bus_name("cell1")
+    host = of(plan, "cell1-host1", "cell1")
+    assert bool(re.search(host.topics[bus], f"{bus}.{key}")) == published
+    assert bool(re.search(host.bindings[bus], f"{bus}.{key}")) == bound
+    listens = re.search(host.read, f"{bus}.{key}")
+    assert bool(listens) == bound
 
 
 def test_a_cell_has_its_own_queues_of_answers_and_no_other(plan):

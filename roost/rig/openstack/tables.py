@@ -1,4 +1,4 @@
-"""Makes Neutron's tables: ``python neutron_tables.py URL``. Its migrations do not run on SQLite."""
+"""Make Neutron's tables: ``python -I tables.py URL``. Its migrations do not run on SQLite."""
 
 import sys
 
