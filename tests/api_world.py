@@ -68,6 +68,7 @@ PRIVATE = LocalNetwork(
     name="private", cidr="10.0.0.0/24", labels=("physnet1",), preferred_labels=("rack7",)
 )
 UNLIMITED = dict.fromkeys(Options().quota, -1)
+HOST = "http://falconframework.org"
 ALICE = "alice:project"
 ADMIN = "admin:ops"
 
@@ -83,6 +84,15 @@ class Client(falcon.testing.TestClient):
 
     def get(self, path, **more):
         return self.ask("GET", path, **more)
+
+    def pages(self, path, **more):
+        """Yield the answers of a list of servers, following its links."""
+        while path:
+            answer = self.get(path, **more)
+            assert answer.status_code == 200, answer.text
+            yield answer
+            links = answer.json.get("servers_links", [])
+            path = links[0]["href"].removeprefix(HOST) if links else None
 
     def post(self, path, body, **more):
         return self.ask("POST", path, json=body, **more)
@@ -122,6 +132,15 @@ class World:
 
     def wish(self, **values):
         return self.place(None, **values)
+
+    def end(self, instance, cell_uuid=CELL1):
+        """Delete an instance as the daemons do it, until nothing names it but its cell's rows."""
+        with self.api_db.begin() as session:
+            instance_mappings.queue_for_delete(session, instance.uuid)
+        with self.databases[cell_uuid].begin() as session:
+            instances.bury(session, instance.uuid)
+        with self.api_db.begin() as session:
+            instance_mappings.forget(session, instance.uuid)
 
     def image(self, **values):
         image = an_image(**{"owner": "project", **values})
@@ -290,7 +309,7 @@ def _an_action(instance, request_id):
 
 @pytest.fixture
 def options():
-    return Options(max_limit=5)
+    return Options(max_limit=5, verifies_images=True)
 
 
 @pytest.fixture
@@ -378,7 +397,11 @@ class Counted:
 def count_statements(world):
     """Count the statements that any database gets within the block."""
     counted = Counted([])
-    engines = [database.engine for database in (world.api_db, *world.databases.values())]
+    databases = (world.api_db, *world.databases.values())
+    for database in databases:  # else it may do so within the block
+        with database.read() as session:
+            database._clock.read(session)
+    engines = [database.engine for database in databases]
 
     def note(_connection, _cursor, statement, *_more):
         if statement.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE"):

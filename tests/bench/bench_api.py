@@ -2,6 +2,7 @@
 
     python -m tests.bench.bench_api --seconds 3
     python -m tests.bench.bench_api --beside ../before     # and another source tree, by turns
+    python -m tests.bench.bench_api growth                 # of one server, in ever larger clouds
 
 One caller, so requests/s is what one thread of a worker does. CPU is that of the process,
 with the threads that ask the cells. Reports, and judges nothing.
@@ -31,7 +32,8 @@ from roost.api.parts import Options
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import instances
 from tests import api_world
-from tests.bench.meters import percentile, table
+from tests.bench import growth
+from tests.bench.meters import percentile, spin, table
 from tests.builders import CELL1, CELL2, NOW, a_spec, a_uuid, a_wish, an_instance
 
 SERVERS = 1000
@@ -47,13 +49,28 @@ UNLIMITED = dict.fromkeys(
 
 def main():
     asked = _arguments()
-    if asked.json:
+    if asked.what == "growth":
+        _measure_growth(asked)
+    elif asked.json:
         print(json.dumps(_measure(asked)))
     elif asked.beside:
         _compare(asked)
     else:
         found = _measure(asked)
         table("Requests to the API", [{"request": name, **row} for name, row in found.items()])
+
+
+def _measure_growth(asked):
+    options = Options(quota=UNLIMITED)
+    with tempfile.TemporaryDirectory() as folder, api_world.made_in(folder, options) as world:
+        rows = list(growth.measure(world, lambda ask: _least(ask, asked)))
+    table(f"CPU ms of requests about one server; spin {1000 * spin():.1f} ms", rows)
+
+
+def _least(ask, asked):
+    """Return the least CPU ms of some rounds: what others do on this machine only adds to it."""
+    ask()
+    return min(_timed(ask, asked.seconds / asked.rounds)["CPU ms"] for _ in range(asked.rounds))
 
 
 def _compare(asked):
@@ -193,6 +210,7 @@ def _map(session, instance, cell):
 
 def _arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("what", nargs="?", choices=("requests", "growth"), default="requests")
     parser.add_argument("--seconds", type=float, default=3, help="of each kind of request")
     parser.add_argument("--beside", type=pathlib.Path, help="another source tree")
     parser.add_argument("--rounds", type=int, default=3, help="of both trees")

@@ -1,6 +1,6 @@
-"""What memory each daemon has while a storm of requests lasts: flat, or growing?
+"""What memory, rows and files a rig has while a storm of requests lasts: flat, or growing?
 
-    roost-rig up --bus amqp://guest:guest@127.0.0.1:5672 --db postgresql
+    roost-rig up --db postgresql --set conductor.purge_after=60
     python -m tests.bench.bench_memory --minutes 30
 
 Each client boots a server, looks at it until it is there, lists all, changes its metadata, stops,
@@ -24,7 +24,7 @@ from roost.rig import boots
 from roost.rig.client import Client
 from roost.rig.install import IMAGE
 from roost.rig.plan import Plan
-from tests.bench import memory
+from tests.bench import kept, memory
 
 VERSION = {"OpenStack-API-Version": "compute 2.96", "X-Auth-Token": "storm:storm"}
 PATIENCE = 60.0  # seconds until a server is where it should be
@@ -35,13 +35,18 @@ def main():
     plan = Plan.load(asked.state.resolve())
     storm = Storm(plan.endpoint, _server(Client(plan.endpoint)), asked.clients)
     names = list(memory.by_daemon(plan))
-    print("MB of each daemon (PSS)")
-    print(f"{'minute':>6}{'requests':>10}", *(f"{name[-18:]:>19}" for name in names))
+    print("Rows of all databases, files below the rig's folder, MB of each daemon (PSS)")
+    print(
+        f"{'minute':>6}{'requests':>10}{'rows':>8}{'files':>7}",
+        *(f"{name[-18:]:>19}" for name in names),
+    )
     with storm:
         for minute in itertools.count():
             used = memory.by_daemon(plan)
             told = (f"{used.get(name, 0):19.1f}" for name in names)
-            print(f"{minute:6}{sum(storm.answers.values()):10}", *told, flush=True)
+            asked_for = sum(storm.answers.values())
+            held = f"{kept.rows(plan):8}{kept.files(plan):7}"
+            print(f"{minute:6}{asked_for:10}{held}", *told, flush=True)
             if minute >= asked.minutes:
                 break
             time.sleep(60)

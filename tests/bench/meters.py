@@ -46,6 +46,13 @@ def once(step):
     return Spent(1, time.perf_counter() - began, time.process_time() - cpu)
 
 
+def spin():
+    """Return the CPU seconds of a fixed piece of Python: how fast this machine is just now."""
+    return min(
+        once(lambda: sum(number * number for number in range(200_000))).cpu for _ in range(5)
+    )
+
+
 def percentile(values, percent):
     """Return the value that ``percent`` of the values do not pass."""
     ordered = sorted(values)

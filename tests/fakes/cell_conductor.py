@@ -36,7 +36,7 @@ class FakeCellConductor:
         """Let the next calls of a method raise, before or (``applied``) after they acted."""
         self._trouble[method] += [(error, applied) for error in errors]
 
-    def report_service(self, context, *, host, binary, availability_zone=None):
+    def report_service(self, context, *, host, binary, availability_zone=None, state=None):
         with self._acting("report_service"):
             return {
                 "cell_uuid": CELL1,
@@ -89,7 +89,7 @@ class FakeCellConductor:
             {**before.members, **(members or {})},
         )
 
-    def free_networks(self, context, *, instance_uuid):
+    def free_networks(self, context, *, instance_uuid, host):
         with self._acting("free_networks"):
             self.ports.pop(instance_uuid, None)
 
@@ -135,6 +135,9 @@ class FakeCellConductor:
 
     def finish_delete(self, context, *, instance_uuid, host, events):
         with self._acting("finish_delete"):
+            found = self.instances.get(instance_uuid)
+            if found is not None and found.task_state != states.DELETING:
+                raise exception.Conflict(f"{instance_uuid} is not being deleted")
             self.ports.pop(instance_uuid, None)
             self.events[instance_uuid] += events
             if self.instances.pop(instance_uuid, None) is not None:

@@ -51,6 +51,10 @@ class FakeImageStore:
     def change(self, context, image_id, edit):
         return self._put(edit(self._own(context, image_id)))
 
+    def change_properties(self, context, image_id, edit):
+        image = self._own(context, image_id)
+        return self._put(image, properties=dict(edit(image.properties)))
+
     def delete(self, context, image_id):
         if self._own(context, image_id).protected:
             raise exception.Forbidden(f"Image {image_id} is protected and cannot be deleted.")

@@ -17,6 +17,7 @@ def a_claim(instance_uuid, host="h1", **values):
         "group_uuid": None,
         "state": "confirmed",
         "created_at": NOW.isoformat(),
+        "age": 0.0,
         **SIZES,
         **values,
     }

@@ -22,13 +22,13 @@ class Record(types.SimpleNamespace):
 
 
 class FakeNetwork:
-    """``unbindable`` are hosts, ``slow`` networks whose ports do not work; ``trouble`` is raised
-    by the next call.
+    """``unbindable`` are hosts, ``slow`` networks whose ports do not work, ``strict`` those where
+    nobody chooses addresses; ``trouble`` is raised by the next call.
     """
 
     def __init__(self):
-        self.all = {kind: [] for kind in ("network", "subnet", "port", "group", "rule")}
-        self.unbindable, self.slow = set(), set()
+        self.all = {kind: [] for kind in ("network", "subnet", "port", "group", "rule", "ip")}
+        self.unbindable, self.slow, self.strict = set(), set(), set()
         self.limit = -1
         self.aliases = ["dns-integration", "port-security"]
         self.topology = None
@@ -143,6 +143,44 @@ class FakeNetwork:
             if not taken or taken in str(one.fixed_ips):
                 yield one
 
+    def ips(self, **query):
+        """Return floating IPs."""
+        return self._list("ip", query)
+
+    def get_ip(self, identity):
+        return self._get("ip", identity)
+
+    def create_ip(self, *, floating_network_id):
+        (subnet,) = [s for s in self.all["subnet"] if s.network_id == floating_network_id]
+        taken = {one.floating_ip_address for one in self.all["ip"]}
+        free = [str(ip) for ip in ipaddress.ip_network(subnet.cidr).hosts() if str(ip) not in taken]
+        if not free:
+            raise failure(409, "IpAddressGenerationFailure")
+        return self._add(
+            "ip",
+            floating_network_id=floating_network_id,
+            floating_ip_address=free[0],
+            project_id="project",
+            port_id=None,
+            fixed_ip_address=None,
+        )
+
+    def update_ip(self, identity, *, port_id, fixed_ip_address=None):
+        found = self._get("ip", identity)
+        found.port_id, found.fixed_ip_address = port_id, fixed_ip_address
+
+    def delete_ip(self, identity, *, ignore_missing):
+        self._drop("ip", identity, ignore_missing=ignore_missing)
+
+    def a_floating_ip(self, port, address="203.0.113.5", *, fixed=None):
+        """Let an address lead to a port, by its first address unless ``fixed`` says by which."""
+        return self._add(
+            "ip",
+            floating_ip_address=address,
+            port_id=port.id,
+            fixed_ip_address=fixed or port.fixed_ips[0]["ip_address"],
+        )
+
     def get_network(self, identity):
         return self._get("network", identity)
 
@@ -168,8 +206,8 @@ class FakeNetwork:
         taken = {one.fixed_ips[0]["ip_address"] for one in self.all["port"] if one.fixed_ips}
         free = (str(ip) for ip in ipaddress.ip_network(subnet.cidr).hosts() if str(ip) not in taken)
         (asked,) = values.pop("fixed_ips", [{"ip_address": None}])
-        if asked["ip_address"] in taken:
-            raise failure(409, "IpAddressInUse")
+        if asked["ip_address"]:
+            self._judge_address(network, subnet, asked["ip_address"], taken)
         address = {"subnet_id": subnet.id, "ip_address": asked["ip_address"] or next(free)}
         defaults = {
             "device_id": "",
@@ -184,6 +222,14 @@ class FakeNetwork:
         }
         made = self._add("port", fixed_ips=[address], **{**defaults, **values})
         return self._bind(made)
+
+    def _judge_address(self, network, subnet, address, taken):
+        if network.id in self.strict:
+            raise failure(403, "PolicyNotAuthorized", "(rule:create_port) is disallowed by policy")
+        if ipaddress.ip_address(address) not in ipaddress.ip_network(subnet.cidr):
+            raise failure(400, "InvalidIpForNetwork")
+        if address in taken:
+            raise failure(409, "IpAddressInUse")
 
     def update_port(self, port, *, if_revision=None, **changes):
         found = self._get("port", getattr(port, "id", port))

@@ -51,7 +51,7 @@ class DatabaseWorld:
 
     def force_down(self, host, *, forced=True):
         with self._databases[CELL1].begin() as session:
-            (service,) = services.list_services(session, host=host)
+            (service,) = services.list_services(session, hosts=[host])
             services.update(session, service.uuid, forced_down=forced)
 
     def later(self, seconds):
@@ -69,7 +69,7 @@ class DatabaseWorld:
 def age(session, seconds, host=None):
     """Let the heartbeats (of one host) be so much older."""
     past = datetime.timedelta(seconds=seconds)
-    for service in services.list_services(session, host=host):
+    for service in services.list_services(session, hosts=None if host is None else [host]):
         session.execute(
             sa.update(models.services)
             .where(models.services.c.uuid == service.uuid)

@@ -11,13 +11,14 @@ from roost.compute.network.bridge.system import System
 from roost.rig import services
 from roost.rig.hypervisors import linux_guest, needs
 from roost.rig.hypervisors.libvirtd import Libvirtd
-from tests.outside import glance as outside_glance
+from roost.rig.openstack import packages
 from tests.outside import pages as outside_pages
+from tests.outside.glance import Glance
 
 # Tests that run side by side have private services of their own.
 SERVICES = pathlib.Path(__file__).parents[2] / ".services"
 STATE = SERVICES / os.environ.get("PYTEST_XDIST_WORKER", "")
-OUTSIDE = SERVICES / "outside"  # what is installed once for all, see tools/outside.sh
+OUTSIDE = SERVICES / "outside"  # what is installed once for all
 
 
 def provide(kind):
@@ -50,10 +51,18 @@ def redis():
 
 
 @pytest.fixture(scope="session")
-def glance(tmp_path_factory):
+def openstack_packages():
+    """The folder of Keystone, Glance and Neutron; the first test to want it may install them."""
+    try:
+        return packages.install(OUTSIDE)
+    except exception.Unavailable as missing:
+        pytest.fail(missing.message, pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def glance(openstack_packages, tmp_path_factory):
     """A real Glance, empty at first, where tests leave what they make."""
-    outside_glance.install(OUTSIDE / "glance")
-    with outside_glance.Glance(OUTSIDE / "glance", tmp_path_factory.mktemp("glance")) as made:
+    with Glance(openstack_packages, tmp_path_factory.mktemp("glance")) as made:
         yield made
 
 

@@ -46,7 +46,7 @@ def select(manager, instance, group):
 
     One that lost to other schedulers every time is asked for again, as super-conductors do.
     """
-    spec = a_spec(flavor=a_flavor(**SMALL), group=a_group(**group))
+    spec = a_spec(flavor=a_flavor(**SMALL), image=None, group=a_group(**group))
     while True:
         with contextlib.suppress(exception.Unavailable):
             try:

@@ -123,7 +123,7 @@ def test_a_group_with_affinity_is_on_one_host_whoever_comes_first(url):
 @pytest.mark.timeout(300)
 def test_moves_and_releases_between_put_no_two_together(url):
     group = {"uuid": a_uuid(), "policy": "anti-affinity"}
-    spec = a_spec(flavor=a_flavor(**SMALL), group=a_group(**group))
+    spec = a_spec(flavor=a_flavor(**SMALL), image=None, group=a_group(**group))
     instances = [a_uuid() for _ in range(30)]
 
     def stir(number):

@@ -5,8 +5,6 @@ import pytest
 import requests
 
 from roost.rig.embedded import EmbeddedRig
-from tests.integration.conftest import OUTSIDE
-from tests.outside import keystone as outside
 from tests.outside.keystone import PASSWORD, REGION, Keystone
 from tests.stories.cloud import wait_until
 
@@ -19,9 +17,8 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def keystone(tmp_path_factory):
-    outside.install(OUTSIDE / "keystone")
-    with Keystone(OUTSIDE / "keystone", tmp_path_factory.mktemp("keystone")) as made:
+def keystone(openstack_packages, tmp_path_factory):
+    with Keystone(openstack_packages, tmp_path_factory.mktemp("keystone")) as made:
         for project in ("blue", "red", "service"):
             made.project(project)
         made.user("alice", "blue", "member", "reader")
@@ -122,7 +119,7 @@ def test_for_another_project_the_server_is_not_there(cloud_of, server):
 def test_an_administrator_lists_the_servers_of_all_projects(cloud_of, server):
     admin = cloud_of("admin", "admin", "admin").compute
     assert server.id in [found.id for found in admin.servers(all_projects=True)]
-    assert [service.binary for service in admin.services() if service.binary == "roost-compute"]
+    assert [service.binary for service in admin.services() if service.binary == "nova-compute"]
 
 
 def test_a_role_that_means_nothing_here_gives_nothing(rig, keystone):

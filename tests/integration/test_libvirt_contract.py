@@ -5,20 +5,23 @@ second; where a guest's own system has to take part it is a Linux.
 """
 
 import dataclasses
+import re
 
 import pytest
 
 from roost.compute.virt.driver import Kernel, Placement
 from roost.compute.virt.libvirt import images, probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
+from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.settings import Settings
 from roost.objects import NetworkInfo
 from roost.rig.hypervisors import linux_guest, needs
-from tests.builders import a_context, a_flavor, a_vif
+from tests.builders import a_context, a_flavor, a_vif, an_image
 from tests.stories.cloud import wait_until
 from tests.stories.virt_drivers import *  # noqa: F403
 
 GIB = 1 << 30
+SOUND, XHCI = "pci:0x040300", "pci:0x0c0330"
 pytestmark = pytest.mark.timeout(600)  # the first one makes a guest, and libvirt looks at QEMU
 
 
@@ -68,7 +71,22 @@ def half_made(driver, image_path):
 
 def test_a_guest_has_all_at_once_that_its_image_asks_for(driver, spawn, a_guest, awake):
     instance = a_guest(
-        flavor=a_flavor(vcpus=2, memory_mb=128, extra_specs={"quota:disk_total_iops_sec": "10000"})
+        flavor=a_flavor(
+            vcpus=2,
+            memory_mb=128,
+            extra_specs={
+                "hw:hide_hypervisor_id": "yes",
+                "hw:maxphysaddr_mode": "emulate",
+                "hw:maxphysaddr_bits": "42",
+                "hw:pmu": "no",
+                "hw:redirected_usb_ports": "1",
+                "hw:serial_port_count": "4",
+                "hw:sound_model": "ich9",
+                "hw:usb_model": "nec-xhci",
+                "hw:viommu_model": "auto",
+                "quota:disk_total_iops_sec": "10000",
+            },
+        )
     )
     instance.image.properties = {
         "hw_machine_type": "q35",
@@ -79,11 +97,22 @@ def test_a_guest_has_all_at_once_that_its_image_asks_for(driver, spawn, a_guest,
         "hw_input_bus": "usb",
         "hw_watchdog_action": "reset",
         "hw_cpu_sockets": "1",
+        "hw_ipxe_boot": "yes",
         "hw_qemu_guest_agent": "yes",
+        "hw_serial_port_count": "3",
+        "hw_time_hpet": "no",
         "os_require_quiesce": "yes",
     }
     uuid = spawn(instance, vifs=[a_vif()])
     awake(uuid)
+    found = finds(driver, uuid)
+    assert {"addresses:42", "ports:3", "iommu", SOUND, XHCI} <= found
+    assert found.isdisjoint({"hypervisor", "hpet"})
+    domain = described(driver, uuid)
+    assert domain.find("features/pmu").get("state") == "off"
+    assert len(domain.findall("devices/redirdev")) == 1
+    assert domain.find("devices/interface/boot").get("order") == "2"
+    assert domain.find("devices/disk/boot").get("order") == "3"
     driver.attach_interface(uuid, a_vif())
     with driver.snapshot(uuid, disk_format="qcow2") as disk:
         assert disk.read(4) == b"QFI\xfb"
@@ -94,23 +123,67 @@ def test_a_guest_has_all_at_once_that_its_image_asks_for(driver, spawn, a_guest,
 def test_uefi_and_a_tpm_are_the_guests_and_go_with_it(driver, a_guest, awake, image_path, libvirtd):
     needs.check({"swtpm": "swtpm", "swtpm_setup": "swtpm-tools"})
     instance = a_guest(flavor=a_flavor(memory_mb=256))  # with half of that Linux does not start
-    instance.image.properties = {"hw_firmware_type": "uefi", "hw_tpm_version": "2.0"}
+    instance.image.properties = {
+        "hw_firmware_type": "uefi",
+        "hw_tpm_version": "2.0",
+        "hw_virtio_packed_ring": "yes",
+    }
     kernel, ramdisk = linux_guest.kernel_of(image_path)
     driver.spawn(
         a_context(),
         instance,
         image_path=image_path,
-        network_info=NetworkInfo.of(vifs=[]),
+        network_info=NetworkInfo.of(vifs=[a_vif()]),
         placement=Placement(),
         kernel=Kernel(kernel, ramdisk, "console=ttyS0 quiet"),
     )
     awake(instance.uuid)
     said = driver.console_output(instance.uuid)
+    assert {"hypervisor", "packed", "ports:1"} <= finds(driver, instance.uuid)
     assert "guest: started by UEFI" in said
     assert "guest: TPM 2" in said
     assert len(libvirtd.kept_of(instance.uuid)) >= 2  # what UEFI and the TPM remember
     driver.destroy(instance.uuid)
     assert libvirtd.kept_of(instance.uuid) == []
+
+
+def finds(driver, uuid):
+    """Return what a Linux says that it finds of its machine."""
+    (said,) = re.findall(r"guest: finds (.*)", driver.console_output(uuid))
+    return {*said.split()}
+
+
+def described(driver, uuid):
+    """Return what libvirt says of a guest that runs."""
+    return driver._on(uuid, "describe a guest", lambda domain: parse(domain.XMLDesc()))
+
+
+@pytest.mark.parametrize(("device", "bus"), [("cdrom", "sata"), ("disk", "usb"), (None, "scsi")])
+def test_a_guest_is_rescued_by_what_the_image_says_with_its_disks_in_place(
+    driver, spawn, a_guest, image_path, device, bus
+):
+    instance = a_guest()
+    instance.image.properties = {"hw_machine_type": "q35"}
+    uuid = spawn(instance)
+    before = {disk.find("target").get("dev"): disk.find("source").get("file")
+              for disk in described(driver, uuid).iterfind("devices/disk")}  # fmt: skip
+    asked = {"hw_rescue_device": device, "hw_rescue_bus": bus}
+    said = {name: value for name, value in asked.items() if value}
+    instance.task_image = an_image(properties=said)
+    driver.rescue(a_context(), instance, image_path=image_path, password=None)
+    disks = described(driver, uuid).findall("devices/disk")
+    (rescuer,) = [one for one in disks if one.find("boot[@order='1']") is not None]
+    assert (rescuer.get("device"), rescuer.find("target").get("bus")) == (device or "disk", bus)
+    assert rescuer.find("source").get("file").endswith("rescue.qcow2")
+    others = {disk.find("target").get("dev"): disk.find("source").get("file")
+              for disk in disks if disk is not rescuer}  # fmt: skip
+    assert others == before
+    driver.unrescue(uuid)
+    (own,) = described(driver, uuid).findall("devices/disk")
+    assert (own.find("source").get("file"), own.find("boot").get("order")) == (
+        before["vda"],
+        "1",
+    )
 
 
 of_plain_disks = pytest.mark.parametrize("make_driver", ["raw"], indirect=True)

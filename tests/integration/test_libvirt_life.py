@@ -135,8 +135,22 @@ def test_a_guest_that_ends_by_itself_is_seen_at_once(cloud, libvirtd, server):
 
 @pytest.fixture
 def driver(libvirtd, tmp_path):
-    settings = Settings(node="h2", folder=tmp_path / "instances", uri=libvirtd.uri)
+    settings = Settings(
+        node="h2",
+        folder=tmp_path / "instances",
+        uri=libvirtd.uri,
+        monitors=("cpu.virt_driver",),
+    )
     return LibvirtDriver(settings)
+
+
+def test_a_host_measures_its_cpus(driver):
+    found = driver.metrics()
+    shares = [found[f"cpu.{name}.percent"] for name in ("user", "kernel", "idle", "iowait")]
+    assert sum(shares) == pytest.approx(100)
+    assert 0 < found["cpu.percent"] <= 100
+    assert found["cpu.frequency"] > 0
+    assert driver.metrics()["cpu.user.time"] >= found["cpu.user.time"]
 
 
 def test_kvm_is_taken_only_if_a_guest_runs_with_it(driver, tmp_path):

@@ -5,9 +5,9 @@ import pathlib
 import pytest
 from lxml import etree
 
-from roost.compute.virt.libvirt import disks
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.identity import note_rescued, written
+from roost.compute.virt.libvirt.rescuer import Rescuer
 from tests.stories.domains import DOMAINS, FOLDER
 
 SCHEMA = pathlib.Path("/usr/share/libvirt/schemas/domain.rng")
@@ -25,9 +25,15 @@ def test_what_libvirt_is_told_fits_its_schema(schema, name):
     assert schema.validate(document), schema.error_log
 
 
-@pytest.mark.parametrize("name", ["with all", "with all that is asked for", "with its own kernel"])
-def test_a_rescued_guest_fits_the_schema_too(schema, name):
+@pytest.mark.parametrize(
+    "rescuer", [Rescuer(), Rescuer(bus="usb"), Rescuer(is_cd=True, bus="scsi")], ids=str
+)
+@pytest.mark.parametrize(
+    "name",
+    ["with all", "with all that is asked for", "with its own kernel", "of a machine with all"],
+)
+def test_a_rescued_guest_fits_the_schema_too(schema, name, rescuer):
     domain = parse(DOMAINS[name].xml())
-    disks.start_from(domain, FOLDER / "rescue.qcow2")
+    rescuer.put_into(domain, FOLDER / "rescue.qcow2")
     note_rescued(domain, rescued=True)
     assert schema.validate(etree.fromstring(written(domain))), schema.error_log

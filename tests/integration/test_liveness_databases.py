@@ -12,14 +12,16 @@ from roost.conductor.liveness import Lookout, Patience
 from roost.db.cell import identity, instances, services
 from roost.db.cell import models as cell_models
 from roost.db.engine import Database, retried
-from roost.db.scheduler import cells, hosts, models, reports
+from roost.db.scheduler import cells, hosts, reports
+from roost.db.scheduler import models as scheduler_models
 from roost.db.types import database_now
 from roost.objects import CellLiveness
 from roost.objects.versions import version_at
 from roost.rig.services import unique_name
 from roost.servicegroup.db import DatabaseGroup
 from tests.builders import CELL1, NOW, a_report
-from tests.fakes.service_groups import DatabaseWorld, age
+from tests.fakes import service_groups as fake_groups
+from tests.fakes.service_groups import DatabaseWorld
 from tests.stories.service_groups import *  # noqa: F403
 from tests.stories.task_leases import *  # noqa: F403
 from tests.stories.task_leases import LONG, held, renew, take, under
@@ -57,7 +59,7 @@ def cell_db(fresh):
 
 @pytest.fixture
 def scheduler_db(fresh):
-    database = fresh(models.metadata)
+    database = fresh(scheduler_models.metadata)
     with database.begin() as session:
         for name in NAMES:
             reports.take_in(session, a_report(name), reported_at=NOW)
@@ -75,7 +77,7 @@ def told(version, down):
 
 
 def down(database):
-    table = models.hosts.c
+    table = scheduler_models.hosts.c
     with database.read() as session:
         return set(session.scalars(sa.select(table.host).where(table.told_down)))
 
@@ -94,9 +96,11 @@ def test_messages_that_schedulers_take_in_at_once_beside_claims_end_in_the_lates
         chosen = random.Random(seed).sample(range(1, len(NAMES) + 1), 12)
         with scheduler_db.begin() as session:
             for usage in hosts.usages(session, chosen, lock=True):
-                values = {"vcpus_used": models.hosts.c.vcpus_used + 1}
+                values = {"vcpus_used": scheduler_models.hosts.c.vcpus_used + 1}
                 session.execute(
-                    sa.update(models.hosts).where(models.hosts.c.id == usage.id).values(values)
+                    sa.update(scheduler_models.hosts)
+                    .where(scheduler_models.hosts.c.id == usage.id)
+                    .values(values)
                 )
 
     take_in(told(0, set()))
@@ -143,7 +147,7 @@ def test_two_conductors_and_what_they_see_meet_in_the_schedulers(fresh, schedule
     silent = set()
     for name in NAMES[:10]:
         with cell.begin() as session:
-            age(session, 61, host=name)
+            fake_groups.age(session, 61, host=name)
         silent.add(name)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             list(pool.map(Lookout.look, lookouts))

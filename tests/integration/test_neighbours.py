@@ -15,10 +15,6 @@ from click.testing import CliRunner
 from roost.cmd.manage.cli import roost_manage
 from roost.rig.embedded import EmbeddedRig
 from roost.rig.plan import free_port
-from tests.integration.conftest import OUTSIDE
-from tests.outside import glance as outside_glance
-from tests.outside import keystone as outside_keystone
-from tests.outside import neutron as outside_neutron
 from tests.outside.glance import Glance
 from tests.outside.keystone import PASSWORD, REGION, Keystone
 from tests.outside.neutron import Neutron
@@ -39,9 +35,8 @@ _PATIENCE = 120  # seconds: the machine may have more to do
 
 
 @pytest.fixture(scope="module")
-def keystone(tmp_path_factory):
-    outside_keystone.install(OUTSIDE / "keystone")
-    with Keystone(OUTSIDE / "keystone", tmp_path_factory.mktemp("keystone")) as made:
+def keystone(openstack_packages, tmp_path_factory):
+    with Keystone(openstack_packages, tmp_path_factory.mktemp("keystone")) as made:
         for project in ("blue", "red", "service"):
             made.project(project)
         made.user("alice", "blue", "member", "reader")
@@ -52,10 +47,9 @@ def keystone(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def glance(keystone, tmp_path_factory):
-    outside_glance.install(OUTSIDE / "glance")
+def glance(openstack_packages, keystone, tmp_path_factory):
     folder = tmp_path_factory.mktemp("glance")
-    with Glance(OUTSIDE / "glance", folder, keystone=keystone) as made:
+    with Glance(openstack_packages, folder, keystone=keystone) as made:
         keystone.service("image", made.url)
         yield made
 
@@ -84,10 +78,9 @@ def rig(keystone, glance, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def neutron(keystone, rig, tmp_path_factory):
-    outside_neutron.install(OUTSIDE / "neutron")
+def neutron(openstack_packages, keystone, rig, tmp_path_factory):
     port, folder = free_port(0), tmp_path_factory.mktemp("neutron")
-    made = Neutron(OUTSIDE / "neutron", folder, port=port, compute=rig.endpoint, keystone=keystone)
+    made = Neutron(openstack_packages, folder, port=port, compute=rig.endpoint, keystone=keystone)
     with made:
         keystone.service("network", made.url)
         yield made
@@ -203,13 +196,13 @@ def booted(alice, image, **nic):
     return compute.wait_for_server(made, wait=_PATIENCE)
 
 
-def ask_for_one(rig, someone, token, *, image, network):
+def ask_for_one(rig, someone, token, *, image, network, **nic):
     """Ask for a server with a token of one's own; ``network`` None: without interfaces."""
     body = {
         "name": "server",
         "flavorRef": next(someone.sdk.compute.flavors()).id,
         "imageRef": image,
-        "networks": [{"uuid": network}] if network else "none",
+        "networks": [{"uuid": network, **nic}] if network else "none",
     }
     return ask(f"{rig.endpoint}/servers", token, "POST", json={"server": body})
 
@@ -306,6 +299,40 @@ def test_another_project_sees_none_of_it(rig, alice, bob, image, network):
         assert answer.status_code == 400
         assert why in answer.text
     bob.sdk.image.delete_image(theirs)
+
+
+def test_neutron_says_by_whose_right_an_address_is_chosen(rig, alice, image, network, neutron):
+    token = alice.session.get_token()
+    shared = neutron.network("all", project="others", cidr="10.6.0.0/24", shared=True)
+    refused = ask_for_one(rig, alice, token, image=image, network=shared, fixed_ip="10.6.0.9")
+    assert (refused.status_code, "disallowed by policy" in refused.text) == (403, True)
+    given = ask_for_one(rig, alice, token, image=image, network=network, fixed_ip="10.8.0.9")
+    server = alice.sdk.compute.get_server(given.json()["server"]["id"])
+    alice.sdk.compute.wait_for_server(server, wait=_PATIENCE)
+    (port,) = neutron.list("port", network_id=network, device_id=server.id)
+    assert port["fixed_ips"][0]["ip_address"] == "10.8.0.9"
+    assert [one["id"] for one in neutron.list("port", project_id=alice.project)] == [port["id"]]
+    neutron.delete("network", shared)
+
+
+def test_images_in_the_words_of_compute_are_glances(rig, alice, bob, glance, image):
+    def told(method, path="", who=alice, **more):
+        url = f"{rig.endpoint}/images/{image}{path}"
+        return ask(url, who.session.get_token(), method, version="2.35", **more)
+
+    shown = told("GET").json()["image"]
+    assert (shown["status"], shown["name"]) == ("ACTIVE", "private")
+    (link,) = [one["href"] for one in shown["links"] if one["rel"] == "alternate"]
+    assert link == f"{glance.url}/v2/images/{image}"
+    assert told("POST", "/metadata", json={"metadata": {"a": "1", "b": "2"}}).ok
+    assert told("PUT", "/metadata/b", json={"meta": {"b": "3"}}).ok
+    assert told("DELETE", "/metadata/a").status_code == 204
+    kept = alice.sdk.image.get_image(image)
+    assert (kept.properties["b"], "a" in kept.properties) == ("3", False)
+    assert told("GET", "/metadata").json()["metadata"]["b"] == "3"
+    assert told("PUT", "/metadata", json={"metadata": {"visibility": "public"}}).status_code == 400
+    assert told("GET", who=bob).status_code == 404
+    assert told("POST", "/metadata", who=bob, json={"metadata": {"a": "1"}}).status_code == 404
 
 
 @pytest.mark.parametrize("token", ["nonsense", "alice:blue:admin", ""])

@@ -6,8 +6,6 @@ import requests
 from roost.rig.embedded import EmbeddedRig
 from roost.rig.plan import free_port
 from tests.builders import a_uuid
-from tests.integration.conftest import OUTSIDE
-from tests.outside import neutron as outside
 from tests.outside.neutron import Neutron
 from tests.stories.cloud import Cloud, wait_until
 
@@ -21,8 +19,7 @@ PATIENCE = 5  # seconds that a build waits for its ports
 
 
 @pytest.fixture(scope="module")
-def neutron_and_rig(tmp_path_factory):
-    outside.install(OUTSIDE / "neutron")
+def neutron_and_rig(openstack_packages, tmp_path_factory):
     port = free_port(0)
     overrides = {
         "network": {"driver": "neutron"},
@@ -35,7 +32,7 @@ def neutron_and_rig(tmp_path_factory):
     }
     rig = EmbeddedRig(tmp_path_factory.mktemp("rig"), cells=1, hosts=2, overrides=overrides)
     folder = tmp_path_factory.mktemp("neutron")
-    with Neutron(OUTSIDE / "neutron", folder, port=port, compute=rig.endpoint) as neutron:
+    with Neutron(openstack_packages, folder, port=port, compute=rig.endpoint) as neutron:
         rig.start()
         yield neutron, rig
         rig.stop()
@@ -252,7 +249,7 @@ def test_when_no_host_will_do_nothing_is_left(cloud, neutron, network):
     neutron.bind_all_but(*cloud.plan.all_hosts)
     ids = cloud.boot(networks=[{"uuid": network}])
     (server,) = cloud.wait(ids, "ERROR")
-    assert "could not be bound" in server["fault"]["message"]
+    assert "could not be bound" in server["fault"]["details"]
     assert ports_of(neutron, server["id"]) == []
 
 
@@ -267,7 +264,7 @@ def test_a_server_is_active_when_its_port_works_and_not_before(cloud, neutron, s
 
 def test_a_server_whose_port_does_not_work_in_time_fails_and_leaves_nothing(cloud, neutron, slow):
     (server,) = cloud.wait(cloud.boot(networks=[{"uuid": slow}]), "ERROR")
-    assert "did not work within" in server["fault"]["message"]
+    assert "did not work within" in server["fault"]["details"]
     assert ports_of(neutron, server["id"]) == []
 
 
@@ -295,3 +292,77 @@ def test_a_port_that_is_deleted_under_a_server_goes_from_it(cloud, neutron, netw
     (port,) = ports_of(neutron, server["id"])
     neutron.delete("port", port["id"])
     wait_until(lambda: cloud.show(server["id"])["addresses"] == {}, "that the address is gone")
+
+
+@pytest.fixture
+def router(neutron, network):
+    """A router between the network of servers and one that leads outside; return the latter."""
+    outside = neutron.network("outside", cidr="203.0.113.0/24", **{"router:external": True})
+    (subnet,) = neutron.list("subnet", network_id=network)
+    gateway = {"external_gateway_info": {"network_id": outside}}
+    router = neutron.make("router", project_id="admin", **gateway)["id"]
+    neutron.join("add", router, subnet["id"])
+    yield outside
+    neutron.join("remove", router, subnet["id"])
+    neutron.delete("router", router)
+    neutron.delete("network", outside)
+
+
+def floating(cloud, server_id):
+    """Return the floating addresses that a server shows, with their MAC addresses."""
+    return [
+        (one["addr"], one["OS-EXT-IPS-MAC:mac_addr"])
+        for one in cloud.show(server_id)["addresses"].get("private", [])
+        if one["OS-EXT-IPS:type"] == "floating"
+    ]
+
+
+def test_a_floating_address_comes_and_goes_as_neutron_tells(cloud, neutron, network, router):
+    server = boot(cloud, {"uuid": network})["id"]
+    (port,) = ports_of(neutron, server)
+    made = neutron.make("floatingip", floating_network_id=router, project_id="admin")
+    shown = [(made["floating_ip_address"], port["mac_address"])]
+    neutron.change("floatingip", made["id"], port_id=port["id"])
+    wait_until(lambda: floating(cloud, server) == shown, "that the address is there")
+    found = cloud.client.get("/servers", ip=made["floating_ip_address"])["servers"]
+    assert [one["id"] for one in found] == [server]
+    neutron.change("floatingip", made["id"], port_id=None)
+    wait_until(lambda: floating(cloud, server) == [], "that the address is gone")
+    neutron.delete("floatingip", made["id"])
+
+
+def test_networks_and_addresses_in_the_words_of_compute_are_neutrons(
+    cloud, neutron, network, router
+):
+    def ask(method, path, body=None):
+        url, headers = f"{cloud.client.endpoint}/{path}", {"OpenStack-API-Version": "compute 2.35"}
+        answer = requests.request(method, url, json=body, headers=headers, timeout=60)
+        assert answer.ok, answer.text
+        return answer.json() if answer.content else None
+
+    def act(**body):
+        ask("POST", f"servers/{server}/action", body)
+
+    brief = {"id": network, "label": "private", "cidr": "10.9.0.0/24"}
+    assert brief in ask("GET", "os-tenant-networks")["networks"]
+    assert ask("GET", f"os-networks/{network}")["network"]["dns1"] == "10.9.0.53"
+    assert ask("GET", "os-floating-ip-pools") == {"floating_ip_pools": [{"name": "outside"}]}
+    server = boot(cloud, {"uuid": network})["id"]
+    made = ask("POST", "os-floating-ips", {"pool": "outside"})["floating_ip"]
+    act(addFloatingIp={"address": made["ip"]})
+    shown = ask("GET", f"os-floating-ips/{made['id']}")["floating_ip"]
+    assert (shown["pool"], shown["instance_id"]) == ("outside", server)
+    wait_until(lambda: floating(cloud, server) != [], "that the address is there")
+    act(removeFloatingIp={"address": made["ip"]})
+    wait_until(lambda: floating(cloud, server) == [], "that the address is gone")
+    ask("DELETE", f"os-floating-ips/{made['id']}")
+    assert ask("GET", "os-floating-ips") == {"floating_ips": []}
+    act(addFixedIp={"networkId": network})
+    wait_until(lambda: len(cloud.show(server)["addresses"]["private"]) == 2, "a second address")
+    (port,) = ports_of(neutron, server)
+    act(removeFixedIp={"address": port["fixed_ips"][0]["ip_address"]})
+    left = [port["fixed_ips"][1]["ip_address"]]
+    wait_until(
+        lambda: [one["addr"] for one in cloud.show(server)["addresses"]["private"]] == left,
+        "that the first is gone",
+    )

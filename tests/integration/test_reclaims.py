@@ -1,7 +1,8 @@
-"""Reclaiming what is put away, which other tests try on SQLite, on PostgreSQL and MariaDB."""
+"""Reclaiming and purging servers, which other tests try on SQLite, on PostgreSQL and MariaDB."""
 
 from tests.integration.test_api_databases import kept_databases, make_database, server
 from tests.unit.conductor.conftest import world
+from tests.unit.conductor.test_purge import *  # noqa: F403
 from tests.unit.conductor.test_put_away import *  # noqa: F403
 
 __all__ = ["kept_databases", "make_database", "server", "world"]

@@ -141,6 +141,7 @@ def test_the_openstack_client_manages_flavors(rig):
     "check",
     [
         least_rights.check_buses,
+        least_rights.check_hosts,
         least_rights.check_api_level,
         least_rights.check_databases,
         least_rights.check_files,
@@ -162,7 +163,7 @@ def test_neither_logs_nor_commands_tell_passwords(rig, rabbitmq):
     ours = urlsplit(rabbitmq.url("")).netloc.split("@")[0]
     rig.manage("cell", "list")
     logs = rig.logs()
-    assert (len(logs), len(secrets)) == (12, 7)
+    assert (len(logs), len(secrets)) == (12, 13)
     told = [*logs, *rig.told]
     assert [
         text[:300] for text in told for secret in (f"{ours}@", *secrets) if secret in text

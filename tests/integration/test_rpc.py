@@ -24,9 +24,10 @@ class Echo(interface.Interface):
 
 class Manager:
     def __init__(self):
-        self.noted = []
+        self.said, self.noted = [], []
 
     def say(self, context, *, number):
+        self.said.append(number)
         if number < 0:
             raise exception.NoCapacity("negative", number=number)
         return number
@@ -47,9 +48,9 @@ def serve(rabbitmq_url):
     """Serve on a connection of its own, as another process would."""
     opened = []
 
-    def start():
+    def start(manager=None):
         bus = Bus(conf.of({}), rabbitmq_url)
-        server = bus.server(Echo, Manager(), "h1")
+        server = bus.server(Echo, manager or Manager(), "h1")
         server.start(8)
         opened.append((server, bus))
         return server, bus
@@ -120,6 +121,17 @@ def test_no_call_is_lost_when_a_server_is_replaced(bus, serve):
     done.set()
     for asker in askers:
         asker.join()
+
+
+def test_the_broker_drops_calls_that_wait_longer_than_their_callers(bus, serve, rabbitmq_url):
+    """By its own clock: a server cannot know how old a call is that comes to it."""
+    end(*serve())  # its queue stays
+    with pytest.raises(exception.Timeout):
+        Echo(bus).within(1).say(a_context(), number=1)
+    Echo(bus).note(a_context(), number=2)  # a cast is kept, however long
+    serve(manager := Manager())
+    _until(lambda: manager.noted)
+    assert (manager.said, manager.noted) == ([], [2])
 
 
 def _until(condition):

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import exc_filters
 
+from roost import exception
 from roost.db.engine import Database
 from tests.simulation.loop import BEGINNING, Loop, current
 from tests.simulation.sea import Calm
@@ -81,7 +82,7 @@ class Servers:
 
     def check(self, url: str) -> None:
         if url in self.away:
-            raise sa.exc.OperationalError("connect", {}, ConnectionError("it is away"))
+            raise exception.Unavailable(f"the database {url} cannot be reached: it is away")
 
     def point(self, what: str) -> None:
         assert self.loop.task is not None
@@ -108,8 +109,8 @@ class SimDatabase(Database):
             raise servers.loop.forbidden(f"a transaction within a transaction on {self._name}")
         servers.loop.sleep(servers.sea.pause())
         with servers.turns[self.url]:
+            servers.check(self.url)
             with super()._transaction(engine) as session:
-                servers.check(self.url)
                 task.within, before = self.url, task.within
                 try:
                     yield session

@@ -81,6 +81,15 @@ class Loop:
         self._queue: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = itertools.count()
 
+    def wall_clock(self) -> float:
+        """Return the seconds since 1970 by the clock of the daemon whose turn it is."""
+        return BEGINNING + self.now + (self.task.owner.ahead if self.task else 0.0)
+
+    def own_clock(self, owner: Any = None) -> float:
+        """Return the seconds since a daemon's machine was started; its, whose turn it is."""
+        owner = owner or (self.task.owner if self.task else None)
+        return 1000.0 + self.now + (owner.up if owner else 0.0)
+
     def __enter__(self) -> Self:
         assert not _active, "one world at a time"
         _active.append(self)

@@ -12,12 +12,14 @@ import json
 import sys
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import oslo_messaging as messaging
 from oslo_messaging._drivers import common
 from oslo_messaging.rpc.dispatcher import ExpectedException
 
 from roost import exception
+from roost.callers import Callers
 from roost.context import admin_context
 from roost.rpc import ears
 from roost.rpc.ears import Echo
@@ -175,9 +177,11 @@ class SimBus(Bus):
     def __init__(self, network: Network, conf: Any, url: str | None = None) -> None:
         self.network = network
         self.transport = SimTransport(conf, network)
-        self.name = str(url or conf.transport_url).rstrip("/").rpartition("/")[2]
+        way = urlsplit(str(url or conf.transport_url))
+        self.name = way.path.strip("/")
+        self.callers = Callers(way.username, conf.bus.api_users)
         self.objects = ObjectSerializer()
-        self.serializer = CopyingSerializer(self.objects)
+        self.serializer = CopyingSerializer(self.objects, self.callers)
 
     def client(self, topic: str, version_cap: str | None = None) -> Any:
         return messaging.get_rpc_client(
@@ -188,7 +192,7 @@ class SimBus(Bus):
         )
 
     def server(self, interface: type[Interface], manager: object, name: str) -> Any:
-        offered = [endpoint(interface, manager), Echo()]
+        offered = [endpoint(interface, manager, self.callers), Echo()]
         policy = messaging.ExplicitRPCAccessPolicy
         dispatcher = messaging.RPCDispatcher(offered, self.serializer, policy)
         client = self.client(interface.topic).prepare(
@@ -246,6 +250,8 @@ class SimServer:
 
     def take(self, incoming: Incoming) -> None:
         self.ears.note()
+        if isinstance(incoming.ctxt, dict):
+            incoming.ctxt["received_at"] = self._network.loop.own_clock(self.owner)
         self._backlog.append(incoming)
         self._go_on()
 

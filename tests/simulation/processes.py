@@ -31,9 +31,10 @@ _SELDOM = {
 
 
 class People:
-    """Whoever is no daemon: users, operators, fate. They do not die."""
+    """Whoever is no daemon: users, operators, fate. They do not die, and their clocks are right."""
 
     dead = False
+    ahead = up = 0.0
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -52,11 +53,15 @@ class People:
 
 
 class Process(People):
-    """One daemon, from one start to the next crash."""
+    """One daemon, from one start to the next crash, on a machine of its own.
+
+    ``ahead``: seconds by which its clock is wrong; ``up``: for how long its machine has run.
+    """
 
     def __init__(self, world: "World", name: str, program: str, conf: Any) -> None:
         super().__init__(name)
         self.world, self.conf = world, conf
+        self.ahead, self.up = world.clock_of(name)
         self.module = importlib.import_module(
             f"roost.cmd.{program.removeprefix('roost-').replace('-', '_')}"
         )

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent import futures as real_futures
 from typing import Any
 
-from tests.simulation.loop import BEGINNING, Loop, Stuck, Task, current
+from tests.simulation.loop import Loop, Stuck, Task, current
 
 _real_uuid4 = real_uuid.uuid4
 
@@ -282,7 +282,7 @@ class DateTime(real_datetime.datetime, metaclass=_AnyDateTime):
         loop = current()
         if loop is None:
             return real_datetime.datetime.now(tz)
-        return real_datetime.datetime.fromtimestamp(BEGINNING + loop.now, tz)
+        return real_datetime.datetime.fromtimestamp(loop.wall_clock(), tz)
 
 
 def _uuid4() -> real_uuid.UUID:
@@ -295,10 +295,10 @@ def _token(size: int | None = None) -> bytes:
 
 TIME = _Module(
     real_time,
-    time=_either(real_time.time, lambda: BEGINNING + _loop().now),
-    monotonic=_either(real_time.monotonic, lambda: 1000.0 + _loop().now),
-    clock_gettime=_either(real_time.clock_gettime, lambda _clock: 1000.0 + _loop().now),
-    perf_counter=_either(real_time.perf_counter, lambda: 1000.0 + _loop().now),
+    time=_either(real_time.time, lambda: _loop().wall_clock()),
+    monotonic=_either(real_time.monotonic, lambda: _loop().own_clock()),
+    clock_gettime=_either(real_time.clock_gettime, lambda _clock: _loop().own_clock()),
+    perf_counter=_either(real_time.perf_counter, lambda: _loop().own_clock()),
     sleep=_either(real_time.sleep, lambda seconds: _loop().sleep(seconds)),
 )
 THREADING = _Module(

@@ -11,6 +11,7 @@ import json
 import multiprocessing.util
 import pathlib
 import pkgutil
+import random
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -49,6 +50,7 @@ _OPTIONS = {
     },
     "scheduler": {"host_silence": 90, "cell_silence": 75, "reservation_lifetime": 60.0},
 }
+_WRONG = 600.0  # seconds, at most, by which the clocks of daemons are wrong
 
 
 class Ground:
@@ -142,7 +144,7 @@ class World:
         ground: Ground | None = None,
         kept_for: int = 0,
     ) -> None:
-        self.kept_for = kept_for
+        self._seed, self.kept_for = seed, kept_for
         self.ground = ground or Ground.get()
         self.plan, self.modules = self.ground.plan, self.ground.modules
         self.sea, self._tell = sea or Calm(), tell
@@ -195,6 +197,15 @@ class World:
             self.note(f"{name} starts")
             self.processes[name] = Process(self, name, program, self.ground.confs[name])
             self.processes[name].start()
+
+    def clock_of(self, name: str) -> tuple[float, float]:
+        """Return the seconds by which a daemon's clock is ahead, and since its machine's start.
+
+        Those of hosts are not behind what they were when this world was prepared.
+        """
+        chance = random.Random(f"{self._seed} clock of {name}")
+        least = 0 if name in self.plan.all_hosts else -_WRONG
+        return chance.uniform(least, _WRONG), chance.uniform(0, 1e6)
 
     def buried(self, process: Process) -> None:
         self.note(f"{process.name} dies")

@@ -11,6 +11,8 @@ import requests
 from tests.builders import PUBLIC_KEY
 from tests.stories.cloud import wait_until
 
+_ACTIONS = "instanceActions"
+
 
 @pytest.fixture(autouse=True)
 def clean_slate(cloud):
@@ -79,22 +81,59 @@ def test_a_build_that_fails_on_one_host_goes_on_to_another(cloud):
         assert [len(nics) for nics in server["addresses"].values()] == [1]
 
 
-def test_attempts_used_up_end_in_error_naming_every_host(cloud):
-    with cloud.faults({"step": "spawn", "kind": "reschedulable", "message": "it burns"}):
-        (uuid,) = cloud.boot(networks="auto")
+class Member:
+    """A user of a project of their own, who is no administrator."""
+
+    def __init__(self, cloud):
+        self._endpoint, self._cloud = cloud.client.endpoint, cloud
+        self._who = {"X-Auth-Token": "demo:demo", "OpenStack-API-Version": "compute 2.90"}
+
+    def boot(self):
+        asked = {"name": "web", "flavorRef": self._cloud.flavor, "imageRef": self._cloud.image}
+        body = {"server": asked | {"networks": "auto"}}
+        answer = requests.post(
+            f"{self._endpoint}/servers", json=body, headers=self._who, timeout=30
+        )
+        return answer.json()["server"]["id"]
+
+    def reads_of(self, server_id):
+        """All that is told of a server and its history."""
+        path = f"/servers/{server_id}"
+        actions = f"{path}/os-instance-actions"
+        history = self._get(actions)
+        steps = [self._get(f"{actions}/{each['request_id']}") for each in history.json()[_ACTIONS]]
+        return "\n".join(each.text for each in (self._get(path), history, *steps))
+
+    def _get(self, path):
+        answer = requests.get(self._endpoint + path, headers=self._who, timeout=30)
+        answer.raise_for_status()
+        return answer
+
+
+@pytest.mark.parametrize("kind", ["reschedulable", "crash"])
+def test_attempts_used_up_are_counted_and_administrators_are_told_what_burns(cloud, kind):
+    member, inside = Member(cloud), "in /var/lib it burns"
+    with cloud.faults({"step": "spawn", "kind": kind, "message": inside}):
+        uuid = member.boot()
         (server,) = cloud.wait([uuid], "ERROR")
-    told = server["fault"]["message"]
+    told = server["fault"]["details"]
     named = [host for host in cloud.plan.all_hosts if f"{host}: " in told]
     assert len(named) == 3
     assert len({cloud.plan.cell_of(host) for host in named}) == 1
-    assert told.count("it burns") == 3
+    assert told.count(inside) == 3
+    read = member.reads_of(uuid)
+    assert "Exceeded maximum number of attempts: 3 hosts were tried." in read
+    assert [secret for secret in (inside, *cloud.plan.all_hosts) if secret in read] == []
 
 
 def test_a_failure_that_no_host_cures_is_not_tried_elsewhere(cloud):
     with cloud.faults({"step": "spawn", "kind": "final", "message": "never"}):
-        (uuid,) = cloud.boot()
+        member = Member(cloud)
+        uuid = member.boot()
         (server,) = cloud.wait([uuid], "ERROR")
-    assert server["fault"]["message"].count("never") == 1
+    assert server["fault"]["message"] == "Build failed: spawn: never"
+    assert [host for host in cloud.plan.all_hosts if f"{host}: " in server["fault"]["details"]]
+    assert [host for host in cloud.plan.all_hosts if host in member.reads_of(uuid)] == []
     assert "cell-conductor.reschedule" not in steps(cloud, uuid)
 
 

@@ -6,12 +6,12 @@ from roost.compute.virt.driver import Placement
 from roost.compute.virt.libvirt.agent import notes_of
 from roost.compute.virt.libvirt.console import Console
 from roost.compute.virt.libvirt.cpus import CpuModel, Topology
-from roost.compute.virt.libvirt.disks import Disk, Drive
+from roost.compute.virt.libvirt.disks import Disk, Drive, own_order
 from roost.compute.virt.libvirt.domain import Domain
 from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.identity import Identity
-from roost.compute.virt.libvirt.interfaces import Interface
+from roost.compute.virt.libvirt.interfaces import Interface, all_of
 from roost.compute.virt.libvirt.pci import Address, Device, Kind
 from roost.objects import InstanceNUMACell, InstanceNUMATopology
 from tests.builders import a_flavor, a_vif, an_image, an_instance
@@ -91,6 +91,40 @@ ALL_PROPERTIES = {
     "os_require_quiesce": "yes",
 }
 
+MACHINE_SPECS = {
+    "hw:hide_hypervisor_id": "yes",
+    "hw:locked_memory": "yes",
+    "hw:maxphysaddr_bits": "40",
+    "hw:maxphysaddr_mode": "emulate",
+    "hw:mem_page_size": "small",
+    "hw:pmu": "no",
+    "hw:redirected_usb_ports": "2",
+    "hw:serial_port_count": "3",
+    "hw:sound_model": "ich9",
+    "hw:usb_model": "nec-xhci",
+    "hw:viommu_model": "auto",
+    "hw:virtio_packed_ring": "yes",
+}
+MACHINE_PROPERTIES = {"hw_ipxe_boot": "yes", "hw_time_hpet": "no"}
+
+
+def a_domain_of_a_machine(**values):
+    """Return a guest whose flavor and image ask for all that a machine can have."""
+    hardware = a_hardware(MACHINE_SPECS, MACHINE_PROPERTIES)
+    order = own_order(network_boot=hardware.network_boot)
+    root = Disk(FOLDER / "root.qcow2", "vda", order, packed=hardware.packed)
+    vifs = [a_vif(**ON_A_BRIDGE), a_vif()]
+    return a_domain(
+        identity=Identity(UUID, 2, notes=notes_of(hardware)),
+        hardware=hardware,
+        topology=Topology(locked=hardware.locked),
+        disks=(root,),
+        interfaces=all_of(vifs, hardware.vifs, network_boot=hardware.network_boot),
+        screens=("spice",),
+        slots=8,
+        **values,
+    )
+
 
 def a_demanding_domain():
     """Return a guest whose flavor and image ask for all that they can."""
@@ -124,6 +158,8 @@ DOMAINS = {
         interfaces=(Interface.of(a_vif()), Interface.of(a_vif(**ON_A_BRIDGE))),
     ),
     "with all that is asked for": a_demanding_domain(),
+    "of a machine with all": a_domain_of_a_machine(),
+    "of a machine with all, by KVM": a_domain_of_a_machine(virt_type="kvm"),
     "with a device": a_domain(
         devices=(
             Device(

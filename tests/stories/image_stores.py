@@ -210,6 +210,19 @@ def test_data_that_breaks_off_leaves_an_image_inactive(store, snapshot, as_alice
     assert store.get(as_alice, snapshot.id).status != "active"
 
 
+def test_properties_are_changed_and_those_not_named_stay_as_edit_says(store, add, as_alice, as_bob):
+    image = add(properties={"a": "1", "b/c~d": "2", "e": "3"})
+    after = {"a": "1", "b/c~d": "two", "f": "4"}
+    changed = store.change_properties(
+        as_alice, image.id, lambda before: {**after, "g": before["e"]}
+    )
+    assert changed.properties == {**after, "g": "3"}
+    assert store.get(as_alice, image.id).properties == changed.properties
+    assert store.change_properties(as_alice, image.id, dict).properties == changed.properties
+    with pytest.raises((exception.NotFound, exception.Forbidden)):
+        store.change_properties(as_bob, image.id, lambda _: {})
+
+
 def test_an_image_is_given_up_as_often_as_one_likes(store, snapshot, as_alice):
     for _ in range(2):
         store.give_up(as_alice, snapshot.id)

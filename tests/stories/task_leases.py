@@ -1,9 +1,13 @@
 """Leases on the tasks of instances, as one cell's database keeps them; ``cell_db`` is that."""
 
+import datetime
+
 import pytest
+import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db.cell import instances, leases
+from roost.db.cell import instances, leases, models, stale
+from roost.db.types import utcnow
 from tests.builders import an_instance
 
 BEGUN = (states.NETWORKING, states.SPAWNING)
@@ -160,3 +164,72 @@ def test_very_many_tasks_are_renewed_in_one_call(cell_db):
     made = [under(cell_db) for _ in range(3)]
     absent = [held(an_instance()) for _ in range(1200)]
     assert renew(cell_db, *absent, *map(held, made)) == set(range(1200))
+
+
+# of old copies
+
+AN_HOUR = 3600
+
+
+def age(database, uuid, **values):
+    """Let a row have been changed, or its lease have ended, so many hours ago."""
+    ago = {
+        name: utcnow() - datetime.timedelta(hours=hours) if hours else None
+        for name, hours in values.items()
+    }
+    with database.begin() as session:
+        mine = models.instances.c.uuid == uuid
+        session.execute(sa.update(models.instances).where(mine).values(**ago))
+
+
+def take_fresh(database):
+    with database.begin() as session:
+        return leases.take_overdue(session, begun_seconds=OVER, seconds=OVER, stale_seconds=AN_HOUR)
+
+
+def waiting(database):
+    with database.read() as session:
+        return {task.instance_uuid for task in stale.list_stale(session, seconds=AN_HOUR)}
+
+
+TASKS = sorted({state.task for state in states.MOVES} - {None})
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("lease_until", [0, 2])
+def test_what_nobody_has_seen_to_for_long_waits_for_an_operator(cell_db, task, lease_until):
+    old, fresh = under(cell_db, task), under(cell_db, task, created_at=utcnow())
+    age(cell_db, old.uuid, updated_at=2, created_at=3, lease_until=lease_until)
+    found = {one.instance_uuid for _ in range(3) for one in take_fresh(cell_db)}
+    held_back = set() if task == states.DELETING else {old.uuid}
+    assert (found, waiting(cell_db)) == ({old.uuid, fresh.uuid} - held_back, held_back)
+    with cell_db.begin() as session:
+        assert stale.count(session, seconds=AN_HOUR) == len(held_back)
+        assert stale.release(session, seconds=AN_HOUR, only=[fresh.uuid]) == set()
+        assert stale.release(session, seconds=AN_HOUR) == held_back
+    assert old.uuid in {one.instance_uuid for _ in range(2) for one in take_fresh(cell_db)}
+    assert waiting(cell_db) == set()
+
+
+def test_a_host_that_starts_brings_no_old_task_to_life(cell_db):
+    old, fresh = under(cell_db), under(cell_db, created_at=utcnow())
+    age(cell_db, old.uuid, updated_at=2, lease_until=2)
+    with cell_db.begin() as session:
+        leases.end_others(session, [], host="h1", stale_seconds=AN_HOUR)
+    assert waiting(cell_db) == {old.uuid}
+    assert {one.instance_uuid for one in take_fresh(cell_db)} == {fresh.uuid}
+
+
+def test_it_is_known_since_when_no_conductor_was_up(cell_db):
+    def sweep():
+        with cell_db.begin() as session:
+            return stale.note_sweep(session, seconds=AN_HOUR), stale.last_gap(session)
+
+    assert [sweep(), sweep()] == [(None, None)] * 2
+    began = utcnow() - datetime.timedelta(hours=5)
+    with cell_db.begin() as session:
+        session.execute(sa.update(models.sweeps).values(last_up=began))
+    found, noted = sweep()
+    assert found == noted
+    assert (found.began, found.ended - found.began > datetime.timedelta(hours=4)) == (began, True)
+    assert sweep() == (None, noted)

@@ -104,6 +104,26 @@ def test_a_new_host_has_no_guests(driver):
     assert driver.list_guests() == []
 
 
+def test_a_guest_remembers_that_it_was_announced_until_it_is_made_anew(
+    driver, make_driver, spawn, a_guest
+):
+    instance = a_guest(attempt=2)
+    uuid = spawn(instance)
+    assert not driver.describe(uuid).announced
+    for _ in range(2):
+        driver.note_announced(uuid)
+    again = make_driver()
+    assert (again.describe(uuid).announced, again.describe(uuid).attempt) == (True, 2)
+    again.reboot(uuid, hard=True)
+    again.power_off(uuid)
+    assert again.describe(uuid).announced
+    spawn(instance)
+    assert not driver.describe(uuid).announced
+    driver.destroy(uuid)
+    with pytest.raises(exception.NotFound):
+        driver.note_announced(uuid)
+
+
 def test_a_spawned_guest_runs_with_the_size_of_its_flavor(driver, spawn, a_guest):
     uuid = spawn(a_guest(flavor=a_flavor(vcpus=2, memory_mb=128)))
     guest = driver.describe(uuid)

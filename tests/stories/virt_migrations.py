@@ -134,6 +134,7 @@ def test_a_guest_goes_with_its_disks_and_nothing_of_it_stays(a_move, with_image,
     assert not move.source.exists(move.uuid)
     guest = move.destination.describe(move.uuid)
     assert (guest.power_state, guest.attempt, guest.memory_mb) == (RUNNING, 3, MEMORY_MB)
+    assert guest.announced
     drives = [
         *move.hosts.folder.rglob(f"*{move.uuid}*.iso"),
         *move.hosts.folder.rglob("*drive.iso"),

@@ -1,9 +1,12 @@
 """What is told of a caller, to whom."""
 
 import json
+import time
+import types
 
 import pytest
 
+from roost import context, exception
 from roost.context import RequestContext, admin_context
 from roost.rpc.serializer import ContextSerializer, CopyingSerializer, ObjectSerializer
 
@@ -31,12 +34,14 @@ def _caller(**values):
 @pytest.mark.parametrize("kind", [ContextSerializer, CopyingSerializer])
 def test_a_daemon_that_works_for_a_caller_may_speak_in_their_name(kind):
     wire = kind(ObjectSerializer())
-    found = wire.deserialize_context(wire.serialize_context(_caller(deadline=9.0)))
+    found = wire.deserialize_context(
+        wire.serialize_context(_caller(deadline=time.monotonic() + 900))
+    )
     assert (found.auth_token, found.service_catalog) == ("secret-of-alice", _CATALOG)
     assert (found.user_id, found.user_name, found.project_id) == ("alice", "Alice", "blue")
     assert (found.roles, found.service_roles) == (["member"], ["service"])
     assert (found.system_scope, found.is_admin, found.is_admin_project) == ("all", False, False)
-    assert found.deadline == 9.0
+    assert 0 < found.deadline - time.monotonic() <= 900
 
 
 def test_the_token_of_the_service_that_asked_goes_nowhere():
@@ -54,6 +59,46 @@ def test_what_anybody_may_know_has_no_token_and_no_catalog():
 
 def test_a_copy_with_a_deadline_keeps_the_token():
     assert _caller().until(5).auth_token == "secret-of-alice"
+
+
+def test_a_copy_without_token_tells_who_asks_and_lets_nobody_act_for_them():
+    copy = _caller(deadline=9.0).without_token()
+    assert (copy.auth_token, copy.service_catalog) == (None, [])
+    assert copy.to_dict() == _caller(request_id=copy.request_id).to_dict()
+    assert copy.deadline == 9.0
+
+
+@pytest.fixture
+def at(monkeypatch):
+    """Set the clock of this process."""
+
+    def set_clock(seconds):
+        monkeypatch.setattr(context, "time", types.SimpleNamespace(monotonic=lambda: seconds))
+
+    return set_clock
+
+
+def test_what_is_sent_of_a_deadline_is_the_time_that_is_left(at):
+    at(1_000_000.0)
+    sent = _caller().until(60).to_wire()
+    at(7.0)  # another machine, up since just now
+    found = RequestContext.from_dict(sent)
+    assert found.deadline == 67.0
+    assert not found.expired
+
+
+def test_what_waits_in_a_process_after_it_came_has_less_time(at):
+    sent = _caller().until(60).to_wire()
+    at(7.0)
+    RequestContext.stamp(sent)
+    at(68.0)
+    assert RequestContext.from_dict(sent).expired
+
+
+@pytest.mark.parametrize("left", ["soon", [], {}, 10**400])
+def test_time_left_that_is_no_number_is_named(left):
+    with pytest.raises(exception.Invalid, match="seconds_left is no number"):
+        RequestContext.from_dict({"seconds_left": left})
 
 
 def test_a_daemons_own_work_has_no_token():

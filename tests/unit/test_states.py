@@ -37,7 +37,8 @@ def test_a_server_becomes_active_after_its_guest_was_spawned_or_a_task_or_went_o
     went_on = {State(states.PAUSED), State(states.SUSPENDED), State(states.RESCUED)}
     restored = State(states.SOFT_DELETED, states.RESTORING)
     spawned = State(states.BUILDING, states.SPAWNING)
-    assert before == {spawned, restored, *_under_tasks(), *went_on}
+    found_again = State(states.ERROR)
+    assert before == {spawned, restored, found_again, *_under_tasks(), *went_on}
 
 
 def test_whatever_is_done_to_a_server_it_can_be_put_away_unless_it_is_none_or_in_error():

@@ -49,7 +49,12 @@ def test_its_runner_takes_its_own_python_whichever_the_environment_means(tmp_pat
     program.write_text('#!/bin/sh\necho "tempest.$PYTHON"\n')
     program.chmod(0o755)
     cloud = Cloud(
-        identity="", flavors=["1", "2"], images=["1", "2"], hosts=1, network_extensions=[]
+        identity="",
+        password="",
+        flavors=["1", "2"],
+        images=["1", "2"],
+        hosts=1,
+        network_extensions=[],
     )
     tempest = running.Tempest(tmp_path, tmp_path, cloud)
     assert tempest.list_tests() == [f"tempest.{program.parent / 'python'}"]

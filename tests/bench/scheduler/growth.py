@@ -73,7 +73,8 @@ def answer_first(pipe, url, _count, _seconds):
 
 def remember(pipe, url, count, _seconds):
     """The memory that hosts take, once they are read and requests of sixteen kinds were seen."""
-    database, table = Database(url), HostTable(silence=committed.SILENCE)
+    database = Database(url)
+    table = HostTable(silence=committed.SILENCE, now=database.now)
     driver = plugins.load_driver(conf.of({}).scheduler)
     with database.read() as session:
         session.execute(sa.text("SELECT 1"))
@@ -101,7 +102,8 @@ def remember(pipe, url, count, _seconds):
 
 def look(pipe, url, count, _seconds):
     """Looking for changes: when there are none, in usage, and in what hosts say of themselves."""
-    database, table, hosts = Database(url), HostTable(silence=committed.SILENCE), models.hosts.c
+    database, hosts = Database(url), models.hosts.c
+    table = HostTable(silence=committed.SILENCE, now=database.now)
     with database.read() as session:
         table.look(session)
     crew.begin(pipe)

@@ -1,11 +1,13 @@
 """The documents that guests know from EC2."""
 
+import dataclasses
 import json
 
 import pytest
 
 from roost.guestdata import ec2
-from tests.builders import a_keypair, an_image
+from roost.objects import NetworkInfo
+from tests.builders import a_keypair, a_vif, an_image
 from tests.unit.guestdata.conftest import USER_DATA
 
 # What a fact came with.
@@ -35,6 +37,14 @@ def test_the_instance_is_told_in_words_of_ec2(about):
     assert latest(about, "instance-type") == "m1.tiny"
     assert latest(about, "placement/availability-zone") == "nova"
     assert latest(about, "public-keys/0/openssh-key") == about.instance.keypair.public_key
+
+
+def test_a_floating_address_is_the_public_one(about):
+    vif = a_vif(ip="10.0.0.5")
+    vif.addresses[0].floating = ["203.0.113.5"]
+    about = dataclasses.replace(about, network_info=NetworkInfo.of(vifs=[vif]))
+    assert latest(about, "public-ipv4") == "203.0.113.5"
+    assert latest(about, "local-ipv4") == "10.0.0.5"
 
 
 @pytest.mark.parametrize(("name", "since"), FACTS.items())

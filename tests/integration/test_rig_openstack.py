@@ -1,0 +1,112 @@
+"""A rig with a real Keystone, Glance and Neutron beside Roost, used as its member and its admin."""
+
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from roost.rig.openstack.plan import GLANCE, KEYSTONE, NEUTRON
+from roost.rig.plan import Plan
+from tests.integration.conftest import OUTSIDE
+from tests.stories.cloud import wait_until
+
+BIN = pathlib.Path(sys.executable).parent
+SERVICES = (KEYSTONE, GLANCE, NEUTRON)
+pytestmark = pytest.mark.timeout(1800)  # it may have to install all three
+
+
+class Rig:
+    """``roost-rig`` for one folder, and ``openstack`` for who sources a file of it."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def __call__(self, command, *words):
+        return self._run([BIN / "roost-rig", command, "--state", self.state, *words])
+
+    def openstack(self, openrc, words, *, fails=False):
+        """Run a command as whom ``openrc`` makes of us, and return what it says."""
+        line = f". {self.state}/{openrc} && {BIN}/openstack {words}"
+        return self._run(["sh", "-c", line], fails=fails)
+
+    def shown(self, openrc, words):
+        """Run one that shows something, and return that."""
+        return json.loads(self.openstack(openrc, f"{words} -f json"))
+
+    def _run(self, command, *, fails=False):
+        clean = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
+        done = subprocess.run(
+            command,
+            env={**clean, "PYTHONWARNINGS": "ignore"},
+            capture_output=True,
+            text=True,
+            timeout=900,
+        )
+        assert (done.returncode != 0) == fails, done.stdout + done.stderr
+        return done.stderr if fails else done.stdout
+
+
+@pytest.fixture(scope="module")
+def rig(openstack_packages, tmp_path_factory):
+    """One in one process, so that none but the three take long; others may start beside it."""
+    made = Rig(tmp_path_factory.mktemp("rig") / "state")
+    size = ("--embedded", "--cells", "1", "--hosts", "2", "--any-ports")
+    try:
+        made.told = made("up", *size, "--with", ",".join(SERVICES), "--cache", OUTSIDE)
+        yield made
+    finally:
+        made("down", "--if-there")
+    assert not made.state.exists()
+
+
+@pytest.fixture(scope="module")
+def plan(rig):
+    return Plan.load(rig.state)
+
+
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_member_boots_a_server_and_an_administrator_sees_where(rig, plan):
+    server = rig.shown(
+        "openrc", "server create --flavor m1.tiny --image tiny --nic auto --wait mine"
+    )
+    assert (server["status"], [*server["addresses"]]) == ("ACTIVE", ["private"])
+    address = rig.shown("openrc", "floating ip create public")["floating_ip_address"]
+    rig.openstack("openrc", f"server add floating ip mine {address}")
+    floating = rig.shown("openrc", f"floating ip show {address}")
+    assert floating["fixed_ip_address"] in server["addresses"]["private"]
+    assert "Forbidden" in rig.openstack("openrc", "compute service list", fails=True)
+    seen = rig.shown("openrc-admin", "server list --all-projects --long")
+    assert [one["Host"] in plan.all_hosts for one in seen] == [True]
+    told = plan.log_file(NEUTRON)
+    wait_until(lambda: "network-vif-plugged" in told.read_text(), "Neutron tells Roost of ports")
+
+
+def test_it_is_shown_with_the_rest_and_used_by_the_rigs_own_commands(rig, plan):
+    for name in SERVICES:
+        assert f"{name.capitalize()} is at {plan.openstack.url(name)}" in rig.told
+    shown = {line.split()[0]: line for line in rig("status").splitlines() if line.strip()}
+    assert all(" ms" in shown[name] for name in SERVICES)
+    assert "ACTIVE 2" in rig("boot", "-n", "2")
+    rig("boot", "--delete-all")
+    rig("kill", GLANCE)
+    port = plan.openstack.ports[GLANCE]
+    with socket.create_server(("127.0.0.1", port)):
+        rig("start", GLANCE)
+        told = f"glance cannot have port {port} of 127.0.0.1"
+        wait_until(lambda: told in rig("logs", GLANCE), "Glance says why it ends", timeout=120)
+    rig("start", GLANCE)
+    wait_until(lambda: listens(plan.openstack.ports[GLANCE]), "Glance is back", timeout=120)
+
+
+def test_nothing_is_left_of_it(rig, plan):
+    rig("down")
+    assert not rig.state.exists()
+    assert [port for port in (plan.port, *plan.openstack.ports.values()) if listens(port)] == []
