@@ -12,7 +12,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "ext"))
 
 project = "Roost"
 author = "The Roost developers"
-extensions = ["oslo_config.sphinxext", "steps", "statechart", "operations", "microversions"]
+extensions = [
+    "oslo_config.sphinxext",
+    "steps",
+    "statechart",
+    "operations",
+    "microversions",
+    "callers",
+]
 exclude_patterns = ["build"]
 html_theme = "alabaster"
 html_theme_options = {

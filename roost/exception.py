@@ -11,9 +11,15 @@ from typing import Any, ClassVar
 
 
 class RoostError(Exception):
-    """Base of all kinds; raised itself only by mistake."""
+    """Base of all kinds; raised itself only by mistake.
+
+    ``for_users``: when it ends what a host does for a server, the message is about what its user
+    said and can mend, and they read it. All other messages may name hosts, their paths and
+    addresses: those are for administrators.
+    """
 
     code: ClassVar[str] = "internal"
+    for_users: bool = False
 
     def __init__(self, message: str = "", **details: Any) -> None:
         super().__init__(message)
@@ -30,12 +36,14 @@ class NotFound(RoostError):
     """The named thing does not exist, or not for this caller."""
 
     code = "not_found"
+    for_users = True
 
 
 class Conflict(RoostError):
     """The thing is not in the state that the request expects."""
 
     code = "conflict"
+    for_users = True
 
 
 class AddressInUse(Conflict):
@@ -48,12 +56,14 @@ class Invalid(RoostError):
     """The request cannot be meant: a value is missing, malformed or contradictory."""
 
     code = "invalid"
+    for_users = True
 
 
 class Forbidden(RoostError):
     """The caller may not do this."""
 
     code = "forbidden"
+    for_users = True
 
 
 class Unauthenticated(RoostError):
@@ -66,6 +76,7 @@ class QuotaExceeded(RoostError):
     """The project's limit would be passed; details name resource, used, asked and limit."""
 
     code = "quota_exceeded"
+    for_users = True
 
 
 class NoCapacity(RoostError):
@@ -111,6 +122,21 @@ class Lost(Unavailable):
     code = "lost"
 
 
+class ReadOnly(Lost):
+    """The server takes no writes: another one is the primary now. Nothing was done.
+
+    The connection is given up, and the next one may lead to the new primary.
+    """
+
+    code = "read_only"
+
+
+class Unfinished(Unavailable):
+    """The database is there, but had no time or no room for a statement; nothing was done."""
+
+    code = "unfinished"
+
+
 class Full(Unavailable):
     """The database takes no more connections now; nothing was done, and soon one may be free."""
 
@@ -121,6 +147,12 @@ class Away(Unavailable):
     """It is known to be away, so nobody tried: nothing was done, and trying again is useless."""
 
     code = "away"
+
+
+class TooMany(RoostError):
+    """One caller asks for too much at the same time; later it may do."""
+
+    code = "too_many"
 
 
 class Timeout(Unavailable):
@@ -139,6 +171,7 @@ class Unsupported(RoostError):
     """What stands behind the thing (its hypervisor, say) cannot do this at all."""
 
     code = "unsupported"
+    for_users = True
 
 
 class Internal(RoostError):
@@ -148,10 +181,14 @@ class Internal(RoostError):
 
 
 class BuildFailed(RoostError):
-    """A build failed on its host; ``reschedulable`` says whether another host may do."""
+    """A build failed on its host; ``reschedulable`` says whether another host may do.
+
+    What no host would cure is what its user asked for, so that is for users.
+    """
 
     code = "build_failed"
 
     def __init__(self, message: str = "", *, reschedulable: bool = True, **details: Any) -> None:
         super().__init__(message, reschedulable=reschedulable, **details)
         self.reschedulable = reschedulable
+        self.for_users = not reschedulable

@@ -29,7 +29,8 @@ class LocalNetwork:
     """A named range of addresses; each cell gives out its own.
 
     Only hosts that carry all ``labels`` can plug it, and those that carry ``preferred_labels`` do
-    it best. One that a user made has a ``given_id``.
+    it best. One that a user made has a ``given_id`` and, at the API level, the ``project_id`` of
+    its owner; those of the option have neither.
     """
 
     name: str
@@ -37,6 +38,7 @@ class LocalNetwork:
     labels: tuple[str, ...] = ()
     preferred_labels: tuple[str, ...] = ()
     given_id: str | None = None
+    project_id: str | None = None
 
     @property
     def id(self) -> str:

@@ -169,6 +169,7 @@ MOVES: Final[Moves] = {
             State(ERROR, REBUILDING),
             State(ERROR, RESCUING),
             State(ERROR, DELETING),
+            *map(State, WITH_GUEST),  # its guest, which was gone, was found again
             State(DELETED),
         }
     ),

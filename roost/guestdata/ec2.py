@@ -75,7 +75,7 @@ def _first(about: About) -> dict[str, Any]:
         "ami-manifest-path": "",
         "hostname": about.hostname,
         "instance-id": _short("i", str(instance.uuid)),
-        "local-ipv4": _first_ipv4(about),
+        "local-ipv4": _ipv4(about),
         **({KEYS: keys} if keys else {}),
         "reservation-id": instance.reservation_id,
         "security-groups": list(instance.security_groups),
@@ -86,7 +86,7 @@ def _names(about: About) -> dict[str, Any]:
     return {
         "local-hostname": about.hostname,
         "public-hostname": about.hostname,
-        "public-ipv4": about.instance.access_ip_v4 or "",
+        "public-ipv4": about.instance.access_ip_v4 or _ipv4(about, floating=True),
     }
 
 
@@ -109,8 +109,10 @@ def _parts(about: About) -> dict[str, Any]:
     }
 
 
-def _first_ipv4(about: About) -> str:
-    return next((vif.ip for vif in about.vifs if vif.ip and _IPV6 not in vif.ip), "")
+def _ipv4(about: About, *, floating: bool = False) -> str:
+    """Return the first address that is a floating one, or none; "": there is no such."""
+    known = (pair for vif in about.vifs for pair in vif.all_ips())
+    return next((ip for ip, floats in known if floats == floating and _IPV6 not in ip), "")
 
 
 def _short(prefix: str, uuid: str) -> str:
