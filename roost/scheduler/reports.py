@@ -91,12 +91,15 @@ class Reports:
         if confirmed:
             claim_rows.confirm(session, taken.host_id, confirmed)
         gone = [uuid for uuid, state in states.items() if state == CONFIRMED and uuid not in listed]
-        unclaimed = self._unclaimed(session, report, states, host_id=taken.host_id)
+        missing = sorted(uuid for uuid in report.holdings if uuid not in states)
+        elsewhere = claim_rows.elsewhere(session, missing, host_id=taken.host_id)
+        unclaimed = [uuid for uuid in missing if uuid not in elsewhere]
         waiting = any(state == RESERVED and uuid not in listed for uuid, state in states.items())
         report_rows.note_settled(
             session,
             taken.host_id,
-            settled=not (gone or unclaimed or waiting),
+            # What is claimed elsewhere today may have no claim tomorrow, and no report says so.
+            settled=not (gone or missing or waiting),
             unclaimed=unclaimed,
         )
         held = claim_rows.find(session, gone)
@@ -104,11 +107,3 @@ class Reports:
         return Drift(
             taken.host_id, list(held.values()), {uuid: report.holdings[uuid] for uuid in again}
         )
-
-    @staticmethod
-    def _unclaimed(
-        session: Session, report: HostReport, states: dict[str, str], *, host_id: int
-    ) -> list[str]:
-        missing = sorted(uuid for uuid in report.holdings if uuid not in states)
-        elsewhere = claim_rows.elsewhere(session, missing, host_id=host_id)
-        return [uuid for uuid in missing if uuid not in elsewhere]

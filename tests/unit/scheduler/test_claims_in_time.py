@@ -179,6 +179,21 @@ def test_an_instance_whose_claim_is_elsewhere_gets_none(say, place, states, mana
     assert {c["host"] for c in manager.list_claims(context)} == {"h2"}
 
 
+def test_it_gets_one_when_that_claim_ends_though_its_host_says_nothing_new(
+    say, place, states, manager, context
+):
+    say("h1")
+    (uuid,) = place()
+    say("h1", built=[uuid])
+    say("h2")
+    manager.move_claim(context, instance_uuid=uuid, request_spec=a_spec(), to=a_selection("h2"))
+    say("h1", built=[uuid])
+    manager.release_claims(context, instance_uuids=[uuid])
+    for _ in range(2):
+        say("h1", built=[uuid])
+    assert {c["host"] for c in manager.list_claims(context)} == {"h1"}
+
+
 def test_a_late_report_of_what_was_released_revives_nothing(say, place, states, manager, context):
     say()
     (uuid,) = place()
