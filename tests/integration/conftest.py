@@ -1,4 +1,4 @@
-"""Real services: those on loopback, else private ones. One that is missing fails the tests."""
+"""Real services: private databases, others as found. One that is missing fails the tests."""
 
 import os
 import pathlib
@@ -21,9 +21,9 @@ STATE = SERVICES / os.environ.get("PYTEST_XDIST_WORKER", "")
 OUTSIDE = SERVICES / "outside"  # what is installed once for all
 
 
-def provide(kind):
+def provide(kind, found_or_started):
     try:
-        service = services.find_or_start(kind, STATE)
+        service = found_or_started(kind, STATE)
     except exception.Unavailable as missing:
         pytest.fail(missing.message, pytrace=False)
     yield service
@@ -32,22 +32,24 @@ def provide(kind):
 
 @pytest.fixture(scope="session")
 def rabbitmq():
-    yield from provide("rabbitmq")
+    yield from provide("rabbitmq", services.find_or_start)
 
 
 @pytest.fixture(scope="session")
 def postgresql():
-    yield from provide("postgresql")
+    """One of our own: three clouds at once take more connections than a usual one has."""
+    yield from provide("postgresql", services.start)
 
 
 @pytest.fixture(scope="session")
 def mariadb():
-    yield from provide("mariadb")
+    """One of our own, likewise."""
+    yield from provide("mariadb", services.start)
 
 
 @pytest.fixture(scope="session")
 def redis():
-    yield from provide("redis")
+    yield from provide("redis", services.find_or_start)
 
 
 @pytest.fixture(scope="session")
