@@ -19,7 +19,8 @@ from roost.cmd import _options
 from roost.context import admin_context
 from roost.rig.files import Options
 from roost.rig.install import install, map_hosts
-from roost.rig.plan import API_LEVEL, Plan, free_port, new_plan
+from roost.rig.plan import API_LEVEL, Plan, new_plan
+from roost.rig.services.private import free_port
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
 
@@ -139,7 +140,7 @@ class EmbeddedRig(PlannedRig):
             options[group] = {**options.get(group, {}), **values}
         plan = new_plan(
             state,
-            port=free_port(preferred=0),  # others may start beside it
+            port=free_port(),  # others may start beside it
             cells=cells,
             hosts=hosts,
             overrides=options,

@@ -14,8 +14,9 @@ from roost.rig.client import Client, client_of
 from roost.rig.hypervisors import hosts
 from roost.rig.install import disband, install, map_hosts
 from roost.rig.openstack import deployment
-from roost.rig.plan import Plan, free_port
+from roost.rig.plan import Plan
 from roost.rig.processes import NOT_STARTED, Program, Supervisor
+from roost.rig.services.private import free_port
 
 READY_SECONDS = 120
 _OPENSTACK_SECONDS = 300  # each of these services loads more than all of Roost

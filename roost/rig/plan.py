@@ -9,7 +9,6 @@ import functools
 import json
 import pathlib
 import secrets
-import socket
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -21,7 +20,7 @@ from roost.rig.files import Options, config_text, merged, write_secret
 from roost.rig.hypervisors.network import Network, free_subnet
 from roost.rig.hypervisors.options import OF_ALL, of_consoles, of_host, of_proxy
 from roost.rig.openstack.plan import Openstack, new_openstack
-from roost.rig.services import private
+from roost.rig.services.private import free_port
 
 API_LEVEL = "api"
 CELL0 = "cell0"
@@ -35,14 +34,9 @@ FAKE, LIBVIRT = "fake", "libvirt"
 _SCHEDULER = "scheduler"
 NO_LIMIT = -1
 _QUOTAS = (
-    "instances",
-    "cores",
-    "ram",
-    "metadata_items",
-    "server_groups",
-    "server_group_members",
-    "key_pairs",
-)
+    "instances", "cores", "ram", "metadata_items",
+    "server_groups", "server_group_members", "key_pairs",
+)  # fmt: skip
 IN_PROCESS = "fake"
 _FILE = "rig.json"
 # Of each daemon, and connections to each database: so a rig fits into the hundred that PostgreSQL
@@ -481,10 +475,10 @@ def new_plan(
     :raises roost.exception.Invalid: when its inventory names hosts that it does not have
     """
     name = uuid.uuid4().hex[:8]
-    choose = (lambda _usual: private.free_port()) if any_ports else free_port
+    choose = (lambda _usual: free_port()) if any_ports else free_port
     if metadata:
         is_real = values.get("driver") == LIBVIRT  # its guests ask at another address
-        values["metadata_port"] = choose(0 if is_real else _METADATA_PORT)
+        values["metadata_port"] = choose(None if is_real else _METADATA_PORT)
         values["metadata_secret"] = secrets.token_urlsafe(24)
     if consoles:
         values["console_port"] = choose(_CONSOLE_PORT)
@@ -499,19 +493,6 @@ def new_plan(
             f" {', '.join(plan.all_hosts)} ({ALL_OTHERS}: all others)"
         )
     return plan
-
-
-def free_port(preferred: int = _PORT) -> int:
-    """Return the preferred port of 127.0.0.1 if nobody has it, else some free one."""
-    for port in (preferred, 0):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return int(probe.getsockname()[1])
-    raise exception.Unavailable("127.0.0.1 has no free port")
 
 
 def _login(parts: SplitResult, user: str, password: str) -> SplitResult:

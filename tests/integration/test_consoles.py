@@ -17,7 +17,7 @@ from roost import consoles
 from roost.db.api import models
 from roost.db.engine import Database
 from roost.rig.hypervisors import linux_guest
-from roost.rig.plan import free_port
+from roost.rig.services.private import free_port
 from tests.builders import NOW
 from tests.fakes.processes import DaemonProcess
 from tests.stories.cloud import wait_until
@@ -33,7 +33,7 @@ SECONDS = 60
 
 @pytest.fixture(scope="module")
 def port():
-    return free_port(preferred=0)
+    return free_port()
 
 
 @pytest.fixture(scope="module")

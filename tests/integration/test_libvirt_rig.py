@@ -15,8 +15,9 @@ from websockets.sync.client import connect
 from roost import exception
 from roost.rig.hypervisors import hosts, leftovers
 from roost.rig.install import LINUX
-from roost.rig.plan import Plan, free_port
+from roost.rig.plan import Plan
 from roost.rig.processes import Supervisor
+from roost.rig.services.private import free_port
 from tests.stories.cloud import Cloud, wait_until
 from tests.stories.real_guests import console, wait_until_it_says
 
@@ -71,7 +72,7 @@ def cloud(rabbitmq, postgresql, linux_image, tmp_path_factory):
     try:
         roost_rig(
             state, "up", "--driver", "libvirt", "--cells", "1", "--hosts", "2",
-            "--port", str(free_port(preferred=0)), "--cache", str(linux_image.parents[1]),
+            "--port", str(free_port()), "--cache", str(linux_image.parents[1]),
             "--bus", rabbitmq.url(""), "--db", postgresql.url(""),
             "--set", "libvirt.virt_type=qemu",
         )  # fmt: skip

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from roost.cmd.manage.cli import roost_manage
 from roost.rig.embedded import EmbeddedRig
-from roost.rig.plan import free_port
+from roost.rig.services.private import free_port
 from tests.outside.glance import Glance
 from tests.outside.keystone import PASSWORD, REGION, Keystone
 from tests.outside.neutron import Neutron
@@ -79,7 +79,7 @@ def rig(keystone, glance, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def neutron(openstack_packages, keystone, rig, tmp_path_factory):
-    port, folder = free_port(0), tmp_path_factory.mktemp("neutron")
+    port, folder = free_port(), tmp_path_factory.mktemp("neutron")
     made = Neutron(openstack_packages, folder, port=port, compute=rig.endpoint, keystone=keystone)
     with made:
         keystone.service("network", made.url)

@@ -4,7 +4,7 @@ import pytest
 import requests
 
 from roost.rig.embedded import EmbeddedRig
-from roost.rig.plan import free_port
+from roost.rig.services.private import free_port
 from tests.builders import a_uuid
 from tests.outside.neutron import Neutron
 from tests.stories.cloud import Cloud, wait_until
@@ -20,7 +20,7 @@ PATIENCE = 5  # seconds that a build waits for its ports
 
 @pytest.fixture(scope="module")
 def neutron_and_rig(openstack_packages, tmp_path_factory):
-    port = free_port(0)
+    port = free_port()
     overrides = {
         "network": {"driver": "neutron"},
         "neutron": {

@@ -11,7 +11,8 @@ import pytest
 from websockets.sync.client import connect
 
 from roost.compute.virt.fake_console import GREETINGS
-from roost.rig.plan import Plan, free_port
+from roost.rig.plan import Plan
+from roost.rig.services.private import free_port
 from tests.stories import least_rights
 
 BIN = pathlib.Path(sys.executable).parent
@@ -67,7 +68,7 @@ def rig(request, rabbitmq, tmp_path_factory):
     """Two cells of three hosts as real daemons, shared by the tests of this module."""
     database = request.getfixturevalue(request.param)
     made = Rig(tmp_path_factory.mktemp("rig") / "state")
-    port = str(free_port(preferred=0))  # another rig may start beside it
+    port = str(free_port())  # another rig may start beside it
     size = ("--cells", "2", "--hosts", "3", "--port", port)
     try:
         urls = ("--bus", rabbitmq.url(""), "--db", database.url(""))

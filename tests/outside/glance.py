@@ -11,7 +11,7 @@ import requests
 
 from roost.rig.openstack import services
 from roost.rig.openstack.plan import GLANCE
-from roost.rig.plan import free_port
+from roost.rig.services.private import free_port
 from tests.outside.process import Process
 
 
@@ -24,7 +24,7 @@ class Glance(Process):
     """
 
     def __init__(self, installed, folder, *, keystone=None):
-        port = free_port(0)
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         services.prepare_glance(installed, folder, keystone.judging(GLANCE) if keystone else None)
         if keystone is None:

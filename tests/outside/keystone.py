@@ -7,7 +7,7 @@ import requests
 
 from roost.rig.openstack import identity, packages, plan, services
 from roost.rig.openstack.plan import KEYSTONE
-from roost.rig.plan import free_port
+from roost.rig.services.private import free_port
 from tests.outside.process import Process
 
 PASSWORD = "secret"  # of everybody but the administrator
@@ -23,7 +23,7 @@ class Keystone(identity.Identity):
 
     def __init__(self, installed, folder):
         self._folder = folder
-        port = free_port(0)
+        port = free_port()
         super().__init__(f"http://127.0.0.1:{port}/v3", packages.FIRST_PASSWORD)
         services.prepare_keystone(installed, folder)
         shutil.copy(pathlib.Path(__file__).with_name("keystone_filter.py"), folder / "filter.py")

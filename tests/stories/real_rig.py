@@ -7,8 +7,9 @@ from pathlib import Path
 
 from roost.rig import backing, lifecycle
 from roost.rig.install import disband, install
-from roost.rig.plan import free_port, new_plan
+from roost.rig.plan import new_plan
 from roost.rig.processes import Supervisor
+from roost.rig.services.private import free_port
 
 QUICK = {
     "conductor": {"sweep_interval": 1.0, "lease_seconds": 3.0, "task_lease_seconds": 8.0},
@@ -41,7 +42,7 @@ class RealRig:
         self._mode, self._broker, self._database = mode, broker, database
         bare = new_plan(
             self._folder / "rig",
-            port=free_port(preferred=0),  # another rig may start beside it
+            port=free_port(),  # another rig may start beside it
             **{"cells": 2, "hosts": 3} | size,
             bus=bus or broker.url(""),
             database=db or database.url(""),

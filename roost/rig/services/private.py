@@ -254,11 +254,14 @@ def note_of(kind: str, state_dir: pathlib.Path) -> pathlib.Path:
     return state_dir / f"{kind}.json"
 
 
-def free_port() -> int:
-    """Return a port of loopback that nobody listens on.
+def free_port(preferred: int | None = None) -> int:
+    """Return a port of loopback that nobody listens on: the preferred one if it is free.
 
-    It is below those that outgoing connections get, which might take it while its service restarts.
+    Any other is below those that outgoing connections get, which might take it while its service
+    restarts.
     """
+    if preferred is not None and is_free(preferred):
+        return preferred
     while True:
         port = secrets.choice(_PORTS)
         if is_free(port):

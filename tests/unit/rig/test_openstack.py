@@ -10,7 +10,8 @@ import roost.conf
 from roost import exception
 from roost.rig import clouds, lifecycle
 from roost.rig.openstack.plan import new_openstack, parse_names
-from roost.rig.plan import Plan, free_port, new_plan
+from roost.rig.plan import Plan, new_plan
+from roost.rig.services.private import free_port
 
 ALL = ("keystone", "glance", "neutron")
 

@@ -10,7 +10,8 @@ import pytest
 
 import roost.conf
 from roost import exception
-from roost.rig.plan import Plan, free_port, new_plan
+from roost.rig.plan import Plan, new_plan
+from roost.rig.services.private import free_port
 
 RABBIT = "rabbit://guest:guest@127.0.0.1:5672"
 
