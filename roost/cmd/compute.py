@@ -127,6 +127,7 @@ def _manager(
             store,
             folder=pathlib.Path(conf.state_path, conf.host, "images"),
             lifetime=conf.compute.unused_image_lifetime,
+            most=conf.compute.image_cache_max_bytes,
             signatures=_signatures(conf),
         ),
         tracker=tracker,

@@ -157,6 +157,8 @@ def carry_out(build: Build, flow: Flow[Build]) -> None:
         hand_back(build, details(error), reschedulable=True)
     else:
         build.host.tracker.built(build.uuid)
+    finally:
+        build.host.images.release(build)
 
 
 def hand_back(build: Build, why: str, *, reschedulable: bool) -> None:
@@ -322,6 +324,7 @@ def image(build: Build) -> None:
         how: dict[str, Any] = {
             "stopping": build.stopped,
             "trusted": list(build.instance.trusted_certs),
+            "user": build,
         }
         images, wanted = build.host.images, build.instance.image
         build.image_path = images.ensure(build.context, wanted, **how)

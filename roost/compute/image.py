@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import BinaryIO, Final
 
 from roost import exception
+from roost.compute.image_folder import ImageFolder
 from roost.compute.locks import Locks
 from roost.context import RequestContext
 from roost.image.driver import ImageStore
@@ -35,6 +36,7 @@ class ImageCache:
     :param pause: seconds before the second try; twice as long before the third
     :param signatures: verifies what is asked to be verified; None: that cannot be done
     :param lifetime: seconds that one which no build has wanted is kept for the next; 0: for ever
+    :param most: bytes that all of them may have; 0: any number
     """
 
     def __init__(
@@ -44,10 +46,11 @@ class ImageCache:
         folder: str | os.PathLike[str],
         pause: float = 1.0,
         lifetime: float = 0.0,
+        most: int = 0,
         signatures: Signatures | None = None,
     ) -> None:
         self._store = store
-        self._folder = pathlib.Path(folder)
+        self._folder = ImageFolder(folder, most=most)
         self._pause = pause
         self._lifetime = lifetime
         self._signatures = signatures or Signatures()
@@ -60,6 +63,7 @@ class ImageCache:
         *,
         stopping: threading.Event,
         trusted: Sequence[str] = (),
+        user: object,
     ) -> pathlib.Path:
         """Return where the image is on this host, fetching it if need be.
 
@@ -67,11 +71,13 @@ class ImageCache:
 
         :param stopping: once set, fetching ends before the next chunk
         :param trusted: certificates that its signature must be good by; none: as is usual here
+        :param user: for whom it stays until :meth:`release`, also when it cannot be had
         :raises roost.exception.BuildFailed: final when no host can have the image: it is gone, not
             active, not for the caller, or not signed as it must be. What failed on the way may be
-            tried by another host.
+            tried by another host, and so may what this host has no room for.
         """
-        path = self._folder / f"{_key(image)}.img"
+        path = self._folder.image(_key(image))
+        self._folder.use(path, user)
         with self._locks.hold(path.name):
             if not path.exists():
                 self._insist(context, image, path=path, stopping=stopping)
@@ -79,23 +85,20 @@ class ImageCache:
         self._verify(image, path, trusted)
         return path
 
-    def clear(self) -> None:
-        """Remove what a daemon left half-fetched that was killed; nobody may fetch meanwhile."""
-        for left in self._folder.glob("*.part"):
-            left.unlink(missing_ok=True)
-
-    def tidy(self) -> None:
-        """Remove images that no build has wanted for long enough; builds may begin meanwhile.
+    def release(self, user: object) -> None:
+        """Let the images of a user go, once nobody else needs them.
 
         Guests need them no more: drivers have made of them what they need.
         """
-        if not self._lifetime:
-            return
-        for path in sorted(self._folder.glob("*.img")):
-            with self._locks.hold(path.name):
-                if time.time() - path.stat().st_mtime > self._lifetime:
-                    path.unlink()
-                    LOG.info("image %s is removed: no build has wanted it for long", path.stem)
+        self._folder.release(user)
+
+    def clear(self) -> None:
+        """Remove what a daemon left half-fetched that was killed; nobody may fetch meanwhile."""
+        self._folder.clear()
+
+    def tidy(self) -> None:
+        """Remove images that no build has wanted for long enough; builds may begin meanwhile."""
+        self._folder.tidy(self._lifetime)
 
     def find(self, context: RequestContext, image_id: str) -> ImageMeta:
         """Return what is known of an image that another one names.
@@ -131,6 +134,8 @@ class ImageCache:
                 self._fetch(asking, image, path=path, stopping=stopping)
             except _FINAL as error:
                 raise _failed(image, error, reschedulable=False) from error
+            except exception.NoCapacity as error:
+                raise _failed(image, error, reschedulable=True) from error
             except (exception.Unavailable, exception.Unauthenticated) as error:
                 if isinstance(error, exception.Unauthenticated):  # a token lives shorter than we
                     asking = context.without_token()
@@ -155,15 +160,10 @@ class ImageCache:
         path: pathlib.Path,
         stopping: threading.Event,
     ) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".part")
-        try:
+        with self._folder.room(path, image.size) as partial:
             with self._store.open(context, image.id) as source, partial.open("wb") as target:
-                found = _copy(source, target, digest=_digest(image), stopping=stopping)
+                found = _copy(source, target, image=image, stopping=stopping)
             _check(image, found)
-            partial.rename(path)
-        finally:
-            partial.unlink(missing_ok=True)
         LOG.info("image %s (%s) fetched, %d bytes", image.id, image.name, image.size)
 
 
@@ -196,15 +196,16 @@ def _digest(image: ImageMeta) -> "hashlib._Hash | _Length":
 
 
 def _copy(
-    source: BinaryIO,
-    target: BinaryIO,
-    *,
-    digest: "hashlib._Hash | _Length",
-    stopping: threading.Event,
+    source: BinaryIO, target: BinaryIO, *, image: ImageMeta, stopping: threading.Event
 ) -> str:
+    """Copy the data, no more of it than there is room for, and return its digest."""
+    digest, left = _digest(image), image.size
     while chunk := source.read(_CHUNK):
         if stopping.is_set():
             raise exception.Unavailable("nobody waits for it any more")
+        left -= len(chunk)
+        if left < 0:
+            raise Damaged(f"it is damaged: it should be {image.size} bytes, but is more")
         target.write(chunk)
         digest.update(chunk)
     target.flush()

@@ -22,10 +22,12 @@ def fetch(
     *,
     stopping: threading.Event,
     trusted: Sequence[str] = (),
+    user: object,
 ) -> Kernel | None:
     """Return the kernel that an image names, fetched to this host; None: it names none.
 
     :param trusted: certificates that it must be signed by, as :meth:`ImageCache.ensure` says
+    :param user: for whom it stays, likewise
     :raises roost.exception.BuildFailed: final when no host can have it
     """
     said = {name: image.properties.get(name, "").strip() for name in (KERNEL_ID, RAMDISK_ID)}
@@ -38,7 +40,7 @@ def fetch(
 
     def fetched(name: str) -> pathlib.Path:
         found = images.find(context, said[name])
-        return images.ensure(context, found, stopping=stopping, trusted=trusted)
+        return images.ensure(context, found, stopping=stopping, trusted=trusted, user=user)
 
     return Kernel(
         fetched(KERNEL_ID),

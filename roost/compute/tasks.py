@@ -56,7 +56,8 @@ class Task:
         return kernel.fetch(self.host.images, self.context, self.image, **self._how())
 
     def _how(self) -> dict[str, Any]:
-        return {"stopping": self.host.stopping, "trusted": list(self.instance.trusted_certs)}
+        trusted = list(self.instance.trusted_certs)
+        return {"stopping": self.host.stopping, "trusted": trusted, "user": self}
 
     @property
     def image(self) -> ImageMeta:
@@ -179,6 +180,8 @@ def _try(task: Task, do: Do) -> str | None:
     except Exception as error:
         LOG.exception("%s failed", task)
         return reason(error)
+    finally:
+        task.host.images.release(task)
     return None
 
 

@@ -73,8 +73,16 @@ OPTIONS = [
         default=86400.0,
         min=0.0,
         help="Seconds that an image which was fetched to this host stays for the next server when"
-        " no build has wanted it any more. Shorter where disks are small, but longer than a"
-        " build takes; 0: for ever.",
+        " no build has wanted it any more. Shorter where disks are small; 0: for ever.",
+    ),
+    cfg.IntOpt(
+        "image_cache_max_bytes",
+        default=0,
+        min=0,
+        help="Bytes that all images which are fetched to this host may have. For a new one those"
+        " go that no build has wanted for longest; a build for whose image there is no room all the"
+        " same goes to another host. Set it where disks are small, to twice the largest image or"
+        " more; 0: no bound.",
     ),
     cfg.BoolOpt(
         "resume_guests_state_on_host_boot",

@@ -170,7 +170,7 @@ def _images(folder, size):
     bases = Bases(folder / "bases", lifetime=0.0)
 
     def fetch():
-        return cache.ensure(admin_context(), image, stopping=stopping)
+        return cache.ensure(admin_context(), image, stopping=stopping, user=image.id)
 
     def stand(path):
         with bases.held(path, images.inspect(path)) as base:

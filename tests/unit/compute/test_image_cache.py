@@ -57,7 +57,7 @@ def cache(store, folder):
 @pytest.fixture
 def ensure(cache):
     def ensure(image, context=None, stopping=None):
-        return cache.ensure(context or a_context(), image, stopping=stopping or threading.Event())
+        return had(cache, image, context=context, stopping=stopping or threading.Event())
 
     return ensure
 
@@ -65,6 +65,15 @@ def ensure(cache):
 @pytest.fixture
 def image(rig):
     return rig.image
+
+
+def had(cache, image, *, context=None, stopping=None, user="a build", **how):
+    """Return where an image is, by whose user nothing is held any more."""
+    how["stopping"] = stopping or threading.Event()
+    try:
+        return cache.ensure(context or a_context(), image, user=user, **how)
+    finally:
+        cache.release(user)
 
 
 class BreakingOff(io.BytesIO):
@@ -91,7 +100,7 @@ def test_an_image_is_fetched_once(ensure, store, image):
 
 def test_a_host_that_starts_again_finds_its_images(ensure, store, image, folder):
     ensure(image)
-    ImageCache(store, folder=folder).ensure(a_context(), image, stopping=threading.Event())
+    had(ImageCache(store, folder=folder), image)
     assert store.opened == 1
 
 
@@ -212,7 +221,7 @@ def test_what_a_killed_host_left_half_fetched_goes_when_it_starts(cache, ensure,
 
 def test_an_image_that_no_build_has_wanted_for_long_goes(ageing, image, an_old):
     old, wanted = an_old(image), an_old(an_image(**hashed(b"tiny", "sha512")))
-    ageing.ensure(a_context(), an_image(**hashed(b"tiny", "sha512")), stopping=threading.Event())
+    had(ageing, an_image(**hashed(b"tiny", "sha512")))
     ageing.tidy()
     assert (old.exists(), wanted.exists()) == (False, True)
 
@@ -220,7 +229,7 @@ def test_an_image_that_no_build_has_wanted_for_long_goes(ageing, image, an_old):
 def test_an_image_that_has_gone_is_fetched_anew(ageing, image, store, an_old):
     an_old(image)
     ageing.tidy()
-    path = ageing.ensure(a_context(), image, stopping=threading.Event())
+    path = had(ageing, image)
     assert (path.read_bytes(), store.opened) == (b"tiny", 2)
 
 
@@ -228,6 +237,16 @@ def test_unless_they_are_to_age_images_stay(cache, image, an_old):
     old = an_old(image)
     cache.tidy()
     assert old.exists()
+
+
+def test_an_image_that_a_build_uses_stays_however_long_that_takes(ageing, image):
+    path = ageing.ensure(a_context(), image, stopping=threading.Event(), user="slow")
+    os.utime(path, (0, 0))
+    ageing.tidy()
+    assert path.exists()
+    ageing.release("slow")
+    ageing.tidy()
+    assert not path.exists()
 
 
 def test_a_host_without_images_has_none_to_remove(ageing):
@@ -274,7 +293,7 @@ def test_an_image_that_is_not_signed_as_it_must_be_is_not_built_from(
 ):
     cache = ImageCache(store, folder=folder, signatures=Picky(error=error))
     with pytest.raises(exception.BuildFailed, match=error.message) as refused:
-        cache.ensure(a_context(), image, stopping=threading.Event(), trusted=["a"])
+        had(cache, image, trusted=["a"])
     assert refused.value.reschedulable is reschedulable
 
 
@@ -282,6 +301,6 @@ def test_an_image_that_is_here_already_is_verified_for_each_build(store, folder,
     picky = Picky()
     cache = ImageCache(store, folder=folder, signatures=picky)
     for trusted in ([], ["a"], ["b"]):
-        cache.ensure(a_context(), image, stopping=threading.Event(), trusted=trusted)
+        had(cache, image, trusted=trusted)
     assert store.opened == 1
     assert picky.asked == [(b"tiny", []), (b"tiny", ["a"]), (b"tiny", ["b"])]

@@ -64,7 +64,9 @@ def test_a_guest_that_is_made_anew_is_started_by_that_of_its_new_image(rig, boot
 def test_a_kernel_that_no_host_can_have_ends_the_build_for_good(rig, properties, why):
     image = an_image(properties=properties)
     with pytest.raises(exception.BuildFailed, match=why) as failed:
-        kernel.fetch(rig.host.images, a_context(), image, stopping=threading.Event())
+        kernel.fetch(
+            rig.host.images, a_context(), image, stopping=threading.Event(), user="a build"
+        )
     assert not failed.value.reschedulable
 
 
@@ -75,5 +77,7 @@ def test_a_store_that_does_not_answer_may_do_so_on_another_host(rig, monkeypatch
     monkeypatch.setattr(rig.store, "get", away)
     image = an_image(properties={"kernel_id": a_uuid()})
     with pytest.raises(exception.BuildFailed, match="away") as failed:
-        kernel.fetch(rig.host.images, a_context(), image, stopping=threading.Event())
+        kernel.fetch(
+            rig.host.images, a_context(), image, stopping=threading.Event(), user="a build"
+        )
     assert failed.value.reschedulable

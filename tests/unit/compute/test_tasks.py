@@ -56,7 +56,8 @@ def guest_of(rig, instance):
 
 
 def image_of(rig, image):
-    where = rig.host.images.ensure(a_context(), image, stopping=threading.Event())
+    how = {"stopping": threading.Event(), "user": "a test"}
+    where = rig.host.images.ensure(a_context(), image, **how)
     return str(where)
 
 
