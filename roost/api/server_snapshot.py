@@ -169,9 +169,9 @@ def _with_rotation(image: ImageMeta, rotation: int | None) -> ImageMeta:
 
 
 def _answer(call: Call, image: ImageMeta, order: _Order, *, root: str) -> Answer:
-    """Name the image, unless it goes as soon as it is there."""
-    if order.rotation == 0:
-        return Answer()
+    """Name the image; before 2.45 not if it goes as soon as it is there."""
     if call.version >= _ID_SINCE:
         return Answer({"image_id": image.id})
+    if order.rotation == 0:
+        return Answer()
     return Answer(headers={"Location": f"{root}/images/{image.id}"})

@@ -140,7 +140,8 @@ class LocalGroups:
         if group_id != default.id:
             raise exception.NotFound(f"Security group {group_id} not found.")
         self._ensure_default(default.project_id)
-        return default
+        with self._database.read() as session:
+            return rows.find(session, default.id) or default
 
     def _ensure_default(self, project_id: str) -> None:
         """Let a project have its default group; most have, and then nothing is written."""

@@ -40,9 +40,9 @@ def full(network: ProxiedNetwork, *, admin: bool) -> dict[str, Any]:
 
 
 def brief(network: ProxiedNetwork) -> dict[str, Any]:
-    """Return a network as projects are told of it."""
+    """Return a network as projects are told of it; no block of addresses is the word "None"."""
     cidr = network.subnets[0].cidr if network.subnets else None
-    return {"cidr": cidr, "id": network.id, "label": network.label}
+    return {"cidr": str(cidr), "id": network.id, "label": network.label}
 
 
 def floating_ip(one: FloatingIp) -> dict[str, Any]:

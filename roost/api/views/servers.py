@@ -40,6 +40,7 @@ _OF_TASK: Final = {
     State(states.ACTIVE, states.REBOOTING): "REBOOT",
     State(states.ACTIVE, states.REBOOTING_HARD): "HARD_REBOOT",
 }
+_PROGRESSING: Final = ("ACTIVE", "BUILD", "REBUILD")
 _FLAVOR_EMBEDDED: Final = 47
 _REBUILT_KEY: Final = 54
 _REBUILT_USER_DATA: Final = 57
@@ -294,8 +295,8 @@ def _sees_host_status(_shown: Shown, looker: Looker) -> bool:
     return looker.sees_host_status
 
 
-def _is_building_or_up(shown: Shown, _looker: Looker) -> bool:
-    return shown.instance.vm_state in (states.BUILDING, states.ACTIVE)
+def _has_progress(shown: Shown, _looker: Looker) -> bool:
+    return status(shown.instance) in _PROGRESSING
 
 
 def _has_groups(shown: Shown, _looker: Looker) -> bool:
@@ -341,7 +342,7 @@ FIELDS: Final = (
     Field(
         "progress",
         lambda shown, _: 100 if shown.instance.vm_state == states.ACTIVE else 0,
-        when=_is_building_or_up,
+        when=_has_progress,
     ),
     Field("fault", _fault, when=_has_fault),
     Field("OS-EXT-AZ:availability_zone", lambda shown, _: shown.instance.availability_zone or ""),

@@ -126,6 +126,8 @@ def test_who_knows_the_id_of_the_default_group_finds_it_before_any_list(ask):
     group_id = default_group("fresh").id
     shown = ask("GET", f"{OLD_GROUPS}/{group_id}", token="eve:fresh")
     assert shown.json["security_group"]["name"] == "default"
+    inside = {"name": "default", "tenant_id": "fresh"}
+    assert [rule["group"] for rule in shown.json["security_group"]["rules"]] == [inside, inside]
     assert ask("GET", f"{OLD_GROUPS}/{default_group('not').id}").status_code == 404
 
 

@@ -419,7 +419,14 @@ def test_a_backup_is_of_a_type_and_its_row_knows_how_many_are_kept(world):
 
 def test_a_backup_of_which_none_is_kept_is_not_named(world):
     body = {"createBackup": BACKUP["createBackup"] | {"rotation": "0"}}
-    assert act(world, place(world), body).content == b""
+    answer = act(world, place(world), body, version="2.44")
+    assert (answer.content, answer.headers.get("Location")) == (b"", None)
+
+
+def test_a_backup_has_an_id_since_2_45_even_if_none_is_kept(world):
+    body = {"createBackup": BACKUP["createBackup"] | {"rotation": "0"}}
+    answer = act(world, place(world), body, version="2.45")
+    assert answer.json["image_id"] in world.images.images
 
 
 @pytest.mark.parametrize(

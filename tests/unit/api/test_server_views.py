@@ -55,6 +55,20 @@ def test_the_host_id_is_the_same_for_a_project_and_differs_between_projects():
     assert len(ids[0]) == 56
 
 
+@pytest.mark.parametrize(
+    ("vm_state", "task", "progress"),
+    [
+        (states.ACTIVE, None, 100),
+        (states.STOPPED, states.REBUILDING, 0),
+        (states.ERROR, states.REBUILD_SPAWNING, 0),
+        (states.ACTIVE, states.REBOOTING, None),
+        (states.STOPPED, None, None),
+    ],
+)
+def test_progress_is_told_with_the_statuses_that_have_some(vm_state, task, progress):
+    assert _full(vm_state=vm_state, task_state=task).get("progress") == progress
+
+
 def test_the_flavor_is_a_link_until_2_47_and_then_told_whole():
     flavor = a_flavor(extra_specs={"a": "b"})
     assert _full(46, flavor=flavor)["flavor"]["id"] == "1"
