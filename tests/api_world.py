@@ -224,6 +224,8 @@ class World:
             network_info=NetworkInfo.of(vifs=[a_vif()]),
         )
         with self.api_db.begin() as session:
+            # whoever deletes it gives that back
+            quota.charge(session, project_id="project", instances=1, cores=1, ram=512)
             flavor = a_flavor(flavorid=flavorid, name=flavorid, extra_specs={"a": "b"})
             flavors.create(session, flavor)
             group = server_groups.create(session, a_group(), defaults=UNLIMITED)

@@ -5,16 +5,22 @@ import oslo_messaging as messaging
 from roost import exception
 from tests.builders import a_vif
 
+_TRAFFIC = [
+    f"{way}_{unit}"
+    for way in ("rx", "tx")
+    for unit in ("octets", "packets", "errors", "drop", "rate")
+]
+_DISK = ("read_bytes", "read_requests", "write_bytes", "write_requests", "errors_count")
 A_GUEST_THAT_IDLES = {
     "state": "running",
-    "driver": "fake",
+    "driver": "libvirt",
     "hypervisor": "fake",
     "hypervisor_os": "none",
     "uptime": 7,
     "memory_details": {"maximum": 512, "used": 3},
     "cpu_details": [{"id": 0, "time": 5, "utilisation": 1}],
-    "nic_details": [{"mac_address": "m", "rx_octets": 2}],
-    "disk_details": [{"read_bytes": 4}],
+    "nic_details": [{"mac_address": "m", **dict.fromkeys(_TRAFFIC, 0), "rx_octets": 2}],
+    "disk_details": [{**dict.fromkeys(_DISK, 0), "read_bytes": 4}],
 }
 
 

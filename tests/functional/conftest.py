@@ -1,8 +1,13 @@
-"""The embedded rig, for tests that share one."""
+"""The embedded rig, for tests that share one; and, if asked to, a look at all answers."""
 
+import os
+import pathlib
+
+import falcon
 import pytest
 
 from roost.rig.embedded import EmbeddedRig
+from tests.outside import nova
 
 
 @pytest.fixture(scope="module")
@@ -12,3 +17,21 @@ def rig(tmp_path_factory):
     made.start()
     yield made
     made.stop()
+
+
+@pytest.fixture(scope="session")
+def watch():
+    """Have all answers of this process looked at, if ROOST_SHAPES is a folder for Nova."""
+    folder = os.environ.get("ROOST_SHAPES")
+    watch = nova.Watch(nova.read(pathlib.Path(folder)) if folder else nova.Shapes([]))
+    with pytest.MonkeyPatch.context() as patched:
+        if folder:
+            patched.setattr(falcon.App, "__call__", watch.over(falcon.App.__call__))
+        yield watch
+
+
+@pytest.fixture(autouse=True)
+def _answers_have_the_shapes_that_nova_gives_them(watch):
+    yield
+    problems, watch.problems = watch.problems, []
+    assert problems == []

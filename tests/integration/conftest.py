@@ -62,6 +62,12 @@ def openstack_packages():
 
 
 @pytest.fixture(scope="session")
+def nova_folder():
+    """Where Nova is installed, or will be: its schemas are read, it never runs."""
+    return OUTSIDE / "nova"
+
+
+@pytest.fixture(scope="session")
 def glance(openstack_packages, tmp_path_factory):
     """A real Glance, empty at first, where tests leave what they make."""
     with Glance(openstack_packages, tmp_path_factory.mktemp("glance")) as made:

@@ -53,7 +53,8 @@ _ALL = "all"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    with api_world.made_in(tmp_path_factory.mktemp("world"), Options(max_limit=5)) as world:
+    options = Options(max_limit=5, quota=api_world.UNLIMITED)
+    with api_world.made_in(tmp_path_factory.mktemp("world"), options) as world:
         yield world
 
 

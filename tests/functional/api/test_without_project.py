@@ -12,7 +12,7 @@ from roost.api.routes import ROUTES
 from tests import api_world
 from tests.builders import a_context, a_uuid
 from tests.functional.api.good_bodies import OLD_NAMES
-from tests.functional.api.test_policies import _body, _operation
+from tests.functional.api.good_requests import body_of, operation_of
 from tests.functional.api.who_may import WHO_MAY
 
 COUNTED = {"POST /v2.1/os-keypairs"}  # everybody's, but a project's quota counts them
@@ -44,8 +44,8 @@ def world(request, tmp_path_factory):
 
 
 def ask(world, route, things, roles):
-    things = things | OLD_NAMES.get(_operation(route), {}) | {"new": f"new {a_uuid()}"}
-    body = _body(route, things)
+    things = things | OLD_NAMES.get(operation_of(route), {}) | {"new": f"new {a_uuid()}"}
+    body = body_of(route, things)
     return world.client.ask(
         route.method,
         route.path.format(**things),
@@ -74,10 +74,13 @@ def of_no_project(world):
 def test_who_has_no_project_is_refused_where_there_must_be_one(world, roles):
     for route in ROUTES:
         answer = ask(world, route, world.things(), roles)
-        if WHO_MAY[_operation(route)].get("nobody") == "yes" and _operation(route) not in COUNTED:
-            assert answer.status_code < 400, (_operation(route), answer.text)
+        if (
+            WHO_MAY[operation_of(route)].get("nobody") == "yes"
+            and operation_of(route) not in COUNTED
+        ):
+            assert answer.status_code < 400, (operation_of(route), answer.text)
         else:
-            assert answer.status_code == 403, (_operation(route), answer.text)
+            assert answer.status_code == 403, (operation_of(route), answer.text)
     assert of_no_project(world) == {}
 
 
