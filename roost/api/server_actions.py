@@ -33,8 +33,6 @@ _ACTIONS: Final[Mapping[str, Act]] = {
     **server_power.ACTIONS,
     "unrescue": server_rescue.unrescue,
     "changePassword": server_admin_password.change,
-    "lock": server_locks.lock,
-    "unlock": server_locks.unlock,
     "os-resetState": server_reset.reset,
     "injectNetworkInfo": server_network_info.inject,
 }
@@ -59,6 +57,7 @@ class ServerActions:
             "os-getConsoleOutput": server_console.ConsoleLog(parts),
             **server_consoles.RemoteConsoles(parts).actions,
             **ServerAddresses(parts).actions,
+            **server_locks.ServerLocks(parts).actions,
             "rebuild": ServerRebuild(parts),
             "rescue": ServerRescue(parts),
             "createImage": snapshots.create_image,

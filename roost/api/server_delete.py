@@ -31,6 +31,7 @@ class ServerDelete:
         self._parts = parts
         self._whereabouts = Whereabouts(parts.api_database, parts.cells)
         self._put_away = ServerPutAway(parts)
+        self._locks = server_locks.ServerLocks(parts)
 
     def delete(self, call: Call) -> Answer:
         uuid = call.params["server_id"]
@@ -46,12 +47,18 @@ class ServerDelete:
         return self._end(call, str(located.instance.uuid))
 
     def _refuse_locked(self, call: Call, uuid: str) -> None:
-        """Raise :class:`roost.exception.Conflict` if it is locked, as far as its cell can tell."""
+        """Raise :class:`roost.exception.Conflict` if it is locked for this caller.
+
+        Its cell tells; while that is away, its mapping.
+        """
         try:
             located = self._whereabouts.find(call, uuid)
-        except (exception.NotFound, exception.Unavailable):
-            return  # what follows says so, or does without the cell
-        server_locks.refuse(call, located.instance)
+        except exception.NotFound:
+            return  # what follows says so
+        except exception.Unavailable:
+            self._locks.refuse_without_cell(call, uuid)
+        else:
+            server_locks.refuse(call, located.instance)
 
     def _end(self, call: Call, uuid: str) -> Answer:
         mapping = self._let_go(call, uuid)

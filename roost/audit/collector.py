@@ -210,7 +210,7 @@ class Collector:
         with cell.database.read() as session:
             rows = in_cell.list_live(session, which)
         return [
-            LiveInstance(row.uuid, cell.uuid, row.host, row.vm_state, row.task_state)
+            LiveInstance(row.uuid, cell.uuid, row.host, row.vm_state, row.task_state, row.locked)
             for row in rows
         ]
 

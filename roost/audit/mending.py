@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from roost import exception
 from roost.audit import repairs
 from roost.audit.repairs import Repair
-from roost.cells import Cells
+from roost.cells import Cells, locks
 from roost.context import RequestContext, admin_context
 from roost.db.api import audits as api_level
 from roost.db.api import quota
@@ -98,6 +98,7 @@ class Mender:
             repairs.REMAP: self._each(self._remap),
             repairs.FORGET: self._each(self._forget),
             repairs.TELL_CELL: self._each(self._tell_cell),
+            repairs.AGREE: self._each(self._agree),
             repairs.END_LEASE: self._each(self._end_lease),
             repairs.LEAVE: self._each(lambda repair: Outcome(repair, LEFT_ALONE, done=False)),
         }
@@ -235,6 +236,11 @@ class Mender:
             )
         )
         return _swapped(repair, "left to the next super-conductor", done=done)
+
+    def _agree(self, repair: Repair) -> Outcome:
+        cell = self._cells.get(str(repair.cell_uuid))
+        done = locks.agree(self._api_database, cell, repair.subject)
+        return _swapped(repair, "noted", done=done)
 
     def _remap(self, repair: Repair) -> Outcome:
         if repair.before is not None and self._lives_in(repair.before, repair.subject):

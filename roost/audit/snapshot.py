@@ -28,6 +28,9 @@ class Mapped(Protocol):
     @property
     def unheard(self) -> bool: ...
 
+    @property
+    def locked(self) -> bool: ...
+
 
 @dataclasses.dataclass(frozen=True)
 class LiveInstance:
@@ -38,6 +41,7 @@ class LiveInstance:
     host: str | None
     vm_state: str
     task_state: str | None
+    locked: bool = False
 
 
 @dataclasses.dataclass

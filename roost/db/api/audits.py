@@ -26,6 +26,7 @@ class Mapped(NamedTuple):
     queued_for_delete: bool
     put_away: bool = False
     unheard: bool = False
+    locked: bool = False
 
 
 def count_mappings(session: Session) -> int:
@@ -38,9 +39,9 @@ def mappings(session: Session, which: Which) -> dict[str, Mapped]:
     c = _mappings.c
     away = c.put_away_at.is_not(None)
     rows = session.execute(
-        sa.select(c.instance_uuid, c.cell_uuid, c.queued_for_delete, away, c.unheard).where(
-            within(c.instance_uuid, which)
-        )
+        sa.select(
+            *(c.instance_uuid, c.cell_uuid, c.queued_for_delete, away, c.unheard, c.locked)
+        ).where(within(c.instance_uuid, which))
     )
     return {uuid: Mapped(cell, *map(bool, said)) for uuid, cell, *said in rows}
 
@@ -111,6 +112,7 @@ def adopt(
             "put_away_at": put_away_at,
             "turns": turns,
             "unheard": False,
+            "locked": instance.locked,
             "created_at": instance.created_at or database_now(),
         },
     )

@@ -20,9 +20,10 @@ class LiveRow(NamedTuple):
     host: str | None
     vm_state: str
     task_state: str | None
+    locked: bool
 
 
-_SHOWN = (_c.uuid, _c.host, _c.vm_state, _c.task_state)
+_SHOWN = (_c.uuid, _c.host, _c.vm_state, _c.task_state, _c.locked)
 
 
 def list_live(session: Session, which: Which) -> list[LiveRow]:

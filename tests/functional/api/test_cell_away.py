@@ -7,7 +7,7 @@ import pytest
 from roost import exception, states
 from roost.api.parts import Options
 from roost.db.api import server_groups
-from tests.api_world import ALICE
+from tests.api_world import ADMIN, ALICE
 from tests.builders import CELL1, CELL2, NOW, a_group, a_uuid
 
 _ACTIVE = {"vm_state": states.ACTIVE, "task_state": None}
@@ -168,6 +168,28 @@ def test_a_server_there_can_be_deleted_at_once_and_is_gone(world, there):
         assert world.client.get(path, version=version, token=ALICE).status_code == 404
         assert world.client.delete(path, version=version, token=ALICE).status_code == 404
         assert there.uuid not in [one["id"] for one in listed(world, version=version)]
+
+
+def test_a_locked_server_there_is_deleted_by_administrators_only(world, here):
+    server = world.place(CELL2, host="h2", **_ACTIVE)
+    path = f"/v2.1/servers/{server.uuid}"
+    world.client.post(f"{path}/action", {"lock": None}, token=ALICE)
+    take_away(world)
+    answer = world.client.delete(path, token=ALICE)
+    assert answer.status_code == 409
+    assert answer.json["conflictingRequest"]["message"] == f"Instance {server.uuid} is locked"
+    assert not world.mapping(server.uuid).queued_for_delete
+    assert world.client.delete(path, token=ADMIN).status_code == 204
+    assert world.mapping(server.uuid).queued_for_delete
+
+
+def test_a_server_there_that_was_unlocked_before_can_be_deleted(world, here):
+    server = world.place(CELL2, host="h2", **_ACTIVE)
+    path = f"/v2.1/servers/{server.uuid}"
+    for word in ("lock", "unlock"):
+        world.client.post(f"{path}/action", {word: None}, token=ALICE)
+    take_away(world)
+    assert world.client.delete(path, token=ALICE).status_code == 204
 
 
 def test_a_wish_can_be_deleted_while_all_cells_are_away(world):
