@@ -209,10 +209,7 @@ class Collector:
     def _live(cell: Cell, which: Which) -> list[LiveInstance]:
         with cell.database.read() as session:
             rows = in_cell.list_live(session, which)
-        return [
-            LiveInstance(row.uuid, cell.uuid, row.host, row.vm_state, row.task_state, row.locked)
-            for row in rows
-        ]
+        return [LiveInstance(cell_uuid=cell.uuid, **row._asdict()) for row in rows]
 
     def _read_ports(self, snapshot: Snapshot) -> None:
         for cell in self._cells.all():

@@ -8,7 +8,7 @@ from typing import Final
 
 from roost import states
 from roost.audit import claims
-from roost.audit.snapshot import LiveInstance, Snapshot
+from roost.audit.snapshot import LiveInstance, Mapped, Snapshot
 from roost.db.api.quota import RESOURCES
 from roost.outside.leftover_ports import ServerPort
 
@@ -46,6 +46,11 @@ def instances_without_claim(
             yield instance, None, f"is on {instance.host}, the scheduler has no claim"
         elif claimed != instance.host:
             yield instance, claimed, f"is on {instance.host}, its claim on {claimed}"
+
+
+def is_old(mapping: Mapped, instance: LiveInstance) -> bool:
+    """Tell whether a mapping has seen less than its cell has heard of: it is an old copy."""
+    return mapping.turns < instance.turns
 
 
 def stray_claims(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
@@ -188,10 +193,17 @@ def _mappings_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _put_away_unlike_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """What is put away counts against no quota, so both must say the same."""
+    """What is put away counts against no quota, so both must say the same.
+
+    A cell hears of a turn after its mapping; so a mapping that knows less is an old copy.
+    """
     for instance in snapshot.instances:
         mapping = snapshot.mappings.get(instance.uuid)
-        if mapping is None or mapping.queued_for_delete or mapping.unheard:
+        if mapping is None or mapping.queued_for_delete:
+            continue
+        if is_old(mapping, instance):
+            yield instance.uuid, "was put away or restored since its mapping was written"
+        if is_old(mapping, instance) or mapping.unheard:
             continue
         is_away = instance.vm_state == states.SOFT_DELETED
         if instance.task_state is None and is_away and not mapping.put_away:

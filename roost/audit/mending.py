@@ -5,6 +5,7 @@ runs meanwhile is safe, and an instance that moved on since it was looked at is 
 """
 
 import dataclasses
+import datetime
 import functools
 import itertools
 import logging
@@ -22,6 +23,7 @@ from roost.db.api import quota
 from roost.db.cell import audits as in_cell
 from roost.db.cell import instances, put_away
 from roost.db.engine import Database, Session, retried
+from roost.objects import Instance
 from roost.objects.topology import sizes_of
 
 LOG = logging.getLogger(__name__)
@@ -98,6 +100,7 @@ class Mender:
             repairs.REMAP: self._each(self._remap),
             repairs.FORGET: self._each(self._forget),
             repairs.TELL_CELL: self._each(self._tell_cell),
+            repairs.CATCH_UP: self._each(self._catch_up),
             repairs.AGREE: self._each(self._agree),
             repairs.END_LEASE: self._each(self._end_lease),
             repairs.LEAVE: self._each(lambda repair: Outcome(repair, LEFT_ALONE, done=False)),
@@ -206,24 +209,44 @@ class Mender:
 
     def _map(self, repair: Repair) -> Outcome:
         cell_uuid = str(repair.cell_uuid)
-        with self._cells.get(cell_uuid).database.read() as session:
-            instance = instances.find(session, repair.subject)
-            heard = put_away.find(session, repair.subject)
-        if instance is None or heard is None:
+        found = self._heard(repair)
+        if found is None:
             return Outcome(repair, NO_LONGER_SO)
+        instance, put_away_at, turns = found
         request = str(uuids.uuid4())  # the one it came with is not known any more
-        since = instance.soft_deleted_at or self._api_database.now()
         done = self._write(
             lambda session: api_level.adopt(
                 session,
                 instance,
                 cell_uuid=cell_uuid,
                 request_uuid=request,
-                put_away_at=since if heard.is_put_away else None,
-                turns=heard.turn,
+                put_away_at=put_away_at,
+                turns=turns,
             )
         )
         return _swapped(repair, "mapped", done=done)
+
+    def _catch_up(self, repair: Repair) -> Outcome:
+        found = self._heard(repair)
+        if found is None:
+            return Outcome(repair, NO_LONGER_SO)
+        _instance, put_away_at, turns = found
+        done = self._write(
+            lambda session: api_level.catch_up(
+                session, repair.subject, put_away_at=put_away_at, turns=turns
+            )
+        )
+        return _swapped(repair, "caught up", done=done)
+
+    def _heard(self, repair: Repair) -> tuple[Instance, datetime.datetime | None, int] | None:
+        """Return an instance that lives, since when its cell has it put away, and which turn."""
+        with self._cells.get(str(repair.cell_uuid)).database.read() as session:
+            instance = instances.find(session, repair.subject)
+            heard = put_away.find(session, repair.subject)
+        if instance is None or heard is None:
+            return None
+        since = instance.soft_deleted_at or self._api_database.now()
+        return instance, since if heard.is_put_away else None, heard.turn
 
     def _tell_cell(self, repair: Repair) -> Outcome:
         with self._cells.get(str(repair.cell_uuid)).database.read() as session:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Final
 
 from roost import states
-from roost.audit.findings import Finding
+from roost.audit.findings import Finding, is_old
 from roost.audit.snapshot import LiveInstance, Snapshot
 
 RELEASE: Final = "release claim"
@@ -23,6 +23,7 @@ MAP: Final = "map"
 REMAP: Final = "map elsewhere"
 FORGET: Final = "forget mapping"
 TELL_CELL: Final = "tell its cell"
+CATCH_UP: Final = "let the mapping follow"
 AGREE: Final = "note its lock"
 END_LEASE: Final = "hand to a super-conductor"
 LEAVE: Final = "leave alone"
@@ -169,9 +170,11 @@ def _forget(finding: Finding, facts: _Facts) -> Iterator[Repair]:
 
 
 def _tell_cell(finding: Finding, facts: _Facts) -> Iterator[Repair]:
-    """The mapping is what users were answered by: let its cell follow it."""
-    cell_uuid = facts.live[finding.subject].cell_uuid
-    yield Repair(finding.subject, TELL_CELL, finding.detail, cell_uuid=cell_uuid)
+    """The later word is what users were answered by: the mapping's, unless it is an old copy."""
+    instance = facts.live[finding.subject]
+    old = is_old(facts.snapshot.mappings[finding.subject], instance)
+    action = CATCH_UP if old else TELL_CELL
+    yield Repair(finding.subject, action, finding.detail, cell_uuid=instance.cell_uuid)
 
 
 def _note_lock(finding: Finding, facts: _Facts) -> Iterator[Repair]:
@@ -217,5 +220,5 @@ _REMEDIES: Final[dict[str, _Remedy]] = {
 # Claims go before others are made; counting comes after all that changes what is counted.
 _ORDER: Final[Sequence[str]] = (
     *(MAP, REMAP, FORGET, RELEASE, RESTORE, FREE_PORT, LET_GO),
-    *(RECONCILE, TELL_CELL, AGREE, END_LEASE, RECOUNT_HOST, RECOUNT_PROJECT, LEAVE),
+    *(RECONCILE, TELL_CELL, CATCH_UP, AGREE, END_LEASE, RECOUNT_HOST, RECOUNT_PROJECT, LEAVE),
 )

@@ -14,6 +14,7 @@ class Mapped(Protocol):
     """Where an instance is said to be; None: nowhere yet.
 
     ``put_away``: its user has deleted it and can restore it; ``unheard``: its cell may not know.
+    ``turns``: how often that has changed.
     """
 
     @property
@@ -31,10 +32,16 @@ class Mapped(Protocol):
     @property
     def locked(self) -> bool: ...
 
+    @property
+    def turns(self) -> int: ...
+
 
 @dataclasses.dataclass(frozen=True)
 class LiveInstance:
-    """An instance that is not buried, as its cell knows it."""
+    """An instance that is not buried, as its cell knows it.
+
+    ``turns``: the latest of which it has heard, of those in which it is put away and restored.
+    """
 
     uuid: str
     cell_uuid: str
@@ -42,6 +49,7 @@ class LiveInstance:
     vm_state: str
     task_state: str | None
     locked: bool = False
+    turns: int = 0
 
 
 @dataclasses.dataclass

@@ -102,6 +102,7 @@ def _boots(
         alternates=conf.conductor.max_attempts - 1,
         lease_seconds=conf.conductor.lease_seconds,
         boot_patience=conf.cells.boot_patience,
+        stale_seconds=conf.conductor.stale_task_seconds,
         groups=groups,
     )
 

@@ -63,6 +63,8 @@ class Boots:
     :param lease_seconds: how long a wish is ours before another may take it up
     :param groups: brings security groups to the cells that servers go to; None: nobody filters
     :param boot_patience: seconds that a wish which fits nowhere else waits for cells away
+    :param stale_seconds: a wish that is older may be one of an old copy of the database, so all
+        cells must say that they do not have it; 0: none is
     """
 
     host: str
@@ -73,6 +75,7 @@ class Boots:
     alternates: int
     lease_seconds: float
     boot_patience: float = 60.0
+    stale_seconds: float = 0
     groups: GroupCopies | None = None
 
     def build(
@@ -197,9 +200,16 @@ class Boots:
 
     def _was_begun(self, work: "Work", wish: BuildRequest) -> bool:
         """Tell whether a cell has a wish by an earlier try, or may have it; then it is settled."""
-        may = (cell.uuid for cell in self.cells.all() if work.again and cell.is_readable)
-        cells = [wish.cell_uuid] if wish.cell_uuid else may
-        return any(self._was_begun_in(work, wish, cell_uuid) for cell_uuid in cells)
+        cells = {wish.cell_uuid} if wish.cell_uuid else set()
+        if work.again:
+            old = self._is_old(wish)
+            cells |= {cell.uuid for cell in self.cells.all() if cell.is_readable or old}
+        return any(self._was_begun_in(work, wish, cell_uuid) for cell_uuid in sorted(cells))
+
+    def _is_old(self, wish: BuildRequest) -> bool:
+        """Tell whether a wish may have come back with an old copy: any cell may have it."""
+        age = self.database.now() - wish.created_at
+        return 0 < self.stale_seconds < age.total_seconds()
 
     def _was_begun_in(self, work: "Work", wish: BuildRequest, cell_uuid: str) -> bool:
         task = Task(work, wish, [], aimed=True)

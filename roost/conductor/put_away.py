@@ -16,6 +16,7 @@ from roost.cells import Cells, put_away
 from roost.context import project_context
 from roost.db.api import instance_mappings
 from roost.db.api import put_away as mappings
+from roost.db.cell import put_away as rows
 from roost.db.engine import Database, retried
 from roost.objects import InstanceMapping
 
@@ -27,11 +28,13 @@ class PutAways:
     """Sees to the servers that are put away.
 
     :param kept_for: seconds for which they can be restored; 0: until somebody deletes them for good
+    :param doubted: those whose cells have heard more than their mappings know, which are old copies
     """
 
     database: Database
     cells: Cells
     kept_for: float
+    doubted: set[str] = dataclasses.field(default_factory=set)
 
     def reclaim(self) -> None:
         """Queue for delete what has been put away for so long; the rest is as of any delete."""
@@ -41,9 +44,29 @@ class PutAways:
         while True:
             with self.database.read() as session:
                 due = mappings.list_due(session, kept_for=kept_for)
-            done = [self._queue(mapping) for mapping in due]
+            done = [self._is_due(mapping) and self._queue(mapping) for mapping in due]
             if not any(done):
                 break
+
+    def _is_due(self, mapping: InstanceMapping) -> bool:
+        """Tell whether its cell has heard of nothing later, such as that it was restored.
+
+        While the cell is away it is asked later.
+        """
+        uuid = str(mapping.instance_uuid)
+        try:
+            with self.cells.get(_cell_of(mapping)).database.read() as session:
+                heard = rows.find(session, uuid)
+        except exception.RoostError as error:
+            LOG.info("%s: not reclaimed now: %s", uuid, error.message)
+            return False
+        if heard is None or heard.turn <= mapping.turns:
+            return True
+        if uuid not in self.doubted:
+            self.doubted.add(uuid)
+            LOG.warning("%s: not reclaimed, its mapping is an old copy: run roost-manage audit"
+                        " --repair", uuid)  # fmt: skip
+        return False
 
     def tell_cells(self, *, but_not: Collection[str]) -> None:
         """Tell cells what they may not have heard of.

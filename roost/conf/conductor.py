@@ -32,8 +32,9 @@ OPTIONS = [
         min=0,
         help="Tasks that no conductor has seen to for so many seconds are not taken up: either none"
         " was up for so long, or a backup of the database was put back. roost-manage cell"
-        " held-tasks shows and releases them; deletes do not wait. Longer where conductors may be"
-        " away for longer than that and backups are never put back; 0: nothing waits. See"
+        " held-tasks shows and releases them; deletes do not wait. Requests that are as old are"
+        " placed only while all cells can say that they do not have them. Longer where conductors"
+        " may be away for longer than that and backups are never put back; 0: nothing waits. See"
         " doc/restore.",
     ),
     cfg.FloatOpt(

@@ -216,12 +216,33 @@ def test_what_is_put_away_is_no_finding_and_is_mapped_anew_as_put_away(world):
 
 def test_what_its_mapping_denies_is_told_to_its_cell_in_a_turn_that_is_news(world):
     put_away(world, row=states.ACTIVE)
-    mine = INSTANCES.c.uuid == world.servers[0]
-    world.write(sa.update(INSTANCES).where(mine).values(turns=5), world.databases[CELL1])
     world.repair()
     with world.api_db.read() as session:
         ((_, found),) = mappings.list_unheard(session)
-    assert (found.instance_uuid, found.turns) == (world.servers[0], 6)
+    assert (found.instance_uuid, found.turns) == (world.servers[0], 2)
+
+
+def let_the_cell_hear(world, *, turns, **values):
+    """Let the cell have heard more than the mapping knows, which is an old copy then."""
+    mine = INSTANCES.c.uuid == world.servers[0]
+    statement = sa.update(INSTANCES).where(mine).values(turns=turns, **values)
+    world.write(statement, world.databases[CELL1])
+
+
+@pytest.mark.parametrize("said", [states.ACTIVE, states.SOFT_DELETED])
+@pytest.mark.parametrize("heard", [states.ACTIVE, states.SOFT_DELETED])
+def test_an_old_mapping_follows_what_its_cell_has_heard_since(world, said, heard):
+    if said == states.SOFT_DELETED:
+        put_away(world)
+    away = heard == states.SOFT_DELETED
+    let_the_cell_hear(world, turns=7, vm_state=heard, soft_deleted_at=NOW if away else None)
+    assert world.found() == ["put away other than the mappings"]
+    assert all(outcome.done for outcome in world.repair())
+    assert world.found() == []
+    with world.api_db.read() as session:
+        found = instance_mappings.get(session, world.servers[0])
+        assert mappings.list_unheard(session) == []
+    assert (found.put_away_at, found.turns) == (NOW if away else None, 7)
 
 
 def test_servers_that_come_and_go_are_no_findings(world):

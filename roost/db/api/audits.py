@@ -20,6 +20,7 @@ class Mapped(NamedTuple):
     """Where an instance is said to be; None: nowhere yet.
 
     ``put_away``: its user has deleted it and can restore it; ``unheard``: its cell may not know.
+    ``turns``: how often that has changed.
     """
 
     cell_uuid: str | None
@@ -27,6 +28,7 @@ class Mapped(NamedTuple):
     put_away: bool = False
     unheard: bool = False
     locked: bool = False
+    turns: int = 0
 
 
 def count_mappings(session: Session) -> int:
@@ -40,10 +42,13 @@ def mappings(session: Session, which: Which) -> dict[str, Mapped]:
     away = c.put_away_at.is_not(None)
     rows = session.execute(
         sa.select(
-            *(c.instance_uuid, c.cell_uuid, c.queued_for_delete, away, c.unheard, c.locked)
+            *(c.instance_uuid, c.cell_uuid, c.queued_for_delete, away, c.unheard, c.locked, c.turns)
         ).where(within(c.instance_uuid, which))
     )
-    return {uuid: Mapped(cell, *map(bool, said)) for uuid, cell, *said in rows}
+    return {
+        uuid: Mapped(cell, bool(queued), bool(put_away), bool(unheard), bool(locked), turns)
+        for uuid, cell, queued, put_away, unheard, locked, turns in rows
+    }
 
 
 def wishes(session: Session, which: Which) -> dict[str, datetime.datetime]:
@@ -143,6 +148,29 @@ def say_again(session: Session, instance_uuid: str, *, but_put_away: bool, heard
         .values(turns=later, unheard=True)
     )
     return said.rowcount == 1
+
+
+def catch_up(
+    session: Session, instance_uuid: str, *, put_away_at: datetime.datetime | None, turns: int
+) -> bool:
+    """Let an old mapping say whether an instance is put away, as its cell has heard since.
+
+    :param turns: the turn of which the cell has heard
+    :returns: False when the mapping has seen that turn by now, or the instance is to be deleted
+    """
+    c = _mappings.c
+    old = sa.and_(c.instance_uuid == instance_uuid, c.queued_for_delete.is_(False), c.turns < turns)
+    row = session.execute(sa.select(_mappings).where(old).with_for_update()).one_or_none()
+    if row is None:
+        return False
+    charge = instance_mappings.charge(instance_mappings.row_to_mapping(row))
+    if row.put_away_at is None and put_away_at is not None:
+        quota.give_back(session, **charge)
+    elif row.put_away_at is not None and put_away_at is None:
+        quota.charge(session, **charge)
+    values = {"put_away_at": put_away_at, "turns": turns, "unheard": False}
+    session.execute(sa.update(_mappings).where(old).values(values))
+    return True
 
 
 def move(session: Session, instance_uuid: str, *, before: str | None, cell_uuid: str) -> bool:

@@ -21,9 +21,10 @@ class LiveRow(NamedTuple):
     vm_state: str
     task_state: str | None
     locked: bool
+    turns: int
 
 
-_SHOWN = (_c.uuid, _c.host, _c.vm_state, _c.task_state, _c.locked)
+_SHOWN = (_c.uuid, _c.host, _c.vm_state, _c.task_state, _c.locked, _c.turns)
 
 
 def list_live(session: Session, which: Which) -> list[LiveRow]:

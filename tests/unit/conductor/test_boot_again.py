@@ -1,5 +1,7 @@
 """Placements that more than one worker did, or that nobody knows whether they were done."""
 
+import dataclasses
+
 import pytest
 
 from roost import exception, states
@@ -216,3 +218,38 @@ def test_a_request_that_came_back_with_an_old_copy_builds_nothing_again(world, d
     world.sweeper.sweep()
     assert world.scheduler.asked == []
     assert mapping(world, uuid).cell_uuid == cell_uuid
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_request_that_came_back_aimed_where_its_server_is_not_builds_nothing(world, deleted):
+    """It was turned away there after the copy was made, and went elsewhere."""
+    _request, (uuid,) = world.wish()
+    with world.api_db.begin() as session:
+        session.execute(build_requests._requests.update().values(cell_uuid=CELL1))
+    with world.databases[CELL2].begin() as session:
+        instances.create(session, an_instance(uuid=uuid, vm_state=states.ACTIVE, task_state=None))
+        if deleted:
+            instances.bury(session, uuid)
+    world.sweeper.sweep()
+    assert world.scheduler.asked == []
+    assert mapping(world, uuid).cell_uuid == CELL2
+
+
+def test_a_request_of_an_old_copy_waits_for_the_cell_that_is_away(world, monkeypatch):
+    _request, (uuid,) = world.wish()  # made long ago
+    with world.databases[CELL2].begin() as session:
+        instances.create(session, an_instance(uuid=uuid, vm_state=states.ACTIVE, task_state=None))
+
+    def away():
+        raise exception.Unavailable("no answer")
+
+    boots = dataclasses.replace(world.boots, stale_seconds=3600)
+    sweeper = dataclasses.replace(world.sweeper, boots=boots)
+    with monkeypatch.context() as context:
+        context.setattr(type(world.cells.get(CELL2)), "is_readable", False)
+        context.setattr(world.cells.get(CELL2).database, "read", away)
+        sweeper.take_up_wishes()
+    assert world.scheduler.asked == []
+    end_leases(world)
+    sweeper.take_up_wishes()
+    assert mapping(world, uuid).cell_uuid == CELL2

@@ -173,6 +173,30 @@ def test_what_is_put_away_long_enough_is_deleted_as_any_other(world, running):
     assert usage(world) == NOTHING
 
 
+def test_what_was_restored_since_its_mapping_was_backed_up_is_not_reclaimed(world, running):
+    uuid = running()
+    put_away(world, uuid, ago=HOUR + 1)
+    with world.cell1.begin() as session:
+        session.execute(sa.update(cell_models.instances).values(turns=2))  # and it is ACTIVE
+    sweeper(world, HOUR).reclaim()
+    assert not mapping(world, uuid).queued_for_delete
+
+
+def test_what_is_put_away_in_a_cell_that_is_away_is_reclaimed_later(world, running, monkeypatch):
+    uuid = running()
+    put_away(world, uuid, ago=HOUR + 1)
+
+    def away():
+        raise exception.Unavailable("no answer")
+
+    with monkeypatch.context() as context:
+        context.setattr(world.cells.get(CELL1).database, "read", away)
+        sweeper(world, HOUR).reclaim()
+    assert not mapping(world, uuid).queued_for_delete
+    sweeper(world, HOUR).reclaim()
+    assert mapping(world, uuid).queued_for_delete
+
+
 def test_without_an_interval_nothing_is_reclaimed(world, running):
     uuid = running()
     put_away(world, uuid, ago=HOUR)

@@ -1,0 +1,160 @@
+"""A database is put back as it was, and the procedure of doc/restore.rst is followed by commands.
+
+Whoever runs these stories has a ``cloud``, ``manage`` (which runs roost-manage with its words, and
+fails unless it exits with ``code``) and ``copies`` (which backs databases up and puts them back).
+What users delete for good there, they delete by force: everything else is kept for an hour.
+"""
+
+import datetime
+import json
+
+import pytest
+import requests
+import sqlalchemy as sa
+
+from roost.db.api import models as api_models
+from roost.db.engine import Database
+from tests.stories.cloud import wait_until
+from tests.stories.guests import guest_file
+
+KEPT_FOR = 3600
+SOON = {
+    "conductor": {
+        "sweep_interval": 0.5,
+        "task_lease_seconds": 3.0,
+        "reclaim_instance_interval": KEPT_FOR,
+    },
+    "compute": {"reconcile_interval": 1.0, "report_interval": 1.0},
+}
+MAPPINGS = api_models.instance_mappings
+
+
+class Site:
+    """A deployment, its users and its operator."""
+
+    def __init__(self, cloud, manage, copies):
+        self.cloud, self.manage, self.copies = cloud, manage, copies
+
+    def boot(self, name):
+        (uuid,) = self.cloud.boot(name)
+        self.cloud.wait([uuid], "ACTIVE")
+        return uuid
+
+    def act(self, uuid, word):
+        """Do what a user does to a server."""
+        answer = requests.post(
+            f"{self.cloud.client.endpoint}/servers/{uuid}/action", json={word: None}, timeout=30
+        )
+        answer.raise_for_status()
+
+    def rename(self, uuid, name):
+        path = f"{self.cloud.client.endpoint}/servers/{uuid}"
+        requests.put(path, json={"server": {"name": name}}, timeout=30).raise_for_status()
+
+    def end(self, uuid):
+        """Delete a server for good."""
+        self.act(uuid, "forceDelete")
+        self.cloud.wait_gone([uuid])
+        wait_until(lambda: uuid not in self.cloud.claims(), f"the end of the claim of {uuid}")
+
+    def put_away(self, uuid):
+        self.cloud.client.delete_server(uuid)
+        self.becomes(uuid, "SOFT_DELETED")
+
+    def restore(self, uuid):
+        self.act(uuid, "restore")
+        self.becomes(uuid, "ACTIVE")
+
+    def becomes(self, uuid, status):
+        wait_until(lambda: self.cloud.show(uuid)["status"] == status, f"{status} of {uuid}")
+
+    def guests(self):
+        """Return where guests are: each host once for each that it has."""
+        found = {}
+        for host in self.cloud.plan.all_hosts:
+            for file in guest_file(self.cloud, host, "x").parent.glob("*.json"):
+                found.setdefault(file.stem, []).append(host)
+        return found
+
+    def listed(self):
+        """Return the names of servers, as their owners see them in lists."""
+        return sorted(server["name"] for server in self.cloud.client.servers())
+
+    def write(self, whose, statement):
+        database = Database(self.cloud.plan.database_url(whose), connections=1)
+        with database.begin() as session:
+            session.execute(statement)
+        database.close()
+
+    def audit(self):
+        """Have all repaired, as often as the procedure says, until nothing is left."""
+        wait_until(lambda: not self.cloud.audit_unchecked(), "all hosts answer")
+        told = []
+
+        def clean():
+            told.append(self.manage("audit", "--repair", "--settle", "1", "--json", code=None))
+            return set(json.loads(told[-1])["counts"].values()) == {0}
+
+        wait_until(clean, told, timeout=90)
+
+    def is_whole(self, *living):
+        """Make sure that these have one guest each and nobody else has, and a new one is booted."""
+        assert {uuid: len(hosts) for uuid, hosts in self.guests().items()} == dict.fromkeys(
+            living, 1
+        )
+        assert {*self.cloud.claims()} == {*living}
+        new = self.boot("at last")
+        for uuid in (new, *living):
+            self.end(uuid)
+        assert self.guests() == {}
+        assert self.cloud.audit() == {}
+
+
+@pytest.fixture
+def site(cloud, manage, copies):
+    made = Site(cloud, manage, copies)
+    yield made
+    for uuid in made.guests():
+        made.end(uuid)
+
+
+def long_ago():
+    return datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=2 * KEPT_FOR)
+
+
+def test_an_api_database_that_is_put_back_costs_nobody_a_server(site):
+    cloud = site.cloud
+    kept, gone, back, away = (site.boot(name) for name in ("kept", "gone", "back", "away"))
+    site.put_away(back)
+    cloud.rig.kill("super-conductor")
+    (late,) = cloud.boot("late")
+    with site.copies.of("api"):
+        cloud.rig.start_daemon("super-conductor")
+        cloud.wait([late], "ACTIVE")
+        new = site.boot("new")
+        site.end(gone)
+        site.restore(back)
+        site.put_away(away)
+        site.rename(kept, "renamed")
+        site.act(kept, "lock")
+        homes = site.guests()
+        cloud.rig.kill("api")
+        cloud.rig.kill("super-conductor")
+    old = sa.update(MAPPINGS).where(MAPPINGS.c.put_away_at.is_not(None))
+    site.write("api", old.values(put_away_at=long_ago()))
+    site.manage("db", "sync", "api", file="owner")
+    cloud.rig.start_daemon("super-conductor")
+    site.manage("cell", "discover-hosts")
+    site.audit()
+    cloud.rig.start_daemon("api")
+    wait_until(cloud.client.answers, "the API")
+    assert site.guests() == homes
+    assert site.listed() == ["back", "late", "new", "renamed"]
+    assert cloud.show(gone) is None
+    assert {cloud.show(uuid)["status"] for uuid in (kept, late, new, back)} == {"ACTIVE"}
+    assert cloud.show(away)["status"] == "SOFT_DELETED"
+    assert cloud.show(kept)["locked"]
+    site.restore(away)
+    site.put_away(back)
+    site.restore(back)
+    site.is_whole(kept, late, new, back, away)
