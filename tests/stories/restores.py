@@ -158,3 +158,54 @@ def test_an_api_database_that_is_put_back_costs_nobody_a_server(site):
     site.put_away(back)
     site.restore(back)
     site.is_whole(kept, late, new, back, away)
+
+
+def test_the_schedulers_database_that_is_put_back_learns_all_from_the_hosts(site):
+    cloud = site.cloud
+    kept, gone, away = (site.boot(name) for name in ("kept", "gone", "away"))
+    with site.copies.of("scheduler"):
+        new, short = site.boot("new"), site.boot("short")
+        site.end(gone)
+        site.end(short)
+        site.put_away(away)
+        site.rename(kept, "renamed")
+        homes = site.guests()
+        cloud.rig.kill("scheduler")
+    site.manage("db", "sync", "scheduler", file="owner")
+    cloud.rig.start_daemon("scheduler")
+    site.audit()
+    assert site.guests() == homes
+    assert site.listed() == ["new", "renamed"]
+    assert {cloud.show(uuid)["status"] for uuid in (kept, new)} == {"ACTIVE"}
+    site.is_whole(kept, new, away)
+
+
+def test_a_cell_that_is_put_back_has_its_servers_again(site):
+    cloud = site.cloud
+    kept, gone, away = (site.boot(name) for name in ("kept", "gone", "away"))
+    with site.copies.of("cell1"):
+        new, locked = site.boot("new"), site.boot("locked")
+        site.act(locked, "lock")
+        site.rename(kept, "renamed")
+        site.end(gone)
+        site.put_away(away)
+        homes = site.guests()
+        cloud.rig.kill("cell1-conductor")
+    site.manage("db", "sync", "cell", "--cell", "cell1", file="owner")
+    shown = json.loads(site.manage("cell", "after-restore", "cell1", "--json", code=1))
+    assert {row["server"]: row["what"] for row in shown} == {
+        gone: "bury the row",
+        new: "make the row anew",
+        locked: "make the row anew",
+    }
+    site.manage("cell", "after-restore", "cell1", "--repair")
+    site.manage("cell", "after-restore", "cell1")
+    cloud.rig.start_daemon("cell1-conductor")
+    site.audit()
+    site.manage("cell", "held-tasks", "cell1")
+    site.becomes(away, "SOFT_DELETED")
+    assert site.guests() == homes
+    assert site.listed() == ["kept", *sorted([f"restored-{locked}", f"restored-{new}"])]
+    assert {cloud.show(uuid)["status"] for uuid in (kept, new, locked)} == {"ACTIVE"}
+    assert cloud.show(locked)["locked"]
+    site.is_whole(kept, new, locked, away)

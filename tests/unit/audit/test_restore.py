@@ -4,8 +4,10 @@ import pytest
 
 from roost import states
 from roost.audit import restore
+from roost.audit.lost_rows import Asked
 from roost.db.cell import builds, instances
-from tests.builders import a_selection, a_spec, a_uuid, an_instance
+from roost.objects import InstanceMapping, InstanceNUMATopology
+from tests.builders import CELL1, NOW, a_selection, a_spec, a_uuid, an_instance
 
 
 class Cell:
@@ -35,11 +37,11 @@ def put_back(cell_db):
 
 def guest(uuid, **values):
     found = {"uuid": uuid, "attempt": 3, "announced": True, "power_state": states.RUNNING}
-    return found | values
+    return found | {"rescued": False} | values
 
 
-def compare(rows, guests, *, mapped=(), whole=True):
-    return list(restore.compare(rows, guests, mapped=mapped, whole=whole))
+def compare(rows, guests, *, mapped=(), whole=True, **more):
+    return list(restore.compare(rows, guests, mapped=mapped, whole=whole, **more))
 
 
 def actions(*arguments, **more):
@@ -74,8 +76,17 @@ def test_a_server_that_has_moved_since_is_where_its_guest_is(cell_db, put_back):
     assert (found.host, found.vm_state) == ("h2", states.STOPPED)
 
 
-def test_a_server_that_was_deleted_since_is_buried(cell_db, put_back):
-    row = put_back(vm_state=states.ACTIVE, task_state=None)
+@pytest.mark.parametrize(
+    ("vm_state", "task_state", "host"),
+    [
+        (states.ACTIVE, None, "h1"),
+        (states.BUILDING, states.SPAWNING, "h1"),
+        (states.ERROR, None, "h1"),
+        (states.ERROR, None, None),
+    ],
+)
+def test_a_server_that_was_deleted_since_is_buried(cell_db, put_back, vm_state, task_state, host):
+    row = put_back(vm_state=vm_state, task_state=task_state, host=host)
     done, found, _build = mend(cell_db, [row], {"h1": []})
     assert (done, found) == ([True], None)
 
@@ -85,14 +96,52 @@ def test_nothing_is_buried_that_may_live(put_back):
     assert actions([row], {"h1": [guest(row.uuid)]}) == []
     assert actions([row], {"h1": []}, mapped=[row.uuid]) == []
     assert actions([row], {"h1": []}, whole=False) == []
-    built = put_back(vm_state=states.ERROR, task_state=None)
-    assert actions([built], {"h1": []}) == []
 
 
 def test_a_guest_whose_row_is_lost_is_told_and_left(cell_db):
     (found,) = compare([], {"h1": [guest(a_uuid())]})
     assert (found.action, found.host) == (restore.LEAVE, "h1")
     assert not restore.repair(Cell(cell_db), found)
+
+
+def asked(uuid, *, locked=False, **spec):
+    mapping = InstanceMapping.of(
+        instance_uuid=uuid,
+        request_uuid=a_uuid(),
+        cell_uuid=CELL1,
+        project_id="mine",
+        user_id="me",
+        vcpus=1,
+        memory_mb=512,
+        queued_for_delete=False,
+        created_at=NOW,
+    )
+    return Asked(mapping, a_spec(**spec), locked)
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_a_row_that_is_lost_is_made_anew_of_what_others_know(cell_db, locked):
+    uuid, off = a_uuid(), {"power_state": states.SHUTDOWN}
+    found = compare([], {"h1": [guest(uuid, **off)]}, asked={uuid: asked(uuid, locked=locked)})
+    done = [restore.repair(Cell(cell_db), each) for each in found * 2]
+    assert done == [True, False]
+    with cell_db.read() as session:
+        made = instances.get(session, uuid)
+    assert (made.host, made.vm_state, made.task_state) == ("h1", states.STOPPED, None)
+    assert (made.project_id, made.user_id, made.attempt) == ("mine", "me", 3)
+    assert (made.locked, made.created_at) == (locked, NOW)
+
+
+def test_nobody_guesses_which_devices_a_server_had():
+    uuid = a_uuid()
+    spec = {"numa_topology": InstanceNUMATopology(cells=[])}
+    (found,) = compare([], {"h1": [guest(uuid)]}, asked={uuid: asked(uuid, **spec)})
+    assert found.action == restore.LEAVE
+
+
+def test_a_guest_whose_row_says_deleted_is_left_to_its_host():
+    uuid = a_uuid()
+    assert compare([], {"h1": [guest(uuid)]}, buried=[uuid]) == []
 
 
 def test_halves_of_guests_and_what_is_to_end_are_let_be(put_back):
