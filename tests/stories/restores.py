@@ -209,3 +209,27 @@ def test_a_cell_that_is_put_back_has_its_servers_again(site):
     assert {cloud.show(uuid)["status"] for uuid in (kept, new, locked)} == {"ACTIVE"}
     assert cloud.show(locked)["locked"]
     site.is_whole(kept, new, locked, away)
+
+
+def test_many_guests_that_are_gone_are_given_up_at_an_operators_word(site):
+    cloud = site.cloud
+    servers = cloud.boot(count=8)
+    cloud.wait(servers, "ACTIVE")
+    homes = {uuid: home for uuid, (home,) in site.guests().items()}
+    host = max(cloud.plan.all_hosts, key=[*homes.values()].count)
+    gone = [uuid for uuid in homes if homes[uuid] == host]
+    assert len(gone) > 3
+    cloud.rig.kill(host)
+    for uuid in gone:
+        guest_file(cloud, host, uuid).unlink()
+    cloud.rig.start_daemon(host)
+    missing = {"instances without guest": len(gone)}
+    wait_until(lambda: cloud.audit_now() == missing, "the host to look")
+    assert {cloud.show(uuid)["status"] for uuid in servers} == {"ACTIVE"}
+    site.manage("cell", "give-up-missing", host)
+    for uuid in gone:
+        site.becomes(uuid, "ERROR")
+    assert {cloud.show(uuid)["status"] for uuid in {*servers} - {*gone}} == {"ACTIVE"}
+    for uuid in servers:
+        site.end(uuid)
+    assert cloud.audit() == {}
