@@ -7,8 +7,10 @@ With eventlet they are oslo.service's.
 SIGTERM finishes what is under way, SIGHUP reads the options again, SIGINT ends at once.
 """
 
+import contextlib
 import functools
 import logging
+import mmap
 import os
 import signal
 import sys
@@ -32,7 +34,7 @@ MakeDaemon = Callable[[cfg.ConfigOpts], Daemon]
 
 
 def run(conf: cfg.ConfigOpts, make_daemon: MakeDaemon, *, workers: int | None = None) -> NoReturn:
-    """Run until SIGTERM, then exit.
+    """Run until SIGTERM, then exit: with 0, or with 1 when the daemon has given up by itself.
 
     The daemon is made once here, so that what is wrong with its options is said at once and by
     name, and again in each worker, because nothing may be shared across a fork.
@@ -55,8 +57,21 @@ def grace(conf: cfg.ConfigOpts) -> float | None:
     return seconds * 0.8 if seconds else None
 
 
-def _terminate(pid: int) -> Callable[[], None]:
-    return functools.partial(os.kill, pid, signal.SIGTERM)
+class _Outcome:
+    """Whether the daemon has given up; a worker says so, and its parent, who exits, knows."""
+
+    def __init__(self) -> None:
+        self._shared = mmap.mmap(-1, 1)  # forks share it
+
+    @property
+    def status(self) -> int:
+        """The exit status of the process."""
+        return self._shared[0]
+
+    def give_up(self, pid: int) -> None:
+        """Let a process end, and exit with 1."""
+        self._shared[0] = 1
+        os.kill(pid, signal.SIGTERM)
 
 
 def _mutate(conf: cfg.ConfigOpts) -> None:
@@ -70,9 +85,11 @@ def _threaded(
     oslo_config_glue.register_opts(conf)
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.graceful_shutdown_timeout)
     manager.register_hooks(on_terminate=systemd.stopping, on_reload=lambda: _mutate(conf))
-    manager.add(_Worker, workers, args=(conf, make_daemon, systemd))
-    manager.run()
-    sys.exit(0)
+    outcome = _Outcome()
+    manager.add(_Worker, workers, args=(conf, make_daemon, systemd, outcome))
+    with contextlib.suppress(SystemExit):  # it exits with 0 whatever a worker has said
+        manager.run()
+    sys.exit(outcome.status)
 
 
 class _Worker(cotyledon.Service):
@@ -86,12 +103,14 @@ class _Worker(cotyledon.Service):
         conf: cfg.ConfigOpts,
         make_daemon: MakeDaemon,
         systemd: Systemd,
+        outcome: _Outcome,
     ) -> None:
         super().__init__(worker_id)
         self._conf = conf
         self._systemd = systemd
         self._daemon = make_daemon(conf)
-        self._daemon.on_give_up = _terminate(os.getppid())  # who else would start it again
+        # who else would start it again
+        self._daemon.on_give_up = functools.partial(outcome.give_up, os.getppid())
 
     def run(self) -> None:
         if self._daemon.start(self._systemd.status):
@@ -108,9 +127,10 @@ class _Worker(cotyledon.Service):
 def _green(
     conf: cfg.ConfigOpts, make_daemon: MakeDaemon, *, workers: int, systemd: Systemd
 ) -> NoReturn:
-    daemon = _Green(conf, make_daemon, systemd)
+    outcome = _Outcome()
+    daemon = _Green(conf, make_daemon, systemd, outcome)
     launcher = service.launch(conf, daemon, workers=workers, restart_method="mutate")
-    sys.exit(launcher.wait() or 0)
+    sys.exit(launcher.wait() or outcome.status)
 
 
 class _Green(service.ServiceBase):  # type: ignore[misc]
@@ -120,17 +140,24 @@ class _Green(service.ServiceBase):  # type: ignore[misc]
     workers, where nothing was started. ``reset`` comes after the options were read again.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, make_daemon: MakeDaemon, systemd: Systemd) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        make_daemon: MakeDaemon,
+        systemd: Systemd,
+        outcome: _Outcome,
+    ) -> None:
         super().__init__()
         self._conf = conf
         self._make_daemon = make_daemon
         self._systemd = systemd
+        self._outcome = outcome
         self._daemon: Daemon | None = None
         self._over = threading.Event()
 
     def start(self) -> None:
         self._daemon = self._make_daemon(self._conf)
-        self._daemon.on_give_up = _terminate(os.getpid())
+        self._daemon.on_give_up = functools.partial(self._outcome.give_up, os.getpid())
         if self._daemon.start(self._systemd.status):
             self._systemd.ready()
 
