@@ -170,7 +170,7 @@ class World:
             | values
         )
         with self.api_db.begin() as session:
-            networks.create(session, made)
+            networks.create(session, made, defaults=UNLIMITED)
         return made
 
     def port(self, network_id, **values):
@@ -190,7 +190,7 @@ class World:
             | values
         )
         with self.api_db.begin() as session:
-            assert made_ports.create(session, made)
+            assert made_ports.create(session, made, defaults=UNLIMITED)
         return made
 
     def security_group(self, **values):

@@ -4,7 +4,7 @@ import uuid
 from typing import Any
 
 from roost import exception
-from roost.api import policies, tag_filters
+from roost.api import over_quota, policies, quota_resources, tag_filters
 from roost.api.call import Answer, Call, truth
 from roost.api.leavers import Leavers
 from roost.api.local_networks import LocalNetworks
@@ -29,6 +29,7 @@ class Networks:
         self._networks = LocalNetworks(parts.networks, parts.api_database)
         self._database = parts.api_database
         self._leavers = Leavers(parts.api_database, parts.cells)
+        self._quota = quota_resources.defaults(parts.options.quota)
         self._now = parts.now
 
     def list_all(self, call: Call) -> Answer:
@@ -47,7 +48,8 @@ class Networks:
         network = self._described(call)
         if network.shared:
             call.require(policies.networks.SHARE)
-        self._create(network)
+        with over_quota.of_network():
+            self._create(network)
         return Answer({"network": views.full(network)})
 
     def update(self, call: Call) -> Answer:
@@ -85,7 +87,7 @@ class Networks:
     @retried
     def _create(self, network: Network) -> None:
         with self._database.begin() as session:
-            rows.create(session, network)
+            rows.create(session, network, defaults=self._quota)
 
     @retried
     def _change(self, network: Network, changes: dict[str, Any]) -> Network:
@@ -105,6 +107,7 @@ class Subnets:
         self._networks = LocalNetworks(parts.networks, parts.api_database)
         self._database = parts.api_database
         self._leavers = Leavers(parts.api_database, parts.cells)
+        self._quota = quota_resources.defaults(parts.options.quota)
 
     def list_all(self, call: Call) -> Answer:
         shown = [views.subnet(one) for one in _seen(self._networks, call) if one.cidr]
@@ -120,7 +123,8 @@ class Subnets:
             network = own(call, self._networks, asked["network_id"])
         except exception.NotFound as error:
             raise exception.Invalid(error.message) from error
-        self._give(network, cidr, asked.get("name", ""))
+        with over_quota.of_network():
+            self._give(network, cidr, asked.get("name", ""))
         made = self._networks.find(call, network.id)
         return Answer({"subnet": views.subnet(made)})
 
@@ -153,7 +157,7 @@ class Subnets:
     @retried
     def _give(self, network: Network, cidr: str, name: str) -> None:
         with self._database.begin() as session:
-            rows.give_subnet(session, network.id, cidr=cidr, name=name)
+            rows.give_subnet(session, network, cidr=cidr, name=name, defaults=self._quota)
 
     @retried
     def _change(self, network: Network, changes: dict[str, Any]) -> Network:

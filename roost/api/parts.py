@@ -32,7 +32,7 @@ class Options:
     ``metadata_items`` (of each server), ``injected_files`` (into each server, with the bytes of a
     path and of a file's content), ``server_groups``, ``server_group_members`` (of each group),
     ``key_pairs`` (of each user), ``security_groups`` and ``security_group_rules`` (of all groups of
-    a project), -1: none.
+    a project), ``networks``, ``subnets`` and ``ports``, -1: none.
     ``cell_timeout`` is how many seconds a list waits for a cell. Of a cell that is away a list has
     what is known without it, or nothing; unless ``skip_cells_away``, it fails rather than leave
     servers out. ``instance_password``: who creates a server is told its administrator's password.
@@ -63,6 +63,9 @@ class Options:
             "injected_file_content_bytes": 10240,
             "security_groups": 10,
             "security_group_rules": 100,
+            "networks": 100,
+            "subnets": 100,
+            "ports": 500,
         }
     )
     cell_timeout: float = 5.0

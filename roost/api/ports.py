@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from roost import exception
-from roost.api import paging, policies, tag_filters
+from roost.api import over_quota, paging, policies, quota_resources, tag_filters
 from roost.api.call import Answer, Call
 from roost.api.gather import Gatherer
 from roost.api.local_networks import LocalNetworks, require_choice, scope, usable
@@ -18,7 +18,7 @@ from roost.api.networks import owner, words
 from roost.api.parts import Parts
 from roost.api.views import networks as views
 from roost.cells import Cell
-from roost.db.api import made_ports, networks
+from roost.db.api import made_ports, networks, quota
 from roost.db.api.made_ports import MadePort
 from roost.db.api.networks import Network
 from roost.db.cell import ports as cell_ports
@@ -46,6 +46,7 @@ class Ports:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._networks = LocalNetworks(parts.networks, parts.api_database)
+        self._quota = quota_resources.defaults(parts.options.quota)
         self._gatherer = Gatherer(parts.executor, timeout=parts.options.cell_timeout)
 
     def list_all(self, call: Call) -> Answer:
@@ -66,7 +67,9 @@ class Ports:
         network = self._network(call, asked["network_id"])
         draft = self._draft(call, asked, network)
         _check_choices(call, draft, network)
-        return Answer({"port": views.port(_made(self._made_of(draft, network)))})
+        with over_quota.of_network():
+            made = self._made_of(draft, network)
+        return Answer({"port": views.port(_made(made))})
 
     def update(self, call: Call) -> Answer:
         port, changes = self._one(call), words(call.body["port"])
@@ -199,8 +202,9 @@ class Ports:
     @retried
     def _create(self, port: MadePort, network: LocalNetwork) -> bool:
         with self._parts.api_database.begin() as session:
+            quota.lock(session, port.project_id)  # before the network, as boots do
             _hold(session, network)
-            return made_ports.create(session, port)
+            return made_ports.create(session, port, defaults=self._quota)
 
     @retried
     def _change(self, port: views.Port, changes: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from roost.api.call import Answer, Call, truth
 from roost.api.parts import Parts
 from roost.api.schemas.base import MAX_INTEGER
 from roost.api.views import quota_sets as views
-from roost.db.api import quota, quota_limits, security_groups
+from roost.db.api import network_quota, quota, quota_limits, security_groups
 from roost.db.engine import Session, retried
 
 _LONGEST = 255  # characters of a project's id, or of a class's name
@@ -71,7 +71,11 @@ class QuotaSets:
         with self._database.begin() as session:
             used = quota.locked_usage(session, project)
             if not force:
-                has = {**used, **security_groups.usage(session, project)}
+                has = {
+                    **used,
+                    **security_groups.usage(session, project),
+                    **network_quota.usage(session, project),
+                }
                 given = quota.given_to_users(session, project)
                 _check_least(limits, has, _USED)
                 _check_least(limits, given, "the {} given to its users")

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
-from roost.api import paging
+from roost.api import over_quota, paging
 from roost.api.call import Answer, Call
 from roost.api.local_networks import scope
 from roost.api.networks import owner, words
@@ -38,7 +38,8 @@ class SecurityGroups:
     def create(self, call: Call) -> Answer:
         asked = call.body["security_group"]
         named = {"name": asked.get("name", ""), "description": asked.get("description", "")}
-        made = self._groups.create(call, owner(call, asked), **named)
+        with over_quota.of_network():
+            made = self._groups.create(call, owner(call, asked), **named)
         return Answer({"security_group": views.full(made)})
 
     def update(self, call: Call) -> Answer:
@@ -71,7 +72,8 @@ class SecurityGroupRules:
     def create(self, call: Call) -> Answer:
         rule = checked(_rule(call.body["security_group_rule"]))
         group = self._groups.get(call, rule.group_id)
-        made = self._groups.add_rule(call, rule)
+        with over_quota.of_network():
+            made = self._groups.add_rule(call, rule)
         return Answer({"security_group_rule": views.rule(made, group.project_id)})
 
     def delete(self, call: Call) -> Answer:

@@ -14,7 +14,7 @@ import uuid
 from typing import Any, Final
 
 from roost import exception, states
-from roost.api import metadata_limit, policies, server_files, server_group_hint
+from roost.api import metadata_limit, over_quota, policies, server_files, server_group_hint
 from roost.api.call import Call, short_ip, truth
 from roost.api.flavor_access import may_use
 from roost.api.parts import Parts
@@ -222,6 +222,7 @@ class ServerCreate:
             )
             self._networking.take(
                 session,
+                project_id=order.call.project_id,
                 requests=order.networks,
                 groups=order.security_groups,
                 uuids=[wish.instance_uuid for wish in wishes],
@@ -246,7 +247,7 @@ class ServerCreate:
         count, context = order.most, order.call.context
         while True:
             try:
-                quota.take(
+                limits = quota.take(
                     session,
                     project_id=order.call.project_id,
                     user_id=str(context.user_id),
@@ -260,7 +261,27 @@ class ServerCreate:
                 if count < order.least:
                     raise _told(error) from error
             else:
-                return count
+                return self._within_ports(session, order, count, limit=limits["ports"])
+
+    def _within_ports(self, session: Any, order: Order, count: int, *, limit: int) -> int:
+        """Return how many of the servers may have their ports; give back what others have taken.
+
+        :raises roost.exception.QuotaExceeded: when these are too few
+        """
+        project, flavor = order.call.project_id, order.flavor
+        fitting = self._networking.room(
+            session, project_id=project, requests=order.networks, most=count, limit=limit
+        )
+        if fitting < order.least:
+            raise exception.QuotaExceeded(
+                f"Maximum number of ports exceeded: of {order.least} servers {fitting} may have"
+                f" their {len(order.networks)}, as the limit is {limit}. {over_quota.ADVICE}"
+            )
+        less = count - fitting
+        if less:
+            back = {"cores": less * flavor.vcpus, "ram": less * flavor.memory_mb}
+            quota.give_back(session, project_id=project, instances=less, **back)
+        return fitting
 
     def _tell(self, call: Call, accepted: Accepted) -> None:
         try:

@@ -63,10 +63,11 @@ class ServerInterfaces:
         ready = self._ready(call, self._find(call), ATTACH)
         asked = call.body["interfaceAttachment"]
         _check(asked)
-        request = self._networking.attachment(call, asked)
-        with _recorded(call, ready, ATTACH):
+        request, key = self._networking.attachment(call, asked), str(uuid.uuid4())
+        self._networking.attach(ready.instance, key)
+        with self._given_back(ready.instance, key), _recorded(call, ready, ATTACH):
             vif = ready.host.attach_interface(
-                call.context, instance=ready.instance, request=request, key=str(uuid.uuid4())
+                call.context, instance=ready.instance, request=request, key=key
             )
         return Answer({"interfaceAttachment": views.full(vif, version=call.version)})
 
@@ -80,7 +81,19 @@ class ServerInterfaces:
         vif = _vif(located.instance, call.params["port_id"])
         with _recorded(call, ready, DETACH):
             ready.host.detach_interface(call.context, instance=ready.instance, port_id=vif.id)
+        self._networking.detach(ready.instance, vif.id)
         return Answer()
+
+    @contextlib.contextmanager
+    def _given_back(self, instance: Instance, port_id: str) -> Iterator[None]:
+        """Count a port no more that is not made in the block; without an answer it may be."""
+        try:
+            yield
+        except exception.Unavailable:
+            raise
+        except exception.RoostError:
+            self._networking.detach(instance, port_id)
+            raise
 
     def _find(self, call: Call) -> Located:
         return self._whereabouts.find(call, call.params["server_id"])

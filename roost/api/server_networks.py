@@ -47,6 +47,11 @@ def take(session: Session, requests: Iterable[NetworkRequest], uuids: Sequence[s
             _check_free(session, str(request.network_id), request.fixed_ip)
 
 
+def new_ports(requests: Iterable[NetworkRequest]) -> int:
+    """Return how many ports are to be made for a server: those it is not given."""
+    return sum(request.port_id is None for request in requests)
+
+
 def _check_free(session: Session, network_id: str, address: str) -> None:
     plain = str(ipaddress.ip_address(address))
     if made_ports.has_address(session, network_id, plain):

@@ -38,4 +38,18 @@ OPTIONS = [
         min=-1,
         help="Rules of all security groups of a project, with local networks.",
     ),
+    cfg.IntOpt(
+        "networks",
+        default=100,
+        min=-1,
+        help="Networks that a project makes, with local networks; Neutron has its own limits of"
+        " this, subnets and ports.",
+    ),
+    cfg.IntOpt("subnets", default=100, min=-1, help="Subnets of a project's networks, likewise."),
+    cfg.IntOpt(
+        "ports",
+        default=500,
+        min=-1,
+        help="Ports of a project, likewise: those that its users make, and those of its servers.",
+    ),
 ]

@@ -39,6 +39,7 @@ from tests.unit.api.test_fuzz import (
 from tests.unit.db.test_aggregates import *  # noqa: F403
 from tests.unit.db.test_flavors import *  # noqa: F403
 from tests.unit.db.test_instance_lists import *  # noqa: F403
+from tests.unit.db.test_network_quota import *  # noqa: F403
 from tests.unit.db.test_request_specs import *  # noqa: F403
 from tests.unit.db.test_security_groups import *  # noqa: F403
 

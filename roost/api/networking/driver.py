@@ -128,10 +128,27 @@ class Networking(Protocol):
         :raises roost.exception.Forbidden: when the user may not use a network
         """
 
+    def room(
+        self,
+        session: Session,
+        *,
+        project_id: str,
+        requests: Sequence[NetworkRequest],
+        most: int,
+        limit: int,
+    ) -> int:
+        """Return how many new servers with these interfaces may have their ports, of ``most``.
+
+        In the transaction that makes them, which holds the quota of the project.
+
+        :param limit: of ports of the project, where we keep it; -1: none
+        """
+
     def take(
         self,
         session: Session,
         *,
+        project_id: str,
         requests: Sequence[NetworkRequest],
         groups: Sequence[Group],
         uuids: Sequence[str],
@@ -149,6 +166,15 @@ class Networking(Protocol):
         :raises roost.exception.Invalid: for what cannot be had
         :raises roost.exception.Conflict: for what belongs to another, or is not clear
         """
+
+    def attach(self, instance: Instance, port_id: str) -> None:
+        """Note that a server is to have one more port, before its host makes it.
+
+        :raises roost.exception.QuotaExceeded: when its project may not have more
+        """
+
+    def detach(self, instance: Instance, port_id: str) -> None:
+        """Note that a server has a port no more; may be repeated."""
 
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
         """Return where a server must or should be for the sake of these."""

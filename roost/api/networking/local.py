@@ -12,11 +12,13 @@ from roost.api import policies, server_locality, server_networks
 from roost.api.call import Call
 from roost.api.local_networks import Known, LocalNetworks, require_choice
 from roost.api.networking.local_groups import LocalGroups
+from roost.api.networking.local_ports import LocalPorts
 from roost.api.networking.local_proxies import LocalProxies
 from roost.cells.filtering import GroupCopies
+from roost.db.api import network_quota, server_ports
 from roost.db.engine import Database, Session
 from roost.networks import LocalNetwork
-from roost.objects import Locality, NetworkRequest
+from roost.objects import Instance, Locality, NetworkRequest
 from roost.security_groups import Group
 
 
@@ -31,6 +33,7 @@ class LocalNetworking:
         self.filters = filters
         self._local: LocalNetworks | None = None
         self._groups: LocalGroups | None = None
+        self._ports: LocalPorts | None = None
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
@@ -57,6 +60,7 @@ class LocalNetworking:
         groups = LocalGroups(database, quota=quota, now=now, copies=told)
         made._local = LocalNetworks(self._known, database)  # noqa: SLF001 - our own copy
         made._groups = groups  # noqa: SLF001
+        made._ports = LocalPorts(database, quota=quota)  # noqa: SLF001
         return made
 
     @property
@@ -84,15 +88,39 @@ class LocalNetworking:
         _check_choices(call, found, known)
         return found
 
+    @property
+    def ports(self) -> LocalPorts:
+        if self._ports is None:
+            raise exception.Internal("Local ports need the API database.")
+        return self._ports
+
+    def room(
+        self,
+        session: Session,
+        *,
+        project_id: str,
+        requests: Sequence[NetworkRequest],
+        most: int,
+        limit: int,
+    ) -> int:
+        each = server_networks.new_ports(requests)
+        if not each:
+            return most
+        room = network_quota.port_room(session, project_id, limit=limit, most=each * most)
+        return room // each
+
     def take(
         self,
         session: Session,
         *,
+        project_id: str,
         requests: Sequence[NetworkRequest],
         groups: Sequence[Group],
         uuids: Sequence[str],
     ) -> None:
         server_networks.take(session, requests, uuids)
+        each = server_networks.new_ports(requests)
+        server_ports.boot(session, project_id, uuids, each=each)
         self.groups.take(session, groups, uuids)
 
     def attachment(self, call: Call, asked: dict[str, Any]) -> NetworkRequest:
@@ -108,6 +136,12 @@ class LocalNetworking:
         (request,) = server_networks.networks_of({"networks": [wanted]}, known, alone=True)
         _check_choices(call, [request], known)
         return request
+
+    def attach(self, instance: Instance, port_id: str) -> None:
+        self.ports.attach(instance, port_id)
+
+    def detach(self, instance: Instance, port_id: str) -> None:
+        self.ports.detach(instance, port_id)
 
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
         return server_locality.locality_of(requests, self._known)

@@ -12,7 +12,7 @@ from roost.api.networking import neutron_ports as ports
 from roost.api.networking.neutron_groups import NeutronGroups, check_filtered
 from roost.api.networking.neutron_proxies import NeutronProxies
 from roost.db.engine import Session
-from roost.objects import Locality, NetworkRequest
+from roost.objects import Instance, Locality, NetworkRequest
 from roost.outside.networking import Neutron, told_apart
 from roost.security_groups import Group
 
@@ -59,10 +59,23 @@ class NeutronNetworking:
         ports.check_quota(network, call.project_id, asked=new * least)
         return made
 
+    def room(
+        self,
+        session: Session,
+        *,
+        project_id: str,
+        requests: Sequence[NetworkRequest],
+        most: int,
+        limit: int,
+    ) -> int:
+        """Return that there may be all: when they are made, Neutron says how many may be."""
+        return most
+
     def take(
         self,
         session: Session,
         *,
+        project_id: str,
         requests: Sequence[NetworkRequest],
         groups: Sequence[Group],
         uuids: Sequence[str],
@@ -81,6 +94,12 @@ class NeutronNetworking:
         for address in asked.get("fixed_ips", []):
             nic["fixed_ip"] = address["ip_address"]
         return _request(network, call, nic, alone=True, missing=exception.NotFound)
+
+    def attach(self, instance: Instance, port_id: str) -> None:
+        """Note nothing."""
+
+    def detach(self, instance: Instance, port_id: str) -> None:
+        """Note nothing."""
 
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
         """Return nothing: which hosts reach a network, Neutron says when a port is bound."""

@@ -16,6 +16,7 @@ from roost.db.api import (
     quota,
     security_group_members,
     server_groups,
+    server_ports,
 )
 from roost.db.engine import Session
 from roost.objects import InstanceMapping
@@ -154,6 +155,7 @@ def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
     build_requests.forget_spec(session, mapping.request_uuid)
     networks.let_go(session, instance_uuid)
     made_ports.let_go(session, instance_uuid)
+    server_ports.let_go(session, instance_uuid)
     security_group_members.let_go(session, instance_uuid)
     if not mapping.queued_for_delete:
         _let_go(session, mapping)

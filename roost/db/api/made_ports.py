@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db.api import models
+from roost.db.api import models, network_quota, quota
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 
@@ -32,11 +32,17 @@ class MadePort:
     tags: Sequence[str] = ()
 
 
-def create(session: Session, port: MadePort) -> bool:
-    """Add a port, once; False: another has its IP or its MAC address."""
-    if insert_once(session, _ports, dataclasses.asdict(port)):
+def create(session: Session, port: MadePort, *, defaults: Mapping[str, int]) -> bool:
+    """Add a port, once; False: another has its IP or its MAC address.
+
+    :param defaults: limits of who has none of their own
+    :raises roost.exception.QuotaExceeded: when its project may not have more
+    """
+    quota.lock(session, port.project_id)
+    if find(session, port.id) is not None:
         return True
-    return find(session, port.id) is not None
+    network_quota.check(session, port.project_id, defaults, **{network_quota.PORTS: 1})
+    return insert_once(session, _ports, dataclasses.asdict(port))
 
 
 def find(session: Session, port_id: str) -> MadePort | None:

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db.api import models
+from roost.db.api import models, network_quota, quota
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 
@@ -34,8 +34,16 @@ class Network:
     subnet_tags: Sequence[str] = ()
 
 
-def create(session: Session, network: Network) -> None:
-    """Add a network, once."""
+def create(session: Session, network: Network, *, defaults: Mapping[str, int]) -> None:
+    """Add a network, which has no subnet yet, once.
+
+    :param defaults: limits of who has none of their own
+    :raises roost.exception.QuotaExceeded: when its project may not have more
+    """
+    quota.lock(session, network.project_id)
+    if find(session, network.id) is not None:
+        return
+    network_quota.check(session, network.project_id, defaults, **{network_quota.NETWORKS: 1})
     insert_once(session, _networks, dataclasses.asdict(network))
 
 
@@ -55,19 +63,27 @@ def find(session: Session, network_id: str) -> Network | None:
     return None if row is None else Network(**row._mapping)  # noqa: SLF001 - its name
 
 
-def give_subnet(session: Session, network_id: str, *, cidr: str, name: str) -> None:
+def give_subnet(
+    session: Session, network: Network, *, cidr: str, name: str, defaults: Mapping[str, int]
+) -> None:
     """Let a network have its subnet.
 
+    :param defaults: limits of who has none of their own
     :raises roost.exception.Conflict: when it has another one, or is gone
+    :raises roost.exception.QuotaExceeded: when its project may not have more
     """
+    quota.lock(session, network.project_id)
+    now = find(session, network.id)
+    if now is not None and now.cidr is None:
+        network_quota.check(session, network.project_id, defaults, **{network_quota.SUBNETS: 1})
     done = session.execute(
         sa.update(_networks)
-        .where(_networks.c.id == network_id)
+        .where(_networks.c.id == network.id)
         .where(sa.or_(_networks.c.cidr.is_(None), _networks.c.cidr == cidr))
         .values(cidr=cidr, subnet_name=name)
     )
     if done.rowcount != 1:
-        raise exception.Conflict(f"Network {network_id} has its one subnet.")
+        raise exception.Conflict(f"Network {network.id} has its one subnet.")
 
 
 def take_subnet(session: Session, network_id: str) -> None:

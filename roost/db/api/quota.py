@@ -28,8 +28,10 @@ def take(
     user_id: str,
     defaults: Mapping[str, int],
     **amounts: int,
-) -> None:
+) -> dict[str, int]:
     """Count more against the project, if it and this user stay within their limits.
+
+    Return all limits of the project, which holds its quota until the transaction ends.
 
     :param defaults: limits of resources for which the project has none of its own; -1: no limit
     :param amounts: how much, by resource
@@ -39,10 +41,11 @@ def take(
     bounds = {**defaults, **own.project}
     _check_user(session, project_id, user_id, amounts, own.user)
     if _taken(session, project_id, amounts, bounds):
-        return
+        return bounds
     _ensure_row(session, project_id)
     if not _taken(session, project_id, amounts, bounds):
         raise exceeded(usage(session, project_id), amounts, bounds)
+    return bounds
 
 
 def charge(session: Session, *, project_id: str, **amounts: int) -> None:
@@ -120,6 +123,24 @@ def locked_usage(session: Session, project_id: str) -> dict[str, int]:
     """Return the same as :func:`usage`, and let nobody change it before the transaction ends."""
     lock(session, project_id)
     return usage(session, project_id)
+
+
+def check(
+    session: Session,
+    project_id: str,
+    defaults: Mapping[str, int],
+    *,
+    used: Mapping[str, int],
+    asked: Mapping[str, int],
+) -> None:
+    """Make sure that a project may have so much more of what is counted; its quota must be held.
+
+    :param defaults: limits of who has none of their own; -1: no limit
+    :raises roost.exception.QuotaExceeded: when it may not
+    """
+    bounds = limits(session, project_id, defaults)
+    if _over(used, asked, bounds):
+        raise exceeded(used, asked, bounds)
 
 
 def lock(session: Session, project_id: str) -> None:

@@ -100,7 +100,9 @@ def create(
         return
     if _named(session, group.project_id, group.name):
         raise _taken(group.name)
-    _check_quota(session, group.project_id, defaults, **{GROUPS: 1, RULES: len(group.rules)})
+    asked = {GROUPS: 1, RULES: len(group.rules)}
+    used = usage(session, group.project_id)
+    quota.check(session, group.project_id, defaults, used=used, asked=asked)
     _insert(session, group, at=at)
 
 
@@ -160,7 +162,8 @@ def add_rule(
         raise exception.Conflict(
             f"This rule already exists in group {rule.group_id}: its id is {twins[0].id}."
         )
-    _check_quota(session, group.project_id, defaults, **{RULES: 1})
+    used = usage(session, group.project_id)
+    quota.check(session, group.project_id, defaults, used=used, asked={RULES: 1})
     insert_once(session, _rules, _row(rule, at))
 
 
@@ -218,15 +221,6 @@ def _in_no_other(group: Group) -> sa.Select[Any]:
     says = sa.exists().where(_members.c.instance_uuid == _mappings.c.instance_uuid)
     mine = _mappings.c.project_id == group.project_id
     return sa.select(_mappings.c.instance_uuid).where(mine, ~says)
-
-
-def _check_quota(
-    session: Session, project_id: str, defaults: Mapping[str, int], **asked: int
-) -> None:
-    """Look whether a project may have so much more; its quota must be held."""
-    bounds, used = quota.limits(session, project_id, defaults), usage(session, project_id)
-    if any(bounds[name] >= 0 and used[name] + asked[name] > bounds[name] for name in asked):
-        raise quota.exceeded(used, asked, bounds)
 
 
 def _taken(name: str) -> exception.Conflict:

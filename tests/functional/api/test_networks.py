@@ -375,7 +375,7 @@ def test_the_mac_address_of_a_server_is_for_no_port(make, plugged, network):
 def test_drawing_addresses_has_an_end(world, make, network, monkeypatch):
     """Whatever is drawn, somebody else has just taken it."""
     drawn = []
-    monkeypatch.setattr(port_rows, "create", lambda _session, port: bool(drawn.append(port)))
+    monkeypatch.setattr(port_rows, "create", lambda _, port, **_more: bool(drawn.append(port)))
     cidr = {"network_id": make("network").json["network"]["id"], "cidr": "fd00::/64"}
     make("subnet", **cidr)
     assert make("port", network_id=cidr["network_id"]).status_code == 409
