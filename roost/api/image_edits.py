@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from roost import exception
-from roost.api import policies
+from roost.api import over_quota, policies
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 from roost.api.schemas import images as schemas
@@ -31,17 +31,21 @@ class ImageEdits:
     def create(self, call: Call) -> Answer:
         image = _described(call, now=self._now())
         _check_visibility(call, image)
-        made = self._store.create(call.context, image)
+        with over_quota.of_images():
+            made = self._store.create(call.context, image)
         address = f"{call.base_url}{call.path}/{made.id}"
         return Answer(views.full(made), {"Location": address})
 
     def upload(self, call: Call) -> Answer:
-        self._store.upload(call.context, own(call, self._store).id, call.body)
+        with over_quota.of_images():
+            self._store.upload(call.context, own(call, self._store).id, call.body)
         return Answer()
 
     def update(self, call: Call) -> Answer:
         image = own(call, self._store)
-        return Answer(views.full(self._store.change(call.context, image.id, _editor(call))))
+        with over_quota.of_images():
+            changed = self._store.change(call.context, image.id, _editor(call))
+        return Answer(views.full(changed))
 
     def delete(self, call: Call) -> Answer:
         self._store.delete(call.context, own(call, self._store).id)

@@ -15,7 +15,7 @@ from roost.api.call import Answer, Call
 from roost.api.parts import Parts
 from roost.api.whereabouts import Located
 from roost.db.cell import images
-from roost.image.driver import QUEUED
+from roost.image.driver import QUEUED, LimitedImageStore
 from roost.objects import ImageMeta, Instance
 
 _ID_SINCE: Final = 45
@@ -48,7 +48,8 @@ class ServerSnapshot:
         """Write down that an image is to be made, describe it, and tell the host.
 
         :raises roost.exception.Conflict: when that cannot be done to a server in its state
-        :raises roost.exception.QuotaExceeded: when the image may not have so much metadata
+        :raises roost.exception.QuotaExceeded: when the image may not have so much metadata, or the
+            project not one more
         """
         asked = call.body["createImage"]
         properties = {"image_type": "snapshot", **self._metadata(asked, located.instance)}
@@ -75,6 +76,8 @@ class ServerSnapshot:
 
     def _begin(self, call: Call, located: Located, order: _Order) -> Answer:
         image = self._image(call, located.instance, order)
+        if isinstance(self._parts.images, LimitedImageStore):
+            self._parts.images.check_room(located.instance.project_id)
         instance = server_tasks.put_under(
             call,
             located,

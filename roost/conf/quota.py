@@ -39,6 +39,20 @@ OPTIONS = [
         help="Rules of all security groups of a project, with local networks.",
     ),
     cfg.IntOpt(
+        "images",
+        default=100,
+        min=-1,
+        help="Images per project in the local store, images of its servers included; Glance has its"
+        " own limits of this and of bytes.",
+    ),
+    cfg.IntOpt(
+        "image_bytes",
+        default=1 << 40,
+        min=-1,
+        help="Bytes of all images of a project in the local store. Set it on hosts, too, which send"
+        " images of servers there.",
+    ),
+    cfg.IntOpt(
         "networks",
         default=100,
         min=-1,

@@ -14,11 +14,13 @@ import dataclasses
 import datetime
 import errno
 import fcntl
+import functools
 import hashlib
 import json
 import logging
 import os
 import pathlib
+import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, Final, Self
@@ -27,6 +29,7 @@ from oslo_config import cfg
 
 from roost import exception
 from roost.context import RequestContext
+from roost.image import room
 from roost.image.driver import (
     ACTIVE,
     DISK_FORMATS,
@@ -38,6 +41,7 @@ from roost.image.driver import (
     is_own,
     may_see,
 )
+from roost.image.room import Limits, Room
 from roost.objects import ImageMeta
 
 LOG = logging.getLogger(__name__)
@@ -47,6 +51,7 @@ _OF_DATA: Final = ("status", "size", "hash_algo", "hash_value", "updated_at")
 _TIMES: Final = ("created_at", "updated_at")
 _LATER: Final = ("tags", "protected")  # are not in descriptions that older releases wrote
 _LOCK: Final = ".lock"
+_Grow = Callable[[ImageMeta, BinaryIO, int], int]
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -54,14 +59,18 @@ class LocalImageStore:
     """An :class:`roost.image.driver.ImageStore` in one folder, made when first added to.
 
     Several daemons may share the folder, by a network file system as well.
+
+    :param limits: of each project, for what its users make; None: there are none
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], limits: Limits | None = None) -> None:
         self.path = pathlib.Path(path)
+        self._room = Room(self.path, limits or Limits(), self._readable)
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
-        return cls(conf.image.local_path or pathlib.Path(conf.state_path, "images"))
+        limits = Limits(images=conf.quota.images, size=conf.quota.image_bytes)
+        return cls(conf.image.local_path or pathlib.Path(conf.state_path, "images"), limits)
 
     def list_images(self, context: RequestContext) -> list[ImageMeta]:
         """Return the caller's images, the oldest first; a damaged one is logged and left out."""
@@ -120,7 +129,7 @@ class LocalImageStore:
             updated_at=now,
         )
         _check(image)
-        with self._received(image, data) as (partial, whole):
+        with self._received(image, data, _unlimited) as (partial, whole):
             partial.rename(self._file(image.id, "img"))
             self._describe(whole)
         return whole
@@ -132,12 +141,14 @@ class LocalImageStore:
         with self._locked():
             if self._file(image.id, "json").exists():
                 raise exception.Conflict(f"There is an image {image.id} already.")
+            self._room.check(waiting.owner, images=1, size=0)
             self._describe(waiting)
         return waiting
 
     def upload(self, context: RequestContext, image_id: str, data: BinaryIO) -> ImageMeta:
         waiting = self._waiting(context, image_id)
-        with self._received(waiting, data) as (partial, filled), self._locked():
+        grow = self._set_aside if self._room.is_limited(waiting) else _unlimited
+        with self._received(waiting, data, grow) as (partial, filled), self._locked():
             now = self._waiting(context, image_id)  # meanwhile others may have been here
             whole = _with(now, **{name: getattr(filled, name) for name in _OF_DATA})
             partial.rename(self._file(image_id, "img"))
@@ -148,8 +159,11 @@ class LocalImageStore:
         self, context: RequestContext, image_id: str, edit: Callable[[ImageMeta], ImageMeta]
     ) -> ImageMeta:
         with self._locked():
-            changed = edit(self._own(context, image_id))
+            image = self._own(context, image_id)
+            changed = edit(image)
             _check(changed)
+            if changed.owner != image.owner:
+                self._room.check(changed.owner, images=1, size=changed.size)
             changed = _with(changed, updated_at=datetime.datetime.now(datetime.UTC))
             self._describe(changed)
         return changed
@@ -191,6 +205,21 @@ class LocalImageStore:
             plain = [_plain_member(member) for member in edit(self._members(image_id))]
             with _put_in_place(self._file(image_id, "members.json")) as file:
                 file.write(json.dumps(plain, indent=2).encode())
+
+    def check_room(self, owner: str) -> None:
+        if self.path.exists():
+            with self._locked():
+                self._room.check(owner, images=1, size=1)
+
+    def _readable(self) -> Iterator[ImageMeta]:
+        """Yield all images that are described; what is damaged nobody has."""
+        for image_id in self._described():
+            with contextlib.suppress(exception.NotFound, exception.Internal):
+                yield self._read(image_id)
+
+    def _set_aside(self, image: ImageMeta, part: BinaryIO, size: int) -> int:
+        with self._locked():
+            return self._room.set_aside(self._read(image.id), part, size)
 
     def _described(self) -> list[str]:
         """Return the ids of all descriptions; a folder that is not there yet has none."""
@@ -265,27 +294,28 @@ class LocalImageStore:
 
     @contextlib.contextmanager
     def _received(
-        self, image: ImageMeta, data: BinaryIO
+        self, image: ImageMeta, data: BinaryIO, grow: _Grow
     ) -> Iterator[tuple[pathlib.Path, ImageMeta]]:
         """Copy data beside its place; yield where it is, and the image that it makes whole.
 
-        What is still there at the end is deleted.
+        What is still there at the end is deleted. Until then it counts as data that comes.
+
+        :param grow: sets room aside
         """
         self.path.mkdir(parents=True, exist_ok=True)
         partial = self.path / f".{image.id}.img.{uuid.uuid4().hex}.part"
         try:
-            with partial.open("wb") as file:
-                size, value = _copy(data, file)
-                file.flush()
+            with room.opened(partial) as file:
+                size, value = _copy(data, file, functools.partial(grow, image, file))
+                file.truncate(size)
                 os.fsync(file.fileno())
-            told = {"status": ACTIVE, "size": size, "hash_algo": _ALGORITHM, "hash_value": value}
-            yield partial, _with(image, **told, updated_at=datetime.datetime.now(datetime.UTC))
+                now = datetime.datetime.now(datetime.UTC)
+                filled = {"size": size, "hash_algo": _ALGORITHM, "hash_value": value}
+                yield partial, _with(image, **filled, status=ACTIVE, updated_at=now)
         except OSError as error:
             if error.errno not in _FULL:
                 raise
             raise exception.Unavailable(f"{self.path} has no room for {image.id}") from error
-        finally:
-            partial.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -352,14 +382,23 @@ def _sync_folder(folder: pathlib.Path) -> None:
         os.close(descriptor)
 
 
-def _copy(source: BinaryIO, target: BinaryIO) -> tuple[int, str]:
-    """Copy all, and return how many bytes that were and their checksum."""
-    digest, size = hashlib.new(_ALGORITHM), 0
+def _copy(source: BinaryIO, target: BinaryIO, grow: Callable[[int], int]) -> tuple[int, str]:
+    """Copy all, and return how many bytes that were and their checksum.
+
+    :param grow: called with the bytes that there are to be; returns for how many there is room
+    """
+    digest, size, most = hashlib.new(_ALGORITHM), 0, 0
     while chunk := source.read(_CHUNK):
+        size += len(chunk)
+        if size > most:
+            most = grow(size)
         target.write(chunk)
         digest.update(chunk)
-        size += len(chunk)
     return size, digest.hexdigest()
+
+
+def _unlimited(_image: ImageMeta, _part: BinaryIO, _size: int) -> int:
+    return sys.maxsize
 
 
 def _with(image: ImageMeta, **changes: Any) -> ImageMeta:
