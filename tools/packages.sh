@@ -1,9 +1,9 @@
 #!/bin/sh
 # Make sure that the integration tests find RabbitMQ, PostgreSQL, MariaDB and Redis, or can
 # start them, and that they have libvirt, QEMU with UEFI and TPMs, what compiles libvirt's binding for
-# Python, and what makes networks for guests. Usage: tools/packages.sh [rig]
+# Python, what makes networks for guests, and Go with gophercloud. Usage: tools/packages.sh [rig]
 #
-# With the word rig, only what a rig with real guests needs: RabbitMQ, PostgreSQL and the latter.
+# With the word rig, only what a rig with real guests needs: neither the other two services nor Go.
 # A service that answers at its usual port on loopback needs no package. The Debian packages of the
 # others are installed when we are root; their own units are kept from starting then, because the
 # tests start private services. Exits 0 when all is there; 1, with a plain message, when something
@@ -11,9 +11,10 @@
 set -eu
 
 case "${1:-}" in
-rig) SERVICES="rabbitmq-server:5672 postgresql:5432" OTHERS="" ;;
+rig) SERVICES="rabbitmq-server:5672 postgresql:5432" OTHERS="" CLIENTS="" ;;
 "") SERVICES="rabbitmq-server:5672 postgresql:5432 mariadb-server:3306 redis-server:6379"
-    OTHERS="systemd:systemd-analyze" ;; # judges our units
+    OTHERS="systemd:systemd-analyze" # judges our units
+    CLIENTS="golang-go golang-github-gophercloud-gophercloud-dev" ;;
 *) echo "usage: tools/packages.sh [rig]" >&2 && exit 2 ;;
 esac
 GUESTS="libvirt-daemon-system qemu-system-x86 qemu-utils ovmf swtpm swtpm-tools"
@@ -37,7 +38,7 @@ list_missing() {
     for need in $SERVICES; do
         installed "${need%:*}" || answers "${need#*:}" || echo "${need%:*}"
     done
-    for package in $GUESTS $BINDING $NETWORKS; do
+    for package in $GUESTS $BINDING $NETWORKS $CLIENTS; do
         installed "$package" || echo "$package"
     done
     for need in $OTHERS; do

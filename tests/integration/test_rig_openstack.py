@@ -1,20 +1,27 @@
-"""A rig with a real Keystone, Glance and Neutron beside Roost, used as its member and its admin."""
+"""A rig with a real Keystone, Glance and Neutron beside Roost, used as its member and its admin.
+
+By the clients that people have, too: one rig does for all of them, since such services take long.
+"""
 
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
 
 import pytest
 
+from roost.rig.clouds import CLOUD
 from roost.rig.openstack.plan import GLANCE, KEYSTONE, NEUTRON
 from roost.rig.plan import Plan
+from tests.clients import running
 from tests.integration.conftest import OUTSIDE
 from tests.stories.cloud import wait_until
 
 BIN = pathlib.Path(sys.executable).parent
+CLIENTS = pathlib.Path(__file__).parents[1] / "clients"
 SERVICES = (KEYSTONE, GLANCE, NEUTRON)
 pytestmark = pytest.mark.timeout(1800)  # it may have to install all three
 
@@ -26,22 +33,28 @@ class Rig:
         self.state = state
 
     def __call__(self, command, *words):
-        return self._run([BIN / "roost-rig", command, "--state", self.state, *words])
+        return self.run([BIN / "roost-rig", command, "--state", self.state, *words])
 
     def openstack(self, openrc, words, *, fails=False):
         """Run a command as whom ``openrc`` makes of us, and return what it says."""
         line = f". {self.state}/{openrc} && {BIN}/openstack {words}"
-        return self._run(["sh", "-c", line], fails=fails)
+        return self.run(["sh", "-c", line], fails=fails)
 
     def shown(self, openrc, words):
         """Run one that shows something, and return that."""
         return json.loads(self.openstack(openrc, f"{words} -f json"))
 
-    def _run(self, command, *, fails=False):
+    def as_member(self, *command, **variables):
+        """Run a program of others that looks at the variables of an openrc."""
+        line = f'. {self.state}/openrc && exec "$@"'
+        return self.run(["sh", "-c", line, "-", *command], **variables)
+
+    def run(self, command, *, fails=False, **variables):
+        """Run a command, with variables beside our own, and return what it says."""
         clean = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
         done = subprocess.run(
             command,
-            env={**clean, "PYTHONWARNINGS": "ignore"},
+            env={**clean, "PYTHONWARNINGS": "ignore", **variables},
             capture_output=True,
             text=True,
             timeout=900,
@@ -87,6 +100,45 @@ def test_a_member_boots_a_server_and_an_administrator_sees_where(rig, plan):
     assert [one["Host"] in plan.all_hosts for one in seen] == [True]
     told = plan.log_file(NEUTRON)
     wait_until(lambda: "network-vif-plugged" in told.read_text(), "Neutron tells Roost of ports")
+
+
+@pytest.fixture(scope="module")
+def clients():
+    """Where the clients of others are installed."""
+    running.install(OUTSIDE / "clients")
+    return OUTSIDE / "clients"
+
+
+def test_a_server_lives_as_gophercloud_tells_it(rig, tmp_path):
+    go = {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": str(tmp_path / "cache")}
+    rig.run(["go", "build", "-o", tmp_path / "life", CLIENTS / "gophercloud/life.go"], **go)
+    steps = rig.as_member(tmp_path / "life", OS_DOMAIN_ID="default").splitlines()
+    assert (steps[0], steps[-1], len(steps)) == ("login", "tidy up", 19)
+
+
+def test_a_server_lives_as_a_playbook_tells_it(rig, clients, tmp_path):
+    def play(part):
+        """Play a part of it, and return how many tasks changed something."""
+        told = rig.run(
+            [clients / "venv/bin/ansible-playbook", CLIENTS / "ansible/life.yml", "--tags", part],
+            ANSIBLE_COLLECTIONS_PATH=clients / "collections",
+            ANSIBLE_HOME=tmp_path,
+            ANSIBLE_LOCALHOST_WARNING="false",
+            LC_ALL="C.UTF-8",
+            OS_CLIENT_CONFIG_FILE=rig.state / "clouds.yaml",
+            OS_CLOUD=CLOUD,
+        )
+        return int(re.search(r"ok=\d+ +changed=(\d+)", told)[1])
+
+    assert play("create") == 7
+    assert play("create") == 0, "what is there is left as it is"
+    assert play("use") == 4
+    assert play("delete") == 5
+
+
+def test_a_server_lives_as_libcloud_tells_it(rig, clients):
+    steps = rig.as_member(clients / "venv/bin/python", CLIENTS / "libcloud/life.py").splitlines()
+    assert (steps[0], steps[-1], len(steps)) == ("find", "tidy up", 14)
 
 
 def test_it_is_shown_with_the_rest_and_used_by_the_rigs_own_commands(rig, plan):

@@ -8,6 +8,7 @@ from roost.rig.openstack.identity import Identity, ask, login
 from roost.rig.openstack.plan import (
     ADMIN,
     MEMBER,
+    NAMES,
     NEUTRON,
     SERVICE,
     SERVICES,
@@ -46,7 +47,7 @@ def fill_identity(services: Openstack, compute: str) -> None:
     identity.grant(str(identity.admin.get_user_id()), MEMBER, "admin")
     identity.region()
     for kind, url in services.endpoints(compute).items():
-        identity.service(kind, url, name=services.name_of(kind))
+        identity.service(kind, url, name=NAMES[kind])
 
 
 def admin_session(services: Openstack) -> session.Session:

@@ -15,6 +15,8 @@ KEYSTONE, GLANCE, NEUTRON = "keystone", "glance", "neutron"
 # In the order of their start, each with its usual port.
 _PORTS: Final = {KEYSTONE: 5000, GLANCE: 9292, NEUTRON: 9696}
 _TYPES: Final = {KEYSTONE: "identity", GLANCE: "image", NEUTRON: "network"}
+# As all clouds name who serves a type, whoever it is: libcloud finds nothing under another name.
+NAMES: Final = {kind: name for name, kind in _TYPES.items()} | {"compute": "nova"}
 _NEEDED: Final = {GLANCE: KEYSTONE, NEUTRON: KEYSTONE}
 _ROOST: Final = "roost"
 _SECONDS: Final = 120  # that they may take to answer: they serve one request after the other
@@ -70,10 +72,6 @@ class Openstack:
         root = compute.removesuffix("/v2.1")
         own = {"compute": compute, "image": f"{root}/image", "network": f"{root}/network"}
         return own | {_TYPES[name]: self.url(name) for name in self.names}
-
-    def name_of(self, kind: str) -> str:
-        """Return who serves a type of the catalog."""
-        return next((name for name in self.names if _TYPES[name] == kind), _ROOST)
 
     @property
     def options(self) -> Options:

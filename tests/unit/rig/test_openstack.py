@@ -9,7 +9,7 @@ import pytest
 import roost.conf
 from roost import exception
 from roost.rig import clouds, lifecycle
-from roost.rig.openstack.plan import new_openstack, parse_names
+from roost.rig.openstack.plan import NAMES, new_openstack, parse_names
 from roost.rig.plan import Plan, new_plan
 from roost.rig.services.private import free_port
 
@@ -89,7 +89,7 @@ def test_the_catalog_names_what_roost_serves_in_place_of_others(tmp_path):
     assert (alone["compute"], alone["image"]) == (compute, "http://127.0.0.1:8774/image")
     among = planned(tmp_path, *ALL).openstack
     assert among.endpoints(compute)["network"] == among.url("neutron")
-    assert [among.name_of(kind) for kind in ("compute", "image")] == ["roost", "glance"]
+    assert [NAMES[kind] for kind in alone] == ["nova", "glance", "neutron", "keystone"]
 
 
 def test_files_of_people_are_their_owners_alone(tmp_path):
