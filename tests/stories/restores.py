@@ -211,6 +211,23 @@ def test_a_cell_that_is_put_back_has_its_servers_again(site):
     site.is_whole(kept, new, locked, away)
 
 
+def test_what_was_deleted_since_does_not_come_back_with_cell0(site):
+    cloud = site.cloud
+    values = {"flavorRef": cloud.create_flavor(vcpus=4000), "imageRef": cloud.image}
+    kept, gone = (cloud.boot(name, **values)[0] for name in ("kept", "gone"))
+    cloud.wait([kept, gone], "ERROR")
+    with site.copies.of("cell0"):
+        site.end(gone)
+        wait_until(lambda: cloud.audit_now() == {}, "the mapping to be forgotten")
+    shown = json.loads(site.manage("cell", "after-restore", "cell0", "--json", code=1))
+    assert [(row["server"], row["what"]) for row in shown] == [(gone, "bury the row")]
+    site.manage("cell", "after-restore", "cell0", "--repair")
+    site.audit()
+    assert cloud.show(gone) is None
+    assert site.listed() == ["kept"]
+    site.end(kept)
+
+
 def test_many_guests_that_are_gone_are_given_up_at_an_operators_word(site):
     cloud = site.cloud
     servers = cloud.boot(count=8)
