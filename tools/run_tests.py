@@ -36,9 +36,11 @@ STAGES = {
 IN_VIRTUAL_TIME = ("simulated",)
 # Once for all: as pytest rewrites them, modules of tests take longer to compile than to run.
 COMPILE = [*PYTEST, "--collect-only", "-p", "no:cacheprovider", "tests"]
+SHAPES = ".services/outside/nova"  # by which the functional tests measure answers
 # Before a stage, begun with the first: tests that need it begin it themselves, or wait for its end.
 BEFOREHAND = {
     "unit": COMPILE,
+    "functional": ["sh", "tools/nova.sh", SHAPES],
     "integration": ["sh", "tools/outside.sh"],
 }
 WRITES_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
@@ -128,10 +130,13 @@ def run(name: str, command: list[str], out: TextIO) -> Outcome:
 
 
 def environment() -> dict[str, str]:
-    """Return that of all that runs: our own programs are found, and nothing is compiled twice."""
+    """Return that of all that runs: our own programs are found, and nothing is compiled twice.
+
+    Answers of the API are measured by Nova's schemas, which nobody needs who runs pytest alone.
+    """
     path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
     kept = {name: value for name, value in os.environ.items() if name != WRITES_NO_BYTECODE}
-    return {**kept, "PATH": path, "PYTHON": sys.executable}
+    return {**kept, "PATH": path, "PYTHON": sys.executable, "ROOST_SHAPES": str(ROOT / SHAPES)}
 
 
 def stage_beside(name: str) -> tuple[Outcome, str]:

@@ -69,6 +69,11 @@ def test_what_a_stage_needs_is_begun_beforehand(tool, monkeypatch):
     assert not (tool.ROOT / "not").exists()
 
 
+def test_the_functional_tests_measure_answers_by_what_is_made_for_them_beforehand(tool):
+    made = tool.BEFOREHAND["functional"][-1]
+    assert tool.environment()["ROOST_SHAPES"] == str(tool.ROOT / made)
+
+
 def test_what_lives_in_virtual_time_runs_beside_the_others_and_is_told_last(
     tool, monkeypatch, capfd
 ):
