@@ -21,7 +21,7 @@ from roost.objects import InstanceFault, NetworkInfo
 from tests import api_world
 from tests.api_world import IMAGE
 from tests.builders import CELL1, NOW, a_context, a_uuid, a_vif
-from tests.functional.api.good_requests import body_of, operation_of, prepare
+from tests.functional.api.good_requests import body_of, operation_of, prepare, say_that_it_is_up
 from tests.outside import nova
 
 COMPUTE = [route for route in ROUTES if route.path.startswith("/v2.1")]
@@ -256,6 +256,7 @@ def test_an_action_answers_as_in_nova(world, shapes, action):
     wrong = []
     for minor in sorted({*operation.beginnings(), *taking, last}):
         server = world.place(CELL1, **_rich() | {"uuid": a_uuid(), "locked": False} | values)
+        say_that_it_is_up(world, "h1")
         if action == "restore":
             _put_away(world, server.uuid)
         path = route.path.format(server_id=server.uuid)

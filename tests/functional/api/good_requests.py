@@ -13,13 +13,12 @@ def operation_of(route):
 
 def prepare(world, route):
     """Make one of each thing; return what a path of the route calls them."""
+    say_that_it_is_up(world, "h1")
     operation = operation_of(route)
     things = world.things() | ({"service_id": _service_id(world)} if route.since > 1 else {})
     things |= OLD_NAMES.get(operation, {})
     if "os-flavor-access" in route.path or route.path.endswith("{flavor_id}/action"):
         things["flavor_id"] = _private_flavor(world, things["flavor_id"])
-    if route.path.endswith("/uptime"):
-        _say_that_it_is_up(world, "h1")
     if operation == "DELETE /v2.1/os-services/{service_id}":
         things["service_id"] = _spare_service(world, things["flavor_id"])
     if operation == "PUT /image/v2/images/{image_id}/file":
@@ -58,7 +57,7 @@ def _private_flavor(world, name):
         return flavors.create(session, a_flavor(**values)).flavorid
 
 
-def _say_that_it_is_up(world, host):
+def say_that_it_is_up(world, host):
     """Let a daemon report, as it would from time to time; these tests take longer."""
     with world.databases[CELL1].begin() as session:
         services.report(session, host=host, binary="roost-compute", availability_zone="nova")
