@@ -11,16 +11,17 @@ import fcntl
 import os
 import pathlib
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import BinaryIO, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, BinaryIO, Final
 
 from roost import exception
 from roost.objects import ImageMeta
 
-_AHEAD: Final = 16 << 20  # bytes set aside before they come, as long as there is much room,
-_MUCH: Final = 1 << 30  # which is so many bytes
+_AHEAD: Final = 64 << 20  # bytes set aside before they come, at most,
+_SHARE: Final = 16  # and not more than one such part of what is left
 _OLD: Final = 3600.0  # seconds after which nobody who has just begun is meant
 _PARTS: Final = ".*.img.*.part"
+Said = Mapping[str, Any]
 _UUID: Final = slice(1, 37)  # of the image, in the name of a part
 
 
@@ -35,11 +36,11 @@ class Limits:
 class Room:
     """Knows what projects have in a folder, which the caller has locked.
 
-    :param images: reads the descriptions of all images
+    :param images: reads what is said of all images, whole or not
     """
 
     def __init__(
-        self, path: pathlib.Path, limits: Limits, images: Callable[[], Iterable[ImageMeta]]
+        self, path: pathlib.Path, limits: Limits, images: Callable[[], Iterable[Said]]
     ) -> None:
         self._path = path
         self._limits = limits
@@ -64,7 +65,7 @@ class Room:
         limit = self._limits.size
         has = self._size(self._of(str(image.owner)), but=pathlib.Path(part.name))
         _check("image_bytes", size, has=has, limit=limit)
-        granted = size + _AHEAD if limit - has - size > _MUCH else size
+        granted = size + min(_AHEAD, (limit - has - size) // _SHARE)
         part.truncate(granted)
         return granted
 
@@ -72,12 +73,12 @@ class Room:
         """Tell whether data of this image counts."""
         return image.owner is not None and self._limits.size >= 0
 
-    def _of(self, owner: str) -> list[ImageMeta]:
-        return [image for image in self._images() if image.owner == owner]
+    def _of(self, owner: str) -> list[Said]:
+        return [said for said in self._images() if said.get("owner") == owner]
 
-    def _size(self, images: Iterable[ImageMeta], *, but: pathlib.Path | None = None) -> int:
+    def _size(self, images: Iterable[Said], *, but: pathlib.Path | None = None) -> int:
         """Return how many bytes images have, those included that come, but for one part."""
-        sizes = {image.id: image.size for image in images}
+        sizes = {said["id"]: int(said["size"]) for said in images}
         coming = {part: _coming(part) for part in self._path.glob(_PARTS) if part != but}
         counted = [coming[part] for part in coming if part.name[_UUID] in sizes]
         return sum(sizes.values()) + sum(counted)

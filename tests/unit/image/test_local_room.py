@@ -158,7 +158,6 @@ def test_data_of_an_image_that_is_deleted_meanwhile_does_not_go_on(store, folder
 
 def test_far_from_the_limit_room_is_set_aside_before_data_comes(folder, monkeypatch):
     monkeypatch.setattr(room, "_AHEAD", 5)
-    monkeypatch.setattr(room, "_MUCH", 10)
     store, aside = LocalImageStore(folder, Limits(size=100)), []
     image = described(store)
     data = Slow(b"1234567", 3, before=lambda: aside.append(data_in(folder)))
@@ -178,6 +177,16 @@ def test_what_a_daemon_left_that_died_does_not_count_and_goes(store, folder):
     os.utime(part, (time.time() - 2 * 3600,) * 2)
     assert sent(store, b"123456789").size == 9
     assert not part.exists()
+
+
+@pytest.mark.parametrize("text", ["", "null", "{}"])
+def test_a_damaged_description_is_nobodys(store, folder, text):
+    image = described(store)
+    (folder / f"{image.id}.json").write_text(text)
+    for _ in range(MOST):
+        described(store)
+    with pytest.raises(exception.QuotaExceeded):
+        described(store)
 
 
 def test_of_many_images_at_once_as_many_are_made_as_may(store):
