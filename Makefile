@@ -1,5 +1,5 @@
 # What people and CI type. Everything runs in .venv, which the first command makes.
-.PHONY: help rig test tempest lint samples doc clean environment
+.PHONY: help rig test tempest clients lint samples doc clean environment
 
 BIN = .venv/bin
 
@@ -20,6 +20,11 @@ tempest:  ## Tempest's tests of Compute, against a cloud made for them (REAL=1: 
 	@sh tools/environment.sh test lint doc
 	@sh tools/outside.sh
 	@$(BIN)/python -m tests.tempest $(if $(REAL),--real) $(if $(TESTS),'$(TESTS)')
+
+clients:  ## functional tests of openstacksdk (CLIENT=osc: of the openstack command; TESTS=regex: fewer)
+	@sh tools/environment.sh test lint doc
+	@sh tools/outside.sh
+	@$(BIN)/python -m tests.clients $(or $(CLIENT),sdk) $(if $(TESTS),'$(TESTS)')
 
 lint:  ## ruff, mypy, the floors, spelling, the systemd units
 	@sh tools/environment.sh test lint doc

@@ -21,6 +21,7 @@ LONGEST_FIRST = (
     "tests/functional/test_liveness.py",
     "tests/functional/test_rpc_fuzz.py",
     "tests/functional/test_http_life.py",
+    "tests/integration/test_rig_openstack.py",
     "tests/integration/test_neighbours.py",
     "tests/integration/test_neutron.py",
     "tests/integration/test_keystone.py",

@@ -16,9 +16,10 @@ import pytest
 from roost.rig.clouds import CLOUD
 from roost.rig.openstack.plan import GLANCE, KEYSTONE, NEUTRON
 from roost.rig.plan import Plan
-from tests.clients import running
+from tests.clients import functional, running
 from tests.integration.conftest import OUTSIDE
 from tests.stories.cloud import wait_until
+from tests.tempest.running import FAILED, PASSED, SKIPPED, patterns
 
 BIN = pathlib.Path(sys.executable).parent
 CLIENTS = pathlib.Path(__file__).parents[1] / "clients"
@@ -139,6 +140,29 @@ def test_a_server_lives_as_a_playbook_tells_it(rig, clients, tmp_path):
 def test_a_server_lives_as_libcloud_tells_it(rig, clients):
     steps = rig.as_member(clients / "venv/bin/python", CLIENTS / "libcloud/life.py").splitlines()
     assert (steps[0], steps[-1], len(steps)) == ("find", "tidy up", 14)
+
+
+@pytest.fixture(scope="module")
+def workspace(plan, tmp_path_factory):
+    """Where functional tests of clients are told of a cloud."""
+    folder = tmp_path_factory.mktemp("functional")
+    with functional.clouds(plan, folder):
+        yield folder
+
+
+@pytest.mark.parametrize("suite", functional.SUITES.values(), ids=functional.SUITES)
+def test_functional_tests_of_clients_pass(clients, workspace, suite):
+    results = functional.run(suite, clients, workspace, "--include-list", functional.HABITS)
+    assert not results.tests[FAILED], "\n".join(results.summary())
+    assert not results.tests[SKIPPED], "\n".join(results.summary())
+    assert results.tests[PASSED]
+
+
+def test_every_line_of_the_lists_of_functional_tests_still_means_one(clients, workspace):
+    suites = functional.SUITES.values()
+    tests = [one for each in suites for one in functional.list_tests(each, clients, workspace)]
+    listed = [*patterns(functional.EXCLUDED), *patterns(functional.HABITS)]
+    assert [line for line in listed if not any(re.search(line, test) for test in tests)] == []
 
 
 def test_it_is_shown_with_the_rest_and_used_by_the_rigs_own_commands(rig, plan):
