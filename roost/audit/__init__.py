@@ -79,5 +79,6 @@ def audit(
         snapshot = collector.look(dataclasses.replace(suspects, uuids=named))
         again = compare(snapshot, kinds=kinds)
         found = [finding for finding in again if (finding.kind, finding.subject) in before]
-    unchecked = dict.fromkeys([*suspects.unchecked, *snapshot.unchecked])
-    return Report(found, list(unchecked), kinds, snapshot)
+    noted = [*suspects.unchecked, *snapshot.unchecked]
+    unchecked = {line.partition(":")[0]: line for line in noted}  # why changes from look to look
+    return Report(found, list(unchecked.values()), kinds, snapshot)
