@@ -22,10 +22,31 @@ class Locks:
             with lock:
                 yield
         finally:
-            with self._guard:
-                self._interested[key] -= 1
-                if not self._interested[key]:
-                    del self._interested[key], self._locks[key]
+            self._leave(key)
+
+    @contextlib.contextmanager
+    def hold_if_free(self, key: str) -> Iterator[bool]:
+        """Hold it, unless somebody does or waits for it; tell whether it is held now."""
+        with self._guard:
+            free = key not in self._locks
+            if free:
+                lock = self._locks[key] = threading.Lock()
+                self._interested[key] = 1
+                lock.acquire()
+        if not free:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            lock.release()
+            self._leave(key)
+
+    def _leave(self, key: str) -> None:
+        with self._guard:
+            self._interested[key] -= 1
+            if not self._interested[key]:
+                del self._interested[key], self._locks[key]
 
     def is_held(self, key: str) -> bool:
         """Tell whether somebody works on what the key names, or waits for it."""

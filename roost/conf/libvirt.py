@@ -81,6 +81,14 @@ OPTIONS = [
         help="Seconds that an image stays in the folder bases, for the next guest, when no disk"
         " stands on it any more. Shorter where disks are small; 0: for ever.",
     ),
+    cfg.IntOpt(
+        "bases_max_bytes",
+        default=0,
+        min=0,
+        help="Bytes of the disk that all images in the folder bases may have. For a new one those"
+        " go that no disk stands on, and that no guest has needed for longest; a build for whose"
+        " image there is no room all the same goes to another host. 0: no bound.",
+    ),
     cfg.StrOpt(
         "images_type",
         default="qcow2",

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import threading
+import time
+from concurrent import futures
 
 import pytest
 
@@ -30,10 +32,16 @@ def plain(tmp_path):
 
 
 @pytest.fixture
-def bases(tmp_path):
+def standing():
+    """The names of bases that disks stand on."""
+    return set()
+
+
+@pytest.fixture
+def bases(tmp_path, standing):
     folder = tmp_path / "bases"
     folder.mkdir()
-    return Bases(folder, lifetime=60.0)
+    return Bases(folder, standing=lambda: standing, lifetime=60.0)
 
 
 @pytest.fixture
@@ -126,28 +134,31 @@ def base(bases, plain):
     return base
 
 
-def make_old(path):
-    os.utime(path, (0, 0))
+def make_old(path, *, seconds=1e9):
+    needed = time.time() - seconds
+    os.utime(path, (needed, needed))
 
 
 def test_a_base_that_nobody_has_needed_for_long_is_removed(bases, base):
     left = base.with_suffix(".part")
     left.touch()
     make_old(left)
-    bases.tidy(set)
+    bases.tidy()
     assert [*base.parent.iterdir()] == []
 
 
-def test_a_base_that_a_disk_stands_on_stays_and_for_a_while_after_it(bases, base):
-    bases.tidy(lambda: {base.name})
-    bases.tidy(set)
+def test_a_base_that_a_disk_stands_on_stays_and_for_a_while_after_it(bases, base, standing):
+    standing.add(base.name)
+    bases.tidy()
+    standing.clear()
+    bases.tidy()
     assert base.exists()
     make_old(base)
-    bases.tidy(set)
+    bases.tidy()
     assert not base.exists()
 
 
-def test_a_base_that_is_needed_while_all_are_looked_at_stays(bases, base, plain):
+def test_a_base_that_is_needed_while_all_are_looked_at_stays(base):
     """A guest is made of it after the first look at all disks, and before it is removed."""
     looks = []
 
@@ -157,14 +168,14 @@ def test_a_base_that_is_needed_while_all_are_looked_at_stays(bases, base, plain)
             return set()
         return {base.name}
 
-    bases.tidy(standing)
+    Bases(base.parent, standing=standing, lifetime=60.0).tidy()
     assert base.exists()
 
 
 def test_a_base_is_not_removed_before_a_disk_stands_on_it(bases, base, plain):
     with bases.held(plain, Image("raw", MIB)):
         make_old(base)
-        other = threading.Thread(target=bases.tidy, args=(set,))
+        other = threading.Thread(target=bases.tidy)
         other.start()
         other.join(0.2)
         assert other.is_alive()
@@ -179,9 +190,101 @@ def test_bases_stay_when_it_cannot_be_seen_what_stands_on_them_or_they_are_to(ba
         raise OSError
 
     with pytest.raises(OSError):
-        Bases(base.parent, lifetime=1.0).tidy(standing)
-    Bases(base.parent, lifetime=0.0).tidy(set)
+        Bases(base.parent, standing=standing, lifetime=1.0).tidy()
+    Bases(base.parent, standing=set, lifetime=0.0).tidy()
     assert base.exists()
+
+
+@pytest.fixture
+def full(tmp_path, bases, standing):
+    """Bases that have two of 1 MiB and no more, and three images for them."""
+    images = [tmp_path / f"{name}.img" for name in ("first", "second", "third")]
+    for path in images:
+        path.write_bytes(os.urandom(MIB))
+    full = Bases(tmp_path / "bases", standing=lambda: standing, lifetime=0.0, most=2 * MIB)
+    for path in images[:2]:
+        hold(full, path)
+    return full, images
+
+
+def hold(bases, path):
+    with bases.held(path, Image("raw", MIB)) as base:
+        return base
+
+
+def there(tmp_path):
+    return sorted(path.stem for path in (tmp_path / "bases").iterdir())
+
+
+def test_the_base_that_was_not_needed_for_longest_makes_room_for_another(full, tmp_path):
+    bases, images = full
+    make_old(tmp_path / "bases/first.raw", seconds=200)
+    make_old(tmp_path / "bases/second.raw", seconds=300)
+    hold(bases, images[2])
+    assert there(tmp_path) == ["first", "third"]
+
+
+def test_a_base_that_a_disk_stands_on_makes_no_room(full, tmp_path, standing):
+    bases, images = full
+    make_old(tmp_path / "bases/first.raw", seconds=300)
+    make_old(tmp_path / "bases/second.raw", seconds=200)
+    standing.add("first.raw")
+    hold(bases, images[2])
+    assert there(tmp_path) == ["first", "third"]
+
+
+def test_where_no_room_can_be_made_another_host_may_and_nothing_is_removed(
+    full, tmp_path, standing
+):
+    bases, _ = full
+    make_old(tmp_path / "bases/first.raw", seconds=300)
+    large = tmp_path / "large.img"
+    large.write_bytes(os.urandom(2 * MIB))
+    standing.add("second.raw")
+    with (
+        pytest.raises(exception.BuildFailed, match="no room") as refused,
+        bases.held(large, Image("raw", 2 * MIB)),
+    ):
+        pass
+    assert refused.value.reschedulable
+    assert there(tmp_path) == ["first", "second"]
+
+
+def test_a_base_that_another_host_has_just_needed_makes_no_room(full, tmp_path):
+    bases, images = full
+    with pytest.raises(exception.BuildFailed, match="no room"):
+        hold(bases, images[2])
+    assert there(tmp_path) == ["first", "second"]
+
+
+def test_a_base_that_a_guest_is_made_of_makes_no_room(full, tmp_path):
+    bases, images = full
+    with bases.held(images[0], Image("raw", MIB)) as base:
+        make_old(base, seconds=300)
+        make_old(tmp_path / "bases/second.raw", seconds=200)
+        hold(bases, images[2])
+        assert there(tmp_path) == ["first", "third"]
+
+
+def test_bases_that_are_made_at_once_are_no_more_than_there_may_be(full, tmp_path):
+    bases, _ = full
+    for name in ("first", "second"):
+        make_old(tmp_path / f"bases/{name}.raw", seconds=300)
+    others = [tmp_path / f"other{n}.img" for n in range(4)]
+    for path in others:
+        path.write_bytes(os.urandom(MIB))
+    with futures.ThreadPoolExecutor(4) as pool:
+        ended = [pool.submit(hold, bases, path) for path in others]
+    refused = [one for one in ended if one.exception() is not None]
+    assert (len(there(tmp_path)), len(refused)) == (2, 2)
+
+
+def test_bases_are_fewer_once_there_may_be_fewer(full, tmp_path, standing):
+    for name in ("first", "second"):
+        make_old(tmp_path / f"bases/{name}.raw", seconds=300)
+    standing.add("second.raw")
+    Bases(tmp_path / "bases", standing=lambda: standing, lifetime=0.0, most=MIB).tidy()
+    assert there(tmp_path) == ["second"]
 
 
 def test_what_is_no_disk_stands_on_nothing(tmp_path, plain):

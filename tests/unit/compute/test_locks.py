@@ -43,3 +43,29 @@ def test_a_lock_is_held_while_somebody_works():
         assert locks.is_held("a")
         assert not locks.is_held("b")
     assert not locks.is_held("a")
+
+
+def test_a_key_that_somebody_holds_is_not_waited_for():
+    locks = Locks()
+    with locks.hold_if_free("a") as held:
+        assert held
+        with locks.hold_if_free("a") as again:
+            assert not again
+        assert locks.is_held("a")
+    assert len(locks) == 0
+
+
+def test_who_comes_while_a_free_key_is_held_waits(wait_until):
+    locks, entered = Locks(), []
+
+    def enter():
+        with locks.hold("a"):
+            entered.append(True)
+
+    with locks.hold_if_free("a"):
+        other = threading.Thread(target=enter)
+        other.start()
+        wait_until(lambda: locks._interested["a"] == 2)
+        assert entered == []
+    other.join()
+    assert entered == [True]

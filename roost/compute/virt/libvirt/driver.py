@@ -75,7 +75,11 @@ class LibvirtDriver:
         self._settings = settings
         self._folders = Folders(settings.folder, settings.node)
         self._bases = Bases(
-            self._folders.bases, lifetime=settings.base_seconds, node=self._folders.node
+            self._folders.bases,
+            standing=lambda: {base for disk in self._folders.disks() if (base := base_of(disk))},
+            lifetime=settings.base_seconds,
+            most=settings.base_bytes,
+            node=self._folders.node,
         )
         self._new = NewDisks(self._bases, settings.images_type, settings.ephemeral_format)
         self._connection = Connection(settings.uri, seconds=settings.call_seconds)
@@ -311,9 +315,7 @@ class LibvirtDriver:
 
     def tidy(self) -> None:
         self._folders.make()
-        self._bases.tidy(
-            lambda: {name for disk in self._folders.disks() if (name := base_of(disk))}
-        )
+        self._bases.tidy()
 
     def listen(self, told: Callable[[str | None], None]) -> None:
         def heard(name: str) -> None:
