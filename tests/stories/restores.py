@@ -19,6 +19,7 @@ from tests.stories.guests import guest_file
 
 KEPT_FOR = 3600
 SOON = {
+    "DEFAULT": {"rpc_response_timeout": 10},  # a conductor that is killed takes calls with it
     "conductor": {
         "sweep_interval": 0.5,
         "task_lease_seconds": 3.0,

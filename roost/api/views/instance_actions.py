@@ -63,7 +63,7 @@ def _event(event: InstanceActionEvent, looker: Looker, project_id: str) -> dict[
         shown["traceback"] = None
     if looker.version >= HOSTS:
         shown["hostId"] = host_id(event.host, project_id)
-        if looker.sees_inside:
+        if looker.sees_inside and event.host is not None:
             shown["host"] = event.host
     if looker.version >= DETAILS and looker.sees_why:
         shown["details"] = event.details

@@ -78,6 +78,13 @@ def test_hosts_are_told_to_administrators_since_2_62(world, server):
     assert ours["hostId"] == theirs["hostId"] != ""
 
 
+def test_what_happened_on_no_host_names_none(world, server):
+    with world.databases[CELL1].begin() as session:
+        session.execute(cell_models.instance_action_events.update().values(host=None))
+    (event,) = _show(world, server, "2.62", token="admin:ops")["events"]
+    assert (event["hostId"], "host" in event) == ("", False)
+
+
 def test_details_are_told_to_administrators_since_2_84(world, server):
     assert "details" not in _show(world, server, "2.84")["events"][0]
     assert "details" not in _show(world, server, "2.83", token="admin:ops")["events"][0]
