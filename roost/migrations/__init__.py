@@ -115,6 +115,8 @@ def _alone(connection: sa.Connection, schema: str) -> Iterator[None]:
         connection.execute(sa.text("SELECT GET_LOCK(:name, 600)"), {"name": name})
     try:
         yield
+        if kind in ("mysql", "mariadb"):  # who waits is to read the version that it is at now
+            connection.exec_driver_sql("COMMIT")
     finally:
         if kind in ("mysql", "mariadb"):
             connection.execute(sa.text("SELECT RELEASE_LOCK(:name)"), {"name": name})
