@@ -408,7 +408,8 @@ def test_a_linux_that_takes_too_long_is_held_until_it_has_arrived(linux):
         moving = abandonable(lambda: departures.move(move.uuid, arrival), name="a move")
         while not moving.done():
             found = departures.progress(move.uuid)
-            if found is not None and found.phase is Phase.SWITCHING and not held:
+            is_held = found is not None and found.phase is Phase.SWITCHING
+            if is_held and found.memory_remaining and not held:  # 0: libvirt has not counted yet
                 held.append(found.memory_remaining)
                 hasten(move)
             time.sleep(LOOK)

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-SEEDS, BLOCK = 1000, 100
+SEEDS, BLOCK = 400, 100
 # Where tests run side by side, the blocks do.
 JOBS = "1" if "PYTEST_XDIST_WORKER" in os.environ else "2"
 pytestmark = pytest.mark.timeout(3600)  # they run where nothing else wants to
