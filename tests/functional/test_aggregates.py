@@ -2,16 +2,11 @@
 
 import pytest
 
-from roost.rig.embedded import EmbeddedRig
+from tests.functional.embedded import embedded_cloud
 from tests.stories.aggregates import *  # noqa: F403
-from tests.stories.cloud import Cloud
 
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory):
-    rig = EmbeddedRig(tmp_path_factory.mktemp("rig"))
-    rig.start()
-    cloud = Cloud(rig)
-    yield cloud
-    rig.stop()
-    cloud.close()
+    with embedded_cloud(tmp_path_factory.mktemp("rig")) as cloud:
+        yield cloud

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from roost.rig.embedded import EmbeddedRig
-from tests.stories.cloud import Cloud
+from tests.functional.embedded import embedded_cloud
 from tests.stories.exact_places import *  # noqa: F403
 from tests.stories.exact_places import ALIASES, INVENTORY
 
@@ -19,9 +18,5 @@ def cloud(tmp_path_factory):
         "pci": {"alias": json.dumps(ALIASES)},
         "fake_driver": {"inventory_file": str(inventory)},
     }
-    rig = EmbeddedRig(folder / "state", cells=1, hosts=3, overrides=overrides)
-    rig.start()
-    cloud = Cloud(rig)
-    yield cloud
-    rig.stop()
-    cloud.close()
+    with embedded_cloud(folder / "state", cells=1, hosts=3, overrides=overrides) as cloud:
+        yield cloud

@@ -7,9 +7,9 @@ import pytest
 from roost import exception, networks
 from roost.compute.virt.capabilities import TRAITS
 from roost.objects import NUMACell, PciPool
-from roost.rig.embedded import EmbeddedRig
+from tests.functional.embedded import embedded_cloud
 from tests.stories.boots import clean_slate  # noqa: F401 - after each of these, too
-from tests.stories.cloud import Cloud, wait_until
+from tests.stories.cloud import wait_until
 
 CELLS = [
     {
@@ -45,7 +45,7 @@ RICH, PLAIN = "cell1-host1", "cell1-host2"
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory):
-    rig = EmbeddedRig(
+    with embedded_cloud(
         tmp_path_factory.mktemp("rig"),
         cells=1,
         hosts=2,
@@ -56,12 +56,8 @@ def cloud(tmp_path_factory):
             "network": {"local_networks": NETWORKS},
         },
         inventory=PRETENDED,
-    )
-    rig.start()
-    cloud = Cloud(rig)
-    yield cloud
-    rig.stop()
-    cloud.close()
+    ) as cloud:
+        yield cloud
 
 
 def boot_on(cloud, host, **values):

@@ -4,19 +4,14 @@ import pathlib
 
 import pytest
 
-from roost.rig.embedded import EmbeddedRig
-from tests.stories.cloud import Cloud
+from tests.functional.embedded import embedded_cloud
 
 
 @pytest.fixture
 def cloud(tmp_path):
     """One cell of two hosts, the first of which may have images of a byte."""
-    rig = EmbeddedRig(tmp_path / "rig", cells=1, hosts=2)
-    rig.start()
-    cloud = Cloud(rig)
-    yield cloud
-    rig.stop()
-    cloud.close()
+    with embedded_cloud(tmp_path / "rig", cells=1, hosts=2) as cloud:
+        yield cloud
 
 
 def bound(rig, host):

@@ -2,8 +2,7 @@
 
 import pytest
 
-from roost.rig.embedded import EmbeddedRig
-from tests.stories.cloud import Cloud
+from tests.functional.embedded import embedded_cloud
 from tests.stories.liveness import *  # noqa: F403
 from tests.stories.recovery import *  # noqa: F403
 
@@ -19,9 +18,5 @@ SOON = {
 def cloud(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("rig")
     groups = {"driver": request.param, "url": f"file://{folder}/groups"}
-    rig = EmbeddedRig(folder / "rig", overrides=SOON | {"servicegroup": groups})
-    rig.start()
-    cloud = Cloud(rig)
-    yield cloud
-    rig.stop()
-    cloud.close()
+    with embedded_cloud(folder / "rig", overrides=SOON | {"servicegroup": groups}) as cloud:
+        yield cloud

@@ -9,22 +9,18 @@ import requests
 from click.testing import CliRunner
 
 from roost.cmd.manage.cli import roost_manage
-from roost.rig.embedded import EmbeddedRig
 from roost.scheduler import client as client_module
 from tests.builders import a_spec, a_uuid
-from tests.stories.cloud import Cloud, wait_until
+from tests.functional.embedded import embedded_cloud
+from tests.stories.cloud import wait_until
 
 HOST = "OS-EXT-SRV-ATTR:host"
 
 
 @pytest.fixture(scope="module")
 def shared_cloud(tmp_path_factory):
-    rig = EmbeddedRig(tmp_path_factory.mktemp("rig"))
-    rig.start()
-    cloud = Cloud(rig)
-    yield cloud
-    rig.stop()
-    cloud.close()
+    with embedded_cloud(tmp_path_factory.mktemp("rig")) as cloud:
+        yield cloud
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from roost import states
-from roost.rig.embedded import EmbeddedRig
-from tests.stories.cloud import Cloud
+from tests.functional.embedded import embedded_cloud
 from tests.stories.guests import guest_file
 from tests.stories.power import *  # noqa: F403
 from tests.stories.power import STOP, act, boot, wait_at_rest
@@ -20,12 +19,8 @@ SOON = {
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory):
-    rig = EmbeddedRig(tmp_path_factory.mktemp("rig"), hosts=2, overrides=SOON)
-    rig.start()
-    cloud = Cloud(rig)
-    yield cloud
-    rig.stop()
-    cloud.close()
+    with embedded_cloud(tmp_path_factory.mktemp("rig"), hosts=2, overrides=SOON) as cloud:
+        yield cloud
 
 
 def test_what_ran_when_a_host_went_down_runs_again_when_it_is_back(cloud):

@@ -5,9 +5,8 @@ import functools
 import pytest
 from oslo_messaging.notify import _impl_test
 
-from roost.rig.embedded import EmbeddedRig
 from roost.scheduler.manager import SchedulerManager
-from tests.stories.cloud import Cloud
+from tests.functional.embedded import embedded_cloud
 
 ATTEMPTS = 3
 OVERRIDES = {
@@ -34,12 +33,8 @@ def asked():
 
 @pytest.fixture(scope="module")
 def shared_cloud(asked, tmp_path_factory):
-    rig = EmbeddedRig(tmp_path_factory.mktemp("rig"), overrides=OVERRIDES)
-    rig.start()
-    cloud = Cloud(rig)
-    yield cloud
-    rig.stop()
-    cloud.close()
+    with embedded_cloud(tmp_path_factory.mktemp("rig"), overrides=OVERRIDES) as cloud:
+        yield cloud
 
 
 @pytest.fixture

@@ -7,20 +7,15 @@ import pytest
 from click.testing import CliRunner
 
 from roost.cmd.manage.cli import roost_manage
-from roost.rig.embedded import EmbeddedRig
-from tests.stories.cloud import Cloud
+from tests.functional.embedded import embedded_cloud
 from tests.stories.restores import *  # noqa: F403
 from tests.stories.restores import SOON
 
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory):
-    rig = EmbeddedRig(tmp_path_factory.mktemp("rig"), cells=1, hosts=2, overrides=SOON)
-    rig.start()
-    cloud = Cloud(rig)
-    yield cloud
-    rig.stop()
-    cloud.close()
+    with embedded_cloud(tmp_path_factory.mktemp("rig"), cells=1, hosts=2, overrides=SOON) as cloud:
+        yield cloud
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from roost import states
 from roost.db.cell import models
 from roost.db.engine import Database
-from roost.rig.embedded import EmbeddedRig
-from tests.stories.cloud import Cloud, wait_until
+from tests.functional.embedded import embedded_cloud
+from tests.stories.cloud import wait_until
 from tests.stories.guests import guest_file
 
 SOON = {
@@ -22,12 +22,8 @@ TABLES = (models.instances, models.builds, models.ports)
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory):
-    rig = EmbeddedRig(tmp_path_factory.mktemp("rig"), cells=1, hosts=2, overrides=SOON)
-    rig.start()
-    cloud = Cloud(rig)
-    yield cloud
-    rig.stop()
-    cloud.close()
+    with embedded_cloud(tmp_path_factory.mktemp("rig"), cells=1, hosts=2, overrides=SOON) as cloud:
+        yield cloud
 
 
 @pytest.fixture

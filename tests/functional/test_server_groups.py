@@ -2,16 +2,11 @@
 
 import pytest
 
-from roost.rig.embedded import EmbeddedRig
-from tests.stories.cloud import Cloud
+from tests.functional.embedded import embedded_cloud
 from tests.stories.server_groups import *  # noqa: F403
 
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory):
-    rig = EmbeddedRig(tmp_path_factory.mktemp("rig"))
-    rig.start()
-    cloud = Cloud(rig)
-    yield cloud
-    rig.stop()
-    cloud.close()
+    with embedded_cloud(tmp_path_factory.mktemp("rig")) as cloud:
+        yield cloud

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from roost.cmd import _options, compute
 from roost.cmd.manage.cli import roost_manage
 from roost.context import admin_context
-from roost.rig.embedded import EmbeddedRig
-from tests.stories.cloud import Cloud, wait_until
+from tests.functional.embedded import embedded_cloud
+from tests.stories.cloud import wait_until
 
 SOON = {"DEFAULT": {"service_report_interval": 0.3}, "compute": {"reconcile_interval": 0.5}}
 MANY = 5
@@ -18,12 +18,8 @@ MANY = 5
 
 @pytest.fixture
 def cloud(tmp_path):
-    rig = EmbeddedRig(tmp_path / "rig", cells=1, hosts=1, overrides=SOON)
-    rig.start()
-    cloud = Cloud(rig)
-    yield cloud
-    rig.stop()
-    cloud.close()
+    with embedded_cloud(tmp_path / "rig", cells=1, hosts=1, overrides=SOON) as cloud:
+        yield cloud
 
 
 @pytest.fixture

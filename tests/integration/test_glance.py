@@ -10,8 +10,8 @@ import requests
 from roost import conf
 from roost.context import admin_context
 from roost.image.glance import GlanceImageStore
-from roost.rig.embedded import EmbeddedRig
-from tests.stories.cloud import Cloud, wait_until
+from tests.functional.embedded import embedded_cloud
+from tests.stories.cloud import wait_until
 
 pytestmark = pytest.mark.timeout(900)  # the first one may have to install Glance
 OURSELVES = "roost:service:admin"
@@ -51,12 +51,10 @@ def add(store):
 def cloud(add, options, tmp_path_factory):
     add()
     overrides = {"image": {"store": "glance"}, "glance": options, "quota": AMPLE}
-    rig = EmbeddedRig(tmp_path_factory.mktemp("rig"), cells=1, hosts=2, overrides=overrides)
-    rig.start()
-    cloud = Cloud(rig)
-    yield cloud
-    rig.stop()
-    cloud.close()
+    with embedded_cloud(
+        tmp_path_factory.mktemp("rig"), cells=1, hosts=2, overrides=overrides
+    ) as cloud:
+        yield cloud
 
 
 def ask(cloud, image, token="alice:blue"):
