@@ -106,9 +106,12 @@ class RequestContext(context.RequestContext):
         if isinstance(values, dict):
             values["received_at"] = time.monotonic()
 
-    def until(self, seconds: float | None) -> "RequestContext":
-        """Return a copy whose deadline is ``seconds`` from now, or which has none."""
-        copy = self.from_dict(self.to_wire())
+    def until(self, seconds: float | None, *, token: bool = True) -> "RequestContext":
+        """Return a copy whose deadline is ``seconds`` from now, or which has none.
+
+        :param token: whether one can use it to speak to other services for the caller
+        """
+        copy = self.from_dict(self.to_wire() if token else self.to_dict())
         copy.deadline = None if seconds is None else time.monotonic() + seconds
         return copy
 

@@ -7,7 +7,10 @@ daemons may match, a ``message`` for the user and ``details`` for the log. They 
 Subclass a kind only where somebody catches the subclass.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+
+_UNREACHABLE: Final = "A part of the cloud could not be reached."
+_FAILED: Final = "Something failed on the host of the server."
 
 
 class RoostError(Exception):
@@ -192,3 +195,22 @@ class BuildFailed(RoostError):
         super().__init__(message, reschedulable=reschedulable, **details)
         self.reschedulable = reschedulable
         self.for_users = not reschedulable
+
+
+def reason(error: Exception) -> str:
+    """Say to users why something failed: what they can mend in its words, else that it did."""
+    if isinstance(error, RoostError) and error.for_users and error.message:
+        return error.message
+    return _UNREACHABLE if isinstance(error, Unavailable) else _FAILED
+
+
+def details(error: Exception) -> str:
+    """Say to administrators why something failed: our own kinds in their words, or the class.
+
+    Addresses of databases and buses are in the log alone, as are tracebacks from other daemons.
+    """
+    if isinstance(error, Unavailable) and not isinstance(error, Timeout):
+        return _UNREACHABLE
+    if isinstance(error, RoostError) and error.message:
+        return error.message
+    return f"{type(error).__name__}: {error}".partition("\n")[0]

@@ -66,6 +66,8 @@ IMAGE_TASKS: Final = (
 RESCUE_TASKS: Final = (RESCUING, UNRESCUING)
 # What is done to a server that is there, beyond switching it.
 LIFE_TASKS: Final = (*REBUILD_TASKS, *IMAGE_TASKS, *RESCUE_TASKS, UPDATING_PASSWORD)
+# Of those, what is done with images: the host speaks to their store.
+TASKS_WITH_IMAGES: Final = (*REBUILD_TASKS, *IMAGE_TASKS, RESCUING)
 # How a server is put away, and comes back.
 PUT_AWAY_TASKS: Final = (SOFT_DELETING, RESTORING)
 # The state that a server with such a guest rests in. Of NOSTATE nothing can be told.

@@ -27,6 +27,7 @@ _REFUSED: Final[Mapping[str, str]] = {
     "hw:pmem": "there is no persistent memory",
     "hw[:_]tpm_secret_security": "what TPMs keep is not encrypted, so it has no secret",
     "hw_firmware_stateless": "the variables of UEFI are always kept",
+    "hw_floppy_bus": "guests have no floppies",
     "quota:(cpu|memory|disk_io|vif)_(limit|reservation|shares_share|shares_level)": (
         "only other hypervisors know it; there are quota:cpu_shares, quota:cpu_quota,"
         " quota:disk_... and quota:vif_inbound_..."
@@ -37,6 +38,8 @@ _REFUSED: Final[Mapping[str, str]] = {
     "resources[^:]+:.*": "there are no numbered groups of resources: say it without the number",
     "trait[^:]+:.*": "there are no numbered groups of resources: say it without the number",
     "(img_)?block_device_mapping": "there are no volumes to boot from",
+    "(img_)?mappings": "the disks of a server are those of its flavor and of who asks for it",
+    "(img_)?root_device_name": "disks are called by what they are on, which hw_disk_bus says",
 }
 
 

@@ -12,6 +12,9 @@ from oslo_utils import strutils
 from roost.objects.hardware_values import SOUND_MODELS, USB_MODELS
 
 PREFIX: Final = "trait:"
+REQUIRED: Final = "required"
+FORBIDDEN: Final = "forbidden"
+WORDS: Final = (REQUIRED, FORBIDDEN)
 _Trait = Callable[[str], str | None]
 HIDDEN: Final = "CUSTOM_COMPUTE_HIDE_HYPERVISOR_ID"
 HPET: Final = "CUSTOM_COMPUTE_HPET"
@@ -76,7 +79,18 @@ def required_by(said: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(sorted(trait for trait in found if trait is not None))
 
 
+def forbidden_by(said: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the traits that are forbidden by name, in order of name."""
+    named = named_by(said)
+    return tuple(sorted({name.removeprefix(PREFIX) for name, word in named if word == FORBIDDEN}))
+
+
+def named_by(said: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return what is said of traits by name, and the word: it should be one of :data:`WORDS`."""
+    return [(name, value.strip()) for name, value in said if name.startswith(PREFIX)]
+
+
 def _trait(name: str, value: str) -> str | None:
     if name.startswith(PREFIX):
-        return name.removeprefix(PREFIX) if value == "required" else None
+        return name.removeprefix(PREFIX) if value == REQUIRED else None
     return _TRAITS[name](value) if name in _TRAITS else None

@@ -8,9 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 from roost import exception
-from roost.objects.flavor import Flavor
 from roost.objects.hardware_words import HardwareWords, choice, number, truth
-from roost.objects.image_meta import ImageMeta
 
 IDE: Final = "ide"
 SCSI: Final = "scsi"
@@ -30,6 +28,7 @@ ADDRESS_MODES: Final = (EMULATE, "passthrough")
 CDROM: Final = "cdrom"
 RESCUE_DEVICES: Final = (CDROM, "disk")
 MOST_SERIAL_PORTS: Final = 4  # that a PC has
+MOST_SHUTDOWN_SECONDS: Final = 900  # that somebody may keep a host waiting
 _T = TypeVar("_T")
 _SECURE: Final = ("required", "optional", "disabled")
 _ACTIONS: Final = ("disabled", "none", "pause", "poweroff", "reset")
@@ -84,6 +83,7 @@ NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
     "hw:serial_port_count": (1, MOST_SERIAL_PORTS),
     "hw_serial_port_count": (1, MOST_SERIAL_PORTS),
     "hw_video_ram": (1, 2**20),
+    "os_shutdown_timeout": (0, MOST_SHUTDOWN_SECONDS),
     "hw_video:ram_max_mb": (0, 2**20),
     "quota:cpu_shares": (2, 262144),  # as the kernel has it
     "quota:cpu_period": (1000, 1000000),
@@ -108,25 +108,14 @@ NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
 }
 
 
-def check(flavor: Flavor, image: ImageMeta | None) -> None:
-    """Make sure that a host can read all that flavor and image say of a guest's hardware.
+def check_value(words: HardwareWords, name: str) -> None:
+    """Make sure that a host can read a word, if it is one of these.
 
-    :raises roost.exception.Invalid: naming what is said, and what it may be
+    :raises roost.exception.Invalid: naming it, and what it may be
     """
-    words = HardwareWords(flavor, image)
-    for name in CHOICES:
-        chosen(words, name)
-    for name in TRUTHS:
-        flagged(words, name)
-    for name in NUMBERS:
-        counted(words, name)
-    _check_agreement(words)
-    serial_ports(words)
-    rescue_device(words)
-    _check_memory(words)
-    _check_addresses(words)
-    _check_usb(words)
-    _check_architecture(words)
+    for names, read in ((CHOICES, chosen), (TRUTHS, flagged), (NUMBERS, counted)):
+        if name in names:
+            read(words, name)
 
 
 def chosen(words: HardwareWords, name: str) -> str | None:
@@ -173,34 +162,6 @@ def agreed_number(words: HardwareWords, name: str) -> int | None:
     return _agreed(words, name, counted)
 
 
-def serial_ports(words: HardwareWords) -> int:
-    """Return how many serial ports there are; an image may ask for fewer than its flavor has.
-
-    :raises roost.exception.Invalid: when it asks for more
-    """
-    most, asked = counted(words, "hw:serial_port_count"), counted(words, "hw_serial_port_count")
-    if most is not None and asked is not None and asked > most:
-        raise exception.Invalid(
-            f"hw_serial_port_count is '{asked}', but the flavor allows {most}"
-            " (hw:serial_port_count)."
-        )
-    return asked or most or 1
-
-
-def rescue_device(words: HardwareWords) -> tuple[bool, str] | None:
-    """Return whether an image that others are rescued from is a CD, and its bus; None: as it comes.
-
-    :raises roost.exception.Invalid: for what cannot be
-    """
-    device, bus = chosen(words, "hw_rescue_device"), chosen(words, "hw_rescue_bus")
-    if device is None and bus is None:
-        return None
-    is_cd = device == CDROM
-    if is_cd and bus == VIRTIO:
-        raise exception.Invalid("hw_rescue_bus is 'virtio', but CDs are on scsi, sata, usb or ide.")
-    return is_cd, bus or (SCSI if is_cd else VIRTIO)
-
-
 def _agreed(
     words: HardwareWords, name: str, read: Callable[[HardwareWords, str], _T | None]
 ) -> _T | None:
@@ -211,47 +172,6 @@ def _agreed(
             f" flavor: '{image}' is not '{flavor}'"
         )
     return image if flavor is None else flavor
-
-
-def _check_agreement(words: HardwareWords) -> None:
-    for name in AGREED_CHOICES:
-        agreed(words, name)
-    for name in AGREED_TRUTHS:
-        agreed_truth(words, name)
-    for name in AGREED_NUMBERS:
-        agreed_number(words, name)
-
-
-def _check_memory(words: HardwareWords) -> None:
-    """Lock memory only where none of it is promised twice, as that with a size of pages is not."""
-    if agreed_truth(words, "locked_memory") and not (
-        words.flavor_word("mem_page_size") or words.image_word("mem_page_size")
-    ):
-        raise exception.Invalid("hw:locked_memory needs hw:mem_page_size, such as small.")
-
-
-def _check_addresses(words: HardwareWords) -> None:
-    mode = agreed(words, "maxphysaddr_mode")
-    bits = agreed_number(words, "maxphysaddr_bits")
-    if (mode == EMULATE) != (bits is not None):
-        raise exception.Invalid(
-            "hw:maxphysaddr_mode=emulate and hw:maxphysaddr_bits go together: set both or neither."
-        )
-
-
-def _check_usb(words: HardwareWords) -> None:
-    if agreed(words, "usb_model") == NO_USB and agreed_number(words, "redirected_usb_ports"):
-        raise exception.Invalid("hw:redirected_usb_ports needs an hw:usb_model other than none.")
-
-
-def _check_architecture(words: HardwareWords) -> None:
-    """Refuse to emulate; a host that has the architecture itself need not."""
-    own, emulated = words.image_word("architecture"), words.image_word("emulation_architecture")
-    if own is not None and emulated is not None and own != emulated:
-        raise exception.Invalid(
-            f"hw_emulation_architecture is '{emulated}', but must be that of hw_architecture"
-            f" ('{own}'): no other is emulated."
-        )
 
 
 def _said(words: HardwareWords, name: str) -> str | None:

@@ -4,7 +4,7 @@ The flavor's word counts, since administrators make flavors. An image may say th
 flavor leaves open; it must not say anything else. Where that is otherwise, whoever reads says so.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from oslo_utils import strutils
@@ -22,6 +22,15 @@ class HardwareWords:
     def __init__(self, flavor: Flavor, image: ImageMeta | None) -> None:
         self._specs = flavor.extra_specs
         self._properties = image.properties if image else {}
+        self.vcpus = int(flavor.vcpus)
+
+    def said(self) -> Iterable[tuple[str, str]]:
+        """Return all that either says, as it stands there."""
+        return (*self._properties.items(), *self._specs.items())
+
+    def names(self) -> Iterable[str]:
+        """Return what all of that is called, each once."""
+        return {**self._specs, **self._properties}
 
     def spec(self, name: str) -> str | None:
         """Return an extra spec by its whole name."""

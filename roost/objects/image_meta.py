@@ -1,5 +1,8 @@
 """What a server boots from."""
 
+import json
+from typing import Self
+
 from oslo_versionedobjects import fields
 
 from roost.objects import base
@@ -38,3 +41,11 @@ class ImageMeta(base.RoostObject):
         "created_at": base.DateTimeField(),
         "updated_at": base.DateTimeField(),
     }
+
+    def note(self) -> str:
+        """Return a text that says all of it, for whoever keeps something that was made of it."""
+        return json.dumps(self.obj_to_primitive(), separators=(",", ":"))
+
+    @classmethod
+    def from_note(cls, text: str) -> Self:
+        return cls.obj_from_primitive(json.loads(text))

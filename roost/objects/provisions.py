@@ -1,8 +1,16 @@
 """What a guest is provided with when it is made, beside what its instance's row says."""
 
+from typing import Final
+
 from oslo_versionedobjects import fields
 
 from roost.objects import base
+
+IMAGE: Final = "image"  # the source of a disk that a guest boots from
+SWAP: Final = "swap"
+UNFORMATTED: Final = "none"
+FILE_SYSTEMS: Final = ("ext2", "ext3", "ext4", "vfat", "xfs")
+FORMATS: Final = (*FILE_SYSTEMS, UNFORMATTED, SWAP)  # of a disk without an image
 
 
 @base.VersionedObjectRegistry.register
