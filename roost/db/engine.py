@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from roost import exception
 from roost.db import clock, errors
 from roost.db.drivers import Patience, make_engine
-from roost.exception import Deadlock, Full, Lost, Unavailable
+from roost.exception import Deadlock, Full, Lost, ReadOnly, Unavailable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -74,6 +74,15 @@ class Database:
         """Run a transaction that only reads; on SQLite it does not wait for the writer."""
         return self._transaction(self.engine.execution_options(reads=True))
 
+    def write(self, step: Callable[[Session], R]) -> R:
+        """Do a step in a transaction of its own, again if it may not have happened."""
+
+        def transact() -> R:
+            with self.begin() as session:
+                return step(session)
+
+        return retried(transact)()
+
     def now(self) -> datetime.datetime:
         """Return the time by the database's clock, which is only asked where it was not lately.
 
@@ -114,18 +123,32 @@ def retried(step: Callable[P, R]) -> Callable[P, R]:
 
     For every step that writes; all must bear to be repeated, even after they were committed.
     """
+    return _again(step, after=(Deadlock, Full, Lost))
 
+
+def retried_if_undone(step: Callable[P, R]) -> Callable[P, R]:
+    """Run a step again whose transaction has not happened, for sure.
+
+    For steps that do not bear to be repeated: what is made twice is there, what is deleted twice is
+    not.
+    """
+    return _again(step, after=(Deadlock, Full, ReadOnly))
+
+
+def _again(step: Callable[P, R], *, after: tuple[type[Unavailable], ...]) -> Callable[P, R]:
     @functools.wraps(step)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return step(*args, **kwargs)
-        except (Deadlock, Full, Lost) as error:
+        except after as error:
             retries = Retries(error)
         while True:
             retries.wait()
             try:
                 return step(*args, **kwargs)
             except Unavailable as error:
+                if isinstance(error, Lost) and not isinstance(error, after):
+                    raise
                 retries.note(error)
 
     return run

@@ -38,6 +38,7 @@ class GuardedDatabase(Database):
         super().__init__(database.url)
         self._database = database
         self._guard = guard
+        self._clock = database._clock  # noqa: SLF001 - of one database there is one clock
 
     @functools.cached_property
     def engine(self) -> sa.Engine:

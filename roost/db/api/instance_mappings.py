@@ -52,6 +52,12 @@ def cells_of(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
     return {row.instance_uuid: row.cell_uuid for row in rows}
 
 
+def cells_of_project(session: Session, project_id: str) -> set[str | None]:
+    """Return the cells that a project's servers are in, or are leaving; None: not placed yet."""
+    mine = sa.select(_mappings.c.cell_uuid).where(_mappings.c.project_id == project_id)
+    return {*session.scalars(mine.distinct())}
+
+
 def projects_of(session: Session, uuids: Collection[str]) -> dict[str, str]:
     """Return the projects of those of these instances that somebody has."""
     rows = session.execute(
@@ -162,6 +168,19 @@ def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
     elif mapping.cell_uuid is not None:
         deleted_mappings.keep(session, mapping)
     return mapping
+
+
+def list_named(session: Session, uuids: Collection[str]) -> list[InstanceMapping]:
+    """Return the mappings of those of these instances that have one, also of those that go."""
+    rows = session.execute(sa.select(_mappings).where(_mappings.c.instance_uuid.in_(uuids)))
+    return [row_to_mapping(row) for row in rows]
+
+
+def list_locked(session: Session, uuids: Collection[str]) -> set[str]:
+    """Return those of these instances that are locked, as far as the API level knows."""
+    c = _mappings.c
+    locked = sa.select(c.instance_uuid).where(c.instance_uuid.in_(uuids), c.locked.is_(True))
+    return set(session.scalars(locked))
 
 
 def is_locked(session: Session, instance_uuid: str, *, hold: bool = False) -> bool | None:

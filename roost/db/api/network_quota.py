@@ -4,8 +4,8 @@ What there is, is counted when more is asked for, under the lock of the project'
 exact, and cannot drift. Ports are those that users made, and those of servers.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -19,12 +19,18 @@ _networks = models.networks
 _ports = models.made_ports
 
 
-def usage(session: Session, project_id: str) -> dict[str, int]:
+def usage(
+    session: Session, project_id: str, names: Collection[str] = (NETWORKS, SUBNETS, PORTS)
+) -> dict[str, int]:
     """Return what a project has of each, counted now."""
-    mine = sa.select(sa.func.count(), sa.func.count(_networks.c.cidr)).select_from(_networks)
-    found = session.execute(mine.where(_networks.c.project_id == project_id)).one()
-    ports = session.execute(sa.select(_of_ports(project_id))).scalar_one()
-    return {NETWORKS: found[0], SUBNETS: found[1], PORTS: int(ports)}
+    mine = _networks.c.project_id == project_id
+    made = sa.select(sa.func.count()).where(_ports.c.project_id == project_id)
+    counts: dict[str, sa.Select[Any]] = {
+        NETWORKS: sa.select(sa.func.count()).where(mine),
+        SUBNETS: sa.select(sa.func.count(_networks.c.cidr)).where(mine),
+        PORTS: sa.select(made.scalar_subquery() + server_ports.count(project_id)),
+    }
+    return {name: int(session.execute(counts[name]).scalar_one()) for name in names}
 
 
 def check(session: Session, project_id: str, defaults: Mapping[str, int], **asked: int) -> None:
@@ -34,7 +40,7 @@ def check(session: Session, project_id: str, defaults: Mapping[str, int], **aske
     :raises roost.exception.QuotaExceeded: when it may not
     """
     quota.lock(session, project_id)
-    quota.check(session, project_id, defaults, used=usage(session, project_id), asked=asked)
+    quota.check(session, project_id, defaults, count=usage, asked=asked)
 
 
 def port_room(session: Session, project_id: str, *, limit: int, most: int) -> int:
@@ -44,10 +50,5 @@ def port_room(session: Session, project_id: str, *, limit: int, most: int) -> in
     """
     if limit < 0:
         return most
-    has = session.execute(sa.select(_of_ports(project_id))).scalar_one()
-    return max(0, min(most, limit - int(has)))
-
-
-def _of_ports(project_id: str) -> sa.ColumnElement[int]:
-    made = sa.select(sa.func.count()).where(_ports.c.project_id == project_id)
-    return made.scalar_subquery() + server_ports.count(project_id)
+    has = usage(session, project_id, [PORTS])[PORTS]
+    return max(0, min(most, limit - has))

@@ -7,6 +7,7 @@ it is known to have heard, the mapping is ``unheard`` and a super-conductor tell
 
 import datetime
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -18,6 +19,13 @@ from roost.objects import InstanceMapping
 
 _mappings = models.instance_mappings
 _c = _mappings.c
+
+
+class TakenBack(NamedTuple):
+    """Since which turn an instance is not put away; ``unheard``: its cell may not know yet."""
+
+    turn: int
+    unheard: bool
 
 
 def put_away(session: Session, instance_uuid: str) -> bool:
@@ -82,6 +90,16 @@ def list_unheard(
         .limit(limit)
     )
     return [(row.id, instance_mappings.row_to_mapping(row)) for row in rows]
+
+
+def taken_back(session: Session, uuids: Collection[str]) -> dict[str, TakenBack]:
+    """Return those of these instances that are somebody's, and not put away."""
+    rows = session.execute(
+        sa.select(_c.instance_uuid, _c.turns, _c.unheard).where(
+            _c.instance_uuid.in_(uuids), _c.queued_for_delete.is_(False), _c.put_away_at.is_(None)
+        )
+    )
+    return {row.instance_uuid: TakenBack(row.turns, row.unheard) for row in rows}
 
 
 def list_due(

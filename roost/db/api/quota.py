@@ -5,7 +5,7 @@ for, and before more is taken by somebody who has limits of their own: then unde
 project's row, which all who take quota of this project wait for, so this is exact, too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -130,15 +130,18 @@ def check(
     project_id: str,
     defaults: Mapping[str, int],
     *,
-    used: Mapping[str, int],
+    count: Callable[[Session, str, Collection[str]], Mapping[str, int]],
     asked: Mapping[str, int],
 ) -> None:
     """Make sure that a project may have so much more of what is counted; its quota must be held.
 
     :param defaults: limits of who has none of their own; -1: no limit
+    :param count: returns what a project has of each of some resources: those that have a limit
     :raises roost.exception.QuotaExceeded: when it may not
     """
     bounds = limits(session, project_id, defaults)
+    asked = {name: amount for name, amount in asked.items() if bounds[name] >= 0}
+    used = count(session, project_id, asked)
     if _over(used, asked, bounds):
         raise exceeded(used, asked, bounds)
 

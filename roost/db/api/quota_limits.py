@@ -4,7 +4,7 @@ What is not set here is as the options say. A project is in the class ``default`
 kept for who asks for them, and limit nobody. A user has no more than the project, whatever is set.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -73,6 +73,14 @@ def of_class(session: Session, name: str) -> dict[str, int]:
 def set_for_project(session: Session, project_id: str, limits: Mapping[str, int]) -> None:
     """Set limits of a project, by resource; others stay as they are."""
     _set(session, _of_projects, limits, project_id=project_id)
+
+
+def unset_for_project(session: Session, project_id: str, names: Collection[str]) -> None:
+    """Let the defaults count for a project again; where they do already, it is fine."""
+    c = _of_projects.c
+    session.execute(
+        sa.delete(_of_projects).where(c.project_id == project_id, c.resource.in_(names))
+    )
 
 
 def set_for_user(

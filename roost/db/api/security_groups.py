@@ -101,8 +101,7 @@ def create(
     if _named(session, group.project_id, group.name):
         raise _taken(group.name)
     asked = {GROUPS: 1, RULES: len(group.rules)}
-    used = usage(session, group.project_id)
-    quota.check(session, group.project_id, defaults, used=used, asked=asked)
+    quota.check(session, group.project_id, defaults, count=usage, asked=asked)
     _insert(session, group, at=at)
 
 
@@ -162,8 +161,7 @@ def add_rule(
         raise exception.Conflict(
             f"This rule already exists in group {rule.group_id}: its id is {twins[0].id}."
         )
-    used = usage(session, group.project_id)
-    quota.check(session, group.project_id, defaults, used=used, asked={RULES: 1})
+    quota.check(session, group.project_id, defaults, count=usage, asked={RULES: 1})
     insert_once(session, _rules, _row(rule, at))
 
 
@@ -172,16 +170,18 @@ def delete_rule(session: Session, rule_id: str) -> None:
     session.execute(sa.delete(_rules).where(_rules.c.id == rule_id))
 
 
-def usage(session: Session, project_id: str) -> dict[str, int]:
-    """Return what a project has of both, counted now."""
-    groups = sa.select(sa.func.count()).where(_groups.c.project_id == project_id)
-    rules = (
-        sa.select(sa.func.count())
-        .select_from(_rules.join(_groups, _groups.c.id == _rules.c.group_id))
-        .where(_groups.c.project_id == project_id)
-    )
-    counts = sa.select(groups.scalar_subquery(), rules.scalar_subquery())
-    return dict(zip((GROUPS, RULES), session.execute(counts).one(), strict=True))
+def usage(
+    session: Session, project_id: str, names: Collection[str] = (GROUPS, RULES)
+) -> dict[str, int]:
+    """Return what a project has of each, counted now."""
+    mine = _groups.c.project_id == project_id
+    rules = _rules.join(_groups, _groups.c.id == _rules.c.group_id)
+    count = sa.select(sa.func.count())
+    counts = {
+        GROUPS: count.select_from(_groups).where(mine),
+        RULES: count.select_from(rules).where(mine),
+    }
+    return {name: session.execute(counts[name]).scalar_one() for name in names}
 
 
 def _exists(session: Session, group_id: str) -> bool:

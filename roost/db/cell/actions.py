@@ -5,18 +5,20 @@ the time of the daemon that took them.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db import clock
+from roost.db import clock, newest
 from roost.db.cell import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.types import database_now
 from roost.objects import InstanceAction, InstanceActionEvent
 
+KEPT: Final = 1000  # of one instance
+_CREATE: Final = "create"
 _actions = models.instance_actions
 _events = models.instance_action_events
 _ACTION = tuple(name for name in InstanceAction.fields if name != "events")
@@ -24,11 +26,19 @@ _EVENT = tuple(InstanceActionEvent.fields)
 
 
 def start(session: Session, action: InstanceAction) -> None:
-    """Begin an action, with the events it has so far; the same again changes nothing."""
+    """Begin an action, with the events it has so far; the same again changes nothing.
+
+    Of those before it the latest are kept, and the one that made the instance.
+    """
     values = {**action.values(), "updated_at": database_now()}
     events = values.pop("events", [])
-    if insert_once(session, _actions, values):
-        _insert_events(session, _id_of(session, action), events)
+    if not insert_once(session, _actions, values):
+        return
+    _insert_events(session, _id_of(session, action), events)
+    if action.action != _CREATE:
+        mine = _actions.c.instance_uuid == action.instance_uuid
+        over = (_actions.c.action != _CREATE, _actions.c.finish_time.is_not(None))
+        newest.keep(session, _actions, mine, KEPT, *over)
 
 
 def add_events(

@@ -22,9 +22,10 @@ class LiveRow(NamedTuple):
     task_state: str | None
     locked: bool
     turns: int
+    attempt: int
 
 
-_SHOWN = (_c.uuid, _c.host, _c.vm_state, _c.task_state, _c.locked, _c.turns)
+_SHOWN = (_c.uuid, _c.host, _c.vm_state, _c.task_state, _c.locked, _c.turns, _c.attempt)
 
 
 def list_live(session: Session, which: Which) -> list[LiveRow]:

@@ -5,6 +5,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from roost.db import newest
 from roost.db.cell import models
 from roost.db.engine import Session
 from roost.objects import InstanceFault
@@ -16,23 +17,19 @@ _faults = models.instance_faults
 def add(session: Session, fault: InstanceFault) -> None:
     """Add a fault; of those before it a few are kept."""
     session.execute(sa.insert(_faults).values(**fault.values()))
-    mine = _faults.c.instance_uuid == fault.instance_uuid
-    newest = sa.select(_faults.c.id).where(mine).order_by(_faults.c.id.desc())
-    too_old = session.scalars(newest.offset(KEPT).limit(1)).first()
-    if too_old is not None:
-        session.execute(sa.delete(_faults).where(mine, _faults.c.id <= too_old))
+    newest.keep(session, _faults, _faults.c.instance_uuid == fault.instance_uuid, KEPT)
 
 
 def latest(session: Session, instance_uuids: Collection[str]) -> dict[str, InstanceFault]:
     """Return the newest fault of each of these instances that has one."""
     if not instance_uuids:
         return {}
-    newest = (
+    last = (
         sa.select(sa.func.max(_faults.c.id))
         .where(_faults.c.instance_uuid.in_(instance_uuids))
         .group_by(_faults.c.instance_uuid)
     )
-    rows = session.execute(sa.select(_faults).where(_faults.c.id.in_(newest)))
+    rows = session.execute(sa.select(_faults).where(_faults.c.id.in_(last)))
     return {row.instance_uuid: _fault(row) for row in rows}
 
 

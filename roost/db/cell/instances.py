@@ -23,6 +23,7 @@ _OWNED = (
     models.instance_tags,
     models.instance_addresses,
     models.instance_provisions,
+    models.left_behind,
 )
 _AT_ONCE = 1000  # rows that one statement names
 _OBJECTS = ("flavor", "image", "keypair", "network_info", "numa_topology", "task_image")

@@ -200,7 +200,17 @@ services = sa.Table(
     sa.Column("state_id", Uuid),
     sa.Column("starts", sa.Integer, nullable=False, default=0, server_default="0"),
     sa.Column("run_id", Uuid),
+    # whether the one that is known is not to be the host any more, and the next one that comes is
+    sa.Column("replaced", sa.Boolean, nullable=False, default=False, server_default="0"),
     sa.UniqueConstraint("host", "binary"),
+)
+
+# Hosts that may have guests of instances which ended, or went elsewhere, while they were down.
+left_behind = sa.Table(
+    "left_behind",
+    metadata,
+    sa.Column("instance_uuid", Uuid, primary_key=True),
+    sa.Column("host", sa.String(255), primary_key=True, index=True),
 )
 
 # The local network driver's addresses. A port belongs to one instance, wherever that is built.

@@ -226,8 +226,9 @@ def _take_address(
             return
         if _is_there(session, port):  # the same request, sent twice, was faster elsewhere
             return
-    if "mac" in port and _has_mac(session, port["mac"]):
-        raise exception.AddressInUse(f"MAC address {port['mac']} is in use.", address=port["mac"])
+        if "mac" in port and _has_mac(session, port["mac"]):
+            mac = port["mac"]
+            raise exception.AddressInUse(f"MAC address {mac} is in use.", address=mac)
     if fixed_ip:
         raise exception.AddressInUse(
             f"Fixed IP {fixed_ip} of network {network.name} is in use.", address=fixed_ip

@@ -69,40 +69,70 @@ def report(
 def forget_state(session: Session, host: str, *, binary: str) -> bool:
     """Let the next start of this name be the one that is known, whatever state path it has.
 
-    The daemon that is known now is refused from here on, also if it reports first.
+    The daemon that is known now is refused from here on, also if it reports first, or is started
+    again.
     """
     done = session.execute(
         sa.update(_services)
         .where(_services.c.host == host, _services.c.binary == binary)
-        .values(state_id=None)
+        .values(replaced=True)
     )
     return done.rowcount == 1
 
 
+def states_of(session: Session, *, binary: str) -> dict[str, str]:
+    """Return the ids of the state paths of which the cell knows, by host."""
+    c = _services.c
+    known = (c.binary == binary, c.state_id.is_not(None))
+    rows = session.execute(sa.select(c.host, c.state_id).where(*known))
+    return {row.host: row.state_id for row in rows}
+
+
+def note_state(
+    session: Session, host: str, *, binary: str, state: Mapping[str, Any], instead_of: str
+) -> bool:
+    """Let a daemon be the one that is known, if another still is; tell whether that was so."""
+    c = _services.c
+    here = (c.host == host, c.binary == binary, c.state_id == instead_of)
+    return session.execute(sa.update(_services).where(*here).values(**state)).rowcount == 1
+
+
 def list_services(
-    session: Session, *, hosts: Collection[str] | None = None, binary: str | None = None
+    session: Session,
+    *,
+    hosts: Collection[str] | None = None,
+    binary: str | None = None,
+    uuid: str | None = None,
 ) -> list[Service]:
     """Return daemons in order of their first report.
 
     :param hosts: only those on these; None: on any
+    :param uuid: only this one
     """
     query = sa.select(_services).order_by(_services.c.id)
     if hosts is not None:
         query = query.where(_services.c.host.in_(hosts))
     if binary is not None:
         query = query.where(_services.c.binary == binary)
+    if uuid is not None:
+        query = query.where(_services.c.uuid == uuid)
     return [_service(row) for row in session.execute(query)]
 
 
 def call_roll(
-    session: Session, *, hosts: Collection[str] | None = None, binary: str | None = None
+    session: Session,
+    *,
+    hosts: Collection[str] | None = None,
+    binary: str | None = None,
+    uuid: str | None = None,
 ) -> RollCall:
     """Return daemons and, by the clock that stamps them, the time: to see who is silent.
 
     :param hosts: only those on these; None: on any
+    :param uuid: only this one
     """
     now = clock.now(session)  # first: what is heard after it counts in any case
-    return RollCall(now, list_services(session, hosts=hosts, binary=binary))
+    return RollCall(now, list_services(session, hosts=hosts, binary=binary, uuid=uuid))
 
 
 def get(session: Session, uuid: str, *, lock: bool = False) -> Service:
@@ -148,27 +178,35 @@ def _check_state(session: Session, known: sa.Row[Any], state: Mapping[str, Any])
 
     :raises roost.exception.Conflict: saying what to do
     """
-    if (known.state_id, known.starts, known.run_id) == (
-        state["state_id"],
-        state["starts"],
-        state["run_id"],
-    ):
+    told = (state["state_id"], state["starts"], state["run_id"])
+    if (known.state_id, known.starts, known.run_id) == told and not known.replaced:
         return
     advice = (
         f"If this machine and its state path take the place of the one before, run roost-manage"
         f" cell replace-host {known.host}; else end one of the two, or give it a name of its own."
     )
-    is_former = known.state_id is None and known.run_id == state["run_id"]
-    if is_former or known.state_id not in (None, state["state_id"]):
+    if _is_stranger(known, state):
         raise exception.Conflict(
             f"The cell knows the host {known.host} with another state path. {advice}"
         )
-    if known.state_id is not None and state["starts"] <= known.starts:
+    if not known.replaced and known.state_id is not None and state["starts"] <= known.starts:
         raise exception.Conflict(
             f"Another {known.binary} of the host {known.host}, with a copy of this state path, was"
             f" started since. {advice}"
         )
-    session.execute(sa.update(_services).where(_services.c.id == known.id).values(**state))
+    taken = {**state, "replaced": False}
+    session.execute(sa.update(_services).where(_services.c.id == known.id).values(**taken))
+
+
+def _is_stranger(known: sa.Row[Any], state: Mapping[str, Any]) -> bool:
+    """Tell whether a daemon is not the host; of one that is replaced, that is the one known.
+
+    That one goes on to count its starts, while a copy of its state path has counted less.
+    """
+    if not known.replaced:
+        return known.state_id not in (None, state["state_id"])
+    was_started_again = state["starts"] > known.starts or state["run_id"] == known.run_id
+    return bool(known.state_id == state["state_id"] and was_started_again)
 
 
 def _service(row: sa.Row[tuple[object, ...]]) -> Service:
