@@ -221,7 +221,8 @@ class CellConductor(interface.Interface):
     ) -> list[Whereabouts]:
         """Return where instances are by their rows, as seen from a host.
 
-        :param and_others_here: return all others that belong on that host, too
+        :param and_others_here: return all others that belong on that host, too; the host has no
+            other guests than those named
         """
 
     @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")

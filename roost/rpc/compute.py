@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from roost import states
 from roost.callers import Level
 from roost.context import RequestContext
 from roost.objects import (
@@ -22,7 +23,7 @@ class Compute(interface.Interface):
     """Served on the cell's bus, by each host under its own name."""
 
     topic = "compute"
-    version = "1.3"
+    version = "1.4"
     callers = frozenset({Level.API, Level.CELL})
     in_cell = True
 
@@ -88,7 +89,7 @@ class Compute(interface.Interface):
         :raises roost.exception.Unsupported: when the hypervisor cannot do it
         """
 
-    @interface.cast(since="1.0", carries_token=True)
+    @interface.cast(since="1.0", carries_token={"task": states.TASKS_WITH_IMAGES})
     def do_task(
         self,
         context: RequestContext,
@@ -161,6 +162,13 @@ class Compute(interface.Interface):
     @interface.call(since="1.3")
     def describe_guests(self, context: RequestContext) -> list[dict[str, Any]]:
         """Return all guests: the fields of ``roost.compute.virt.driver.Guest``."""
+
+    @interface.call(since="1.4")
+    def describe_state(self, context: RequestContext) -> dict[str, Any]:
+        """Return which daemon of its name this is: ``state_id``, ``starts`` and ``run_id``.
+
+        Nothing, if it has no state path of which its cell is to know.
+        """
 
     @interface.call(since="1.0", added={"give_up": "1.3"})
     def reconcile_guests(self, context: RequestContext, *, give_up: bool = False) -> None:

@@ -12,7 +12,7 @@ import copy
 import functools
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, NamedTuple, ParamSpec, Protocol, Self, TypeVar
 
 import oslo_messaging as messaging
@@ -33,6 +33,9 @@ class ContractBroken(TypeError):
     """A declaration is inconsistent, or a server does not honour it."""
 
 
+TokenCarrier = bool | Mapping[str, Collection[str]]
+
+
 class Declaration(NamedTuple):
     """What is declared of a method beside its signature; see :func:`call` and :func:`cast`."""
 
@@ -40,7 +43,7 @@ class Declaration(NamedTuple):
     since: str
     added: dict[str, str]
     timeout: int | None
-    carries_token: bool
+    carries_token: TokenCarrier
     own_host: str | None
     own_cell: str | None
 
@@ -64,14 +67,15 @@ def call(
     added: dict[str, str] | None = None,
     timeout: int = CALL_TIMEOUT,
     *,
-    carries_token: bool = False,
+    carries_token: TokenCarrier = False,
     own_host: str | None = None,
     own_cell: str | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a method that waits for its answer, ``timeout`` seconds at most.
 
     :param carries_token: whether the user's token and catalog go with the message: only where the
-        receiver speaks to other services in the user's name
+        receiver speaks to other services in the user's name; or of which argument the values are
+        with which it does
     :param own_host: hosts may call it, too; this argument (``host``, or ``report.host``) must be
         the caller, or ``NOTHING``
     :param own_cell: this argument must be the uuid of the caller's cell, or the receiver compares
@@ -88,7 +92,7 @@ def cast(
     since: str,
     added: dict[str, str] | None = None,
     *,
-    carries_token: bool = False,
+    carries_token: TokenCarrier = False,
     own_host: str | None = None,
     own_cell: str | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -187,9 +191,8 @@ class Interface:
         prepared = self._client.prepare(
             server=self._server, version=sending.version, timeout=timeout
         )
-        context = context.until(timeout)  # a cast has none, even one made within a call
-        if not sending.declared.carries_token:
-            context = context.without_token()
+        token = _carries_token(sending.declared, arguments)
+        context = context.until(timeout, token=token)  # a cast has none, even within a call
         if timeout is not None:
             self._bus.check_replies()
         try:
@@ -202,6 +205,12 @@ class Interface:
             raise exception.Unavailable(f"nobody listens for {called}") from error
         except (messaging.MessageDeliveryFailure, kombu_exceptions.OperationalError) as error:
             raise exception.Unavailable(f"the bus did not take {called}: {error}") from error
+
+
+def _carries_token(declared: Declaration, arguments: Mapping[str, Any]) -> bool:
+    if isinstance(declared.carries_token, bool):
+        return declared.carries_token
+    return all(arguments[name] in values for name, values in declared.carries_token.items())
 
 
 def endpoint(interface: type[Interface], manager: object, callers: Callers | None = None) -> object:

@@ -9,7 +9,7 @@ class SuperConductor(interface.Interface):
     """Served on the API bus, by any number of super-conductors."""
 
     topic = "super-conductor"
-    version = "1.0"
+    version = "1.1"
     callers = frozenset({Level.API})
 
     @interface.cast(since="1.0", carries_token=True)
@@ -17,3 +17,10 @@ class SuperConductor(interface.Interface):
         self, context: RequestContext, *, request_uuid: str, instance_uuids: list[str]
     ) -> None:
         """Place and build the instances of one accepted request: their BuildRequests are there."""
+
+    @interface.cast(since="1.1")
+    def spread_security_groups(self, context: RequestContext, *, project_id: str) -> None:
+        """Let the cells of a project's servers, and their hosts, know its groups as they are now.
+
+        One that is lost is made good for: super-conductors compare groups and cells now and then.
+        """

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from typing import Any
@@ -35,6 +36,8 @@ BROKEN = (messaging.MessageDeliveryFailure, kombu_exceptions.OperationalError)
 CAST_SECONDS = 3.0  # for a cast to be taken
 _PING_SECONDS = 2  # for a broker to answer that was away
 _WAY_SECONDS = 2  # for the way for answers to be opened, by those who need it at once
+# Open ones. What waits on any of them is gone as soon as the transport of one is cleaned up.
+_IN_PROCESS: "weakref.WeakSet[Bus]" = weakref.WeakSet()
 
 
 class Bus:
@@ -72,6 +75,8 @@ class Bus:
             interval=self._interval,
         )
         self._listeners = [self.answers]
+        if self.in_process:
+            _IN_PROCESS.add(self)
 
     def client(self, topic: str, version_cap: str | None = None) -> Any:
         """Return a client that waits neither for a bus that is away nor where nobody listens."""
@@ -155,7 +160,9 @@ class Bus:
         self._closed.set()
         self.answers.stop()
         self._breaker.close()
-        self.transport.cleanup()
+        _IN_PROCESS.discard(self)
+        if not (self.in_process and _IN_PROCESS):
+            self.transport.cleanup()
 
     def _reach(self) -> None:
         """Reach a bus that was away. What was connected before may be dead without a word.
