@@ -41,7 +41,8 @@ OPTIONS = [
         min=0.0,
         max=1.0,
         help="The part of all places that requests from one address (IPv6: of one /64) may have"
-        " whose tokens have not been seen before. Raise it where all requests come from the address"
+        " whose tokens have not been seen before; and of 1000 bodies that are on their way at once,"
+        " those that one address may be sending. Raise it where all requests come from the address"
         " of a proxy, and limit addresses there.",
     ),
     cfg.IntOpt(

@@ -77,12 +77,11 @@ OPTIONS = [
     ),
     cfg.IntOpt(
         "image_cache_max_bytes",
-        default=0,
         min=0,
         help="Bytes that all images which are fetched to this host may have. For a new one those"
         " go that no build has wanted for longest; a build for whose image there is no room all the"
-        " same goes to another host. Set it where disks are small, to twice the largest image or"
-        " more; 0: no bound.",
+        " same goes to another host. Not set: a quarter of the file system that they are on. Set it"
+        " where that is less than twice the largest image; 0: no bound.",
     ),
     cfg.BoolOpt(
         "resume_guests_state_on_host_boot",

@@ -10,7 +10,7 @@ SECONDS = 10.0  # that Glance may take to answer: users wait for it, and may try
 
 def _options() -> list[cfg.Opt]:
     options = client_options("image")
-    cfg.set_defaults(options, timeout=SECONDS)
+    cfg.set_defaults(options, timeout=SECONDS, status_code_retries=0)  # the SDK has five
     return [
         *options,
         cfg.FloatOpt(

@@ -8,6 +8,8 @@ SECONDS = 30.0  # that another service may take to answer
 PASSWORD = "password"  # noqa: S105 - the name of a plug-in
 PROVING = ("keystone_authtoken", "service_user", "glance", "neutron", "vendordata_dynamic_auth")
 CONNECTS = 1  # times that a connection that failed is tried again
+# Nobody looks at timings; and which version of a service is spoken is ours to know.
+_UNREAD = ("collect_timing", "version", "min_version", "max_version")
 
 
 def client_options(service_type: str) -> list[cfg.Opt]:
@@ -16,14 +18,10 @@ def client_options(service_type: str) -> list[cfg.Opt]:
     Which endpoint it is (region, interface), who we are there, TLS, and bounds for waiting. The
     options of the way to authenticate are registered when it is known, by ``roost.outside``.
     """
-    options = [
-        *loading.get_auth_common_conf_options(),
-        *loading.get_session_conf_options(),
-        *loading.get_adapter_conf_options(include_deprecated=False),
-    ]
+    adapter = loading.get_adapter_conf_options(include_deprecated=False)
+    options = [*session_options(), *_read(adapter)]
     cfg.set_defaults(
         options,
-        timeout=SECONDS,
         service_type=service_type,
         valid_interfaces=["internal", "public"],
         connect_retries=CONNECTS,
@@ -41,10 +39,14 @@ def session_options() -> list[cfg.Opt]:
     """Return the options of a group that says who we are, to services that have no catalog."""
     options = [
         *loading.get_auth_common_conf_options(),
-        *loading.get_session_conf_options(),
+        *_read(loading.get_session_conf_options()),
     ]
     cfg.set_defaults(options, timeout=SECONDS)
     return options
+
+
+def _read(options: list[cfg.Opt]) -> list[cfg.Opt]:
+    return [option for option in options if option.dest not in _UNREAD]
 
 
 GROUP = "service_user"

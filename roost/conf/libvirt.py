@@ -83,11 +83,12 @@ OPTIONS = [
     ),
     cfg.IntOpt(
         "bases_max_bytes",
-        default=0,
         min=0,
         help="Bytes of the disk that all images in the folder bases may have. For a new one those"
         " go that no disk stands on, and that no guest has needed for longest; a build for whose"
-        " image there is no room all the same goes to another host. 0: no bound.",
+        " image there is no room all the same goes to another host. Not set: half of the file"
+        " system that they are on. Set it where users have images of larger disks than that; 0: no"
+        " bound.",
     ),
     cfg.StrOpt(
         "images_type",
