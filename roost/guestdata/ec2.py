@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from roost.guestdata.about import About
 from roost.guestdata.tree import Tree, below
+from roost.objects import root_device
 
 LATEST: Final = "latest"
 VERSIONS: Final = (
@@ -91,8 +92,9 @@ def _names(about: About) -> dict[str, Any]:
 
 
 def _devices(about: About) -> dict[str, Any]:
+    root = root_device.name_of(about.instance)
     return {
-        "block-device-mapping": {"ami": "vda", "root": "/dev/vda"},
+        "block-device-mapping": {"ami": root.removeprefix("/dev/"), "root": root},
         "instance-action": "none",
         "placement": {"availability-zone": about.instance.availability_zone or ""},
     }

@@ -25,6 +25,7 @@ _FOR_ALL: Final = ("public", "community")
 # Properties by which an image names others that its guests are started by.
 KERNEL_ID: Final = "kernel_id"
 RAMDISK_ID: Final = "ramdisk_id"
+KERNEL_BYTES: Final = 512 << 20  # that each may have: hosts copy them for every guest, uncounted
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO, Final, Self, cast
 from urllib import parse
 
-import openstack.connection
 import openstack.exceptions
 from keystoneauth1 import exceptions as keystone_errors
 from oslo_config import cfg
@@ -178,17 +177,13 @@ class GlanceImageStore:
     def _connect(self, context: RequestContext) -> Http:
         """Return the image API's proxy; that may ask for the versions that there are."""
         try:
-            return openstack.connection.Connection(
-                session=self._identity.user_session(context),
-                region_name=self._options.region_name,
+            connection = self._identity.connection(
+                self._identity.user_session(context),
+                "image",
                 image_api_version="2",
-                image_service_type=self._options.service_type,
-                image_interface=self._options.valid_interfaces,
-                image_endpoint_override=self._options.endpoint_override,
-                image_connect_retries=self._options.connect_retries,
-                image_status_code_retries=self._options.status_code_retries or 0,  # else five
                 global_request_id=context.global_request_id or context.request_id,
-            ).image
+            )
+            return cast("Http", connection.image)
         except (keystone_errors.ClientException, openstack.exceptions.SDKException) as error:
             raise exception.Unavailable("Glance cannot be found.", why=str(error)) from error
 

@@ -51,6 +51,7 @@ _OF_DATA: Final = ("status", "size", "hash_algo", "hash_value", "updated_at")
 _TIMES: Final = ("created_at", "updated_at")
 _LATER: Final = ("tags", "protected")  # are not in descriptions that older releases wrote
 _LOCK: Final = ".lock"
+_LONGEST: Final = 64 << 10  # bytes of a description: all are read for every list
 _Grow = Callable[[ImageMeta, BinaryIO, int], int]
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
@@ -211,6 +212,22 @@ class LocalImageStore:
             with self._locked():
                 self._room.check(owner, images=1, size=1)
 
+    def limits(self, owner: str) -> Limits:
+        """Return the limits of a project."""
+        return self._room.limits(owner)
+
+    def usage(self, owner: str) -> Limits:
+        """Return what a project has, with what comes."""
+        with self._locked():
+            return self._room.usage(owner)
+
+    def set_limits(self, owner: str, changes: Mapping[str, int | None]) -> None:
+        """Give a project limits of its own, by the names of :class:`Limits`; None: as others."""
+        with self._locked():
+            path, text = self._room.with_own(owner, changes)
+            with _put_in_place(path) as file:
+                file.write(text)
+
     def _readable(self) -> Iterator[Said]:
         """Yield what is said of all images, unchecked; what cannot be read nobody has."""
         for image_id in self._described():
@@ -305,7 +322,7 @@ class LocalImageStore:
         :param grow: sets room aside
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        partial = self.path / f".{image.id}.img.{uuid.uuid4().hex}.part"
+        partial = self.path / room.part_of(image)
         try:
             with room.opened(partial) as file:
                 size, value = _copy(data, file, functools.partial(grow, image, file))
@@ -330,7 +347,7 @@ class LocalImageStore:
     def _describe(self, image: ImageMeta) -> None:
         image.obj_reset_changes()
         with _put_in_place(self._file(image.id, "json")) as file:
-            file.write(json.dumps(_plain(image), indent=2).encode())
+            file.write(_text(image))
 
     def _remove(self, image_id: str) -> None:
         """Delete what is known of an image, then the rest; the folder is locked."""
@@ -359,6 +376,11 @@ def _check(image: ImageMeta) -> None:
     for name in ("min_ram", "min_disk"):
         if getattr(image, name) < 0:
             raise exception.Invalid(f"{name} must not be negative.")
+    if (size := len(_text(image))) > _LONGEST:
+        raise exception.Invalid(
+            f"The description of an image, with its properties, has {_LONGEST} bytes at most; this"
+            f" one has {size}."
+        )
 
 
 @contextlib.contextmanager
@@ -405,6 +427,10 @@ def _unlimited(_image: ImageMeta, _part: BinaryIO, _size: int) -> int:
 
 def _with(image: ImageMeta, **changes: Any) -> ImageMeta:
     return ImageMeta.of(**image.values() | changes)
+
+
+def _text(image: ImageMeta) -> bytes:
+    return json.dumps(_plain(image), indent=2).encode()
 
 
 def _plain(image: ImageMeta) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """What a project may have in the folder of the local store: so many images, and bytes of them all.
 
+A file of the folder says which projects have limits of their own, for all daemons that share it.
+
 What it has is counted when more is to come, while the folder is locked: so it is exact, and cannot
 drift. Data that comes counts, too. Its file is as long as what is set aside for it, and is locked
 by whoever writes it: what is not, was left by somebody who died, and goes.
@@ -8,9 +10,12 @@ by whoever writes it: what is not, was left by somebody who died, and goes.
 import contextlib
 import dataclasses
 import fcntl
+import hashlib
+import json
 import os
 import pathlib
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, Final
 
@@ -21,6 +26,7 @@ _AHEAD: Final = 64 << 20  # bytes set aside before they come, at most,
 _SHARE: Final = 16  # and not more than one such part of what is left
 _OLD: Final = 3600.0  # seconds after which nobody who has just begun is meant
 _PARTS: Final = ".*.img.*.part"
+_OWN: Final = ".limits.json"
 Said = Mapping[str, Any]
 _UUID: Final = slice(1, 37)  # of the image, in the name of a part
 
@@ -51,37 +57,88 @@ class Room:
 
         :raises roost.exception.QuotaExceeded: when it may not
         """
-        if owner is None or self._limits == Limits():
+        limits = self.limits(owner)
+        if owner is None or limits == Limits():
             return
         mine = self._of(owner)
-        _check("images", images, has=len(mine), limit=self._limits.images)
-        _check("image_bytes", size, has=self._size(mine), limit=self._limits.size)
+        _check("images", images, has=len(mine), limit=limits.images)
+        _check("image_bytes", size, has=self._size(owner, mine), limit=limits.size)
 
     def set_aside(self, image: ImageMeta, part: BinaryIO, size: int) -> int:
         """Let a part of an image have so many bytes, or more; return how many.
 
         :raises roost.exception.QuotaExceeded: when its project may not have so many
         """
-        limit = self._limits.size
-        has = self._size(self._of(str(image.owner)), but=pathlib.Path(part.name))
+        owner = str(image.owner)
+        limit = self.limits(owner).size
+        has = self._size(owner, self._of(owner), but=pathlib.Path(part.name))
         _check("image_bytes", size, has=has, limit=limit)
-        granted = size + min(_AHEAD, (limit - has - size) // _SHARE)
+        ahead = _AHEAD if limit < 0 else min(_AHEAD, (limit - has - size) // _SHARE)
+        granted = size + ahead
         part.truncate(granted)
         return granted
 
     def is_limited(self, image: ImageMeta) -> bool:
         """Tell whether data of this image counts."""
-        return image.owner is not None and self._limits.size >= 0
+        return image.owner is not None and self.limits(image.owner).size >= 0
+
+    def limits(self, owner: str | None) -> Limits:
+        """Return the limits of a project: its own, as far as it has any."""
+        own = {} if owner is None else self._own().get(owner, {})
+        return dataclasses.replace(self._limits, **own)
+
+    def usage(self, owner: str) -> Limits:
+        """Return how many images a project has, and how many bytes of them."""
+        mine = self._of(owner)
+        return Limits(images=len(mine), size=self._size(owner, mine))
+
+    def with_own(self, owner: str, changes: Mapping[str, int | None]) -> tuple[pathlib.Path, bytes]:
+        """Return what is to be in which file when a project has these limits of its own.
+
+        :param changes: by the names of :class:`Limits`; None: as all others again
+        """
+        own = self._own()
+        changed = {**own.get(owner, {}), **changes}
+        own[owner] = {name: limit for name, limit in changed.items() if limit is not None}
+        kept = {project: limits for project, limits in own.items() if limits}
+        return self._path / _OWN, json.dumps(kept, indent=2).encode()
+
+    def _own(self) -> dict[str, dict[str, int]]:
+        """Return what is said of the limits of single projects."""
+        try:
+            said: dict[str, dict[str, int]] = json.loads((self._path / _OWN).read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise exception.Internal(f"{self._path / _OWN} cannot be read: {error}") from error
+        return said
 
     def _of(self, owner: str) -> list[Said]:
         return [said for said in self._images() if said.get("owner") == owner]
 
-    def _size(self, images: Iterable[Said], *, but: pathlib.Path | None = None) -> int:
-        """Return how many bytes images have, those included that come, but for one part."""
-        sizes = {said["id"]: int(said["size"]) for said in images}
+    def _size(self, owner: str, images: Iterable[Said], *, but: pathlib.Path | None = None) -> int:
+        """Return how many bytes a project's images have, with those that come, but for one part.
+
+        Those count, too, that come for an image which was deleted meanwhile.
+        """
+        sizes, mark = {said["id"]: int(said["size"]) for said in images}, _mark(owner)
         coming = {part: _coming(part) for part in self._path.glob(_PARTS) if part != but}
-        counted = [coming[part] for part in coming if part.name[_UUID] in sizes]
+        counted = [
+            coming[part]
+            for part in coming
+            if mark in part.name or part.name[_UUID] in sizes  # one that was given to the project
+        ]
         return sum(sizes.values()) + sum(counted)
+
+
+def part_of(image: ImageMeta) -> str:
+    """Return a name for a file that data of an image is to be in until it is whole."""
+    return f".{image.id}.img.{_mark(image.owner)}.{uuid.uuid4().hex}.part"
+
+
+def _mark(owner: str | None) -> str:
+    """Return what stands for a project in the name of a part, whatever it is called."""
+    return hashlib.sha256(str(owner).encode()).hexdigest()[:32]
 
 
 @contextlib.contextmanager

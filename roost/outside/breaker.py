@@ -134,11 +134,16 @@ class Adapter(session.TCPKeepAliveAdapter):
         return answer
 
 
-def sending(adapter: type[requests.adapters.HTTPAdapter], *, connections: int) -> requests.Session:
-    """Return what keeps so many connections open to each place; many threads share it."""
+def sending(
+    adapter: type[session.TCPKeepAliveAdapter], *, connections: int, **tls: Any
+) -> requests.Session:
+    """Return what keeps so many connections open to each place; many threads share it.
+
+    :param tls: what they are to be encrypted with, as the adapter names it
+    """
     made = requests.Session()
     for scheme in ("https://", "http://"):
-        made.mount(scheme, adapter(pool_maxsize=connections))
+        made.mount(scheme, adapter(pool_maxsize=connections, **tls))
     return made
 
 

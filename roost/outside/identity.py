@@ -5,14 +5,12 @@ prove who we are, how long to wait). Who speaks to it makes one :class:`Identity
 keeps it, since that keeps connections open, and asks it for a session for each piece of work::
 
     identity = Identity(conf, "glance")
-    connection = openstack.connection.Connection(
-        session=identity.user_session(context), oslo_conf=conf  # or region_name=... and so on
-    )
+    connection = identity.connection(identity.user_session(context), "image")
 
 Nothing is asked of anybody before such a session is used.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from keystoneauth1 import access, discover, loading, plugin, service_token, session
 from keystoneauth1 import exceptions as identity_errors
@@ -25,6 +23,12 @@ from roost.outside import breaker
 
 SERVICE_USER: Final = "service_user"
 _CONNECTIONS: Final = 32  # kept open to one service; more are opened when needed, and closed
+# What a group says of how a service is asked, by the names that openstacksdk has for it, too.
+_ASKING: Final = (
+    *("service_type", "service_name", "endpoint_override"),
+    *("connect_retries", "connect_retry_delay"),
+    *("status_code_retries", "status_code_retry_delay", "retriable_status_codes"),
+)
 _NEVER: Final = "9999-12-31T23:59:59.000000Z"
 
 
@@ -41,11 +45,15 @@ class Identity:
     def __init__(self, conf: cfg.ConfigOpts, group: str, *, hasty: bool = False) -> None:
         self._group = group
         self._settings = conf, group
+        self._options = conf[group]
         self._service = _plugin(conf, SERVICE_USER)
         self._told = _plugin(conf, group)
         self._own = self._told or self._service
         self._connections = breaker.sending(
-            breaker.Adapter if hasty else session.TCPKeepAliveAdapter, connections=_CONNECTIONS
+            breaker.Adapter if hasty else session.TCPKeepAliveAdapter,
+            connections=_CONNECTIONS,
+            tls_ciphers=self._options.tls_ciphers,
+            tls_min_version=self._options.tls_min_version,
         )
         self._discovered: dict[str, discover.Discover] = {}
 
@@ -89,11 +97,31 @@ class Identity:
         """
         return self._session(self._told)
 
+    def connection(self, session: session.Session, service: str, **more: Any) -> Any:
+        """Return openstacksdk's connection that asks one service as the group's options say.
+
+        :param service: as the SDK calls its proxy: ``image``, ``network``
+        """
+        import openstack.connection  # large, and needed only where there is such a service
+
+        said = {name: self._options[name] for name in _ASKING}
+        said["interface"] = self._options.valid_interfaces
+        return openstack.connection.Connection(
+            session=session,
+            region_name=self._options.region_name,
+            **{f"{service}_{name}": value for name, value in said.items()},
+            **more,
+        )
+
     def _session(self, auth: plugin.BaseAuthPlugin | None) -> session.Session:
-        conf, group = self._settings
-        return loading.load_session_from_conf_options(
-            conf,
-            group,
+        options = self._options
+        return loading.session.Session().load_from_options(
+            insecure=options.insecure,
+            cacert=options.cafile,
+            cert=options.certfile,
+            key=options.keyfile,
+            timeout=options.timeout,
+            split_loggers=options.split_loggers,
             auth=auth,
             session=self._connections,
             discovery_cache=self._discovered,  # else each user's session asks for it anew

@@ -50,7 +50,6 @@ class Neutron:
     """
 
     def __init__(self, conf: cfg.ConfigOpts, *, hasty: bool = False) -> None:
-        self._conf = conf
         self._identity = Identity(conf, GROUP, hasty=hasty)
         self._own: Any = None
 
@@ -79,11 +78,7 @@ class Neutron:
         return self._connected(self._identity.user_session(context))
 
     def _connected(self, session: Session) -> Any:
-        import openstack.connection
-
-        connection = openstack.connection.Connection(
-            session=session, oslo_conf=self._conf, service_types=["network"]
-        )
+        connection = self._identity.connection(session, "network")
         with told_apart():  # it asks for the versions that there are
             network = connection.network
             network.get_endpoint  # noqa: B018 - raises if the catalog has no such service
