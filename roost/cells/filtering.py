@@ -1,7 +1,7 @@
 """Security groups brought to the cells whose hosts filter by them, and the hosts told.
 
-Called after each change by ``api/networking/local_groups.py``, before a server goes to a cell by
-``conductor/boot.py``, and now and then by super-conductors, for what was missed.
+Done by super-conductors: when ``api/networking/local_groups.py`` tells them of a change, before a
+server goes to a cell (``conductor/boot.py``), and now and then, for what was missed.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from roost import exception
 from roost.cells.cell import Cell
 from roost.cells.registry import Cells
 from roost.context import RequestContext, admin_context
-from roost.db.api import security_groups
+from roost.db.api import instance_mappings, security_groups
 from roost.db.cell import filtering
 from roost.db.engine import Database, retried
 from roost.security_groups import Group
@@ -31,11 +31,11 @@ class GroupCopies:
     cells: Cells
 
     def spread(self, context: RequestContext, project_id: str) -> None:
-        """Let all cells know a project's groups, and their hosts that something has changed.
+        """Let the cells of a project's servers know its groups, and their hosts of a change.
 
         A cell that is away is told by :meth:`compare` once it is back.
         """
-        for cell in self._with_hosts():
+        for cell in self._with_servers(project_id):
             try:
                 self.bring(cell, project_id)
                 self._tell(context, cell, project_id)
@@ -64,9 +64,10 @@ class GroupCopies:
 
     def _compare(self, cell: Cell, groups: Mapping[str, list[Group]]) -> None:
         with cell.database.read() as session:
-            known = dict.fromkeys(filtering.projects(session)) | filtering.copies(session)
-        for project_id, copied in known.items():
-            if copied != groups.get(project_id, []):
+            projects = filtering.projects(session)
+            known = filtering.copies(session, projects)
+        for project_id in projects:
+            if known.get(project_id) != groups.get(project_id, []):
                 LOG.warning("%s had old security groups of project %s", cell, project_id)
                 self.bring(cell, project_id)
                 self._tell(admin_context(), cell, project_id)
@@ -78,6 +79,16 @@ class GroupCopies:
         for group in groups:
             found.setdefault(group.project_id, []).append(group)
         return found
+
+    def _with_servers(self, project_id: str) -> list[Cell]:
+        """Return the cells that need a project's groups.
+
+        That is all, while a server is on its way: its cell may have got them before this change,
+        and is not in the mapping before it has the server.
+        """
+        with self.database.read() as session:
+            used = instance_mappings.cells_of_project(session, project_id)
+        return [cell for cell in self._with_hosts() if None in used or cell.uuid in used]
 
     def _with_hosts(self) -> list[Cell]:
         return [cell for cell in self.cells.all() if not cell.is_cell0]

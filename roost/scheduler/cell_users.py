@@ -1,26 +1,26 @@
 """Keeps cells to themselves: whoever speaks for one sees and changes nothing of another."""
 
-from collections.abc import Callable
-from typing import Any, Final
+import time
+from typing import Final
 
 from roost import exception
 from roost.callers import Caller, Level
-from roost.db import engine as db_engine
-from roost.db.engine import Session
+from roost.db.engine import Database
 from roost.db.scheduler import cell_users as rows
 
 _ASK: Final = (
     "roost-manage cell forget-user lets another user of the bus speak for a cell; see"
     " doc/security.rst"
 )
+_REMEMBERED_SECONDS: Final = 5.0  # so soon all schedulers know that a user is forgotten
 
 
 class CellUsers:
-    """Tells which cell a caller is confined to; what it has once read it remembers."""
+    """Tells which cell a caller is confined to; what it has read it remembers for seconds."""
 
-    def __init__(self, database: db_engine.Database) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._known: dict[str, str] = {}
+        self._known: dict[str, tuple[str, float]] = {}  # of a user: its cell, and when it was read
 
     def cell_of(self, caller: Caller) -> str | None:
         """Return the uuid of the cell that a caller is confined to; None: it is not.
@@ -29,7 +29,7 @@ class CellUsers:
         """
         if caller.cell is None:
             return None
-        found = self._known.get(caller.cell) or self._read(caller.cell)
+        found = self._remembered(caller.cell) or self._read(caller.cell)
         if found is None:
             raise exception.Forbidden(
                 f"no cell is known yet for the user {caller.cell!r} of the bus: its cell-conductors"
@@ -42,7 +42,7 @@ class CellUsers:
 
         :raises roost.exception.Forbidden: when it is another's
         """
-        if caller.cell is None or self._known.get(caller.cell) == cell_uuid:
+        if caller.cell is None or self._remembered(caller.cell) == cell_uuid:
             return
         own = self._read(caller.cell)
         if own is None and caller.level is Level.CELL:
@@ -54,27 +54,24 @@ class CellUsers:
 
     def forget(self, cell_uuid: str) -> None:
         """Let the next who reports for a cell speak for it."""
-        self._transact(lambda session: rows.forget(session, cell_uuid))
+        self._database.write(lambda session: rows.forget(session, cell_uuid))
         self._known.clear()
+
+    def _remembered(self, bus_user: str) -> str | None:
+        cell_uuid, read_at = self._known.get(bus_user, (None, 0.0))
+        return cell_uuid if time.monotonic() - read_at < _REMEMBERED_SECONDS else None
 
     def _read(self, bus_user: str) -> str | None:
         with self._database.read() as session:
             return self._note(bus_user, rows.find(session, bus_user))
 
     def _claim(self, bus_user: str, cell_uuid: str) -> str | None:
-        claimed = self._transact(lambda session: rows.claim(session, bus_user, cell_uuid))
+        claimed = self._database.write(lambda session: rows.claim(session, bus_user, cell_uuid))
         return self._note(bus_user, claimed)
 
     def _note(self, bus_user: str, cell_uuid: str | None) -> str | None:
         if cell_uuid is None:
             self._known.pop(bus_user, None)
         else:
-            self._known[bus_user] = cell_uuid
+            self._known[bus_user] = (cell_uuid, time.monotonic())
         return cell_uuid
-
-    def _transact(self, step: Callable[[Session], Any]) -> Any:
-        def transact() -> Any:
-            with self._database.begin() as session:
-                return step(session)
-
-        return db_engine.retried(transact)()

@@ -144,10 +144,10 @@ class SchedulerManager:
         def step(session: Session) -> list[int]:
             return host_rows.set_enabled(session, host, enabled=enabled, version=version)
 
-        self._table.mark(self._write(step))
+        self._table.mark(self._database.write(step))
 
     def remove_host(self, context: RequestContext, *, host: str) -> None:
-        self._table.mark(self._write(lambda session: host_rows.remove(session, host)))
+        self._table.mark(self._database.write(lambda session: host_rows.remove(session, host)))
 
     def update_aggregates(
         self,
@@ -156,7 +156,7 @@ class SchedulerManager:
         aggregates: list[Aggregate],
         snapshot: SnapshotRange | None = None,
     ) -> None:
-        if self._write(
+        if self._database.write(
             lambda session: aggregate_rows.take_in(session, aggregates, snapshot=snapshot)
         ):
             self._table.forget_look()
@@ -168,13 +168,15 @@ class SchedulerManager:
         groups: list[ServerGroup],
         snapshot: SnapshotRange | None = None,
     ) -> None:
-        self._write(lambda session: group_rows.take_in(session, groups, snapshot=snapshot))
+        self._database.write(lambda session: group_rows.take_in(session, groups, snapshot=snapshot))
 
     def update_liveness(self, context: RequestContext, *, liveness: CellLiveness) -> None:
         now = self._clock()
         check_is_past(liveness.version, now)
         self._table.mark(
-            self._write(lambda session: cell_rows.take_in(session, liveness, reported_at=now))
+            self._database.write(
+                lambda session: cell_rows.take_in(session, liveness, reported_at=now)
+            )
         )
 
     def list_hosts(
@@ -221,21 +223,12 @@ class SchedulerManager:
             return recount_rows.list_miscounted(session)
 
     def recount(self, context: RequestContext, *, host: str) -> bool:
-        wrong: list[int] = self._write(lambda session: recount_rows.recount(session, host))
+        wrong: list[int] = self._database.write(lambda session: recount_rows.recount(session, host))
         self._table.mark(wrong)
         return bool(wrong)
 
     def forget_cell(self, context: RequestContext, *, cell_uuid: str) -> None:
         self._cells.forget(cell_uuid)
-
-    def _write(self, step: Callable[[Session], Any]) -> Any:
-        """Do a step in a transaction of its own, again if a deadlock undid it."""
-
-        def transact() -> Any:
-            with self._database.begin() as session:
-                return step(session)
-
-        return db_engine.retried(transact)()
 
     def _is_up(self, row: Any, heard: dict[str, datetime.datetime]) -> bool:
         cell_heard = heard.get(row["cell_uuid"])

@@ -8,6 +8,7 @@ from stevedore import named
 from roost import exception
 from roost.scheduler.drivers import Driver
 from roost.scheduler.filters import AnyFilter
+from roost.scheduler.filters.hints import UnreadHints
 from roost.scheduler.weighers import Weighing
 
 _ROOM: Final = {"spread": 1.0, "pack": -1.0, "none": 0.0}
@@ -29,8 +30,9 @@ def load_driver(options: Any) -> Driver:
     :raises roost.exception.Invalid: naming the option, when something of that name does not exist
     """
     (make,) = _load("driver", "roost.scheduler.drivers", [options.driver])
+    filters = load_filters(options)
     driver: Driver = make.from_options(
-        options, filters=load_filters(options), weighers=load_weighers(options)
+        options, filters=[UnreadHints(filters), *filters], weighers=load_weighers(options)
     )
     return driver
 

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from typing import Final
 
@@ -14,6 +14,8 @@ from roost import concurrency, exception
 
 LOG = logging.getLogger(__name__)
 PATIENCE: Final = 2.0
+# Seconds that an answer counts: backends tell of one member only by telling of all.
+MEMORY: Final = 1.0
 
 
 class CellGroup:
@@ -22,6 +24,7 @@ class CellGroup:
     :param coordinator: made for the member ``me``, not started
     :param place: where the service is, for people
     :param patience: seconds that whoever asks for the members waits for an answer
+    :param clock: seconds that never go back
     """
 
     def __init__(
@@ -32,12 +35,14 @@ class CellGroup:
         name: bytes,
         place: str,
         patience: float = PATIENCE,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._coordinator = coordinator
         self._me = me
         self._name = name
         self._place = place
         self._patience = patience
+        self._clock = clock
         self._starting = threading.Lock()
         self._beating = threading.Lock()
         self._joined = False
@@ -64,13 +69,13 @@ class CellGroup:
                 self._join()
 
     def members(self) -> set[bytes]:
-        """Return the members, asked for now or in a question that is just under way.
+        """Return the members, asked for now, a moment ago, or in a question that is under way.
 
         :raises roost.exception.Unavailable: when no answer came in time, or there is no such group
         """
         began, answer = self._question()
         try:
-            return answer.result(max(0.0, began + self._patience - time.monotonic()))
+            return answer.result(max(0.0, began + self._patience - self._clock()))
         except futures.TimeoutError as error:
             raise exception.Unavailable(f"{self._place} does not answer") from error
 
@@ -101,12 +106,11 @@ class CellGroup:
     def _question(self) -> tuple[float, futures.Future[set[bytes]]]:
         """Ask, in a thread: some backends try for a minute before they give up."""
         with self._asking:
-            if self._asked is None or self._asked[1].done():
-                self._asked = (
-                    time.monotonic(),
-                    concurrency.abandonable(self._ask, name="servicegroup"),
-                )
-            return self._asked
+            now, asked = self._clock(), self._asked
+            if asked is None or (asked[1].done() and now - asked[0] >= MEMORY):
+                asked = now, concurrency.abandonable(self._ask, name="servicegroup")
+                self._asked = asked
+            return asked
 
     def _ask(self) -> set[bytes]:
         joined = self._joined

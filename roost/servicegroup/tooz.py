@@ -109,6 +109,7 @@ class ToozGroup:
                     me=_member_id(self._member, cell_uuid),
                     name=f"roost-{cell_uuid}".encode(),
                     place=_place(self._url),
+                    clock=self._clock,
                 )
             return self._groups[cell_uuid]
 

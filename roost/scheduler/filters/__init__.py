@@ -36,6 +36,8 @@ class Filter:
     """Whether its answer for a host may change when instances come to it or go."""
     forceable: ClassVar[bool] = True
     """Whether a forced request gets past it."""
+    hints: ClassVar[tuple[str, ...]] = ()
+    """What users may hint that it reads."""
 
     def applies_to(self, request: Request) -> bool:
         """Tell whether this filter has anything to say; asked once per request."""
@@ -62,6 +64,7 @@ class HostFilter:
 
     name: ClassVar[str]
     forceable: ClassVar[bool] = True
+    hints: ClassVar[tuple[str, ...]] = ()
 
     def applies_to(self, request: Request) -> bool:
         """Tell whether this filter has anything to say; asked once per request."""

@@ -8,10 +8,17 @@ from typing import Final
 import numpy as np
 
 from roost.scheduler.columns import Columns, Mask
-from roost.scheduler.filters import ASK_AGAIN, Filter, Refusal
+from roost.scheduler.filters import ASK_AGAIN, AnyFilter, Filter, Refusal
 from roost.scheduler.request import Request
 
 _CIDR: Final = "/24"
+# What users may hint, and which filter reads it here, if it is in use.
+_READERS: Final = {
+    "same_host": "same_host",
+    "different_host": "different_host",
+    "build_near_host_ip": "simple_cidr_affinity",
+    "query": "json",
+}
 _NO_PLACE: Final = (0, 0)
 _NOWHERE: Final = "no instance to be with is anywhere"
 
@@ -20,6 +27,7 @@ class SameHostFilter(Filter):
     """Keeps to the hosts of the instances that the hint ``same_host`` names."""
 
     name = "same_host"
+    hints = ("same_host",)
 
     def applies_to(self, request: Request) -> bool:
         return "same_host" in request.spec.hints
@@ -37,6 +45,7 @@ class DifferentHostFilter(Filter):
     """Keeps off the hosts of the instances that the hint ``different_host`` names."""
 
     name = "different_host"
+    hints = ("different_host",)
 
     def applies_to(self, request: Request) -> bool:
         return "different_host" in request.spec.hints
@@ -56,6 +65,7 @@ class SimpleCidrAffinityFilter(Filter):
     """
 
     name = "simple_cidr_affinity"
+    hints = ("build_near_host_ip",)
 
     def applies_to(self, request: Request) -> bool:
         return "build_near_host_ip" in request.spec.hints
@@ -73,6 +83,30 @@ class SimpleCidrAffinityFilter(Filter):
         places = (_place_of(text) for text in hosts.host_ip)
         near = np.array([lowest <= place <= highest for place in places], dtype=np.bool_)
         return [Refusal(f"not in {network}", ~near)]
+
+
+class UnreadHints(Filter):
+    """Refuses all hosts to whom hints at what none of the filters in use reads.
+
+    Hints that nobody here knows are nobody's business: they may be for other clouds.
+    """
+
+    name = "hints"
+
+    def __init__(self, filters: Iterable[AnyFilter]) -> None:
+        read = {hint for one in filters for hint in getattr(one, "hints", ())}
+        self._unread = {hint: name for hint, name in _READERS.items() if hint not in read}
+
+    def applies_to(self, request: Request) -> bool:
+        return any(hint in request.spec.hints for hint in self._unread)
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        every: Mask = np.ones(len(hosts), dtype=np.bool_)
+        return [
+            Refusal(f"the hint {hint} has no effect here: the filter {name} is not in use", every)
+            for hint, name in self._unread.items()
+            if hint in request.spec.hints
+        ]
 
 
 def _rows_of(request: Request, uuids: Iterable[str]) -> list[int]:

@@ -2,36 +2,18 @@
 
 import functools
 from collections.abc import Callable, Collection, Hashable
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from oslo_utils import versionutils
 
+from roost.objects.image_demands import ImageDemands, canonical
 from roost.scheduler.columns import Columns, Mask, Profile
 from roost.scheduler.filters import Filter, Refusal
 from roost.scheduler.filters.demands import DemandsFilter
 from roost.scheduler.request import Request
 
-_ALSO_CALLED: Final = {
-    "amd64": "x86_64",
-    "x64": "x86_64",
-    "arm64": "aarch64",
-    "i386": "i686",
-    "i486": "i686",
-    "i586": "i686",
-    "x86": "i686",
-}
 _VM_MODE: Final = "hvm"  # what hypervisors do that say nothing of it
-
-
-class _Asked(NamedTuple):
-    """What an image says; in fields of today, or else by the names of old."""
-
-    architecture: str | None = None
-    emulated: str | None = None
-    hypervisor: str | None = None
-    version: str | None = None
-    vm_mode: str | None = None
 
 
 class ImagePropertiesFilter(DemandsFilter):
@@ -70,17 +52,9 @@ class ImagePropertiesFilter(DemandsFilter):
             if wish
         ]
 
-    def _asked(self, request: Request) -> _Asked:
-        said = request.image_properties()
-        if not said:
-            return _Asked(self._architecture)
-        return _Asked(
-            said.get("hw_architecture") or said.get("architecture") or self._architecture,
-            said.get("hw_emulation_architecture"),
-            said.get("img_hv_type") or said.get("hypervisor_type"),
-            said.get("img_hv_requested_version") or said.get("hypervisor_version_requires"),
-            said.get("hw_vm_mode") or said.get("vm_mode"),
-        )
+    def _asked(self, request: Request) -> ImageDemands:
+        asked = ImageDemands.of(request.image_properties())
+        return asked._replace(architecture=asked.architecture or self._architecture)
 
 
 class IsolatedHostsFilter(Filter):
@@ -123,12 +97,7 @@ class IsolatedHostsFilter(Filter):
 
 
 def _has_architecture(wanted: str, profile: Profile) -> bool:
-    return _canonical(wanted) in map(_canonical, profile.architectures)
-
-
-def _canonical(architecture: str) -> str:
-    name = architecture.lower()
-    return _ALSO_CALLED.get(name, name)
+    return canonical(wanted) in map(canonical, profile.architectures)
 
 
 def _is_hypervisor(wanted: str, profile: Profile) -> bool:

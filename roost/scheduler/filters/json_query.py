@@ -38,6 +38,7 @@ class JsonFilter(Filter):
     """Keeps to hosts that meet the query. A query that cannot be read refuses all."""
 
     name = "json"
+    hints = (_HINT,)
     by_usage = True
 
     def applies_to(self, request: Request) -> bool:

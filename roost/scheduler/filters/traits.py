@@ -80,16 +80,22 @@ def _asked(request: Request) -> _Asked:
 
 @functools.lru_cache(maxsize=4096)
 def _read(items: extra_specs.Items) -> _Asked:
-    said = tuple(
-        (name.removeprefix(_PREFIX), word) for name, word in items if name.startswith(_PREFIX)
-    )
+    said = hardware_traits.named_by(items)
     required = hardware_traits.required_by(items)
     if not said and not required:
         return _NONE
     return _Asked(
         required=required,
-        forbidden=tuple(sorted({trait for trait, word in said if word == "forbidden"})),
-        unclear=tuple(sorted({t for t, word in said if word not in ("required", "forbidden")})),
+        forbidden=hardware_traits.forbidden_by(items),
+        unclear=tuple(
+            sorted(
+                {
+                    name.removeprefix(_PREFIX)
+                    for name, word in said
+                    if word not in hardware_traits.WORDS
+                }
+            )
+        ),
     )
 
 
