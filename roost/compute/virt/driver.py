@@ -100,7 +100,8 @@ class Guest:
     """A guest as its hypervisor describes it; ``power_state`` is one of ``roost.states``.
 
     ``attempt`` is that of the build or rebuild that made it; None: the hypervisor does not remember
-    it. ``announced``: it was noted by ``VirtDriver.note_announced``, so it is somebody's server.
+    it. ``image``: a note of what it was made from (``ImageMeta.note``); None: likewise.
+    ``announced``: it was noted by ``VirtDriver.note_announced``, so it is somebody's server.
     ``rescued``: it was started from another image than its own; that, too, is remembered over
     restarts of its node. ``cut_off``: it is shut down and was last started before its node was, so
     what it did then ended with the node.
@@ -114,6 +115,7 @@ class Guest:
     rescued: bool = False
     cut_off: bool = False
     announced: bool = False
+    image: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -265,11 +267,14 @@ class RescuesGuests(Protocol):
         *,
         image_path: pathlib.Path,
         password: str | None,
+        kernel: Kernel | None = None,
     ) -> None:
         """Stop the guest, if it runs, and start it from that image; one that is rescued is fine.
 
         :param image_path: a whole image on this host, not to be changed
         :param password: of the administrator there, where the driver can set it; None: the image's
+        :param kernel: what it is started by meanwhile, which the driver copies; None: what that
+            image has, whatever the guest is usually started by
         :raises roost.exception.NotFound: when there is no such guest
         """
 

@@ -42,7 +42,7 @@ _DISK_COUNTS: Final = (
     *("read_bytes", "read_requests", "write_bytes", "write_requests"),
     "errors_count",
 )
-_OF_RESCUE: Final = ("rescued_from", "rescue_password")
+_OF_RESCUE: Final = ("rescued_from", "rescue_kernel", "rescue_password")
 _OWN_STEPS: Final = (
     "prepare",
     "spawn",
@@ -118,6 +118,7 @@ class FakeDriver:
             rescued="rescued_from" in values,
             cut_off=values.get("cut_off", False),
             announced=values.get("announced", False),
+            image=values.get("made_from"),
             **said,
         )
 
@@ -187,9 +188,12 @@ class FakeDriver:
         *,
         image_path: pathlib.Path,
         password: str | None,
+        kernel: Kernel | None = None,
     ) -> None:
         if "rescued_from" not in self.contents(instance.uuid):
-            told = {} if password is None else {"rescue_password": _digest(password)}
+            told = {"rescue_kernel": _started_by(kernel).get("kernel")}
+            if password is not None:
+                told["rescue_password"] = _digest(password)
             self._switch(instance.uuid, states.RUNNING, rescued_from=str(image_path), **told)
 
     def unrescue(self, uuid: str) -> None:
@@ -347,6 +351,7 @@ def _described(
         "vcpus": instance.flavor.vcpus,
         "memory_mb": instance.flavor.memory_mb,
         "image": str(image_path) if image_path else None,
+        "made_from": instance.image.note() if instance.image else None,
         "interfaces": [_interface(vif) for vif in network_info.vifs],
     }
 

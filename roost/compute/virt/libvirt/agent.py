@@ -17,7 +17,7 @@ from roost.compute.virt.libvirt.identity import Identity
 
 LOG = logging.getLogger(__name__)
 _SECONDS: Final = 10  # that an agent gets for one answer
-_ADMIN, _QUIESCE = "admin", "quiesce"
+_ADMIN, _QUIESCE, _SHUTDOWN = "admin", "quiesce", "shutdown"
 _SILENT: Final = (
     libvirt.VIR_ERR_AGENT_UNRESPONSIVE,
     libvirt.VIR_ERR_AGENT_UNSYNCED,
@@ -29,10 +29,17 @@ _SILENT: Final = (
 def notes_of(hardware: Hardware) -> Mapping[str, str]:
     """Return what a guest is to remember of its hardware."""
     notes = hardware.vifs.notes()
+    if hardware.shutdown_seconds is not None:
+        notes[_SHUTDOWN] = str(hardware.shutdown_seconds)
     if hardware.agent:
         notes[_ADMIN] = hardware.admin
         notes[_QUIESCE] = "always" if hardware.quiesce else "if it can"
     return notes
+
+
+def shutdown_seconds(domain: Any, default: float) -> float:
+    """Return how long a guest's own system gets to end; those of earlier releases say nothing."""
+    return float(_notes(domain).get(_SHUTDOWN, default))
 
 
 def set_password(domain: Any, password: str) -> None:

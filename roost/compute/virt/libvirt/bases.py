@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final
 
 from roost import exception
+from roost.compute import file_systems
 from roost.compute.locks import Locks
 from roost.compute.virt.libvirt.images import PLAIN, Image, convert
 
@@ -19,6 +20,7 @@ LOG = logging.getLogger(__name__)
 _QCOW2: Final = b"QFI\xfb"
 _HEAD: Final = struct.Struct(">4sIQI")  # magic, version, and where and how long its base's name is
 _WHOLE: Final = ".raw"
+_PARTS: Final = 2  # of the file system, one of which bases have
 _YOUNG: Final = 60.0  # seconds in which a host that shares the folder has made a disk of one
 Standing = Callable[[], Collection[str]]
 
@@ -30,7 +32,8 @@ class Bases:
     :param standing: returns the names of the bases that disks stand on; when it raises, none is
         removed
     :param lifetime: seconds that one which no disk stands on is kept for the next; 0: for ever
-    :param most: bytes of the disk that all of them may have; 0: any number
+    :param most: bytes of the disk that all of them may have; 0: any number; None: half of the
+        file system
     :param node: the name of this host, where others share the folder
     """
 
@@ -40,7 +43,7 @@ class Bases:
         *,
         standing: Standing,
         lifetime: float,
-        most: int = 0,
+        most: int | None = None,
         node: str = "",
     ) -> None:
         self._folder = folder
@@ -115,21 +118,22 @@ class Bases:
 
     def _make_room(self, size: int) -> None:
         """Remove what nobody needs, those first that were not needed for longest; none in vain."""
-        if not self._most:
+        most = file_systems.most(self._folder, said=self._most, parts=_PARTS)
+        if not most:
             return
         sizes = self._sizes()
-        excess = sum(sizes.values()) + sum(self._coming.values()) + size - self._most
+        excess = sum(sizes.values()) + sum(self._coming.values()) + size - most
         going: list[pathlib.Path] = []
         with contextlib.ExitStack() as held:
             for path in self._idle(sizes) if excess > 0 else []:
-                free = held.enter_context(self._locks.hold_if_free(path.stem))
+                free = held.enter_context(self._locks.hold(path.stem, within=0))
                 if excess > 0 and free and _is_old(path, _YOUNG):
                     going.append(path)
                     excess -= sizes[path]
             if excess > 0:
                 raise exception.BuildFailed(
                     f"its root disk has no room: the image has {size} bytes, and those that disks"
-                    f" stand on {self._most} at most on this host, {excess} too few"
+                    f" stand on {most} at most on this host, {excess} too few"
                 )
             for path in going:
                 path.unlink(missing_ok=True)

@@ -3,21 +3,19 @@
 import dataclasses
 import itertools
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Self
 
-from roost import exception
 from roost.compute.virt.driver import Placement
 from roost.compute.virt.libvirt.elements import element
 from roost.objects import InstanceNUMACell
-from roost.objects.hardware_values import counted
+from roost.objects.cpu_shape import shape_of
 from roost.objects.hardware_words import HardwareWords
 
 KVM: Final = "kvm"
 QEMU: Final = "qemu"
 _EMULATED: Final = "qemu64"  # what QEMU gives by itself where it emulates a CPU
 _KIB_PER_MIB: Final = 1024
-_LEVELS: Final = ("sockets", "cores", "threads")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,22 +63,13 @@ class Shape:
     threads: int
 
     @classmethod
-    def of(cls, words: HardwareWords, vcpus: int) -> Self | None:
-        """Return the shape that comes nearest to what is asked for; None: nobody asks.
-
-        An image's wishes count before those of its flavor, within what the flavor allows at most.
+    def of(cls, words: HardwareWords) -> Self | None:
+        """Return the shape that flavor and image ask for; None: nobody asks.
 
         :raises roost.exception.Invalid: for numbers that cannot be, or come to none
         """
-        wishes = _wishes(words, "image") or _wishes(words, "flavor")
-        most = _limits(words)
-        if not wishes and not most:
-            return None
-        fitting = [shape for shape in _shapes(vcpus) if _is_within(shape, most)]
-        if not fitting:
-            limits = ", ".join(f"hw:cpu_max_{name}={limit}" for name, limit in most.items())
-            raise exception.Invalid(f"{vcpus} CPUs cannot be had with {limits}.")
-        return cls(*max(fitting, key=lambda shape: _nearness(shape, wishes)))
+        found = shape_of(words)
+        return None if found is None else cls(*found)
 
     def element(self) -> ET.Element:
         return element("topology", sockets=self.sockets, cores=self.cores, threads=self.threads)
@@ -175,50 +164,6 @@ class Topology:
 
     def _shared(self) -> list[int]:
         return [*itertools.chain.from_iterable(self.floating.values())]
-
-
-def _wishes(words: HardwareWords, who: str) -> dict[str, int]:
-    """Return the shape that somebody would like, as far as he says."""
-    return _numbers(words, who, "cpu_")
-
-
-def _limits(words: HardwareWords) -> dict[str, int]:
-    """Return the most of each that may be; what an image says must be within its flavor's."""
-    flavor, image = _numbers(words, "flavor", "cpu_max_"), _numbers(words, "image", "cpu_max_")
-    _check_within("hw_cpu_max_", image, flavor)
-    limits = flavor | image
-    _check_within("hw_cpu_", _wishes(words, "image"), limits)
-    return limits
-
-
-def _check_within(prefix: str, asked: Mapping[str, int], most: Mapping[str, int]) -> None:
-    for name, many in asked.items():
-        if many > most.get(name, many):
-            limit = most[name]
-            raise exception.Invalid(f"{prefix}{name} is '{many}', but may be {limit} at most.")
-
-
-def _numbers(words: HardwareWords, who: str, prefix: str) -> dict[str, int]:
-    start = "hw:" if who == "flavor" else "hw_"
-    said = {name: counted(words, f"{start}{prefix}{name}") for name in _LEVELS}
-    return {name: many for name, many in said.items() if many is not None}
-
-
-def _shapes(vcpus: int) -> Iterator[tuple[int, int, int]]:
-    """Yield all, those of most sockets and then cores first."""
-    for threads in range(1, vcpus + 1):
-        for cores in range(1, vcpus // threads + 1):
-            if vcpus % (threads * cores) == 0:
-                yield vcpus // (threads * cores), cores, threads
-
-
-def _is_within(shape: tuple[int, ...], most: Mapping[str, int]) -> bool:
-    return all(many <= most.get(name, many) for name, many in zip(_LEVELS, shape, strict=True))
-
-
-def _nearness(shape: tuple[int, ...], wishes: Mapping[str, int]) -> int:
-    """Count the wishes that are met."""
-    return sum(wishes.get(name) == many for name, many in zip(_LEVELS, shape, strict=True))
 
 
 def _cell(at: int, cell: InstanceNUMACell) -> ET.Element:

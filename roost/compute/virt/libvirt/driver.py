@@ -230,15 +230,19 @@ class LibvirtDriver:
         *,
         image_path: pathlib.Path,
         password: str | None,
+        kernel: Kernel | None = None,
     ) -> None:
         uuid, folder = instance.uuid, self._folders.of(instance.uuid)
         if not self._on(uuid, "describe a guest", guests.describe).rescued:
-            image, rescuer = images.inspect(image_path), Rescuer.of(instance)
-            with self._bases.held(image_path, image) as base:
-                size = rescuer.size(instance, image)
-                images.create(folder.rescue, size=size, base=base)
+            rescuer = Rescuer.of(instance)
+            self._new.rescue(folder, rescuer, instance, image_path)
+            direct = None if kernel is None else DirectKernel.of_rescue(kernel, folder)
+            if kernel is not None and direct is not None:
+                direct.bring(kernel)
             self.power_off(uuid)
-            be_rescued = functools.partial(guests.be_rescued, rescuer=rescuer, disk=folder.rescue)
+            be_rescued = functools.partial(
+                guests.be_rescued, rescuer=rescuer, disk=folder.rescue, kernel=direct
+            )
             self._on(uuid, "rescue a guest", be_rescued)
         self._start(uuid)
 
@@ -249,7 +253,8 @@ class LibvirtDriver:
             be_usual = functools.partial(guests.be_usual, own=folder.root)
             self._on(uuid, "end the rescue of a guest", be_usual)
         self._start(uuid)
-        folder.rescue.unlink(missing_ok=True)
+        for path in (folder.rescue, folder.rescue_kernel, folder.rescue_ramdisk):
+            path.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def snapshot(self, uuid: str, *, disk_format: str) -> Iterator[BinaryIO]:
@@ -408,7 +413,7 @@ class LibvirtDriver:
         hardware = Hardware.of(instance, machine=self._settings.machine)
         names, bus = Names(), hardware.cd_bus
         return Domain(
-            identity=Identity(instance.uuid, instance.attempt, notes=agent.notes_of(hardware)),
+            identity=Identity.made(instance, agent.notes_of(hardware)),
             title=instance.display_name,
             vcpus=instance.flavor.vcpus,
             memory_mb=instance.flavor.memory_mb,
@@ -454,7 +459,9 @@ class LibvirtDriver:
         """Ask the guest's own system to end, and give it time."""
         if self._on(uuid, "look at a guest", guests.power_state) != states.RUNNING:
             return
-        deadline = time.monotonic() + self._settings.shutdown_seconds
+        of_host = self._settings.shutdown_seconds
+        limit = functools.partial(agent.shutdown_seconds, default=of_host)
+        deadline = time.monotonic() + self._on(uuid, "look at a guest", limit)
         with contextlib.suppress(exception.Conflict):  # it has ended by itself meanwhile
             self._on(uuid, "press the power button of a guest", guests.ask_to_end)
         while self._on(uuid, "look at a guest", guests.power_state) == states.RUNNING:

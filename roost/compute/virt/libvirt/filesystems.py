@@ -8,9 +8,8 @@ from roost import exception
 from roost.compute.virt.libvirt import images
 from roost.compute.virt.libvirt.commands import run
 from roost.compute.virt.libvirt.folder import QCOW2, RAW, kind_of
-from roost.compute.virt.libvirt.layout import SWAP
+from roost.objects.provisions import SWAP, UNFORMATTED
 
-UNFORMATTED: Final = "none"
 # what makes it, and what comes before its label
 _MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
     "ext2": ("mkfs.ext2", "-q", "-F", "-L"),

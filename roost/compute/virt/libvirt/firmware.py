@@ -2,39 +2,61 @@
 
 import dataclasses
 import pathlib
+import shutil
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from typing import Final, Self
 
-from roost import exception
 from roost.compute.virt.driver import Kernel
-from roost.compute.virt.libvirt.elements import element
+from roost.compute.virt.libvirt import disks
+from roost.compute.virt.libvirt.elements import element, find
 from roost.compute.virt.libvirt.folder import GuestFolder
-from roost.objects.hardware_values import agreed, chosen
+from roost.compute.virt.libvirt.identity import keep_usual, take_usual
+from roost.objects import hardware_sense
+from roost.objects.hardware_values import chosen
 from roost.objects.hardware_words import HardwareWords, truth
 
-BIOS: Final = "bios"
-UEFI: Final = "uefi"
-_COMMAND_LINE: Final = "root=/dev/vda console=tty0 console=ttyS0"
-_Q35: Final = "q35"
+_COMMAND_LINE: Final = "root=/dev/{} console=tty0 console=ttyS0"
+_STARTED_BY: Final = ("kernel", "initrd", "cmdline")
+_BEHIND_IT: Final = ("bootmenu", "smbios")
 
 
 @dataclasses.dataclass(frozen=True)
 class DirectKernel:
-    """What the firmware starts, in place of what is on a disk."""
+    """What the firmware starts, in place of what is on a disk.
+
+    Without a ``command_line`` it is told where its disk is, and to speak to both consoles.
+    """
 
     path: pathlib.Path
     ramdisk: pathlib.Path | None
-    command_line: str
+    command_line: str | None
 
     @classmethod
     def of(cls, kernel: Kernel, folder: GuestFolder) -> Self:
         """Return it as it will be in the folder of its guest."""
         ramdisk = None if kernel.ramdisk is None else folder.ramdisk
-        return cls(folder.kernel, ramdisk, kernel.command_line or _COMMAND_LINE)
+        return cls(folder.kernel, ramdisk, kernel.command_line)
 
-    def elements(self) -> list[ET.Element]:
+    @classmethod
+    def of_rescue(cls, kernel: Kernel, folder: GuestFolder) -> Self:
+        """Return it as it will be there beside what starts the guest when it is not rescued."""
+        ramdisk = None if kernel.ramdisk is None else folder.rescue_ramdisk
+        return cls(folder.rescue_kernel, ramdisk, kernel.command_line)
+
+    def bring(self, kernel: Kernel) -> None:
+        """Copy its files."""
+        shutil.copy(kernel.path, self.path)
+        if kernel.ramdisk is not None and self.ramdisk is not None:
+            shutil.copy(kernel.ramdisk, self.ramdisk)
+
+    def elements(self, *, root: str = "vda") -> list[ET.Element]:
+        """Return what a domain says of it.
+
+        :param root: the name of the disk that its system is on
+        """
         initrd = [] if self.ramdisk is None else [element("initrd", text=str(self.ramdisk))]
-        words = element("cmdline", text=self.command_line)
+        words = element("cmdline", text=self.command_line or _COMMAND_LINE.format(root))
         return [element("kernel", text=str(self.path)), *initrd, words]
 
 
@@ -58,20 +80,17 @@ class Firmware:
         :param machine: of guests whose image names none
         :raises roost.exception.Invalid: for what is not known, or contradicts itself
         """
-        kind = chosen(words, "hw_firmware_type") or BIOS
-        machine = words.image_word("machine_type") or machine
-        secure = _secure(words)
-        if secure:
-            _check_uefi(kind)
-            machine = _q35("os_secure_boot", machine)
-        if agreed(words, "viommu_model") is not None:
-            machine = _q35("hw:viommu_model", machine)
-        return cls(machine=machine, uefi=kind == UEFI, secure=secure, boot_menu=_boot_menu(words))
+        return cls(
+            machine=hardware_sense.machine(words, machine),
+            uefi=chosen(words, "hw_firmware_type") == hardware_sense.UEFI,
+            secure=hardware_sense.secure_boot(words),
+            boot_menu=_boot_menu(words),
+        )
 
     @property
     def is_q35(self) -> bool:
-        """Whether the machine has PCIe, and neither IDE nor floppies."""
-        return _is_q35(self.machine)
+        """Whether the machine has PCIe."""
+        return hardware_sense.is_q35(self.machine)
 
     def element(self, kernel: DirectKernel | None = None) -> ET.Element:
         kind = element("type", text="hvm")
@@ -97,31 +116,34 @@ class Firmware:
         return element("firmware", *[element("feature", enabled="yes", name=one) for one in names])
 
 
-def _secure(words: HardwareWords) -> bool:
-    """Tell whether only signed systems are to start; "optional" is what UEFI makes of it."""
-    flavor, image = chosen(words, "os:secure_boot"), chosen(words, "os_secure_boot")
-    if flavor and image and flavor != image:
-        raise exception.Invalid(
-            f"Image property 'os_secure_boot' is '{image}', but the flavor says '{flavor}' by"
-            " 'os:secure_boot'."
-        )
-    return (flavor or image) == "required"
+def start_by(domain: ET.Element, kernel: DirectKernel | None) -> None:
+    """Have a domain be started by a kernel of its first disk's, or None, and remember the usual."""
+    keep_usual(domain, _take(domain))
+    if kernel is not None:
+        root = find(disks.root_disk(domain), "target").attrib["dev"]
+        _insert(domain, kernel.elements(root=root))
 
 
-def _check_uefi(kind: str) -> None:
-    if kind != UEFI:
-        raise exception.Invalid("os_secure_boot needs an image that says hw_firmware_type=uefi.")
+def start_as_usual(domain: ET.Element) -> None:
+    """Undo :func:`start_by`."""
+    usual = take_usual(domain)
+    if usual is not None:
+        _take(domain)
+        _insert(domain, usual)
 
 
-def _q35(name: str, machine: str | None) -> str:
-    """Return the machine of a guest that asks for something which only that has."""
-    if machine is not None and not _is_q35(machine):
-        raise exception.Invalid(f"{name} needs hw_machine_type=q35, not '{machine}'.")
-    return machine or _Q35
+def _take(domain: ET.Element) -> list[ET.Element]:
+    made = find(domain, "os")
+    found = [one for one in made if one.tag in _STARTED_BY]
+    for one in found:
+        made.remove(one)
+    return found
 
 
-def _is_q35(machine: str | None) -> bool:
-    return machine is not None and (machine == _Q35 or machine.startswith("pc-q35"))
+def _insert(domain: ET.Element, parts: Sequence[ET.Element]) -> None:
+    made = find(domain, "os")
+    place = len([one for one in made if one.tag not in _BEHIND_IT])
+    made[place:place] = parts
 
 
 def _boot_menu(words: HardwareWords) -> bool:

@@ -97,6 +97,15 @@ class GuestFolder:
     def ramdisk(self) -> pathlib.Path:
         return self.path / "ramdisk"
 
+    @property
+    def rescue_kernel(self) -> pathlib.Path:
+        """What it is started by while it is rescued, if the image says so; likewise its ramdisk."""
+        return self.path / "rescue.kernel"
+
+    @property
+    def rescue_ramdisk(self) -> pathlib.Path:
+        return self.path / "rescue.ramdisk"
+
     def blank(self, number: int, images_type: str = QCOW2) -> pathlib.Path:
         return self.path / f"blank{number}.{images_type}"
 

@@ -10,11 +10,12 @@ import libvirt
 
 from roost import exception, states
 from roost.compute.virt.driver import Diagnostics, Guest
-from roost.compute.virt.libvirt import disks, measures
+from roost.compute.virt.libvirt import measures
 from roost.compute.virt.libvirt.elements import element, find, parse
-from roost.compute.virt.libvirt.identity import NAMESPACE, Identity, note_rescued, written
+from roost.compute.virt.libvirt.firmware import DirectKernel
+from roost.compute.virt.libvirt.identity import IMAGE, NAMESPACE, Identity, note_rescued, written
 from roost.compute.virt.libvirt.interfaces import Interface, VifShape, find_interface
-from roost.compute.virt.libvirt.rescuer import Rescuer
+from roost.compute.virt.libvirt.rescuer import Rescuer, take_out
 from roost.objects import Vif
 
 _KIB_PER_MIB: Final = 1024
@@ -57,6 +58,7 @@ def describe(domain: Any) -> Guest:
         memory_mb=most_kib // _KIB_PER_MIB,
         attempt=int(said.attrib["attempt"]),
         rescued=said.attrib["rescued"] == "yes",
+        image=said.get(IMAGE),
     )
 
 
@@ -145,10 +147,12 @@ def _change(domain: Any, before: int, after: int, do: Callable[[], object]) -> N
         )
 
 
-def be_rescued(domain: Any, rescuer: Rescuer, disk: pathlib.Path) -> None:
-    """Have a stopped guest start from another disk."""
+def be_rescued(
+    domain: Any, rescuer: Rescuer, disk: pathlib.Path, kernel: DirectKernel | None
+) -> None:
+    """Have a stopped guest start from another disk, by a kernel or by what is on it."""
     defined = as_defined(domain)
-    rescuer.put_into(defined, disk)
+    rescuer.put_into(defined, disk, kernel)
     note_rescued(defined, rescued=True)
     domain.connect().defineXML(written(defined))
 
@@ -157,7 +161,7 @@ def be_usual(domain: Any, own: pathlib.Path) -> None:
     """Have a stopped guest start from its own disk again."""
     defined = as_defined(domain)
     if Identity.of(defined).rescued:
-        disks.start_from_own(defined, own)
+        take_out(defined, own)
         note_rescued(defined, rescued=False)
         domain.connect().defineXML(written(defined))
 

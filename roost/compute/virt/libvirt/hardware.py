@@ -23,12 +23,9 @@ from roost.compute.virt.libvirt.firmware import Firmware
 from roost.compute.virt.libvirt.interfaces import VifShape
 from roost.compute.virt.libvirt.machine import Machine
 from roost.compute.virt.libvirt.tuning import Bandwidth, Tuning
-from roost.objects import Instance
+from roost.objects import Instance, hardware_sense
 from roost.objects.hardware_values import (
     BUSES,
-    IDE,
-    NO_USB,
-    SCSI,
     VIRTIO,
     agreed,
     agreed_number,
@@ -36,7 +33,6 @@ from roost.objects.hardware_values import (
     chosen,
     counted,
     flagged,
-    serial_ports,
 )
 from roost.objects.hardware_words import HardwareWords, choice, truth
 
@@ -51,7 +47,8 @@ class Hardware:
     ``agent``: it is told that there is somebody to listen to inside of it, whose ``admin`` is the
     one with the password; ``quiesce``: no image is made of it while it cannot be made quiet.
     ``packed``: its virtio devices are asked by packed rings; ``network_boot``: its firmware looks
-    for a system at its interfaces before its disk.
+    for a system at its interfaces before its disk. ``shutdown_seconds``: so long its own
+    system gets to end; None: as long as its host says.
     """
 
     firmware: Firmware
@@ -77,6 +74,7 @@ class Hardware:
     packed: bool
     network_boot: bool
     locked: bool
+    shutdown_seconds: int | None
 
     @classmethod
     def of(cls, instance: Instance, *, machine: str | None = None) -> Self:
@@ -97,7 +95,7 @@ class Hardware:
         """
         try:
             found = choice("disk_bus", asked, BUSES) or self.disk_bus
-            _check_bus("disk_bus", found, self.firmware)
+            hardware_sense.check_bus("disk_bus", found, self.firmware.machine)
         except exception.Invalid as error:
             raise exception.BuildFailed(error.message, reschedulable=False) from error
         return found
@@ -106,10 +104,11 @@ class Hardware:
     def _read(cls, instance: Instance, machine: str | None) -> Self:
         words = HardwareWords(instance.flavor, instance.image)
         firmware = Firmware.of(words, machine=machine)
-        disk_bus, cd_bus = _bus(words, "disk", firmware), _bus(words, "cdrom", firmware)
+        disk_bus = hardware_sense.disk_bus(words, firmware.machine)
+        cd_bus = hardware_sense.cd_bus(words, firmware.machine)
         return cls(
             firmware=firmware,
-            shape=Shape.of(words, instance.flavor.vcpus),
+            shape=Shape.of(words),
             disk_bus=disk_bus,
             cd_bus=cd_bus,
             scsi_model=chosen(words, "hw_scsi_model") or "virtio-scsi",
@@ -120,34 +119,19 @@ class Hardware:
             tpm=_tpm(words),
             video=_video(words),
             inputs=_inputs(words),
-            agent=_flag_of_image(words, "hw_qemu_guest_agent"),
-            quiesce=_quiesce(words),
+            agent=flagged(words, "hw_qemu_guest_agent") or False,
+            quiesce=hardware_sense.is_quiesced(words),
             admin=_admin(words),
             emulator_apart=words.flavor_word("emulator_threads_policy") == "share",
             machine=Machine.of(words),
             sound=_sound(words),
             usb=_usb(words, {disk_bus, cd_bus}),
-            serial_ports=serial_ports(words),
+            serial_ports=hardware_sense.serial_ports(words),
             packed=agreed_truth(words, "virtio_packed_ring") or False,
             network_boot=flagged(words, "hw_ipxe_boot") or False,
             locked=agreed_truth(words, "locked_memory") or False,
+            shutdown_seconds=counted(words, "os_shutdown_timeout"),
         )
-
-
-def _flag_of_image(words: HardwareWords, name: str) -> bool:
-    return truth(name, words.image_property(name))
-
-
-def _bus(words: HardwareWords, of: str, firmware: Firmware) -> str:
-    name = f"hw_{of}_bus"
-    found = chosen(words, name) or (SCSI if of == "cdrom" else VIRTIO)
-    _check_bus(name, found, firmware)
-    return found
-
-
-def _check_bus(name: str, bus: str, firmware: Firmware) -> None:
-    if bus == IDE and firmware.is_q35:
-        raise exception.Invalid(f"{name} is 'ide', which the machine {firmware.machine} has not.")
 
 
 def _vifs(words: HardwareWords, vcpus: int) -> VifShape:
@@ -182,35 +166,20 @@ def _watchdog(words: HardwareWords) -> Watchdog | None:
 
 
 def _tpm(words: HardwareWords) -> Tpm | None:
-    model = agreed(words, "tpm_model")
-    version = agreed(words, "tpm_version")
-    if version is None:
-        if model is not None:
-            raise exception.Invalid("hw:tpm_model needs hw:tpm_version: 1.2 or 2.0.")
-        return None
-    if (model, version) == ("tpm-crb", "1.2"):
-        raise exception.Invalid("hw:tpm_model is 'tpm-crb', which needs hw:tpm_version=2.0.")
-    return Tpm(model or "tpm-tis", version)
+    found = hardware_sense.tpm(words)
+    return None if found is None else Tpm(*found)
 
 
 def _video(words: HardwareWords) -> Video | None:
-    model = chosen(words, "hw_video_model")
-    memory_mb = counted(words, "hw_video_ram")
-    most = counted(words, "hw_video:ram_max_mb") or 0
-    if memory_mb is not None and memory_mb > most:
-        raise exception.Invalid(
-            f"hw_video_ram is '{memory_mb}', but the flavor allows {most} MB (hw_video:ram_max_mb)."
-        )
+    model, memory_mb = chosen(words, "hw_video_model"), hardware_sense.video_ram(words)
     return None if model is None else Video(model, memory_mb)
 
 
 def _inputs(words: HardwareWords) -> Inputs | None:
     """Return what there is beside the keyboard and mouse that every PC has."""
-    bus = agreed(words, "input_bus")
-    pointer = agreed(words, "pointer_model")
-    if bus is not None:
-        return Inputs(("tablet", "keyboard"), bus)
-    return Inputs(("tablet",), "usb") if pointer == "usbtablet" else None
+    bus = hardware_sense.input_bus(words)
+    kinds = ("tablet", "keyboard") if agreed(words, "input_bus") else ("tablet",)
+    return None if bus is None else Inputs(kinds, bus)
 
 
 def _sound(words: HardwareWords) -> Sound | None:
@@ -220,20 +189,9 @@ def _sound(words: HardwareWords) -> Sound | None:
 
 def _usb(words: HardwareWords, buses: Collection[str]) -> Usb:
     """Return what USB there is; for what is plugged in from afar there must be some."""
-    model = agreed(words, "usb_model")
+    model = hardware_sense.usb_model(words, buses)
     ports = agreed_number(words, "redirected_usb_ports") or 0
-    inputs = _inputs(words)
-    used = {*buses, inputs.bus if inputs else None, agreed(words, "sound_model")}
-    if model == NO_USB and "usb" in used:
-        raise exception.Invalid("hw:usb_model is 'none', but the guest has devices on USB.")
     return Usb(model or (_FAST_USB if ports else None), ports)
-
-
-def _quiesce(words: HardwareWords) -> bool:
-    asked = _flag_of_image(words, "os_require_quiesce")
-    if asked and not _flag_of_image(words, "hw_qemu_guest_agent"):
-        raise exception.Invalid("os_require_quiesce needs hw_qemu_guest_agent=yes.")
-    return asked
 
 
 def _admin(words: HardwareWords) -> str:

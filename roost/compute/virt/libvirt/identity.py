@@ -3,12 +3,17 @@
 import dataclasses
 import uuid as uuids
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, Self
+
+from roost.compute.virt.libvirt.elements import find
+from roost.objects import Instance
 
 NAMESPACE: Final = "urn:roost:guest"
 PREFIX: Final = "roost"
+IMAGE: Final = "image"  # the note of what it was made from
 _TAG: Final = f"{{{NAMESPACE}}}guest"
+_USUAL: Final = f"{{{NAMESPACE}}}usual"
 _NAMES: Final = "roost-"
 
 
@@ -23,6 +28,12 @@ class Identity:
     attempt: int
     rescued: bool = False
     notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def made(cls, instance: Instance, notes: Mapping[str, str]) -> Self:
+        """Return that of a guest that is to be made."""
+        made_from = {} if instance.image is None else {IMAGE: instance.image.note()}
+        return cls(instance.uuid, instance.attempt, notes={**notes, **made_from})
 
     @property
     def name(self) -> str:
@@ -74,6 +85,21 @@ def note_attempt(domain: ET.Element, attempt: int) -> None:
     found = domain.find(f"metadata/{_TAG}")
     if found is not None:
         found.set("attempt", str(attempt))
+
+
+def keep_usual(domain: ET.Element, parts: Iterable[ET.Element]) -> None:
+    """Have a domain of ours remember what it usually has."""
+    ET.SubElement(find(domain, f"metadata/{_TAG}"), _USUAL).extend(parts)
+
+
+def take_usual(domain: ET.Element) -> list[ET.Element] | None:
+    """Return what a domain was to remember, once; None: it has nothing else than usual."""
+    ours = find(domain, f"metadata/{_TAG}")
+    kept = ours.find(_USUAL)
+    if kept is None:
+        return None
+    ours.remove(kept)
+    return [*kept]
 
 
 def uuid_in(name: str) -> str | None:

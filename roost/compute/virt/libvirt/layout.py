@@ -8,12 +8,11 @@ from roost import exception
 from roost.compute.virt.libvirt.images import Image
 from roost.objects import BlockDevice, Flavor, Instance
 from roost.objects.flavor import root_gb
+from roost.objects.provisions import IMAGE, SWAP
 
 _MIB: Final = 1024 * 1024
 _GIB: Final = 1024 * _MIB
 _SECTOR: Final = 512
-_FROM_IMAGE: Final = "image"
-SWAP: Final = "swap"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Layout:
         if not given:
             size = _root(instance, instance.flavor.root_gb * _GIB, image)
             return cls(size, _blanks(instance.flavor))
-        root = next((one for one in given if one.source_type == _FROM_IMAGE), None)
+        root = next((one for one in given if one.source_type == IMAGE), None)
         said = instance.flavor.root_gb * _GIB if root is None else root.size_mb * _MIB
         bus = None if root is None else root.disk_bus
         return cls(_root(instance, said, image), tuple(_given_blanks(given)), root_bus=bus)
@@ -60,7 +59,7 @@ def _root(instance: Instance, said: int, image: Image | None) -> int:
     most = said or root_gb(instance.flavor, instance.image) * _GIB
     if image is None:
         return said
-    if most and image.size > most:
+    if image.size > most:
         raise exception.BuildFailed(
             f"The image is {image.size} bytes large, more than the root disk of {most} bytes; take"
             " a larger flavor, or one with a root disk.",
@@ -78,5 +77,5 @@ def _given_blanks(given: Iterable[BlockDevice]) -> Iterable[Blank]:
     return (
         Blank(one.size_mb * _MIB, one.guest_format, one.disk_bus)
         for one in given
-        if one.source_type != _FROM_IMAGE and one.size_mb
+        if one.source_type != IMAGE and one.size_mb
     )

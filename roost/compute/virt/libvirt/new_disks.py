@@ -8,10 +8,14 @@ from roost.compute.virt.driver import Kernel
 from roost.compute.virt.libvirt import disks, filesystems, images
 from roost.compute.virt.libvirt.bases import Bases
 from roost.compute.virt.libvirt.disks import Disk, Names
+from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.folder import RAW, GuestFolder
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.images import Image
-from roost.compute.virt.libvirt.layout import SWAP, Layout
+from roost.compute.virt.libvirt.layout import Layout
+from roost.compute.virt.libvirt.rescuer import Rescuer
+from roost.objects import Instance
+from roost.objects.provisions import SWAP
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +73,18 @@ class NewDisks:
                 label=f"{'swap' if blank.guest_format == SWAP else 'ephemeral'}{number}",
             )
 
+    def rescue(
+        self, folder: GuestFolder, rescuer: Rescuer, instance: Instance, image_path: pathlib.Path
+    ) -> None:
+        """Make what a guest is rescued from; of an image that is too large nothing is made.
+
+        :raises roost.exception.BuildFailed: when it is
+        """
+        image = images.inspect(image_path)
+        size = rescuer.size(instance, image)
+        with self.bases.held(image_path, image) as base:
+            images.create(folder.rescue, size=size, base=base)
+
     def beside(
         self, folder: GuestFolder, drive: pathlib.Path | None, kernel: Kernel | None
     ) -> None:
@@ -76,9 +92,7 @@ class NewDisks:
         if drive is not None:
             shutil.copy(drive, folder.drive)
         if kernel is not None:
-            shutil.copy(kernel.path, folder.kernel)
-            if kernel.ramdisk is not None:
-                shutil.copy(kernel.ramdisk, folder.ramdisk)
+            DirectKernel.of(kernel, folder).bring(kernel)
 
 
 def _disk(

@@ -1,4 +1,4 @@
-"""What a guest is rescued from, as the image of the rescue says by ``hw_rescue_...``."""
+"""What a guest is rescued from, as the image of the rescue says."""
 
 import dataclasses
 import pathlib
@@ -7,11 +7,12 @@ from typing import Self
 
 from roost.compute.virt.libvirt import disks
 from roost.compute.virt.libvirt.disks import Disk, Drive
+from roost.compute.virt.libvirt.firmware import DirectKernel, start_as_usual, start_by
 from roost.compute.virt.libvirt.folder import kind_of
 from roost.compute.virt.libvirt.images import Image
 from roost.compute.virt.libvirt.layout import Layout
 from roost.objects import Instance
-from roost.objects.hardware_values import rescue_device
+from roost.objects.hardware_sense import rescue_device
 from roost.objects.hardware_words import HardwareWords
 
 
@@ -35,13 +36,26 @@ class Rescuer:
         return cls() if asked is None else cls(*asked)
 
     def size(self, instance: Instance, image: Image) -> int:
-        """Return how large it is, in bytes: a disk as large as the guest's own."""
-        return image.size if self.is_cd else Layout.of(instance, image).root
+        """Return how large it is, in bytes: a disk as large as the guest's own, a CD no larger.
 
-    def put_into(self, domain: ET.Element, path: pathlib.Path) -> None:
-        """Have a domain start from it."""
+        :raises roost.exception.BuildFailed: when the image is larger than the guest's own disk
+        """
+        root = Layout.of(instance, image).root
+        return image.size if self.is_cd else root
+
+    def put_into(
+        self, domain: ET.Element, path: pathlib.Path, kernel: DirectKernel | None = None
+    ) -> None:
+        """Have a domain start from it, by the kernel that its image names."""
         if self.bus is None:
             disks.start_from(domain, path)
         else:
             made = Drive(path, kind=kind_of(path)) if self.is_cd else Disk(path, "")
             disks.start_from_other(domain, made, bus=self.bus)
+        start_by(domain, kernel)
+
+
+def take_out(domain: ET.Element, own: pathlib.Path) -> None:
+    """Undo :meth:`Rescuer.put_into`, with the guest's own disk."""
+    disks.start_from_own(domain, own)
+    start_as_usual(domain)

@@ -29,7 +29,7 @@ class Settings:
     :param balloon_seconds: between two times that a guest tells how much memory it uses; 0: never
     :param devices: what may be given to guests
     :param base_seconds: that a base which no disk stands on is kept; 0: for ever
-    :param base_bytes: that all bases may have; 0: any number
+    :param base_bytes: that all bases may have; 0: any number; None: half of the file system
     :param screens: by which protocols new guests are seen, each once
     :param monitors: what is measured of the node, by the names of ``[compute] compute_monitors``
     :param images_type: the kind of files that new disks are in
@@ -49,7 +49,7 @@ class Settings:
     balloon_seconds: int = 10
     flags: Mapping[str, bool] = dataclasses.field(default_factory=dict)
     base_seconds: float = 86400.0
-    base_bytes: int = 0
+    base_bytes: int | None = None
     ephemeral_format: str = "ext4"
     images_type: str = QCOW2
     devices: tuple[DeviceSpec, ...] = ()
