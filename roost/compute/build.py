@@ -25,7 +25,7 @@ from roost.compute import kernel
 from roost.compute.host import Host
 from roost.compute.leases import Lease, LostLease
 from roost.compute.network.driver import AwaitsPlugging
-from roost.compute.timeline import Timeline, details
+from roost.compute.timeline import Timeline
 from roost.compute.virt.driver import Kernel, Placement, WatchesSteps
 from roost.context import RequestContext
 from roost.flow import Flow, Step
@@ -154,7 +154,7 @@ def carry_out(build: Build, flow: Flow[Build]) -> None:
     except Exception as error:
         LOG.exception("%s failed on %s", build, build.host.name)
         _count_failure(build, reschedulable=True)
-        hand_back(build, details(error), reschedulable=True)
+        hand_back(build, exception.details(error), reschedulable=True)
     else:
         build.host.tracker.built(build.uuid)
     finally:

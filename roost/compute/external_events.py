@@ -5,7 +5,7 @@ for itself now and then, so a lost one costs time and nothing else.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from roost import exception
 from roost.compute.host import Host
@@ -17,6 +17,7 @@ from roost.objects import ExternalEvent
 from roost.objects import external_event as names
 
 LOG = logging.getLogger(__name__)
+Handle = Callable[[RequestContext, ExternalEvent], None]
 
 
 class News:
@@ -25,6 +26,7 @@ class News:
     :param locks: held by whoever works on an instance
     :param is_building: whether a build of an instance is under way or waits
     :param look: compares guests with rows
+    :param later: does something for an instance, told apart by a key, while nobody waits for it
     """
 
     def __init__(
@@ -34,16 +36,18 @@ class News:
         locks: Locks,
         is_building: Callable[[str], bool],
         look: Callable[[], None],
+        later: Callable[[str, Hashable, Callable[[], object]], None],
     ) -> None:
         self._host = host
         self._locks = locks
         self._is_building = is_building
         self._look = look
-        self._handlers: dict[str, Callable[[RequestContext, ExternalEvent], None]] = {
+        self._later = later
+        self._handlers: dict[str, Handle] = {
             names.VIF_PLUGGED: self._hear,
             names.VIF_UNPLUGGED: self._hear,
-            names.VIF_DELETED: self._lose,
-            names.NETWORK_CHANGED: self._refresh,
+            names.VIF_DELETED: self._when_free(self._lose),
+            names.NETWORK_CHANGED: self._when_free(self._refresh),
             names.POWER_UPDATE: lambda _context, _event: self._look(),
         }
 
@@ -57,6 +61,13 @@ class News:
                 LOG.warning("%s: %s: %s", event.instance_uuid, event.name, error.message)
             except Exception:
                 LOG.exception("%s: %s", event.instance_uuid, event.name)
+
+    def _when_free(self, handle: Handle) -> Handle:
+        def put(context: RequestContext, event: ExternalEvent) -> None:
+            key = (event.name, event.tag)
+            self._later(str(event.instance_uuid), key, lambda: handle(context, event))
+
+        return put
 
     def _hear(self, _context: RequestContext, event: ExternalEvent) -> None:
         if isinstance(self._host.networks, HearsEvents):

@@ -36,7 +36,7 @@ class ImageCache:
     :param pause: seconds before the second try; twice as long before the third
     :param signatures: verifies what is asked to be verified; None: that cannot be done
     :param lifetime: seconds that one which no build has wanted is kept for the next; 0: for ever
-    :param most: bytes that all of them may have; 0: any number
+    :param most: bytes that all of them may have; 0: any number; None: a quarter of the file system
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class ImageCache:
         folder: str | os.PathLike[str],
         pause: float = 1.0,
         lifetime: float = 0.0,
-        most: int = 0,
+        most: int | None = None,
         signatures: Signatures | None = None,
     ) -> None:
         self._store = store
@@ -107,11 +107,17 @@ class ImageCache:
         """
         nameless = ImageMeta.of(id=image_id, name="named by another")
         try:
-            return self._store.get(context, image_id)
+            return self._get(context, image_id)
         except _FINAL as error:
             raise _failed(nameless, error, reschedulable=False) from error
         except (exception.Unavailable, exception.Unauthenticated) as error:
             raise _failed(nameless, error, reschedulable=True) from error
+
+    def _get(self, context: RequestContext, image_id: str) -> ImageMeta:
+        try:
+            return self._store.get(context, image_id)
+        except exception.Unauthenticated:  # a token lives shorter than a build
+            return self._store.get(context.without_token(), image_id)
 
     def _verify(self, image: ImageMeta, path: pathlib.Path, trusted: Sequence[str]) -> None:
         try:

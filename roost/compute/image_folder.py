@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from roost import exception
+from roost.compute import file_systems
 
 LOG = logging.getLogger(__name__)
 _WHOLE: Final = "*.img"
 _PART: Final = "*.part"
+_PARTS: Final = 4  # of the file system, one of which images have
 _Found = tuple[pathlib.Path, os.stat_result]
 
 
@@ -23,10 +25,11 @@ class ImageFolder:
     What is used, and what is being fetched, is known to this process alone, which owns the folder.
 
     :param path: made when first needed
-    :param most: bytes of all images, those included that are being fetched; 0: any number
+    :param most: bytes of all images, those included that are being fetched; 0: any number; None: a
+        quarter of the file system
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, most: int = 0) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, most: int | None = None) -> None:
         self.path = pathlib.Path(path)
         self._most = most
         self._lock = threading.Lock()
@@ -91,18 +94,19 @@ class ImageFolder:
                 self._make_room(0)
 
     def _make_room(self, size: int) -> None:
-        if not self._most:
+        most = file_systems.most(self.path, said=self._most, parts=_PARTS)
+        if not most:
             return
         stays = sum(status.st_size for _, status in self._whole()) + sum(self._coming.values())
         going = []
         for path, status in self._unused():
-            if stays + size <= self._most:
+            if stays + size <= most:
                 break
             going.append(path)
             stays -= status.st_size
-        if stays + size > self._most:
+        if stays + size > most:
             raise exception.NoCapacity(
-                f"it has {size} bytes, and all images of this host {self._most} at most, of which"
+                f"it has {size} bytes, and all images of this host {most} at most, of which"
                 f" {stays} are of images that builds use or fetch"
             )
         for path in going:

@@ -9,7 +9,7 @@ from roost import exception
 from roost.compute.image import ImageCache
 from roost.compute.virt.driver import Kernel
 from roost.context import RequestContext
-from roost.image.driver import KERNEL_ID, RAMDISK_ID
+from roost.image.driver import KERNEL_BYTES, KERNEL_ID, RAMDISK_ID
 from roost.objects import ImageMeta
 
 _COMMAND_LINE: Final = "os_command_line"
@@ -40,6 +40,12 @@ def fetch(
 
     def fetched(name: str) -> pathlib.Path:
         found = images.find(context, said[name])
+        if found.size > KERNEL_BYTES:
+            raise exception.BuildFailed(
+                f"{name} of image {image.id} names one of {found.size} bytes, and {KERNEL_BYTES} is"
+                " the most.",
+                reschedulable=False,
+            )
         return images.ensure(context, found, stopping=stopping, trusted=trusted, user=user)
 
     return Kernel(

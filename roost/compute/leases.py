@@ -9,12 +9,11 @@ A lease begins with the last question that the cell has answered, at the moment 
 asked. The clock is this host's own, and goes on while the process or the machine is suspended.
 """
 
-import contextlib
 import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from roost import exception
@@ -109,20 +108,6 @@ class LeaseKeeper:
     def fencing_pause(self) -> float:
         """Return the seconds between two calls of :meth:`fence`."""
         return self._seconds * MARGIN / 4
-
-    @contextlib.contextmanager
-    def work(self, instance_uuid: str, *, tasks: Sequence[str]) -> Iterator[Lease]:
-        """Keep a lease on a task of an instance while the block lasts.
-
-        >>> with host.leases.work(uuid, tasks=(states.POWERING_OFF,)) as lease:
-        ...     lease.check()  # before what must not happen twice
-        """
-        lease = Lease(self, instance_uuid, tasks)
-        self.enter(lease)
-        try:
-            yield lease
-        finally:
-            self.leave(lease)
 
     def enter(self, lease: Lease) -> None:
         """Renew this lease from now on."""

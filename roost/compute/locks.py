@@ -14,32 +14,20 @@ class Locks:
         self._interested: dict[str, int] = {}
 
     @contextlib.contextmanager
-    def hold(self, key: str) -> Iterator[None]:
+    def hold(self, key: str, *, within: float | None = None) -> Iterator[bool]:
+        """Hold it as soon as nobody else does; tell whether it is held.
+
+        :param within: seconds after which it is not waited for any more; None: never
+        """
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())
             self._interested[key] = self._interested.get(key, 0) + 1
+        held = lock.acquire(timeout=-1 if within is None else within)
         try:
-            with lock:
-                yield
+            yield held
         finally:
-            self._leave(key)
-
-    @contextlib.contextmanager
-    def hold_if_free(self, key: str) -> Iterator[bool]:
-        """Hold it, unless somebody does or waits for it; tell whether it is held now."""
-        with self._guard:
-            free = key not in self._locks
-            if free:
-                lock = self._locks[key] = threading.Lock()
-                self._interested[key] = 1
-                lock.acquire()
-        if not free:
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            lock.release()
+            if held:
+                lock.release()
             self._leave(key)
 
     def _leave(self, key: str) -> None:

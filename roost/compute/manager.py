@@ -1,12 +1,14 @@
 """What a compute host does: the contents of this room, served as :mod:`roost.rpc.compute`."""
 
+import contextlib
 import dataclasses
 import logging
+import threading
 import time
-from concurrent import futures
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
-from roost import states
+from roost import exception, states
 from roost.compute import (
     build,
     console,
@@ -24,11 +26,13 @@ from roost.compute import (
 from roost.compute.build_queue import BuildQueue
 from roost.compute.console_door import ConsoleDoor
 from roost.compute.host import Host
+from roost.compute.leases import Lease
 from roost.compute.locks import Locks
 from roost.compute.network.driver import DescribesPorts, FiltersGuests
 from roost.compute.network_healer import NetworkHealer
 from roost.compute.reconcile import Reconciler
 from roost.compute.state_path import StatePath
+from roost.compute.task_queue import Executors, TaskQueue
 from roost.compute.virt.driver import TellsOfGuests, TidiesUp
 from roost.context import RequestContext, admin_context
 from roost.flow import Flow
@@ -44,6 +48,7 @@ from roost.servicegroup.driver import ServiceGroup
 
 LOG = logging.getLogger(__name__)
 BINARY: Final = "roost-compute"
+PATIENCE: Final = 10.0  # seconds that a change of interfaces waits for others of its server
 _REBUILD: Final = tasks.Kind(rebuild.rebuild, states.REBUILD_TASKS, spoils=True)
 # What is done under each of the tasks of :data:`roost.states.LIFE_TASKS`.
 KINDS: Final[tasks.Kinds] = {
@@ -66,7 +71,8 @@ class ComputeManager:
     """Serves one host.
 
     :param group: where this daemon is one of the living ones
-    :param executor: runs the builds; its size is how many at once
+    :param executors: what does the work; their sizes are how much of it at once
+    :param interfaces: changes of interfaces at once, for each of which a message's thread is held
     :param flow: the steps of a build; tests hand in one that fails
     :param door: through which users come to consoles; None: one on loopback
     :param resumes: whether guests that ran run again after their node was started again
@@ -81,7 +87,8 @@ class ComputeManager:
         availability_zone: str,
         reporter: Reporter,
         group: ServiceGroup,
-        executor: futures.Executor,
+        executors: Executors,
+        interfaces: int = 8,
         flow: Flow[build.Build] | None = None,
         door: ConsoleDoor | None = None,
         resumes: bool = False,
@@ -97,8 +104,11 @@ class ComputeManager:
         self._locks = Locks()
         self._door = door or ConsoleDoor(host.virt)
         self._flow = flow or build.build_flow()
+        self._executors = executors
+        self._tasks = TaskQueue()
+        self._interfaces = threading.BoundedSemaphore(interfaces)
         self._builds = BuildQueue(
-            executor,
+            executors.builds,
             locks=self._locks,
             run=lambda work: build.carry_out(work, self._flow),
             give_back=lambda work, why: build.hand_back(work, why, reschedulable=True),
@@ -114,7 +124,11 @@ class ComputeManager:
         )
         self._healer = NetworkHealer(host, locks=self._locks, is_building=self._builds.has)
         self._news = external_events.News(
-            host, locks=self._locks, is_building=self._builds.has, look=self.reconcile
+            host,
+            locks=self._locks,
+            is_building=self._builds.has,
+            look=self.reconcile,
+            later=self._look_later,
         )
 
     def start(self) -> None:
@@ -135,6 +149,7 @@ class ComputeManager:
         self._listen()
         self.reconcile()
         self._builds.open()
+        self._tasks.open()
 
     def _listen(self) -> None:
         if isinstance(self._host.virt, TellsOfGuests):
@@ -249,12 +264,15 @@ class ComputeManager:
         self._door.close()
 
     def drain(self, timeout: float) -> bool:
-        """Finish the builds under way or give them back; tell whether all came to an end.
+        """Finish what is under way, or give it back; tell whether all came to an end.
 
-        :param timeout: seconds that a build under way gets to finish
+        :param timeout: seconds that it gets to finish
         """
         self._host.stopping.set()
-        return self._builds.drain(timeout)
+        deadline = time.monotonic() + timeout
+        self._tasks.drain()
+        built = self._builds.drain(timeout)
+        return self._tasks.wait(max(0.0, deadline - time.monotonic())) and built
 
     # what follows is served
 
@@ -269,21 +287,35 @@ class ComputeManager:
         self._builds.put(build.Build(self._host, context, instance, selection))
 
     def terminate_instance(self, context: RequestContext, *, instance_uuid: str) -> None:
+        self._tasks.put(
+            instance_uuid,
+            lambda: self._terminate(context, instance_uuid),
+            executor=self._executors.ends,
+            key="terminate",
+            lease=self._lease(instance_uuid, (states.DELETING,)),
+        )
+
+    def _terminate(self, context: RequestContext, instance_uuid: str) -> None:
         if not delete.is_due(self._host, context=context, instance_uuid=instance_uuid):
             LOG.warning("instance %s is not to be deleted here: nothing is done", instance_uuid)
             return
         self._host.tracker.ending(instance_uuid)
         self._builds.cancel(instance_uuid)
-        task = self._host.leases.work(instance_uuid, tasks=(states.DELETING,))
-        with task, self._locks.hold(instance_uuid):
+        with self._locks.hold(instance_uuid):
             delete.terminate(self._host, context=context, instance_uuid=instance_uuid)
 
     def change_power(self, context: RequestContext, *, instance_uuid: str, task: str) -> None:
-        leased = self._host.leases.work(instance_uuid, tasks=(task,))
-        with leased as lease, self._locks.hold(instance_uuid):
-            power.change(
-                self._host, context=context, instance_uuid=instance_uuid, task=task, lease=lease
-            )
+        lease = self._lease(instance_uuid, (task,))
+
+        def do() -> None:
+            with self._locks.hold(instance_uuid):
+                power.change(
+                    self._host, context=context, instance_uuid=instance_uuid, task=task, lease=lease
+                )
+
+        self._tasks.put(
+            instance_uuid, do, executor=self._executors.power, key=("power", task), lease=lease
+        )
 
     def external_instance_events(
         self, context: RequestContext, *, events: list[ExternalEvent]
@@ -293,7 +325,7 @@ class ComputeManager:
     def attach_interface(
         self, context: RequestContext, *, instance: Instance, request: NetworkRequest, key: str
     ) -> Vif:
-        with self._locks.hold(instance.uuid):
+        with self._changing_interfaces(instance.uuid):
             return interfaces.attach(
                 self._host, context=context, instance=instance, request=request, key=key
             )
@@ -301,7 +333,7 @@ class ComputeManager:
     def detach_interface(
         self, context: RequestContext, *, instance: Instance, port_id: str
     ) -> None:
-        with self._locks.hold(instance.uuid):
+        with self._changing_interfaces(instance.uuid):
             interfaces.detach(self._host, context=context, instance=instance, port_id=port_id)
 
     def do_task(
@@ -317,18 +349,23 @@ class ComputeManager:
         if kind is None:
             LOG.warning("instance %s: nobody here knows how to do %s", instance_uuid, task)
             return
-        leased = self._host.leases.work(instance_uuid, tasks=kind.family)
-        with leased as lease, self._locks.hold(instance_uuid):
-            done = tasks.carry_out(
-                self._host,
-                kind,
-                context=context,
-                instance_uuid=instance_uuid,
-                lease=lease,
-                password=password,
-            )
-            if not done and image_id is not None:
-                snapshot.forget(self._host, context=context, image_id=image_id)
+        lease = self._lease(instance_uuid, kind.family)
+
+        def do() -> None:
+            with self._locks.hold(instance_uuid):
+                done = tasks.carry_out(
+                    self._host,
+                    kind,
+                    context=context,
+                    instance_uuid=instance_uuid,
+                    lease=lease,
+                    password=password,
+                )
+                if not done and image_id is not None:
+                    snapshot.forget(self._host, context=context, image_id=image_id)
+
+        key = (task, password, image_id)
+        self._tasks.put(instance_uuid, do, executor=self._executors.tasks, key=key, lease=lease)
 
     def get_console_output(
         self, context: RequestContext, *, instance_uuid: str, lines: int | None = None
@@ -366,11 +403,36 @@ class ComputeManager:
     def describe_guests(self, context: RequestContext) -> list[dict[str, Any]]:
         return [dataclasses.asdict(guest) for guest in self._reconciler.guests()]
 
+    def describe_state(self, context: RequestContext) -> dict[str, Any]:
+        return {} if self._state is None else self._state.told()
+
     def reconcile_guests(self, context: RequestContext, *, give_up: bool = False) -> None:
         self._reconciler.run(give_up=give_up)
 
     def set_enabled(self, context: RequestContext, *, enabled: bool, version: int) -> None:
         self._host.tracker.set_enabled(enabled, version=version)
+
+    def _lease(self, instance_uuid: str, family: Sequence[str]) -> Lease:
+        return Lease(self._host.leases, instance_uuid, family)
+
+    def _look_later(self, instance_uuid: str, key: Hashable, look: Callable[[], object]) -> None:
+        self._tasks.put(instance_uuid, look, executor=self._executors.ends, key=key)
+
+    @contextlib.contextmanager
+    def _changing_interfaces(self, instance_uuid: str) -> Iterator[None]:
+        """Work on interfaces soon or not at all: somebody waits, and holds a thread for messages.
+
+        :raises roost.exception.Conflict: when the server, or the host, is busy
+        """
+        if not self._interfaces.acquire(blocking=False):
+            raise exception.Conflict("The host of this server is busy; try again later.")
+        try:
+            with self._locks.hold(instance_uuid, within=PATIENCE) as held:
+                if not held:
+                    raise exception.Conflict("This server is busy; try again later.")
+                yield
+        finally:
+            self._interfaces.release()
 
     def _entered(self, work: build.Build) -> None:
         self._host.tracker.begin_operation(work.uuid)

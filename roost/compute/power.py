@@ -15,7 +15,7 @@ from typing import Any, Final
 from roost import exception, states
 from roost.compute.host import Host
 from roost.compute.leases import Lease, LostLease
-from roost.compute.timeline import Timeline, reason
+from roost.compute.timeline import Timeline
 from roost.compute.virt.driver import PausesGuests, SuspendsGuests, VirtDriver
 from roost.context import RequestContext
 from roost.objects import InstanceActionEvent
@@ -96,10 +96,10 @@ def _try(
         raise
     except exception.RoostError as error:
         LOG.warning("instance %s failed %s: %s", instance_uuid, task, error.message)
-        return reason(error)
+        return exception.reason(error)
     except Exception as error:
         LOG.exception("instance %s failed %s", instance_uuid, task)
-        return reason(error)
+        return exception.reason(error)
     return None
 
 

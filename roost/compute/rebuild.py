@@ -4,15 +4,16 @@ The image is fetched before anything is touched. From then on the row names the 
 old guest goes; a failure leaves the server in ERROR, from where it may be rebuilt once more. A host
 that dies over it begins again: there never are two guests.
 
-Each rebuild raises the instance's attempt when it is asked for. A guest of that attempt that was
-announced is what it was to come to: then an old copy of the row was put back, and the guest stays.
+Each rebuild raises the instance's attempt when it is asked for. If an announced guest is of that
+attempt already, an old copy of the row was put back: the guest stays, the row learns what it is of,
+and the user is told. The rebuild may be the one that made it, or have been asked for since.
 """
 
 import datetime
 import logging
 
-from roost import exception, states
-from roost.compute.tasks import Task, step
+from roost import exception, old_rows, states
+from roost.compute.tasks import Spared, Task, step
 from roost.compute.virt.driver import Guest, Placement
 from roost.flow import Flow, Step
 from roost.objects import NetworkInfo
@@ -75,20 +76,24 @@ REBUILD: Flow[Task] = Flow("rebuild", [Step(image), Step(clear), Step(spawn, und
 
 
 def rebuild(task: Task) -> None:
-    """Run the flow, unless the guest came of it, or of a later one, before."""
-    guest = _newer_guest(task)
-    if guest is None:
+    """Run the flow, unless its row turns out to be older than the guest.
+
+    :raises Spared: then, once the row knows what its guest is of
+    """
+    guest = _guest(task)
+    if guest is None or not old_rows.is_old(task.instance, guest):
         REBUILD(task)
         return
     LOG.warning("%s: its guest was rebuilt before, and stays: its row is older", task)
-    known = {"image": task.image} if guest.attempt == task.instance.attempt else {}
-    task.go_on(states.REBUILD_BLOCK_DEVICE_MAPPING, **known)
+    task.go_on(states.REBUILD_BLOCK_DEVICE_MAPPING, **old_rows.origin(guest))
+    raise Spared(
+        "Nothing was rebuilt: the database was put back from a backup, which did not know of the"
+        " last rebuild of this server. Ask again, if this one was asked for since."
+    )
 
 
-def _newer_guest(task: Task) -> Guest | None:
+def _guest(task: Task) -> Guest | None:
     try:
-        found = task.host.virt.describe(task.uuid)
+        return task.host.virt.describe(task.uuid)
     except exception.NotFound:
         return None
-    is_newer = (found.attempt or 0) >= task.instance.attempt
-    return found if found.announced and is_newer else None

@@ -22,11 +22,11 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from roost import exception, states
+from roost import exception, old_rows, states
 from roost.compute.host import Host
 from roost.compute.locks import Locks
 from roost.compute.network.driver import PlugsGuests
-from roost.compute.timeline import Timeline, reason
+from roost.compute.timeline import Timeline
 from roost.compute.virt.driver import Guest
 from roost.context import RequestContext, admin_context
 from roost.objects import HostFinding, InstanceActionEvent, Whereabouts
@@ -168,12 +168,12 @@ def _judge_other(guest: Guest, row: Whereabouts) -> Verdict:
 def is_behind(guest: Guest | None, row: Whereabouts) -> bool:
     """Tell whether guest or row does not know yet of the other what both are to agree on.
 
-    A guest of a server at rest is an announced one, and its row knows the attempt that made it.
+    A guest of a server at rest is an announced one, and its row is no older than the guest.
     """
     if guest is None or row.place != HERE or row.task_state is not None:
         return False
     unannounced = not guest.announced and row.vm_state in states.WITH_GUEST
-    return unannounced or (guest.announced and (guest.attempt or 0) > row.attempt)
+    return unannounced or old_rows.is_old(row, guest)
 
 
 def _is_lost(guest: Guest | None, row: Whereabouts) -> bool:
@@ -399,7 +399,7 @@ class Reconciler:
                     self._remedy(context, guest, row, verdict)
 
     def _catch_up(self, context: RequestContext, guest: Guest, row: Whereabouts) -> None:
-        """Let a guest be an announced one, or an old row know the attempt that made its guest."""
+        """Let a guest be an announced one, or an old row know how its guest was made."""
         uuid = str(row.instance_uuid)
         if not guest.announced:
             self._host.note_announced(uuid)
@@ -409,7 +409,7 @@ class Reconciler:
             self._host.conductor.instance_update(
                 context,
                 instance_uuid=uuid,
-                changes={"attempt": guest.attempt},
+                changes=old_rows.origin(guest),
                 expected={name: getattr(row, name) for name in seen},
                 events=[],
             )
@@ -456,7 +456,7 @@ class Reconciler:
         except exception.Unavailable:  # the hypervisor is not there (yet)
             raise
         except Exception as error:
-            why = f"{why}; it could not be started: {reason(error)}"
+            why = f"{why}; it could not be started: {exception.reason(error)}"
             self._report(context, row, guest, why, events=timeline.events)
             raise
 

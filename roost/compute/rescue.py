@@ -13,6 +13,7 @@ def rescue(task: Task) -> None:
         task.instance,
         image_path=task.fetch_image(),
         password=task.password,
+        kernel=task.fetch_kernel(),
     )
 
 

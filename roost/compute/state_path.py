@@ -2,17 +2,21 @@
 
 A state path gets an id of its own when it is first used, and counts how often its cell has taken
 it in. So a daemon of the same name with another or an empty one is told from this one by the id;
-and of two that have copies of the same, only the one that was taken in last goes on.
+and of two that have copies of the same, only the one that was taken in last goes on. Two that have
+the very same cannot be told apart: so a daemon holds its state path while it lives.
 """
 
+import fcntl
 import json
 import pathlib
 import uuid as uuids
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
+from roost import exception
 from roost.compute.network import files
 
 _FILE: Final = "identity.json"
+_LOCK: Final = "lock"
 
 
 class StatePath:
@@ -22,9 +26,39 @@ class StatePath:
     """
 
     def __init__(self, folder: pathlib.Path) -> None:
+        self._folder = folder
         self._file = folder / _FILE
+        self._lock: TextIO | None = None
         self._told: dict[str, Any] | None = None
         self._confirmed = False
+
+    def hold(self) -> None:
+        """Keep other daemons from this state path until :meth:`close`, or the end of this process.
+
+        :raises roost.exception.Conflict: when another daemon holds it
+        """
+        if self._lock is not None:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        lock = (self._folder / _LOCK).open("a")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            lock.close()
+            raise exception.Conflict(
+                f"Another roost-compute runs on {self._folder}. Is it enabled twice, as a unit and"
+                " as an instance of one? End one of the two."
+            ) from error
+        except OSError:
+            lock.close()
+            raise
+        self._lock = lock
+
+    def close(self) -> None:
+        """Let another daemon have it."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def told(self) -> dict[str, Any]:
         """Return what the cell is to compare: ``state_id``, ``starts`` and ``run_id``.

@@ -19,12 +19,16 @@ from roost.compute import kernel
 from roost.compute.host import Host
 from roost.compute.leases import Lease, LostLease
 from roost.compute.power import as_found
-from roost.compute.timeline import Timeline, reason
+from roost.compute.timeline import Timeline
 from roost.compute.virt.driver import Kernel, WatchesSteps
 from roost.context import RequestContext
 from roost.objects import ImageMeta, Instance
 
 LOG = logging.getLogger(__name__)
+
+
+class Spared(exception.Conflict):
+    """A task did nothing to the guest, and leaves it as fit for use as it was."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -156,33 +160,35 @@ def carry_out(
     task = Task(host, context, instance, kind.family, lease, timeline, password=password)
     LOG.info("%s begins on %s", task, host.name)
     try:
-        why = _try(task, kind.do)
+        why, spoilt = _try(task, kind)
     except LostLease as error:
         LOG.info("%s ends without a word: %s", task, error.message)
         return True
-    if _tell(task, why=why, failed=kind.spoils and why is not None) and kind.spoils and why is None:
+    if _tell(task, why=why, failed=spoilt) and kind.spoils and why is None:
         host.note_announced(task.uuid)
     return True
 
 
-def _try(task: Task, do: Do) -> str | None:
-    """Do it, and return why it failed, if it did.
+def _try(task: Task, kind: Kind) -> tuple[str | None, bool]:
+    """Do it, and return why it failed, if it did, and whether that has spoilt the guest.
 
     :raises LostLease: when it is somebody else's by now
     """
     try:
-        do(task)
+        kind.do(task)
     except LostLease:
         raise
+    except Spared as error:
+        return exception.reason(error), False
     except exception.RoostError as error:
         LOG.warning("%s failed: %s", task, error.message)
-        return reason(error)
+        return exception.reason(error), kind.spoils
     except Exception as error:
         LOG.exception("%s failed", task)
-        return reason(error)
+        return exception.reason(error), kind.spoils
     finally:
         task.host.images.release(task)
-    return None
+    return None, False
 
 
 def _tell(task: Task, *, why: str | None, failed: bool) -> bool:

@@ -3,13 +3,9 @@
 import contextlib
 import datetime
 from collections.abc import Iterator
-from typing import Final
 
-from roost import exception
+from roost.exception import details
 from roost.objects import InstanceActionEvent
-
-_UNREACHABLE: Final = "A part of the cloud could not be reached."
-_FAILED: Final = "Something failed on the host of the server."
 
 
 class Timeline:
@@ -43,25 +39,6 @@ class Timeline:
                 details=details,
             )
         )
-
-
-def reason(error: Exception) -> str:
-    """Say to users why something failed: what they can mend in its words, else that it did."""
-    if isinstance(error, exception.RoostError) and error.for_users and error.message:
-        return error.message
-    return _UNREACHABLE if isinstance(error, exception.Unavailable) else _FAILED
-
-
-def details(error: Exception) -> str:
-    """Say to administrators why something failed: our own kinds in their words, or the class.
-
-    Addresses of databases and buses are in the log alone, as are tracebacks from other daemons.
-    """
-    if isinstance(error, exception.Unavailable) and not isinstance(error, exception.Timeout):
-        return _UNREACHABLE
-    if isinstance(error, exception.RoostError) and error.message:
-        return error.message
-    return f"{type(error).__name__}: {error}".partition("\n")[0]
 
 
 def _now() -> datetime.datetime:
