@@ -6,10 +6,9 @@ What only the row knew is lost: name, metadata, tags, key pair, addresses that a
 
 import dataclasses
 import datetime
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from roost import states
+from roost import old_rows, states
 from roost.objects import Instance, InstanceMapping, RequestSpec
 
 LOCKED_BY: Final = "owner"  # who of its project needs can unlock it
@@ -29,12 +28,10 @@ class Asked:
         return self.spec.numa_topology is None and not self.spec.pci_requests
 
 
-def remade(
-    asked: Asked, *, host: str, guest: Mapping[str, Any], now: datetime.datetime
-) -> Instance:
+def remade(asked: Asked, *, host: str, guest: old_rows.Guest, now: datetime.datetime) -> Instance:
     """Return the instance that a guest on a host is of, named after its uuid."""
     mapping, spec, uuid = asked.mapping, asked.spec, str(asked.mapping.instance_uuid)
-    power_state, name = guest["power_state"], f"restored-{uuid}"
+    made, name = old_rows.origin(guest), f"restored-{uuid}"
     return Instance.of(
         uuid=uuid,
         project_id=mapping.project_id,
@@ -45,7 +42,7 @@ def remade(
         display_description=None,
         hostname=name,
         flavor=spec.flavor,
-        image=spec.image,
+        image=made.get("image", spec.image),
         key_name=None,
         keypair=None,
         user_data=None,
@@ -57,10 +54,10 @@ def remade(
         availability_zone=spec.availability_zone,
         host=host,
         node=host,
-        attempt=guest["attempt"] or 1,
-        vm_state=states.as_found(power_state, rescued=guest["rescued"]) or states.ACTIVE,
+        attempt=made.get("attempt", 1),
+        vm_state=states.as_found(guest.power_state, rescued=guest.rescued) or states.ACTIVE,
         task_state=None,
-        power_state=power_state,
+        power_state=guest.power_state,
         locked=asked.locked,
         locked_by=LOCKED_BY if asked.locked else None,
         networks=[],

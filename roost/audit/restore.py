@@ -1,47 +1,33 @@
 """What an old copy of a cell says other than its hosts and the API level, and its repair.
 
-Guests know which attempt they are of and whether they were announced; mappings know which servers
-there are. So rows that are older than their guests follow them, rows of servers that were deleted
-since are buried, and rows that are lost are made anew, as far as others know of their servers.
+Guests know what made them, whether they were announced and how they are; mappings know which
+servers there are, daemons which they are. So rows that are older follow those, rows of servers that
+were deleted since are buried, and rows that are lost are made anew, as far as others know of their
+servers. Of what two hosts have, or one that does not answer may have, nothing is decided.
 """
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from roost import exception, states
+from roost import exception, old_rows, states
 from roost.audit.lost_rows import Asked, remade
 from roost.cells import Cell
 from roost.db import clock
-from roost.db.cell import actions, builds, burial, instances
+from roost.db.api.put_away import TakenBack
+from roost.db.cell import actions, builds, burial, instances, services
 from roost.db.engine import Session, retried
 
 SETTLE: Final = "let the row follow its guest"
 BURY: Final = "bury the row"
 REMAKE: Final = "make the row anew"
+KNOW: Final = "know its daemon"
 LEAVE: Final = "leave alone"
-_BUILT: Final = {
-    states.State(states.BUILDING, task): frozenset({states.State(states.ACTIVE)})
-    for task in states.BUILD_TASKS
-}
+COMPUTE: Final = "roost-compute"
+_SEEN: Final = ("host", "attempt", "vm_state", "task_state")
 
 
-@dataclasses.dataclass(frozen=True)
-class Difference:
-    """One row, or guest, and what would put it right; ``guest`` as its host describes it.
-
-    ``asked``: what the API level knows of a server whose row is lost.
-    """
-
-    uuid: str
-    action: str
-    why: str
-    host: str | None = None
-    guest: Mapping[str, Any] | None = None
-    asked: Asked | None = None
-
-
-class Row(Protocol):
+class Row(old_rows.Row, Protocol):
     """A live instance, as its cell has it."""
 
     @property
@@ -51,23 +37,40 @@ class Row(Protocol):
     def host(self) -> str | None: ...
 
     @property
-    def vm_state(self) -> str: ...
+    def turns(self) -> int: ...
 
-    @property
-    def task_state(self) -> str | None: ...
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """One row, guest or daemon, and what would put it right.
+
+    ``row`` and ``state_id`` are what the cell says; ``changes`` what its row is to say instead.
+    ``asked``: what the API level knows of a server whose row is lost.
+    """
+
+    uuid: str | None
+    action: str
+    why: str
+    host: str | None = None
+    row: Row | None = None
+    guest: old_rows.Guest | None = None
+    asked: Asked | None = None
+    state_id: str | None = None
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 Guests = Mapping[str, Sequence[Mapping[str, Any]]]
+Homes = Mapping[str, old_rows.Guest]
 
 
-def announced(guests: Guests) -> dict[str, tuple[str, Mapping[str, Any]]]:
-    """Return the guests that are somebody's servers, each with its host."""
-    return {
-        guest["uuid"]: (host, guest)
-        for host, some in guests.items()
-        for guest in some
-        if guest["announced"]
-    }
+def announced(guests: Guests) -> dict[str, dict[str, old_rows.Guest]]:
+    """Return the guests that are somebody's servers, each by the hosts that have it."""
+    found: dict[str, dict[str, old_rows.Guest]] = {}
+    for host, some in guests.items():
+        for said in some:
+            if said["announced"]:
+                found.setdefault(said["uuid"], {})[host] = old_rows.Told.of(said)
+    return found
 
 
 def compare(
@@ -75,53 +78,117 @@ def compare(
     guests: Guests,
     *,
     mapped: Collection[str],
-    whole: bool,
+    silent: Collection[str] = (),
     buried: Collection[str] = (),
     asked: Mapping[str, Asked] | None = None,
+    back: Mapping[str, TakenBack] | None = None,
 ) -> Iterator[Difference]:
     """Yield what differs in one cell.
 
     :param rows: all that live
     :param guests: of each host that answered
     :param mapped: the instances that somebody has
-    :param whole: whether all hosts have answered, so that who was not seen is nowhere
+    :param silent: hosts that did not answer: who was not seen may be there
     :param buried: guests whose rows say deleted: their hosts end them
     :param asked: what the API level knows of guests in this cell that have no row
+    :param back: instances that are not put away (any more), for rows that say otherwise
     """
+    for host in sorted(silent):
+        why = "it does not answer, so its servers are not compared, and no row is buried"
+        yield Difference(None, LEAVE, why, host)
     found = announced(guests)
     for row in rows:
         if row.uuid in found:
-            yield from _behind(row, *found[row.uuid])
-        elif whole and row.uuid not in mapped:
-            yield Difference(row.uuid, BURY, "it has no guest and no mapping", row.host)
+            yield from _behind(row, found[row.uuid], silent, (back or {}).get(row.uuid))
+        elif not silent and row.uuid not in mapped:
+            yield Difference(row.uuid, BURY, "it has no guest and no mapping", row.host, row)
     known = {row.uuid for row in rows}.union(buried)
-    for uuid, (host, guest) in found.items():
+    for uuid, homes in found.items():
         if uuid not in known:
-            yield _lost(uuid, host, guest, (asked or {}).get(uuid))
+            yield _lost(uuid, homes, (asked or {}).get(uuid))
 
 
-def _lost(uuid: str, host: str, guest: Mapping[str, Any], asked: Asked | None) -> Difference:
-    if asked is None:
+def strangers(
+    known: Mapping[str, str], told: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Difference]:
+    """Yield the hosts that were replaced since: no twin could begin while no conductor was up.
+
+    :param known: the ids of state paths that the cell knows, by host
+    :param told: what each host that answered says which daemon it is
+    """
+    for host, state in told.items():
+        if state and known.get(host, state["state_id"]) != state["state_id"]:
+            why = "its row knows the machine or state path before this one"
+            yield Difference(None, KNOW, why, host, state_id=known[host], changes=state)
+
+
+def _lost(uuid: str, homes: Homes, asked: Asked | None) -> Difference:
+    (host, guest), *others = homes.items()
+    if others:
+        why = f"its row is lost, and there are guests of it on {_listed(homes)}"
+    elif asked is None:
         why = "its row is lost, nobody knows whose it is, and its guest stays"
     elif not asked.is_enough:
         why = "its row is lost, with the CPUs and devices that it has, and its guest stays"
     else:
-        return Difference(uuid, REMAKE, "its row is lost", host, guest, asked)
-    return Difference(uuid, LEAVE, why, host, guest)
+        return Difference(uuid, REMAKE, "its row is lost", host, guest=guest, asked=asked)
+    return Difference(uuid, LEAVE, why, host)
 
 
-def _behind(row: Row, host: str, guest: Mapping[str, Any]) -> Iterator[Difference]:
+def _behind(
+    row: Row, homes: Homes, silent: Collection[str], back: TakenBack | None
+) -> Iterator[Difference]:
     """Yield a row that is older than its guest, unless it is about to end."""
     if row.task_state == states.DELETING:
         return
-    if row.vm_state == states.BUILDING:
-        yield Difference(row.uuid, SETTLE, "its row is being built", host, guest)
-    elif row.host != host:
-        yield Difference(row.uuid, SETTLE, f"its row is on {row.host}", host, guest)
+    host = row.host if row.host is not None and row.host in homes else next(iter(homes))
+    guest = homes[host]
+    if row.host not in homes:
+        why = _why_not(row, homes, silent)
+        if why is not None:
+            yield Difference(row.uuid, LEAVE, f"its row is on {row.host}, {why}", host)
+            return
+    changes = _changes(row, guest, back)
+    if row.host != host:
+        changes |= {"host": host, "node": host}
+    if changes:
+        why = ", ".join(f"{name} {value}" for name, value in _told(row).items() if name in changes)
+        why = f"its row says {why}" if why else "its row does not know what its guest is of"
+        yield Difference(row.uuid, SETTLE, why, host, row, guest, changes=changes)
+
+
+def _told(row: Row) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _SEEN}
+
+
+def _why_not(row: Row, homes: Homes, silent: Collection[str]) -> str | None:
+    """Say why a row may not go to a guest elsewhere; None: it may."""
+    (guest, *others) = homes.values()
+    if others:
+        return f"and there are guests of it on {_listed(homes)}"
+    if row.host in silent and not old_rows.is_old(row, guest):
+        return f"which does not answer, and there is a guest of it on {_listed(homes)}"
+    return None
+
+
+def _listed(homes: Homes) -> str:
+    return " and ".join(sorted(homes))
+
+
+def _changes(row: Row, guest: old_rows.Guest, back: TakenBack | None) -> dict[str, Any]:
+    """Return what a row lacks; of one that was taken back the guest must have heard, too.
+
+    Where it has not, the super-conductors tell the cell of the latest turn.
+    """
+    if back is None or back.turn <= row.turns:
+        return old_rows.lacking(row, guest)
+    heard = not (back.unheard and guest.power_state == states.SHUTDOWN)
+    changes = old_rows.lacking(row, guest, restored=heard)
+    return changes | ({"turns": back.turn} if "vm_state" in changes else {})
 
 
 def repair(cell: Cell, difference: Difference) -> bool:
-    """Put one right, if the row still is as it was found; tell whether it was."""
+    """Put one right, if what the cell says still is as it was found; tell whether it was."""
     try:
         return _repair(cell, difference)
     except (exception.Conflict, exception.NotFound):
@@ -130,15 +197,40 @@ def repair(cell: Cell, difference: Difference) -> bool:
 
 @retried
 def _repair(cell: Cell, difference: Difference) -> bool:
+    do = _REPAIRS.get(difference.action)
+    if do is None:
+        return False
     with cell.database.begin() as session:
-        if difference.action == BURY:
-            return burial.bury(session, difference.uuid, [])
-        if difference.action == SETTLE:
-            _settle(session, difference)
-            return True
-        if difference.action == REMAKE:
-            return _remake(session, difference)
-    return False
+        return do(session, difference)
+
+
+def _bury(session: Session, difference: Difference) -> bool:
+    row = _unchanged(difference)
+    instances.update(session, row.uuid, {}, expected=_told(row))
+    return burial.bury(session, row.uuid, [])
+
+
+def _unchanged(difference: Difference) -> Row:
+    if difference.row is None:
+        raise exception.Internal(f"{difference.action}: there is no row")
+    return difference.row
+
+
+def _settle(session: Session, difference: Difference) -> bool:
+    row, guest, changes = _unchanged(difference), difference.guest, {**difference.changes}
+    if guest is not None and guest.power_state != states.NOSTATE:
+        changes["power_state"] = guest.power_state
+    is_over = "task_state" in changes
+    if is_over:
+        changes["launched_at"] = clock.now(session)
+    before = states.State(str(row.vm_state), row.task_state)
+    after = states.State(changes.get("vm_state", before.vm), None if is_over else before.task)
+    moves = {before: frozenset({after})}
+    instances.update(session, row.uuid, changes, expected=_told(row), moves=moves)
+    if is_over:
+        builds.end(session, row.uuid)
+        actions.add_events(session, row.uuid, [], finish=True)
+    return True
 
 
 def _remake(session: Session, difference: Difference) -> bool:
@@ -149,19 +241,19 @@ def _remake(session: Session, difference: Difference) -> bool:
     return instances.create(session, made)
 
 
-def _settle(session: Session, difference: Difference) -> None:
-    guest = difference.guest or {}
-    row = instances.get(session, difference.uuid)
-    changes = {"host": difference.host, "node": difference.host, "attempt": guest["attempt"]}
-    if row.vm_state == states.BUILDING:
-        changes |= {
-            "vm_state": states.ACTIVE,
-            "task_state": None,
-            "launched_at": clock.now(session),
-        }
-        changes["power_state"] = guest["power_state"]
-    seen = ("host", "attempt", "vm_state", "task_state")
-    expected = {name: getattr(row, name) for name in seen}
-    instances.update(session, row.uuid, changes, expected=expected, moves=_BUILT)
-    builds.end(session, row.uuid)
-    actions.add_events(session, row.uuid, [], finish=True)
+def _know(session: Session, difference: Difference) -> bool:
+    return services.note_state(
+        session,
+        str(difference.host),
+        binary=COMPUTE,
+        state=difference.changes,
+        instead_of=str(difference.state_id),
+    )
+
+
+_REPAIRS: Final[Mapping[str, Callable[[Session, Difference], bool]]] = {
+    BURY: _bury,
+    SETTLE: _settle,
+    REMAKE: _remake,
+    KNOW: _know,
+}

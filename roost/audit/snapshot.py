@@ -50,6 +50,7 @@ class LiveInstance:
     task_state: str | None
     locked: bool = False
     turns: int = 0
+    attempt: int = 1
 
 
 @dataclasses.dataclass

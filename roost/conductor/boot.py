@@ -326,7 +326,7 @@ class Placement(Task):
         instance: Instance = self.wish.instance
         instance.host, instance.node = self.chosen.host, self.chosen.node
         instance.numa_topology, instance.pci = self.chosen.numa_topology, list(self.chosen.pci)
-        instance.attempt, instance.updated_at = 1, utcnow()
+        instance.attempt, instance.updated_at = 1, self.cell.database.now()
         instance.vm_state, instance.task_state = states.WAITING
         if instance.availability_zone is None:
             instance.availability_zone = self.chosen.availability_zone

@@ -7,13 +7,21 @@ host found the guest.
 
 import dataclasses
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception, states
 from roost.conductor.moments import moment
 from roost.context import RequestContext, project_context
-from roost.db.cell import actions, faults, images, instances, provisions, whereabouts
+from roost.db.cell import (
+    actions,
+    faults,
+    images,
+    instances,
+    left_behind,
+    provisions,
+    whereabouts,
+)
 from roost.db.cell.leases import Overdue
 from roost.db.engine import Database, Session, retried
 from roost.db.types import utcnow
@@ -77,7 +85,17 @@ class Power:
         self, host: str, instance_uuids: Sequence[str], *, and_others_here: bool
     ) -> list[Whereabouts]:
         with self.database.read() as session:
-            return whereabouts.look(session, host, instance_uuids, and_others_here=and_others_here)
+            found = whereabouts.look(session, host, instance_uuids, and_others_here=and_others_here)
+            left = left_behind.on_host(session, host) if and_others_here else set()
+        gone = left.difference(instance_uuids)
+        if gone:
+            self._forget_left_behind(host, gone)
+        return found
+
+    @retried
+    def _forget_left_behind(self, host: str, instance_uuids: Collection[str]) -> None:
+        with self.database.begin() as session:
+            left_behind.forget(session, host, instance_uuids)
 
     @retried
     def settle(

@@ -9,7 +9,14 @@ from roost import exception, states
 from roost.db.cell import actions, builds, instances, leases, ports, provisions
 from roost.db.engine import Database, Session, retried
 from roost.networks import LocalNetwork
-from roost.objects import Instance, InstanceActionEvent, NetworkInfo, Selection
+from roost.objects import (
+    ImageMeta,
+    Instance,
+    InstanceActionEvent,
+    NetworkInfo,
+    Selection,
+    root_device,
+)
 
 CHANGEABLE = (
     "attempt",
@@ -161,6 +168,9 @@ class Progress:
         with self.database.begin() as session:
             if _changes_nothing(session, instance_uuid, changes, events):
                 return
+            if "image" in changes:
+                name = _root_name(session, instance_uuid, changes["image"])
+                changes = {**changes, "root_device_name": name}
             if not instances.update(session, instance_uuid, changes, expected=expected, at=at):
                 return
             actions.add_events(session, instance_uuid, events, finish=rests)
@@ -192,6 +202,12 @@ def _changes_nothing(
     if events or changes.keys() != {"network_info"}:
         return False
     return bool(instances.network_info(session, instance_uuid) == changes["network_info"])
+
+
+def _root_name(session: Session, instance_uuid: str, image: ImageMeta | None) -> str:
+    """Return what the disk is called that an instance will boot from, of another image."""
+    given = provisions.find(session, instance_uuid)
+    return root_device.name_by(given.block_devices if given else (), image)
 
 
 def _refuse_others(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:

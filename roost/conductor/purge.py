@@ -8,6 +8,7 @@ leads there, so that pages of deleted servers go on after each of them.
 import dataclasses
 import datetime
 import json
+import logging
 import os
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ from roost.db.cell import instances
 from roost.db.cell import purge as rows
 from roost.db.engine import Database, retried
 
+LOG = logging.getLogger(__name__)
 BATCH: Final = 100  # instances in a transaction
 
 
@@ -27,7 +29,7 @@ BATCH: Final = 100  # instances in a transaction
 class Archive:
     """A folder that gets all rows before they are removed: JSON lines, a file per cell and day.
 
-    A batch that has to be removed again, because nobody knows whether it was, is there twice.
+    A batch that several want to remove, or that has to be removed again, is there several times.
     """
 
     folder: pathlib.Path
@@ -74,6 +76,9 @@ class Purge:
                 yield cell, self._purge(cell)
             except exception.Unavailable as error:
                 yield cell, error
+            except Exception as error:
+                LOG.exception("the cell %s cannot be purged", cell.name)
+                yield cell, exception.Unavailable(f"{type(error).__name__}: see the log")
 
     def run_all(self) -> None:
         """Purge all cells that can be reached.
@@ -94,14 +99,20 @@ class Purge:
         self._forget_mappings(cell)
         return removed
 
-    @retried
     def _purge_batch(self, cell: Cell) -> int:
+        with cell.database.read() as session:
+            uuids = rows.list_due(session, self.age, limit=self.batch)
+            found = [*rows.read(session, uuids)] if self.archive is not None else []
+        if self.archive is not None and uuids:
+            self.archive.keep(cell, found)
+        return self._remove(cell, uuids)
+
+    @retried
+    def _remove(self, cell: Cell, uuids: Sequence[str]) -> int:
         with cell.database.begin() as session:
-            uuids = rows.take_due(session, self.age, limit=self.batch)
-            if uuids and self.archive is not None:
-                self.archive.keep(cell, rows.read(session, uuids))
-            instances.remove(session, uuids)
-        return len(uuids)
+            taken = rows.take(session, self.age, uuids)
+            instances.remove(session, taken)
+        return len(taken)
 
     def _forget_mappings(self, cell: Cell) -> None:
         """Forget where servers were that their cell does not have any more."""

@@ -7,14 +7,16 @@ import dataclasses
 import logging
 import random
 from collections.abc import Callable, Collection
+from typing import Final
 
-from roost import exception
+from roost import exception, states
 from roost.conductor.overdue import Remedies
-from roost.db.cell import leases, stale
+from roost.db.cell import leases, left_behind, stale
 from roost.db.cell.leases import Overdue
 from roost.db.engine import Database, retried
 
 LOG = logging.getLogger(__name__)
+_LEAVE_GUESTS: Final = (*states.BUILD_TASKS, states.DELETING)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,6 +90,14 @@ class CellSweeper:
     def _see_to(self, task: Overdue, down: Collection[str]) -> None:
         remedy = self.remedies[task.task_state]
         if task.host in down:
+            if task.task_state in _LEAVE_GUESTS:
+                self._note_left_behind(task)
             remedy.host_is_down(task)
         else:
             remedy.host_is_up(task)
+
+    @retried
+    def _note_left_behind(self, task: Overdue) -> None:
+        """Note that the host may have a guest of what goes on, or ends, without it."""
+        with self.database.begin() as session:
+            left_behind.note(session, task.instance_uuid, str(task.host))
