@@ -1,6 +1,5 @@
 """Whose request it is, before anybody proves anything, and how many places that one may have."""
 
-import collections
 import ipaddress
 import threading
 from collections.abc import Mapping
@@ -31,28 +30,29 @@ class Places:
 
     def __init__(self, most: int, share: Share) -> None:
         self._most = most
-        self._share = share
+        self._most_of = tuple(share.of(most, Caller("", proven)) for proven in (False, True))
         self._lock = threading.Lock()
-        self._of: collections.Counter[str] = collections.Counter()
+        self._of: dict[str, int] = {}
         self.taken = 0
 
     def take(self, caller: Caller) -> int:
         """Take a place and return 0; or return the status of a refusal."""
         with self._lock:
-            if self._of[caller.name] >= self._share.of(self._most, caller):
+            has = self._of.get(caller.name, 0)
+            if has >= self._most_of[caller.proven]:
                 return 429
             if self.taken >= self._most:
                 return 503
-            self._of[caller.name] += 1
+            self._of[caller.name] = has + 1
             self.taken += 1
             return 0
 
     def give_back(self, caller: Caller) -> None:
         with self._lock:
             self.taken -= 1
-            self._of[caller.name] -= 1
-            if not self._of[caller.name]:
-                del self._of[caller.name]
+            left = self._of.pop(caller.name) - 1
+            if left:
+                self._of[caller.name] = left
 
 
 def stranger(environ: Mapping[str, Any]) -> Caller:

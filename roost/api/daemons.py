@@ -41,17 +41,20 @@ class Daemons:
         self._parts = parts
         self._gatherer = Gatherer(parts.executor, timeout=parts.options.cell_timeout)
 
-    def find(self, *, host: str | None = None, binary: str | None = None) -> Found:
+    def find(
+        self, *, host: str | None = None, binary: str | None = None, uuid: str | None = None
+    ) -> Found:
         """Return daemons, cell by cell, in order of their first report.
 
         :param host: only those on this host
         :param binary: only those of this name
+        :param uuid: only this one
         """
         hosts = None if host is None else [host]
 
         def of_cell(cell: Cell) -> list[Seen]:
             with cell.database.read() as session:
-                roll = rows.call_roll(session, hosts=hosts, binary=binary)
+                roll = rows.call_roll(session, hosts=hosts, binary=binary, uuid=uuid)
             return self.see(cell, roll)
 
         cells = [cell for cell in self._cells.all() if not cell.is_cell0]

@@ -3,12 +3,14 @@
 Scopes that are not named here belong to operators, and mean what their own filters make of them.
 """
 
+import difflib
+import functools
 import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 from roost import exception
-from roost.objects import hardware_refused, hardware_values
+from roost.objects import Flavor, hardware_refused, hardware_values
 
 _Check = Callable[[str], bool]
 _Kind = TypeVar("_Kind")
@@ -101,22 +103,45 @@ def check(specs: Mapping[str, str]) -> None:
     :raises roost.exception.Invalid: naming the first that is not
     """
     for name, value in specs.items():
-        scope, colon, rest = name.partition(":")
-        known = _first(_SCOPES, scope) if colon else None
-        if known is not None:
-            _check_one(name, value, _first(known, rest))
+        is_possible = _check_of(name)
+        if is_possible is not None and not is_possible(value):
+            raise exception.Invalid(
+                f"Validation failed; '{value}' is not a possible value of extra spec '{name}'."
+            )
     hardware_refused.check_specs(specs)
 
 
-def _check_one(name: str, value: str, is_possible: _Check | None) -> None:
-    if is_possible is None:
+def check_names(flavor: Flavor) -> None:
+    """Make sure that the extra specs of a flavor are known; who reads them judges their values.
+
+    :raises roost.exception.Invalid: naming the first that is not, and what to do
+    """
+    for name in flavor.extra_specs:
+        try:
+            _check_of(name)
+        except exception.Invalid as error:
+            raise exception.Invalid(
+                f"{error.message} Choose another flavor, or have it removed from {flavor.name}."
+            ) from error
+
+
+@functools.lru_cache(maxsize=4096)
+def _check_of(name: str) -> _Check | None:
+    """Return the check of an extra spec's values; None: its scope is not known, so it may be.
+
+    :raises roost.exception.Invalid: when it is not one of its scope
+    """
+    scope, colon, rest = name.partition(":")
+    known = _first(_SCOPES, scope) if colon else None
+    found = None if known is None else _first(known, rest)
+    if known is not None and found is None:
+        alike = difflib.get_close_matches(rest, known, n=1)
+        hint = f" Did you mean {scope}:{alike[0]}?" if alike else ""
         raise exception.Invalid(
             f"Validation failed; extra spec '{name}' does not appear to be a valid extra spec."
+            + hint
         )
-    if not is_possible(value):
-        raise exception.Invalid(
-            f"Validation failed; '{value}' is not a possible value of extra spec '{name}'."
-        )
+    return found
 
 
 def _first(table: Mapping[str, _Kind], text: str) -> _Kind | None:

@@ -10,7 +10,7 @@ from roost.api.parts import Parts
 from roost.api.views import flavors as views
 from roost.db.api import flavor_access as rows
 from roost.db.api import flavors as flavor_rows
-from roost.db.engine import Session
+from roost.db.engine import Session, retried_if_undone
 from roost.objects import Flavor
 
 _Act = Callable[[Call, Any], Answer]
@@ -44,6 +44,7 @@ class FlavorAccess:
         }
         return actions[name](call, asked)
 
+    @retried_if_undone
     def _add(self, call: Call, asked: Any) -> Answer:
         flavorid = call.params["flavor_id"]
         with self._database.begin() as session:
@@ -53,6 +54,7 @@ class FlavorAccess:
             rows.add(session, flavorid, asked["tenant"])
             return _shown(session, flavorid)
 
+    @retried_if_undone
     def _remove(self, call: Call, asked: Any) -> Answer:
         flavorid = call.params["flavor_id"]
         with self._database.begin() as session:

@@ -12,7 +12,7 @@ from roost.api.parts import Parts
 from roost.api.schemas.flavors import NAMES
 from roost.api.views import flavors as views
 from roost.db.api import flavors as rows
-from roost.db.engine import retried
+from roost.db.engine import retried, retried_if_undone
 from roost.objects import Flavor
 
 _CHECKED_SPECS: Final = 86  # since 2.86 extra specs are looked at when they are written
@@ -35,6 +35,7 @@ class Flavors:
     def show(self, call: Call) -> Answer:
         return _shown(self._get(call), call)
 
+    @retried_if_undone
     def create(self, call: Call) -> Answer:
         flavor = _new(call.body["flavor"])
         with self._database.begin() as session:
@@ -49,6 +50,7 @@ class Flavors:
             flavor = rows.get(session, flavorid)
         return _shown(flavor, call)
 
+    @retried_if_undone
     def delete(self, call: Call) -> Answer:
         with self._database.begin() as session:
             rows.delete(session, call.params["flavor_id"])
@@ -79,6 +81,7 @@ class Flavors:
             rows.set_extra_specs(session, call.params["flavor_id"], specs)
         return Answer(specs)
 
+    @retried_if_undone
     def delete_spec(self, call: Call) -> Answer:
         with self._database.begin() as session:
             rows.delete_extra_spec(session, call.params["flavor_id"], call.params["key"])

@@ -12,6 +12,7 @@ they are sent: what a network takes its time for keeps nobody from working.
 
 import collections
 import contextvars
+import functools
 import io
 import logging
 import threading
@@ -28,10 +29,12 @@ from roost.api.middleware import REQUEST_ID_HEADERS
 LOG = logging.getLogger(__name__)
 PATIENCE: Final = 30.0  # seconds that a request waits for its turn; clients give up after 60
 BODY_SECONDS: Final = 30.0  # that a whole body may take to come
+_ALL: Final = Share(proven=1.0, unproven=1.0)
 _UPLOADS_OF: Final = 4  # of so many places there is one more for an upload
 _SENDING_OF: Final = 4  # long answers that are sent at once, for each place to work in
 _SHORT: Final = 65536  # bytes of an answer that are not worth counting
 PIECE: Final = 32768  # bytes of a long answer that are handed to the server at once
+_DIGITS: Final = 20  # of a length; a longer one is none
 _REFUSERS: Final = 8  # threads beyond those that work and wait: they tell others to come later
 TELL_SECONDS: Final = 10.0  # between two lines of the log about requests refused
 _REASONS: Final = {
@@ -42,7 +45,7 @@ _REASONS: Final = {
     ),
     429: (
         "Too Many Requests",
-        "Too many requests of this project are under way. Please try again later.",
+        "Too many requests of this project or address are under way. Please try again later.",
     ),
     503: (
         "Service Unavailable",
@@ -75,12 +78,15 @@ def leave_turn() -> None:
 
 
 class Turns:
-    """Places to work in; those who wait for one get it in turn by caller."""
+    """Places to work in; those who wait for one get it in turn by caller.
 
-    def __init__(self, places: int) -> None:
-        self._free = places
+    :param share: of the places, what one caller may have; beyond it, it waits while places are free
+    """
+
+    def __init__(self, places: int, share: Share = _ALL) -> None:
+        self._places = Places(places, share)
         self._lock = threading.Lock()
-        self._waiting: dict[str, collections.deque[threading.Event]] = {}
+        self._waiting: dict[Caller, collections.deque[threading.Event]] = {}
 
     @property
     def waiting(self) -> int:
@@ -88,29 +94,31 @@ class Turns:
         with self._lock:
             return sum(len(turns) for turns in self._waiting.values())
 
-    def take(self, caller: str, *, patience: float) -> bool:
+    def take(self, caller: Caller, *, patience: float) -> bool:
         """Wait for a place; False: none within ``patience`` seconds."""
         with self._lock:
-            if self._free > 0:  # nobody waits then
-                self._free -= 1
+            if not self._places.take(caller):  # nobody waits then who may have it
                 return True
             turn = threading.Event()
             self._waiting.setdefault(caller, collections.deque()).append(turn)
         return turn.wait(patience) or not self._withdraw(caller, turn)
 
-    def give_back(self) -> None:
+    def give_back(self, caller: Caller) -> None:
         """Hand a place to the next one: of the caller who was served longest ago."""
         with self._lock:
-            if not self._waiting:
-                self._free += 1
-                return
-            caller = next(iter(self._waiting))
-            turns = self._waiting.pop(caller)
-            turns.popleft().set()
-            if turns:
-                self._waiting[caller] = turns  # behind all others
+            self._places.give_back(caller)
+            for following in self._waiting:
+                if not self._places.take(following):
+                    self._call(following)
+                    return
 
-    def _withdraw(self, caller: str, turn: threading.Event) -> bool:
+    def _call(self, caller: Caller) -> None:
+        turns = self._waiting.pop(caller)
+        turns.popleft().set()
+        if turns:
+            self._waiting[caller] = turns  # behind all others
+
+    def _withdraw(self, caller: Caller, turn: threading.Event) -> bool:
         """Wait no longer; False: the place came this moment."""
         with self._lock:
             if turn.is_set():
@@ -127,7 +135,8 @@ class Gate:
 
     :param at_once: requests that are worked on
     :param waiting: requests that may wait
-    :param share: of these places, and of those for long answers, what one caller may have
+    :param share: of these places, and of those for uploads and long answers, what one caller may
+        have
     :param max_body: bytes of a body; of a longer one no more than one byte beyond is read
     :param caller: whose request this is, by its environment; must be cheap. None: one that costs
         nothing, since it is refused for want of a token: it takes no place
@@ -149,7 +158,7 @@ class Gate:
     ) -> None:
         self._app = app
         self._turns = Turns(at_once)
-        self._uploads = Turns(max(1, at_once // _UPLOADS_OF))
+        self._uploads = Turns(max(1, at_once // _UPLOADS_OF), share)
         self._is_upload = is_upload
         self._places = Places(at_once + waiting, share)
         self._sending = Places(at_once * _SENDING_OF, share)
@@ -228,8 +237,8 @@ class Gate:
 
     @contextmanager
     def _place(self, turns: Turns, caller: Caller) -> Iterator[bool]:
-        placed = turns.take(caller.name, patience=self._patience)
-        token = _TURN.set(turns.give_back if placed else None)
+        placed = turns.take(caller, patience=self._patience)
+        token = _TURN.set(functools.partial(turns.give_back, caller) if placed else None)
         try:
             yield placed
         finally:
@@ -300,28 +309,31 @@ def is_read(environ: Environ, max_body: int) -> bool:
     return True
 
 
-def _read_ahead(environ: Environ, max_body: int) -> None:
-    """Put what was sent in the place of the stream that it comes through.
+def expected(environ: Environ, max_body: int) -> int:
+    """Return how many bytes of a body are read ahead, at most.
 
     A body that says that it is too long stays where it is: it is refused unread. So does one
     without length where the server does not tell its end.
     """
     said = str(environ.get("CONTENT_LENGTH") or "")
     if said:
-        if not said.isdecimal() or not 0 < int(said[:20]) <= max_body:
-            return
-        length = int(said)
-    elif environ.get("wsgi.input_terminated") and "HTTP_TRANSFER_ENCODING" in environ:
-        length = max_body + 1
-    else:
+        length = int(said) if said.isdecimal() and len(said) < _DIGITS else 0
+        return length if length <= max_body else 0
+    ends = environ.get("wsgi.input_terminated") and "HTTP_TRANSFER_ENCODING" in environ
+    return max_body + 1 if ends else 0
+
+
+def _read_ahead(environ: Environ, max_body: int) -> None:
+    """Put what was sent in the place of the stream that it comes through."""
+    length = expected(environ, max_body)
+    if not length:
         return
     body = _read(environ["wsgi.input"], length)
     if len(body) > max_body:
         environ["wsgi.input"] = io.BufferedReader(_Longer(body, environ["wsgi.input"]))
         return
     environ["wsgi.input"] = io.BytesIO(body)
-    if not said:
-        environ["CONTENT_LENGTH"] = str(len(body))
+    environ["CONTENT_LENGTH"] = environ.get("CONTENT_LENGTH") or str(len(body))
 
 
 class _Longer(io.RawIOBase):

@@ -14,7 +14,6 @@ from roost.api.pci_aliases import PciAlias
 from roost.api.policy import Policy
 from roost.api.views.services import NOVA_NAMES
 from roost.cells import Cells
-from roost.cells.filtering import GroupCopies
 from roost.db.engine import Database
 from roost.image.driver import ImageStore
 from roost.networks import LocalNetwork
@@ -119,6 +118,6 @@ class Parts:
                 self.api_database,
                 quota=quota_resources.defaults(self.options.quota),
                 now=self.now,
-                copies=GroupCopies(self.api_database, self.cells),
+                super_conductor=self.super_conductor,
             )
         return driver

@@ -18,7 +18,7 @@ from roost.api import (
 )
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
-from roost.api.schemas.server_actions import ACTION, LACKING
+from roost.api.schemas.server_actions import ACTION, KNOWN, LACKING
 from roost.api.server_addresses import ServerAddresses
 from roost.api.server_delete import ServerDelete
 from roost.api.server_put_away import ServerPutAway
@@ -84,12 +84,16 @@ def _refuse_unknown(call: Call, name: str) -> None:
     """Raise unless there is such an action in the call's microversion.
 
     :raises roost.exception.Unsupported: when Compute has it there, and this cloud does not
+    :raises roost.exception.NotFound: when it is there in other microversions
     :raises roost.exception.Invalid: when there is none
     """
     if call.version >= LACKING.get(name, call.version + 1):
         raise exception.Unsupported(f"This cloud cannot do that to its servers: {name}")
-    if name not in ACTION.document(call.version)["properties"]:
-        raise exception.Invalid(f"There is no such action: {name}")
+    if name in ACTION.document(call.version)["properties"]:
+        return
+    if name in KNOWN:
+        raise exception.NotFound(f"There is no action {name} in version 2.{call.version}.")
+    raise exception.Invalid(f"There is no such action: {name}")
 
 
 def _require(call: Call, rule: str, located: Located) -> None:

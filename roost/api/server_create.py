@@ -19,12 +19,13 @@ from roost.api.call import Call, short_ip, truth
 from roost.api.flavor_access import may_use
 from roost.api.parts import Parts
 from roost.api.server_demands import Demands, demands_of
-from roost.api.server_devices import image_of, root_name
+from roost.api.server_devices import image_of
 from roost.api.server_hints import hints_of
-from roost.api.server_image import check_named, check_verification
+from roost.api.server_image import check_verification, usable
 from roost.api.server_keypair import keypair_of
+from roost.api.server_networks import new_ports
 from roost.api.server_provisions import disk_config_of, provisions_of
-from roost.api.server_spec import Place, Question, check_fit
+from roost.api.server_spec import Place, Question
 from roost.api.server_tags import unique
 from roost.db.api import build_requests, flavors, quota
 from roost.db.engine import retried
@@ -38,7 +39,7 @@ from roost.objects import (
     NetworkRequest,
     Provisions,
     RequestSpec,
-    hardware_refused,
+    root_device,
 )
 from roost.security_groups import DEFAULT, Group
 
@@ -135,18 +136,17 @@ class ServerCreate:
         if not flavor.root_gb:
             call.require(policies.servers.ZERO_DISK)
         image = self._image(call, image_of(asked))
-        hardware_refused.check(flavor, image)
-        check_fit(flavor, image)
+        demands = demands_of(flavor, image, self._parts.options.pci_aliases)
         return Order(
             call=call,
             asked=asked,
             flavor=flavor,
             image=image,
             keypair=keypair_of(asked, call.context, self._parts.api_database),
-            demands=demands_of(flavor, image, self._parts.options.pci_aliases),
+            demands=demands,
             networks=networks,
             security_groups=groups,
-            provisions=provisions_of(asked, flavor, roles=call.context.roles or ()),
+            provisions=provisions_of(asked, flavor, image, roles=call.context.roles or ()),
             locality=self._networking.locality(networks),
             place=place,
             hints=hints_of(call, asked, self._parts.api_database),
@@ -166,12 +166,8 @@ class ServerCreate:
         return flavor
 
     def _image(self, call: Call, image_id: str) -> ImageMeta:
-        try:
-            image = self._parts.images.get(call.context, image_id)
-        except (exception.NotFound, exception.Forbidden) as error:
-            raise exception.Invalid("Can not find requested image") from error
-        check_named(call, self._parts, image)
-        return image
+        missing = "Can not find requested image"
+        return usable(call, self._parts, image_id, missing=missing)
 
     def _place(self, call: Call, asked: dict[str, Any]) -> Place:
         """Read where the server may go; hosts are named by administrators only."""
@@ -275,7 +271,7 @@ class ServerCreate:
         if fitting < order.least:
             raise exception.QuotaExceeded(
                 f"Maximum number of ports exceeded: of {order.least} servers {fitting} may have"
-                f" their {len(order.networks)}, as the limit is {limit}. {over_quota.ADVICE}"
+                f" their {new_ports(order.networks)}, as the limit is {limit}. {over_quota.ADVICE}"
             )
         less = count - fitting
         if less:
@@ -368,7 +364,7 @@ def _instance(order: Order, draft: _Draft, index: int, count: int) -> Instance:
         user_data=asked.get("user_data"),
         config_drive=truth(str(asked.get("config_drive") or ""), name="config_drive"),
         disk_config=disk_config_of(asked, order.image),
-        root_device_name=root_name(order.provisions.block_devices, order.image),
+        root_device_name=root_device.name_by(order.provisions.block_devices, order.image),
         security_groups=[group.name for group in order.security_groups] or [DEFAULT],
         trusted_certs=list(asked.get("trusted_image_certificates") or []),
         provisions=order.provisions,

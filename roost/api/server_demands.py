@@ -1,13 +1,26 @@
-"""What a new server demands of its host beyond sizes: NUMA cells and PCI devices."""
+"""Whether a flavor may be had with an image, and what they demand of a host beyond sizes.
+
+All who take a flavor, an image or both for a server ask here: creates, rebuilds, rescues, and
+roost-manage, which asks what would become of it.
+"""
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from roost import exception
+from roost.api import extra_specs
 from roost.api.pci_aliases import NUMA_POLICIES, PciAlias
 from roost.api.server_numa import numa_topology_of
-from roost.objects import Flavor, ImageMeta, InstanceNUMATopology, PciRequest, hardware_values
+from roost.objects import (
+    Flavor,
+    ImageMeta,
+    InstanceNUMATopology,
+    PciRequest,
+    hardware_refused,
+    hardware_sense,
+)
 from roost.objects.hardware_words import HardwareWords
 
 _ALIASES: Final = "pci_passthrough:alias"
@@ -21,26 +34,75 @@ class Demands:
     pci_requests: Sequence[PciRequest] = ()
 
 
-def demands_of(flavor: Flavor, image: ImageMeta, aliases: Mapping[str, PciAlias]) -> Demands:
-    """Read the extra specs of a flavor and the properties of an image.
+def demands_of(flavor: Flavor, image: ImageMeta | None, aliases: Mapping[str, PciAlias]) -> Demands:
+    """Return what a new server demands, if this flavor may be had with this image.
 
-    :raises roost.exception.Invalid: for what contradicts itself, or cannot be had
+    :param image: None: any
+    :raises roost.exception.Invalid: naming what is not known, not done, contradicts itself or does
+        not fit
     """
-    hardware_values.check(flavor, image)
+    extra_specs.check_names(flavor)
+    hardware_refused.check(flavor, image)
+    if image is not None:
+        _check_fit(flavor, image)
+    hardware_sense.check(flavor, image)
     return Demands(
         numa_topology=numa_topology_of(flavor, image),
-        pci_requests=_pci_requests(flavor, image, aliases),
+        pci_requests=pci_requests_of(flavor, image, aliases=aliases),
     )
 
 
-def _pci_requests(
-    flavor: Flavor, image: ImageMeta, aliases: Mapping[str, PciAlias]
+def check_other_image(flavor: Flavor, image: ImageMeta, *, before: ImageMeta | None) -> None:
+    """Make sure that a server of this flavor may have another image, or the same once more.
+
+    Of its flavor it has what it has: only what the image brings is looked at.
+
+    :raises roost.exception.Invalid: naming what is not done, contradicts itself or does not fit
+    """
+    hardware_refused.check_image(image)
+    _check_fit(flavor, image)
+    known = hardware_sense.complaints(flavor, before)
+    for complaint in hardware_sense.complaints(flavor, image):
+        if complaint not in known:
+            raise exception.Invalid(complaint)
+
+
+def check_rescue_image(flavor: Flavor, image: ImageMeta, *, own: ImageMeta | None) -> None:
+    """Make sure that a server may be rescued from an image, beside its own disks.
+
+    :raises roost.exception.Invalid: naming what is not done, or cannot be
+    """
+    hardware_refused.check_image(image)
+    found = hardware_sense.rescue_device(HardwareWords(flavor, image))
+    if found is not None:
+        hardware_sense.check_own_bus(HardwareWords(flavor, own), "hw_rescue_bus", found[1])
+
+
+def pci_requests_of(
+    flavor: Flavor, image: ImageMeta | None, *, aliases: Mapping[str, PciAlias]
 ) -> list[PciRequest]:
+    """Return the devices that a flavor asks for, with what the image says of them.
+
+    :raises roost.exception.Invalid: for what contradicts itself, or cannot be had
+    """
     policy = HardwareWords(flavor, image).one_of(
         "pci_numa_affinity_policy", NUMA_POLICIES, called="PCI NUMA affinity policy"
     )
     asked = flavor.extra_specs.get(_ALIASES, "").strip()
     return [_pci_request(part, aliases, policy) for part in (asked.split(",") if asked else [])]
+
+
+def _check_fit(flavor: Flavor, image: ImageMeta) -> None:
+    if image.status != "active":
+        raise exception.Invalid(f"Image {image.id} is not active.")
+    if flavor.memory_mb < image.min_ram:
+        raise exception.Invalid("Flavor's memory is too small for requested image.")
+    least_disk = max(image.min_disk, math.ceil(image.size / 2**30))
+    if 0 < flavor.root_gb < least_disk:
+        raise exception.Invalid(
+            "Flavor's disk is too small for requested image. Flavor disk is "
+            f"{flavor.root_gb} GiB, the image needs {least_disk} GiB."
+        )
 
 
 def _pci_request(part: str, aliases: Mapping[str, PciAlias], policy: str | None) -> PciRequest:

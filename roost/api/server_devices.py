@@ -8,14 +8,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception
-from roost.objects import BlockDevice, Flavor, ImageMeta
+from roost.api.call import truth
+from roost.objects import BlockDevice, Flavor, hardware_sense
+from roost.objects.hardware_values import BUSES
+from roost.objects.hardware_words import HardwareWords, choice
+from roost.objects.provisions import FORMATS, IMAGE, SWAP
 
 MOST: Final = 3  # local disks that one request may name
-SWAP: Final = "swap"
 _MIB: Final = 1024
-_USUAL_NAME: Final = "vda"
-_NAMES: Final = {"ide": "hda", "sata": "sda", "scsi": "sda", "usb": "sda", "xen": "xvda"}
 _NO_VOLUMES: Final = "this cloud has no volumes"
+_OF_VOLUMES: Final = ("volume_id", "snapshot_id", "volume_type")
+_DISK: Final = "disk"
+_NOTHING_SAID: Final = (None, "")
 _WISHES: Final = ("guest_format", "device_name", "disk_bus", "device_type", "tag")
 
 Asked = Mapping[str, Any]
@@ -27,10 +31,10 @@ def image_of(asked: Asked) -> str:
     :raises roost.exception.Invalid: when there is none, or there are two
     """
     _refuse_legacy(asked)
-    devices = asked.get("block_device_mapping_v2") or []
+    devices = _named(asked)
     for device in devices:
         _check_local(device)
-    named = {str(device.get("uuid")) for device in devices if device["source_type"] == "image"}
+    named = {str(device.get("uuid")) for device in devices if device["source_type"] == IMAGE}
     if asked.get("imageRef"):
         named.add(asked["imageRef"])
     if len(named) != 1:
@@ -38,13 +42,14 @@ def image_of(asked: Asked) -> str:
     return named.pop()
 
 
-def devices_of(asked: Asked, flavor: Flavor) -> list[BlockDevice]:
+def devices_of(asked: Asked, words: HardwareWords, flavor: Flavor) -> list[BlockDevice]:
     """Return all disks that the guest is to have: its root disk, ephemeral ones, swap.
 
+    :param words: of its flavor and image, which say what buses it has
     :raises roost.exception.Invalid: for disks that cannot be booted from, are too many or larger
-        than the flavor allows
+        than the flavor allows, or not as they are asked for
     """
-    named = [_device(one, flavor) for one in asked.get("block_device_mapping_v2") or []]
+    named = [_device(one, words, flavor) for one in _named(asked)]
     _check_boot_order(named)
     _check_names(named)
     swaps = [one for one in named if one.guest_format == SWAP]
@@ -52,21 +57,18 @@ def devices_of(asked: Asked, flavor: Flavor) -> list[BlockDevice]:
     if len(swaps) + len(spaces) > MOST:
         raise _invalid("You specified more local devices than the limit allows")
     _check_sizes(swaps, spaces, flavor)
-    roots = [one for one in named if one.source_type == "image"] or [_root(flavor)]
+    roots = [one for one in named if one.source_type == IMAGE] or [_root(flavor)]
     return [*roots, *(spaces or _ephemeral(flavor)), *(swaps or _swap(flavor))]
 
 
-def root_name(devices: Sequence[BlockDevice], image: ImageMeta) -> str:
-    """Return what the disk that the server boots from is called: by its user, or by its bus."""
-    root = next(one for one in devices if one.source_type == "image")
-    if root.device_name is not None:
-        return str(root.device_name)
-    bus = root.disk_bus or image.properties.get("hw_disk_bus")
-    return f"/dev/{_NAMES.get(str(bus), _USUAL_NAME)}"
+def _named(asked: Asked, word: str = "block_device_mapping_v2") -> list[Asked]:
+    """Return the devices that there are to be, without those that there are not."""
+    said = asked.get(word) or []
+    return [one for one in said if not truth(str(one.get("no_device") or ""), name="no_device")]
 
 
 def _refuse_legacy(asked: Asked) -> None:
-    old = [one for one in asked.get("block_device_mapping") or [] if not one.get("no_device")]
+    old = _named(asked, "block_device_mapping")
     if old and asked.get("block_device_mapping_v2"):
         raise exception.Invalid(
             "Using different block_device_mapping syntaxes is not allowed in the same request."
@@ -82,18 +84,45 @@ def _check_local(device: Asked) -> None:
         raise _invalid(f"failed to get {source} {device.get('uuid')}: {_NO_VOLUMES}")
     if device.get("destination_type", "local") != "local":
         raise _invalid(f"a device cannot be made on a volume: {_NO_VOLUMES}")
-    if source == "image" and not device.get("uuid"):
+    if source == IMAGE and not device.get("uuid"):
         raise _invalid("the device of source_type image names no image by its uuid")
-    if source == "image" and _boot_index(device) != 0:
+    if source == IMAGE and _boot_index(device) != 0:
         raise _invalid("Mapping image to local is not supported.")
+    for word in _OF_VOLUMES:
+        if device.get(word):
+            raise _invalid(f"{word} is '{device[word]}', but {_NO_VOLUMES}: leave it out")
+    if (device.get("image_id") or device.get("uuid")) != device.get("uuid"):
+        raise _invalid("image_id and uuid are not the same: leave image_id out")
+    _check_kind(device)
 
 
-def _device(asked: Asked, flavor: Flavor) -> BlockDevice:
+def _check_kind(device: Asked) -> None:
+    """Refuse what no disk here would be."""
+    kind, content = device.get("device_type"), device.get("guest_format")
+    if kind not in _NOTHING_SAID and kind != _DISK:
+        raise _invalid(
+            f"device_type is '{kind}', but must be {_DISK}: guests have no other devices that are"
+            " asked for"
+        )
+    if content in _NOTHING_SAID:
+        return
+    if device["source_type"] == IMAGE:
+        raise _invalid(
+            f"guest_format is '{content}', but what is on a disk of an image says the image: leave"
+            " it out"
+        )
+    choice("guest_format", content, FORMATS)
+
+
+def _device(asked: Asked, words: HardwareWords, flavor: Flavor) -> BlockDevice:
+    bus = choice("disk_bus", asked.get("disk_bus") or None, BUSES)
+    if bus is not None:
+        hardware_sense.check_own_bus(words, "disk_bus", bus)
     return BlockDevice.of(
         source_type=asked["source_type"],
         boot_index=_boot_index(asked),
         size_mb=_size_mb(asked, flavor),
-        **{name: asked.get(name) for name in _WISHES},
+        **{name: asked.get(name) or None for name in _WISHES},
     )
 
 
@@ -106,8 +135,13 @@ def _boot_index(asked: Asked) -> int | None:
 def _size_mb(asked: Asked, flavor: Flavor) -> int:
     """Return the size: of swap in MiB as it is asked for, of anything else in GiB."""
     size = int(asked.get("volume_size") or 0)
-    if asked["source_type"] == "image":
-        if 0 < flavor.root_gb < size:
+    if asked["source_type"] == IMAGE:
+        if size and not flavor.root_gb:
+            raise _invalid(
+                f"volume_size is {size}, but a root disk of this flavor is as large as its image:"
+                " leave it out, or choose another flavor"
+            )
+        if size > flavor.root_gb:
             raise _invalid(f"the root disk of the flavor has {flavor.root_gb} GiB, not {size}")
         return int(flavor.root_gb) * _MIB
     if asked.get("guest_format") == SWAP:
@@ -118,7 +152,7 @@ def _size_mb(asked: Asked, flavor: Flavor) -> int:
 def _check_boot_order(devices: Sequence[BlockDevice]) -> None:
     """Let the order begin with the image, and have no gap and no doubt."""
     order = sorted(one.boot_index for one in devices if one.boot_index is not None)
-    roots = [one for one in devices if one.source_type == "image"]
+    roots = [one for one in devices if one.source_type == IMAGE]
     if devices and (order != list(range(len(order))) or len(roots) != 1):
         raise exception.Invalid(
             "Block Device Mapping is Invalid: Boot sequence for the instance and image/block"

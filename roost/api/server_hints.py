@@ -12,7 +12,7 @@ from roost.db.api import instance_mappings
 from roost.db.engine import Database
 
 _OF_SERVERS: Final = ("same_host", "different_host")
-_OF_HOSTS: Final = ("build_near_host_ip",)
+_OF_HOSTS: Final = ("build_near_host_ip", "query")  # whose answers tell what hosts there are
 
 Hints = Mapping[str, Sequence[str]]
 
@@ -21,7 +21,7 @@ def hints_of(call: Call, asked: Mapping[str, Any], database: Database) -> dict[s
     """Return the hints of a body, each a list.
 
     :param asked: the server of the body
-    :raises roost.exception.Forbidden: when one names a host, and the caller may not
+    :raises roost.exception.Forbidden: when one is about hosts, and the caller may not
     :raises roost.exception.Invalid: when one names a server that is not there, or not for the
         caller: both are told alike
     """

@@ -89,10 +89,9 @@ class ServerInterfaces:
         """Count a port no more that is not made in the block; without an answer it may be."""
         try:
             yield
-        except exception.Unavailable:
-            raise
-        except exception.RoostError:
-            self._networking.detach(instance, port_id)
+        except exception.RoostError as error:
+            if isinstance(error, exception.Away) or not isinstance(error, exception.Unavailable):
+                self._networking.detach(instance, port_id)
             raise
 
     def _find(self, call: Call) -> Located:
@@ -141,13 +140,16 @@ def _refused(instance: Instance, word: str, state: str) -> exception.Conflict:
 def _recorded(call: Call, ready: _Ready, word: str) -> Iterator[None]:
     """Let the history of the server tell what the block does, and how it ended."""
     record = action_records.begun(call, str(ready.instance.uuid), word)
-    _begin(ready.cell, record)
+    try:
+        _begin(ready.cell, record)
+    except exception.Unavailable as error:
+        raise exception.Away(error.message) from error  # so nobody asks the host
     try:
         yield
     except Exception as error:
-        _end(ready, record, why=_why(error))
+        _end(ready, record, error)
         raise
-    _end(ready, record, why=None)
+    _end(ready, record, None)
 
 
 @retried
@@ -156,26 +158,22 @@ def _begin(cell: Cell, record: InstanceAction) -> None:
         actions.start(session, record)
 
 
-def _why(error: Exception) -> str:
-    if isinstance(error, exception.RoostError) and error.message:
-        return error.message
-    return "Its host failed."
-
-
-def _end(ready: _Ready, record: InstanceAction, *, why: str | None) -> None:
+def _end(ready: _Ready, record: InstanceAction, error: Exception | None) -> None:
     event = InstanceActionEvent(
         event=f"compute.{record.action}",
         host=ready.instance.host,
         start_time=record.start_time,
         finish_time=utcnow(),
-        result="Success" if why is None else "Error",
-        details=why,
+        result="Error" if error else "Success",
+        details=exception.details(error) if error else None,
     )
     with contextlib.suppress(exception.Unavailable):  # what was done counts, not its record
-        _write_end(ready.cell, record, event)
+        _write_end(ready.cell, record, event, exception.reason(error) if error else None)
 
 
 @retried
-def _write_end(cell: Cell, record: InstanceAction, event: InstanceActionEvent) -> None:
+def _write_end(
+    cell: Cell, record: InstanceAction, event: InstanceActionEvent, message: str | None
+) -> None:
     with cell.database.begin() as session:
-        actions.end(session, record, [event], message=event.details)
+        actions.end(session, record, [event], message=message)

@@ -22,7 +22,7 @@ _RANGE: Final = re.compile(r"(\^?)\s*(\d{1,5})(?:\s*-\s*(\d{1,5}))?")
 _PAGES_BY_NAME: Final = ("small", "large", "any")
 
 
-def numa_topology_of(flavor: Flavor, image: ImageMeta) -> InstanceNUMATopology | None:
+def numa_topology_of(flavor: Flavor, image: ImageMeta | None) -> InstanceNUMATopology | None:
     """Return the cells that a server is to have, if any.
 
     :raises roost.exception.Invalid: for what contradicts itself, or cannot be had

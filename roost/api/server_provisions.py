@@ -8,15 +8,16 @@ from roost import exception
 from roost.api.server_devices import devices_of
 from roost.api.server_files import files_of
 from roost.objects import Flavor, ImageMeta, Provisions
+from roost.objects.hardware_words import HardwareWords
 
 AUTO: Final = "AUTO"
 MANUAL: Final = "MANUAL"
-_RESIZES: Final = "auto_disk_config"  # what an image says of it
+_RESIZES: Final = ("hw_auto_disk_config", "auto_disk_config")  # by which an image says it
 _YES: Final = ("1", "t", "true", "on", "y", "yes")
 
 
 def provisions_of(
-    asked: Mapping[str, Any], flavor: Flavor, *, roles: Sequence[str] = ()
+    asked: Mapping[str, Any], flavor: Flavor, image: ImageMeta, *, roles: Sequence[str] = ()
 ) -> Provisions:
     """Return all that only whoever makes the guest needs.
 
@@ -25,7 +26,7 @@ def provisions_of(
     """
     return Provisions.of(
         files=files_of(asked),
-        block_devices=devices_of(asked, flavor),
+        block_devices=devices_of(asked, HardwareWords(flavor, image), flavor),
         admin_password=asked.get("adminPass") or password(),
         boot_roles=sorted(roles),
     )
@@ -41,7 +42,7 @@ def disk_config_of(asked: Mapping[str, Any], image: ImageMeta) -> str:
 
     :raises roost.exception.Invalid: when the image forbids what is asked for
     """
-    said = image.properties.get(_RESIZES)
+    said = next((image.properties[name] for name in _RESIZES if name in image.properties), None)
     may = said is None or said.strip().lower() in _YES
     wanted: str = asked.get("OS-DCF:diskConfig") or (AUTO if said is not None and may else MANUAL)
     if wanted == AUTO and not may:

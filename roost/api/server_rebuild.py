@@ -4,6 +4,7 @@ Its place, claim and networks stay; what else the body names is changed at once.
 new image when the host has it and lets go of the old guest.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -12,15 +13,17 @@ from roost.api import metadata_limit, policies, server_files, server_image, serv
 from roost.api.call import Answer, Call, short_ip, truth
 from roost.api.lookers import looker
 from roost.api.parts import Parts
-from roost.api.server_demands import demands_of
+from roost.api.pci_aliases import PciAlias
+from roost.api.server_demands import check_other_image, pci_requests_of
 from roost.api.server_keypair import keypair_of
+from roost.api.server_numa import numa_topology_of
 from roost.api.server_provisions import password
-from roost.api.server_spec import check_fit
 from roost.api.views import servers as views
 from roost.api.whereabouts import Located
 from roost.db.api import quota, server_groups
-from roost.objects import ImageMeta, InjectedFile, Instance, hardware_refused, hardware_traits
+from roost.objects import Flavor, ImageMeta, InjectedFile, Instance, hardware_traits
 from roost.objects.flavor import root_gb
+from roost.objects.image_demands import ImageDemands
 
 _WORD: Final = "rebuild"
 _GROUPS_SINCE: Final = 71
@@ -73,15 +76,9 @@ class ServerRebuild:
     def _image(self, call: Call, instance: Instance) -> ImageMeta:
         """Return the new image, which must fit where the server is."""
         image = server_image.usable(call, self._parts, call.body[_WORD]["imageRef"])
-        hardware_refused.check_image(image)  # of the flavor, it has what it has
-        check_fit(instance.flavor, image)
-        aliases, flavor = self._parts.options.pci_aliases, instance.flavor
-        before = instance.image and demands_of(flavor, instance.image, aliases)
-        if before is not None and demands_of(flavor, image, aliases) != before:
-            raise exception.Invalid(
-                "The image asks for other NUMA cells or devices than the server has."
-            )
-        _check_traits(instance, image)
+        check_other_image(instance.flavor, image, before=instance.image)
+        _check_demands(instance, image, self._parts.options.pci_aliases)
+        _check_place(instance, image)
         _check_disk(instance, image)
         return image
 
@@ -121,18 +118,51 @@ class ServerRebuild:
             return server_groups.list_of_instance(session, uuid)
 
 
-def _check_traits(instance: Instance, image: ImageMeta) -> None:
+def _check_demands(instance: Instance, image: ImageMeta, aliases: Mapping[str, PciAlias]) -> None:
+    """Make sure that the server has what it is to have then.
+
+    What of its flavor could not be had today stays as it is, too.
+
+    :raises roost.exception.Invalid: naming what cannot be had, or what is other than it was
+    """
+    devices = functools.partial(pci_requests_of, aliases=aliases)
+    for what, find in (("NUMA cells", numa_topology_of), ("devices", devices)):
+        before, asked = (_found(find, instance.flavor, one) for one in (instance.image, image))
+        if instance.image is not None and asked != before:
+            raise exception.Invalid(
+                asked
+                if isinstance(asked, str)
+                else f"The image asks for other {what} than the server has: make a new one of it."
+            )
+
+
+def _found(
+    find: Callable[[Flavor, ImageMeta | None], object], flavor: Flavor, image: ImageMeta | None
+) -> object:
+    """Return what a place is looked for by, or why there would be none."""
+    try:
+        return find(flavor, image)
+    except exception.Invalid as error:
+        return error.message
+
+
+def _check_place(instance: Instance, image: ImageMeta) -> None:
     """Make sure that the server's host, which stays, was chosen for what the image asks for.
 
-    :raises roost.exception.Invalid: naming the traits that nobody has asked it for
+    :raises roost.exception.Invalid: naming what nobody has looked for when it was
     """
     old = instance.image.properties if instance.image else {}
-    wanted = hardware_traits.required_by(tuple(image.properties.items()))
-    has = hardware_traits.required_by((*old.items(), *instance.flavor.extra_specs.items()))
-    lacking = sorted({*wanted} - {*has})
-    if lacking:
+    wanted, had = image.properties.items(), (*old.items(), *instance.flavor.extra_specs.items())
+    required = {*hardware_traits.required_by(wanted)} - {*hardware_traits.required_by(had)}
+    forbidden = {*hardware_traits.forbidden_by(wanted)} - {*hardware_traits.forbidden_by(had)}
+    new = [
+        *sorted(required),
+        *(f"{hardware_traits.PREFIX}{trait}=forbidden" for trait in sorted(forbidden)),
+        *ImageDemands.of(image.properties).beyond(ImageDemands.of(old)),
+    ]
+    if new:
         raise exception.Invalid(
-            f"The image asks for what the server's host was not chosen for ({', '.join(lacking)}):"
+            f"The image asks for what the server's host was not chosen for ({', '.join(new)}):"
             " make a new server of it."
         )
 

@@ -6,11 +6,10 @@ from roost import exception, states
 from roost.api import server_image, server_tasks
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
+from roost.api.server_demands import check_rescue_image
 from roost.api.server_provisions import password
 from roost.api.whereabouts import Located
 from roost.objects import ImageMeta, Instance
-from roost.objects.hardware_values import rescue_device
-from roost.objects.hardware_words import HardwareWords
 
 _RESCUE: Final = "rescue"
 _UNRESCUE: Final = "unrescue"
@@ -41,7 +40,7 @@ class ServerRescue:
         """Return the image asked for, or else the server's own."""
         if asked.get("rescue_image_ref"):
             image = server_image.usable(call, self._parts, asked["rescue_image_ref"])
-            rescue_device(HardwareWords(instance.flavor, image))
+            check_rescue_image(instance.flavor, image, own=instance.image)
             return image
         if instance.image is None:
             raise exception.Invalid("The server has no image to be rescued with: name one.")

@@ -4,11 +4,9 @@ Asked by ``server_create.py``, and by roost-manage, which explains the answer an
 """
 
 import dataclasses
-import math
 import uuid
 from collections.abc import Mapping, Sequence
 
-from roost import exception
 from roost.api.server_demands import Demands
 from roost.objects import Flavor, ImageMeta, Locality, RequestSpec
 
@@ -56,21 +54,4 @@ class Question:
             numa_topology=self.demands.numa_topology,
             pci_requests=list(self.demands.pci_requests),
             locality=list(self.locality),
-        )
-
-
-def check_fit(flavor: Flavor, image: ImageMeta) -> None:
-    """Make sure that a server of this flavor can be made of this image.
-
-    :raises roost.exception.Invalid: when it cannot
-    """
-    if image.status != "active":
-        raise exception.Invalid(f"Image {image.id} is not active.")
-    if flavor.memory_mb < image.min_ram:
-        raise exception.Invalid("Flavor's memory is too small for requested image.")
-    least_disk = max(image.min_disk, math.ceil(image.size / 2**30))
-    if 0 < flavor.root_gb < least_disk:
-        raise exception.Invalid(
-            "Flavor's disk is too small for requested image. Flavor disk is "
-            f"{flavor.root_gb} GiB, the image needs {least_disk} GiB."
         )

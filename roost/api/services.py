@@ -130,12 +130,11 @@ class Services:
     def _by_uuid(self, uuid: str) -> Seen:
         if not is_uuid(uuid):
             raise exception.Invalid(f"Invalid uuid {uuid}")
-        found = self._daemons.find()
-        for seen in found.seen:
-            if seen.service.uuid == str(uuids.UUID(uuid)):
-                return seen
-        found.raise_if_away()
-        raise exception.NotFound(f"Service {uuid} could not be found.")
+        found = self._daemons.find(uuid=str(uuids.UUID(uuid)))
+        if not found.seen:
+            found.raise_if_away()
+            raise exception.NotFound(f"Service {uuid} could not be found.")
+        return found.seen[0]
 
     def _change(self, call: Call, seen: Seen, changes: Mapping[str, Any]) -> Seen:
         """Write the row, then tell the host and the schedulers: they would learn it anyway.

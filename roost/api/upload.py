@@ -34,7 +34,7 @@ class Upload(io.RawIOBase):
         try:
             data = bytes(self._stream.read(size))
         except (OSError, ValueError) as error:
-            raise exception.Invalid("The data broke off.") from error
+            raise exception.Invalid("The data broke off, or came too slowly.") from error
         self._read += len(data)
         if self._read > self._most:
             raise falcon.HTTPContentTooLarge(

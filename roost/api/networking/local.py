@@ -14,11 +14,11 @@ from roost.api.local_networks import Known, LocalNetworks, require_choice
 from roost.api.networking.local_groups import LocalGroups
 from roost.api.networking.local_ports import LocalPorts
 from roost.api.networking.local_proxies import LocalProxies
-from roost.cells.filtering import GroupCopies
 from roost.db.api import network_quota, server_ports
 from roost.db.engine import Database, Session
 from roost.networks import LocalNetwork
 from roost.objects import Instance, Locality, NetworkRequest
+from roost.rpc.super_conductor import SuperConductor
 from roost.security_groups import Group
 
 
@@ -48,16 +48,16 @@ class LocalNetworking:
         *,
         quota: Mapping[str, int],
         now: Callable[[], datetime.datetime],
-        copies: GroupCopies,
+        super_conductor: SuperConductor,
     ) -> Self:
         """Return the same, which also knows what users made, in the API database.
 
         :param quota: limits of projects that have none of their own
-        :param copies: tells the hosts of security groups, if they filter
+        :param super_conductor: hears of changes of security groups, if hosts filter by them
         """
         made = copy.copy(self)
-        told = copies if self.filters else None
-        groups = LocalGroups(database, quota=quota, now=now, copies=told)
+        told = super_conductor if self.filters else None
+        groups = LocalGroups(database, quota=quota, now=now, super_conductor=told)
         made._local = LocalNetworks(self._known, database)  # noqa: SLF001 - our own copy
         made._groups = groups  # noqa: SLF001
         made._ports = LocalPorts(database, quota=quota)  # noqa: SLF001

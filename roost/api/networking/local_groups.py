@@ -2,25 +2,28 @@
 
 import dataclasses
 import datetime
+import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from roost import exception
 from roost.api.call import Call
 from roost.api.local_networks import scope
-from roost.cells.filtering import GroupCopies
 from roost.db.api import instance_mappings
 from roost.db.api import security_group_members as members
 from roost.db.api import security_groups as rows
 from roost.db.engine import Database, Session, retried
 from roost.objects import Instance
+from roost.rpc.super_conductor import SuperConductor
 from roost.security_groups import DEFAULT, Group, Rule, default_group, new_group, pick, pick_all
+
+LOG = logging.getLogger(__name__)
 
 
 class LocalGroups:
     """Keeps them.
 
     :param quota: limits of projects that have none of their own
-    :param copies: who lets cells and hosts know of changes; None: no host filters
+    :param super_conductor: lets cells and hosts know of changes; None: no host filters
     """
 
     def __init__(
@@ -29,9 +32,9 @@ class LocalGroups:
         *,
         quota: Mapping[str, int],
         now: Callable[[], datetime.datetime],
-        copies: GroupCopies | None = None,
+        super_conductor: SuperConductor | None = None,
     ) -> None:
-        self._copies = copies
+        self._super_conductor = super_conductor
         self._database = database
         self._quota = quota
         self._now = now
@@ -98,8 +101,14 @@ class LocalGroups:
 
     def tell(self, call: Call, project_id: str) -> None:
         """Let those that filter know of a project's groups, and of who is in them."""
-        if self._copies is not None:
-            self._copies.spread(call.context, project_id)
+        if self._super_conductor is None:
+            return
+        try:
+            self._super_conductor.spread_security_groups(call.context, project_id=project_id)
+        except exception.RoostError as error:
+            LOG.warning(
+                "security groups of %s are to be spread later: %s", project_id, error.message
+            )
 
     def named(self, call: Call, names: Sequence[str]) -> list[Group]:
         if all(name == DEFAULT for name in names):

@@ -77,7 +77,8 @@ RULES = [
     rule(
         HOST_HINTS,
         ADMIN,
-        "Say by the hint build_near_host_ip near which host a new server is to be.",
+        "Say by the hint build_near_host_ip or query near which host a new server is to be, or what"
+        " that must have: what comes of it tells what hosts there are.",
         "POST /servers",
     ),
     rule(

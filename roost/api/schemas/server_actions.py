@@ -134,3 +134,4 @@ LACKING: Final = {
     **dict.fromkeys(("shelve", "shelveOffload", "unshelve"), 1),
     "trigger_crash_dump": 17,
 }
+KNOWN: Final = frozenset({name for _since, _until, name, _schema in _ACTIONS} | {*LACKING})

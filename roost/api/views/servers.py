@@ -14,7 +14,7 @@ from roost.api import microversions
 from roost.api.views import flavors
 from roost.api.views.base import links, micros, time
 from roost.db.api.build_request_lists import Asked
-from roost.objects import ImageMeta, Instance, InstanceFault, Vif
+from roost.objects import ImageMeta, Instance, InstanceFault, Vif, root_device
 from roost.objects.fault import counted_message
 from roost.states import State
 
@@ -368,7 +368,12 @@ FIELDS: Final = (
     Field(_SRV + "hostname", _of("hostname"), since=90),
     Field(_SRV + "kernel_id", _always(""), since=3, when=_sees_host),
     Field(_SRV + "ramdisk_id", _always(""), since=3, when=_sees_host),
-    Field(_SRV + "root_device_name", _of("root_device_name"), since=3, when=_sees_host),
+    Field(
+        _SRV + "root_device_name",
+        lambda s, _: root_device.name_of(s.instance),
+        since=3,
+        when=_sees_host,
+    ),
     Field(_SRV + "user_data", _of("user_data"), since=3, when=_sees_host),
     Field("locked", _of("locked"), since=9),
     Field("host_status", lambda s, _: s.host_status, since=16, when=_sees_host_status),

@@ -11,15 +11,12 @@ FORCED_DOWN: Final = 11
 UUIDS: Final = 53
 COMPUTE: Final = "roost-compute"
 CELL_CONDUCTOR: Final = "roost-cell-conductor"
-# What clients, dashboards and Tempest look for.
+# What clients, dashboards and Tempest look for. Only those who report to a cell are daemons of it.
 NOVA_NAMES: Final[Mapping[str, str]] = {
     COMPUTE: "nova-compute",
     CELL_CONDUCTOR: "nova-conductor",
-    "roost-conductor": "nova-conductor",
-    "roost-super-conductor": "nova-conductor",
-    "roost-scheduler": "nova-scheduler",
 }
-_OWN: Final = {"nova-compute": COMPUTE, "nova-conductor": CELL_CONDUCTOR}
+_OWN: Final = {told: own for own, told in NOVA_NAMES.items()}
 
 
 def own_name(binary: str) -> str:
