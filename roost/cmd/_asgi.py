@@ -1,23 +1,27 @@
 """A WSGI application as an ASGI one: nobody's slow network holds a thread.
 
-A request's body is received before a thread is given to the request, in a bounded time. An answer
-that comes piece by piece has a thread while a piece is made, none while it is sent.
+A request's body is received before a thread is given to the request, in a bounded time, and one
+address sends so many at once. An answer that comes piece by piece has a thread while a piece is
+made, none while it is sent. Whatever takes longer has a least pace.
 """
 
 import asyncio
 import io
 import logging
 import sys
+import time
 import urllib.parse
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent import futures
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from roost.api import gate
+from roost.api.callers import Places, stranger
+from roost.api.pace import Pace
 
 LOG = logging.getLogger(__name__)
-PAUSE_SECONDS: Final = 60.0  # between two pieces of a body too long to be received ahead
 
+_Moved = TypeVar("_Moved")
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -37,23 +41,21 @@ class Asgi:
     :param threads: requests that it works on at once
     :param max_body: bytes of a body that are received before the application is called; of a longer
         one (an upload) the application reads the rest as it comes
+    :param bodies: places for bodies that are received ahead, by address
     """
 
-    def __init__(self, app: gate.Wsgi, *, threads: int, max_body: int) -> None:
+    def __init__(self, app: gate.Wsgi, *, threads: int, max_body: int, bodies: Places) -> None:
         self._app = app
         self._max_body = max_body
+        self._bodies = bodies
         self._pool = futures.ThreadPoolExecutor(threads, thread_name_prefix="http")
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         body = Body(receive, asyncio.get_running_loop())
         environ = _environ(scope, body)
-        try:
-            async with asyncio.timeout(gate.BODY_SECONDS):
-                await body.receive_ahead(self._expected(environ))
-        except TimeoutError:
-            answer = self._call(gate.refused(408), environ)
-        except ConnectionError:
-            answer = self._call(gate.refused(400), environ)
+        refusal = await self._receive_ahead(body, environ)
+        if refusal:
+            answer = self._call(gate.refused(refusal), environ)
         else:
             answer = await self._in_thread(self._call, self._app, environ)
         await self._send(answer, receive, send)
@@ -62,12 +64,25 @@ class Asgi:
         """End the threads, once they have nothing to do."""
         self._pool.shutdown(wait=False)
 
-    def _expected(self, environ: gate.Environ) -> int:
-        """Return how many bytes of the body are received ahead."""
-        if "HTTP_TRANSFER_ENCODING" in environ:
-            return self._max_body + 1
-        length = int(environ.get("CONTENT_LENGTH") or 0)  # the server has looked at it
-        return length if length <= self._max_body else 0
+    async def _receive_ahead(self, body: "Body", environ: gate.Environ) -> int:
+        """Receive a body, unless it is too long; return the status of a refusal, 0 for none."""
+        length = gate.expected(environ, self._max_body)
+        if not length:
+            return 0
+        sender = stranger(environ)
+        refusal = self._bodies.take(sender)
+        if refusal:
+            return refusal
+        try:
+            async with asyncio.timeout(gate.BODY_SECONDS):
+                await body.receive_ahead(length)
+        except TimeoutError:
+            return 408
+        except ConnectionError:
+            return 400
+        finally:
+            self._bodies.give_back(sender)
+        return 0
 
     @staticmethod
     def _call(app: gate.Wsgi, environ: gate.Environ) -> Answer:
@@ -94,12 +109,21 @@ class Asgi:
     async def _send_pieces(
         self, pieces: Iterator[bytes], gone: asyncio.Future[None], send: Send
     ) -> None:
-        """Send one piece after the other, the next one when there is room for it on the way."""
+        """Send one piece after the other, the next one when there is room for it on the way.
+
+        Who takes them too slowly is sent no more: it has fewer bytes then than were announced.
+        """
+        pace = Pace()
         while not gone.done():
             piece = await self._in_thread(_gathered, pieces)
-            await send(_body(piece, more=bool(piece)))
+            try:
+                await _in_time(pace, send(_body(piece, more=bool(piece))))
+            except TimeoutError:
+                LOG.info("a client took an answer too slowly; it is sent no more")
+                return
             if not piece:
                 return
+            pace.moved(len(piece))
 
     async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
@@ -112,6 +136,7 @@ class Body(io.RawIOBase):
         super().__init__()
         self._receive = receive
         self._loop = loop
+        self._pace = Pace()
         self._received = b""
         self._ended = False
 
@@ -129,7 +154,7 @@ class Body(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         """Fill a buffer as far as there is something; called in a thread of the application.
 
-        :raises OSError: when it broke off, or nothing came for :data:`PAUSE_SECONDS`
+        :raises OSError: when it broke off, or comes too slowly
         """
         if not self._received and not self._ended:
             self._received = asyncio.run_coroutine_threadsafe(self._soon(), self._loop).result()
@@ -139,10 +164,10 @@ class Body(io.RawIOBase):
         return len(taken)
 
     async def _soon(self) -> bytes:
-        async with asyncio.timeout(PAUSE_SECONDS):
-            while not self._ended:
-                if piece := await self._next():
-                    return piece
+        while not self._ended:
+            if piece := await _in_time(self._pace, self._next()):
+                self._pace.moved(len(piece))
+                return piece
         return b""
 
     async def _next(self) -> bytes:
@@ -195,6 +220,18 @@ def _body(data: bytes, *, more: bool = False) -> Message:
 async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def _in_time(pace: Pace, moving: Awaitable[_Moved]) -> _Moved:
+    """Return what is waited for.
+
+    :raises TimeoutError: when that takes longer than the pace lets it
+    """
+    begun = time.monotonic()
+    async with asyncio.timeout(pace.left):
+        moved = await moving
+    pace.waited(time.monotonic() - begun)
+    return moved
 
 
 def _gathered(pieces: Iterator[bytes]) -> bytes:

@@ -132,6 +132,7 @@ def _load(conf: cfg.ConfigOpts, make_app: Callable[[], Wsgi], probe: _Probe) -> 
         make_app(),
         threads=gate.threads(conf.api.threads, conf.api.max_waiting),
         max_body=conf.api.max_request_body_size,
+        bodies=_http.bodies(conf.api.address_share),
     )
     probe.start()
     return app

@@ -2,17 +2,21 @@
 
 Granian serves with native threads, eventlet's server with green ones. A roost-api of its own with
 native threads is served by Granian in worker processes, see ``_granian.py``. In each of them a
-request gets a thread when its body is there, and who takes nothing of an answer is cut off.
+request gets a thread when its body is there, of which one address sends so many at once, and who
+sends or takes what is long too slowly is cut off.
 """
 
 import asyncio
 import contextlib
 import dataclasses
+import functools
+import io
 import logging
 import pathlib
 import socket
 import threading
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Self
 
 from granian.constants import HTTPModes, Interfaces, SSLProtocols
@@ -23,6 +27,8 @@ from oslo_config import cfg
 
 from roost import concurrency, exception
 from roost.api import gate
+from roost.api.callers import Places, Share, stranger
+from roost.api.pace import Pace
 from roost.cmd._asgi import Asgi
 from roost.cmd._daemon import Server
 
@@ -30,6 +36,8 @@ LOG = logging.getLogger(__name__)
 IDLE_SECONDS: Final = 75  # that a connection may wait for its next request
 HEADER_SECONDS: Final = 30  # that a request may take to come, but for its body; idle time counts
 SEND_SECONDS: Final = 30  # that a client may take nothing of what is sent
+UNSENT: Final = 65536  # bytes that the system takes before they can be sent; more would hide a pace
+LINGER_SECONDS: Final = 5  # that eventlet's server reads of a body that nobody wants
 CONNECTIONS: Final = 1000
 MAX_HEADERS: Final = 65536  # bytes
 _BACKLOG: Final = 1024  # connections that the system keeps until they are looked at
@@ -73,16 +81,31 @@ def in_process(
     port: int,
     threads: int,
     max_body: int,
+    address_share: float,
     identity: Identity | None = None,
 ) -> Server:
     """Return the server that fits the threads of this process.
 
     :param threads: requests at once
     :param max_body: bytes of a body that are received before the application is called
+    :param address_share: of all connections, those by which one address may be sending a body
     :param identity: serve HTTPS with it
     """
     kind = GreenHttp if concurrency.selected() == concurrency.EVENTLET else ThreadedHttp
-    return kind(app, host=host, port=port, threads=threads, max_body=max_body, identity=identity)
+    return kind(
+        app,
+        host=host,
+        port=port,
+        threads=threads,
+        max_body=max_body,
+        address_share=address_share,
+        identity=identity,
+    )
+
+
+def bodies(address_share: float) -> Places:
+    """Return places for bodies that are on their way, of which each address may have its share."""
+    return Places(CONNECTIONS, Share(proven=address_share, unproven=address_share))
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -98,9 +121,13 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def bound(listening: Any) -> None:
-    """Let the system end each connection of a socket whose client takes nothing for too long."""
+    """Let the system end each connection of a socket whose client takes nothing for too long.
+
+    It keeps no more of an answer than it needs to go on sending, so that we see how fast it goes.
+    """
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SEND_SECONDS * 1000)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
 
 
 def granian_options(identity: Identity | None) -> dict[str, Any]:
@@ -143,11 +170,14 @@ class ThreadedHttp:
         port: int,
         threads: int,
         max_body: int,
+        address_share: float,
         identity: Identity | None = None,
     ) -> None:
         self.host, self.port = host, port
         self._identity = identity
-        self._make_app = lambda: Asgi(app, threads=threads, max_body=max_body)
+        self._make_app = lambda: Asgi(
+            app, threads=threads, max_body=max_body, bodies=bodies(address_share)
+        )
         self._serving: _Embedded | None = None
 
     @property
@@ -211,11 +241,12 @@ class GreenHttp:
         port: int,
         threads: int,
         max_body: int,
+        address_share: float,
         identity: Identity | None = None,
     ) -> None:
         self.host, self.port = host, port
         self._identity = identity
-        self._app = _body_first(_at_most(threads, app), max_body)
+        self._app = _bounded(_at_most(threads, app), max_body, bodies(address_share))
         self._listener: Any = None
         self._serving: Any = None
 
@@ -250,6 +281,7 @@ class GreenHttp:
             log=LOG,
             log_output=False,
             max_size=CONNECTIONS,
+            protocol=_protocol(),
             keepalive=IDLE_SECONDS,
             socket_timeout=IDLE_SECONDS,
             debug=False,
@@ -279,17 +311,101 @@ def _at_most(threads: int, app: Wsgi) -> Wsgi:
     return serve
 
 
-def _body_first(app: Wsgi, max_body: int) -> Wsgi:
-    """Read the body in green threads, in a bounded time, before anything is done with it."""
+def _protocol() -> type:
+    """Return how eventlet's server speaks HTTP: it would read an unwanted body for ever."""
     import eventlet
+    import eventlet.wsgi
+
+    class Protocol(eventlet.wsgi.HttpProtocol):  # type: ignore[misc]
+        def get_environ(self) -> gate.Environ:
+            environ: gate.Environ = super().get_environ()
+            body = environ["eventlet.input"]
+            body.discard = functools.partial(self._discard, body.discard)
+            return environ
+
+        def _discard(self, discard: Callable[[], None]) -> None:
+            with eventlet.Timeout(LINGER_SECONDS, False):
+                discard()
+                return
+            self.close_connection = 1
+
+    return Protocol
+
+
+def _bounded(app: Wsgi, max_body: int, bodies: Places) -> Wsgi:
+    """Read the body in green threads before anything is done with it, all in a bounded time."""
 
     def serve(environ: gate.Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         environ["wsgi.input_terminated"] = True  # the server ends it, with length and without
-        came = None
-        with eventlet.Timeout(gate.BODY_SECONDS, False):
-            came = gate.is_read(environ, max_body)
-        if came:
-            return app(environ, start_response)
-        return gate.refused(408 if came is None else 400)(environ, start_response)
+        refusal = _read_body(environ, max_body, bodies)
+        if refusal:
+            return gate.refused(refusal)(environ, start_response)
+        environ["wsgi.input"] = io.BufferedReader(_PacedBody(environ["wsgi.input"]))
+        environ["eventlet.minimum_write_chunk_size"] = 1  # each piece is sent when it is handed out
+        pieces = app(environ, start_response)
+        return pieces if isinstance(pieces, list | tuple) else _paced(pieces)
 
     return serve
+
+
+def _read_body(environ: gate.Environ, max_body: int, bodies: Places) -> int:
+    """Read a body, unless it is too long; return the status of a refusal, 0 for none."""
+    import eventlet
+
+    if not gate.expected(environ, max_body):
+        return 0
+    sender = stranger(environ)
+    refusal = bodies.take(sender)
+    if refusal:
+        return refusal
+    try:
+        with eventlet.Timeout(gate.BODY_SECONDS, False):
+            return 0 if gate.is_read(environ, max_body) else 400
+    finally:
+        bodies.give_back(sender)
+    return 408
+
+
+class _PacedBody(io.RawIOBase):
+    """A body as eventlet's server gives it; it breaks off when it comes too slowly."""
+
+    def __init__(self, body: Any) -> None:
+        super().__init__()
+        self._body = body
+        self._pace = Pace()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        with _waiting(self._pace):
+            data = self._body.read(min(len(buffer), gate.PIECE))
+        self._pace.moved(len(data))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _paced(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Hand out an answer; while a piece is out, eventlet's server sends it."""
+    pace = Pace()
+    try:
+        for piece in pieces:
+            with _waiting(pace):
+                yield piece
+            pace.moved(len(piece))
+    finally:
+        gate.close(pieces)
+
+
+@contextlib.contextmanager
+def _waiting(pace: Pace) -> Iterator[None]:
+    """Let this green thread wait for its client, not longer than the pace lets it.
+
+    :raises TimeoutError: then
+    """
+    import eventlet
+
+    begun = time.monotonic()
+    with eventlet.Timeout(pace.left, TimeoutError("the client is too slow")):
+        yield
+    pace.waited(time.monotonic() - begun)

@@ -10,14 +10,11 @@ from oslo_log import log
 
 import roost.conf
 from roost import concurrency, exception
+from roost.cmd import _logs
 from roost.rpc import driver
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
-# What begins a line, or does things to terminals, as it would be written in a string.
-_ESCAPED = {
-    code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029)
-} | {ord("\t"): "\t"}
 WRONG_CONFIGURATION = 78  # EX_CONFIG: the units do not restart after it
 # Said by libraries about themselves: of use to their authors, or said again and again.
 _QUIET = [
@@ -43,16 +40,8 @@ def load(prog: str, arguments: Sequence[str] | None = None) -> cfg.ConfigOpts:
     Ends the process when they cannot be read.
     """
     conf = read(prog, sys.argv[1:] if arguments is None else arguments)
-    log.setup(conf, "roost")
-    logging.setLogRecordFactory(OneLine)
+    _logs.set_up(conf)
     return conf
-
-
-class OneLine(logging.LogRecord):
-    """A record whose message is one line: what users send, a path say, begins no other."""
-
-    def getMessage(self) -> str:  # noqa: N802 - logging's name
-        return super().getMessage().translate(_ESCAPED)
 
 
 def read(prog: str, arguments: Sequence[str]) -> cfg.ConfigOpts:

@@ -59,6 +59,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         port=conf.api.port,
         threads=gate.threads(conf.api.threads, conf.api.max_waiting),
         max_body=conf.api.max_request_body_size,
+        address_share=conf.api.address_share,
         identity=_http.Identity.of(conf),
     )
     return Daemon(
@@ -71,12 +72,15 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     )
 
 
-def put_together(conf: cfg.ConfigOpts) -> Api:
-    """Make the application and name what it needs."""
+def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
+    """Make the application and name what it needs.
+
+    :param listens: at the address that options name; else another server does, at whatever address
+    """
     bus = Bus(conf)
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     database = _parts.database(conf, "api_database")
-    cells = _parts.cells(conf, database, _host_calls(conf))
+    cells = _parts.cells(conf, database, host_calls(conf))
     watch = _parts.watch(conf, cells)
     executor = concurrency.executor(conf.api.threads)
     group = load_group(conf, binary=NAME)
@@ -92,7 +96,7 @@ def put_together(conf: cfg.ConfigOpts) -> Api:
         network_driver=load_networking(conf),
         service_group=group,
         policy=policy,
-        authentication=_authentication(conf, policy),
+        authentication=_authentication(conf, policy, listens=listens),
         executor=executor,
         options=_api_options(conf),
     )
@@ -105,10 +109,14 @@ def put_together(conf: cfg.ConfigOpts) -> Api:
     )
 
 
-def _host_calls(conf: cfg.ConfigOpts) -> HostCalls:
-    """Return what bounds those who wait for hosts, so that others have most threads."""
+def host_calls(conf: cfg.ConfigOpts) -> HostCalls:
+    """Return what bounds those who wait for hosts, so that others have most threads.
+
+    No project can have all that one host may let wait.
+    """
     some = conf.api.threads
-    return HostCalls(HostLimits(all=3 * some, project=some, host=some), begin=gate.leave_turn)
+    limits = HostLimits(all=3 * some, project=max(1, some // 2), host=some)
+    return HostCalls(limits, begin=gate.leave_turn)
 
 
 def _open(scheduler_bus: Bus, watch: Watch) -> None:
@@ -116,16 +124,24 @@ def _open(scheduler_bus: Bus, watch: Watch) -> None:
     watch.start()
 
 
-def _authentication(conf: cfg.ConfigOpts, policy: Policy) -> Authentication:
+def _authentication(conf: cfg.ConfigOpts, policy: Policy, *, listens: bool) -> Authentication:
     if conf.api.auth_strategy == "noauth":
-        _warn_of_strangers(str(conf.api.listen))
+        _warn_of_strangers(str(conf.api.listen) if listens else None)
         return NoAuth()
     return Keystone(conf, policy=policy, open_paths=OPEN_PATHS)
 
 
-def _warn_of_strangers(host: str) -> None:
-    """Warn of an API that believes everybody, where others than this machine can reach it."""
-    if not _checks.is_loopback(host):
+def _warn_of_strangers(host: str | None) -> None:
+    """Warn of an API that believes everybody, where others than this machine may reach it.
+
+    :param host: where it listens; None: only the server knows that runs it
+    """
+    if host is None:
+        LOG.warning(
+            "[api] auth_strategy is noauth: whoever reaches the address that this server listens to"
+            " is an administrator. Set auth_strategy to keystone, or let it listen to 127.0.0.1."
+        )
+    elif not _checks.is_loopback(host):
         LOG.warning(
             "[api] auth_strategy is noauth and listen is %s: whoever reaches that address is an"
             " administrator. Set auth_strategy to keystone, or listen to 127.0.0.1.",
@@ -170,9 +186,12 @@ def _api_options(conf: cfg.ConfigOpts) -> Options:
     )
 
 
-def app_of(arguments: Sequence[str]) -> Wsgi:
-    """Read a command line and return a working application: what a server's worker calls."""
-    api = put_together(_options.load(NAME, arguments))
+def app_of(arguments: Sequence[str], *, listens: bool = True) -> Wsgi:
+    """Read a command line and return a working application: what a server's worker calls.
+
+    :param listens: that of :func:`put_together`
+    """
+    api = put_together(_options.load(NAME, arguments), listens=listens)
     api.open()
     return api.app
 

@@ -23,6 +23,7 @@ from roost.compute.leases import LeaseKeeper
 from roost.compute.manager import ComputeManager
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.state_path import StatePath
+from roost.compute.task_queue import Executors
 from roost.image.plugins import load_store
 from roost.image.signatures import CertificateFolder, Signatures
 from roost.rpc.cell_conductor import CellConductor
@@ -33,6 +34,10 @@ from roost.servicegroup.driver import ServiceGroup
 from roost.servicegroup.plugins import load_group
 
 NAME = "roost-compute"
+# How much is done at once: a guest may take a minute to stop, an image an hour to be made.
+ENDS: Final = 16
+POWER: Final = 32
+TASKS: Final = 16
 TICK: Final = 0.5  # seconds between two looks whether the scheduler, or the cell, should hear of it
 WATCH: Final = 2.0  # seconds between two looks at guests of builds that nobody works on
 SETTLE: Final = 10.0  # seconds between two questions for instances that nobody speaks of
@@ -53,11 +58,21 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         except exception.Conflict as error:
             daemon.give_up(error.message)
 
-    manager = _manager(conf, conductor, client=CellSchedulerClient(scheduler_bus), group=group)
+    def take_state_path() -> None:
+        try:
+            state.hold()
+        except exception.Conflict as error:
+            daemon.give_up(error.message)
+            raise
+
+    state = StatePath(pathlib.Path(conf.state_path, conf.host))
+    client = CellSchedulerClient(scheduler_bus)
+    manager = _manager(conf, conductor, client=client, group=group, state=state)
     daemon = Daemon(
         NAME,
         checks=[_checks.broker(conf, None)],
         on_start=[
+            Check("the state path", take_state_path),
             Check("the way for answers", bus.expect_replies),
             Check("a cell-conductor", manager.start),
         ],
@@ -76,6 +91,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
             Periodic(TIDY, manager.tidy, "tidying"),
         ],
         drain=[lambda seconds: manager.drain(max(0.0, seconds - build_queue.LAST_SECONDS))],
+        on_stop=[state.close],
         closing=[manager, group, scheduler_bus, bus],
     )
     return daemon
@@ -107,6 +123,7 @@ def _manager(
     *,
     client: CellSchedulerClient,
     group: ServiceGroup,
+    state: StatePath,
 ) -> ComputeManager:
     virt = plugins.load_virt(conf)
     tracker = ResourceTracker(
@@ -138,10 +155,16 @@ def _manager(
         availability_zone=conf.compute.availability_zone,
         reporter=reporter,
         group=group,
-        executor=concurrency.executor(conf.compute.max_concurrent_builds),
+        executors=Executors(
+            builds=concurrency.executor(conf.compute.max_concurrent_builds),
+            ends=concurrency.executor(ENDS),
+            power=concurrency.executor(POWER),
+            tasks=concurrency.executor(TASKS),
+        ),
+        interfaces=max(1, conf.rpc_threads // 2),
         door=console_door.ConsoleDoor(virt, _door(conf)),
         resumes=conf.compute.resume_guests_state_on_host_boot,
-        state=StatePath(pathlib.Path(conf.state_path, conf.host)),
+        state=state,
         most_lost=conf.compute.max_lost_servers,
     )
 

@@ -50,6 +50,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         port=options.port,
         threads=gate.threads(options.threads, options.max_waiting),
         max_body=_MAX_BODY,
+        address_share=_SHARE.unproven,
     )
     return Daemon(
         NAME,

@@ -44,7 +44,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     scheduler = SchedulerClient(scheduler_bus)
     groups = GroupCopies(database, cells) if conf.network.driver in filtering.DRIVERS else None
     boots = _boots(conf, database, cells, scheduler, groups=groups)
-    manager = SuperConductorManager(boots)
+    manager = SuperConductorManager(boots, groups)
     sweeper = SuperSweeper(
         database=database,
         cells=cells,
@@ -63,7 +63,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         periodics=[
             Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper"),
             _snapshots(conf, Snapshots(database, scheduler)),
-            *_purge(conf, database, cells),
+            *purge(conf, database, cells),
             *([] if groups is None else [Periodic(COMPARE, groups.compare, "security groups")]),
         ],
         closing=[watch, cells, scheduler_bus, bus, database],
@@ -76,7 +76,8 @@ def _snapshots(conf: cfg.ConfigOpts, snapshots: Snapshots) -> Periodic:
     )
 
 
-def _purge(conf: cfg.ConfigOpts, database: Database, cells: Cells) -> list[Periodic]:
+def purge(conf: cfg.ConfigOpts, database: Database, cells: Cells) -> list[Periodic]:
+    """Remove what was deleted long ago, if the options say so."""
     if not conf.conductor.purge_after:
         return []
     folder = conf.conductor.purge_archive

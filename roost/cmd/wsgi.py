@@ -45,7 +45,7 @@ class Application:
 def _make(arguments: Sequence[str]) -> Wsgi:
     from roost.cmd import api
 
-    return api.app_of(arguments)
+    return api.app_of(arguments, listens=False)
 
 
 application = Application(ARGUMENTS, _make)

@@ -1,11 +1,11 @@
 """``roost-manage cell after-restore``: a database that was put back, compared and repaired."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 import click
 
-from roost import exception
+from roost import exception, states
 from roost.audit import restore
 from roost.audit.lost_rows import Asked
 from roost.cells import Cell
@@ -13,7 +13,7 @@ from roost.cmd.manage.cell_hosts import COMPUTE
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_rows, warn
 from roost.context import admin_context
-from roost.db.api import build_requests, cells, instance_mappings
+from roost.db.api import build_requests, cells, instance_mappings, put_away
 from roost.db.cell import audits as in_cell
 from roost.db.cell import instances, services
 from roost.db.spans import Span
@@ -38,10 +38,11 @@ def after_restore(
 ) -> None:
     """Compare cells whose database was put back with their hosts and with the API level.
 
-    Run it while the hosts are up and before the conductors of the cell are started. Without
-    --repair it only shows what would be done. Afterwards start the conductors, and run roost-manage
-    audit --repair for claims, ports, mappings and quota; roost-manage cell held-tasks shows which
-    tasks still wait. Exits with 1 when anything is left.
+    Run it while the hosts are up and before the conductors of the cell are started: they would let
+    hosts stop guests whose rows say so. Without --repair it only shows what would be done.
+    Afterwards start the conductors, and run roost-manage audit --repair for claims, ports, mappings
+    and quota; roost-manage cell held-tasks shows which tasks still wait. Exits with 1 when anything
+    is left.
     """
     rows: list[dict[str, Any]] = []
     for cell in deployment.named_cells(name):
@@ -55,7 +56,7 @@ def _rows_of(deployment: Deployment, cell: Cell, *, repair: bool) -> list[dict[s
     rows = []
     for each in _differences(deployment, cell):
         done = repair and restore.repair(cell, each)
-        if done and each.action == restore.BURY:
+        if done and each.action == restore.BURY and each.uuid is not None:
             deployment.scheduler.release_claims(admin_context(), instance_uuids=[each.uuid])
         values = (cell.name, each.uuid, each.host, each.action, each.why, done)
         rows.append(dict(zip(_COLUMNS, values, strict=True)))
@@ -64,30 +65,37 @@ def _rows_of(deployment: Deployment, cell: Cell, *, repair: bool) -> list[dict[s
 
 def _differences(deployment: Deployment, cell: Cell) -> list[restore.Difference]:
     hosts = _hosts(deployment, cell)
-    guests = {}
-    for host in hosts:
-        try:
-            guests[host] = cell.compute.on(host).describe_guests(admin_context())
-        except exception.Unavailable as error:
-            warn(f"host {host} does not answer, so no row is buried: {error.message}")
+    guests, states_told = _ask(cell, hosts)
     with cell.database.read() as session:
         rows = in_cell.list_live(session, Span())
+        known_states = services.states_of(session, binary=COMPUTE)
     live = {row.uuid for row in rows}
     rowless = sorted(restore.announced(guests).keys() - live)
     buried = {uuid for some in _batched(rowless) for uuid in _known(cell, some)}
+    away = [row.uuid for row in rows if row.vm_state == states.SOFT_DELETED]
     found = restore.compare(
         rows,
         guests,
         mapped=_mapped(deployment, sorted(live)),
-        whole=len(guests) == len(hosts),
+        silent=hosts - guests.keys(),
         buried=buried,
-        asked={
-            uuid: asked
-            for uuid in rowless
-            if uuid not in buried and (asked := _asked(deployment, cell, uuid)) is not None
-        },
+        asked=_asked(deployment, cell, [uuid for uuid in rowless if uuid not in buried]),
+        back=_back(deployment, away),
     )
-    return list(found)
+    return [*restore.strangers(known_states, states_told), *found]
+
+
+def _ask(cell: Cell, hosts: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return, of each host that answers, its guests, and which daemon it is."""
+    guests, told = {}, {}
+    for host in sorted(hosts):
+        asked = cell.compute.on(host)
+        try:
+            guests[host] = asked.describe_guests(admin_context())
+            told[host] = asked.describe_state(admin_context())
+        except exception.RoostError as error:
+            warn(f"host {host}: {error.message}")
+    return guests, told
 
 
 def _known(cell: Cell, uuids: Sequence[str]) -> set[str]:
@@ -95,25 +103,38 @@ def _known(cell: Cell, uuids: Sequence[str]) -> set[str]:
         return instances.list_known(session, uuids)
 
 
-def _asked(deployment: Deployment, cell: Cell, uuid: str) -> Asked | None:
-    """Return what the API level knows of a server of this cell."""
-    with deployment.api_database.read() as session:
-        mapping = instance_mappings.find(session, uuid)
-        if mapping is None or mapping.cell_uuid != cell.uuid:
-            return None
-        spec = build_requests.find_spec(session, str(mapping.request_uuid))
-        locked = bool(instance_mappings.is_locked(session, uuid))
-    return None if spec is None else Asked(mapping, spec, locked)
+def _asked(deployment: Deployment, cell: Cell, uuids: Sequence[str]) -> dict[str, Asked]:
+    """Return what the API level knows of servers of this cell."""
+    asked = {}
+    for some in _batched(uuids):
+        with deployment.api_database.read() as session:
+            mappings = instance_mappings.list_named(session, some)
+            locked = instance_mappings.list_locked(session, some)
+            requests = {str(mapping.request_uuid) for mapping in mappings}
+            specs = build_requests.list_specs(session, requests)
+        for mapping in mappings:
+            uuid, spec = str(mapping.instance_uuid), specs.get(str(mapping.request_uuid))
+            if mapping.cell_uuid == cell.uuid and spec is not None:
+                asked[uuid] = Asked(mapping, spec, uuid in locked)
+    return asked
 
 
-def _hosts(deployment: Deployment, cell: Cell) -> list[str]:
+def _back(deployment: Deployment, uuids: Sequence[str]) -> dict[str, put_away.TakenBack]:
+    found: dict[str, put_away.TakenBack] = {}
+    for some in _batched(uuids):
+        with deployment.api_database.read() as session:
+            found |= put_away.taken_back(session, some)
+    return found
+
+
+def _hosts(deployment: Deployment, cell: Cell) -> set[str]:
     """Return the hosts that the cell knows, and those that were mapped to it since."""
     if cell.is_cell0:
-        return []
+        return set()
     with deployment.checked(cell).read() as session:
         known = {one.host for one in services.list_services(session, binary=COMPUTE)}
     with deployment.api_database.read() as session:
-        return sorted(known | {one.host for one in cells.list_hosts(session, cell.uuid)})
+        return known | {one.host for one in cells.list_hosts(session, cell.uuid)}
 
 
 def _mapped(deployment: Deployment, uuids: Sequence[str]) -> set[str]:

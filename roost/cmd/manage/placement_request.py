@@ -11,15 +11,14 @@ from roost.api.server_demands import demands_of
 from roost.api.server_group_hint import GROUP
 from roost.api.server_locality import locality_of
 from roost.api.server_networks import networks_of
-from roost.api.server_spec import Place, Question, check_fit
+from roost.api.server_spec import Place, Question
 from roost.cmd.manage.deployment import Deployment
 from roost.cmd.manage.flavor import named_flavor
 from roost.context import admin_context
 from roost.db.api import aggregates, build_requests, instance_mappings, server_groups
-from roost.objects import ImageMeta, Locality, RequestSpec, ServerGroup, hardware_refused
+from roost.objects import ImageMeta, Locality, RequestSpec, ServerGroup
 
 _NO_NETWORK: Final = "none"
-_ANY_IMAGE: Final = ImageMeta(properties={})  # says nothing of hardware
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,9 +58,6 @@ def of_options(deployment: Deployment, asked: Asked, *, count: int) -> RequestSp
     with deployment.api_database.read() as session:
         flavor = named_flavor(session, asked.flavor)
     image = _image(deployment, asked.image) if asked.image else None
-    hardware_refused.check(flavor, image)
-    if image is not None:
-        check_fit(flavor, image)
     hints = _hints(asked)
     aliases = pci_aliases.parse(deployment.conf.pci.alias)
     question = Question(
@@ -69,7 +65,7 @@ def of_options(deployment: Deployment, asked: Asked, *, count: int) -> RequestSp
         user_id="roost-manage",
         flavor=flavor,
         image=image,
-        demands=demands_of(flavor, image or _ANY_IMAGE, aliases),
+        demands=demands_of(flavor, image, aliases),
         locality=_locality(deployment, asked.network),
         place=_place(deployment, asked),
         hints=hints,
