@@ -8,6 +8,7 @@ import redis
 import sqlalchemy as sa
 
 from roost.db.cell import models, services
+from roost.servicegroup.cell_group import MEMORY
 from roost.servicegroup.db import DatabaseGroup
 from roost.servicegroup.tooz import ToozGroup
 from tests.builders import CELL1, CELL2, NOW, a_service
@@ -78,18 +79,22 @@ def age(session, seconds, host=None):
 
 
 class ToozWorld:
-    """Daemons in groups at a URL. Heartbeats are old, unless a question names those heard of."""
+    """Daemons in groups at a URL. Heartbeats are old, unless a question names those heard of.
+
+    Between two questions a moment passes, so that no answer is an old one.
+    """
 
     def __init__(self, url):
         self._url = url
         self._daemons = {}
         self._forced = set()
         self._spoke = {}
+        self.seconds = 0.0
         self._looker = self._group("roost-api:a1")
 
-    def daemon(self, host, *, binary=COMPUTE, cell=CELL1, **more):
+    def daemon(self, host, *, binary=COMPUTE, cell=CELL1):
         if (binary, host, cell) not in self._daemons:
-            self._daemons[binary, host, cell] = self._group(f"{binary}:{host}", **more)
+            self._daemons[binary, host, cell] = self._group(f"{binary}:{host}")
         return self._daemons[binary, host, cell]
 
     def speak(self, host, *, binary=COMPUTE, cell=CELL1):
@@ -118,6 +123,7 @@ class ToozWorld:
             )
             for host in {*self._spoke.get((binary, cell), ()), *among}
         ]
+        self.seconds += MEMORY
         found = (by or self._looker).find_up(known, cell_uuid=cell, now=NOW)
         return {service.host for service in known if service.uuid in found}
 
@@ -125,8 +131,8 @@ class ToozWorld:
         for daemon in (*self._daemons.values(), self._looker):
             daemon.close()
 
-    def _group(self, member, **more):
-        return ToozGroup(self._url, member=member, down_time=DOWN_TIME, **more)
+    def _group(self, member):
+        return ToozGroup(self._url, member=member, down_time=DOWN_TIME, clock=lambda: self.seconds)
 
 
 class FileWorld(ToozWorld):

@@ -32,6 +32,7 @@ def build(conf):
         port=conf.api.port,
         threads=conf.api.threads,
         max_body=conf.api.max_request_body_size,
+        address_share=conf.api.address_share,
         identity=_http.Identity.of(conf),
     )
     return Daemon("hello", servers=[server])

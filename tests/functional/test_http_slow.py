@@ -132,7 +132,9 @@ def served(monkeypatch):
         caller=lambda _: Caller("all", proven=True),
         is_upload=lambda environ: environ["PATH_INFO"] == "/upload",
     )
-    server = _http.ThreadedHttp(app, host="127.0.0.1", port=0, threads=4, max_body=1000)
+    server = _http.ThreadedHttp(
+        app, host="127.0.0.1", port=0, threads=4, max_body=1000, address_share=0.5
+    )
     server.start()
     yield server, app
     server.stop()

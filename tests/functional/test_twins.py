@@ -100,6 +100,31 @@ def test_an_empty_twin_waits_for_a_word_and_gives_up_nothing_even_then(
     assert cloud.audit() == {}
 
 
+def test_a_second_daemon_on_the_same_state_path_ends_before_it_says_anything(
+    cloud, host, servers, twin, caplog
+):
+    second, ended = twin(state_of(cloud, host).parent), threading.Event()
+    second.on_give_up = ended.set
+    assert not second.start()
+    assert ended.wait(30)
+    assert "ends: Another roost-compute runs on" in caplog.text
+    assert cloud.rig._daemons[host].serving
+    assert statuses(cloud, servers) == {"ACTIVE"}
+
+
+def test_a_host_that_was_replaced_stays_so_when_its_former_daemon_is_started_again(
+    cloud, host, twin, tmp_path, manage
+):
+    said, state = [], state_of(cloud, host).parent
+    cloud.rig.kill(host)
+    manage("cell", "replace-host", host, "--force")
+    former = in_background(twin(state), said)
+    wait_until(lambda: any("with another state path" in line for line in said), "the refusal")
+    assert not former.serving
+    former.stop(grace=0)
+    assert twin(tmp_path / "new").start()
+
+
 def test_of_a_daemon_and_its_copy_one_ends(cloud, host, servers, twin, tmp_path, caplog):
     state = state_of(cloud, host)
     shutil.copytree(state, tmp_path / "copy" / state.name)

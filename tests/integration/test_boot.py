@@ -4,7 +4,7 @@ import pytest
 
 from tests.stories.boots import *  # noqa: F403
 from tests.stories.cloud import Cloud
-from tests.stories.real_rig import running
+from tests.stories.real_rig import PATIENT, running
 from tests.stories.reckoning import *  # noqa: F403
 from tests.stories.server_groups import *  # noqa: F403
 
@@ -17,7 +17,7 @@ from tests.stories.server_groups import *  # noqa: F403
 def cloud(request, rabbitmq):
     mode, kind = request.param
     database = request.getfixturevalue(kind)
-    with running(mode, rabbitmq, database) as rig:
+    with running(mode, rabbitmq, database, overrides=PATIENT) as rig:
         cloud = Cloud(rig)
         yield cloud
         cloud.close()

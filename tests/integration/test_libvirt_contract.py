@@ -189,19 +189,33 @@ def test_a_guest_is_rescued_by_what_the_image_says_with_its_disks_in_place(
 of_plain_disks = pytest.mark.parametrize("make_driver", ["raw"], indirect=True)
 
 
+@pytest.fixture
+def kernel(image_path):
+    return Kernel(*linux_guest.kernel_of(image_path), "console=ttyS0 quiet word=ours")
+
+
+@pytest.fixture
+def started_by(driver, awake, image_path):
+    """Spawn a guest that does not look for a kernel on its disk, and wait until it is up."""
+
+    def started_by(kernel, instance):
+        driver.spawn(
+            a_context(),
+            instance,
+            image_path=image_path,
+            network_info=NetworkInfo.of(vifs=[]),
+            placement=Placement(),
+            kernel=kernel,
+        )
+        awake(instance.uuid)
+
+    return started_by
+
+
 @of_plain_disks
-def test_a_guest_of_plain_disks_is_started_by_its_own_kernel(driver, a_guest, awake, image_path):
-    kernel, ramdisk = linux_guest.kernel_of(image_path)
+def test_a_guest_of_plain_disks_is_started_by_its_own_kernel(driver, a_guest, kernel, started_by):
     instance = a_guest(flavor=a_flavor(memory_mb=128, swap=1))
-    driver.spawn(
-        a_context(),
-        instance,
-        image_path=image_path,
-        network_info=NetworkInfo.of(vifs=[]),
-        placement=Placement(),
-        kernel=Kernel(kernel, ramdisk, "console=ttyS0 quiet word=ours"),
-    )
-    awake(instance.uuid)
+    started_by(kernel, instance)
     assert "guest: command line console=ttyS0 quiet word=ours" in driver.console_output(
         instance.uuid
     )
@@ -212,6 +226,28 @@ def test_a_guest_of_plain_disks_is_started_by_its_own_kernel(driver, a_guest, aw
     assert folder.root.stat().st_blocks * 512 < GIB / 4  # holes stay holes
     with driver.snapshot(instance.uuid, disk_format="qcow2") as disk:
         assert disk.read(4) == b"QFI\xfb"
+
+
+def test_a_guest_is_rescued_by_another_kernel_and_started_by_its_own_again(
+    driver, a_guest, kernel, started_by, image_path
+):
+    instance = a_guest(flavor=a_flavor(memory_mb=128))
+    started_by(kernel, instance)
+
+    def started(by):
+        said = [line for line in driver.console_output(uuid).splitlines() if "command line" in line]
+        return said and said[-1].endswith(f"word={by}")
+
+    uuid, folder = instance.uuid, driver._folders.of(instance.uuid)
+    instance.task_image = an_image(properties={"hw_rescue_bus": "virtio"})
+    other = dataclasses.replace(kernel, command_line="console=ttyS0 quiet word=other")
+    driver.rescue(a_context(), instance, image_path=image_path, password=None, kernel=other)
+    wait_until(lambda: started("other"), "the rescue", timeout=180)
+    driver.unrescue(uuid)
+    wait_until(lambda: started("ours"), "the end of the rescue", timeout=180)
+    assert {*folder.path.glob("rescue*")} == set()
+    driver.rescue(a_context(), instance, image_path=image_path, password=None)
+    assert described(driver, uuid).find("os/kernel") is None
 
 
 @of_plain_disks

@@ -8,7 +8,7 @@ import time
 import pytest
 import requests
 
-from roost import exception
+from roost import conf, exception
 from roost.compute.virt.driver import Placement
 from roost.compute.virt.libvirt import probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
@@ -35,7 +35,15 @@ def cloud(libvirtd, linux_image, tmp_path_factory):
         hosts=1,
         overrides={
             # what a guest does by itself is told of, as nobody looks
-            "compute": {"virt_driver": "libvirt", "reconcile_interval": 0},
+            "compute": {
+                "virt_driver": "libvirt",
+                "reconcile_interval": 0,
+                "compute_monitors": "cpu.virt_driver",
+            },
+            "scheduler": {
+                "filters": ",".join([*conf.of({}).scheduler.filters, "metrics"]),
+                "metrics_weights": "cpu.percent=-1",
+            },
             "libvirt": {
                 "connection_uri": libvirtd.uri,
                 "virt_type": "qemu",
@@ -151,6 +159,12 @@ def test_a_host_measures_its_cpus(driver):
     assert 0 < found["cpu.percent"] <= 100
     assert found["cpu.frequency"] > 0
     assert driver.metrics()["cpu.user.time"] >= found["cpu.user.time"]
+
+
+def test_the_metrics_filter_knows_how_busy_its_cpus_are(cloud, server):
+    """It refuses hosts that do not say, so the server would have none."""
+    assert 0 < cloud.hosts()[HOST].metrics["cpu.percent"] <= 100
+    assert cloud.show(server)["OS-EXT-SRV-ATTR:host"] == HOST
 
 
 def test_kvm_is_taken_only_if_a_guest_runs_with_it(driver, tmp_path):

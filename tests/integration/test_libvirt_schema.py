@@ -6,6 +6,7 @@ import pytest
 from lxml import etree
 
 from roost.compute.virt.libvirt.elements import parse
+from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.identity import note_rescued, written
 from roost.compute.virt.libvirt.rescuer import Rescuer
 from tests.stories.domains import DOMAINS, FOLDER
@@ -34,6 +35,7 @@ def test_what_libvirt_is_told_fits_its_schema(schema, name):
 )
 def test_a_rescued_guest_fits_the_schema_too(schema, name, rescuer):
     domain = parse(DOMAINS[name].xml())
-    rescuer.put_into(domain, FOLDER / "rescue.qcow2")
+    other = DirectKernel(FOLDER / "rescue.kernel", FOLDER / "rescue.ramdisk", None)
+    rescuer.put_into(domain, FOLDER / "rescue.qcow2", other)
     note_rescued(domain, rescued=True)
     assert schema.validate(etree.fromstring(written(domain))), schema.error_log

@@ -41,10 +41,12 @@ def test_a_membership_runs_out_by_itself(world, redis):
 
 def test_an_outage_costs_a_bounded_wait_and_the_group_tells_again_after_it(world, way):
     """Redis itself runs on: only the way of one conductor is shut."""
-    now = [0.0]
     url = f"redis://127.0.0.1:{way.port}"
     conductor = ToozGroup(
-        url, member="roost-cell-conductor:c1", down_time=DOWN_TIME, clock=lambda: now[0]
+        url,
+        member="roost-cell-conductor:c1",
+        down_time=DOWN_TIME,
+        clock=lambda: time.monotonic() + world.seconds,
     )
     conductor.beat(CELL1)
     world.speak("h1")
@@ -60,6 +62,6 @@ def test_an_outage_costs_a_bounded_wait_and_the_group_tells_again_after_it(world
     wait_until(
         lambda: world.up(by=conductor, among=("h2",), heard=("h2",)) == {"h1", "h2"}, "its return"
     )
-    now[0] += DOWN_TIME
+    world.seconds += DOWN_TIME
     assert world.up(by=conductor, among=("h2",), heard=("h2",)) == {"h1"}
     conductor.close()

@@ -4,10 +4,7 @@ import pytest
 
 from tests.stories.cloud import Cloud, wait_until
 from tests.stories.killed_hosts import *  # noqa: F403
-from tests.stories.real_rig import running
-
-# One that is killed is back before it counts as down, however slow the machine is.
-PATIENT = {"DEFAULT": {"service_down_time": 60.0}}
+from tests.stories.real_rig import PATIENT, running
 
 
 @pytest.fixture(scope="module")

@@ -37,5 +37,9 @@ def test_the_gate_of_the_api_and_ears_and_rooms_of_servers_do_the_same():
     run("tests/unit/rpc", "tests/unit/api/test_gate.py", "tests/functional/test_rpc_room.py")
 
 
+def test_clients_that_are_too_slow_are_cut_off():
+    run("tests/functional/test_http_pace.py")
+
+
 def test_all_rpc_works_again_whatever_happens_to_the_broker():
     run("tests/integration/test_broker_outages.py")

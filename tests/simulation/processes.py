@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from roost.cmd import _checks
 from roost.cmd._waiting import Check
+from roost.compute import state_path
 from roost.compute.virt import fake
 from roost.compute.virt.faults import Rule
 from tests.simulation.loop import Killed, Task
@@ -136,6 +137,13 @@ class Silent:
         return lambda *_told, **_named: None
 
 
+class StatePath(state_path.StatePath):
+    """One that nobody else holds: two daemons are never on one, and a crash lets go of nothing."""
+
+    def hold(self) -> None:
+        """Do nothing."""
+
+
 def replacements(world: "World") -> list[tuple[Any, str, Any]]:
     """What daemons are put together of instead, while a world is on: (module, name, by what)."""
 
@@ -155,6 +163,7 @@ def replacements(world: "World") -> list[tuple[Any, str, Any]]:
         "Bus": world.bus,
         "Database": world.servers.open,
         "Notifier": Silent,
+        "StatePath": StatePath,
         "load_virt": load_virt,
         "in_process": http,
     }

@@ -7,19 +7,26 @@ What users delete for good there, they delete by force: everything else is kept 
 
 import datetime
 import json
+import uuid as uuids
 
 import pytest
 import requests
 import sqlalchemy as sa
 
+from roost import states
 from roost.db.api import models as api_models
+from roost.db.cell import models as cell_models
+from roost.db.cell import services
 from roost.db.engine import Database
 from tests.stories.cloud import wait_until
 from tests.stories.guests import guest_file
 
 KEPT_FOR = 3600
 SOON = {
-    "DEFAULT": {"rpc_response_timeout": 10},  # a conductor that is killed takes calls with it
+    "DEFAULT": {
+        "rpc_response_timeout": 10,  # a conductor that is killed takes calls with it
+        "service_report_interval": 1.0,
+    },
     "conductor": {
         "sweep_interval": 0.5,
         "task_lease_seconds": 3.0,
@@ -28,6 +35,7 @@ SOON = {
     "compute": {"reconcile_interval": 1.0, "report_interval": 1.0},
 }
 MAPPINGS = api_models.instance_mappings
+SERVICES = cell_models.services
 
 
 class Site:
@@ -41,10 +49,10 @@ class Site:
         self.cloud.wait([uuid], "ACTIVE")
         return uuid
 
-    def act(self, uuid, word):
+    def act(self, uuid, word, how=None):
         """Do what a user does to a server."""
         answer = requests.post(
-            f"{self.cloud.client.endpoint}/servers/{uuid}/action", json={word: None}, timeout=30
+            f"{self.cloud.client.endpoint}/servers/{uuid}/action", json={word: how}, timeout=30
         )
         answer.raise_for_status()
 
@@ -69,6 +77,24 @@ class Site:
     def becomes(self, uuid, status):
         wait_until(lambda: self.cloud.show(uuid)["status"] == status, f"{status} of {uuid}")
 
+    def rebuild(self, uuid):
+        """Rebuild a server from another image, and return that."""
+        file = str(self.cloud.plan.config_file("manage"))
+        image = json.loads(self.manage("image", "add", "another", file, "--json"))["id"]
+        self.act(uuid, "rebuild", {"imageRef": image})
+        wait_until(
+            lambda: (
+                (found := self.cloud.show(uuid))["status"] == "ACTIVE"
+                and found["image"]["id"] == image
+            ),
+            f"the rebuild of {uuid}",
+        )
+        return image
+
+    def power(self, uuid):
+        (host,) = self.guests()[uuid]
+        return json.loads(guest_file(self.cloud, host, uuid).read_text())["power_state"]
+
     def guests(self):
         """Return where guests are: each host once for each that it has."""
         found = {}
@@ -86,6 +112,14 @@ class Site:
         with database.begin() as session:
             session.execute(statement)
         database.close()
+
+    def heartbeats(self):
+        """Return when each host was last heard of."""
+        database = Database(self.cloud.plan.database_url("cell1"), connections=1)
+        with database.read() as session:
+            found = services.list_services(session, binary="roost-compute")
+        database.close()
+        return [service.last_seen_up for service in found]
 
     def mapped(self):
         """Return which servers the API level knows."""
@@ -204,6 +238,7 @@ def test_a_cell_that_is_put_back_has_its_servers_again(site):
     shown = json.loads(site.manage("cell", "after-restore", "cell1", "--json", code=1))
     assert {row["server"]: row["what"] for row in shown} == {
         gone: "bury the row",
+        away: "let the row follow its guest",
         new: "make the row anew",
         locked: "make the row anew",
     }
@@ -218,6 +253,58 @@ def test_a_cell_that_is_put_back_has_its_servers_again(site):
     assert {cloud.show(uuid)["status"] for uuid in (kept, new, locked)} == {"ACTIVE"}
     assert cloud.show(locked)["locked"]
     site.is_whole(kept, new, locked, away)
+
+
+def test_servers_of_a_cell_that_is_put_back_are_as_their_users_left_them(site):
+    cloud = site.cloud
+    started, stopped, back, rebuilt = (
+        site.boot(name) for name in ("started", "stopped", "back", "rebuilt")
+    )
+    site.act(started, "os-stop")
+    site.becomes(started, "SHUTOFF")
+    site.put_away(back)
+    before = cloud.show(rebuilt)["image"]
+    with site.copies.of("cell1"):
+        site.act(started, "os-start")
+        site.becomes(started, "ACTIVE")
+        site.act(stopped, "os-stop")
+        site.becomes(stopped, "SHUTOFF")
+        site.restore(back)
+        new = site.rebuild(rebuilt)
+        cloud.rig.kill("cell1-conductor")
+    shown = json.loads(site.manage("cell", "after-restore", "cell1", "--repair", "--json"))
+    assert {row["server"]: row["done"] for row in shown} == dict.fromkeys(
+        (started, stopped, back, rebuilt), True
+    )
+    site.manage("cell", "after-restore", "cell1")
+    cloud.rig.start_daemon("cell1-conductor")
+    site.audit()
+    assert {cloud.show(uuid)["status"] for uuid in (started, back, rebuilt)} == {"ACTIVE"}
+    assert cloud.show(stopped)["status"] == "SHUTOFF"
+    assert cloud.show(rebuilt)["image"]["id"] == new != before["id"]
+    assert {site.power(uuid) for uuid in (started, back, rebuilt)} == {states.RUNNING}
+    site.put_away(back)
+    site.restore(back)
+    site.is_whole(started, stopped, back, rebuilt)
+
+
+def test_hosts_that_were_replaced_since_the_backup_of_their_cell_go_on(site):
+    cloud = site.cloud
+    kept = site.boot("kept")
+    cloud.rig.kill("cell1-conductor")
+    hosts = SERVICES.c.binary == "roost-compute"
+    former = {"state_id": str(uuids.uuid4()), "starts": 7, "run_id": str(uuids.uuid4())}
+    site.write("cell1", sa.update(SERVICES).where(hosts).values(former))
+    shown = json.loads(site.manage("cell", "after-restore", "cell1", "--repair", "--json"))
+    assert {row["host"]: row["what"] for row in shown} == dict.fromkeys(
+        cloud.plan.all_hosts, "know its daemon"
+    )
+    site.manage("cell", "after-restore", "cell1")
+    cloud.rig.start_daemon("cell1-conductor")
+    restarted = datetime.datetime.now(datetime.UTC)
+    wait_until(lambda: min(site.heartbeats()) > restarted, "a heartbeat of each host")
+    site.audit()
+    site.is_whole(kept)
 
 
 def test_what_was_deleted_since_does_not_come_back_with_cell0(site):

@@ -20,8 +20,7 @@ def test_while_nobody_has_joined_the_heartbeats_tell(world):
 
 
 def test_what_has_lost_its_memory_is_not_believed_until_all_could_join_again(world):
-    now = [0.0]
-    conductor = world.daemon("c1", binary=CONDUCTOR, clock=lambda: now[0])
+    conductor = world.daemon("c1", binary=CONDUCTOR)
     conductor.beat(CELL1)
     for host in ("h1", "h2"):
         world.speak(host)
@@ -34,7 +33,7 @@ def test_what_has_lost_its_memory_is_not_believed_until_all_could_join_again(wor
     world.speak("h1")
     assert world.up(by=conductor, heard=("h2",)) == {"h1", "h2"}
 
-    now[0] += DOWN_TIME
+    world.seconds += DOWN_TIME
     assert world.up(by=conductor, heard=("h2",)) == {"h1"}
 
 

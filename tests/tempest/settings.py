@@ -69,6 +69,8 @@ def _options(workspace: pathlib.Path, cloud: Cloud) -> dict[str, dict[str, objec
             "attach_encrypted_volume": _NO,
             "change_password": _YES,
             "personality": _YES,
+            "hostname_fqdn_sanitization": _YES,
+            "scheduler_enabled_filters": "all",  # those of hints are by default
             "vnc_console": _NO,
             "metadata_service": _NO,  # only guests reach it, and pretended ones ask nothing
         },

@@ -1,14 +1,16 @@
-"""Where hosts filter by security groups, they hear of whatever users change."""
+"""Where hosts filter by security groups, they hear of whatever users change, from a conductor."""
 
 import pytest
 
 from roost.api.networking.local import LocalNetworking
 from roost.api.parts import Options
+from roost.cells.filtering import GroupCopies
+from roost.conductor.super_conductor import SuperConductorManager
 from roost.db.cell import filtering, ports
 from roost.objects import NetworkRequest
 from tests import api_world
 from tests.api_world import ALICE, PRIVATE
-from tests.builders import CELL1, a_uuid
+from tests.builders import CELL1, a_context, a_uuid
 
 GROUPS, RULES = "/network/v2.0/security-groups", "/network/v2.0/security-group-rules"
 REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
@@ -35,9 +37,17 @@ def server(world):
 
 @pytest.fixture
 def heard(world, server):
-    """Return whether h1 has been told since this was asked last, and nobody else was."""
+    """Return whether h1 has been told since this was asked last, and nobody else was.
+
+    Requests tell a super-conductor alone, and it tells hosts.
+    """
+    conductor = SuperConductorManager(None, GroupCopies(world.api_db, world.parts.cells))
 
     def heard():
+        assert [bus.sent for bus in world.buses.values()] == [[], []]
+        for _, method, arguments in world.api_bus.sent:
+            getattr(conductor, method)(a_context(), **arguments)
+        world.api_bus.sent.clear()
         sent = [
             (host, arguments)
             for bus in world.buses.values()
@@ -63,17 +73,17 @@ def known(world):
 def test_whatever_users_change_is_known_to_the_cell_and_told_to_the_host(world, client, heard):
     body = {"security_group": {"name": "web"}}
     group = client.post(GROUPS, body, token=ALICE).json["security_group"]["id"]
-    assert (known(world)["web"], heard()) == (2, True)
+    assert (heard(), known(world)["web"]) == (True, 2)
     rule = {"security_group_id": group, "direction": "ingress", "protocol": "tcp"}
     added = client.post(RULES, {"security_group_rule": rule}, token=ALICE)
-    assert (known(world)["web"], heard()) == (3, True)
+    assert (heard(), known(world)["web"]) == (True, 3)
     rule_id = added.json["security_group_rule"]["id"]
     assert client.delete(f"{RULES}/{rule_id}", token=ALICE).status_code == 204
-    assert (known(world)["web"], heard()) == (2, True)
+    assert (heard(), known(world)["web"]) == (True, 2)
     client.put(f"{GROUPS}/{group}", {"security_group": {"name": "www"}}, token=ALICE)
-    assert (known(world)["www"], heard()) == (2, True)
+    assert (heard(), known(world)["www"]) == (True, 2)
     assert client.delete(f"{GROUPS}/{group}", token=ALICE).status_code == 204
-    assert ("www" in known(world), heard()) == (False, True)
+    assert (heard(), "www" in known(world)) == (True, False)
 
 
 def test_a_host_is_told_once_the_cell_says_who_is_in_a_group(world, client, server, heard):
@@ -90,3 +100,12 @@ def test_a_host_is_told_once_the_cell_says_who_is_in_a_group(world, client, serv
 def test_reading_tells_nobody(client, heard):
     client.get(GROUPS, token=ALICE)
     assert not heard()
+
+
+def test_a_change_is_made_though_no_super_conductor_can_be_told(world, client, heard):
+    world.api_bus.away = True
+    try:
+        answer = client.post(GROUPS, {"security_group": {"name": "alone"}}, token=ALICE)
+    finally:
+        world.api_bus.away = False
+    assert (answer.status_code, heard()) == (201, False)

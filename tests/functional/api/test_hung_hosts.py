@@ -57,7 +57,9 @@ def served(world):
         max_body=1000,
         caller=world.parts.authentication.caller,
     )
-    http = _http.ThreadedHttp(app, host="127.0.0.1", port=0, threads=100, max_body=1000)
+    http = _http.ThreadedHttp(
+        app, host="127.0.0.1", port=0, threads=100, max_body=1000, address_share=0.5
+    )
     http.start()
     yield f"http://127.0.0.1:{http.port}/v2.1", calls
     http.stop()

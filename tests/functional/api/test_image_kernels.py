@@ -3,6 +3,7 @@
 import pytest
 
 from roost import states
+from roost.image.driver import KERNEL_BYTES
 from tests.api_world import ALICE
 from tests.builders import CELL1, a_uuid
 
@@ -53,6 +54,17 @@ def test_what_has_no_data_yet_is_refused(world, use):
     waiting = world.image(id=a_uuid(), status="queued")
     answer = use(kernel_id=waiting.id)
     assert (answer.status_code, "not active" in answer.text) == (400, True)
+
+
+@pytest.mark.parametrize("name", ["kernel_id", "ramdisk_id"])
+def test_what_is_larger_than_hosts_copy_for_every_guest_is_refused(world, use, name):
+    small = world.image(id=a_uuid(), size=KERNEL_BYTES)
+    large = world.image(id=a_uuid(), size=KERNEL_BYTES + 1)
+    answer = use(**{"kernel_id": small.id, "ramdisk_id": small.id} | {name: large.id})
+    assert answer.status_code == 400
+    message = answer.json["badRequest"]["message"]
+    assert f"{name} of image" in message
+    assert f"may have {KERNEL_BYTES} at most" in message
 
 
 def test_what_the_caller_may_have_is_accepted(world, use):

@@ -82,7 +82,7 @@ def test_2_6_one_request_asks_for_all_kinds_of_remote_consoles(shared):
         *[("os-getRDPConsole", "rdp-html5", 501), ("os-getSerialConsole", "serial", 200)],
     ):
         path, body = f"/v2.1/servers/{server}/action", {name: {"type": kind}}
-        assert statuses(6, asking(shared.client, f"POST {path}", body)) == (before, 400)
+        assert statuses(6, asking(shared.client, f"POST {path}", body)) == (before, 404)
 
 
 def test_2_8_there_are_remote_consoles_of_kind_mks(shared):

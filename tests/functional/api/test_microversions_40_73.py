@@ -91,8 +91,8 @@ def _acting(shared, body):
 
 
 def test_2_44_addresses_of_servers_are_not_changed_by_actions_any_more(shared):
-    body = {"addFloatingIp": {"address": "192.0.2.1"}}
-    assert statuses(44, _acting(shared, body)) == (404, 400)
+    body = {"addFixedIp": {"networkId": "1"}}
+    assert statuses(44, _acting(shared, body)) == (400, 404)
 
 
 def test_2_45_the_answer_to_create_image_names_it_and_not_a_header(shared):
@@ -278,8 +278,14 @@ def test_2_66_servers_actions_and_migrations_are_listed_until_a_time(shared, fai
 
 
 def test_2_67_devices_of_a_new_server_may_name_a_type_of_volume(shared):
-    device = {**TAGGED_DISK, "volume_type": "fast"}
-    assert statuses(67, create(shared, block_device_mapping_v2=[device])) == (400, 202)
+    """Which this cloud has not, and says so."""
+    typed = {**TAGGED_DISK, "volume_type": "fast"}
+    before, after = around(67, create(shared, block_device_mapping_v2=[typed]))
+    assert "volume_type" in before.text
+    assert "this cloud has no volumes" not in before.text
+    assert "volume_type is 'fast', but this cloud has no volumes" in after.text
+    untyped = {**TAGGED_DISK, "volume_type": None}
+    assert statuses(67, create(shared, block_device_mapping_v2=[untyped])) == (400, 202)
 
 
 @pytest.mark.parametrize("path", ["/v2.1/servers", "/v2.1/servers/detail"])

@@ -190,6 +190,12 @@ def test_a_port_that_was_made_before_its_server_counts_once(make, boot, used):
     assert used() == MOST
 
 
+def test_a_refusal_counts_the_ports_that_are_to_be_made(make, boot):
+    given, *_ = [make("port").json["port"]["id"] for _ in range(MOST)]
+    refused = boot({"port": given}, {"uuid": PRIVATE.id})
+    assert "of 1 servers 0 may have their 1, as the limit" in said(refused)
+
+
 def test_a_server_without_interfaces_counts_none(make, boot, used, ask):
     for _ in range(MOST):
         make("port")
@@ -269,9 +275,24 @@ class TestInterfaces:
         sent = [method for _host, method, _arguments in bus.sent]
         assert sent.count("attach_interface") == MOST - 1
 
-    def test_what_could_not_be_attached_does_not_count(self, attach, used, bus):
-        bus.answers["attach_interface"] = exception.NoCapacity("no address is left")
-        assert attach().status_code == 409
+    @pytest.mark.parametrize(
+        ("error", "status"),
+        [
+            (exception.NoCapacity("no address is left"), 409),
+            (exception.Away("the host did not answer lately"), 503),
+        ],
+    )
+    def test_what_could_not_be_attached_does_not_count(self, attach, used, bus, error, status):
+        bus.answers["attach_interface"] = error
+        assert attach().status_code == status
+        assert used() == 1
+
+    def test_what_no_host_was_asked_for_does_not_count(self, world, attach, used, monkeypatch):
+        def away():
+            raise exception.Unavailable("the cell's database is away")
+
+        monkeypatch.setattr(world.databases[CELL1], "begin", away)
+        assert attach().status_code == 503
         assert used() == 1
 
     def test_what_may_have_been_attached_counts(self, attach, used, bus):

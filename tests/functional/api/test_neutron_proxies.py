@@ -167,7 +167,7 @@ def test_floating_ips_that_cannot_be_had_are_refused(ask, neutron, pool, server,
     assert (unreachable.status_code, "Unable to associate" in unreachable.text) == (400, True)
     neutron.all["port"].clear()
     assert act(addFloatingIp={"address": address}).status_code == 400
-    assert act("2.44", addFloatingIp={"address": address}).status_code == 400
+    assert act("2.44", addFloatingIp={"address": address}).status_code == 404
 
 
 def test_a_server_gets_and_loses_fixed_addresses(world, neutron, private, act):

@@ -277,7 +277,9 @@ def test_hints_name_servers_that_the_caller_may_see(world, hint):
     assert _create(world, hints={hint: theirs.uuid}, token=ADMIN).status_code == 202
 
 
-def test_only_administrators_say_near_which_host_servers_are_to_be(world):
-    near = {"build_near_host_ip": "192.0.2.7"}
-    assert _create(world, hints=near).status_code == 403
-    assert _create(world, hints=near, token=ADMIN).status_code == 202
+@pytest.mark.parametrize(
+    "hint", [{"build_near_host_ip": "192.0.2.7"}, {"query": '["=", "$host", "h1"]'}]
+)
+def test_only_administrators_ask_for_hosts_by_what_members_are_not_told_of_them(world, hint):
+    assert _create(world, hints=hint).status_code == 403
+    assert _create(world, hints=hint, token=ADMIN).status_code == 202

@@ -87,6 +87,8 @@ def test_who_may_have_a_disk_that_only_the_image_sizes(world, token, status):
         ({"quota:cpu_shares": "all"}, {}, "quota:cpu_shares is 'all', but must be a number from 2"),
         ({"pci_passthrough:alias": "fpga:1"}, {}, "PCI alias fpga is not defined"),
         ({"hw:mem_encryption": "yes"}, {}, "'hw:mem_encryption' ('yes') is not supported: the"),
+        ({"hw:cpu_polcy": "dedicated"}, {}, "Did you mean hw:cpu_policy? Choose another flavor"),
+        ({}, {"os_secure_boot": "required"}, "needs an image that says hw_firmware_type=uefi"),
         ({"resources:VGPU": "1"}, {}, "there are no virtual GPUs"),
         (
             {},

@@ -156,6 +156,15 @@ def test_what_the_host_refuses_is_told_and_recorded(world, server, bus, error, s
     assert [one.result for one in action.events] == ["Error"]
 
 
+def test_users_read_no_name_of_a_host_that_does_not_answer(world, server, bus):
+    silent = "compute@h1.attach_interface did not answer in 60 s"
+    bus.answers["attach_interface"] = exception.Timeout(silent)
+    assert "h1" not in attach(world, server).text
+    action = history(world, server)
+    assert action.message == "A part of the cloud could not be reached."
+    assert [one.details for one in action.events] == [silent]
+
+
 def test_an_interface_is_detached_by_the_host_and_recorded(world, server, vif, bus):
     answer = detach(world, server, vif.id)
     assert (answer.status_code, answer.content) == (202, b"")

@@ -255,6 +255,12 @@ def test_a_rebuild_that_cannot_be_had_is_refused(world, asked, version):
         ({"properties": {"hw_mem_encryption": "yes"}}, "'hw_mem_encryption' ('yes') is not supp"),
         ({"properties": {"hw_pmu": "no"}}, "was not chosen for (CUSTOM_COMPUTE_PMU)"),
         ({"properties": {"trait:CUSTOM_X": "required"}}, "was not chosen for (CUSTOM_X)"),
+        ({"properties": {"trait:CUSTOM_X": "forbidden"}}, "for (trait:CUSTOM_X=forbidden)"),
+        ({"properties": {"hw_architecture": "aarch64"}}, "chosen for (hw_architecture=aarch64)"),
+        ({"properties": {"hypervisor_type": "xen"}}, "chosen for (img_hv_type=xen)"),
+        ({"properties": {"hw_vm_mode": "xen"}}, "chosen for (hw_vm_mode=xen)"),
+        ({"properties": {"img_hv_requested_version": ">=9"}}, "(img_hv_requested_version=>=9)"),
+        ({"properties": {"os_require_quiesce": "yes"}}, "needs hw_qemu_guest_agent=yes"),
     ],
 )
 def test_the_new_image_must_be_there_and_fit_where_the_server_is(world, values, message):
@@ -265,6 +271,38 @@ def test_the_new_image_must_be_there_and_fit_where_the_server_is(world, values, 
     assert answer.status_code == 400
     assert message in answer.json["badRequest"]["message"]
     assert task_of(world, server) is None
+
+
+def test_a_new_image_may_ask_for_the_place_that_the_server_was_given(world):
+    old = {"architecture": "amd64", "img_hv_type": "QEMU", "trait:CUSTOM_X": "forbidden"}
+    new = {"hw_architecture": "x86_64", "hypervisor_type": "qemu", "trait:CUSTOM_X": "forbidden"}
+    image = an_image(id=a_uuid(), properties=new)
+    world.images.images[image.id] = image
+    server = place(world, image=an_image(properties=old))
+    assert rebuild(world, server, {"imageRef": image.id}).status_code == 202
+
+
+@pytest.mark.parametrize(
+    "specs",
+    [
+        {"hw:locked_memory": "yes"},
+        {"hw:mem_encryption": "yes"},
+        {"hw:unheard_of": "1"},
+        {"hw:emulator_threads_policy": "isolate"},
+        {"pci_passthrough:alias": "gone:1"},
+    ],
+)
+def test_a_server_keeps_a_flavor_that_would_be_refused_today(world, specs):
+    server = place(world, flavor=a_flavor(extra_specs=specs))
+    assert rebuild(world, server, {}).status_code == 202
+
+
+def test_beside_a_flavor_that_would_be_refused_today_the_image_must_still_fit(world):
+    image = an_image(id=a_uuid(), properties={"hw_numa_nodes": "2"})
+    world.images.images[image.id] = image
+    gone = a_flavor(vcpus=2, extra_specs={"pci_passthrough:alias": "gone:1"})
+    answer = rebuild(world, place(world, flavor=gone), {"imageRef": image.id})
+    assert "other NUMA cells" in answer.json["badRequest"]["message"]
 
 
 @pytest.mark.parametrize(("gib", "status"), [(3, 202), (4, 400)])
@@ -306,6 +344,15 @@ def test_a_rescue_goes_by_the_servers_own_image_and_a_password_of_ours(world):
 def test_a_rescue_with_an_image_that_is_not_there_is_refused(world):
     server = place(world)
     assert act(world, server, {"rescue": {"rescue_image_ref": a_uuid()}}).status_code == 400
+    assert task_of(world, server) is None
+
+
+def test_a_rescue_with_an_image_that_asks_for_what_nobody_does_is_refused(world):
+    image = an_image(id=a_uuid(), properties={"hw_mem_encryption": "yes"})
+    world.images.images[image.id] = image
+    server = place(world)
+    answer = act(world, server, {"rescue": {"rescue_image_ref": image.id}})
+    assert "memory of guests cannot be encrypted" in answer.json["badRequest"]["message"]
     assert task_of(world, server) is None
 
 

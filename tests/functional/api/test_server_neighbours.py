@@ -107,8 +107,9 @@ def test_addresses_do_not_come_by_themselves(world, path, body, status):
     answer = world.client.post(f"{path}/action", body, version="2.43", token=ALICE)
     assert answer.status_code == status
     answer = world.client.post(f"{path}/action", body, version="2.44", token=ALICE)
-    assert answer.status_code == 400
-    assert "There is no such action" in answer.text
+    assert answer.status_code == 404
+    (name,) = body
+    assert answer.json["itemNotFound"]["message"] == f"There is no action {name} in version 2.44."
 
 
 def test_the_guests_password_is_told_until_it_is_cleared(world, path):

@@ -4,11 +4,13 @@ import base64
 
 import pytest
 
+from roost import states
 from roost.api.parts import Options
 from roost.db.api import build_requests, flavors
-from tests.api_world import ALICE, IMAGE, made_in
-from tests.builders import a_flavor, an_image
+from tests.api_world import ADMIN, ALICE, IMAGE, made_in
+from tests.builders import CELL1, a_flavor, a_uuid, an_image
 
+OTHER = "dddddddd-dddd-4ddd-8ddd-dddddddddddd"
 _BODY = {"name": "web", "flavorRef": "2", "imageRef": IMAGE}
 _ROOT = {"uuid": IMAGE, "source_type": "image", "boot_index": 0, "destination_type": "local"}
 _BLANK = {"source_type": "blank", "destination_type": "local", "boot_index": -1}
@@ -78,6 +80,14 @@ def test_a_root_disk_without_a_name_has_that_of_its_bus(world):
     assert shown(imageRef=image.id) == "/dev/hda"
 
 
+def test_a_server_of_an_earlier_release_has_a_root_disk_with_a_name_too(world):
+    image = an_image(properties={"hw_disk_bus": "sata"})
+    rest = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1", "node": "h1"}
+    server = world.place(CELL1, uuid=a_uuid(), image=image, root_device_name=None, **rest)
+    answer = world.client.get(f"/v2.1/servers/{server.uuid}", version="2.3", token=ADMIN)
+    assert answer.json["server"]["OS-EXT-SRV-ATTR:root_device_name"] == "/dev/sda"
+
+
 def test_what_a_user_calls_a_disk_is_kept(world):
     named = {"device_name": "/dev/sda", "disk_bus": "scsi", "device_type": "disk", "tag": "boot"}
     answer = _create(world, version="2.32", block_device_mapping_v2=[_ROOT | named])
@@ -105,11 +115,58 @@ def test_what_a_user_calls_a_disk_is_kept(world):
         ([{**_ROOT, "uuid": "other"}], "Invalid imageRef"),
         ([{**_ROOT, "volume_size": 9}], "root disk of the flavor has 5 GiB, not 9"),
         ([_ROOT | {"device_name": "vda"}, _BLANK | {"device_name": "vda"}], "two devices"),
+        ([_ROOT | {"device_type": "cdrom"}], "device_type is 'cdrom', but must be disk"),
+        ([_ROOT, _BLANK | {"device_type": "lun"}], "device_type is 'lun', but must be disk"),
+        ([_ROOT | {"disk_bus": "warp"}], "disk_bus is 'warp', but must be one of ide, sata"),
+        ([_ROOT, _BLANK | {"guest_format": "zfs"}], "guest_format is 'zfs', but must be one of"),
+        ([_ROOT | {"guest_format": "ext4"}], "guest_format is 'ext4', but what is on a disk of an"),
+        ([_ROOT, _BLANK | {"volume_id": IMAGE}], "this cloud has no volumes"),
+        ([_ROOT | {"image_id": OTHER}], "image_id and uuid are not the same"),
+        ([_ROOT, _BLANK | {"no_device": "perhaps"}], "Invalid value for no_device"),
     ],
 )
 def test_disks_that_cannot_be_had_are_refused(world, devices, said):
     answer = _create(world, block_device_mapping_v2=devices)
     assert said in answer.json["badRequest"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "bus", "said"),
+    [
+        ({"hw_machine_type": "q35"}, "ide", "disk_bus is 'ide', which the machine q35 has not"),
+        ({"hw_usb_model": "none"}, "usb", "hw:usb_model is 'none', but the guest has devices"),
+    ],
+)
+def test_a_bus_that_the_guest_will_not_have_is_refused(world, properties, bus, said):
+    image = world.image(properties=properties)
+    root = _ROOT | {"uuid": image.id}
+    devices = [root, _BLANK | {"disk_bus": bus}]
+    answer = _create(world, imageRef=image.id, block_device_mapping_v2=devices)
+    assert said in answer.json["badRequest"]["message"]
+
+
+def test_a_device_that_there_is_not_to_be_is_none(world):
+    devices = [_ROOT, {**_BLANK, "volume_size": 1, "no_device": True}]
+    assert _disks(world, _create(world, block_device_mapping_v2=devices)) == [
+        ("image", 5120),
+        ("blank", 4096),
+        ("swap", 512),
+    ]
+
+
+def test_a_size_beside_a_flavor_that_leaves_it_to_the_image_is_refused(world):
+    with world.api_db.begin() as session:
+        flavors.create(session, a_flavor(flavorid="0", name="any", root_gb=0))
+    server = _BODY | {"flavorRef": "0", "block_device_mapping_v2": [_ROOT | {"volume_size": 3}]}
+    answer = world.client.post("/v2.1/servers", {"server": server}, token=ADMIN)
+    assert "volume_size is 3, but a root disk of this flavor is" in answer.text
+    assert answer.status_code == 400
+
+
+def test_a_volume_type_is_refused_where_there_are_no_volumes(world):
+    devices = [_ROOT | {"volume_type": "fast"}]
+    answer = _create(world, version="2.67", networks="none", block_device_mapping_v2=devices)
+    assert "volume_type is 'fast', but this cloud has no volumes" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -236,8 +293,9 @@ def test_a_disk_is_divided_as_user_or_image_say(world, image_says, asked, kept):
     assert _shown(world, answer)["OS-DCF:diskConfig"] == kept
 
 
-def test_an_image_may_forbid_that_its_disk_grows(world):
-    image = an_image(properties={"auto_disk_config": "False"})
+@pytest.mark.parametrize("name", ["auto_disk_config", "hw_auto_disk_config"])
+def test_an_image_may_forbid_that_its_disk_grows(world, name):
+    image = an_image(properties={name: "False"})
     world.images.images[image.id] = image
     answer = _create(world, imageRef=image.id, **{"OS-DCF:diskConfig": "AUTO"})
     assert "automatic disk resize disabled" in answer.json["badRequest"]["message"]

@@ -3,7 +3,7 @@ import pytest
 from roost.api.views import services as views
 from roost.db.api import aggregates, cells
 from roost.db.cell import services
-from tests.api_world import ALICE
+from tests.api_world import ALICE, count_statements
 from tests.builders import CELL1, CELL2, NOW, a_report
 from tests.fakes.service_groups import FakeGroup, age
 
@@ -111,6 +111,14 @@ def test_only_computes_are_disabled(world):
 )
 def test_a_bad_update_is_refused(world, body):
     assert _update(world, body).status_code == 400
+
+
+def test_cells_look_for_the_one_daemon_that_is_to_be_changed(world):
+    with count_statements(world) as counted:
+        assert _update(world, {"status": "enabled"}).status_code == 200
+    asked = [one for one in counted.seen if "FROM services" in one]
+    assert asked
+    assert [one for one in asked if "WHERE" not in one] == []
 
 
 @pytest.mark.parametrize(("identity", "status"), [("1", 400), ("f" * 32, 404)])

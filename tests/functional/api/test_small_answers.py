@@ -4,14 +4,15 @@ import logging
 
 import pytest
 
+from roost import conf
 from roost.api.parts import Options
 from roost.api.views.services import NOVA_NAMES
-from roost.cmd import _checks, _options, api
+from roost.cmd import _checks, api
+from roost.db.cell import services
 from tests import api_world
 from tests.api_world import ALICE
+from tests.builders import CELL1
 from tests.functional.api.test_services import _listed
-
-SERVICES = "/v2.1/os-services"
 
 
 def test_daemons_have_the_names_that_clients_look_for(world):
@@ -24,9 +25,22 @@ def test_daemons_have_the_names_that_clients_look_for(world):
     assert {host["service"] for host in hosts} == {"compute"}
 
 
-@pytest.mark.parametrize("binary", NOVA_NAMES.values())
-def test_each_name_that_is_told_is_understood(world, binary):
-    assert world.client.get(f"{SERVICES}?binary={binary}").status_code == 200
+def test_an_operator_may_have_our_own_names(tmp_path):
+    configured = api._api_options(conf.of({"api": {"daemon_names": "roost"}}))
+    with api_world.made_in(tmp_path, configured) as world:
+        assert {one["binary"] for one in _listed(world)} == {"roost-compute"}
+        (zone, *_) = world.client.get("/v2.1/os-availability-zone/detail").json[
+            "availabilityZoneInfo"
+        ]
+        assert {name for host in zone["hosts"].values() for name in host} == {"roost-compute"}
+
+
+@pytest.mark.parametrize(("own", "told"), NOVA_NAMES.items())
+def test_each_name_that_is_told_finds_those_who_have_it(world, own, told):
+    with world.databases[CELL1].begin() as session:
+        services.report(session, host="c1", binary="roost-cell-conductor")
+    found = {one["host"] for one in _listed(world, f"?binary={own}")}
+    assert found == {one["host"] for one in _listed(world, f"?binary={told}")} != set()
 
 
 def test_the_versions_are_those_of_compute_the_legacy_one_first(client):
@@ -77,10 +91,3 @@ def test_an_api_that_believes_everybody_warns_where_everybody_reaches_it(host, s
     with caplog.at_level(logging.WARNING):
         api._warn_of_strangers(host)
     assert bool(caplog.records) != safe
-
-
-def test_what_users_send_begins_no_line_of_a_log():
-    record = _options.OneLine(
-        "roost", logging.WARNING, "", 1, "%s failed", ("/a\nERROR forged\x1b[2J\u2028",), None
-    )
-    assert record.getMessage() == "/a\\nERROR forged\\x1b[2J\\u2028 failed"

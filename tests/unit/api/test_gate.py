@@ -193,7 +193,7 @@ def test_a_body_without_length_is_read_to_one_byte_beyond_the_limit(work):
     assert read == [11]
 
 
-@pytest.mark.parametrize("length", ["11", "9" * 400, "-1", "nonsense", "²"])
+@pytest.mark.parametrize("length", ["11", "9" * 400, "0" * 20 + "9" * 400, "-1", "nonsense", "²"])
 def test_a_body_that_is_too_long_or_says_nonsense_stays_unread(work, length):
     class Untouchable:
         def read(self, _size=-1):
@@ -226,6 +226,17 @@ def test_an_upload_is_left_to_the_application_and_keeps_nobody_from_working(work
     environ = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
     ask(gate, "sender", **environ, **{"wsgi.input": data})
     assert read == [0]
+
+
+def test_who_has_its_share_of_the_uploads_waits_while_others_upload(work, pool):
+    gate = a_gate(work, at_once=8, waiting=8, share=0.5, is_upload=lambda _: True)
+    asked = begin(gate, pool, "a", "a", "b")  # of two places for uploads
+    assert (work.served, gate.waiting) == (["a", "b"], 1)
+    work.go_on()
+    wait_until(lambda: gate.waiting == 0, "the next one of a caller that has given back")
+    work.open()
+    assert statuses(asked) == [200, 200, 200]
+    assert sorted(work.served) == ["a", "a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from roost import exception
 from roost.api import pci_aliases
-from roost.api.server_demands import demands_of
+from roost.api.server_demands import check_other_image, check_rescue_image, demands_of
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.rescuer import Rescuer
 from roost.objects import hardware_values
@@ -120,17 +120,43 @@ def test_an_entry_of_the_option_that_cannot_be_meant_is_named(entries, said):
 
 # What has no meaning by itself, and what makes sense of it.
 BESIDE = {
-    "locked_memory": {"hw:mem_page_size": "small"},
-    "maxphysaddr_mode": {"hw:maxphysaddr_bits": "40"},
-    "maxphysaddr_bits": {"hw:maxphysaddr_mode": "emulate"},
+    "hw:locked_memory": {"hw:mem_page_size": "small"},
+    "hw:maxphysaddr_mode=emulate": {"hw:maxphysaddr_bits": "40"},
+    "hw:maxphysaddr_bits": {"hw:maxphysaddr_mode": "emulate"},
+    "hw:tpm_model": {"hw:tpm_version": "2.0"},
+    "hw_rng:rate_period": {"hw_rng:rate_bytes": "1"},
+    "hw_video_ram": {"hw_video:ram_max_mb": "1048576", "hw_video_model": "vga"},
+    "os_require_quiesce": {"hw_qemu_guest_agent": "yes"},
+    "os:secure_boot=required": {"hw_firmware_type": "uefi"},
+    "os_secure_boot=required": {"hw_firmware_type": "uefi"},
+    **{
+        f"quota:vif_{way}_{rate}": {f"quota:vif_{way}_average": "1"}
+        for way in ("inbound", "outbound")
+        for rate in ("peak", "burst")
+    },
 }
+
+
+def asked(words, **sizes):
+    """Return a flavor and an image that say this between them."""
+    specs = {name: text for name, text in words.items() if ":" in name}
+    properties = {name: text for name, text in words.items() if ":" not in name}
+    return a_flavor(extra_specs=specs, **sizes), an_image(properties=properties)
 
 
 def said(name, text):
     """Return a flavor and an image of which one says that, and all that it needs."""
-    beside = {} if text == "passthrough" else BESIDE.get(name[len("hw:") :], {})
-    specs, properties = ({name: text}, {}) if ":" in name else ({}, {name: text})
-    return a_flavor(extra_specs=specs | beside), an_image(properties=properties)
+    of_flavor = name if name in BESIDE else name.replace("hw_", "hw:", 1)
+    beside = (
+        BESIDE.get(of_flavor) or BESIDE.get(f"{of_flavor}={text}") or BESIDE.get(f"{name}={text}")
+    )
+    return asked((beside or {}) | {name: text})
+
+
+def read(flavor, image):
+    """Read them as hosts of libvirt do."""
+    instance = an_instance(flavor=flavor, image=image, task_image=image)
+    return Hardware.of(instance), Rescuer.of(instance)
 
 
 KNOWN = [*hardware_values.CHOICES, *hardware_values.TRUTHS, *hardware_values.NUMBERS]
@@ -141,9 +167,8 @@ def test_what_no_host_could_read_is_refused_by_name_as_hosts_do(name):
     flavor, image = said(name, "rubbish")
     with pytest.raises(exception.Invalid, match=f"^{name} is 'rubbish', but must be ") as refused:
         demands_of(flavor, image, {})
-    reader = Rescuer if name.startswith("hw_rescue_") else Hardware
     with pytest.raises(exception.RoostError) as failed:
-        reader.of(an_instance(flavor=flavor, image=image, task_image=image))
+        read(flavor, image)
     assert failed.value.message == refused.value.message
 
 
@@ -155,8 +180,9 @@ def test_what_no_host_could_read_is_refused_by_name_as_hosts_do(name):
         *((name, str(n)) for name, ends in hardware_values.NUMBERS.items() for n in ends),
     ],
 )
-def test_what_hosts_can_read_is_let_through(name, text):
+def test_what_is_let_through_hosts_can_read(name, text):
     demands_of(*said(name, text), {})
+    read(*said(name, text))
 
 
 @pytest.mark.parametrize(
@@ -177,6 +203,104 @@ def test_what_hosts_can_read_is_let_through(name, text):
 def test_what_contradicts_itself_is_refused_when_it_is_asked_for(specs, properties, told):
     with pytest.raises(exception.Invalid, match=re.escape(told)):
         demands_of(a_flavor(extra_specs=specs), an_image(properties=properties), {})
+
+
+UEFI = {"hw_firmware_type": "uefi"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"os_secure_boot": "required"},
+        {"os:secure_boot": "required", "os_secure_boot": "disabled"},
+        UEFI | {"os_secure_boot": "required", "hw_machine_type": "pc"},
+        UEFI | {"os_secure_boot": "required", "hw_disk_bus": "ide"},
+        {"hw:tpm_model": "tpm-tis"},
+        {"hw:tpm_model": "tpm-crb", "hw_tpm_version": "1.2"},
+        {"hw_video_model": "vga", "hw_video_ram": "64", "hw_video:ram_max_mb": "32"},
+        {"os_require_quiesce": "yes"},
+        {"hw_disk_bus": "ide", "hw_machine_type": "q35"},
+        {"hw_cdrom_bus": "ide", "hw_machine_type": "pc-q35-7.2"},
+        {"hw:viommu_model": "intel", "hw_machine_type": "pc"},
+        {"hw:usb_model": "none", "hw_disk_bus": "usb"},
+        {"hw:usb_model": "none", "hw_pointer_model": "usbtablet"},
+        {"hw:cpu_max_sockets": "2", "hw_cpu_max_sockets": "4"},
+        {"hw:cpu_max_sockets": "1", "hw:cpu_max_cores": "1", "hw:cpu_max_threads": "1"},
+        {"quota:disk_total_iops_sec": "1", "quota:disk_read_iops_sec": "1"},
+        {"quota:vif_inbound_peak": "1"},
+    ],
+)
+def test_what_hosts_could_not_build_is_refused_when_it_is_asked_for(words):
+    flavor, image = asked(words, vcpus=4)
+    with pytest.raises(exception.BuildFailed) as failed:
+        read(flavor, image)
+    with pytest.raises(exception.Invalid, match=re.escape(failed.value.message)):
+        demands_of(flavor, image, {})
+
+
+@pytest.mark.parametrize("words", [{"hw_disk_bus": "ide"}, {"hw:viommu_model": "intel"}])
+def test_what_depends_on_the_machine_of_a_host_waits_for_it(words):
+    demands_of(*asked(words), {})
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"hw_rng:rate_period": "1"}, "means nothing without hw_rng:rate_bytes"),
+        ({"hw_video_ram": "1", "hw_video:ram_max_mb": "1"}, "hw_video_ram needs an hw_video_model"),
+        ({"trait:CUSTOM_X": "maybe"}, "trait:CUSTOM_X is 'maybe', but must be required or forbidd"),
+        ({"hw_pmu": "yes", "trait:CUSTOM_COMPUTE_PMU": "forbidden"}, "and forbidden at once"),
+        ({"os_shutdown_timeout": "86400"}, "must be a number from 0 to 900"),
+        ({"hw_floppy_bus": "fdc"}, "guests have no floppies"),
+        ({"mappings": '[{"virtual": "swap"}]'}, "'mappings' ("),
+        ({"img_root_device_name": "/dev/sdb"}, "which hw_disk_bus says"),
+        ({"hw:cpu_polcy": "dedicated"}, "valid extra spec. Did you mean hw:cpu_policy?"),
+        ({"hw:cpu_polcy": "1"}, "Choose another flavor, or have it removed from m1.tiny."),
+        ({"hw:mem_encrypton": "yes"}, "'hw:mem_encrypton' does not appear to be a valid extra s"),
+    ],
+)  # fmt: skip
+def test_what_would_be_passed_over_is_refused(words, told):
+    with pytest.raises(exception.Invalid, match=re.escape(told)):
+        demands_of(*asked(words), {})
+
+
+def test_a_flavor_alone_is_not_asked_what_its_image_may_add():
+    specs = {"os:secure_boot": "required", "hw:tpm_model": "tpm-tis"}
+    demands_of(a_flavor(extra_specs=specs), None, {})
+    with pytest.raises(exception.Invalid, match="hw:tpm_model is 'x'"):
+        demands_of(a_flavor(extra_specs={"hw:tpm_model": "x"}), None, {})
+
+
+# Other images of servers that are there.
+
+
+def test_of_another_image_only_what_it_brings_is_looked_at():
+    old = a_flavor(extra_specs={"hw:locked_memory": "yes", "hw:unheard_of": "1"})
+    check_other_image(old, an_image(), before=an_image())
+    twice = an_image(properties={"os_require_quiesce": "yes"})
+    check_other_image(old, twice, before=twice)
+    with pytest.raises(exception.Invalid, match="os_require_quiesce needs hw_qemu_guest_agent"):
+        check_other_image(old, twice, before=an_image())
+
+
+def test_another_image_must_still_go_with_the_flavor():
+    flavor = a_flavor(extra_specs={"os:secure_boot": "required"})
+    with pytest.raises(exception.Invalid, match="hw_firmware_type=uefi"):
+        check_other_image(flavor, an_image(), before=an_image(properties=UEFI))
+
+
+@pytest.mark.parametrize(
+    ("rescuer", "own", "told"),
+    [
+        ({"hw_mem_encryption": "yes"}, {}, "the memory of guests cannot be encrypted"),
+        ({"hw_rescue_bus": "ide"}, {"hw_machine_type": "q35"}, "hw_rescue_bus is 'ide', which"),
+        ({"hw_rescue_bus": "usb"}, {"hw_usb_model": "none"}, "hw:usb_model is 'none', but the"),
+        ({"hw_rescue_bus": "xen"}, {}, "hw_rescue_bus is 'xen', but must be one of"),
+    ],
+)
+def test_an_image_to_rescue_with_that_would_not_do_is_refused(rescuer, own, told):
+    with pytest.raises(exception.Invalid, match=re.escape(told)):
+        check_rescue_image(a_flavor(), an_image(properties=rescuer), own=an_image(properties=own))
 
 
 def test_flavor_and_image_may_say_the_same_in_other_words():

@@ -41,6 +41,12 @@ def test_a_database_that_answers_is_used_as_if_nobody_stood_before_it(guarded):
         assert [service.host for service in services.list_services(session)] == ["h1"]
 
 
+def test_its_clock_is_that_of_the_database(guarded):
+    before = guarded.database.now()
+    with guarded.database.begin():
+        assert guarded.database.now() >= before
+
+
 def test_a_database_that_cannot_be_reached_is_away_from_then_on(away):
     with pytest.raises(exception.Unavailable) as first, away.database.read():
         pass

@@ -10,12 +10,14 @@ from concurrent import futures
 import oslo_messaging
 import pytest
 
+import roost.conf
 from roost import api, exception
 from roost.api import gate
 from roost.api.callers import Caller, Share
 from roost.cells.breaker import Limits
 from roost.cells.bus import GuardedBus
 from roost.cells.host_calls import PAUSE, HostCalls, HostLimits
+from roost.cmd.api import host_calls
 from roost.context import RequestContext
 from roost.rpc.compute import Compute
 from tests.stories.cloud import wait_until
@@ -157,3 +159,14 @@ def test_the_api_waits_for_hosts_only_where_it_looks_whether_they_are_up():
         for used in re.findall(r"\.compute\.on\([^\n]*?\)\)?\.(\w+)\(", file.read_text()):
             looked = file.name == "services.py" and used == "set_enabled"  # by its own roll call
             assert used in hints or looked, f"{file.name} waits for {used}: use ServerHosts"
+
+
+@pytest.mark.parametrize("threads", [2, 16])
+def test_no_project_has_all_that_may_wait_for_one_host(threads):
+    calls = host_calls(roost.conf.of({"api": {"threads": threads}}))
+    with contextlib.ExitStack() as stack:
+        for _ in range(threads // 2):
+            enter(stack, calls, "h", "p")
+        with pytest.raises(exception.TooMany):
+            enter(stack, calls, "h", "p")
+        enter(stack, calls, "h", "q")

@@ -71,7 +71,8 @@ def test_one_that_does_not_answer_is_waited_for_once_and_keeps_nobody_else_waiti
     silent = a_cell(database, mute, name="silent")
     watch = Watch(lambda: [silent, gone], interval=0.01)
     watch.start()
-    assert _comes_true(lambda: gone.is_away)
+    assert _comes_true(lambda: gone.is_away and mute.asked)
+    watch.knock()
     assert not silent.is_away
     assert mute.asked == 1
     mute.refuse.set()

@@ -3,6 +3,8 @@ import subprocess
 import sys
 from concurrent import futures
 
+import pytest
+
 from roost.cmd.wsgi import Application
 
 
@@ -33,3 +35,35 @@ def test_the_files_named_in_the_environment_choose_the_concurrency(tmp_path):
         text=True,
     )
     assert ran.stdout == "eventlet\n"
+
+
+_PUT_TOGETHER = """
+import sys
+from roost.cmd import wsgi
+application = wsgi._make(sys.argv[1:])
+"""
+_LISTENS = _PUT_TOGETHER.replace("wsgi", "api").replace("_make", "app_of")
+
+
+@pytest.mark.parametrize(
+    ("code", "listen", "warns"),
+    [
+        (_PUT_TOGETHER, "127.0.0.1", True),  # another server may serve it anywhere
+        (_LISTENS, "127.0.0.1", False),
+        (_LISTENS, "0.0.0.0", True),
+    ],
+)
+def test_an_api_that_believes_everybody_warns_as_it_is_put_together(
+    config_file, tmp_path, code, listen, warns
+):
+    text = config_file.read_text() + f"[api]\nauth_strategy = noauth\nlisten = {listen}\n"
+    config_file.write_text(text)
+    log = tmp_path / "roost.log"
+    arguments = [f"--config-file={config_file}", f"--log-file={log}"]
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code + "import os\nos._exit(0)\n", *arguments],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    assert ("auth_strategy is noauth" in log.read_text()) == warns

@@ -20,6 +20,7 @@ from roost.compute.network.local import LocalNetworkDriver
 from roost.compute.patience import Patience
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.shares import Amounts
+from roost.compute.task_queue import Executors
 from roost.compute.virt.driver import HostResources
 from roost.compute.virt.fake import FakeDriver
 from roost.compute.virt.faults import Faults
@@ -108,13 +109,15 @@ class Rig:
         self.conductor.instances[made.uuid] = made
         return made
 
-    def manager(self, *, executor=None, flow=None, **values):
+    def manager(self, *, executor=None, flow=None, tasks=None, **values):
+        now = futurist.SynchronousExecutor()
+        rest = tasks or now
         return ComputeManager(
             self.host,
             availability_zone="nova",
             reporter=self.reporter,
             group=self.group,
-            executor=executor or futurist.SynchronousExecutor(),
+            executors=Executors(executor or now, ends=rest, power=rest, tasks=rest),
             flow=flow,
             **values,
         )

@@ -1,5 +1,7 @@
 """Old rows, put back from a backup: a guest that was announced once is nobody's leftover."""
 
+import io
+
 import pytest
 
 from roost import exception, states
@@ -105,10 +107,42 @@ def test_a_rebuild_that_was_done_is_not_done_again_and_the_next_one_is(rig, worl
     assert not has_diary(rig, server)
 
 
-def rebuild(rig, world, instance, *, attempt):
-    instance.task_state, instance.task_image = states.REBUILDING, rig.image
+@pytest.mark.parametrize("rebuilt", [2, 3])
+def test_a_rebuild_that_an_older_one_hides_is_not_taken_for_done(rig, world, server, rebuilt):
+    """It is asked for before the host has looked at the row that was put back."""
+    before = server.image
+    rebuild(rig, world, server, attempt=rebuilt)
+    write_diary(rig, server)
+    server.image, server.attempt = an_image(name="before"), 1
+    told = rebuild(rig, world, server, attempt=2, image=another_image(rig))
+    assert has_diary(rig, server)
+    assert (server.vm_state, server.task_state) == (states.ACTIVE, None)
+    assert (server.image, server.attempt) == (before, rebuilt)
+    assert told.startswith("Nothing was rebuilt")
+    rebuild(rig, world, server, attempt=rebuilt + 1)
+    assert not has_diary(rig, server)
+
+
+def test_a_server_that_was_rebuilt_since_is_of_that_image_again(rig, world, server):
+    before = server.image
+    rebuild(rig, world, server, attempt=2, image=another_image(rig))
+    rebuilt = server.image
+    assert rebuilt != before
+    server.image, server.attempt = before, 1
+    world.reconcile()
+    assert (server.image, server.attempt) == (rebuilt, 2)
+
+
+def another_image(rig):
+    return rig.store.add(a_context(), name="another", data=io.BytesIO(b"another"))
+
+
+def rebuild(rig, world, instance, *, attempt, image=None):
+    """Rebuild a server, and return what its user is told."""
+    instance.task_state, instance.task_image = states.REBUILDING, image or rig.image
     instance.attempt = attempt
     world.manager.do_task(a_context(), instance_uuid=instance.uuid, task=states.REBUILDING)
+    return rig.conductor.faults.get(instance.uuid)
 
 
 @pytest.mark.parametrize(

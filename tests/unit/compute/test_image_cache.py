@@ -193,6 +193,20 @@ def test_a_host_whose_token_has_ended_still_asks_in_the_name_of_its_user(ensure,
     assert [_who(asker) for asker in store.askers] == expected
 
 
+def test_so_it_does_for_what_an_image_names(cache, store, image):
+    asked = []
+
+    def get(context, _image_id):
+        asked.append(context.auth_token)
+        if context.auth_token:
+            raise exception.Unauthenticated("expired")
+        return image
+
+    store.get = get
+    assert cache.find(a_context(auth_token="old"), image.id) is image
+    assert asked == ["old", None]
+
+
 def _who(asker):
     return asker.project_id, bool(asker.is_admin), asker.auth_token
 

@@ -1,15 +1,25 @@
 """A host works on nothing without a lease: it renews them together, and stops in time."""
 
+import contextlib
+
 import pytest
 
 from roost import exception, states
 from roost.compute.build import Build, build_flow, carry_out
-from roost.compute.leases import LostLease
+from roost.compute.leases import Lease, LostLease
 from tests.builders import a_context, a_flavor
 
 AWAY = exception.Unavailable("the bus is away")
 USABLE = 25.0  # seconds of a lease of 30
 STEPS = [step.name for step in build_flow().steps]
+
+
+@contextlib.contextmanager
+def at_work(rig, uuid, tasks):
+    lease = Lease(rig.leases, uuid, tasks)
+    rig.leases.enter(lease)
+    yield lease
+    rig.leases.leave(lease)
 
 
 def carry(rig, instance, run=lambda do, build: do(build)):
@@ -42,7 +52,7 @@ def test_all_work_is_renewed_in_one_call(rig):
     build = Build(rig.host, a_context(), rig.instance())
     rig.leases.enter(build.lease)
     other = rig.instance(task_state=states.DELETING)
-    with rig.leases.work(other.uuid, tasks=(states.DELETING,)):
+    with at_work(rig, other.uuid, tasks=(states.DELETING,)):
         rig.leases.renew()
     assert rig.conductor.renewals == [
         [[build.uuid, 1, list(states.BUILD_TASKS)], [other.uuid, None, [states.DELETING]]]
@@ -50,7 +60,7 @@ def test_all_work_is_renewed_in_one_call(rig):
 
 
 def test_a_host_without_work_asks_nobody(rig):
-    with rig.leases.work(rig.instance().uuid, tasks=()):
+    with at_work(rig, rig.instance().uuid, tasks=()):
         pass
     rig.leases.renew()
     assert rig.conductor.renewals == []
@@ -221,7 +231,7 @@ def test_a_build_that_was_given_back_is_renewed_no_more(rig):
 
 def test_a_task_notices_that_its_lease_is_lost(rig):
     made = rig.instance(vm_state=states.ACTIVE, task_state=states.DELETING)
-    with rig.leases.work(made.uuid, tasks=(states.POWERING_OFF,)) as lease:
+    with at_work(rig, made.uuid, tasks=(states.POWERING_OFF,)) as lease:
         lease.check()
         rig.leases.renew()
         with pytest.raises(LostLease):
@@ -230,7 +240,7 @@ def test_a_task_notices_that_its_lease_is_lost(rig):
 
 def test_a_task_that_could_not_be_renewed_in_time_is_lost(rig):
     made = rig.instance(vm_state=states.ACTIVE, task_state=states.POWERING_OFF)
-    with rig.leases.work(made.uuid, tasks=(states.POWERING_OFF,)) as lease:
+    with at_work(rig, made.uuid, tasks=(states.POWERING_OFF,)) as lease:
         rig.clock.advance(600)
         lease.check()
         rig.leases.renew()

@@ -180,8 +180,7 @@ def test_an_end_that_could_not_be_told_keeps_the_instance_listed(rig, manager, b
     boot(manager, instance)
     instance.task_state = states.DELETING
     rig.conductor.fail("finish_delete", *[exception.Unavailable("no bus")] * 1000)
-    with pytest.raises(exception.Unavailable):
-        rig.delete(manager, instance)
+    rig.delete(manager, instance)
     manager.settle()
     assert listed(rig) == [instance.uuid]
     del rig.conductor.instances[instance.uuid]  # it had arrived all the same

@@ -7,15 +7,15 @@ import pytest
 from roost.compute.locks import Locks
 
 
-@pytest.mark.parametrize("hold", [Locks.hold, Locks.hold_if_free])
-def test_one_key_lets_one_thread_in_at_a_time(wait_until, hold):
+@pytest.mark.parametrize("within", [None, 0, 10])
+def test_one_key_lets_one_thread_in_at_a_time(wait_until, within):
     locks, entered = Locks(), []
 
     def enter():
         with locks.hold("a"):
             entered.append(True)
 
-    with hold(locks, "a"):
+    with locks.hold("a", within=within):
         other = threading.Thread(target=enter)
         other.start()
         wait_until(lambda: locks._interested["a"] == 2)
@@ -46,11 +46,12 @@ def test_a_lock_is_held_while_somebody_works():
     assert not locks.is_held("a")
 
 
-def test_a_key_that_somebody_holds_is_not_waited_for():
+@pytest.mark.parametrize("within", [0, 0.05])
+def test_a_key_that_somebody_holds_is_waited_for_so_long_only(within):
     locks = Locks()
-    with locks.hold_if_free("a") as held:
+    with locks.hold("a", within=within) as held:
         assert held
-        with locks.hold_if_free("a") as again:
+        with locks.hold("a", within=within) as again:
             assert not again
         assert locks.is_held("a")
     assert len(locks) == 0

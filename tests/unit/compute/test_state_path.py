@@ -44,6 +44,17 @@ def test_an_empty_one_is_a_stranger_and_a_copy_is_a_twin(tmp_path):
     assert one["run_id"] != other["run_id"]
 
 
+def test_of_two_daemons_on_one_state_path_the_second_is_refused_while_the_first_lives(tmp_path):
+    first, second = StatePath(tmp_path / "h1"), StatePath(tmp_path / "h1")
+    first.hold()
+    first.hold()
+    with pytest.raises(exception.Conflict, match="Another roost-compute runs on"):
+        second.hold()
+    first.close()
+    second.hold()
+    second.close()
+
+
 def test_a_host_that_its_cell_does_not_know_does_nothing(rig, tmp_path):
     rig.conductor.fail("report_service", exception.Conflict("another state path"))
     manager = rig.manager(state=StatePath(tmp_path / "state"))

@@ -3,7 +3,8 @@
 import pytest
 
 from roost import exception
-from roost.compute.timeline import Timeline, details, reason
+from roost.compute.timeline import Timeline
+from roost.exception import details, reason
 
 INSIDE = "h1: /var/lib/roost/disk cannot be read"
 MENDABLE = "The image is too large: take a larger flavor."

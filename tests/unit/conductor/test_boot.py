@@ -1,5 +1,8 @@
 """From a wish to a host that was told of it: what the super-conductor does."""
 
+import datetime
+import time
+
 import pytest
 
 from roost import exception, states
@@ -44,6 +47,14 @@ def test_a_wish_becomes_an_instance_on_the_chosen_host(world):
     assert (found.vm_state, found.task_state) == states.WAITING
     assert mapping(world, uuid).cell_uuid == CELL1
     assert wish(world, uuid) is None
+
+
+def test_its_row_has_the_time_of_the_cells_clock(world, monkeypatch):
+    then = datetime.datetime(2031, 1, 1, tzinfo=datetime.UTC)
+    monkeypatch.setattr(world.cell1._clock, "_read", (then, time.monotonic()))
+    _request, (uuid,) = made = world.wish()
+    world.build(made)
+    assert instance(world.cell1, uuid).updated_at.year == then.year
 
 
 @pytest.mark.parametrize("hosts", ["some", "none"])

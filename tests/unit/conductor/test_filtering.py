@@ -8,11 +8,12 @@ from roost import exception, states
 from roost.cells import filtering as filtering_flow
 from roost.cells.filtering import GroupCopies
 from roost.conductor.filtering import Filterings
-from roost.db.api import security_groups
+from roost.db.api import instance_mappings, security_groups
 from roost.db.cell import burial, filtering, instances, ports
 from roost.db.types import utcnow
 from roost.networks import parse
 from roost.objects import NetworkRequest
+from roost.objects.mapping import CELL0_UUID
 from roost.rpc.compute import Compute
 from roost.security_groups import INGRESS, Rule, default_group, new_group
 from tests.builders import CELL1, CELL2, a_context, a_uuid, an_instance
@@ -40,6 +41,13 @@ def a_server(database, host, *groups, project_id="project", network=NETWORKS[0],
         )
     (vif,) = info.vifs
     return made.uuid, vif
+
+
+def mapped(world, cell_uuid=None):
+    """Map a server of the project to a cell; None: it is on its way."""
+    _, (uuid,) = world.wish()
+    with world.api_db.begin() as session:
+        instance_mappings.place(session, uuid, cell_uuid)
 
 
 def a_group(database, name="web", project_id="project"):
@@ -79,12 +87,13 @@ def brought(database):
 
 
 def test_cells_know_a_projects_groups_and_its_hosts_are_told(world, copies):
+    mapped(world, CELL1)
     a_server(world.cell1, "h1")
     a_server(world.cell1, "h2", project_id="other")
     group = a_group(world.api_db)
     a_rule(world.api_db, group)
     copies.spread(a_context(), "project")
-    assert [brought(database) for database in (world.cell1, world.cell0)] == [
+    assert [brought(world.databases[uuid]) for uuid in (CELL1, CELL0_UUID)] == [
         {"project": {"web": 3}},
         {},
     ]
@@ -92,7 +101,34 @@ def test_cells_know_a_projects_groups_and_its_hosts_are_told(world, copies):
     assert told(world.buses["fake://cell2/"]) == []
 
 
+def test_only_the_cells_of_a_projects_servers_are_asked_for_anything(world, copies):
+    mapped(world, CELL2)
+    a_group(world.api_db)
+    copies.spread(a_context(), "project")
+    copies.spread(a_context(), "nobody's")
+    assert brought(world.cell1) == {}
+    assert brought(world.databases[CELL2]) == {"project": {"web": 2}}
+
+
+def test_while_a_server_is_on_its_way_all_cells_know_what_has_changed(world, copies):
+    mapped(world, CELL2)
+    mapped(world)
+    a_group(world.api_db)
+    copies.spread(a_context(), "project")
+    assert brought(world.cell1) == brought(world.databases[CELL2]) == {"project": {"web": 2}}
+
+
+def test_a_copy_in_a_cell_without_servers_of_the_project_may_be_old(world, copies, caplog):
+    group = a_group(world.api_db)
+    copies.bring(world.cells.get(CELL1), "project")
+    a_rule(world.api_db, group)
+    copies.compare()
+    assert (brought(world.cell1), caplog.messages) == ({"project": {"web": 2}}, [])
+
+
 def test_a_cell_that_is_away_does_not_keep_others_from_knowing(world, copies, monkeypatch):
+    mapped(world, CELL1)
+    mapped(world, CELL2)
     a_group(world.api_db)
     second = world.databases[CELL2]
 

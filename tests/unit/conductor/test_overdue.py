@@ -5,7 +5,7 @@ import sqlalchemy as sa
 
 from roost import exception, states
 from roost.conductor.overdue import remedies
-from roost.db.cell import actions, faults, instances, leases, models, ports
+from roost.db.cell import actions, faults, instances, leases, left_behind, models, ports
 from roost.networks import parse
 from roost.objects import NetworkRequest
 from tests.builders import an_instance
@@ -357,3 +357,19 @@ def test_nothing_is_taken_up_before_its_lease_is_over(cell):
     for _ in range(3):
         cell.sweeper(lease_seconds=60).sweep()
     assert told(cell) == []
+
+
+@pytest.mark.parametrize("task", [states.DELETING, states.SPAWNING])
+def test_what_goes_on_without_its_host_is_noted_until_the_host_is_seen_without_it(cell, task):
+    made = resting(cell, task=task) if task == states.DELETING else overdue(cell)
+    cell.down = {"h1"}
+    cell.sweep()
+    with cell.database.read() as session:
+        assert left_behind.on_host(session, "h1") == {made.uuid}
+
+
+def test_what_a_host_that_is_up_is_told_of_is_not_noted(cell):
+    resting(cell, task=states.DELETING)
+    cell.sweep()
+    with cell.database.read() as session:
+        assert left_behind.on_host(session, "h1") == set()

@@ -4,8 +4,8 @@ import pytest
 
 from roost import exception, states
 from roost.db.cell import builds, instances, ports, provisions
-from roost.objects import NetworkInfo, NetworkRequest, Provisions
-from tests.builders import a_pinned_topology, a_selection, a_vif
+from roost.objects import BlockDevice, NetworkInfo, NetworkRequest, Provisions
+from tests.builders import a_pinned_topology, a_selection, a_vif, an_image
 from tests.unit.conductor.test_reschedule import ANY, NETWORKS, fail, get, leaving, under_way
 
 
@@ -117,6 +117,23 @@ def test_interfaces_that_are_as_they_were_change_nothing(cell):
     cell.progress.update(made.uuid, {"network_info": info}, {"host": "h1"}, [])
     assert get(cell, made.uuid).updated_at > updated
     assert get(cell, made.uuid).network_info == info
+
+
+@pytest.mark.parametrize(
+    ("root", "name"),
+    [
+        ({}, "/dev/sda"),
+        ({"disk_bus": "ide"}, "/dev/hda"),
+        ({"device_name": "vdz"}, "/dev/vdz"),
+    ],
+)
+def test_with_another_image_the_root_disk_is_called_by_the_bus_that_it_is_on_then(cell, root, name):
+    disk = BlockDevice.of(source_type="image", boot_index=0, size_mb=1024, **root)
+    given = Provisions.of(block_devices=[disk])
+    made = under_way(cell, provisions=given, root_device_name="/dev/vda")
+    image = an_image(properties={"hw_disk_bus": "scsi"})
+    cell.progress.update(made.uuid, {"image": image}, {"host": "h1"}, [])
+    assert get(cell, made.uuid).root_device_name == name
 
 
 def test_a_host_may_not_change_what_is_not_its_own(cell):

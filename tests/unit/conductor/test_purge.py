@@ -7,13 +7,17 @@ from concurrent import futures
 import pytest
 import sqlalchemy as sa
 
+import roost.conf
 from roost import exception, states
+from roost.cmd import super_conductor
+from roost.conductor.power import Power
 from roost.conductor.purge import Archive, Purge
 from roost.db.api import deleted_mappings, instance_mappings
 from roost.db.api import models as api_models
-from roost.db.cell import faults, instances
+from roost.db.cell import faults, instances, left_behind, services
 from roost.db.cell import models as cell_models
 from roost.objects import InstanceFault
+from roost.objects.finding import DELETED
 from tests.builders import CELL1, NOW
 
 DAY = datetime.timedelta(days=1)
@@ -100,6 +104,31 @@ def test_two_at_once_remove_each_server_once(world, deleted):
     assert sum(both) == len(old)
 
 
+def test_a_host_that_was_away_finds_that_its_guests_are_over_however_late_it_is_back(
+    world, deleted
+):
+    old, power = deleted(ago=MONTH), Power("conductor1", world.cell1, None, None)
+    with world.cell1.begin() as session:
+        services.report(session, host="h1", binary="roost-compute")
+        left_behind.note(session, old, "h1")
+    for _ in range(2):  # it is back, and has not destroyed it yet
+        assert _purge(world, dry_run=True)[CELL1] == _purge(world)[CELL1] == 0
+        (found,) = power.whereabouts("h1", [old], and_others_here=True)
+        assert found.place == DELETED
+    power.whereabouts("h1", [], and_others_here=True)
+    assert _purge(world)[CELL1] == 1
+
+
+def test_a_host_that_is_removed_keeps_nothing(world, deleted):
+    old = deleted(ago=MONTH)
+    with world.cell1.begin() as session:
+        left_behind.note(session, old, "h1")
+    before = _rows(world)["instances"]
+    assert _purge(world)[CELL1] == 1
+    assert _rows(world)["instances"] == before - 1
+    assert _rows(world)["left_behind"] == 0
+
+
 def test_a_dry_run_counts_and_removes_nothing(world, deleted):
     deleted(ago=MONTH)
     before = _rows(world)
@@ -116,6 +145,40 @@ def test_a_cell_that_is_away_keeps_its_servers_and_what_leads_there(world, delet
     world.cell1.begin = away
     assert isinstance(_purge(world)[CELL1], exception.Unavailable)
     assert _is_known(world, old)
+
+
+def test_a_cell_that_cannot_be_purged_keeps_no_other_from_it(world, deleted):
+    deleted(ago=MONTH)
+    with world.cell0.begin() as session:  # the first one
+        session.execute(sa.text("DROP TABLE left_behind"))
+    done = _purge(world)
+    assert done.pop(CELL1) == 1
+    (failed, untouched) = sorted(done.values(), key=str, reverse=True)
+    assert (type(failed), untouched) == (exception.Unavailable, 0)
+
+
+def test_nobody_waits_for_rows_while_the_archive_is_written(world, deleted, tmp_path):
+    old, archive = deleted(ago=MONTH), Archive(tmp_path / "archive")
+
+    class Watching:
+        def keep(self, cell, found):
+            with cell.database.begin() as session:
+                session.execute(sa.update(cell_models.instances).values(display_name="free"))
+            archive.keep(cell, found)
+
+    assert _purge(world, archive=Watching())[CELL1] == 1
+    assert old in next((tmp_path / "archive").iterdir()).read_text()
+
+
+def test_super_conductors_purge_what_their_options_say(world, deleted, tmp_path):
+    old, young = deleted(ago=MONTH), deleted(ago=DAY)
+    group = {"purge_after": 2 * 86400, "purge_archive": str(tmp_path / "archive")}
+    conf = roost.conf.of({"conductor": group})
+    (periodic,) = super_conductor.purge(conf, world.api_db, world.cells)
+    periodic._call()
+    assert (_is_known(world, old), _is_known(world, young)) == (False, True)
+    assert list((tmp_path / "archive").iterdir())
+    assert super_conductor.purge(roost.conf.of({}), world.api_db, world.cells) == []
 
 
 def test_servers_that_a_backup_brought_back_do_not_keep_others_from_being_forgotten(world, deleted):

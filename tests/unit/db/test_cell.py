@@ -3,9 +3,10 @@
 import datetime
 
 import pytest
+import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db.cell import actions, builds, burial, faults, identity, instances, services
+from roost.db.cell import actions, builds, burial, faults, identity, instances, models, services
 from roost.objects import InstanceAction, InstanceActionEvent, InstanceFault, TriedHost
 from tests.builders import (
     CELL1,
@@ -245,6 +246,25 @@ def test_a_finished_action_has_its_time_and_message(cell_db):
         found = actions.get(session, uuid, "req-1")
     assert found.finish_time is not None
     assert found.message == "no host"
+
+
+def test_of_the_history_of_a_server_its_making_and_the_latest_are_kept(cell_db, monkeypatch):
+    monkeypatch.setattr(actions, "KEPT", 3)
+    uuid, other = a_uuid(), a_uuid()
+    with cell_db.begin() as session:
+        actions.start(session, an_action(other, "req-0"))
+        actions.start(session, an_action(uuid, "req-0"))
+        actions.add_events(session, uuid, [], finish=True)
+        actions.start(session, an_action(uuid, "req-1", action="rebuild"))  # goes on
+        for number in range(2, 9):
+            lock = an_action(uuid, f"req-{number}", action="lock", events=[an_event()])
+            actions.start(session, lock)
+            actions.end(session, lock, [an_event()], message=None)
+        kept = [one.request_id for one in actions.list_actions(session, uuid)]
+        assert kept == ["req-8", "req-7", "req-6", "req-1", "req-0"]
+        assert len(actions.list_actions(session, other)) == 1
+        events = sa.select(sa.func.count()).select_from(models.instance_action_events)
+        assert session.scalar(events) == 6
 
 
 def test_an_unknown_action_is_named(cell_db):

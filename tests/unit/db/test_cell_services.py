@@ -92,6 +92,17 @@ def test_another_state_path_is_refused_until_an_operator_says_so(session):
         known_as(session, *former)
 
 
+def test_a_replaced_host_is_refused_also_when_it_is_started_again(session):
+    former, copy = (a_uuid(), 7, a_uuid()), a_uuid()
+    known_as(session, *former)
+    services.forget_state(session, "h1", binary="roost-compute")
+    for starts, run in ((7, former[2]), (8, a_uuid()), (9, a_uuid())):
+        with pytest.raises(exception.Conflict, match="with another state path"):
+            known_as(session, former[0], starts, run)
+    known_as(session, former[0], 6, copy)  # of a copy that is older
+    known_as(session, former[0], 6, copy)
+
+
 def test_of_two_copies_of_one_state_path_the_one_that_was_started_last_is_the_host(session):
     state, before, copy = a_uuid(), a_uuid(), a_uuid()
     known_as(session, state, 4, before)

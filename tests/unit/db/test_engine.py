@@ -1,5 +1,7 @@
 """How databases are reached."""
 
+import ast
+import pathlib
 import sqlite3
 
 import pymysql
@@ -7,9 +9,9 @@ import pytest
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from roost import exception
+from roost import api, exception
 from roost.db import engine, errors
-from roost.db.engine import CONNECT_SECONDS, Database, retried
+from roost.db.engine import CONNECT_SECONDS, Database, retried, retried_if_undone
 
 
 @pytest.mark.parametrize("url", ["postgresql+psycopg://u@127.0.0.1:1/x", "mysql+pymysql://u@h/x"])
@@ -68,6 +70,32 @@ def test_who_was_in_the_way_of_others_is_run_again_for_some_seconds(kind):
     with pytest.raises(kind):
         retried(step)()
     assert step.tries < 100
+
+
+@pytest.mark.parametrize("kind", [exception.Deadlock, exception.Full, exception.ReadOnly])
+def test_what_must_not_happen_twice_is_run_again_if_it_has_not_happened(kind):
+    assert retried_if_undone(Failing(*[kind()] * 3))() == "done"
+    step = Failing(kind(), exception.Lost())
+    with pytest.raises(exception.Lost):
+        retried_if_undone(step)()
+    assert step.tries == 2
+
+
+def test_every_transaction_of_the_api_is_run_again():
+    """A primary that is a standby now, or a deadlock, is nothing that users are told of."""
+    once = [
+        f"{path}: {step.name}"
+        for path in pathlib.Path(api.__file__).parent.rglob("*.py")
+        for step in ast.walk(ast.parse(path.read_text()))
+        if isinstance(step, ast.FunctionDef)
+        and any(map(_writes, ast.walk(step)))
+        and not any("retried" in ast.unparse(word) for word in step.decorator_list)
+    ]
+    assert once == []
+
+
+def _writes(node):
+    return isinstance(node, ast.withitem) and ast.unparse(node.context_expr).endswith(".begin()")
 
 
 def test_a_step_whose_connection_broke_waits_for_a_server_that_restarts():

@@ -3,6 +3,7 @@
 from concurrent import futures
 
 import pytest
+import sqlalchemy as sa
 
 from roost import exception
 from roost.db.api import made_ports, network_quota, networks, quota, server_ports
@@ -150,3 +151,18 @@ def test_what_is_made_once_more_counts_once(api_db, used):
 def test_others_do_not_count(network, used):
     network()
     assert used("other") == {"networks": 0, "subnets": 0, "ports": 0}
+
+
+def test_only_what_is_asked_for_and_limited_is_counted(api_db):
+    def counted(limits, **asked):
+        seen.clear()
+        with api_db.begin() as session:
+            network_quota.check(session, "project", limits, **asked)
+        names = ("networks", "made_ports", "server_ports")
+        return {name for name in names for statement in seen if f"FROM {name}" in statement}
+
+    seen = []
+    sa.event.listen(api_db.engine, "before_cursor_execute", lambda *_: seen.append(_[2]))
+    assert counted(LIMITS, ports=1) == {"made_ports", "server_ports"}
+    assert counted(LIMITS, subnets=1) == {"networks"}
+    assert counted(UNLIMITED, ports=1, networks=1) == set()

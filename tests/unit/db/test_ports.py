@@ -117,6 +117,16 @@ def test_a_mac_address_that_another_has_is_named(allocate):
         allocate(a_request(**port, port_id=a_uuid(), fixed_ip="10.0.7.8"))
 
 
+def test_a_mac_address_that_another_has_is_tried_with_one_address_only(allocate, monkeypatch):
+    insert, drawn = ports.insert_once, []
+    port = {"mac": "02:00:00:00:00:01"}
+    allocate(a_request(**port, port_id=a_uuid()))
+    monkeypatch.setattr(ports, "insert_once", lambda *row: drawn.append(row) or insert(*row))
+    with pytest.raises(exception.AddressInUse):
+        allocate(a_request(**port, port_id=a_uuid()))
+    assert len(drawn) == 1
+
+
 def test_drawing_addresses_has_an_end(allocate, monkeypatch):
     """Whatever is drawn, somebody else has just taken it."""
     drawn = []

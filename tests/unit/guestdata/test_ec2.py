@@ -39,6 +39,20 @@ def test_the_instance_is_told_in_words_of_ec2(about):
     assert latest(about, "public-keys/0/openssh-key") == about.instance.keypair.public_key
 
 
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ({}, "vda"),
+        ({"image": an_image(properties={"hw_disk_bus": "scsi"})}, "sda"),
+        ({"root_device_name": "/dev/hda"}, "hda"),
+    ],
+)
+def test_the_root_disk_has_the_name_that_the_server_shows(about_with, values, name):
+    about = about_with(**values)
+    assert latest(about, "block-device-mapping/ami") == name
+    assert latest(about, "block-device-mapping/root") == f"/dev/{name}"
+
+
 def test_a_floating_address_is_the_public_one(about):
     vif = a_vif(ip="10.0.0.5")
     vif.addresses[0].floating = ["203.0.113.5"]

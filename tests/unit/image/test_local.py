@@ -221,6 +221,22 @@ def test_a_change_is_made_of_what_is_there_then(store, image):
     assert store.get(ADMIN, image.id).updated_at > image.updated_at
 
 
+@pytest.mark.parametrize("text", ["x", "\n", "ä", "🐦"])
+def test_a_description_is_no_longer_than_lists_can_read(store, image, text):
+    def described(found):
+        return ImageMeta.of(**found.values() | {"properties": {"long": text * (64 << 10)}})
+
+    for more in (
+        lambda: store.change(ADMIN, image.id, described),
+        lambda: store.change_properties(ADMIN, image.id, lambda _: described(image).properties),
+        lambda: store.create(ADMIN, described(an_image())),
+    ):
+        with pytest.raises(exception.Invalid, match="65536 bytes at most"):
+            more()
+    assert store.get(ADMIN, image.id) == image
+    assert (store.path / f"{image.id}.json").stat().st_size < 64 << 10
+
+
 def test_a_change_that_means_nothing_is_refused(store, image):
     def ruined(found):
         return ImageMeta.of(**found.values() | {"min_ram": -1})

@@ -66,6 +66,25 @@ def test_and_so_many_bytes(store, folder):
     assert sent(store, b"123456").size == 6
 
 
+@pytest.mark.parametrize("others", [LIMITS, None], ids=["limited", "unlimited"])
+def test_a_project_may_have_limits_of_its_own_for_all_who_share_the_folder(folder, others):
+    store, operator = (LocalImageStore(folder, others) for _ in range(2))
+    operator.set_limits("project", {"images": 1, "size": 20})
+    image = sent(store, b"1" * 20)
+    with pytest.raises(exception.QuotaExceeded, match="images: asked for 1, used 1 of 1"):
+        described(store)
+    described(store, owner="other")
+    operator.set_limits("project", {"images": None})
+    with pytest.raises(exception.QuotaExceeded, match="image_bytes: asked for 1, used 20 of 20"):
+        store.upload(ADMIN, described(store).id, io.BytesIO(b"1"))
+    operator.set_limits("project", {"size": -1})
+    sent(store, b"1" * 20)
+    assert (operator.usage("project"), operator.usage("other")) == (Limits(3, 40), Limits(1, 0))
+    store.delete(ADMIN, image.id)
+    operator.set_limits("project", {"size": None})
+    assert store.limits("project") == (others or Limits())
+
+
 def test_images_of_nobody_have_no_limit(store):
     for _ in range(MOST + 1):
         store.add(ADMIN, name="x", data=io.BytesIO(b"1234567890"))
@@ -154,6 +173,22 @@ def test_data_of_an_image_that_is_deleted_meanwhile_does_not_go_on(store, folder
     with pytest.raises(exception.NotFound):
         store.upload(ADMIN, image.id, data)
     assert data_in(folder) == 0
+
+
+def test_data_that_comes_for_an_image_that_is_deleted_meanwhile_counts(store):
+    first = described(store)
+    refused = []
+
+    def meanwhile():
+        store.delete(ADMIN, first.id)
+        with pytest.raises(exception.QuotaExceeded, match="asked for 5, used 6 of 10"):
+            sent(store, b"12345")
+        refused.append(sent(store, b"12345", owner="other").size)
+
+    with pytest.raises(exception.NotFound):
+        store.upload(ADMIN, first.id, Slow(b"123456", 6, before=meanwhile))
+    assert refused == [5]
+    assert sent(store, b"1234567890").size == 10
 
 
 def test_far_from_the_limit_room_is_set_aside_before_data_comes(folder, monkeypatch):

@@ -91,3 +91,33 @@ def test_a_way_to_authenticate_that_there_is_not_names_its_group(outside):
 
 def test_nobody_is_waited_for_without_end(outside):
     assert own_session(_conf(outside, service_user="roost"), GROUP).timeout == 30
+
+
+def test_a_service_is_asked_as_its_group_says(outside):
+    said = {
+        "service_name": "rain",
+        "region_name": "north",
+        "endpoint_override": outside.url,
+        "connect_retries": 2,
+        "connect_retry_delay": 0.1,
+        "status_code_retries": 3,
+        "status_code_retry_delay": 0.2,
+        "retriable_status_codes": ["503"],
+    }
+    made = _conf(outside, weather="observer")
+    for name, value in said.items():
+        made.set_override(name, value, GROUP)
+    identity = Identity(made, GROUP)
+    asking = identity.connection(identity.own_session(), "network").network
+    found = {name: getattr(asking, name) for name in said}
+    assert found == said | {"retriable_status_codes": [503]}
+    assert (asking.service_type, asking.interface) == ("weather", ["internal", "public"])
+
+
+@pytest.mark.parametrize("hasty", [False, True])
+def test_connections_are_encrypted_as_the_group_says(outside, hasty):
+    made = _conf(outside, weather="observer")
+    made.set_override("tls_min_version", "1.3", GROUP)
+    made.set_override("tls_ciphers", "HIGH", GROUP)
+    adapter = Identity(made, GROUP, hasty=hasty).own_session().session.get_adapter("https://a")
+    assert (adapter.tls_min_version, adapter.tls_ciphers) == ("1.3", "HIGH")

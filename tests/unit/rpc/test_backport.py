@@ -7,6 +7,7 @@ from oslo_versionedobjects import fields
 from oslo_versionedobjects.base import VersionedObjectRegistry
 
 from roost import conf, exception
+from roost.callers import Callers
 from roost.context import admin_context
 from roost.objects.base import RoostObject
 from roost.rpc import interface
@@ -97,6 +98,15 @@ def test_an_object_inside_a_list_is_backported_too():
 def test_without_a_conductor_a_newer_object_is_refused_by_name():
     with release(Old), pytest.raises(exception.VersionTooOld, match="Crate"):
         ObjectSerializer().deserialize_entity(admin_context(), new_crate())
+
+
+def test_for_another_host_no_conductor_is_asked():
+    serializer = ObjectSerializer()
+    serializer.backporter = lambda context, **asked: pytest.fail("it is asked")
+    context = admin_context()
+    context.caller = Callers("cell1~h1").identify("cell1~h2")
+    with release(Old), pytest.raises(exception.VersionTooOld, match="Crate"):
+        serializer.deserialize_entity(context, new_crate())
 
 
 class Depot(interface.Interface):

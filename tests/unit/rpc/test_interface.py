@@ -4,10 +4,11 @@ import threading
 
 import pytest
 
-from roost import conf, exception
+from roost import conf, exception, states
 from roost.callers import OURSELVES, Callers, Level
 from roost.context import RequestContext, admin_context
 from roost.rpc import interface
+from roost.rpc.compute import Compute
 from roost.rpc.transport import Bus
 from tests.fakes.bus import RecordingBus
 from tests.rpc_methods import INTERFACES, METHODS
@@ -99,6 +100,14 @@ def test_a_cast_reaches_the_manager(bus, serve):
     Power(bus).on("h1").on_(context(), name="a")
     assert manager.seen.wait(5)
     assert manager.switched_on == ["a"]
+
+
+def test_what_waits_in_this_process_is_kept_when_another_leaves_the_bus(bus, serve):
+    another = Bus(conf.of({}), "fake://another/")
+    Power(bus).on_(context(), name="a")
+    another.close()
+    manager = serve(Power, Manager())
+    assert manager.seen.wait(5)
 
 
 def test_a_failing_cast_does_not_hurt_the_server(bus, serve):
@@ -243,7 +252,6 @@ def test_a_cast_made_within_a_call_has_no_deadline():
 # let a host build hands the token on.
 TOKEN_CARRIERS = {
     "compute.build_and_run_instance",
-    "compute.do_task",
     "cell-conductor.build_instances",
     "super-conductor.schedule_and_build_instances",
 }
@@ -268,6 +276,17 @@ def test_the_users_token_goes_only_where_it_is_needed(declaration, name):
     needed = f"{declaration.topic}.{name}" in TOKEN_CARRIERS
     assert (sent.auth_token == "secret", bool(sent.service_catalog)) == (needed, needed)
     assert (sent.user_id, sent.roles) == ("alice", ["member"])
+
+
+@pytest.mark.parametrize("task", states.LIFE_TASKS)
+def test_with_a_task_it_goes_only_where_the_host_works_on_an_image(task):
+    recording = RecordingBus()
+    asked = context(user_id="alice", auth_token="secret")
+    Compute(recording).on("h1").do_task(asked, instance_uuid="u", task=task)
+    (sent,) = recording.contexts
+    without = {states.UNRESCUING, states.UPDATING_PASSWORD}
+    assert sent.auth_token == (None if task in without else "secret")
+    assert sent.user_id == "alice"
 
 
 class Lamps(interface.Interface):

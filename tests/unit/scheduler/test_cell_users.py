@@ -1,5 +1,7 @@
 """Who speaks for which cell to the schedulers."""
 
+import time
+
 import pytest
 
 from roost import exception
@@ -50,6 +52,20 @@ def test_an_operator_lets_the_next_one_speak(users, database):
     CellUsers(database).forget(CELL1)
     users.check(OTHERS, CELL1)
     assert CellUsers(database).cell_of(OTHERS) == CELL1
+
+
+def test_soon_no_scheduler_hears_the_one_that_was_forgotten(users, database, monkeypatch):
+    users.check(CONDUCTORS, CELL1)
+    other = CellUsers(database)
+    assert other.cell_of(HOST) == CELL1
+    users.forget(CELL1)
+    users.check(OTHERS, CELL1)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 5)
+    with pytest.raises(exception.Forbidden):
+        other.check(CONDUCTORS, CELL1)
+    with pytest.raises(exception.Forbidden):
+        other.cell_of(HOST)
 
 
 def test_who_is_confined_to_no_cell_speaks_for_all(users):

@@ -4,6 +4,7 @@ import pytest
 
 from roost import conf, exception
 from roost.scheduler import plugins
+from tests.unit.scheduler.rows import a_request, a_row, hosts_of
 
 
 def options(**values):
@@ -16,6 +17,16 @@ def multipliers(**values):
 
 def test_the_default_options_make_a_driver():
     assert plugins.load_driver(options())
+
+
+@pytest.mark.parametrize("more", [(), ("json",)])
+def test_a_query_is_heeded_or_refused(more):
+    known = options(filters=["enabled", *more])
+    decision = plugins.load_driver(known).decide(
+        a_request(hints={"query": ['["=", "$vcpus_used", 0]']}), hosts_of(a_row("h1"))
+    )
+    refused = [] if more else ["hints"]
+    assert (len(decision.chosen), [*decision.refusals]) == (len(more), refused)
 
 
 def test_filters_come_in_the_order_they_are_named():

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from roost import exception
-from roost.servicegroup.cell_group import CellGroup
+from roost.servicegroup.cell_group import MEMORY, CellGroup
 
 
 class Hanging:
@@ -47,10 +47,12 @@ def test_a_service_that_hangs_is_asked_once_and_costs_one_bounded_wait(hanging):
 
 
 def test_it_is_asked_again_when_it_has_answered(hanging):
-    group = a_group(hanging, patience=0.05)
+    passed = [0.0]
+    group = a_group(hanging, patience=0.05, clock=lambda: time.monotonic() + passed[0])
     with pytest.raises(exception.Unavailable):
         group.members()
     hanging.may_answer.set()
+    passed[0] += MEMORY
     deadline = time.monotonic() + 5
     while hanging.asked < 2:
         assert time.monotonic() < deadline
@@ -74,3 +76,11 @@ def test_those_who_ask_at_the_same_time_share_the_answer(hanging):
     for thread in threads:
         thread.join()
     assert answers == [{b"h1"}] * 4
+
+
+def test_an_answer_counts_for_a_moment_whoever_asks(hanging):
+    now = [0.0]
+    group = a_group(hanging, clock=lambda: now[0])
+    hanging.may_answer.set()
+    for now[0], asked in ((0.0, 1), (MEMORY - 0.1, 1), (MEMORY, 2), (2 * MEMORY - 0.1, 2)):
+        assert (group.members(), hanging.asked) == ({b"h1"}, asked)

@@ -8,6 +8,7 @@ from roost.scheduler.filters.hints import (
     DifferentHostFilter,
     SameHostFilter,
     SimpleCidrAffinityFilter,
+    UnreadHints,
 )
 from roost.scheduler.filters.json_query import JsonFilter
 from roost.scheduler.filters.server_groups import (
@@ -48,6 +49,15 @@ def test_hosts_of_the_instances_to_be_away_from_are_refused():
     assert refused(DifferentHostFilter(), request, *ROWS) == {
         "h2": "the host of an instance to be away from"
     }
+
+
+def test_a_hint_that_no_filter_in_use_reads_gets_no_host():
+    unread = UnreadHints([SameHostFilter()])
+    assert refused(unread, hinting(query=["[]"]), *ROWS) == dict.fromkeys(
+        ["h1", "h2", "h3"], "the hint query has no effect here: the filter json is not in use"
+    )
+    for hints in ({}, {"same_host": ["i1"]}, {"of another cloud": ["x"]}):
+        assert not unread.applies_to(hinting(HERE, **hints))
 
 
 def test_without_the_hint_nobody_is_asked():

@@ -96,6 +96,11 @@ def test_where_nobody_is_to_ask_the_password_stays(domain, why):
         agent.set_password(domain, "secret")
 
 
+def test_a_guest_gets_as_long_to_end_as_its_image_says_or_else_its_host():
+    assert agent.shutdown_seconds(Domain({"os_shutdown_timeout": "7"}), 60) == 7
+    assert agent.shutdown_seconds(Domain({}), 60) == 60
+
+
 def test_a_copy_is_of_a_moment_at_which_the_guest_has_written_everything():
     domain = Domain(AGENT)
     agent.end_copy_quietly(domain, "vda")

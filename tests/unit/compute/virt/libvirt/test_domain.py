@@ -1,5 +1,6 @@
 """What libvirt is told of guests says what was asked for."""
 
+import dataclasses
 import pathlib
 import xml.etree.ElementTree as ET
 
@@ -9,11 +10,14 @@ from roost import exception
 from roost.compute.virt.libvirt import disks, screen, serial
 from roost.compute.virt.libvirt.disks import Disk
 from roost.compute.virt.libvirt.elements import parse
+from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.identity import Identity, note_rescued, uuid_in, written
 from roost.compute.virt.libvirt.interfaces import Interface, find_interface
-from roost.compute.virt.libvirt.rescuer import Rescuer
+from roost.compute.virt.libvirt.rescuer import Rescuer, take_out
 from tests.builders import a_uuid, a_vif
 from tests.stories.domains import ALONE, DOMAINS, FOLDER, ON_A_BRIDGE, ON_A_SWITCH, UUID, a_domain
+
+OTHER_KERNEL = DirectKernel(FOLDER / "rescue.kernel", None, None)
 
 
 def test_a_guest_remembers_whose_it_is():
@@ -30,20 +34,50 @@ def test_what_is_none_of_ours_is_told_apart():
     assert [uuid_in(name) for name in ("other", "roost-thing", f"other-{UUID}")] == [None] * 3
 
 
-@pytest.mark.parametrize("name", ["with all", "of a machine with all"])
+@pytest.mark.parametrize("name", ["with all", "with its own kernel", "of a machine with all"])
+@pytest.mark.parametrize("kernel", [None, OTHER_KERNEL], ids=["no kernel", "a kernel"])
 @pytest.mark.parametrize(
     "rescuer", [Rescuer(), Rescuer(bus="usb"), Rescuer(is_cd=True, bus="scsi")], ids=str
 )
-def test_a_rescued_guest_starts_from_its_rescuer_alone_and_its_end_changes_all_back(name, rescuer):
+def test_a_rescued_guest_starts_from_its_rescuer_alone_and_its_end_changes_all_back(
+    name, rescuer, kernel
+):
     before = DOMAINS[name].xml()
     domain = parse(before)
     own = pathlib.Path(disks.root_disk(domain).find("source").get("file"))
-    rescuer.put_into(domain, FOLDER / "rescue.qcow2")
+    rescuer.put_into(domain, FOLDER / "rescue.qcow2", kernel)
+    assert domain.findtext("os/kernel") == (kernel and str(kernel.path))
+    assert domain.find("os/initrd") is None
     orders = sorted(int(boot.get("order")) for boot in domain.iterfind("devices/*/boot"))
     assert len(orders) == len({*orders})
     assert disks.root_disk(domain).find("source").get("file") == "/guests/one/rescue.qcow2"
-    disks.start_from_own(domain, own)
+    take_out(domain, own)
     assert written(domain) == before
+
+
+@pytest.mark.parametrize(
+    ("rescuer", "kernel", "words"),
+    [
+        (Rescuer(), OTHER_KERNEL, "root=/dev/vda console=tty0 console=ttyS0"),
+        (Rescuer(bus="virtio"), OTHER_KERNEL, "root=/dev/vdb console=tty0 console=ttyS0"),
+        (Rescuer(bus="usb"), dataclasses.replace(OTHER_KERNEL, command_line="quiet"), "quiet"),
+        (Rescuer(bus="usb"), None, None),
+    ],
+    ids=str,
+)
+def test_the_kernel_of_a_rescue_finds_its_system_on_the_rescuer(rescuer, kernel, words):
+    domain = parse(DOMAINS["with its own kernel"].xml())
+    rescuer.put_into(domain, FOLDER / "rescue.qcow2", kernel)
+    assert domain.findtext("os/cmdline") == words
+
+
+def test_a_guest_that_was_rescued_by_its_own_kernel_keeps_that():
+    """By a release that left it there."""
+    domain = parse(DOMAINS["with its own kernel"].xml())
+    own = pathlib.Path(disks.root_disk(domain).find("source").get("file"))
+    disks.start_from(domain, FOLDER / "rescue.qcow2")
+    take_out(domain, own)
+    assert written(domain) == DOMAINS["with its own kernel"].xml()
 
 
 def test_a_rescue_changes_which_disk_comes_first_and_its_end_changes_it_back():

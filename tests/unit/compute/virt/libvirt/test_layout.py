@@ -3,9 +3,11 @@
 import pytest
 
 from roost import exception
+from roost.compute.virt.libvirt import filesystems
 from roost.compute.virt.libvirt.images import Image
 from roost.compute.virt.libvirt.layout import Blank, Layout
 from roost.objects import BlockDevice, Provisions
+from roost.objects.provisions import FORMATS, UNFORMATTED
 from tests.builders import a_flavor, an_image, an_instance
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -47,3 +49,7 @@ def test_an_image_that_is_larger_than_its_root_disk_is_refused_for_good():
     with pytest.raises(exception.BuildFailed, match="take a larger flavor") as refused:
         Layout.of(an_instance(flavor=a_flavor(root_gb=1)), Image("qcow2", GIB + 1))
     assert not refused.value.reschedulable
+
+
+def test_whatever_may_be_asked_for_on_a_disk_can_be_made():
+    assert {*filesystems._MAKERS, UNFORMATTED} == {*FORMATS}

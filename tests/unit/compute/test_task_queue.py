@@ -1,0 +1,177 @@
+"""Messages that take a host long are taken at once: their work waits for its turn elsewhere."""
+
+import threading
+
+import pytest
+
+from roost import exception, states
+from roost.compute import manager as managers
+from roost.objects import ExternalEvent, NetworkRequest
+from roost.objects import external_event as names
+from tests.builders import a_context, a_flavor, a_uuid
+
+REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
+
+
+@pytest.fixture
+def stubborn(rig):
+    """Guests stop only when the event is set; counts how many are being stopped."""
+    go_on, stopping = threading.Event(), []
+    power_off = rig.virt.power_off
+
+    def hang(uuid):
+        stopping.append(uuid)
+        assert go_on.wait(10)
+        power_off(uuid)
+
+    rig.virt.power_off = hang
+    yield go_on, stopping
+    go_on.set()
+
+
+@pytest.fixture
+def manager(rig, threads):
+    return rig.manager(tasks=threads)
+
+
+def served(rig, boot, manager, count):
+    made = [rig.instance(flavor=a_flavor(memory_mb=64), networks=[]) for _ in range(count)]
+    for instance in made:
+        boot(manager, instance)
+    return made
+
+
+def stop(manager, instance):
+    instance.task_state = states.POWERING_OFF
+    manager.change_power(a_context(), instance_uuid=instance.uuid, task=states.POWERING_OFF)
+
+
+def test_guests_that_do_not_stop_hold_no_thread_for_messages(
+    rig, boot, manager, stubborn, wait_until
+):
+    go_on, stopping = stubborn
+    made = served(rig, boot, manager, 5)
+    for instance in made:
+        stop(manager, instance)  # returns
+    wait_until(lambda: len(stopping) == 2)
+    assert len(rig.leases) == 5  # those that wait, too: nobody sends them again
+    go_on.set()
+    wait_until(lambda: all(each.vm_state == states.STOPPED for each in made))
+    wait_until(lambda: len(rig.leases) == 0)
+
+
+def test_what_waits_for_one_server_takes_nobody_elses_turn(
+    rig, boot, manager, stubborn, wait_until
+):
+    go_on, stopping = stubborn
+    first, second = served(rig, boot, manager, 2)
+    stop(manager, first)
+    wait_until(lambda: stopping)
+    rig.delete(manager, first)
+    rig.delete(manager, second)
+    wait_until(lambda: rig.conductor.buried == [second.uuid])
+    go_on.set()
+    wait_until(lambda: rig.conductor.buried == [second.uuid, first.uuid])
+
+
+def test_a_message_that_comes_again_while_it_waits_is_one(rig, boot, manager, stubborn, wait_until):
+    go_on, stopping = stubborn
+    (server,) = served(rig, boot, manager, 1)
+    stop(manager, server)
+    wait_until(lambda: stopping)
+    for _ in range(9):
+        rig.delete(manager, server)
+    assert len(manager._tasks) == 2
+    go_on.set()
+    wait_until(lambda: len(manager._tasks) == 0)
+
+
+def test_a_stopping_host_finishes_the_task_under_way_and_drops_what_waits(
+    rig, boot, manager, stubborn, wait_until
+):
+    go_on, stopping = stubborn
+    made = served(rig, boot, manager, 3)
+    for instance in made:
+        stop(manager, instance)
+    wait_until(lambda: len(stopping) == 2)
+    assert not manager.drain(0.01)
+    assert len(rig.leases) == 2
+    go_on.set()
+    assert manager.drain(10)
+    stop(manager, made[2])
+    left = {each.task_state for each in made[:2]}, made[2].task_state
+    assert left == ({None}, states.POWERING_OFF)
+    assert len(rig.leases) == 0
+
+
+def test_a_drained_host_that_starts_again_takes_tasks(rig, boot, manager, wait_until):
+    (server,) = served(rig, boot, manager, 1)
+    assert manager.drain(10)
+    manager.start()
+    stop(manager, server)
+    wait_until(lambda: server.vm_state == states.STOPPED)
+
+
+def change(manager, instance, way):
+    if way == "attach":
+        manager.attach_interface(a_context(), instance=instance, request=REQUEST, key=a_uuid())
+    else:
+        manager.detach_interface(a_context(), instance=instance, port_id=a_uuid())
+
+
+@pytest.mark.parametrize("way", ["attach", "detach"])
+def test_interfaces_of_a_busy_server_are_refused_soon(
+    rig, boot, manager, stubborn, wait_until, way, monkeypatch
+):
+    monkeypatch.setattr(managers, "PATIENCE", 0.1)
+    _go_on, stopping = stubborn
+    busy, other = served(rig, boot, manager, 2)
+    stop(manager, busy)
+    wait_until(lambda: stopping)
+    with pytest.raises(exception.Conflict, match="This server is busy"):
+        change(manager, busy, way)
+    change(manager, other, way)
+
+
+def test_interfaces_of_a_server_change_one_after_another(rig, boot, manager, threads):
+    (server,) = served(rig, boot, manager, 1)
+    going = [threads.submit(change, manager, server, "attach") for _ in range(3)]
+    for each in going:
+        each.result(10)
+    assert len(rig.virt.contents(server.uuid)["interfaces"]) == 3
+
+
+def test_changes_of_interfaces_never_hold_all_threads_for_messages(rig, boot, threads, wait_until):
+    go_on, reached = threading.Event(), threading.Event()
+
+    def unplug(_uuid, _port_id):
+        reached.set()
+        assert go_on.wait(10)
+
+    rig.virt.detach_interface = unplug
+    manager = rig.manager(interfaces=1)
+    slow, other = served(rig, boot, manager, 2)
+    going = threads.submit(change, manager, slow, "detach")
+    assert reached.wait(10)
+    with pytest.raises(exception.Conflict, match="host of this server is busy"):
+        change(manager, other, "attach")
+    go_on.set()
+    going.result(10)
+    change(manager, other, "attach")
+
+
+def test_news_of_a_port_wait_for_a_busy_server_without_a_thread(
+    rig, boot, manager, stubborn, wait_until
+):
+    go_on, stopping = stubborn
+    (server,) = served(rig, boot, manager, 1)
+    manager.attach_interface(a_context(), instance=server, request=REQUEST, key=(port := a_uuid()))
+    stop(manager, server)
+    wait_until(lambda: stopping)
+    gone = ExternalEvent.of(
+        instance_uuid=server.uuid, name=names.VIF_DELETED, tag=port, status="completed"
+    )
+    manager.external_instance_events(a_context(), events=[gone])
+    assert rig.virt.contents(server.uuid)["interfaces"] != []
+    go_on.set()
+    wait_until(lambda: rig.virt.contents(server.uuid)["interfaces"] == [])
