@@ -1,6 +1,5 @@
 """Who asks, in which request, and until when they care. Travels with every RPC message."""
 
-import time
 from collections.abc import Sequence
 from typing import Any, Final, Self
 
@@ -8,6 +7,7 @@ from oslo_context import context
 
 from roost import exception
 from roost.callers import OURSELVES, Caller
+from roost.clock import boot_clock
 
 # What is told of a caller: to other daemons, in notifications, in logs.
 _TOLD: Final = (
@@ -40,8 +40,8 @@ _ALWAYS: Final = ("user_id", "project_id", "roles", "is_admin", "request_id", "g
 class RequestContext(context.RequestContext):
     """An oslo.context that also carries a deadline, and a catalog.
 
-    ``deadline`` is the moment after which the caller has stopped waiting, by this process's own
-    ``time.monotonic``, or None. A message is acknowledged when it is received, so a server may meet
+    ``deadline`` is the moment after which the caller has stopped waiting, by this machine's
+    ``boot_clock``, or None. A message is acknowledged when it is received, so a server may meet
     a call whose caller has long given up; it looks here first. Clocks of other machines may say
     anything, so what is sent is the seconds that are left.
 
@@ -77,7 +77,7 @@ class RequestContext(context.RequestContext):
     def to_wire(self) -> dict[str, Any]:
         """Return what :meth:`from_dict` makes this context of again: secrets of the caller, too."""
         entrusted = {name: getattr(self, name) for name in _ENTRUSTED if getattr(self, name)}
-        left = None if self.deadline is None else self.deadline - time.monotonic()
+        left = None if self.deadline is None else self.deadline - boot_clock()
         return self.to_dict() | entrusted | {"seconds_left": left}
 
     def to_policy_values(self) -> Any:
@@ -90,13 +90,13 @@ class RequestContext(context.RequestContext):
     def from_dict(cls, values: dict[str, Any], **kwargs: Any) -> Self:
         """Make a context of what came over a wire.
 
-        ``received_at``, by ``time.monotonic``, is when it came: :meth:`stamp` puts it there.
+        ``received_at``, by ``boot_clock``, is when it came: :meth:`stamp` puts it there.
 
         :raises roost.exception.Invalid: when ``seconds_left`` is no number
         """
         known = {name: values[name] for name in (*_TOLD, *_ENTRUSTED) if name in values}
         left = _seconds(values.get("seconds_left"))
-        received = values.get("received_at", time.monotonic())
+        received = values.get("received_at", boot_clock())
         deadline = None if left is None else received + left
         return cls(deadline=deadline, overwrite=False, **known, **kwargs)
 
@@ -104,7 +104,7 @@ class RequestContext(context.RequestContext):
     def stamp(values: Any) -> None:
         """Note in what just came over a wire that it came now: its time runs while it waits."""
         if isinstance(values, dict):
-            values["received_at"] = time.monotonic()
+            values["received_at"] = boot_clock()
 
     def until(self, seconds: float | None, *, token: bool = True) -> "RequestContext":
         """Return a copy whose deadline is ``seconds`` from now, or which has none.
@@ -112,7 +112,7 @@ class RequestContext(context.RequestContext):
         :param token: whether one can use it to speak to other services for the caller
         """
         copy = self.from_dict(self.to_wire() if token else self.to_dict())
-        copy.deadline = None if seconds is None else time.monotonic() + seconds
+        copy.deadline = None if seconds is None else boot_clock() + seconds
         return copy
 
     def without_token(self) -> Self:
@@ -123,7 +123,7 @@ class RequestContext(context.RequestContext):
 
     @property
     def expired(self) -> bool:
-        return self.deadline is not None and time.monotonic() > self.deadline
+        return self.deadline is not None and boot_clock() > self.deadline
 
 
 def _seconds(value: Any) -> float | None:

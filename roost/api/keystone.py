@@ -7,7 +7,6 @@ while. It runs inside ours rather than before everything, so that its refusals l
 import hashlib
 import io
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
@@ -21,6 +20,7 @@ from roost import exception
 from roost.api.callers import Caller, stranger
 from roost.api.middleware import TOKEN
 from roost.api.policy import Policy
+from roost.clock import boot_clock
 from roost.context import RequestContext
 from roost.outside import breaker
 
@@ -151,7 +151,7 @@ class Remembered:
     Its methods have their names and arguments, since keystonemiddleware calls them.
     """
 
-    def __init__(self, most: int, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, most: int, now: Callable[[], float] = boot_clock) -> None:
         self._most = most
         self._now = now
         self._lock = threading.Lock()

@@ -11,11 +11,11 @@ import dataclasses
 import logging
 import socket
 import threading
-import time
 from collections.abc import Callable
 from typing import Final
 
 from roost import consoles, exception
+from roost.clock import boot_clock
 from roost.compute.pipe import join
 from roost.compute.virt.driver import GivesConsoles, VirtDriver
 
@@ -54,7 +54,7 @@ class ConsoleDoor:
         virt: VirtDriver,
         settings: Settings | None = None,
         *,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = boot_clock,
     ) -> None:
         self._virt = virt
         self._settings = settings or Settings()

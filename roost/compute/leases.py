@@ -12,11 +12,11 @@ asked. The clock is this host's own, and goes on while the process or the machin
 import dataclasses
 import logging
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from roost import exception
+from roost.clock import boot_clock
 from roost.context import admin_context
 from roost.rpc.cell_conductor import CellConductor
 
@@ -28,11 +28,6 @@ UNTOLD_SECONDS: Final = 30.0  # how long a lease is until the cell has told
 
 class LostLease(exception.Conflict):
     """Others may go on with this work by now: end it, undo it, and say nothing; not a failure."""
-
-
-def boot_clock() -> float:
-    """Return seconds that never go back, those included for which the machine was suspended."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _ignore(*, gone: bool) -> None:

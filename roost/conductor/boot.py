@@ -20,7 +20,6 @@ that cell first: what it has is its own (``ADOPT``), and while it does not answe
 import dataclasses
 import datetime
 import logging
-import time
 import uuid as uuids
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -28,6 +27,7 @@ from typing import TypeVar
 from roost import exception, states
 from roost.cells import Cell, Cells
 from roost.cells.filtering import GroupCopies
+from roost.clock import boot_clock
 from roost.conductor.destinations import Destinations
 from roost.conductor.why_not import Reason
 from roost.context import RequestContext
@@ -90,7 +90,7 @@ class Boots:
 
         :param again: they have waited, or came back with an old copy: any cell may have them
         """
-        begun, until = utcnow(), time.monotonic() + self.lease_seconds
+        begun, until = utcnow(), boot_clock() + self.lease_seconds
         owner = f"{self.host}:{uuids.uuid4().hex[:12]}"[-64:]
         wishes, spec = self._lease(request_uuid, instance_uuids, owner=owner)
         if spec is None:
@@ -244,7 +244,7 @@ class Boots:
 class Work:
     """One request in the hands of one worker; ``owner`` names its lease.
 
-    ``until``: when the lease ends, by ``time.monotonic``. ``away``: the cells that are.
+    ``until``: when the lease ends, by ``boot_clock``. ``away``: the cells that are.
     """
 
     boots: Boots
@@ -302,7 +302,7 @@ class Task:
         if build_requests.holds(session, self.uuid, owner=self.work.owner):
             return True
         mapping = instance_mappings.find(session, self.uuid)
-        still_ours = time.monotonic() < self.work.until
+        still_ours = boot_clock() < self.work.until
         return mapping is None or (bool(mapping.queued_for_delete) and still_ours)
 
 

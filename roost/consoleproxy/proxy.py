@@ -11,7 +11,6 @@ import pathlib
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from websockets.sync.server import ServerConnection, serve
 from websockets.typing import Subprotocol
 
 from roost import exception
+from roost.clock import boot_clock
 from roost.consoleproxy import asked, door, files
 from roost.consoleproxy.tokens import Place, Tokens
 from roost.consoleproxy.visit import Visit
@@ -140,7 +140,7 @@ class ConsoleProxy:
 
         :raises roost.exception.Unavailable: when the database is away
         """
-        now, visits = time.monotonic(), self._open()
+        now, visits = boot_clock(), self._open()
         lasting = {each.place.digest for each in visits if each.place.until - now > _SOON}
         gone = self._tokens.gone(lasting)
         for visit in visits:

@@ -1,10 +1,10 @@
 """Where tokens lead, as the API database has it: one table, which is only read."""
 
 import dataclasses
-import time
 from collections.abc import Callable, Collection
 
 from roost import consoles
+from roost.clock import boot_clock
 from roost.db import clock
 from roost.db.api import console_tokens
 from roost.db.engine import Database
@@ -28,7 +28,7 @@ class Tokens:
     :param clock: seconds that only grow
     """
 
-    def __init__(self, database: Database, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, database: Database, *, clock: Callable[[], float] = boot_clock) -> None:
         self._database = database
         self._clock = clock
 

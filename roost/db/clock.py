@@ -4,12 +4,12 @@ All who share a database go by its clock: those of their machines may differ by 
 """
 
 import datetime
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
+from roost.clock import boot_clock
 from roost.db.types import database_now
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Reckoned:
     :param own: seconds that never go back
     """
 
-    def __init__(self, own: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, own: Callable[[], float] = boot_clock) -> None:
         self._own = own
         self._read: tuple[datetime.datetime, float] | None = None
 

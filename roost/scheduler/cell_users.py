@@ -1,10 +1,10 @@
 """Keeps cells to themselves: whoever speaks for one sees and changes nothing of another."""
 
-import time
 from typing import Final
 
 from roost import exception
 from roost.callers import Caller, Level
+from roost.clock import boot_clock
 from roost.db.engine import Database
 from roost.db.scheduler import cell_users as rows
 
@@ -59,7 +59,7 @@ class CellUsers:
 
     def _remembered(self, bus_user: str) -> str | None:
         cell_uuid, read_at = self._known.get(bus_user, (None, 0.0))
-        return cell_uuid if time.monotonic() - read_at < _REMEMBERED_SECONDS else None
+        return cell_uuid if boot_clock() - read_at < _REMEMBERED_SECONDS else None
 
     def _read(self, bus_user: str) -> str | None:
         with self._database.read() as session:
@@ -73,5 +73,5 @@ class CellUsers:
         if cell_uuid is None:
             self._known.pop(bus_user, None)
         else:
-            self._known[bus_user] = (cell_uuid, time.monotonic())
+            self._known[bus_user] = (cell_uuid, boot_clock())
         return cell_uuid

@@ -2,7 +2,6 @@
 
 import json
 import time
-import types
 
 import pytest
 
@@ -73,7 +72,7 @@ def at(monkeypatch):
     """Set the clock of this process."""
 
     def set_clock(seconds):
-        monkeypatch.setattr(context, "time", types.SimpleNamespace(monotonic=lambda: seconds))
+        monkeypatch.setattr(context, "boot_clock", lambda: seconds)
 
     return set_clock
 
