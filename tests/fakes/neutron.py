@@ -210,6 +210,7 @@ class FakeNetwork:
             self._judge_address(network, subnet, asked["ip_address"], taken)
         address = {"subnet_id": subnet.id, "ip_address": asked["ip_address"] or next(free)}
         defaults = {
+            "description": "",
             "device_id": "",
             "device_owner": "",
             "binding_host_id": "",

@@ -3,6 +3,7 @@
 import pytest
 import requests
 
+from roost.api.networking.neutron import CHECKED
 from roost.rig.embedded import EmbeddedRig
 from roost.rig.services.private import free_port
 from tests.builders import a_uuid
@@ -131,6 +132,15 @@ def test_a_server_gets_the_address_that_it_asks_for(cloud, network):
     assert server["addresses"]["private"][0]["addr"] == "10.9.0.77"
     status, why = refused(cloud, {"uuid": network, "fixed_ip": "10.9.0.77"})
     assert (status, why) == (400, "Fixed IP 10.9.0.77 is already in use.")
+
+
+def test_a_port_that_only_checked_an_address_and_stayed_is_in_nobodys_way(cloud, neutron, network):
+    wish = {"uuid": network, "fixed_ip": "10.9.0.78"}
+    taken = {"network_id": network, "fixed_ips": [{"ip_address": "10.9.0.78"}]}
+    left = neutron.make("port", **taken, project_id="admin", description=CHECKED)
+    server = boot(cloud, wish)
+    assert server["addresses"]["private"][0]["addr"] == "10.9.0.78"
+    assert neutron.show("port", left["id"]) is None
 
 
 def test_what_cannot_be_had_is_refused_at_once(cloud, network):

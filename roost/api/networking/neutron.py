@@ -18,7 +18,7 @@ from roost.security_groups import Group
 
 LOG = logging.getLogger(__name__)
 _AUTO: Final = "auto"
-_CHECK: Final = "Made by Compute to check an address; not needed any more."
+CHECKED: Final = "Made by Compute to check an address; not needed any more."
 
 
 class NeutronNetworking:
@@ -199,15 +199,31 @@ def _check_address(network: Any, found: Any, address: str, *, alone: bool) -> No
     """
     if not alone:
         raise exception.Invalid("Unable to launch multiple instances with a single fixed_ip.")
-    asked = {"network_id": found.id, "fixed_ips": [{"ip_address": address}]}
     try:
         with told_apart():
-            port = network.create_port(**asked, is_admin_state_up=False, description=_CHECK)
+            port = _probe(network, found, address)
     except exception.AddressInUse as error:
         raise exception.Invalid(f"Fixed IP {address} is already in use.") from error
     try:
         with told_apart():
             network.delete_port(port.id, ignore_missing=True)
     except exception.Unavailable:
-        LOG.warning("port %s checked an address, and is left over", port.id)
+        LOG.warning("port %s checked an address, and stays until the next check of it", port.id)
         raise
+
+
+def _probe(network: Any, found: Any, address: str) -> Any:
+    """Make a port that has an address, in the place of one that an earlier check left over."""
+    asked = {"network_id": found.id, "fixed_ips": [{"ip_address": address}]}
+    ours = {"is_admin_state_up": False, "description": CHECKED}
+    try:
+        with told_apart():
+            return network.create_port(**asked, **ours)
+    except exception.AddressInUse:
+        theirs = {"network_id": found.id, "fixed_ips": f"ip_address={address}"}
+        left = [port for port in network.ports(**theirs, description=CHECKED) if not port.device_id]
+        for port in left:
+            network.delete_port(port.id, ignore_missing=True)
+        if not left:
+            raise
+    return network.create_port(**asked, **ours)

@@ -141,6 +141,27 @@ def test_neutron_judges_by_the_users_right_which_address_may_be_asked_for(neutro
     assert neutron.all["port"] == []  # what was made to ask is gone
 
 
+def test_what_an_earlier_check_of_an_address_left_over_is_in_nobodys_way(neutron, ask):
+    wish = [{"uuid": neutron.a_network().id, "fixed_ip": "10.0.0.9"}]
+    neutron.delete_port = _failing_once(neutron.delete_port)
+    with pytest.raises(exception.Unavailable):
+        ask(wish)
+    assert len(neutron.all["port"]) == 1
+    assert ask(wish)
+    assert neutron.all["port"] == []
+
+
+def _failing_once(step):
+    troubles = [failure(503)]
+
+    def fail_once(*args, **kwargs):
+        if troubles:
+            raise troubles.pop()
+        return step(*args, **kwargs)
+
+    return fail_once
+
+
 @pytest.mark.parametrize("place", [0, 1])
 def test_several_servers_cannot_share_an_address_or_a_port(neutron, ask, place):
     with pytest.raises(exception.Invalid, match="Unable to launch multiple instances"):
