@@ -1,8 +1,9 @@
 """Nothing that one machine's wall clock says is compared with what another's says.
 
 Machines' clocks differ by minutes. Who shares a database goes by its clock (``Database.now``,
-``roost.db.clock``); what is waited for in one process, by ``time.monotonic``, and what is right until
-a moment, by ``roost.clock``; and a message says how many seconds are left. What still reads a wall clock is listed here, with its reason.
+``roost.db.clock``); what is waited for in one process, by ``time.monotonic``; what is right until a
+moment, by ``roost.clock``; and a message says how many seconds are left. What still reads a wall
+clock is listed here, with its reason.
 """
 
 import ast
