@@ -16,7 +16,7 @@ class Caller(NamedTuple):
 
 
 class Share(NamedTuple):
-    """The part of all places that one caller may have, from 0 to 1, by whether it is proven."""
+    """The part of the places that one caller may have, from 0 to 1, by whether it is proven."""
 
     proven: float
     unproven: float
@@ -26,11 +26,11 @@ class Share(NamedTuple):
 
 
 class Places:
-    """Places, of which each caller may have its share."""
+    """Places. Of those that others leave, each caller may have its share: few never have all."""
 
     def __init__(self, most: int, share: Share) -> None:
         self._most = most
-        self._most_of = tuple(share.of(most, Caller("", proven)) for proven in (False, True))
+        self._share = share
         self._lock = threading.Lock()
         self._of: dict[str, int] = {}
         self.taken = 0
@@ -39,7 +39,7 @@ class Places:
         """Take a place and return 0; or return the status of a refusal."""
         with self._lock:
             has = self._of.get(caller.name, 0)
-            if has >= self._most_of[caller.proven]:
+            if has >= self._share.of(self._most - (self.taken - has), caller):
                 return 429
             if self.taken >= self._most:
                 return 503

@@ -31,16 +31,16 @@ OPTIONS = [
         default=0.5,
         min=0.0,
         max=1.0,
-        help="The part of all places of a worker (threads + max_waiting) that one project may have."
-        " What goes beyond is told to try again (429, Retry-After), so a flood of one leaves room"
-        " for others. 1: all, where there is only one.",
+        help="The part of the places of a worker (threads + max_waiting) that one project may have,"
+        " of those that others leave. What goes beyond is told to try again (429, Retry-After), so"
+        " a flood of a few leaves room for others. 1: all, where there is only one.",
     ),
     cfg.FloatOpt(
         "address_share",
         default=0.125,
         min=0.0,
         max=1.0,
-        help="The part of all places that requests from one address (IPv6: of one /64) may have"
+        help="The part of these places that requests from one address (IPv6: of one /64) may have"
         " whose tokens have not been seen before; and of 1000 bodies that are on their way at once,"
         " those that one address may be sending. Raise it where all requests come from the address"
         " of a proxy, and limit addresses there.",

@@ -304,10 +304,18 @@ def test_who_has_proved_nothing_has_a_smaller_share(work, pool):
     gate = a_gate(
         work, waiting=7, share=0.5, unproven=0.25, caller=lambda environ: environ["caller"]
     )
-    begin(gate, pool, *[Caller("a", proven=False)] * 2, *[Caller("p", proven=True)] * 4)
+    begin(gate, pool, *[Caller("a", proven=False)] * 2, *[Caller("p", proven=True)] * 3)
     assert ask(gate, Caller("a", proven=False))[0] == 429
     assert ask(gate, Caller("p", proven=True))[0] == 429
     work.open()
+
+
+def test_two_callers_never_have_all_places_together(work, pool):
+    gate = a_gate(work, waiting=7, share=0.5)
+    asked = begin(gate, pool, *"aaaabbc")
+    assert (ask(gate, "a")[0], ask(gate, "b")[0]) == (429, 429)
+    work.open()
+    assert statuses(asked) == [200] * 7
 
 
 def test_who_needs_no_place_is_answered_when_all_are_taken(work, pool):
@@ -359,8 +367,8 @@ def test_who_reads_no_long_answer_gets_no_more_of_them_and_others_do():
     assert gate.work.closed == 1
     assert ask(gate, "a", pieces=[b"short"])[0] == 200
     assert ask(gate, "b")[0] == 200
-    unread.extend(gate(request("b"), lambda *_: None) for _ in range(2))
-    assert ask(gate, "c")[0] == 503
+    unread.extend(gate(request(name), lambda *_: None) for name in "bc")
+    assert ask(gate, "d")[0] == 503
     for answer in unread:
         answer.close()
     assert ask(gate, "a")[0] == 200
