@@ -17,7 +17,7 @@ from typing import Any, Final
 from roost import exception
 from roost.cells import Cell, Cells
 from roost.db.api import deleted_mappings
-from roost.db.cell import filtering, instances
+from roost.db.cell import instances
 from roost.db.cell import purge as rows
 from roost.db.engine import Database, retried
 
@@ -97,7 +97,6 @@ class Purge:
         while done := self._purge_batch(cell):
             removed += done
         self._forget_mappings(cell)
-        cell.database.write(filtering.forget_unused)
         return removed
 
     def _purge_batch(self, cell: Cell) -> int:

@@ -47,12 +47,6 @@ def copies(session: Session, project_ids: Collection[str] | None = None) -> dict
     }
 
 
-def forget_unused(session: Session) -> None:
-    """Forget the groups of projects of which there is no server, deleted or not."""
-    theirs = sa.select(1).where(_instances.c.project_id == _copies.c.project_id)
-    session.execute(sa.delete(_copies).where(~theirs.exists()))
-
-
 def members(
     session: Session, *, host: str, network_ids: Collection[str]
 ) -> Mapping[str, list[Member]]:

@@ -14,7 +14,7 @@ from roost.conductor.power import Power
 from roost.conductor.purge import Archive, Purge
 from roost.db.api import deleted_mappings, instance_mappings
 from roost.db.api import models as api_models
-from roost.db.cell import faults, filtering, instances, left_behind, services
+from roost.db.cell import faults, instances, left_behind, services
 from roost.db.cell import models as cell_models
 from roost.objects import InstanceFault
 from roost.objects.finding import DELETED
@@ -127,17 +127,6 @@ def test_a_host_that_is_removed_keeps_nothing(world, deleted):
     assert _purge(world)[CELL1] == 1
     assert _rows(world)["instances"] == before - 1
     assert _rows(world)["left_behind"] == 0
-
-
-def test_groups_of_projects_that_have_no_server_any_more_are_forgotten(world, deleted):
-    deleted(ago=DAY)
-    with world.cell1.begin() as session:
-        (used,) = session.scalars(sa.select(cell_models.instances.c.project_id))
-        for project_id in (used, "gone"):
-            filtering.bring(session, project_id, [])
-    _purge(world)
-    with world.cell1.read() as session:
-        assert [*filtering.copies(session)] == [used]
 
 
 def test_a_dry_run_counts_and_removes_nothing(world, deleted):
