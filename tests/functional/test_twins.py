@@ -88,7 +88,7 @@ def test_an_empty_twin_waits_for_a_word_and_gives_up_nothing_even_then(
     wait_until(lambda: new.serving, "the new one")
     before = cloud.rig._daemons[host]
     wait_until(lambda: not before.serving, "the end of the one before")
-    assert "ends: The cell knows the host" in caplog.text
+    assert "ends: Another machine is to be the host" in caplog.text
     wait_until(lambda: "instance_missing" in caplog.text, "the look at what is missing")
     assert statuses(cloud, servers) == {"ACTIVE"}
     before.wait()
@@ -119,7 +119,7 @@ def test_a_host_that_was_replaced_stays_so_when_its_former_daemon_is_started_aga
     cloud.rig.kill(host)
     manage("cell", "replace-host", host, "--force")
     former = in_background(twin(state), said)
-    wait_until(lambda: any("with another state path" in line for line in said), "the refusal")
+    wait_until(lambda: any("Another machine is to be" in line for line in said), "the refusal")
     assert not former.serving
     former.stop(grace=0)
     assert twin(tmp_path / "new").start()

@@ -21,7 +21,8 @@ def replace_host(deployment: Deployment, *, host: str, force: bool, as_json: boo
     """Let another machine or state path be a host from now on.
 
     The next roost-compute of this name that reports is the host, whatever state path it has; one
-    that waits for this word goes on by itself. End the one before first.
+    that waits for this word goes on by itself. End the one before first: it is refused from then
+    on. Said once more before another has come, whoever reports next is the host, that one too.
     """
     cell = deployment.cells.of_host(host)
     if is_up(deployment, cell, host) and not force:
@@ -29,16 +30,24 @@ def replace_host(deployment: Deployment, *, host: str, force: bool, as_json: boo
             f"the {COMPUTE} of {host} counts as up: end it, and wait until roost-manage service"
             " list shows it down, or say --force"
         )
-    if not _forget_state(cell, host):
+    with cell.database.read() as session:
+        known = services.start_of(session, host, binary=COMPUTE)
+    if known is None:
         raise exception.NotFound(f"no {COMPUTE} of {host} has ever reported to its cell")
-    told = f"the next {COMPUTE} that reports as {host} is that host"
+    if not _forget_state(cell, host, known):
+        raise exception.Conflict(
+            f"another {COMPUTE} was taken in as {host} at this moment: look which it is, and say"
+            " it again if it is not the right one"
+        )
+    who = f"the next {COMPUTE}" if known.replaced else f"the next other {COMPUTE}"
+    told = f"{who} that reports as {host} is that host"
     show_done(told, {"host": host, "cell": cell.name}, as_json=as_json)
 
 
 @retried
-def _forget_state(cell: Cell, host: str) -> bool:
+def _forget_state(cell: Cell, host: str, known: services.Start) -> bool:
     with cell.database.begin() as session:
-        return services.forget_state(session, host, binary=COMPUTE)
+        return services.forget_state(session, host, binary=COMPUTE, known=known)
 
 
 @click.command("give-up-missing")

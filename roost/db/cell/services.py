@@ -7,7 +7,7 @@ import dataclasses
 import datetime
 import uuid as uuids
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -66,18 +66,40 @@ def report(
     return _service(known)
 
 
-def forget_state(session: Session, host: str, *, binary: str) -> bool:
+class Start(NamedTuple):
+    """The start of a daemon that is known, and whether that daemon is refused: it is replaced."""
+
+    run_id: str | None
+    replaced: bool
+
+
+def start_of(session: Session, host: str, *, binary: str) -> Start | None:
+    """Return the start that is known of a daemon; None: it has never reported."""
+    row = session.execute(_KNOWN, {"of_host": host, "of_binary": binary}).one_or_none()
+    return None if row is None else Start(row.run_id, row.replaced)
+
+
+def forget_state(session: Session, host: str, *, binary: str, known: Start) -> bool:
     """Let the next start of this name be the one that is known, whatever state path it has.
 
     The daemon that is known now is refused from here on, also if it reports first, or is started
-    again.
+    again; but where one is refused already, whoever comes next is the host. May be repeated.
+
+    :param known: as :func:`start_of` told before
+    :returns: False: another daemon was taken in since
     """
-    done = session.execute(
-        sa.update(_services)
-        .where(_services.c.host == host, _services.c.binary == binary)
-        .values(replaced=True)
+    is_known = (
+        _services.c.run_id.is_not_distinct_from(known.run_id),
+        _services.c.replaced == known.replaced,
     )
-    return done.rowcount == 1
+    anybody = {"state_id": None, "run_id": None, "replaced": False}
+    session.execute(
+        sa.update(_services)
+        .where(_services.c.host == host, _services.c.binary == binary, *is_known)
+        .values(**(anybody if known.replaced else {"replaced": True}))
+    )
+    found = start_of(session, host, binary=binary)
+    return found == (Start(None, False) if known.replaced else Start(known.run_id, True))
 
 
 def states_of(session: Session, *, binary: str) -> dict[str, str]:
@@ -94,7 +116,8 @@ def note_state(
     """Let a daemon be the one that is known, if another still is; tell whether that was so."""
     c = _services.c
     here = (c.host == host, c.binary == binary, c.state_id == instead_of)
-    return session.execute(sa.update(_services).where(*here).values(**state)).rowcount == 1
+    taken = {**_of_start(state), "replaced": False}
+    return session.execute(sa.update(_services).where(*here).values(**taken)).rowcount == 1
 
 
 def list_services(
@@ -181,11 +204,17 @@ def _check_state(session: Session, known: sa.Row[Any], state: Mapping[str, Any])
     told = (state["state_id"], state["starts"], state["run_id"])
     if (known.state_id, known.starts, known.run_id) == told and not known.replaced:
         return
+    if known.replaced and _is_former(known, state):
+        raise exception.Conflict(
+            f"Another machine is to be the host {known.host}, as roost-manage cell replace-host was"
+            f" told. If this one is to be it all the same, run roost-manage cell replace-host"
+            f" {known.host} once more: then the next one that reports is it."
+        )
     advice = (
         f"If this machine and its state path take the place of the one before, run roost-manage"
         f" cell replace-host {known.host}; else end one of the two, or give it a name of its own."
     )
-    if _is_stranger(known, state):
+    if not known.replaced and _is_stranger(known, state):
         raise exception.Conflict(
             f"The cell knows the host {known.host} with another state path. {advice}"
         )
@@ -194,17 +223,30 @@ def _check_state(session: Session, known: sa.Row[Any], state: Mapping[str, Any])
             f"Another {known.binary} of the host {known.host}, with a copy of this state path, was"
             f" started since. {advice}"
         )
-    taken = {**state, "replaced": False}
+    taken = {**_of_start(state), "replaced": False}
     session.execute(sa.update(_services).where(_services.c.id == known.id).values(**taken))
 
 
+def _of_start(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a cell keeps of what a daemon says of itself, and nothing else."""
+    return {name: state[name] for name in ("state_id", "starts", "run_id")}
+
+
 def _is_stranger(known: sa.Row[Any], state: Mapping[str, Any]) -> bool:
-    """Tell whether a daemon is not the host; of one that is replaced, that is the one known.
+    """Tell whether a daemon is not the host that is known.
+
+    A release before this one let go of a replaced daemon's state path, and kept which start it was.
+    """
+    if known.state_id is None:
+        return bool(known.run_id == state["run_id"])
+    return bool(known.state_id != state["state_id"])
+
+
+def _is_former(known: sa.Row[Any], state: Mapping[str, Any]) -> bool:
+    """Tell whether a daemon is the one that is replaced.
 
     That one goes on to count its starts, while a copy of its state path has counted less.
     """
-    if not known.replaced:
-        return known.state_id not in (None, state["state_id"])
     was_started_again = state["starts"] > known.starts or state["run_id"] == known.run_id
     return bool(known.state_id == state["state_id"] and was_started_again)
 
