@@ -59,8 +59,16 @@ class Lease:
         until = since + self.keeper.usable_seconds
         self.until = until if self.until is None else max(self.until, until)
 
+    def begin(self) -> None:
+        """Let work begin that has waited: it asks the cell first whether it still is this host's.
+
+        So an outage while it waited costs it nothing; nobody could have gone on with what was done.
+        """
+        if self.is_over():
+            self.until, self.lost = None, False
+
     def is_over(self) -> bool:
-        """Tell whether the lease has ended, or is about to; an end is for ever."""
+        """Tell whether the lease has ended, or is about to; once begun, that is for ever."""
         if not self.lost and self.until is not None and self.keeper.clock() >= self.until:
             LOG.warning("%s: the lease on it could not be renewed in time", self.instance_uuid)
             self.lost = True

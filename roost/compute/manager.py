@@ -293,6 +293,7 @@ class ComputeManager:
             executor=self._executors.ends,
             key="terminate",
             lease=self._lease(instance_uuid, (states.DELETING,)),
+            ahead=True,  # the others would do nothing for a server that is being deleted
         )
 
     def _terminate(self, context: RequestContext, instance_uuid: str) -> None:

@@ -66,11 +66,13 @@ class TaskQueue:
         executor: futures.Executor,
         key: Hashable,
         lease: Lease | None = None,
+        ahead: bool = False,
     ) -> None:
         """Take in what is to be done for an instance.
 
         :param key: what tells it from all else for this instance: what waits already is not taken
             in again
+        :param ahead: before all that waits for this instance, and for other executors
         """
         work = _Work(do, executor, key, lease)
         with self._changed:
@@ -81,10 +83,13 @@ class TaskQueue:
             if any(each.key == key for each in self._waiting(instance_uuid)):
                 LOG.info("instance %s: that waits for its turn already", instance_uuid)
                 return
-            works.append(work)
+            if ahead:
+                works.insert(1 if instance_uuid in self._running else 0, work)
+            else:
+                works.append(work)
             if lease is not None:
                 lease.keeper.enter(lease)
-            first = len(works) == 1
+            first = works[0] is work
         if first:
             executor.submit(self._run, instance_uuid, work)
 
@@ -106,9 +111,12 @@ class TaskQueue:
 
     def _run(self, instance_uuid: str, work: _Work) -> None:
         with self._changed:
-            if work not in self._works.get(instance_uuid, ()):
-                return
+            works = self._works.get(instance_uuid)
+            if not works or works[0] is not work or instance_uuid in self._running:
+                return  # dropped, or not its turn: the one before hands it in then
             self._running.add(instance_uuid)
+        if work.lease is not None:
+            work.lease.begin()
         try:
             work.do()
         except exception.RoostError as error:

@@ -109,7 +109,7 @@ class Rig:
         self.conductor.instances[made.uuid] = made
         return made
 
-    def manager(self, *, executor=None, flow=None, tasks=None, **values):
+    def manager(self, *, executor=None, flow=None, tasks=None, ends=None, **values):
         now = futurist.SynchronousExecutor()
         rest = tasks or now
         return ComputeManager(
@@ -117,7 +117,7 @@ class Rig:
             availability_zone="nova",
             reporter=self.reporter,
             group=self.group,
-            executors=Executors(executor or now, ends=rest, power=rest, tasks=rest),
+            executors=Executors(executor or now, ends=ends or rest, power=rest, tasks=rest),
             flow=flow,
             **values,
         )

@@ -2,6 +2,7 @@
 
 import threading
 
+import futurist
 import pytest
 
 from roost import exception, states
@@ -72,6 +73,39 @@ def test_what_waits_for_one_server_takes_nobody_elses_turn(
     wait_until(lambda: rig.conductor.buried == [second.uuid])
     go_on.set()
     wait_until(lambda: rig.conductor.buried == [second.uuid, first.uuid])
+
+
+def test_a_delete_does_not_wait_for_what_waits_before_it(rig, boot, threads, stubborn, wait_until):
+    manager = rig.manager(tasks=threads, ends=futurist.SynchronousExecutor())
+    go_on, stopping = stubborn
+    *busy, last = served(rig, boot, manager, 3)
+    for instance in busy:
+        stop(manager, instance)
+    wait_until(lambda: len(stopping) == 2)  # all threads for stops
+    stop(manager, last)
+    last.task_state = states.DELETING
+    rig.delete(manager, last)
+    assert rig.conductor.buried == [last.uuid]
+    go_on.set()
+    wait_until(lambda: all(each.vm_state == states.STOPPED for each in busy))
+    wait_until(lambda: len(rig.leases) == 0)
+    assert sorted(stopping) == sorted(each.uuid for each in busy)
+
+
+def test_what_waits_is_done_after_an_outage_in_which_its_lease_ended(
+    rig, boot, manager, stubborn, wait_until
+):
+    go_on, stopping = stubborn
+    *busy, last = served(rig, boot, manager, 3)
+    for instance in (*busy, last):
+        stop(manager, instance)
+    wait_until(lambda: len(stopping) == 2)
+    (lease,) = [each for each in rig.leases._known() if each.instance_uuid == last.uuid]
+    lease.hold(since=rig.leases.clock() - 3600)
+    rig.leases.fence()
+    assert lease.lost
+    go_on.set()
+    wait_until(lambda: last.vm_state == states.STOPPED)
 
 
 def test_a_message_that_comes_again_while_it_waits_is_one(rig, boot, manager, stubborn, wait_until):
