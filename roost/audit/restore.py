@@ -7,6 +7,8 @@ servers. Of what two hosts have, or one that does not answer may have, nothing i
 """
 
 import dataclasses
+import operator
+import uuid as uuids
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -63,6 +65,24 @@ Guests = Mapping[str, Sequence[Mapping[str, Any]]]
 Homes = Mapping[str, old_rows.Guest]
 
 
+def check_told(guests: Any, state: Any) -> None:
+    """Make sure that what a host says of its guests and of itself can be read.
+
+    :raises roost.exception.Invalid: when it cannot; the host is one that does not answer then
+    """
+    try:
+        for said in guests:
+            guest = old_rows.Told.of(said)
+            operator.index(guest.power_state)
+            operator.index(guest.attempt or 0)
+            uuids.UUID(said["uuid"])
+            old_rows.origin(guest)
+        if state:
+            operator.index(services.of_start(state)["starts"])
+    except Exception as error:
+        raise exception.Invalid(f"what it says of itself cannot be read: {error!r}") from error
+
+
 def announced(guests: Guests) -> dict[str, dict[str, old_rows.Guest]]:
     """Return the guests that are somebody's servers, each by the hosts that have it."""
     found: dict[str, dict[str, old_rows.Guest]] = {}
@@ -96,9 +116,12 @@ def compare(
     for host in sorted(silent):
         why = "it does not answer, so its servers are not compared, and no row is buried"
         yield Difference(None, LEAVE, why, host)
-    found = announced(guests)
+    found, unclear = announced(guests), _unclear(guests)
     for row in rows:
-        if row.uuid in found:
+        if row.host in unclear.get(row.uuid, ()):
+            why = "its host has a guest of it and cannot say how that is"
+            yield Difference(row.uuid, LEAVE, why, row.host)
+        elif row.uuid in found:
             yield from _behind(row, found[row.uuid], silent, (back or {}).get(row.uuid))
         elif not silent and row.uuid not in mapped:
             yield Difference(row.uuid, BURY, "it has no guest and no mapping", row.host, row)
@@ -106,6 +129,16 @@ def compare(
     for uuid, homes in found.items():
         if uuid not in known:
             yield _lost(uuid, homes, (asked or {}).get(uuid))
+
+
+def _unclear(guests: Guests) -> dict[str, set[str]]:
+    """Return, of guests that their hosts could not describe, the hosts."""
+    found: dict[str, set[str]] = {}
+    for host, some in guests.items():
+        for said in some:
+            if not said["announced"] and said["power_state"] == states.NOSTATE:
+                found.setdefault(said["uuid"], set()).add(host)
+    return found
 
 
 def strangers(

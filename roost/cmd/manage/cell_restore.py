@@ -86,15 +86,21 @@ def _differences(deployment: Deployment, cell: Cell) -> list[restore.Difference]
 
 
 def _ask(cell: Cell, hosts: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return, of each host that answers, its guests, and which daemon it is."""
+    """Return, of each host that answers, its guests, and which daemon it is.
+
+    One whose answer cannot be read is as one that does not answer.
+    """
     guests, told = {}, {}
     for host in sorted(hosts):
         asked = cell.compute.on(host)
         try:
-            guests[host] = asked.describe_guests(admin_context())
-            told[host] = asked.describe_state(admin_context())
+            its = asked.describe_guests(admin_context())
+            state = asked.describe_state(admin_context())
+            restore.check_told(its, state)
         except exception.RoostError as error:
             warn(f"host {host}: {error.message}")
+        else:
+            guests[host], told[host] = its, state
     return guests, told
 
 

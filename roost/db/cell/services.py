@@ -116,7 +116,7 @@ def note_state(
     """Let a daemon be the one that is known, if another still is; tell whether that was so."""
     c = _services.c
     here = (c.host == host, c.binary == binary, c.state_id == instead_of)
-    taken = {**_of_start(state), "replaced": False}
+    taken = {**of_start(state), "replaced": False}
     return session.execute(sa.update(_services).where(*here).values(**taken)).rowcount == 1
 
 
@@ -223,11 +223,11 @@ def _check_state(session: Session, known: sa.Row[Any], state: Mapping[str, Any])
             f"Another {known.binary} of the host {known.host}, with a copy of this state path, was"
             f" started since. {advice}"
         )
-    taken = {**_of_start(state), "replaced": False}
+    taken = {**of_start(state), "replaced": False}
     session.execute(sa.update(_services).where(_services.c.id == known.id).values(**taken))
 
 
-def _of_start(state: Mapping[str, Any]) -> dict[str, Any]:
+def of_start(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a cell keeps of what a daemon says of itself, and nothing else."""
     return {name: state[name] for name in ("state_id", "starts", "run_id")}
 

@@ -166,6 +166,42 @@ def test_a_guest_that_may_be_elsewhere_too_moves_no_row(put_back):
     assert proven.action == restore.SETTLE
 
 
+def test_a_row_stays_whose_host_cannot_say_how_its_guest_is(put_back):
+    row = put_back(vm_state=states.ACTIVE, task_state=None)
+    unclear = guest(row.uuid, attempt=None, announced=False, power_state=states.NOSTATE)
+    (found,) = compare([row], {"h1": [unclear], "h2": [guest(row.uuid, attempt=99)]})
+    assert (found.action, found.uuid, found.host) == (restore.LEAVE, row.uuid, "h1")
+
+
+GOOD = guest(a_uuid())
+
+
+@pytest.mark.parametrize(
+    "guests",
+    [
+        None,
+        "text",
+        [{}],
+        [{**GOOD, "uuid": "x"}],
+        [{name: value for name, value in GOOD.items() if name != "announced"}],
+        [{**GOOD, "attempt": "99"}],
+        [{**GOOD, "image": "{"}],
+        [{**GOOD, "power_state": None}],
+    ],
+)
+def test_what_cannot_be_read_of_a_hosts_answer_is_refused(guests):
+    restore.check_told([GOOD], {})
+    with pytest.raises(exception.Invalid, match="cannot be read"):
+        restore.check_told(guests, {})
+
+
+@pytest.mark.parametrize("state", [{"state_id": a_uuid()}, ["x"], {"starts": 1}])
+def test_what_cannot_be_read_of_which_daemon_a_host_is_is_refused(state):
+    restore.check_told([], a_state())
+    with pytest.raises(exception.Invalid, match="cannot be read"):
+        restore.check_told([], state)
+
+
 def test_a_row_that_is_lost_is_not_made_for_one_of_two_guests():
     uuid = a_uuid()
     guests = {"h1": [guest(uuid)], "h2": [guest(uuid)]}

@@ -6,6 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost import exception, states
+from roost.db import newest
 from roost.db.cell import actions, builds, burial, faults, identity, instances, models, services
 from roost.objects import InstanceAction, InstanceActionEvent, InstanceFault, TriedHost
 from tests.builders import (
@@ -246,6 +247,24 @@ def test_a_finished_action_has_its_time_and_message(cell_db):
         found = actions.get(session, uuid, "req-1")
     assert found.finish_time is not None
     assert found.message == "no host"
+
+
+def test_a_long_history_of_an_earlier_release_goes_bit_by_bit(cell_db, monkeypatch):
+    uuid = a_uuid()
+
+    def count(session):
+        return len(actions.list_actions(session, uuid))
+
+    with cell_db.begin() as session:
+        for number in range(8):
+            actions.start(session, an_action(uuid, f"req-{number}", action="lock"))
+            actions.add_events(session, uuid, [], finish=True)
+        monkeypatch.setattr(actions, "KEPT", 3)
+        monkeypatch.setattr(newest, "_AT_ONCE", 2)
+        for left in (7, 6, 5, 4):  # one more, two less
+            actions.start(session, an_action(uuid, f"again-{left}", action="lock"))
+            actions.add_events(session, uuid, [], finish=True)
+            assert count(session) == left
 
 
 def test_of_the_history_of_a_server_its_making_and_the_latest_are_kept(cell_db, monkeypatch):
