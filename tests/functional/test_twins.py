@@ -1,5 +1,6 @@
 """Two daemons of one name: the cell knows one of them, until an operator says otherwise."""
 
+import json
 import shutil
 import threading
 
@@ -12,7 +13,10 @@ from roost.context import admin_context
 from tests.functional.embedded import embedded_cloud
 from tests.stories.cloud import wait_until
 
-SOON = {"DEFAULT": {"service_report_interval": 0.3}, "compute": {"reconcile_interval": 0.5}}
+SOON = {
+    "DEFAULT": {"service_report_interval": 0.3, "service_down_time": 4.0},
+    "compute": {"reconcile_interval": 0.5},
+}
 MANY = 5
 
 
@@ -71,6 +75,17 @@ def state_of(cloud, host):
     return found.parent
 
 
+def guests_of(state):
+    return {file.stem for file in (state / "guests").glob("*.json")}
+
+
+def known_state(manage, host):
+    """Return whether a host is up, as operators are told."""
+    rows = json.loads(manage("service", "list", "--json"))
+    (found,) = (row for row in rows if row["host"] == host and row["binary"] == "roost-compute")
+    return found["state"]
+
+
 def in_background(daemon, said):
     threading.Thread(target=daemon.start, args=(said.append,), daemon=True).start()
     return daemon
@@ -123,6 +138,36 @@ def test_a_host_that_was_replaced_stays_so_when_its_former_daemon_is_started_aga
     assert not former.serving
     former.stop(grace=0)
     assert twin(tmp_path / "new").start()
+
+
+def test_a_machine_without_its_disks_is_replaced_by_the_documented_commands(
+    cloud, host, servers, twin, tmp_path, manage
+):
+    former, (rebuilt, *others) = state_of(cloud, host), servers
+    cloud.rig._stop(host)
+    wait_until(lambda: known_state(manage, host) == "down", "the host to count as down")
+    manage("cell", "replace-host", host)
+    new = in_background(twin(tmp_path / "new"), [])
+    wait_until(lambda: new.serving, "the new one")
+    assert known_state(manage, host) == "up"
+    assert cloud.audit_now() == {"instances without guest": MANY}
+    assert statuses(cloud, servers) == {"ACTIVE"}
+    manage("cell", "give-up-missing", host)
+    assert statuses(cloud, servers) == {"ERROR"}
+    said = []
+    before = in_background(twin(former.parent), said)
+    wait_until(lambda: any("with another state path" in line for line in said), "the refusal")
+    cloud.client.post(f"/servers/{rebuilt}/action", {"rebuild": {"imageRef": cloud.image}})
+    cloud.wait(cloud.boot("new"), "ACTIVE")
+    wait_until(lambda: statuses(cloud, [rebuilt]) == {"ACTIVE"}, "the rebuild")
+    for uuid in others:
+        cloud.client.delete_server(uuid)
+    cloud.wait_gone(others)
+    assert cloud.audit() == {}
+    assert new.serving
+    assert not before.serving
+    assert len(guests_of(former)) == MANY
+    assert rebuilt in guests_of(tmp_path / "new" / host)
 
 
 def test_of_a_daemon_and_its_copy_one_ends(cloud, host, servers, twin, tmp_path, caplog):
