@@ -97,20 +97,22 @@ class Turns:
     def take(self, caller: Caller, *, patience: float) -> bool:
         """Wait for a place; False: none within ``patience`` seconds."""
         with self._lock:
-            if not self._places.take(caller):  # nobody waits then who may have it
+            if caller not in self._waiting and not self._places.take(caller):
                 return True
             turn = threading.Event()
             self._waiting.setdefault(caller, collections.deque()).append(turn)
         return turn.wait(patience) or not self._withdraw(caller, turn)
 
     def give_back(self, caller: Caller) -> None:
-        """Hand a place to the next one: of the caller who was served longest ago."""
+        """Hand a place to the next one: of the caller who was served longest ago.
+
+        It may be the turn of several: whoever gives back has less of its share, too.
+        """
         with self._lock:
             self._places.give_back(caller)
-            for following in self._waiting:
-                if not self._places.take(following):
+            while called := [one for one in self._waiting if not self._places.take(one)]:
+                for following in called:
                     self._call(following)
-                    return
 
     def _call(self, caller: Caller) -> None:
         turns = self._waiting.pop(caller)
@@ -158,7 +160,8 @@ class Gate:
     ) -> None:
         self._app = app
         self._turns = Turns(at_once)
-        self._uploads = Turns(max(1, at_once // _UPLOADS_OF), share)
+        # who is let in has a token, of which this worker may not have heard yet
+        self._uploads = Turns(max(1, at_once // _UPLOADS_OF), Share(share.proven, share.proven))
         self._is_upload = is_upload
         self._places = Places(at_once + waiting, share)
         self._sending = Places(at_once * _SENDING_OF, share)

@@ -6,6 +6,7 @@ server goes to a cell (``conductor/boot.py``), and now and then, for what was mi
 
 import dataclasses
 import logging
+import threading
 from collections.abc import Mapping
 
 from roost import exception
@@ -29,12 +30,37 @@ class GroupCopies:
 
     database: Database
     cells: Cells
+    _guard: threading.Lock = dataclasses.field(default_factory=threading.Lock, init=False)
+    # by project: whether there was a change since the spreading under way has begun
+    _spreading: dict[str, bool] = dataclasses.field(default_factory=dict, init=False)
 
     def spread(self, context: RequestContext, project_id: str) -> None:
         """Let the cells of a project's servers know its groups, and their hosts of a change.
 
-        A cell that is away is told by :meth:`compare` once it is back.
+        Of one project one does so at a time, who then does it again for all that came meanwhile. A
+        cell that is away is told by :meth:`compare` once it is back; hosts ask now and then, too.
         """
+        with self._guard:
+            if project_id in self._spreading:
+                self._spreading[project_id] = True
+                return
+            self._spreading[project_id] = True
+        try:
+            while self._is_due(project_id):
+                self._spread(context, project_id)
+        except BaseException:
+            with self._guard:
+                self._spreading.pop(project_id, None)
+            raise
+
+    def _is_due(self, project_id: str) -> bool:
+        with self._guard:
+            due, self._spreading[project_id] = self._spreading[project_id], False
+            if not due:
+                del self._spreading[project_id]
+            return due
+
+    def _spread(self, context: RequestContext, project_id: str) -> None:
         for cell in self._with_servers(project_id):
             try:
                 self.bring(cell, project_id)

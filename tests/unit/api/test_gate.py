@@ -10,7 +10,7 @@ from concurrent import futures
 import pytest
 
 from roost.api.callers import Caller, Share, stranger
-from roost.api.gate import PIECE, Gate, close
+from roost.api.gate import PIECE, Gate, Turns, close
 from roost.api.middleware import NoAuth, is_upload
 from tests.stories.cloud import wait_until
 
@@ -307,6 +307,32 @@ def test_who_has_proved_nothing_has_a_smaller_share(work, pool):
     begin(gate, pool, *[Caller("a", proven=False)] * 2, *[Caller("p", proven=True)] * 3)
     assert ask(gate, Caller("a", proven=False))[0] == 429
     assert ask(gate, Caller("p", proven=True))[0] == 429
+    work.open()
+
+
+def test_no_place_is_free_that_somebody_may_have_who_waits(pool):
+    turns, a, b = Turns(4, Share(0.5, 0.5)), Caller("a", proven=True), Caller("b", proven=True)
+    for caller in (a, a, b):
+        assert turns.take(caller, patience=0)
+    waiting = [pool.submit(turns.take, caller, patience=60) for caller in (b, a)]
+    wait_until(lambda: turns.waiting == 2, "both wait")
+    turns.give_back(a)
+    turns.give_back(a)
+    assert [one.result(timeout=10) for one in waiting] == [True, True]
+
+
+def test_two_users_whom_a_worker_does_not_know_yet_upload_side_by_side(work, pool):
+    gate = a_gate(
+        work,
+        at_once=16,
+        waiting=0,
+        share=0.5,
+        unproven=0.125,
+        caller=lambda environ: Caller(environ["caller"], proven=False),
+        is_upload=lambda _environ: True,
+    )
+    begin(gate, pool, "a", "a")
+    assert len(work.served) == 2
     work.open()
 
 

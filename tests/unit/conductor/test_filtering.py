@@ -1,6 +1,8 @@
 """Security groups on their way: from the API level to cells, from there to hosts, and no stop."""
 
 import dataclasses
+import threading
+from concurrent import futures
 
 import pytest
 
@@ -18,6 +20,7 @@ from roost.rpc.compute import Compute
 from roost.security_groups import INGRESS, Rule, default_group, new_group
 from tests.builders import CELL1, CELL2, a_context, a_uuid, an_instance
 from tests.fakes.bus import RecordingBus
+from tests.stories.cloud import wait_until
 from tests.unit.conductor.placements import end_leases
 
 NO_LIMITS = {"security_groups": -1, "security_group_rules": -1}
@@ -154,6 +157,38 @@ def test_what_changes_while_it_is_brought_is_brought_in_the_end(world, copies, m
     monkeypatch.setattr(filtering_flow, "_bring", meanwhile)
     copies.bring(world.cells.get(CELL1), "project")
     assert brought(world.cell1) == {"project": {"web": 3}}
+
+
+def test_of_many_changes_at_once_hosts_are_told_once_more_after_the_last(
+    world, copies, monkeypatch
+):
+    a_server(world.cell1, "h1")
+    mapped(world, CELL1)
+    asked, go_on, list_groups = [], threading.Event(), security_groups.list_groups
+
+    def slowly(*arguments):
+        asked.append(arguments)
+        assert go_on.wait(10)
+        return list_groups(*arguments)
+
+    monkeypatch.setattr(security_groups, "list_groups", slowly)
+    with futures.ThreadPoolExecutor(9) as pool:
+        changes = [pool.submit(copies.spread, a_context(), "project") for _ in range(9)]
+        wait_until(lambda: sum(one.done() for one in changes) == 8, "nobody to wait for another")
+        go_on.set()
+    assert [one.exception() for one in changes] == [None] * 9
+    assert len(told(world.buses["fake://cell1/"])) == 2
+
+
+def test_after_one_that_failed_changes_are_spread_again(world, copies, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(instance_mappings, "cells_of_project", lambda *_arguments: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            copies.spread(a_context(), "project")
+    a_server(world.cell1, "h1")
+    mapped(world, CELL1)
+    copies.spread(a_context(), "project")
+    assert told(world.buses["fake://cell1/"])
 
 
 def test_what_a_cell_has_missed_is_found_by_comparing(world, copies):
