@@ -59,7 +59,7 @@ def check_other_image(flavor: Flavor, image: ImageMeta, *, before: ImageMeta | N
 
     :raises roost.exception.Invalid: naming what is not done, contradicts itself or does not fit
     """
-    hardware_refused.check_image(image)
+    hardware_refused.check_image(image, before=before)
     _check_fit(flavor, image)
     known = hardware_sense.complaints(flavor, before)
     for complaint in hardware_sense.complaints(flavor, image):

@@ -14,7 +14,7 @@ import logging
 
 from roost import exception, old_rows, states
 from roost.compute.tasks import Spared, Task, step
-from roost.compute.virt.driver import Guest, Placement
+from roost.compute.virt.driver import ChecksGuests, Guest, Placement
 from roost.flow import Flow, Step
 from roost.objects import NetworkInfo
 from roost.objects.provisions import Provisions
@@ -24,7 +24,11 @@ LOG = logging.getLogger(__name__)
 
 @step
 def image(task: Task) -> None:
-    """Have the image here, for :func:`spawn` to find."""
+    """Have the image here, for :func:`spawn` to find, and be sure that a guest may be of it."""
+    following = task.instance.obj_clone()
+    following.image = task.image
+    if isinstance(task.host.virt, ChecksGuests):
+        task.host.virt.check(following)
     task.fetch_image()
     task.fetch_kernel()
 

@@ -54,10 +54,14 @@ def check(flavor: Flavor, image: ImageMeta | None) -> None:
         check_image(image)
 
 
-def check_image(image: ImageMeta) -> None:
-    """Make sure of an image alone."""
-    instead = f" Choose another image, or have it removed from {image.id}."
-    _check(image.properties, "Image property", instead)
+def check_image(image: ImageMeta, *, before: ImageMeta | None = None) -> None:
+    """Make sure of an image alone.
+
+    :param before: of a server that has it, or another one: what that says alike is as it is
+    """
+    had = before.properties.items() if before is not None else ()
+    said = {name: value for name, value in image.properties.items() if (name, value) not in had}
+    _check(said, "Image property", f" Choose another image, or have it removed from {image.id}.")
 
 
 def check_specs(specs: Mapping[str, str]) -> None:

@@ -303,9 +303,8 @@ def _check_random(words: HardwareWords) -> None:
 
 
 def _check_video(words: HardwareWords) -> None:
-    memory_mb = video_ram(words)
-    if memory_mb is not None and chosen(words, "hw_video_model") in (None, "none"):
-        raise exception.Invalid("hw_video_ram needs an hw_video_model, which has that memory.")
+    if video_ram(words) is not None and chosen(words, "hw_video_model") == "none":
+        raise exception.Invalid("hw_video_ram needs an hw_video_model other than none.")
 
 
 def _check_memory(words: HardwareWords) -> None:

@@ -388,6 +388,17 @@ class TellsOfGuests(Protocol):
 
 
 @runtime_checkable
+class ChecksGuests(Protocol):
+    """A driver that can tell beforehand that it will not make a guest."""
+
+    def check(self, instance: Instance) -> None:
+        """Make sure that a guest may be made as its flavor and image say.
+
+        :raises roost.exception.BuildFailed: when it may not
+        """
+
+
+@runtime_checkable
 class TidiesUp(Protocol):
     """A driver that keeps what guests have left for those that come, for a while."""
 

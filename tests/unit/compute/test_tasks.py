@@ -114,6 +114,19 @@ def test_a_rebuild_of_an_image_that_is_gone_spares_the_old_guest_and_is_an_error
     assert "cannot be had" in rig.conductor.faults[instance.uuid]
 
 
+def test_a_rebuild_to_what_the_hypervisor_will_not_make_spares_the_old_guest(rig, server, other):
+    def check(instance):
+        raise exception.BuildFailed(f"not of {instance.image.id}", reschedulable=False)
+
+    manager, instance = server(states.REBUILDING)
+    before = guest_of(rig, instance)
+    rig.virt.check = check
+    do(manager, instance, states.REBUILDING)
+    assert (instance.vm_state, instance.image.id) == (states.ERROR, rig.image.id)
+    assert guest_of(rig, instance) == before
+    assert other.id in rig.conductor.faults[instance.uuid]
+
+
 @pytest.mark.parametrize("step", ["prepare", "spawn"])
 def test_a_rebuild_that_fails_leaves_no_half_of_a_guest_and_can_be_done_again(
     rig, server, other, step

@@ -193,6 +193,11 @@ class LibvirtDriver:
         self._connection.call("define a guest", lambda opened: opened.defineXML(domain.xml()))
         self._start(instance.uuid)
 
+    def check(self, instance: Instance) -> None:
+        hardware = Hardware.of(instance, machine=self._settings.machine)
+        for device in instance.provisions.block_devices if instance.provisions else ():
+            hardware.bus(device.disk_bus)
+
     def destroy(self, uuid: str) -> None:
         with contextlib.suppress(exception.NotFound):
             self._on(uuid, "remove a guest", guests.remove)

@@ -22,6 +22,7 @@ from roost.compute.virt.libvirt.devices import (
 from roost.compute.virt.libvirt.firmware import Firmware
 from roost.compute.virt.libvirt.interfaces import VifShape
 from roost.compute.virt.libvirt.machine import Machine
+from roost.compute.virt.libvirt.screen import CARD
 from roost.compute.virt.libvirt.tuning import Bandwidth, Tuning
 from roost.objects import Instance, hardware_sense
 from roost.objects.hardware_values import (
@@ -37,6 +38,7 @@ from roost.objects.hardware_values import (
 from roost.objects.hardware_words import HardwareWords, choice, truth
 
 _FAST_USB: Final = "qemu-xhci"
+MOST_SHUTDOWN_SECONDS: Final = 900  # that somebody may keep a host waiting
 _QUEUES: Final = 256  # that a tap device of Linux can have
 
 
@@ -130,7 +132,7 @@ class Hardware:
             packed=agreed_truth(words, "virtio_packed_ring") or False,
             network_boot=flagged(words, "hw_ipxe_boot") or False,
             locked=agreed_truth(words, "locked_memory") or False,
-            shutdown_seconds=counted(words, "os_shutdown_timeout"),
+            shutdown_seconds=_shutdown_seconds(words),
         )
 
 
@@ -170,9 +172,16 @@ def _tpm(words: HardwareWords) -> Tpm | None:
     return None if found is None else Tpm(*found)
 
 
+def _shutdown_seconds(words: HardwareWords) -> int | None:
+    seconds = counted(words, "os_shutdown_timeout")
+    return None if seconds is None else min(seconds, MOST_SHUTDOWN_SECONDS)
+
+
 def _video(words: HardwareWords) -> Video | None:
     model, memory_mb = chosen(words, "hw_video_model"), hardware_sense.video_ram(words)
-    return None if model is None else Video(model, memory_mb)
+    if model is None and memory_mb is None:
+        return None
+    return Video(model or CARD.model, memory_mb)
 
 
 def _inputs(words: HardwareWords) -> Inputs | None:

@@ -175,8 +175,14 @@ def test_random_numbers_are_there_unless_the_flavor_forbids_them():
     assert domain_of({"hw_rng:allowed": "no"}).find("devices/rng") is None
 
 
+@pytest.mark.parametrize(("said", "seconds"), [(None, None), ("0", 0), ("7", 7), ("1800", 900)])
+def test_a_guest_keeps_its_host_waiting_no_longer_than_anybody_may(said, seconds):
+    properties = {} if said is None else {"os_shutdown_timeout": said}
+    assert a_hardware(properties=properties).shutdown_seconds == seconds
+
+
 def test_a_graphics_card_has_as_much_memory_as_its_flavor_allows_at_most():
-    asked = {"hw_video_model": "vga", "hw_video_ram": "64"}
+    asked = {"hw_video_ram": "64"}
     card = domain_of({"hw_video:ram_max_mb": "64"}, asked).find("devices/video/model")
     assert card.get("vram") == str(64 * 1024)
 
