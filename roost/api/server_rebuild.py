@@ -6,7 +6,7 @@ new image when the host has it and lets go of the old guest.
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from roost import exception, states
 from roost.api import metadata_limit, policies, server_files, server_image, server_tasks
@@ -21,7 +21,7 @@ from roost.api.server_provisions import password
 from roost.api.views import servers as views
 from roost.api.whereabouts import Located
 from roost.db.api import quota, server_groups
-from roost.objects import Flavor, ImageMeta, InjectedFile, Instance, hardware_traits
+from roost.objects import Flavor, HostReport, ImageMeta, InjectedFile, Instance, hardware_traits
 from roost.objects.flavor import root_gb
 from roost.objects.image_demands import ImageDemands
 
@@ -78,9 +78,31 @@ class ServerRebuild:
         image = server_image.usable(call, self._parts, call.body[_WORD]["imageRef"])
         check_other_image(instance.flavor, image, before=instance.image)
         _check_demands(instance, image, self._parts.options.pci_aliases)
-        _check_place(instance, image)
+        self._check_place(call, instance, image)
         _check_disk(instance, image)
         return image
+
+    def _check_place(self, call: Call, instance: Instance, image: ImageMeta) -> None:
+        """Make sure that the server's host, which stays, is what the image asks for.
+
+        What the old image asked for it is; of anything else the scheduler knows what the host says.
+
+        :raises roost.exception.Invalid: naming what it is not
+        :raises roost.exception.Conflict: when nobody knows
+        """
+        wishes = _wishes_beyond(instance, image)
+        if not wishes:
+            return
+        known = self._parts.scheduler.list_hosts(call.context, host=str(instance.host))
+        here = next((one for one in known if one.node == instance.node), None)
+        if here is None:
+            raise exception.Conflict("Nobody knows what the server's host is; try again later.")
+        missing = wishes.missing(here)
+        if missing:
+            raise exception.Invalid(
+                f"The image asks for what the server's host has not ({', '.join(missing)}): make a"
+                " new server of it."
+            )
 
     def _changes(self, call: Call) -> dict[str, Any]:
         asked = call.body[_WORD]
@@ -146,25 +168,36 @@ def _found(
         return error.message
 
 
-def _check_place(instance: Instance, image: ImageMeta) -> None:
-    """Make sure that the server's host, which stays, was chosen for what the image asks for.
+class _Wishes(NamedTuple):
+    """What an image asks of a host."""
 
-    :raises roost.exception.Invalid: naming what nobody has looked for when it was
-    """
+    required: frozenset[str]  # traits
+    forbidden: frozenset[str]
+    demands: ImageDemands
+
+    def __bool__(self) -> bool:
+        return any((self.required, self.forbidden, *self.demands))
+
+    def missing(self, host: HostReport) -> list[str]:
+        """Return what a host is not, and what it has though it should not."""
+        has = frozenset(host.traits)
+        return [
+            *sorted(self.required - has),
+            *(f"{hardware_traits.PREFIX}{one}=forbidden" for one in sorted(self.forbidden & has)),
+            *self.demands.unmet(host),
+        ]
+
+
+def _wishes_beyond(instance: Instance, image: ImageMeta) -> _Wishes:
+    """Return what nobody looked for when the place of a server was chosen."""
     old = instance.image.properties if instance.image else {}
     wanted, had = image.properties.items(), (*old.items(), *instance.flavor.extra_specs.items())
-    required = {*hardware_traits.required_by(wanted)} - {*hardware_traits.required_by(had)}
-    forbidden = {*hardware_traits.forbidden_by(wanted)} - {*hardware_traits.forbidden_by(had)}
-    new = [
-        *sorted(required),
-        *(f"{hardware_traits.PREFIX}{trait}=forbidden" for trait in sorted(forbidden)),
-        *ImageDemands.of(image.properties).beyond(ImageDemands.of(old)),
-    ]
-    if new:
-        raise exception.Invalid(
-            f"The image asks for what the server's host was not chosen for ({', '.join(new)}):"
-            " make a new server of it."
-        )
+    required, forbidden = hardware_traits.required_by, hardware_traits.forbidden_by
+    return _Wishes(
+        required=frozenset(required(wanted)).difference(required(had)),
+        forbidden=frozenset(forbidden(wanted)).difference(forbidden(had)),
+        demands=ImageDemands.of(image.properties).beyond(ImageDemands.of(old)),
+    )
 
 
 def _check_disk(instance: Instance, image: ImageMeta) -> None:

@@ -1,8 +1,11 @@
 """Which hosts an image is for, by what its properties say; today's names, or else those of old."""
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple, Self
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, NamedTuple, Protocol, Self
 
+from oslo_utils import versionutils
+
+_HVM: Final = "hvm"  # what hypervisors do that say nothing of it
 _ALSO_CALLED: Final = {
     "amd64": "x86_64",
     "x64": "x86_64",
@@ -20,6 +23,22 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "version": ("img_hv_requested_version", "hypervisor_version_requires"),
     "vm_mode": ("hw_vm_mode", "vm_mode"),
 }
+
+
+class Platform(Protocol):
+    """What a host says of the guests that it runs."""
+
+    @property
+    def architectures(self) -> Collection[str]: ...
+
+    @property
+    def hypervisor_type(self) -> str: ...
+
+    @property
+    def hypervisor_version(self) -> int: ...
+
+    @property
+    def capabilities(self) -> Mapping[str, str]: ...
 
 
 class ImageDemands(NamedTuple):
@@ -41,16 +60,60 @@ class ImageDemands(NamedTuple):
             )
         )
 
-    def beyond(self, other: "ImageDemands") -> list[str]:
-        """Return what this says and the other does not, as properties of today."""
+    def beyond(self, other: "ImageDemands") -> "ImageDemands":
+        """Return what this says and the other does not."""
+        return ImageDemands(
+            *(
+                None if own is None or (known and canonical(own) == canonical(known)) else own
+                for own, known in zip(self, other, strict=True)
+            )
+        )
+
+    def unmet(self, host: Platform) -> list[str]:
+        """Return what a host is not, as properties of today."""
         return [
-            f"{names[0]}={own}"
-            for names, own, known in zip(_NAMES.values(), self, other, strict=True)
-            if own is not None and (known is None or canonical(own) != canonical(known))
+            f"{_NAMES[name][0]}={wish}"
+            for name, wish in self._asdict().items()
+            if wish is not None and not fits(name, wish, host)
         ]
+
+
+def fits(name: str, wish: str, host: Platform) -> bool:
+    """Tell whether a host is what one of the fields of :class:`ImageDemands` says."""
+    return _FITS[name](wish, host)
 
 
 def canonical(word: str) -> str:
     """Return what a word, such as the name of an architecture, is compared as."""
     name = word.strip().lower()
     return _ALSO_CALLED.get(name, name)
+
+
+def _has_architecture(wanted: str, host: Platform) -> bool:
+    return canonical(wanted) in map(canonical, host.architectures)
+
+
+def _is_hypervisor(wanted: str, host: Platform) -> bool:
+    return host.hypervisor_type.lower() == wanted.lower()
+
+
+def _has_version(wanted: str, host: Platform) -> bool:
+    version = versionutils.convert_version_to_str(host.hypervisor_version)
+    try:
+        return bool(versionutils.VersionPredicate(wanted).satisfied_by(version))
+    except ValueError:
+        return False
+
+
+def _has_vm_mode(wanted: str, host: Platform) -> bool:
+    modes = host.capabilities.get("vm_modes", _HVM)
+    return wanted.lower() in (mode.strip().lower() for mode in modes.split(","))
+
+
+_FITS: Final[Mapping[str, Callable[[str, Platform], bool]]] = {
+    "architecture": _has_architecture,
+    "emulated": _has_architecture,
+    "hypervisor": _is_hypervisor,
+    "version": _has_version,
+    "vm_mode": _has_vm_mode,
+}

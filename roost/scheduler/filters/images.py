@@ -1,19 +1,24 @@
 """What images ask of hosts, and hosts that are kept for some images."""
 
 import functools
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any, Final, Self
 
 import numpy as np
-from oslo_utils import versionutils
 
-from roost.objects.image_demands import ImageDemands, canonical
-from roost.scheduler.columns import Columns, Mask, Profile
+from roost.objects.image_demands import ImageDemands, fits
+from roost.scheduler.columns import Columns, Mask
 from roost.scheduler.filters import Filter, Refusal
 from roost.scheduler.filters.demands import DemandsFilter
 from roost.scheduler.request import Request
 
-_VM_MODE: Final = "hvm"  # what hypervisors do that say nothing of it
+_REASONS: Final[Mapping[str, str]] = {
+    "architecture": "no guests of the architecture",
+    "emulated": "does not emulate the architecture",
+    "hypervisor": "not the hypervisor",
+    "version": "not the hypervisor version",
+    "vm_mode": "not the VM mode",
+}
 
 
 class ImagePropertiesFilter(DemandsFilter):
@@ -38,17 +43,13 @@ class ImagePropertiesFilter(DemandsFilter):
         return self._asked(request)
 
     def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
-        asked = self._asked(request)
-        wishes: tuple[tuple[str | None, str, Callable[[str, Profile], bool]], ...] = (
-            (asked.architecture, "no guests of the architecture", _has_architecture),
-            (asked.emulated, "does not emulate the architecture", _has_architecture),
-            (asked.hypervisor, "not the hypervisor", _is_hypervisor),
-            (asked.version, "not the hypervisor version", _has_version),
-            (asked.vm_mode, "not the VM mode", _has_vm_mode),
-        )
+        wishes = self._asked(request)._asdict()
         return [
-            Refusal(f"{reason} {wish}", ~hosts.by_profile(functools.partial(fits, wish)))
-            for wish, reason, fits in wishes
+            Refusal(
+                f"{_REASONS[name]} {wish}",
+                ~hosts.by_profile(functools.partial(fits, name, wish)),
+            )
+            for name, wish in wishes.items()
             if wish
         ]
 
@@ -94,24 +95,3 @@ class IsolatedHostsFilter(Filter):
     def _is_isolated(self, request: Request) -> bool:
         image = request.spec.image
         return image is not None and image.id in self._images
-
-
-def _has_architecture(wanted: str, profile: Profile) -> bool:
-    return canonical(wanted) in map(canonical, profile.architectures)
-
-
-def _is_hypervisor(wanted: str, profile: Profile) -> bool:
-    return profile.hypervisor_type.lower() == wanted.lower()
-
-
-def _has_version(wanted: str, profile: Profile) -> bool:
-    version = versionutils.convert_version_to_str(profile.hypervisor_version)
-    try:
-        return bool(versionutils.VersionPredicate(wanted).satisfied_by(version))
-    except ValueError:
-        return False
-
-
-def _has_vm_mode(wanted: str, profile: Profile) -> bool:
-    modes = profile.capabilities.get("vm_modes", _VM_MODE)
-    return wanted.lower() in (mode.strip().lower() for mode in modes.split(","))

@@ -10,8 +10,14 @@ from roost.db.cell import actions, instances
 from roost.objects.mapping import CELL0_UUID
 from tests import api_world
 from tests.api_world import ADMIN, ALICE, UNLIMITED
-from tests.builders import CELL1, a_flavor, a_keypair, a_uuid, an_image
+from tests.builders import CELL1, a_flavor, a_keypair, a_report, a_uuid, an_image
 
+HOST = {
+    "architectures": ["x86_64"],
+    "hypervisor_type": "QEMU",
+    "hypervisor_version": 7_002_000,
+    "traits": ["CUSTOM_Y"],
+}
 OTHER = "dddddddd-dddd-4ddd-8ddd-dddddddddddd"
 BY_STATE = {
     vm_state: {"vm_state": vm_state, "task_state": None, "host": "h1", "node": "h1"}
@@ -46,6 +52,7 @@ def shared(tmp_path_factory):
 
 @pytest.fixture
 def world(shared):
+    shared.scheduler.reports, shared.scheduler.away = [a_report("h1", **HOST)], False
     for bus in shared.buses.values():
         bus.sent.clear()
     return shared
@@ -253,12 +260,12 @@ def test_a_rebuild_that_cannot_be_had_is_refused(world, asked, version):
         ({"visibility": "private", "owner": "another"}, "could not be found"),
         ({"properties": {"hw_numa_nodes": "2"}}, "other NUMA cells"),
         ({"properties": {"hw_mem_encryption": "yes"}}, "'hw_mem_encryption' ('yes') is not supp"),
-        ({"properties": {"hw_pmu": "no"}}, "was not chosen for (CUSTOM_COMPUTE_PMU)"),
-        ({"properties": {"trait:CUSTOM_X": "required"}}, "was not chosen for (CUSTOM_X)"),
-        ({"properties": {"trait:CUSTOM_X": "forbidden"}}, "for (trait:CUSTOM_X=forbidden)"),
-        ({"properties": {"hw_architecture": "aarch64"}}, "chosen for (hw_architecture=aarch64)"),
-        ({"properties": {"hypervisor_type": "xen"}}, "chosen for (img_hv_type=xen)"),
-        ({"properties": {"hw_vm_mode": "xen"}}, "chosen for (hw_vm_mode=xen)"),
+        ({"properties": {"hw_pmu": "no"}}, "server's host has not (CUSTOM_COMPUTE_PMU)"),
+        ({"properties": {"trait:CUSTOM_X": "required"}}, "has not (CUSTOM_X)"),
+        ({"properties": {"trait:CUSTOM_Y": "forbidden"}}, "(trait:CUSTOM_Y=forbidden)"),
+        ({"properties": {"hw_architecture": "aarch64"}}, "has not (hw_architecture=aarch64)"),
+        ({"properties": {"hypervisor_type": "xen"}}, "has not (img_hv_type=xen)"),
+        ({"properties": {"hw_vm_mode": "xen"}}, "has not (hw_vm_mode=xen)"),
         ({"properties": {"img_hv_requested_version": ">=9"}}, "(img_hv_requested_version=>=9)"),
         ({"properties": {"os_require_quiesce": "yes"}}, "needs hw_qemu_guest_agent=yes"),
     ],
@@ -270,6 +277,32 @@ def test_the_new_image_must_be_there_and_fit_where_the_server_is(world, values, 
     answer = rebuild(world, server, {"imageRef": image.id})
     assert answer.status_code == 400
     assert message in answer.json["badRequest"]["message"]
+    assert task_of(world, server) is None
+
+
+def test_a_new_image_may_ask_for_whatever_the_host_is(world):
+    asked = {
+        "architecture": "amd64",
+        "img_hv_type": "QEMU",
+        "hw_vm_mode": "hvm",
+        "img_hv_requested_version": ">=7.2",
+        "trait:CUSTOM_Y": "required",
+        "trait:CUSTOM_X": "forbidden",
+    }
+    image = an_image(id=a_uuid(), properties=asked)
+    world.images.images[image.id] = image
+    server = place(world)
+    assert rebuild(world, server, {"imageRef": image.id}).status_code == 202
+
+
+def test_where_nobody_knows_what_the_host_is_such_an_image_waits(world):
+    image = an_image(id=a_uuid(), properties={"hw_architecture": "x86_64"})
+    world.images.images[image.id] = image
+    world.scheduler.reports = []
+    server = place(world)
+    assert rebuild(world, server, {"imageRef": image.id}).status_code == 409
+    world.scheduler.away = True
+    assert rebuild(world, server, {"imageRef": image.id}).status_code == 503
     assert task_of(world, server) is None
 
 
