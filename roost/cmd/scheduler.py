@@ -20,6 +20,7 @@ from roost.scheduler.silence import Silence
 from roost.servicegroup.listening import Listening
 
 NAME = "roost-scheduler"
+FORGET_INTERVAL: Final = 3600.0  # seconds between two looks for groups deleted long ago
 EXPIRY_INTERVAL: Final = 10.0  # seconds between two looks for claims that no host confirmed
 LISTEN: Final = 1.0  # seconds between two notes whether this process hears
 
@@ -52,6 +53,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         servers=[api, cells],
         periodics=[
             Periodic(lambda: EXPIRY_INTERVAL, manager.expire_claims, "expiry"),
+            Periodic(FORGET_INTERVAL, manager.forget_deleted, "deleted groups"),
             Periodic(silence.gap / 3, cells.ears.call, "echo"),
             Periodic(LISTEN, listen, "listening"),
         ],

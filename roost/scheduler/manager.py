@@ -16,6 +16,7 @@ from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler import recount as recount_rows
 from roost.db.scheduler import reports as report_rows
 from roost.db.scheduler import server_groups as group_rows
+from roost.db.scheduler import tombstones
 from roost.objects import (
     Aggregate,
     CellLiveness,
@@ -77,6 +78,10 @@ class SchedulerManager:
     def expire_claims(self) -> int:
         """Drop reserved claims that waited too long; call it again and again."""
         return self._claims.expire(lifetime=self._lifetime)
+
+    def forget_deleted(self) -> int:
+        """Forget server groups and aggregates that were deleted long ago; now and then."""
+        return self._database.write(tombstones.forget)
 
     def check_cell(self, caller: Caller, cell_uuid: str) -> None:
         """Make sure that a caller speaks for a cell that it names.

@@ -99,9 +99,10 @@ server_groups = sa.Table(
     # as last told by the API level
     sa.Column("version", sa.BigInteger, nullable=False, default=0),
     sa.Column("deleted", sa.Boolean, nullable=False, default=False),
+    sa.Column("deleted_at", UtcDateTime),  # once that was noted
 )
 
-# Deleted ones stay, so that a late message does not bring them back.
+# Deleted ones stay for a while, so that a late message does not bring them back.
 aggregates = sa.Table(
     "aggregates",
     metadata,
@@ -109,6 +110,7 @@ aggregates = sa.Table(
     sa.Column("aggregate", LongText, nullable=False),  # the object, as told
     sa.Column("version", sa.BigInteger, nullable=False),
     sa.Column("deleted", sa.Boolean, nullable=False, default=False),
+    sa.Column("deleted_at", UtcDateTime),
 )
 
 # Cells whose conductors report which of their hosts are up.

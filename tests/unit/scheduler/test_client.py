@@ -199,6 +199,7 @@ LIBRARY = (
     "roost.rpc",
     "roost.objects",
     "roost.callers",
+    "roost.clock",
     "roost.context",
     "roost.exception",
     "roost.scheduler.client",
