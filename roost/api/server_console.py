@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
-from roost.api.server_hosts import ServerHosts
+from roost.api.server_hosts import ServerHosts, heard
 from roost.api.whereabouts import Located
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")
@@ -25,11 +25,12 @@ class ConsoleLog:
         :raises roost.exception.Unsupported: when its hypervisor keeps none
         :raises roost.exception.Timeout: when its host does not answer
         """
-        text = self._hosts.of(located).get_console_output(
-            call.context,
-            instance_uuid=located.instance.uuid,
-            lines=_lines(call.body["os-getConsoleOutput"].get("length")),
-        )
+        with heard(call, located.instance):
+            text = self._hosts.of(located).get_console_output(
+                call.context,
+                instance_uuid=located.instance.uuid,
+                lines=_lines(call.body["os-getConsoleOutput"].get("length")),
+            )
         return Answer({"output": _CONTROL.sub("", text)}, status=200)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from roost import consoles, exception
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
-from roost.api.server_hosts import ServerHosts
+from roost.api.server_hosts import ServerHosts, heard
 from roost.api.views import server_consoles as views
 from roost.api.whereabouts import Located, Whereabouts
 from roost.db import clock
@@ -67,13 +67,14 @@ class RemoteConsoles:
         kind = _kind(protocol, type_)
         token = consoles.new_token()
         digest = consoles.digest(token)
-        door = host.open_console(
-            call.context,
-            instance_uuid=instance.uuid,
-            kind=kind,
-            token_digest=digest,
-            seconds=self._options.console_seconds,
-        )
+        with heard(call, instance):
+            door = host.open_console(
+                call.context,
+                instance_uuid=instance.uuid,
+                kind=kind,
+                token_digest=digest,
+                seconds=self._options.console_seconds,
+            )
         self._remember(digest, instance.uuid, kind=kind, door=door)
         return views.url(self._options.console_urls[kind], kind, token)
 

@@ -2,7 +2,7 @@
 
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
-from roost.api.server_hosts import ServerHosts
+from roost.api.server_hosts import ServerHosts, heard
 from roost.api.views import server_diagnostics as views
 from roost.api.whereabouts import Whereabouts
 
@@ -24,5 +24,6 @@ class ServerDiagnostics:
         located = self._whereabouts.find(call, call.params["server_id"])
         instance = located.instance
         host = self._hosts.of(located)
-        measured = host.get_diagnostics(call.context, instance_uuid=instance.uuid)
+        with heard(call, instance):
+            measured = host.get_diagnostics(call.context, instance_uuid=instance.uuid)
         return Answer(views.full(measured, instance, version=call.version))

@@ -13,7 +13,7 @@ from roost import exception, states
 from roost.api import action_records, server_locks
 from roost.api.call import Answer, Call
 from roost.api.parts import Parts
-from roost.api.server_hosts import ServerHosts
+from roost.api.server_hosts import ServerHosts, for_users, heard
 from roost.api.views import server_interfaces as views
 from roost.api.whereabouts import Located, Whereabouts
 from roost.cells import Cell
@@ -144,11 +144,12 @@ def _recorded(call: Call, ready: _Ready, word: str) -> Iterator[None]:
         _begin(ready.cell, record)
     except exception.Unavailable as error:
         raise exception.Away(error.message) from error  # so nobody asks the host
-    try:
-        yield
-    except Exception as error:
-        _end(ready, record, error)
-        raise
+    with heard(call, ready.instance):
+        try:
+            yield
+        except Exception as error:
+            _end(ready, record, error)
+            raise
     _end(ready, record, None)
 
 
@@ -167,8 +168,9 @@ def _end(ready: _Ready, record: InstanceAction, error: Exception | None) -> None
         result="Error" if error else "Success",
         details=exception.details(error) if error else None,
     )
+    message = exception.reason(for_users(error, ready.instance)) if error else None
     with contextlib.suppress(exception.Unavailable):  # what was done counts, not its record
-        _write_end(ready.cell, record, event, exception.reason(error) if error else None)
+        _write_end(ready.cell, record, event, message)
 
 
 @retried
