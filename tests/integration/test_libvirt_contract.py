@@ -34,6 +34,7 @@ def make_driver(libvirtd, tmp_path, request):
         virt_type="qemu",
         shutdown_seconds=0.5,
         screens=("vnc", "spice"),
+        monitors=("cpu.virt_driver",),
         images_type=getattr(request, "param", "qcow2"),
     )
     yield lambda: LibvirtDriver(settings)
