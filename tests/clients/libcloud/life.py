@@ -86,7 +86,7 @@ class Life:
             [made], wait_period=0.5, timeout=PATIENCE, ssh_interface="private_ips"
         )
         assert len(addresses) == 1
-        self.node = node
+        self.node, self.fixed = node, addresses
 
     def show(self) -> None:
         shown = self.shown()
@@ -156,13 +156,16 @@ class Life:
     def floating_ip(self) -> None:
         address = self.cloud.ex_create_floating_ip("public")
         assert self.cloud.ex_attach_floating_ip_to_node(self.node, address)
-        wait_until(lambda: address.ip_address in self.known(), "it is shown with its address")
+        wait_until(lambda: self.known()[0], "it is shown with its address")
+        assert self.known() == ([address.ip_address], self.fixed)
         assert self.cloud.ex_detach_floating_ip_from_node(self.node, address)
+        wait_until(lambda: self.known() == ([], self.fixed), "it is shown without its address")
         assert self.cloud.ex_delete_floating_ip(address)
 
-    def known(self) -> list[str]:
+    def known(self) -> tuple[list[str], list[str]]:
+        """Return the addresses that lead to it from outside, and the others."""
         shown = self.shown()
-        return [*shown.public_ips, *shown.private_ips]
+        return shown.public_ips, shown.private_ips
 
     def rename(self) -> None:
         assert self.cloud.ex_set_server_name(self.node, RENAMED).name == RENAMED
