@@ -188,7 +188,7 @@ class ConsoleProxy:
         origin, host = request.headers.get("Origin"), request.headers.get("Host", "")
         if not asked.is_welcome(origin, host=host, allowed=self._settings.origins):
             LOG.warning("a page of %r may not open consoles", origin)
-            return _answer(403, "Forbidden", b"Pages of this origin may not open consoles.\n")
+            return _refusal(403, "Pages of this origin may not open consoles")
         assert isinstance(caller, _Caller)
         return self._recognize(caller, request)
 
@@ -198,13 +198,13 @@ class ConsoleProxy:
             caller.place = self._tokens.find(caller.token)
         except exception.Unavailable as error:
             LOG.warning("nobody comes to consoles now: %s", error.message)
-            return _answer(503, "Service Unavailable", b"Please try again later.\n")
+            return _refusal(503, "Please try again later")
         except Exception:
             LOG.exception("it could not be found out where a token leads")
-            return _answer(500, "Internal Server Error", b"An unexpected failure.\n")
+            return _refusal(500, "An unexpected failure")
         if caller.place is None:
             LOG.info("%s came without a token that opens a console", caller.remote_address[0])
-            return _answer(403, "Forbidden", b"The token is unknown, or has expired.\n")
+            return _refusal(403, "The token is unknown, or has expired")
         return None
 
     def _lead_on(self, caller: ServerConnection) -> None:
@@ -240,6 +240,11 @@ def _file(found: files.File | None) -> Response:
     if found is None:
         return _answer(404, "Not Found", b"There is nothing here.\n")
     return _answer(200, "OK", found.data, content_type=found.content_type)
+
+
+def _refusal(status: int, reason: str) -> Response:
+    """Answer who wanted a WebSocket: some take whatever follows for what the console says."""
+    return _answer(status, reason, b"")
 
 
 def _answer(

@@ -111,9 +111,10 @@ def come(proxy, target, scheme="ws", **more):
 
 
 def refused(proxy, target, **more):
-    """Return the status with which the proxy refuses."""
+    """Return the status with which the proxy refuses, and says no more."""
     with pytest.raises(InvalidStatus) as refusal:
         come(proxy, target, **more)
+    assert refusal.value.response.body == b""
     return refusal.value.response.status_code
 
 

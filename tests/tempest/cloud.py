@@ -18,6 +18,7 @@ from roost.rig.embedded import QUICK
 from roost.rig.openstack import contents
 from roost.rig.openstack.plan import ADMIN, NEUTRON
 from roost.rig.plan import Plan
+from tests.outside import pages
 
 CELLS, HOSTS = 2, 2
 _ROOST_RIG = pathlib.Path(sys.executable).parent / "roost-rig"
@@ -70,8 +71,9 @@ def cloud(cache: pathlib.Path, folder: pathlib.Path, *, real: bool = False) -> I
             state,
             *size,
             *(_REAL if real else _ALONE),
-            *_settings(),
+            *_settings(pages.made(cache / "pages")),
             "--any-ports",
+            "--consoles",
             "--cache",
             str(cache),
         )
@@ -82,8 +84,8 @@ def cloud(cache: pathlib.Path, folder: pathlib.Path, *, real: bool = False) -> I
         _rig("down", state, "--if-there")
 
 
-def _settings() -> Iterator[str]:
-    options: dict[str, Any] = {**QUICK, "quota": _QUOTA}
+def _settings(shown: pages.Pages) -> Iterator[str]:
+    options: dict[str, Any] = {**QUICK, "quota": _QUOTA, "console_proxy": {"web": shown.web}}
     for group, values in options.items():
         for name, value in values.items():
             yield from ("--set", f"{group}.{name}={value}")

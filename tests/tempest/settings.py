@@ -71,8 +71,8 @@ def _options(workspace: pathlib.Path, cloud: Cloud) -> dict[str, dict[str, objec
             "personality": _YES,
             "hostname_fqdn_sanitization": _YES,
             "scheduler_enabled_filters": "all",  # those of hints are by default
-            "vnc_console": _NO,
-            "metadata_service": _NO,  # only guests reach it, and pretended ones ask nothing
+            "vnc_console": _YES,
+            "metadata_service": _NO,  # it is asked from inside of guests
         },
         "network": {
             "public_network_id": cloud.public_network,
