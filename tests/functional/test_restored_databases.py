@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from roost.cmd.manage.cli import roost_manage
 from tests.functional.embedded import embedded_cloud
+from tests.stories.restored_tasks import *  # noqa: F403
 from tests.stories.restores import *  # noqa: F403
 from tests.stories.restores import SOON
 

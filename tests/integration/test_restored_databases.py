@@ -11,6 +11,7 @@ import pytest
 from roost.rig.services.private import program
 from tests.stories.cloud import Cloud
 from tests.stories.real_rig import QUICK, running
+from tests.stories.restored_tasks import *  # noqa: F403
 from tests.stories.restores import *  # noqa: F403
 from tests.stories.restores import SOON
 

@@ -5,6 +5,7 @@ fails unless it exits with ``code``) and ``copies`` (which backs databases up an
 What users delete for good there, they delete by force: everything else is kept for an hour.
 """
 
+import contextlib
 import datetime
 import json
 import uuid as uuids
@@ -77,11 +78,18 @@ class Site:
     def becomes(self, uuid, status):
         wait_until(lambda: self.cloud.show(uuid)["status"] == status, f"{status} of {uuid}")
 
+    def another_image(self):
+        file = str(self.cloud.plan.config_file("manage"))
+        return json.loads(self.manage("image", "add", "another", file, "--json"))["id"]
+
     def rebuild(self, uuid):
         """Rebuild a server from another image, and return that."""
-        file = str(self.cloud.plan.config_file("manage"))
-        image = json.loads(self.manage("image", "add", "another", file, "--json"))["id"]
+        image = self.another_image()
         self.act(uuid, "rebuild", {"imageRef": image})
+        self.is_rebuilt(uuid, image)
+        return image
+
+    def is_rebuilt(self, uuid, image):
         wait_until(
             lambda: (
                 (found := self.cloud.show(uuid))["status"] == "ACTIVE"
@@ -89,11 +97,14 @@ class Site:
             ),
             f"the rebuild of {uuid}",
         )
-        return image
 
     def power(self, uuid):
+        return json.loads(self.guest(uuid).read_text())["power_state"]
+
+    def guest(self, uuid):
+        """Return the file of the only guest of a server."""
         (host,) = self.guests()[uuid]
-        return json.loads(guest_file(self.cloud, host, uuid).read_text())["power_state"]
+        return guest_file(self.cloud, host, uuid)
 
     def guests(self):
         """Return where guests are: each host once for each that it has."""
@@ -113,21 +124,28 @@ class Site:
             session.execute(statement)
         database.close()
 
+    @contextlib.contextmanager
+    def reading(self, whose):
+        database = Database(self.cloud.plan.database_url(whose), connections=1)
+        with database.read() as session:
+            yield session
+        database.close()
+
     def heartbeats(self):
         """Return when each host was last heard of."""
-        database = Database(self.cloud.plan.database_url("cell1"), connections=1)
-        with database.read() as session:
+        with self.reading("cell1") as session:
             found = services.list_services(session, binary="roost-compute")
-        database.close()
         return [service.last_seen_up for service in found]
+
+    def hears_hosts(self):
+        """Wait until all hosts were heard of by a conductor that was just started."""
+        since = datetime.datetime.now(datetime.UTC)
+        wait_until(lambda: min(self.heartbeats()) > since, "a heartbeat of each host")
 
     def mapped(self):
         """Return which servers the API level knows."""
-        database = Database(self.cloud.plan.database_url("api"), connections=1)
-        with database.read() as session:
-            found = {*session.scalars(sa.select(MAPPINGS.c.instance_uuid))}
-        database.close()
-        return found
+        with self.reading("api") as session:
+            return {*session.scalars(sa.select(MAPPINGS.c.instance_uuid))}
 
     def audit(self):
         """Have all repaired, as often as the procedure says, until nothing is left."""
@@ -301,8 +319,7 @@ def test_hosts_that_were_replaced_since_the_backup_of_their_cell_go_on(site):
     )
     site.manage("cell", "after-restore", "cell1")
     cloud.rig.start_daemon("cell1-conductor")
-    restarted = datetime.datetime.now(datetime.UTC)
-    wait_until(lambda: min(site.heartbeats()) > restarted, "a heartbeat of each host")
+    site.hears_hosts()
     site.audit()
     site.is_whole(kept)
 
