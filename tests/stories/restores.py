@@ -37,6 +37,7 @@ SOON = {
 }
 MAPPINGS = api_models.instance_mappings
 SERVICES = cell_models.services
+ALL_BUT_HOSTS = ("cell1-conductor", "scheduler", "super-conductor", "api")
 
 
 class Site:
@@ -339,6 +340,56 @@ def test_what_was_deleted_since_does_not_come_back_with_cell0(site):
     assert cloud.show(gone) is None
     assert site.listed() == ["kept"]
     site.end(kept)
+
+
+def test_databases_that_are_put_back_together_cost_nobody_a_server(site):
+    cloud = site.cloud
+    kept, gone, fallen, stopped = (
+        site.boot(name) for name in ("kept", "gone", "fallen", "stopped")
+    )
+    with site.copies.of("cell1"):
+        new = site.boot("new")
+        site.end(fallen)
+        wait_until(lambda: fallen not in site.mapped(), "the mapping to be forgotten")
+        cloud.rig.kill("super-conductor")
+        (late,) = cloud.boot("late")
+        with site.copies.of("api"), site.copies.of("scheduler"):
+            cloud.rig.start_daemon("super-conductor")
+            cloud.wait([late], "ACTIVE")
+            site.end(gone)
+            site.act(stopped, "os-stop")
+            site.becomes(stopped, "SHUTOFF")
+            homes = site.guests()
+            for daemon in ALL_BUT_HOSTS:
+                cloud.rig.kill(daemon)
+    site.manage("db", "sync", "cell", "--cell", "cell1", file="owner")
+    site.manage("db", "sync", "api", file="owner")
+    site.manage("db", "sync", "scheduler", file="owner")
+    shown = json.loads(site.manage("cell", "after-restore", "cell1", "--repair", "--json"))
+    assert {row["server"]: row["what"] for row in shown} == {
+        fallen: "bury the row",
+        stopped: "let the row follow its guest",
+        new: "make the row anew",
+        late: "make the row anew",
+    }
+    site.manage("cell", "after-restore", "cell1")
+    for daemon in ALL_BUT_HOSTS[:-1]:
+        cloud.rig.start_daemon(daemon)
+    site.manage("cell", "discover-hosts")
+    site.audit()
+    cloud.rig.start_daemon("api")
+    wait_until(cloud.client.answers, "the API")
+    site.becomes(gone, "ERROR")
+    assert site.guests() == homes
+    assert site.listed() == [
+        *("gone", "kept"),
+        *sorted([f"restored-{new}", f"restored-{late}"]),
+        "stopped",
+    ]
+    assert {cloud.show(uuid)["status"] for uuid in (kept, new, late)} == {"ACTIVE"}
+    assert cloud.show(stopped)["status"] == "SHUTOFF"
+    site.end(gone)
+    site.is_whole(kept, stopped, new, late)
 
 
 def test_many_guests_that_are_gone_are_given_up_at_an_operators_word(site):

@@ -53,14 +53,26 @@ def after_restore(
 
 
 def _rows_of(deployment: Deployment, cell: Cell, *, repair: bool) -> list[dict[str, Any]]:
-    rows = []
+    rows, buried = [], []
     for each in _differences(deployment, cell):
         done = repair and restore.repair(cell, each)
         if done and each.action == restore.BURY and each.uuid is not None:
-            deployment.scheduler.release_claims(admin_context(), instance_uuids=[each.uuid])
+            buried.append(each.uuid)
         values = (cell.name, each.uuid, each.host, each.action, each.why, done)
         rows.append(dict(zip(_COLUMNS, values, strict=True)))
+    _release(deployment, buried)
     return rows
+
+
+def _release(deployment: Deployment, buried: Sequence[str]) -> None:
+    """Let go of claims; while the schedulers are down, too, that is left to audits."""
+    try:
+        for some in _batched(buried):
+            deployment.answering_scheduler.release_claims(
+                admin_context(), instance_uuids=list(some)
+            )
+    except exception.Unavailable as error:
+        warn(f"claims of buried rows are left to roost-manage audit --repair: {error.message}")
 
 
 def _differences(deployment: Deployment, cell: Cell) -> list[restore.Difference]:
@@ -110,7 +122,10 @@ def _known(cell: Cell, uuids: Sequence[str]) -> set[str]:
 
 
 def _asked(deployment: Deployment, cell: Cell, uuids: Sequence[str]) -> dict[str, Asked]:
-    """Return what the API level knows of servers of this cell."""
+    """Return what the API level knows of servers of this cell.
+
+    Also of those that it has placed nowhere: it is older than their placing, but knows the request.
+    """
     asked = {}
     for some in _batched(uuids):
         with deployment.api_database.read() as session:
@@ -120,7 +135,7 @@ def _asked(deployment: Deployment, cell: Cell, uuids: Sequence[str]) -> dict[str
             specs = build_requests.list_specs(session, requests)
         for mapping in mappings:
             uuid, spec = str(mapping.instance_uuid), specs.get(str(mapping.request_uuid))
-            if mapping.cell_uuid == cell.uuid and spec is not None:
+            if mapping.cell_uuid in (cell.uuid, None) and spec is not None:
                 asked[uuid] = Asked(mapping, spec, uuid in locked)
     return asked
 
