@@ -1,5 +1,7 @@
 """How much a rig keeps: rows of its databases, files of its hosts."""
 
+import collections
+
 import sqlalchemy as sa
 
 from roost.db.engine import Database
@@ -7,7 +9,15 @@ from roost.db.engine import Database
 
 def rows(plan):
     """Return how many rows all tables of all databases have."""
-    return sum(_rows(plan.database_url(name)) for name in plan.databases)
+    return rows_by_table(plan).total()
+
+
+def rows_by_table(plan):
+    """Return how many rows each table has, those of all cells together."""
+    found = collections.Counter()
+    for name in plan.databases:
+        found.update(_rows(plan.database_url(name)))
+    return found
 
 
 def files(plan):
@@ -20,7 +30,9 @@ def _rows(url):
     try:
         with database.read() as session:
             tables.reflect(session)
-            counts = (sa.select(sa.func.count()).select_from(one) for one in tables.sorted_tables)
-            return sum(session.scalar(count) for count in counts)
+            return {
+                table.name: session.scalar(sa.select(sa.func.count()).select_from(table))
+                for table in tables.sorted_tables
+            }
     finally:
         database.close()
