@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 from roost import exception
@@ -90,6 +90,7 @@ class Libvirtd:
     :param cache: where it keeps what it knows of QEMU, for others, too
     :param hostname: what it calls itself, where guests go from one to another; None: this machine's
     :param namespace: the network namespace that it and its guests are in; None: this process's
+    :param by: the words of a command that runs it, and its guests
     """
 
     def __init__(
@@ -99,10 +100,12 @@ class Libvirtd:
         *,
         hostname: str | None = None,
         namespace: str | None = None,
+        by: Sequence[str] = (),
     ) -> None:
         self._folder = folder
         self._cache = cache
         self._hostname = hostname
+        self._by = tuple(by)
         self._within = (
             () if namespace is None else (f"{needs.DAEMONS}/ip", "netns", "exec", namespace)
         )
@@ -148,7 +151,7 @@ class Libvirtd:
         script = " && ".join([*steps, f"exec {LIBVIRTD} -p {_PLACES['run']}/libvirtd.pid"])
         with (self._folder / "start.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*self._within, *_APART, "sh", "-c", script],
+                [*self._by, *self._within, *_APART, "sh", "-c", script],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
