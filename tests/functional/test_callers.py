@@ -4,19 +4,24 @@ The daemons are real. The bus is the one within a process, where the sender says
 comes; that RabbitMQ vouches for users is shown in integration.
 """
 
+import datetime
+
 import oslo_messaging as messaging
 import pytest
 
 from roost import exception
 from roost.context import admin_context
-from roost.db.cell import instances
+from roost.db.cell import instances, ports
 from roost.db.engine import Database
+from roost.objects import HostFinding
 from roost.rig.embedded import EmbeddedRig
 from roost.rpc.admission import names
+from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
 from roost.rpc.scheduler import CellScheduler, Scheduler
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
+from tests.builders import a_report
 from tests.rpc_methods import METHODS, arguments_of
 from tests.stories.cloud import Cloud, wait_until
 
@@ -43,6 +48,10 @@ OPEN_TO_HOSTS = {
     "cell-conductor.whereabouts",
     "cell-scheduler.update_resource_stats",
 }
+HOST_FIELDS = (
+    *("node", "cell_uuid", "enabled", "up", "vcpus", "memory_mb", "disk_gb"),
+    *("vcpus_used", "memory_mb_used", "disk_gb_used", "instances_used"),
+)
 every_method = pytest.mark.parametrize(
     ("interface", "name"), METHODS, ids=lambda part: getattr(part, "topic", part)
 )
@@ -68,12 +77,15 @@ class Site:
 
     @property
     def cell_uuid(self):
-        reports = self.schedulers.list_hosts(admin_context(), host=VICTIM)
-        return reports[0].cell_uuid
+        return self.report(VICTIM).cell_uuid
 
-    def ask(self, user, interface, name, arguments):
+    def report(self, host):
+        nodes = self.schedulers.list_hosts(admin_context(), host=host)
+        return next(report for report in nodes if report.node == host)
+
+    def ask(self, user, interface, name, arguments, *, cell="cell1"):
         """Call a method with the credentials of a user; a cast is called, too, to hear of it."""
-        bus = self.bus("cell1" if interface.in_cell else "api", user)
+        bus = self.bus(cell if interface.in_cell else "api", user)
         client = messaging.get_rpc_client(
             bus.transport, bus._target(interface.topic), serializer=bus.serializer
         )
@@ -82,7 +94,7 @@ class Site:
         return prepared.call(admin_context(), name, **arguments)
 
     def boot(self, host):
-        (server,) = self.cloud.boot(availability_zone=f"nova:{host}")
+        (server,) = self.cloud.boot(availability_zone=f"nova:{host}", networks="auto")
         self.cloud.wait([server], "ACTIVE")
         wait_until(lambda: self.claim(server)["state"] == "confirmed", f"claim of {server}")
         return server
@@ -103,6 +115,14 @@ class Site:
 
     def guests(self, host):
         return Compute(self.bus("cell1", "api")).on(host).list_guests(admin_context())
+
+    def seen(self):
+        """Return all that is to be seen of the victim, and of its host."""
+        victim, report = self.victim, self.report(VICTIM)
+        host = {name: getattr(report, name) for name in HOST_FIELDS}
+        with self.database.read() as session:
+            held = len(ports.info(session, victim, networks=[]).vifs)
+        return self.row(victim), self.claim(victim), self.guests(VICTIM), host, held
 
 
 @pytest.fixture(scope="module")
@@ -174,6 +194,62 @@ def test_a_host_in_its_own_name_may_do_what_is_listed(site, interface, name):
     refused = is_refused(lambda: site.ask(NEIGHBOUR, interface, name, arguments))
     assert refused == (f"{interface.topic}.{name}" not in OPEN_TO_HOSTS)
     assert (site.row(victim), site.claim(victim), site.guests(VICTIM)) == before
+
+
+def reporting(site, host, cell_uuid, vcpus):
+    """Return the report of a host that says that it has the victim's server, and how large."""
+    victim, now = site.victim, datetime.datetime.now(datetime.UTC)
+    told = {"instances": [victim], "holdings": {victim: [2, 0, 1024, 2]}}
+    report = a_report(host, cell_uuid=cell_uuid, vcpus=vcpus, reported_at=now, **told)
+    return {"report": report}
+
+
+@pytest.mark.parametrize("host", [NEIGHBOUR, STRANGER])
+def test_who_reports_the_server_of_another_host_does_not_get_it(site, host):
+    before, own = site.seen(), site.report(host)
+    for vcpus in (1001, 1002):  # a claim is given to a server that is reported twice without one
+        arguments = reporting(site, host, own.cell_uuid, vcpus)
+        site.ask(host, CellScheduler, "update_resource_stats", arguments)
+        heard = site.report(host)
+        assert heard.vcpus == vcpus
+        assert (heard.instances_used, heard.vcpus_used) == (own.instances_used, own.vcpus_used)
+    assert site.seen() == before
+
+
+def telling(site, name, host):
+    """Return arguments by which a host says that the victim's server is its own."""
+    victim = site.victim
+    others = {
+        "instance_uuid": victim,
+        "instance_uuids": [victim],
+        "attempt": 1,
+        "changes": {"vm_state": "error", "task_state": None},
+    }
+    arguments = naming(CellConductor, name, host=host, cell_uuid=None, **others)
+    if name == "renew_leases":
+        arguments["tasks"] = [[victim, None, [None]], [victim, 1, ["spawning"]]]
+    if name == "report_power":
+        arguments |= {"power_state": None, "expected": {}, "failed": True}
+    if name == "report_finding":
+        arguments["finding"] = HostFinding.of(
+            kind="leftover", instance_uuid=victim, host=host, reason="a"
+        )
+    return arguments
+
+
+@pytest.mark.parametrize("host", [NEIGHBOUR, STRANGER])
+@pytest.mark.parametrize("name", CellConductor.methods)
+def test_who_tells_its_conductor_of_the_server_of_another_host_changes_nothing(site, host, name):
+    before, own = site.seen(), site.report(host)
+    cell = host.partition("-")[0]
+    arguments = telling(site, name, host)
+    for _ in range(2):
+        refused = is_refused(lambda: site.ask(host, CellConductor, name, arguments, cell=cell))
+        # By its own name it is let in; what a cell has no row of, it may not have released.
+        assert refused == ((name, host) == ("finish_delete", STRANGER))
+    assert site.seen() == before
+    after = site.report(host)
+    assert (after.instances_used, after.vcpus_used) == (own.instances_used, own.vcpus_used)
 
 
 def test_a_cell_keeps_its_claims_whatever_another_cell_says(site):
