@@ -171,3 +171,39 @@ def test_data_that_look_like_the_number_of_an_error_break_no_connection():
     wrapped = db_exception.DBConnectionError(sa.exc.OperationalError("INSERT", {}, said))
     assert not errors.is_lost(wrapped)
     assert not errors.is_unreachable(wrapped, begun=True)
+
+
+def _of_mariadb(number, said):
+    return sa.exc.OperationalError("UPDATE", {}, pymysql.err.OperationalError(number, said))
+
+
+class _OfPostgreSQL(Exception):
+    sqlstate = "25006"
+
+
+READ_ONLY = [
+    _of_mariadb(1290, "The MariaDB server is running with the --read-only option so it cannot"),
+    _of_mariadb(1290, "The MySQL server is running with the --super-read-only option so it cannot"),
+    _of_mariadb(1290, "... with the READ_ONLY option so it cannot execute this statement"),
+    _of_mariadb(1792, "Cannot execute statement in a READ ONLY transaction"),
+    _of_mariadb(1836, "Running in read-only mode"),
+    sa.exc.InternalError("UPDATE", {}, _OfPostgreSQL("in a read-only transaction")),
+]
+
+
+@pytest.mark.parametrize("wrap", [lambda error: error, db_exception.DBError])
+@pytest.mark.parametrize("error", READ_ONLY)
+def test_a_server_that_takes_no_writes_is_a_standby_now(error, wrap):
+    found = errors.meaning(wrap(error), name="x", begun=True)
+    assert type(found) is exception.ReadOnly
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        _of_mariadb(1290, "... with the --secure-file-priv option so it cannot execute this"),
+        _of_mariadb(1146, "Table 'x.read_only' doesn't exist"),
+    ],
+)
+def test_what_else_a_server_refuses_is_of_the_askers_doing(error):
+    assert errors.meaning(error, name="x", begun=True) is None
