@@ -78,11 +78,15 @@ def released_by_an_operator(site, known):
     site.manage("cell", "held-tasks", "cell1", "--release")
 
 
-@pytest.mark.parametrize(
-    "begin",
-    [compared, started_straight_away, released_by_an_operator],
+@pytest.fixture(
+    params=[compared, started_straight_away, released_by_an_operator],
     ids=lambda way: way.__name__,
 )
+def begin(request):
+    """What an operator does once the database is back."""
+    return request.param
+
+
 def test_what_was_being_made_in_a_backup_is_not_made_again(site, begin):
     cloud, image, held = site.cloud, site.another_image(), contextlib.ExitStack()
     early, late = site.boot("early"), site.boot("late")
