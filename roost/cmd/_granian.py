@@ -6,9 +6,11 @@ replaces the workers one after the other, takes up all options but those of the 
 """
 
 import contextlib
+import ctypes
 import functools
 import http.client
 import logging
+import os
 import signal
 import ssl
 import sys
@@ -30,6 +32,7 @@ from roost.cmd._notify import Systemd
 from roost.cmd._waiting import Check, Waiting
 
 LOG = logging.getLogger(__name__)
+_SET_PARENT_DEATH_SIGNAL: Final = 1  # PR_SET_PDEATHSIG of prctl(2)
 EVERY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - and where we reach it
 
 
@@ -58,7 +61,7 @@ def run(
     identity = _http.Identity.of(conf)
     server = _server(conf, name, systemd, identity)
     probe = _Probe(systemd, conf.api.listen, conf.api.port, secret=identity is not None)
-    loader = functools.partial(_load, conf, make_app, probe)
+    loader = functools.partial(_load, conf, make_app, probe, os.getpid())
     _memory.share()
     server.serve(target_loader=loader, wrap_loader=False)
     sys.exit(0)
@@ -89,6 +92,13 @@ class _Server(_http.Listening, Server):  # type: ignore[misc, valid-type]
     def signal_handler_interrupt(self, *args: Any, **kwargs: Any) -> None:
         self._systemd.stopping()
         super().signal_handler_interrupt(*args, **kwargs)
+
+
+def _end_with(parent: int) -> None:
+    """Let this process end when its parent does, as by SIGKILL: nobody would ever replace it."""
+    ctypes.CDLL(None, use_errno=True).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+    if os.getppid() != parent:  # it has ended before
+        sys.exit(1)
 
 
 class _Probe:
@@ -127,7 +137,8 @@ class _Probe:
         return http.client.HTTPSConnection(self._host, self._port, timeout=2, context=context)
 
 
-def _load(conf: cfg.ConfigOpts, make_app: Callable[[], Wsgi], probe: _Probe) -> Asgi:
+def _load(conf: cfg.ConfigOpts, make_app: Callable[[], Wsgi], probe: _Probe, parent: int) -> Asgi:
+    _end_with(parent)
     app = Asgi(
         make_app(),
         threads=gate.threads(conf.api.threads, conf.api.max_waiting),

@@ -5,6 +5,7 @@ import socket
 import time
 from concurrent import futures
 
+import psutil
 import pytest
 import requests
 
@@ -95,6 +96,17 @@ def test_a_worker_that_dies_is_replaced(start, get):
     while served_by <= {victim, other}:
         served_by = {worker.pid for worker in api.workers()}
     assert get()
+
+
+def test_workers_end_with_their_parent_however_that_ends(start, get, port):
+    api = start(workers=2)
+    api.manager.wait_for("READY=1")
+    workers = api.workers()
+    api.send(signal.SIGKILL)
+    _gone, alive = psutil.wait_procs(workers, timeout=20)
+    assert alive == []
+    with socket.create_server(("127.0.0.1", port)):
+        pass
 
 
 def test_a_port_that_somebody_has_is_waited_for(start, get, port):
