@@ -59,7 +59,7 @@ class Lease:
         until = since + self.keeper.usable_seconds
         self.until = until if self.until is None else max(self.until, until)
 
-    def begin(self) -> None:
+    def resume(self) -> None:
         """Let work begin that has waited: it asks the cell first whether it still is this host's.
 
         So an outage while it waited costs it nothing; nobody could have gone on with what was done.

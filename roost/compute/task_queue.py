@@ -116,7 +116,7 @@ class TaskQueue:
                 return  # dropped, or not its turn: the one before hands it in then
             self._running.add(instance_uuid)
         if work.lease is not None:
-            work.lease.begin()
+            work.lease.resume()
         try:
             work.do()
         except exception.RoostError as error:
