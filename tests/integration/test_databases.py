@@ -11,6 +11,7 @@ from tests.functional.test_audit_repairs import (
 )
 from tests.unit.db.test_api_level import *  # noqa: F403
 from tests.unit.db.test_cell import *  # noqa: F403
+from tests.unit.db.test_cell_services import *  # noqa: F403
 from tests.unit.db.test_user_quotas import *  # noqa: F403
 
 __all__ = [
