@@ -2,8 +2,8 @@
 
 What lives in virtual time does not mind to wait: it runs beside the others, in what they leave of
 the processors, and is told last. A stage that fails does not keep the next from running. The few
-tests that fail in a stage run once more, alone: what passes then fails the run all the same, and is
-named unsteady at the end, for there is a race to be found. Ends with the closing line of every
+tests that fail in a stage run once more, alone: what passes then is no failure of the change, and
+is named at the end as unsteady so that somebody mends it. Ends with the closing line of every
 pytest run and the tests that failed, and exits 1 when anything did.
 """
 
@@ -56,18 +56,18 @@ class Outcome:
     seconds: float
     closing: str
     failed: tuple[str, ...] = ()  # the tests that failed, whether or not they passed again
-    unsteady: frozenset[str] = frozenset()  # those of them that passed when they ran again, alone
 
     @property
     def passed(self) -> bool:
         return self.status == 0
 
     def __str__(self) -> str:
-        return f"{self.stage:<12} {'ok' if self.passed else 'FAILED':<6} {self.seconds:5.0f} s"
+        verdict = "FAILED" if not self.passed else "unsteady" if self.failed else "ok"
+        return f"{self.stage:<12} {verdict:<8} {self.seconds:5.0f} s"
 
 
 def stage(name: str, out: TextIO) -> Outcome:
-    """Run one stage, and what failed of it once more, to tell what is unsteady."""
+    """Run one stage, and what failed of it once more."""
     if "pytest" not in STAGES[name]:
         return run(name, STAGES[name], out)
     cache = ROOT / ".pytest_cache" / name
@@ -78,8 +78,7 @@ def stage(name: str, out: TextIO) -> Outcome:
         return dataclasses.replace(first, failed=failed)
     again = run(name, [*PYTEST, "--last-failed", "--last-failed-no-failures=none", *tests], out)
     seconds = first.seconds + again.seconds
-    unsteady = frozenset(failed).difference(failures(cache))
-    return dataclasses.replace(first, seconds=seconds, failed=failed, unsteady=unsteady)
+    return dataclasses.replace(first, status=again.status, seconds=seconds, failed=failed)
 
 
 def failures(cache: pathlib.Path) -> tuple[str, ...]:
@@ -163,12 +162,12 @@ def main(names: Sequence[str]) -> int:
     print("\n==== summary")
     for outcome in outcomes:
         print(outcome)
-    print(f"{'all':<12} {'':<6} {time.monotonic() - began:5.0f} s\n")
+    print(f"{'all':<12} {'':<8} {time.monotonic() - began:5.0f} s\n")
     for outcome in outcomes:
         if "pytest" in STAGES[outcome.stage]:
             print(outcome.closing)
         for test in outcome.failed:
-            print(f"  {'unsteady' if test in outcome.unsteady else 'failed'}: {test}")
+            print(f"  {'passed alone' if outcome.passed else 'failed'}: {test}")
     return 0 if all(outcome.passed for outcome in outcomes) else 1
 
 
