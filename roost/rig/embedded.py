@@ -77,6 +77,11 @@ class PlannedRig:
         self.plan.find(name)
         self._stop(name, grace=0)
 
+    def stop_daemon(self, name: str) -> None:
+        """End one daemon once its work under way is done: the rest of its threads ends, too."""
+        self.plan.find(name)
+        self._stop(name)
+
     def start_daemon(self, name: str) -> None:
         """Start a daemon that was killed; one that runs is left alone."""
         self.plan.find(name)

@@ -73,6 +73,10 @@ class RealRig:
     def pids(self):
         return {process.name: process.pid for process in self._supervisor.list_processes()}
 
+    def stop_daemon(self, name):
+        """End one that does nothing more from then on: of a process, nothing is left."""
+        self.kill(name)
+
     def start_daemon(self, name):
         self._supervisor.start_process(name)
 

@@ -252,7 +252,7 @@ def test_a_cell_that_is_put_back_has_its_servers_again(site):
         site.end(gone)
         site.put_away(away)
         homes = site.guests()
-        cloud.rig.kill("cell1-conductor")
+        cloud.rig.stop_daemon("cell1-conductor")
     site.manage("db", "sync", "cell", "--cell", "cell1", file="owner")
     shown = json.loads(site.manage("cell", "after-restore", "cell1", "--json", code=1))
     assert {row["server"]: row["what"] for row in shown} == {
@@ -290,7 +290,7 @@ def test_servers_of_a_cell_that_is_put_back_are_as_their_users_left_them(site):
         site.becomes(stopped, "SHUTOFF")
         site.restore(back)
         new = site.rebuild(rebuilt)
-        cloud.rig.kill("cell1-conductor")
+        cloud.rig.stop_daemon("cell1-conductor")
     shown = json.loads(site.manage("cell", "after-restore", "cell1", "--repair", "--json"))
     assert {row["server"]: row["done"] for row in shown} == dict.fromkeys(
         (started, stopped, back, rebuilt), True
@@ -310,7 +310,7 @@ def test_servers_of_a_cell_that_is_put_back_are_as_their_users_left_them(site):
 def test_hosts_that_were_replaced_since_the_backup_of_their_cell_go_on(site):
     cloud = site.cloud
     kept = site.boot("kept")
-    cloud.rig.kill("cell1-conductor")
+    cloud.rig.stop_daemon("cell1-conductor")
     hosts = SERVICES.c.binary == "roost-compute"
     former = {"state_id": str(uuids.uuid4()), "starts": 7, "run_id": str(uuids.uuid4())}
     site.write("cell1", sa.update(SERVICES).where(hosts).values(former))
