@@ -27,8 +27,8 @@ class Leavers:
             leaving = instance_mappings.leaving(session, uuids) if uuids else {}
         for cell_uuid in {*leaving.values()}:
             there = [uuid for uuid in leaving if leaving[uuid] == cell_uuid]
-            for uuid in self._of_cell(cell_uuid, there):
-                self._forget(uuid)
+            for one in self._of_cell(cell_uuid, there):
+                self._forget(one)
 
     def _of_cell(self, cell_uuid: str, uuids: Collection[str]) -> set[str]:
         """Return those of these servers that a cell has buried; none, while it is away."""

@@ -15,7 +15,8 @@ def inject(_call: Call, located: Located) -> Answer:
     :raises roost.exception.Conflict: while the server is on no host
     """
     if located.instance.host is None:
+        uuid = located.instance.uuid
         raise exception.Conflict(
-            f"Instance {located.instance.uuid} is on no host: no guest can be told of its network."
+            f"Instance {uuid} is on no host: no guest can be told of its network."
         )
     return Answer()

@@ -57,8 +57,8 @@ class Seen:
         claims = [f"{claim.state} on {claim.host}" for claim in self.claims]
         return (
             f"rows {rows}, buried in {self.buried}, mapped {self.mapping is not None}, wish"
-            f" {self.wish}, claims {claims}, guests {self.guests}, ports {self.ports}, builds"
-            f" {self.builds}, faults {self.faults}"
+            f" {self.wish}, claims {claims}, guests {self.guests}, ports {self.ports},"
+            f" builds {self.builds}, faults {self.faults}"
         )
 
 

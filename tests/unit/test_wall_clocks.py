@@ -28,7 +28,7 @@ ALLOWED = {
     "compute/build.py": "a word that the guest is there; the row gets the database's time",
     "compute/image.py": _OWN_FILES,
     "compute/image_folder.py": _OWN_FILES,
-    "compute/rebuild.py": "a word that the guest is there; the row gets the database's time",
+    "compute/rebuild.py": "says the guest is there; the row gets the database's time",
     "compute/resource_tracker.py": "numbers reports of one host, compared among themselves",
     "compute/timeline.py": _SHOWN,
     "compute/virt/inventory.py": "when a pretended host was started, for people",

@@ -34,7 +34,7 @@ ALLOWED = {
     "compute/network/bridge/filters.py": _ITS_HOST,
     "compute/network_healer.py": _ITS_HOST,
     "compute/reconcile.py": _ITS_HOST,
-    "conductor/images.py": "gives up images that waited for data of tasks which are over",
+    "conductor/images.py": "gives up images that waited for data of tasks that ended",
     "conductor/liveness.py": _ITSELF,
     "conductor/snapshots.py": "tells schedulers of all aggregates and server groups",
     "rig/embedded.py": _RIG,

@@ -174,16 +174,16 @@ def _bodies(rows: list[Route], minor: int | None) -> Iterator[Document]:
 
 def _forms(rows: list[Route], what: str, minor: int | None) -> Iterator[tuple[int, int, Document]]:
     """Yield (since, until, form) of the bodies or queries of one operation, oldest first."""
-    for row in rows:
-        schema: Schema | None = getattr(row, what)
+    for route in rows:
+        schema: Schema | None = getattr(route, what)
         if schema is None:
             continue
         if minor is not None:
             yield minor, minor, schema.document(minor)
             continue
         begins = sorted(schema.documents)
-        for first, following in zip(begins, [*begins[1:], row.until + 1], strict=True):
-            since, until = max(first, row.since), min(following - 1, row.until)
+        for first, following in zip(begins, [*begins[1:], route.until + 1], strict=True):
+            since, until = max(first, route.since), min(following - 1, route.until)
             if since <= until:
                 yield since, until, schema.documents[first]
 

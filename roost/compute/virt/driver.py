@@ -424,7 +424,7 @@ class MeasuresHost(Protocol):
 
 @runtime_checkable
 class TellsLoad(Protocol):
-    """A driver that tells how busy its node is; :func:`roost.compute.virt.load.of_this_machine`."""
+    """A driver that tells how busy its node is; see ``of_this_machine`` in ``load.py``."""
 
     def load(self) -> Load:
         """Return how busy the node is now."""
