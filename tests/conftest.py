@@ -31,17 +31,17 @@ def pytest_xdist_make_scheduler(config, log):
     """Let modules stay together as a whole only where they must."""
     if config.getvalue("dist") != "loadfile":
         return None
-    from tests import beside
+    from tests import xdist_scheduling
 
-    return beside.Scheduling(config, log)
+    return xdist_scheduling.Scheduling(config, log)
 
 
 def pytest_collection_modifyitems(items):
     """Begin with what takes longest, where tests run side by side."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        from tests import beside
+        from tests import xdist_scheduling
 
-        items.sort(key=lambda item: beside.turn(item.nodeid))
+        items.sort(key=lambda item: xdist_scheduling.turn(item.nodeid))
 
 
 def pytest_collection_finish():

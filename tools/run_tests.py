@@ -22,7 +22,8 @@ from typing import TextIO
 
 ROOT = pathlib.Path(__file__).parent.parent
 PYTEST = [sys.executable, "-m", "pytest", "--color=no"]
-# What shares a rig stays together; tests/beside.py says what begins. Without the last word
+# What shares a rig stays together; tests/xdist_scheduling.py says what begins. Without the last
+# word
 # modules of few tests come last, and the longest have few.
 BESIDE = ["--dist", "loadfile", "--no-loadscope-reorder", "--durations", "30"]
 STAGES = {

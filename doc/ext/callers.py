@@ -5,7 +5,7 @@ from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
 from roost.callers import Level
-from roost.rpc.admission import NOTHING, ROWS
+from roost.rpc.access import NOTHING, ROWS
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
 from roost.rpc.interface import Interface

@@ -13,7 +13,7 @@ from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
 from roost.api import openapi
-from roost.api.views.openapi import RANGE
+from roost.api.openapi import RANGE
 
 COLUMNS = (("request", 34), ("what", 30), ("since", 6), ("until", 6), ("answers", 10), ("rule", 30))
 
@@ -22,7 +22,7 @@ class Operations(Directive):
     """A section for each noun, with a table of its requests."""
 
     def run(self) -> list[nodes.Node]:
-        document = openapi.document()
+        document = openapi.whole_document()
         return [_section(tag["name"], document) for tag in document["tags"]]
 
 
@@ -69,7 +69,7 @@ def _line(cells: list[nodes.Node]) -> nodes.row:
 
 def _write(app: Sphinx, failed: Exception | None) -> None:
     if failed is None:
-        told = json.dumps(openapi.document(), indent=1)
+        told = json.dumps(openapi.whole_document(), indent=1)
         (pathlib.Path(app.outdir) / "openapi.json").write_text(told)
 
 

@@ -4,9 +4,10 @@ from typing import Any
 
 import falcon
 
-from roost.api import door, faults, gone, middleware, routes
-from roost.api.parts import Parts
-from roost.api.paths import ProjectPaths
+from roost.api import dispatch, faults, middleware, routes
+from roost.api.dependencies import Parts
+from roost.api.dispatch import ProjectPaths
+from roost.api.legacy import removed
 
 
 def make_app(parts: Parts) -> faults.App:
@@ -19,7 +20,7 @@ def make_app(parts: Parts) -> faults.App:
     3. authentication, which makes the context;
     4. the project of the path, which must be the caller's; routes know paths without it;
     5. Falcon's router (404 and 405 in our shape, with the headers of 1 and 2);
-    6. the door of the path (``door.py``): version, policy, query, body, in this order, so that
+    6. the door of the path (``dispatch.py``): version, policy, query, body, in this order, so that
        nobody learns from error messages what they may not do; then the handler.
 
     Errors from any of these meet ``faults.py``, the only place that knows their HTTP form.
@@ -36,6 +37,6 @@ def make_app(parts: Parts) -> faults.App:
     app.req_options.keep_blank_qs_values = True
     app.req_options.auto_parse_qs_csv = False
     faults.install(app)
-    for path, resource in gone.beside(door.doors(routes.ROUTES, parts)).items():
+    for path, resource in removed.beside(dispatch.doors(routes.ROUTES, parts)).items():
         app.add_route(path, resource)
     return app

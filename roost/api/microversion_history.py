@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from roost.api.routes import ROUTES
-from roost.api.schemas.server_actions import ACTION
-from roost.api.schemas.servers import CREATE, LIST_QUERY
+from roost.api.servers.schemas import ACTION, CREATE, LIST_QUERY
 
 
 @dataclasses.dataclass(frozen=True)

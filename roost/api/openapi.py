@@ -1,19 +1,309 @@
-"""The description of the whole API, for tools: OpenAPI."""
+"""The table of routes as an OpenAPI document.
+
+A request may be of any microversion, so the document of all has, where they differ, the forms of a
+body side by side (``anyOf``), each with the range that has it. The document of one microversion has
+one form of each, and nothing that comes or goes with another: what tools that send requests want.
+
+The description of the whole API, for tools: OpenAPI.
+
+The description of the whole API.
+
+Schemas of the OpenAPI document.
+"""
 
 import functools
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from roost.api import elsewhere, microversions, policies
-from roost.api.call import Answer, Call
-from roost.api.parts import Parts
-from roost.api.views import openapi as views
+from oslo_policy import policy as oslo_policy
+
+from roost.api import faults, microversions, policies, service_catalog
+from roost.api.answers import ANSWERS
+from roost.api.dependencies import Parts
+from roost.api.middleware import COMPUTE, TOKEN
+from roost.api.policy import ANYBODY
+from roost.api.request import Answer, Call
+from roost.api.route import DATA, JSON, Route, row
+from roost.api.validation import Document, Schema, always, query
+
+_QUERY: dict[str, Any] = {
+    "microversion": {"type": "string", "pattern": r"^(2\.[1-9][0-9]{0,3}|latest)$"}
+}
+SHOW_QUERY: Final = always(query(_QUERY, strict=True))
+
+
+Rules = Mapping[str, oslo_policy.RuleDefault]
+VERSION: Final = "3.1.0"
+RANGE: Final = "x-openstack"  # beside what only some microversions have
+_DATA: Final = {"type": "string", "format": "binary"}
+_PARAMETER: Final = re.compile(r"\{(\w+)\}")
+_BODILESS: Final = (204, 304)
+_WRITES: Final = ("POST", "PUT", "PATCH", "DELETE")
+# What any request may be told, and what only some; why is in the words.
+_ALWAYS: Final = {
+    400: "The request cannot be meant: a value is missing, malformed or contradictory.",
+    429: "This project has too much under way; try again after the seconds in Retry-After.",
+    500: "A fault of the cloud; the message has the request's id and nothing else.",
+    501: "A part of the cloud is too old for this request.",
+    503: "A part of the cloud is away, or there is too much to do; Retry-After says when to ask.",
+    504: "A part of the cloud did not answer in time; whether it acted is not known.",
+}
+_CALLER: Final = {
+    401: "Nobody knows who the caller is.",
+    403: "The caller may not do this, or the quota is used up.",
+}
+_VERSIONED: Final = {406: "The microversion is not offered."}
+_PARTLY: Final = 207  # its body names things, of which some may not be there
+_NAMED: Final = {404: "The thing does not exist, or not for this caller or microversion."}
+_NAME_IN_BODY: Final = frozenset(  # something that may not be there
+    {"POST /network/v2.0/ports", "POST /network/v2.0/security-group-rules"}
+)
+_WRITING: Final = {409: "The thing is not in the state that the request expects."}
+# Nothing is changed, but what is asked must be able to answer.
+_OF_GUESTS: Final = frozenset({"GET /v2.1/servers/{server_id}/diagnostics"})
+_SENDING: Final = {
+    408: "The body did not come in time.",
+    413: "The body has more bytes than it may have.",
+    415: "The body is of another content type.",
+}
+_DESCRIPTIONS: Final = {
+    **_ALWAYS,
+    **_CALLER,
+    **_VERSIONED,
+    **_NAMED,
+    **_WRITING,
+    **_SENDING,
+}
+
+
+def document(
+    routes: Iterable[Route], rules: Sequence[oslo_policy.RuleDefault], *, minor: int | None = None
+) -> dict[str, Any]:
+    """Return the document of all microversions, or of one."""
+    by_name = {rule.name: rule for rule in rules}
+    paths: dict[str, dict[str, Any]] = {}
+    for (path, method), rows in _by_operation(routes, minor).items():
+        paths.setdefault(path, {})[method.lower()] = _operation(rows, by_name, minor)
+    return {
+        "openapi": VERSION,
+        "info": {
+            "title": "Roost",
+            "description": "OpenStack Compute v2.1, and what its clients need of Image and"
+            " Network.",
+            "version": microversions.name(minor or microversions.MAXIMUM),
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": tag} for tag in sorted({row.noun.__name__ for row in routes})],
+        "paths": paths,
+        "components": _components(),
+    }
+
+
+def _by_operation(routes: Iterable[Route], minor: int | None) -> dict[tuple[str, str], list[Route]]:
+    found: dict[tuple[str, str], list[Route]] = {}
+    for route in routes:
+        if minor is None or route.since <= minor <= route.until:
+            found.setdefault((route.path, route.method), []).append(route)
+    return found
+
+
+def _operation(rows: list[Route], rules: Rules, minor: int | None) -> dict[str, Any]:
+    route = rows[-1]
+    public = _is_public(route, rules)
+    told: dict[str, Any] = {
+        "operationId": _name(route),
+        "tags": [route.noun.__name__],
+        "summary": (rules[route.policy].description or "").rstrip("."),
+        "parameters": [*_path(route), *_query(rows, minor), *_version(route, minor)],
+        "responses": {
+            **{status: answer for row in rows for status, answer in _successes(row).items()},
+            **_refusals(rows, public=public),
+        },
+        "security": [] if public else [{"token": []}],
+        "x-roost-policy": {"rule": route.policy, "default": rules[route.policy].check_str},
+    }
+    first, last = min(row.since for row in rows), max(row.until for row in rows)
+    if (first, last) != (microversions.MINIMUM, microversions.MAXIMUM):
+        told[RANGE] = _range(first, last)
+    sent = _sent(rows, minor)
+    if sent:
+        told["requestBody"] = {"required": True, "content": sent}
+    return told
+
+
+def _sent(rows: list[Route], minor: int | None) -> dict[str, Any]:
+    """Return the content types that are taken, each with what it looks like."""
+    if DATA in rows[-1].takes:
+        return {DATA: {"schema": _DATA}}
+    bodies = list(_bodies(rows, minor))
+    return {kind: {"schema": _any_of(bodies)} for kind in rows[-1].takes} if bodies else {}
+
+
+def _is_public(route: Route, rules: Rules) -> bool:
+    """Tell whether no token is needed; below /v2.1 anybody is anybody with one."""
+    below = route.path.startswith(f"{COMPUTE}/")
+    return rules[route.policy].check_str == ANYBODY and not below
+
+
+def _name(route: Route) -> str:
+    """Return a name of method and path, which nothing else has."""
+    words = re.findall(r"\w+", route.path.replace("v2.1", ""))
+    return "_".join([route.method.lower(), *(words or ["root"])])
+
+
+def _path(route: Route) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        for name in _PARAMETER.findall(route.path)
+    ]
+
+
+def _query(rows: list[Route], minor: int | None) -> Iterator[dict[str, Any]]:
+    """Yield the names that any of the forms knows; each may be given more than once."""
+    seen: dict[str, tuple[int, int, Any]] = {}
+    for first, last, form in _forms(rows, "query", minor):
+        for name, values in form["properties"].items():
+            seen[name] = (min(first, seen.get(name, (first,))[0]), last, values)
+    for name, (first, last, values) in seen.items():
+        told = {"name": name, "in": "query", "style": "form", "explode": True, "schema": values}
+        yield told | _unless_always(first, last, minor)
+
+
+def _version(route: Route, minor: int | None) -> list[dict[str, Any]]:
+    """Return the header of the microversion; the document of one asks for exactly that one."""
+    if not route.path.startswith(COMPUTE):
+        return []
+    if minor is None:
+        return [{"$ref": "#/components/parameters/microversion"}]
+    asked = f"{microversions.SERVICE} {microversions.name(minor)}"
+    schema = {"type": "string", "enum": [asked]}
+    return [{"name": microversions.HEADER, "in": "header", "required": True, "schema": schema}]
+
+
+def _bodies(rows: list[Route], minor: int | None) -> Iterator[Document]:
+    for first, last, form in _forms(rows, "body", minor):
+        yield {**form, **_unless_always(first, last, minor)}
+
+
+def _forms(rows: list[Route], what: str, minor: int | None) -> Iterator[tuple[int, int, Document]]:
+    """Yield (since, until, form) of the bodies or queries of one operation, oldest first."""
+    for route in rows:
+        schema: Schema | None = getattr(route, what)
+        if schema is None:
+            continue
+        if minor is not None:
+            yield minor, minor, schema.document(minor)
+            continue
+        begins = sorted(schema.documents)
+        for first, following in zip(begins, [*begins[1:], route.until + 1], strict=True):
+            since, until = max(first, route.since), min(following - 1, route.until)
+            if since <= until:
+                yield since, until, schema.documents[first]
+
+
+def _any_of(forms: Sequence[Document]) -> Document:
+    return forms[0] if len(forms) == 1 else {"anyOf": list(forms)}
+
+
+def _unless_always(first: int, last: int, minor: int | None) -> dict[str, Any]:
+    if minor is not None or (first, last) == (microversions.MINIMUM, microversions.MAXIMUM):
+        return {}
+    return {RANGE: _range(first, last)}
+
+
+def _range(first: int, last: int) -> dict[str, str]:
+    return {"min-version": microversions.name(first), "max-version": microversions.name(last)}
+
+
+def _successes(route: Route) -> dict[str, Any]:
+    """Return what may come of it; the name of an answer of another status has that status, too."""
+    name = route.handler.__qualname__
+    told = {str(route.status): _success(route.status, ANSWERS.get(name))}
+    if route.gives == DATA:
+        told[str(route.status)]["content"] = {DATA: {"schema": _DATA}}
+    if route.also is not None:
+        told[str(route.also)] = _success(route.also, ANSWERS.get(f"{name} {route.also}"))
+    return told
+
+
+def _success(status: int, shown: Document | None) -> dict[str, Any]:
+    told: dict[str, Any] = {"description": "Done." if status != 202 else "Accepted."}  # noqa: PLR2004
+    if shown is not None and status not in _BODILESS:
+        told["content"] = {JSON: {"schema": shown}}
+    return told
+
+
+def _refusals(rows: list[Route], *, public: bool) -> dict[str, Any]:
+    route = rows[-1]
+    first, last = min(row.since for row in rows), max(row.until for row in rows)
+    limited = (first, last) != (microversions.MINIMUM, microversions.MAXIMUM)
+    names = bool(_PARAMETER.search(route.path)) or route.also == _PARTLY
+    operation = f"{route.method} {route.path}"
+    names = names or operation in _NAME_IN_BODY
+    kinds: list[tuple[bool, Mapping[int, str]]] = [
+        (True, _ALWAYS),
+        (not public, _CALLER),
+        (route.path.startswith(COMPUTE), _VERSIONED),
+        (names or limited, _NAMED),
+        (route.method in _WRITES or operation in _OF_GUESTS, _WRITING),
+        (route.body is not None or DATA in route.takes, _SENDING),
+    ]
+    statuses = sorted(status for holds, kind in kinds if holds for status in kind)
+    return {str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses}
+
+
+def _components() -> dict[str, Any]:
+    return {
+        "securitySchemes": {"token": {"type": "apiKey", "in": "header", "name": TOKEN}},
+        "parameters": {
+            "microversion": {
+                "name": microversions.HEADER,
+                "in": "header",
+                "description": f"``compute 2.N``; without it {microversions.name(1)}.",
+                "schema": {"type": "string", "pattern": r"^compute (2\.[1-9][0-9]*|latest)$"},
+            }
+        },
+        "schemas": {"Error": _error()},
+        "headers": {
+            "Retry-After": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 1}}
+        },
+        "responses": {str(status): _refusal(status) for status in sorted(_DESCRIPTIONS)},
+    }
+
+
+def _refusal(status: int) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "description": _DESCRIPTIONS[status],
+        "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
+    }
+    if status in faults.WAITING:
+        told["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+    return told
+
+
+def _error() -> dict[str, Any]:
+    inner = {
+        "type": "object",
+        "properties": {"code": {"type": "integer"}, "message": {"type": "string"}},
+        "required": ["code", "message"],
+    }
+    names = sorted({*faults.NAMES.values(), faults.FAULT})
+    return {
+        "type": "object",
+        "properties": dict.fromkeys(names, inner),
+        "additionalProperties": False,
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
 
 
 class OpenApi:
     """Handlers of ``/openapi.json``."""
 
     def __init__(self, parts: Parts) -> None:
-        self._elsewhere = elsewhere.roots(parts)
+        self._elsewhere = service_catalog.roots(parts)
 
     def show(self, call: Call) -> Answer:
         """Answer what all microversions know, or exactly what one does.
@@ -22,12 +312,14 @@ class OpenApi:
         """
         asked = call.query.one("microversion")
         minor = None if asked is None else microversions.offered(asked)
-        found = document(minor, self._elsewhere)
+        found = whole_document(minor, self._elsewhere)
         return Answer({**found, "servers": [{"url": call.base_url}]})
 
 
 @functools.lru_cache(maxsize=4)  # each takes milliseconds and some hundred KB
-def document(minor: int | None = None, without: frozenset[str] = frozenset()) -> dict[str, Any]:
+def whole_document(
+    minor: int | None = None, without: frozenset[str] = frozenset()
+) -> dict[str, Any]:
     """Return the document of all microversions, each thing with the range that has it, or of one.
 
     :param minor: the minor microversion
@@ -35,5 +327,15 @@ def document(minor: int | None = None, without: frozenset[str] = frozenset()) ->
     """
     from roost.api.routes import ROUTES  # which has this document in it, too
 
-    served = [route for route in ROUTES if elsewhere.message(route.path, without) is None]
-    return views.document(served, policies.list_rules(), minor=minor)
+    served = [route for route in ROUTES if service_catalog.message(route.path, without) is None]
+    return document(served, policies.list_rules(), minor=minor)
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    row(
+        "GET /openapi.json",
+        (OpenApi, OpenApi.show),
+        policies.OPENAPI_POLICY,
+        query=SHOW_QUERY,
+    ),
+)

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from roost.api import microversions
-from roost.api.call import Answer, Call
-from roost.api.schemas.base import ANY_QUERY
-from roost.api.validation import Schema
+from roost.api.request import Answer, Call
+from roost.api.validation import ANY_QUERY, Schema
 
 JSON: Final = "application/json"
 DATA: Final = "application/octet-stream"

@@ -1,4 +1,11 @@
-"""JSON Schema for bodies and queries, with one schema per range of microversions."""
+"""JSON Schema for bodies and queries, with one schema per range of microversions.
+
+Pieces that the nouns' schemas are made of.
+
+Times that queries ask for: one without a fraction means all of its second.
+
+Answers tell times in whole seconds, and rows have microseconds: so what was told can be asked for.
+"""
 
 import base64
 import binascii
@@ -6,12 +13,14 @@ import datetime
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import jsonschema
 from jsonschema import exceptions as schema_exceptions
 
 from roost import exception
+from roost.api import microversions
+from roost.api.request import Call
 
 Document = Mapping[str, Any]
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{32}")
@@ -209,3 +218,139 @@ def _is_base64(value: str) -> bool:
     except (binascii.Error, UnicodeEncodeError) as error:
         raise ValueError(value) from error
     return True
+
+
+MAX_INTEGER: Final = 2**31 - 1
+MOST_VALUES: Final = 256  # how often a query names a parameter; as many ids as an URL of 8 KiB has
+EVER: Final = microversions.MAXIMUM  # where a property has come to stay
+STRICT_QUERIES: Final = 75  # since 2.75 names that a list does not know are refused
+ALL_STRICT: Final = 102  # since 2.102 names that nothing knows are refused everywhere
+
+# A name is what can be read: something that is no blank, and no control characters.
+NAME: Final = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 255,
+    "pattern": r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$",
+}
+TEXT: Final = {"type": "string", "maxLength": 255}
+OPTIONAL_TEXT: Final = {"type": ["string", "null"], "maxLength": 255}
+UUID: Final = {"type": "string", "format": "uuid"}
+TIME: Final = {"type": "string", "format": "date-time", "maxLength": 64}
+WHOLE_NUMBER: Final = {"type": "string", "pattern": "^[0-9]{0,9}$"}
+BOOLEAN: Final = {
+    "type": ["boolean", "string"],
+    "enum": [
+        *(True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes", "y", "t"),
+        *(False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no", "n", "f"),
+    ],
+}
+SORT_DIRECTION: Final = {"type": "string", "enum": ["asc", "desc"]}
+
+
+def of(properties: Document, *, required: list[str] | None = None) -> Document:
+    """Return the schema of an object with these properties and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required or [],
+        "additionalProperties": False,
+    }
+
+
+def wrapped(name: str, inner: Document) -> Document:
+    """Return the schema of ``{name: inner}``, as OpenStack wraps its bodies."""
+    return of({name: inner}, required=[name])
+
+
+def number(least: int, most: int = MAX_INTEGER) -> Document:
+    """Return the schema of a whole number, which may be written as a string."""
+    return {
+        "oneOf": [
+            {"type": "integer", "minimum": least, "maximum": most},
+            {"type": "string", "pattern": f"^{'' if least >= 0 else '-?'}[0-9]{{1,10}}$"},
+        ]
+    }
+
+
+def query(properties: Document, *, strict: bool = False) -> Document:
+    """Return the schema of a query; each value is of its property's schema, each time it is given.
+
+    :param strict: whether other names are refused
+    """
+    return {
+        "type": "object",
+        "properties": {name: _repeated(value) for name, value in properties.items()},
+        "additionalProperties": False if strict else _repeated({}),
+    }
+
+
+def _repeated(value: Document) -> Document:
+    return {"type": "array", "maxItems": MOST_VALUES, "items": value}
+
+
+def list_query(properties: Document) -> Schema:
+    """Return the schema of a list's query, which is strict from 2.75 on."""
+    return Schema(
+        {1: query(properties), STRICT_QUERIES: query(properties, strict=True)},
+    )
+
+
+PAGE: Final[Document] = {"limit": WHOLE_NUMBER, "marker": TEXT}
+ANY_QUERY: Final = Schema({1: query({}), ALL_STRICT: query({}, strict=True)})
+
+
+BEFORE_SINCE: Final = 66  # since 2.66 lists can be asked for changes before a time
+_END_OF_SECOND: Final = 999_999  # microseconds
+
+
+class Span(NamedTuple):
+    """The first moment that is meant, and the last."""
+
+    first: datetime.datetime
+    last: datetime.datetime
+
+
+class Changes(NamedTuple):
+    """The first moment of the changes that are asked for, and the last; None: without end."""
+
+    since: datetime.datetime | None
+    before: datetime.datetime | None
+
+    @property
+    def are_asked(self) -> bool:
+        return self.since is not None or self.before is not None
+
+    def have(self, moment: datetime.datetime) -> bool:
+        return (self.since is None or self.since <= moment) and (
+            self.before is None or moment <= self.before
+        )
+
+
+def span(said: str) -> Span:
+    """Read a time.
+
+    :raises ValueError: when it is none
+    """
+    first = timestamp(said)
+    exact = "." in said or "," in said
+    return Span(first, first if exact else first.replace(microsecond=_END_OF_SECOND))
+
+
+def changes(call: Call, *, since: int = 1) -> Changes:
+    """Return what the query says by ``changes-since`` and ``changes-before``.
+
+    :param since: the minor microversion that knows the first; both mean nothing before theirs
+    :raises roost.exception.Invalid: when the second comes before the first
+    """
+    begin, end = _span(call, "changes-since", since), _span(call, "changes-before", BEFORE_SINCE)
+    if begin and end and begin.first > end.last:
+        raise exception.Invalid(
+            "The value of changes-since must be less than or equal to changes-before."
+        )
+    return Changes(begin and begin.first, end and end.last)
+
+
+def _span(call: Call, name: str, since: int) -> Span | None:
+    said = call.query.one(name) if call.version >= since else None
+    return None if said is None else span(said)

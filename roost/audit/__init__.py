@@ -3,7 +3,7 @@
 Sweeps over what all parts say (:mod:`roost.audit.collector`), compares it
 (:mod:`roost.audit.findings`), and looks at whatever seems wrong twice more, since a living
 deployment changes while it is looked at. Used by roost-manage, the rig and the tests; changes
-nothing, unless :mod:`roost.audit.mending` is asked to.
+nothing, unless :mod:`roost.audit.executor` is asked to.
 """
 
 import dataclasses

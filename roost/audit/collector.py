@@ -12,9 +12,16 @@ from concurrent import futures
 from typing import Final, Protocol, TypeVar
 
 from roost import exception, states
-from roost.audit.claims import Claim, Ledger, Schedulers, Stream, miscounted
 from roost.audit.findings import compare, stray_ports
-from roost.audit.snapshot import LiveInstance, Snapshot
+from roost.audit.snapshot import (
+    Claim,
+    Ledger,
+    LiveInstance,
+    Schedulers,
+    Snapshot,
+    Stream,
+    miscounted,
+)
 from roost.cells import Cell, Cells
 from roost.context import admin_context
 from roost.db import clock
@@ -24,7 +31,7 @@ from roost.db.cell import audits as in_cell
 from roost.db.cell import ports, services
 from roost.db.engine import Database
 from roost.db.spans import Span, Which, spans
-from roost.outside.leftover_ports import ServerPort
+from roost.external.neutron_ports import ServerPort
 from roost.servicegroup.driver import ServiceGroup
 
 _SPAN: Final = 2000  # instances that are looked at together
@@ -49,7 +56,7 @@ class Suspects:
 
 
 class OutsidePorts(Protocol):
-    """What an audit asks of a network service: see :mod:`roost.outside.leftover_ports`."""
+    """What an audit asks of a network service: see :mod:`roost.external.neutron_ports`."""
 
     def pages(self) -> Iterator[list[ServerPort]]: ...
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from roost import states
-from roost.audit import claims
+from roost.audit import snapshot as audit_snapshot
 from roost.audit.snapshot import LiveInstance, Mapped, Snapshot
 from roost.db.api.quota import RESOURCES
-from roost.outside.leftover_ports import ServerPort
+from roost.external.neutron_ports import ServerPort
 
 STUCK_AFTER: Final = datetime.timedelta(minutes=2)
 
@@ -94,7 +94,7 @@ def _usage_differs(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for (host, node), (used, held) in snapshot.ledger.miscounted.items():
         amounts = ", ".join(
             f"{name} {much} for {claimed}"
-            for name, much, claimed in zip(claims.RESOURCES, used, held, strict=True)
+            for name, much, claimed in zip(audit_snapshot.RESOURCES, used, held, strict=True)
             if much != claimed
         )
         yield host if host == node else f"{host} {node}", f"counts as in use: {amounts}"

@@ -4,21 +4,86 @@ Guests know what made them, whether they were announced and how they are; mappin
 servers there are, daemons which they are. So rows that are older follow those, rows of servers that
 were deleted since are buried, and rows that are lost are made anew, as far as others know of their
 servers. Of what two hosts have, or one that does not answer may have, nothing is decided.
+
+Makes rows anew of servers that a cell's old copy does not have, from who else knows of them.
+
+The API level knows whose a server is and what its request asked for, its host what its guest is.
+What only the row knew is lost: name, metadata, tags, key pair, addresses that are rows.
 """
 
 import dataclasses
+import datetime
 import operator
 import uuid as uuids
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from roost import exception, old_rows, states
-from roost.audit.lost_rows import Asked, remade
+from roost import exception, states
 from roost.cells import Cell
 from roost.db import clock
-from roost.db.api.put_away import TakenBack
-from roost.db.cell import actions, builds, burial, instances, services
+from roost.db.api.soft_delete import TakenBack
+from roost.db.cell import actions, builds, instances, purge, services
 from roost.db.engine import Session, retried
+from roost.objects import Instance, InstanceMapping, RequestSpec, stale_rows
+
+LOCKED_BY: Final = "owner"  # who of its project needs can unlock it
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What the API level knows of a server."""
+
+    mapping: InstanceMapping
+    spec: RequestSpec
+    locked: bool
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether a row can be made of it: only the lost one knew its CPUs and devices."""
+        return self.spec.numa_topology is None and not self.spec.pci_requests
+
+
+def remade(asked: Asked, *, host: str, guest: stale_rows.Guest, now: datetime.datetime) -> Instance:
+    """Return the instance that a guest on a host is of, named after its uuid."""
+    mapping, spec, uuid = asked.mapping, asked.spec, str(asked.mapping.instance_uuid)
+    made, name = stale_rows.origin(guest), f"restored-{uuid}"
+    return Instance.of(
+        uuid=uuid,
+        project_id=mapping.project_id,
+        user_id=mapping.user_id,
+        reservation_id=f"r-{uuid[:8]}",
+        launch_index=0,
+        display_name=name,
+        display_description=None,
+        hostname=name,
+        flavor=spec.flavor,
+        image=made.get("image", spec.image),
+        key_name=None,
+        keypair=None,
+        user_data=None,
+        config_drive=False,
+        metadata={},
+        tags=[],
+        access_ip_v4=None,
+        access_ip_v6=None,
+        availability_zone=spec.availability_zone,
+        host=host,
+        node=host,
+        attempt=made.get("attempt", 1),
+        vm_state=states.as_found(guest.power_state, rescued=guest.rescued) or states.ACTIVE,
+        task_state=None,
+        power_state=guest.power_state,
+        locked=asked.locked,
+        locked_by=LOCKED_BY if asked.locked else None,
+        networks=[],
+        network_info=None,
+        created_at=mapping.created_at,
+        updated_at=None,
+        launched_at=now,
+        deleted_at=None,
+        fault=None,
+    )
+
 
 SETTLE: Final = "let the row follow its guest"
 BURY: Final = "bury the row"
@@ -29,7 +94,7 @@ COMPUTE: Final = "roost-compute"
 _SEEN: Final = ("host", "attempt", "vm_state", "task_state")
 
 
-class Row(old_rows.Row, Protocol):
+class Row(stale_rows.Row, Protocol):
     """A live instance, as its cell has it."""
 
     @property
@@ -55,14 +120,14 @@ class Difference:
     why: str
     host: str | None = None
     row: Row | None = None
-    guest: old_rows.Guest | None = None
+    guest: stale_rows.Guest | None = None
     asked: Asked | None = None
     state_id: str | None = None
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 Guests = Mapping[str, Sequence[Mapping[str, Any]]]
-Homes = Mapping[str, old_rows.Guest]
+Homes = Mapping[str, stale_rows.Guest]
 
 
 def check_told(guests: Any, state: Any) -> None:
@@ -72,24 +137,24 @@ def check_told(guests: Any, state: Any) -> None:
     """
     try:
         for said in guests:
-            guest = old_rows.Told.of(said)
+            guest = stale_rows.Told.of(said)
             operator.index(guest.power_state)
             operator.index(guest.attempt or 0)
             uuids.UUID(said["uuid"])
-            old_rows.origin(guest)
+            stale_rows.origin(guest)
         if state:
             operator.index(services.of_start(state)["starts"])
     except Exception as error:
         raise exception.Invalid(f"what it says of itself cannot be read: {error!r}") from error
 
 
-def announced(guests: Guests) -> dict[str, dict[str, old_rows.Guest]]:
+def announced(guests: Guests) -> dict[str, dict[str, stale_rows.Guest]]:
     """Return the guests that are somebody's servers, each by the hosts that have it."""
-    found: dict[str, dict[str, old_rows.Guest]] = {}
+    found: dict[str, dict[str, stale_rows.Guest]] = {}
     for host, some in guests.items():
         for said in some:
             if said["announced"]:
-                found.setdefault(said["uuid"], {})[host] = old_rows.Told.of(said)
+                found.setdefault(said["uuid"], {})[host] = stale_rows.Told.of(said)
     return found
 
 
@@ -199,7 +264,7 @@ def _why_not(row: Row, homes: Homes, silent: Collection[str]) -> str | None:
     (guest, *others) = homes.values()
     if others:
         return f"and there are guests of it on {_listed(homes)}"
-    if row.host in silent and not old_rows.is_old(row, guest):
+    if row.host in silent and not stale_rows.is_old(row, guest):
         return f"which does not answer, and there is a guest of it on {_listed(homes)}"
     return None
 
@@ -208,15 +273,15 @@ def _listed(homes: Homes) -> str:
     return " and ".join(sorted(homes))
 
 
-def _changes(row: Row, guest: old_rows.Guest, back: TakenBack | None) -> dict[str, Any]:
+def _changes(row: Row, guest: stale_rows.Guest, back: TakenBack | None) -> dict[str, Any]:
     """Return what a row lacks; of one that was taken back the guest must have heard, too.
 
     Where it has not, the super-conductors tell the cell of the latest turn.
     """
     if back is None or back.turn <= row.turns:
-        return old_rows.lacking(row, guest)
+        return stale_rows.lacking(row, guest)
     heard = not (back.unheard and guest.power_state == states.SHUTDOWN)
-    changes = old_rows.lacking(row, guest, restored=heard)
+    changes = stale_rows.lacking(row, guest, restored=heard)
     return changes | ({"turns": back.turn} if "vm_state" in changes else {})
 
 
@@ -240,7 +305,7 @@ def _repair(cell: Cell, difference: Difference) -> bool:
 def _bury(session: Session, difference: Difference) -> bool:
     row = _unchanged(difference)
     instances.update(session, row.uuid, {}, expected=_told(row))
-    return burial.bury(session, row.uuid, [])
+    return purge.bury(session, row.uuid, [])
 
 
 def _unchanged(difference: Difference) -> Row:

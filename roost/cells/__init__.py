@@ -6,7 +6,6 @@ them one bounded wait, then nothing; and mostly not that, since somebody looks a
 
 from roost.cells.breaker import Limits
 from roost.cells.cell import Cell
-from roost.cells.registry import Cells
-from roost.cells.watch import Watch
+from roost.cells.registry import Cells, Watch
 
 __all__ = ["Cell", "Cells", "Limits", "Watch"]

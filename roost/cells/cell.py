@@ -1,21 +1,139 @@
-"""One cell: its database and the way to its hosts, each behind a breaker."""
+"""One cell: its database and the way to its hosts, each behind a breaker.
+
+A cell's bus behind a breaker.
+
+Tells a cell that a server is put away, or comes back. The API does, then the super-conductors.
+
+Each may be repeated: a cell follows the latest turn that it has heard of.
+
+The end of a host, as far as databases go; whoever removes one tells the schedulers first.
+
+Once the schedulers have forgotten a host, which they refuse while it holds claims, nothing new
+comes to it. Each step may be repeated; one that finds nothing does nothing.
+
+Lets mappings know which servers are locked, so that it is known while their cells are away.
+
+The cell's row is the truth. A lock is noted before it; whoever has changed the row agrees after.
+"""
 
 import contextlib
 import functools
 import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from roost import exception, states
 from roost.cells.breaker import Breaker, Limits
-from roost.cells.bus import Bus, GuardedBus
-from roost.cells.host_calls import HostCalls
+from roost.cells.limits import HostCalls
 from roost.context import RequestContext
 from roost.db import guarded
-from roost.db.cell import actions, burial, instances
-from roost.db.engine import Database, retried
+from roost.db.api import aggregates, cells, instance_mappings
+from roost.db.cell import actions, instances, purge, services
+from roost.db.cell import soft_delete as rows
+from roost.db.engine import Database, Session, retried
 from roost.db.guarded import GuardedDatabase
 from roost.db.types import utcnow
-from roost.objects import CellMapping, InstanceAction
+from roost.objects import Aggregate, CellMapping, InstanceAction
 from roost.rpc.compute import Compute
+from roost.rpc.transport import BROKEN
+
+
+class Bus(Protocol):
+    """What is needed of a bus; see :class:`roost.rpc.transport.Bus`."""
+
+    def client(self, topic: str, version_cap: str | None = None) -> Any: ...
+
+    def check_replies(self) -> None: ...
+
+    def ping(self, *, seconds: float) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class GuardedBus:
+    """Sends through a bus while its breaker lets messages pass.
+
+    The bus itself sees to it that nobody waits for long until a message is taken.
+    """
+
+    def __init__(
+        self, name: str, bus: Bus, limits: Limits, host_calls: HostCalls | None = None
+    ) -> None:
+        self._bus = bus
+        self._host_calls = host_calls
+        self._seconds = limits.timeout
+        self.breaker = Breaker(
+            name, functools.partial(bus.ping, seconds=self._seconds), limits=limits
+        )
+
+    def client(self, topic: str, version_cap: str | None = None) -> Any:
+        return _Client(self._bus.client(topic, version_cap), self)
+
+    def waiting(self, host: str | None, context: RequestContext) -> AbstractContextManager[None]:
+        """Return what surrounds a call that waits for a host."""
+        if self._host_calls is None or host is None:
+            return contextlib.nullcontext()
+        return self._host_calls.passing(host, context.project_id)
+
+    def check_replies(self) -> None:
+        """Make sure that a call can be made; the broker is asked first.
+
+        :raises roost.exception.Unavailable: when it does not answer, or no answer can reach us
+        """
+        self.knock()
+        self._bus.check_replies()
+
+    def knock(self) -> None:
+        """Ask the broker whether it is there.
+
+        :raises roost.exception.Unavailable: when it does not answer; from now on it is away
+        """
+        with self.breaker.passing() as passage:
+            try:
+                self._bus.ping(seconds=self._seconds)
+            except exception.Unavailable as error:
+                passage.blame(error)
+                raise
+
+    def cast(self, send: Callable[[], None]) -> None:
+        """Hand a message over; what the bus does not take is away from now on.
+
+        :raises roost.exception.Away: at once, when the bus is known to be away
+        """
+        with self.breaker.passing() as passage:
+            try:
+                send()
+            except exception.Unavailable as error:
+                passage.blame(error)
+                raise
+            except BROKEN as error:  # not that nobody listens there
+                passage.blame(exception.Unavailable(str(error)))
+                raise
+
+    def close(self) -> None:
+        self.breaker.close()
+        self._bus.close()
+
+
+class _Client:
+    """Stands for the bus's client; before a call, ``check_replies`` is asked."""
+
+    def __init__(self, client: Any, bus: GuardedBus, server: str | None = None) -> None:
+        self._client = client
+        self._bus = bus
+        self._server = server
+
+    def prepare(self, **options: Any) -> "_Client":
+        return _Client(self._client.prepare(**options), self._bus, options.get("server"))
+
+    def call(self, context: RequestContext, method: str, **arguments: Any) -> Any:
+        with self._bus.waiting(self._server, context):
+            return self._client.call(context, method, **arguments)
+
+    def cast(self, *message: Any, **arguments: Any) -> None:
+        self._bus.cast(lambda: self._client.cast(*message, **arguments))
+
 
 LOG = logging.getLogger(__name__)
 
@@ -112,7 +230,7 @@ class Cell:
                 instances.update(session, instance_uuid, ending, expected={})
             actions.start(session, _delete_action(context, instance_uuid))
             if instance.host is None:
-                burial.bury(session, instance_uuid, [])
+                purge.bury(session, instance_uuid, [])
             return str(instance.host) if instance.host is not None else None
 
     def close(self) -> None:
@@ -143,3 +261,124 @@ def _delete_action(context: RequestContext, instance_uuid: str) -> InstanceActio
         message=None,
         events=[],
     )
+
+
+_Write = Callable[[Session], str | None]
+
+
+def put_away(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: int) -> bool:
+    """Let an instance be put away, and tell its host.
+
+    :returns: False when it cannot be put away, only deleted, or is gone
+    :raises roost.exception.Unavailable: when the cell cannot be reached
+    """
+    record = _record(context, instance_uuid, "delete")
+    write = functools.partial(rows.put_away, record=record, turn=turn)
+    return _begin(cell, context, record, write, task=states.SOFT_DELETING)
+
+
+def restore(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: int) -> bool:
+    """Let an instance that is put away come back, and tell its host.
+
+    :returns: False when it is not put away (any more)
+    :raises roost.exception.Unavailable: when the cell cannot be reached
+    """
+    record = _record(context, instance_uuid, "restore")
+    write = functools.partial(rows.restore, record=record, turn=turn)
+    return _begin(cell, context, record, write, task=states.RESTORING)
+
+
+def _begin(
+    cell: Cell, context: RequestContext, record: InstanceAction, write: _Write, *, task: str
+) -> bool:
+    """Write it down, then cast a hint; a lost one is sent again by the cell's sweeper."""
+    uuid = str(record.instance_uuid)
+    try:
+        host = _written(cell, write)
+    except (exception.Conflict, exception.NotFound):
+        return False
+    if host is not None:
+        try:
+            cell.compute.on(host).change_power(context, instance_uuid=uuid, task=task)
+        except exception.Unavailable as error:
+            LOG.warning("%s: host %s does not know yet that it is %s: %s", uuid, host, task, error)
+    return True
+
+
+@retried
+def _written(cell: Cell, write: _Write) -> str | None:
+    with cell.database.begin() as session:
+        return write(session)
+
+
+def _record(context: RequestContext, instance_uuid: str, word: str) -> InstanceAction:
+    return InstanceAction(
+        instance_uuid=instance_uuid,
+        action=word,
+        request_id=context.request_id,
+        user_id=context.user_id,
+        project_id=context.project_id,
+        start_time=utcnow(),
+        finish_time=None,
+        message=None,
+        events=[],
+    )
+
+
+@retried
+def note(api_database: Database, instance_uuid: str) -> None:
+    """Let a mapping say that the server is locked, before its cell does."""
+    with api_database.begin() as session:
+        instance_mappings.note_lock(session, instance_uuid, locked=True)
+
+
+@retried
+def agree(api_database: Database, cell: Cell, instance_uuid: str) -> bool:
+    """Let a mapping say what its cell says now; tell whether it said otherwise.
+
+    One does so at a time, so the last one has seen the last change of the row.
+
+    :raises roost.exception.Unavailable: when the cell cannot be reached
+    """
+    with api_database.begin() as session:
+        said = instance_mappings.is_locked(session, instance_uuid, hold=True)
+        with cell.database.read() as in_cell:
+            instance = instances.find(in_cell, instance_uuid)
+        if said is None or instance is None or said == instance.locked:
+            return False
+        instance_mappings.note_lock(session, instance_uuid, locked=instance.locked)
+        return True
+
+
+def refuse_while_in_use(database: Database, host: str) -> None:
+    """Make sure that no instance belongs on a host.
+
+    :param database: that of its cell
+    :raises roost.exception.Conflict: when one does
+    """
+    with database.read() as session:
+        used = instances.hosts_in_use(session, [host])
+    if used:
+        raise exception.Conflict(f"the host {host} still has instances: delete them first")
+
+
+@retried
+def forget_services(cell: Cell, host: str, *, binary: str) -> bool:
+    """Take the services of this name on a host away; tell whether there were any."""
+    with cell.database.begin() as session:
+        found = services.list_services(session, hosts=[host], binary=binary)
+        for service in found:
+            services.delete(session, service.uuid)
+    return bool(found)
+
+
+@retried
+def leave_api_level(database: Database, host: str) -> tuple[list[Aggregate], bool]:
+    """Take the host out of its aggregates, and its mapping away: both or none.
+
+    :returns: the aggregates as they are now, and whether the host was mapped
+    """
+    with database.begin() as session:
+        homes = [one for one in aggregates.list_all(session) if host in one.hosts]
+        left = [aggregates.remove_host(session, one.id, host).aggregate for one in homes]
+        return left, cells.unmap_host(session, host)

@@ -3,6 +3,8 @@
 A request's body is received before a thread is given to the request, in a bounded time, and one
 address sends so many at once. An answer that comes piece by piece has a thread while a piece is
 made, none while it is sent. Whatever takes longer has a least pace.
+
+How slowly a client may send or take what is long.
 """
 
 import asyncio
@@ -13,11 +15,33 @@ import time
 import urllib.parse
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent import futures
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
-from roost.api import gate
+from roost.api import admission
 from roost.api.callers import Places, stranger
-from roost.api.pace import Pace
+
+GRACE: Final = 30.0  # seconds that a transfer may stand still
+SLOWEST: Final = 4096  # bytes a second that it must have on average
+
+
+class Pace:
+    """How long a transfer may stand still from now on.
+
+    It starts with :data:`GRACE`. Waiting for the other side takes away from it, and a byte that
+    moves gives back the time that it may take by :data:`SLOWEST`. Nobody has more than
+    :data:`GRACE`: who was fast may not rest for long, and who sends a byte now and then has nothing
+    left in the end.
+    """
+
+    def __init__(self) -> None:
+        self.left = GRACE
+
+    def waited(self, seconds: float) -> None:
+        self.left -= seconds
+
+    def moved(self, size: int) -> None:
+        self.left = min(self.left + size / SLOWEST, GRACE)
+
 
 LOG = logging.getLogger(__name__)
 
@@ -44,7 +68,7 @@ class Asgi:
     :param bodies: places for bodies that are received ahead, by address
     """
 
-    def __init__(self, app: gate.Wsgi, *, threads: int, max_body: int, bodies: Places) -> None:
+    def __init__(self, app: admission.Wsgi, *, threads: int, max_body: int, bodies: Places) -> None:
         self._app = app
         self._max_body = max_body
         self._bodies = bodies
@@ -55,7 +79,7 @@ class Asgi:
         environ = _environ(scope, body)
         refusal = await self._receive_ahead(body, environ)
         if refusal:
-            answer = self._call(gate.refused(refusal), environ)
+            answer = self._call(admission.refused(refusal), environ)
         else:
             answer = await self._in_thread(self._call, self._app, environ)
         await self._send(answer, receive, send)
@@ -64,9 +88,9 @@ class Asgi:
         """End the threads, once they have nothing to do."""
         self._pool.shutdown(wait=False)
 
-    async def _receive_ahead(self, body: "Body", environ: gate.Environ) -> int:
+    async def _receive_ahead(self, body: "Body", environ: admission.Environ) -> int:
         """Receive a body, unless it is too long; return the status of a refusal, 0 for none."""
-        length = gate.expected(environ, self._max_body)
+        length = admission.expected(environ, self._max_body)
         if not length:
             return 0
         sender = stranger(environ)
@@ -74,7 +98,7 @@ class Asgi:
         if refusal:
             return refusal
         try:
-            async with asyncio.timeout(gate.BODY_SECONDS):
+            async with asyncio.timeout(admission.BODY_SECONDS):
                 await body.receive_ahead(length)
         except TimeoutError:
             return 408
@@ -85,7 +109,7 @@ class Asgi:
         return 0
 
     @staticmethod
-    def _call(app: gate.Wsgi, environ: gate.Environ) -> Answer:
+    def _call(app: admission.Wsgi, environ: admission.Environ) -> Answer:
         told: list[Any] = []
         pieces = app(environ, lambda status, headers, _error=None: told.extend((status, headers)))
         status, headers = told
@@ -104,7 +128,7 @@ class Asgi:
             await self._send_pieces(iter(answer.pieces), gone, send)
         finally:
             gone.cancel()
-            await self._in_thread(gate.close, answer.pieces)
+            await self._in_thread(admission.close, answer.pieces)
 
     async def _send_pieces(
         self, pieces: Iterator[bytes], gone: asyncio.Future[None], send: Send
@@ -178,7 +202,7 @@ class Body(io.RawIOBase):
         return bytes(message.get("body", b""))
 
 
-def _environ(scope: Message, body: Body) -> gate.Environ:
+def _environ(scope: Message, body: Body) -> admission.Environ:
     """Return a request as PEP 3333 has it."""
     server, port = scope["server"]
     environ = {
@@ -204,7 +228,7 @@ def _environ(scope: Message, body: Body) -> gate.Environ:
     return environ
 
 
-def _add_header(environ: gate.Environ, name: str, value: str) -> None:
+def _add_header(environ: admission.Environ, name: str, value: str) -> None:
     """Add a header; one with an underscore could pass for another one, which a proxy took away."""
     if "_" in name:
         return
@@ -240,6 +264,6 @@ def _gathered(pieces: Iterator[bytes]) -> bytes:
     for piece in pieces:
         gathered.append(piece)
         size += len(piece)
-        if size >= gate.PIECE:
+        if size >= admission.PIECE:
             break
     return b"".join(gathered)

@@ -23,12 +23,12 @@ from cotyledon import oslo_config_glue
 from granian.server import Server
 from oslo_config import cfg
 
-from roost.api import gate
-from roost.cmd import _checks, _http, _memory
+from roost.api import admission
+from roost.cmd import _checks, _http, _run
 from roost.cmd._asgi import Asgi
 from roost.cmd._daemon import Closable
 from roost.cmd._http import Wsgi
-from roost.cmd._notify import Systemd
+from roost.cmd._run import Systemd
 from roost.cmd._waiting import Check, Waiting
 
 LOG = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ def run(
     server = _server(conf, name, systemd, identity)
     probe = _Probe(systemd, conf.api.listen, conf.api.port, secret=identity is not None)
     loader = functools.partial(_load, conf, make_app, probe, os.getpid())
-    _memory.share()
+    _run.share()
     server.serve(target_loader=loader, wrap_loader=False)
     sys.exit(0)
 
@@ -141,7 +141,7 @@ def _load(conf: cfg.ConfigOpts, make_app: Callable[[], Wsgi], probe: _Probe, par
     _end_with(parent)
     app = Asgi(
         make_app(),
-        threads=gate.threads(conf.api.threads, conf.api.max_waiting),
+        threads=admission.threads(conf.api.threads, conf.api.max_waiting),
         max_body=conf.api.max_request_body_size,
         bodies=_http.bodies(conf.api.address_share),
     )

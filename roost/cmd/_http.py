@@ -26,10 +26,9 @@ from granian.server import embed
 from oslo_config import cfg
 
 from roost import concurrency, exception
-from roost.api import gate
+from roost.api import admission
 from roost.api.callers import Places, Share, stranger
-from roost.api.pace import Pace
-from roost.cmd._asgi import Asgi
+from roost.cmd._asgi import Asgi, Pace
 from roost.cmd._daemon import Server
 
 LOG = logging.getLogger(__name__)
@@ -43,7 +42,7 @@ MAX_HEADERS: Final = 65536  # bytes
 _BACKLOG: Final = 1024  # connections that the system keeps until they are looked at
 # Granian logs like everything else, not by handlers of its own.
 _LOGGERS: Final = {"_granian": {"propagate": True}, "granian.access": {"propagate": True}}
-Wsgi = gate.Wsgi
+Wsgi = admission.Wsgi
 
 
 @dataclasses.dataclass(frozen=True)
@@ -304,7 +303,7 @@ def _at_most(threads: int, app: Wsgi) -> Wsgi:
     """Let so many requests in at once; idle connections take no place."""
     places = threading.BoundedSemaphore(threads)
 
-    def serve(environ: gate.Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def serve(environ: admission.Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         with places:
             return app(environ, start_response)
 
@@ -317,8 +316,8 @@ def _protocol() -> type:
     import eventlet.wsgi
 
     class Protocol(eventlet.wsgi.HttpProtocol):  # type: ignore[misc]
-        def get_environ(self) -> gate.Environ:
-            environ: gate.Environ = super().get_environ()
+        def get_environ(self) -> admission.Environ:
+            environ: admission.Environ = super().get_environ()
             body = environ["eventlet.input"]
             body.discard = functools.partial(self._discard, body.discard)
             return environ
@@ -335,11 +334,11 @@ def _protocol() -> type:
 def _bounded(app: Wsgi, max_body: int, bodies: Places) -> Wsgi:
     """Read the body in green threads before anything is done with it, all in a bounded time."""
 
-    def serve(environ: gate.Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def serve(environ: admission.Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         environ["wsgi.input_terminated"] = True  # the server ends it, with length and without
         refusal = _read_body(environ, max_body, bodies)
         if refusal:
-            return gate.refused(refusal)(environ, start_response)
+            return admission.refused(refusal)(environ, start_response)
         environ["wsgi.input"] = io.BufferedReader(_PacedBody(environ["wsgi.input"]))
         environ["eventlet.minimum_write_chunk_size"] = 1  # each piece is sent when it is handed out
         pieces = app(environ, start_response)
@@ -348,19 +347,19 @@ def _bounded(app: Wsgi, max_body: int, bodies: Places) -> Wsgi:
     return serve
 
 
-def _read_body(environ: gate.Environ, max_body: int, bodies: Places) -> int:
+def _read_body(environ: admission.Environ, max_body: int, bodies: Places) -> int:
     """Read a body, unless it is too long; return the status of a refusal, 0 for none."""
     import eventlet
 
-    if not gate.expected(environ, max_body):
+    if not admission.expected(environ, max_body):
         return 0
     sender = stranger(environ)
     refusal = bodies.take(sender)
     if refusal:
         return refusal
     try:
-        with eventlet.Timeout(gate.BODY_SECONDS, False):
-            return 0 if gate.is_read(environ, max_body) else 400
+        with eventlet.Timeout(admission.BODY_SECONDS, False):
+            return 0 if admission.is_read(environ, max_body) else 400
     finally:
         bodies.give_back(sender)
     return 408
@@ -379,7 +378,7 @@ class _PacedBody(io.RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         with _waiting(self._pace):
-            data = self._body.read(min(len(buffer), gate.PIECE))
+            data = self._body.read(min(len(buffer), admission.PIECE))
         self._pace.moved(len(data))
         buffer[: len(data)] = data
         return len(data)
@@ -394,7 +393,7 @@ def _paced(pieces: Iterable[bytes]) -> Iterator[bytes]:
                 yield piece
             pace.moved(len(piece))
     finally:
-        gate.close(pieces)
+        admission.close(pieces)
 
 
 @contextlib.contextmanager

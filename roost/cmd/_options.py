@@ -1,17 +1,82 @@
-"""The command line of every daemon: options, logs, and a word about what is wrong with them."""
+"""The command line of every daemon: options, logs, and a word about what is wrong with them.
 
+Logs in which each record begins one line: whatever users send, it begins no other.
+"""
+
+import datetime
 import logging
 import sys
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Final, TypeVar
 
 from oslo_config import cfg
-from oslo_log import log
+from oslo_log import formatters, log
 
 import roost.conf
 from roost import concurrency, exception
-from roost.cmd import _logs
-from roost.rpc import driver
+from roost.rpc import oslo_driver
+
+# What begins a line, or does things to terminals, as it would be written in a string.
+_ESCAPED: Final = {
+    code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029)
+} | {ord("\t"): "\t"}
+_INDENTED: Final = _ESCAPED | {ord("\n"): "\n    "}
+_A_PLACE: Final = "  File "  # begins what a traceback has of code, which nobody sends
+_ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+
+def set_up(conf: cfg.ConfigOpts) -> None:
+    """Write logs as options say; handlers of a file of the operator's keep formatters of others."""
+    log.setup(conf, "roost")
+    logging.setLogRecordFactory(OneLine)
+    names = [*logging.root.manager.loggerDict]
+    for handler in {h for name in (None, *names) for h in logging.getLogger(name).handlers}:
+        if type(handler.formatter) is formatters.ContextFormatter:
+            handler.setFormatter(Formatter(datefmt=handler.formatter.datefmt, config=conf))
+
+
+class OneLine(logging.LogRecord):
+    """A record whose message is one line: what users send, a path say, begins no other."""
+
+    def getMessage(self) -> str:  # noqa: N802 - logging's name
+        return super().getMessage().translate(_ESCAPED)
+
+
+class Formatter(formatters.ContextFormatter):
+    """Writes who asks, and what exceptions say, so that they begin no line either.
+
+    The summary of an exception is its first line. In a traceback further ones are indented.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        for name in ("error_summary", "instance", "user_identity"):
+            text = str(getattr(record, name, ""))
+            setattr(record, name, text.partition("\n")[0].translate(_ESCAPED))
+        return super().formatMessage(record)
+
+    def formatException(  # noqa: N802 - logging's name
+        self, ei: _ExcInfo, *, record: logging.LogRecord | None = None
+    ) -> str:
+        prefix = "" if record is None else self._prefix(record)
+        return "\n".join(f"{prefix}{line}" for line in _lines(ei))
+
+    def _prefix(self, record: logging.LogRecord) -> str:
+        """Return what begins each line of a traceback."""
+        record.asctime = self.formatTime(record, self.datefmt)
+        record.isotime = datetime.datetime.fromtimestamp(record.created).astimezone().isoformat()
+        return str(self.conf.logging_exception_prefix % record.__dict__)
+
+
+def _lines(ei: _ExcInfo) -> Iterator[str]:
+    """Yield the lines of a traceback; what an exception says is in one, or indented below it."""
+    for part in traceback.format_exception(*ei):
+        if part.startswith(_A_PLACE):
+            yield from part.rstrip("\n").split("\n")
+        else:
+            yield from part.strip("\n").translate(_INDENTED).split("\n")
+
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -40,7 +105,7 @@ def load(prog: str, arguments: Sequence[str] | None = None) -> cfg.ConfigOpts:
     Ends the process when they cannot be read.
     """
     conf = read(prog, sys.argv[1:] if arguments is None else arguments)
-    _logs.set_up(conf)
+    set_up(conf)
     return conf
 
 
@@ -88,13 +153,13 @@ def _check_concurrency(conf: cfg.ConfigOpts) -> None:
 
 def set_library_defaults() -> None:
     """Give libraries' options the defaults that they have here: for the sample generator."""
-    from roost.api import keystone  # of no use to the other daemons
-    from roost.cmd import _around  # nor this
+    from roost.api import keystone_auth  # of no use to the other daemons
+    from roost.cmd import _wsgi_middleware  # nor this
 
     log.set_defaults(default_log_levels=_QUIET)
-    driver.set_defaults()
-    keystone.set_defaults()
-    _around.set_defaults()
+    oslo_driver.set_defaults()
+    keystone_auth.set_defaults()
+    _wsgi_middleware.set_defaults()
 
 
 def _register_logging(conf: cfg.ConfigOpts) -> None:

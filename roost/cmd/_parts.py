@@ -8,11 +8,11 @@ from oslo_config import cfg
 
 from roost import exception
 from roost.cells import Cells, Limits, Watch
-from roost.cells.host_calls import HostCalls
+from roost.cells.limits import HostCalls
 from roost.db.engine import Database
+from roost.external.vendor_data import VendorServices
 from roost.guestdata import Operator, vendor_data
 from roost.guestdata.vendor_data import Vendors
-from roost.outside.vendor_data import VendorServices
 from roost.rpc.transport import Bus
 
 _STATIC: Final = "StaticJSON"

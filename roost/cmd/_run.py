@@ -5,18 +5,24 @@ to it directly because a reload through oslo.service replaces the worker, and ou
 With eventlet they are oslo.service's.
 
 SIGTERM finishes what is under way, SIGHUP reads the options again, SIGINT ends at once.
+
+What systemd is told: that we serve, what we wait for, that we stop.
+
+What workers share with the process that forks them.
 """
 
 import contextlib
 import functools
+import gc
 import logging
 import mmap
 import os
 import signal
+import socket
 import sys
 import threading
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, MutableMapping
+from typing import NoReturn, Self
 
 import cotyledon
 from cotyledon import oslo_config_glue, types
@@ -24,12 +30,64 @@ from oslo_config import cfg
 from oslo_service import service
 
 from roost import concurrency
-from roost.cmd import _memory
 from roost.cmd._daemon import Daemon
-from roost.cmd._notify import Systemd
 from roost.cmd._options import explained
 
+
+def share() -> None:
+    """Let the workers that are forked next share the memory of all that is loaded by now.
+
+    A collection of garbage writes into every object that it looks at, and so makes each worker a
+    copy of its own of what it inherited; it does not look at what is frozen (:func:`gc.freeze`).
+    """
+    gc.collect()
+    gc.freeze()
+
+
 LOG = logging.getLogger(__name__)
+
+
+class Systemd:
+    """The service manager's notification socket; without one, every message goes nowhere.
+
+    Both backends of oslo.service say READY as soon as they have forked, long before we serve, and
+    then forget the socket. So we take it out of their sight first, and speak for ourselves. Our
+    workers speak too, hence ``NotifyAccess=all`` in the units.
+    """
+
+    def __init__(self, address: str | None = None) -> None:
+        self.address = address
+        self._pid = os.getpid()
+
+    @classmethod
+    def take(cls, environment: MutableMapping[str, str] = os.environ) -> Self:
+        """Remove the socket from the environment and keep it."""
+        return cls(environment.pop("NOTIFY_SOCKET", None))
+
+    def ready(self) -> None:
+        """Say that requests sent from now on are answered; once per worker does no harm."""
+        self._send("READY=1\nSTATUS=serving")
+
+    def status(self, text: str) -> None:
+        """Say what goes on, in words for ``systemctl status``."""
+        self._send(f"STATUS={text}")
+
+    def stopping(self) -> None:
+        """Say that the daemon ends: the first process may, a worker of it must not."""
+        if os.getpid() == self._pid:
+            self._send("STOPPING=1\nSTATUS=stopping")
+
+    def _send(self, message: str) -> None:
+        if not self.address:
+            return
+        address = "\0" + self.address[1:] if self.address.startswith("@") else self.address
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+            try:
+                notify.sendto(message.encode(), address)
+            except OSError as error:
+                LOG.warning("cannot tell systemd %r: %s", message, error)
+
+
 MakeDaemon = Callable[[cfg.ConfigOpts], Daemon]
 
 
@@ -43,7 +101,7 @@ def run(conf: cfg.ConfigOpts, make_daemon: MakeDaemon, *, workers: int | None = 
     """
     systemd = Systemd.take()
     explained(lambda: make_daemon(conf))
-    _memory.share()
+    share()
     launch = _green if concurrency.selected() == concurrency.EVENTLET else _threaded
     launch(conf, make_daemon, workers=workers or conf.workers, systemd=systemd)
 

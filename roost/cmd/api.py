@@ -12,28 +12,30 @@ from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 
-from roost import consoles, migrations, networks
-from roost.api import gate, pci_aliases
+from roost import migrations, networks
+from roost.api import admission
 from roost.api.app import make_app
 from roost.api.callers import Share
-from roost.api.keystone import Keystone
+from roost.api.compute.service_views import NOVA_NAMES
+from roost.api.dependencies import Options, Parts
+from roost.api.keystone_auth import Keystone
 from roost.api.middleware import Authentication, NoAuth, is_upload
-from roost.api.networking.plugins import load_networking
-from roost.api.parts import Options, Parts
+from roost.api.networking.driver import load_networking
 from roost.api.policy import Policy
 from roost.api.routes import OPEN_PATHS
-from roost.api.views.services import NOVA_NAMES
 from roost.cells import Watch
-from roost.cells.host_calls import HostCalls, HostLimits
-from roost.cmd import _around, _checks, _granian, _http, _options, _parts, _run
+from roost.cells.limits import HostCalls, HostLimits
+from roost.cmd import _checks, _granian, _http, _options, _parts, _run, _wsgi_middleware
 from roost.cmd._daemon import Closable, Daemon
 from roost.cmd._http import Wsgi
 from roost.cmd._waiting import Check
-from roost.image.plugins import load_hasty_store
+from roost.hardware import pci_aliases
+from roost.image.driver import load_hasty_store
+from roost.objects import consoles
 from roost.rpc.super_conductor import SuperConductor
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
-from roost.servicegroup.plugins import load_group
+from roost.servicegroup.driver import load_group
 
 LOG = logging.getLogger(__name__)
 NAME = "roost-api"
@@ -57,7 +59,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         api.app,
         host=str(conf.api.listen),
         port=conf.api.port,
-        threads=gate.threads(conf.api.threads, conf.api.max_waiting),
+        threads=admission.threads(conf.api.threads, conf.api.max_waiting),
         max_body=conf.api.max_request_body_size,
         address_share=conf.api.address_share,
         identity=_http.Identity.of(conf),
@@ -101,7 +103,7 @@ def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
         options=_api_options(conf),
     )
     return Api(
-        app=_around.surrounded(conf, _gate(conf, parts)),
+        app=_wsgi_middleware.surrounded(conf, _gate(conf, parts)),
         checks=[_checks.schema(database, migrations.API)],
         open=functools.partial(_open, scheduler_bus, watch),
         stop=executor.shutdown,
@@ -116,7 +118,7 @@ def host_calls(conf: cfg.ConfigOpts) -> HostCalls:
     """
     some = conf.api.threads
     limits = HostLimits(all=3 * some, project=max(1, some // 2), host=some)
-    return HostCalls(limits, begin=gate.leave_turn)
+    return HostCalls(limits, begin=admission.leave_turn)
 
 
 def _open(scheduler_bus: Bus, watch: Watch) -> None:
@@ -149,8 +151,8 @@ def _warn_of_strangers(host: str | None) -> None:
         )
 
 
-def _gate(conf: cfg.ConfigOpts, parts: Parts) -> gate.Gate:
-    return gate.Gate(
+def _gate(conf: cfg.ConfigOpts, parts: Parts) -> admission.Gate:
+    return admission.Gate(
         make_app(parts),
         at_once=conf.api.threads,
         waiting=conf.api.max_waiting,

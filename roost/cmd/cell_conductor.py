@@ -9,34 +9,31 @@ from typing import Final
 
 from oslo_config import cfg
 
-from roost import filtering, migrations, networks
+from roost import migrations, networks, security_groups
 from roost.cmd import _checks, _options, _parts, _run
-from roost.cmd._daemon import Daemon, RpcServer
-from roost.cmd._periodic import Periodic
+from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.cmd._waiting import Check
-from roost.conductor import overdue
-from roost.conductor.cell_conductor import CellConductorManager
-from roost.conductor.delete import Deletion
-from roost.conductor.filtering import Filterings
-from roost.conductor.images import ForsakenImages
-from roost.conductor.interfaces import Interfaces
-from roost.conductor.liveness import Lookout, Patience
-from roost.conductor.outside_ports import NONE, OutsidePorts
-from roost.conductor.power import Power
-from roost.conductor.progress import Progress
-from roost.conductor.reschedule import Rescheduling
-from roost.conductor.sweeper import CellSweeper
+from roost.conductor.cell import sweeper as cell_sweeper
+from roost.conductor.cell.builds import Progress
+from roost.conductor.cell.delete import NONE, Deletion, OutsidePorts
+from roost.conductor.cell.interfaces import Interfaces
+from roost.conductor.cell.liveness import Lookout, Patience
+from roost.conductor.cell.manager import CellConductorManager
+from roost.conductor.cell.reschedule import Rescheduling
+from roost.conductor.cell.security_groups import Filterings
+from roost.conductor.cell.sweeper import CellSweeper
+from roost.conductor.cell.task_outcomes import ForsakenImages, Power
 from roost.context import admin_context
 from roost.db.engine import Database
-from roost.image.plugins import load_store
-from roost.outside.networking import DRIVER, Neutron
-from roost.outside.ports import Ports
+from roost.external.neutron import DRIVER, Neutron
+from roost.external.neutron_ports import Ports
+from roost.image.driver import load_store
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
 from roost.rpc.notifications import Notifier
 from roost.rpc.transport import Bus
 from roost.scheduler.client import CellSchedulerClient
-from roost.servicegroup.plugins import load_group
+from roost.servicegroup.driver import load_group
 
 NAME = "roost-cell-conductor"
 LOOK: Final = 1.0  # seconds between two looks at which hosts are up
@@ -55,7 +52,9 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     )
     power = Power(conf.host, database, compute, notifier)
     deletion = Deletion(conf.host, database, scheduler, compute, outside_ports)
-    filterings = Filterings(database, compute, filters=conf.network.driver in filtering.DRIVERS)
+    filterings = Filterings(
+        database, compute, filters=conf.network.driver in security_groups.DRIVERS
+    )
     manager = _manager(
         conf, database, rescheduling, deletion=deletion, power=power, filterings=filterings
     )
@@ -63,11 +62,11 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     patience = Patience.of(down_time=conf.service_down_time)
     interval = conf.conductor.liveness_interval
     lookout = Lookout(database, group, scheduler, interval=interval, patience=patience)
-    remedies = overdue.remedies(
-        builds=overdue.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
-        deletes=overdue.Deletes(deletion, compute, filterings),
-        power=overdue.PowerTasks(power),
-        passwords=overdue.Passwords(power),
+    remedies = cell_sweeper.remedies(
+        builds=cell_sweeper.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
+        deletes=cell_sweeper.Deletes(deletion, compute, filterings),
+        power=cell_sweeper.PowerTasks(power),
+        passwords=cell_sweeper.Passwords(power),
     )
     sweeper = CellSweeper(
         database,

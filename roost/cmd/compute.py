@@ -11,27 +11,27 @@ from oslo_config import cfg
 
 from roost import exception
 from roost.cmd import _checks, _options, _parts, _run
-from roost.cmd._daemon import Daemon, RpcServer
-from roost.cmd._periodic import Periodic
+from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.cmd._waiting import Check
-from roost.compute import build_queue, console_door, plugins
+from roost.compute import host as compute_host
+from roost.compute import task_queues
 from roost.compute.config_drive import ConfigDrives
 from roost.compute.host import Host
+from roost.compute.host_identity import StatePath
 from roost.compute.host_report import HostSettings
-from roost.compute.image import ImageCache
+from roost.compute.image_cache import ImageCache
 from roost.compute.leases import LeaseKeeper
 from roost.compute.manager import ComputeManager
+from roost.compute.operations import consoles
 from roost.compute.resource_tracker import ResourceTracker
-from roost.compute.state_path import StatePath
-from roost.compute.task_queue import Executors
-from roost.image.plugins import load_store
+from roost.compute.task_queues import Executors
+from roost.image.driver import load_store
 from roost.image.signatures import CertificateFolder, Signatures
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
 from roost.rpc.transport import Bus
 from roost.scheduler.client import CellSchedulerClient, Reporter
-from roost.servicegroup.driver import ServiceGroup
-from roost.servicegroup.plugins import load_group
+from roost.servicegroup.driver import ServiceGroup, load_group
 
 NAME = "roost-compute"
 # How much is done at once: a guest may take a minute to stop, an image an hour to be made.
@@ -90,7 +90,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
             *_healing(conf, manager),
             Periodic(TIDY, manager.tidy, "tidying"),
         ],
-        drain=[lambda seconds: manager.drain(max(0.0, seconds - build_queue.LAST_SECONDS))],
+        drain=[lambda seconds: manager.drain(max(0.0, seconds - task_queues.LAST_SECONDS))],
         on_stop=[state.close],
         closing=[manager, group, scheduler_bus, bus],
     )
@@ -125,7 +125,7 @@ def _manager(
     group: ServiceGroup,
     state: StatePath,
 ) -> ComputeManager:
-    virt = plugins.load_virt(conf)
+    virt = compute_host.load_virt(conf)
     tracker = ResourceTracker(
         virt,
         settings=HostSettings.from_conf(conf),
@@ -137,7 +137,7 @@ def _manager(
         name=conf.host,
         conductor=conductor,
         virt=virt,
-        networks=plugins.load_network(conf, conductor),
+        networks=compute_host.load_network(conf, conductor),
         drives=_drives(conf),
         store=store,
         images=ImageCache(
@@ -162,7 +162,7 @@ def _manager(
             tasks=concurrency.executor(TASKS),
         ),
         interfaces=max(1, conf.rpc_threads // 2),
-        door=console_door.ConsoleDoor(virt, _door(conf)),
+        door=consoles.ConsoleDoor(virt, _door(conf)),
         resumes=conf.compute.resume_guests_state_on_host_boot,
         state=state,
         most_lost=conf.compute.max_lost_servers,
@@ -180,9 +180,9 @@ def _signatures(conf: cfg.ConfigOpts) -> Signatures:
     )
 
 
-def _door(conf: cfg.ConfigOpts) -> console_door.Settings:
+def _door(conf: cfg.ConfigOpts) -> consoles.Settings:
     group = conf.consoles
-    return console_door.Settings(
+    return consoles.Settings(
         listen=str(group.host_listen),
         port=group.host_port,
         address=str(group.host_address) if group.host_address else None,

@@ -12,8 +12,7 @@ from oslo_config import cfg
 
 from roost import exception, migrations
 from roost.cmd import _checks, _http, _options, _parts, _run
-from roost.cmd._daemon import Daemon
-from roost.cmd._periodic import Periodic
+from roost.cmd._daemon import Daemon, Periodic
 from roost.consoleproxy.proxy import ConsoleProxy, Settings
 from roost.consoleproxy.tokens import Tokens
 

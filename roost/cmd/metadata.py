@@ -10,7 +10,7 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from roost import exception, migrations, networks
-from roost.api import gate
+from roost.api import admission
 from roost.api.callers import Caller, Share, stranger
 from roost.cells import Cells
 from roost.cmd import _checks, _http, _options, _parts, _run
@@ -36,7 +36,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         vendors=_parts.vendors(conf),
         seconds=options.cache_seconds,
     )
-    app = gate.Gate(
+    app = admission.Gate(
         make_app(guests, _identity(conf, cells)),
         at_once=options.threads,
         waiting=options.max_waiting,
@@ -48,7 +48,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         app,
         host=str(options.listen),
         port=options.port,
-        threads=gate.threads(options.threads, options.max_waiting),
+        threads=admission.threads(options.threads, options.max_waiting),
         max_body=_MAX_BODY,
         address_share=_SHARE.unproven,
     )

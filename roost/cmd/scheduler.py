@@ -10,14 +10,13 @@ from oslo_config import cfg
 
 from roost import migrations
 from roost.cmd import _checks, _options, _parts, _run
-from roost.cmd._daemon import Daemon, RpcServer
-from roost.cmd._periodic import Periodic
+from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.rpc.scheduler import CellScheduler, Scheduler
 from roost.rpc.transport import Bus
 from roost.scheduler import plugins
+from roost.scheduler.liveness import Silence
 from roost.scheduler.manager import SchedulerManager
-from roost.scheduler.silence import Silence
-from roost.servicegroup.listening import Listening
+from roost.servicegroup.driver import Listening
 
 NAME = "roost-scheduler"
 FORGET_INTERVAL: Final = 3600.0  # seconds between two looks for groups deleted long ago

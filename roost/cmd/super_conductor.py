@@ -10,19 +10,18 @@ from typing import Final
 
 from oslo_config import cfg
 
-from roost import filtering, migrations
+from roost import migrations, security_groups
 from roost.cells import Cells
-from roost.cells.filtering import GroupCopies
+from roost.cells.security_groups import GroupCopies
 from roost.cmd import _checks, _options, _parts, _run
-from roost.cmd._daemon import Daemon, RpcServer
-from roost.cmd._periodic import Periodic
+from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.cmd._waiting import Check
-from roost.conductor.boot import Boots
-from roost.conductor.purge import Archive, Purge
-from roost.conductor.put_away import PutAways
-from roost.conductor.snapshots import Snapshots
-from roost.conductor.super_conductor import SuperConductorManager
-from roost.conductor.wishes import SuperSweeper
+from roost.conductor.super.boot import Boots
+from roost.conductor.super.manager import SuperConductorManager
+from roost.conductor.super.purge import Archive, Purge
+from roost.conductor.super.scheduler_sync import Snapshots
+from roost.conductor.super.soft_delete import PutAways
+from roost.conductor.super.sweeper import SuperSweeper
 from roost.db.engine import Database
 from roost.rpc.notifications import Notifier
 from roost.rpc.super_conductor import SuperConductor
@@ -42,7 +41,9 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     cells = _parts.cells(conf, database)
     watch = _parts.watch(conf, cells)
     scheduler = SchedulerClient(scheduler_bus)
-    groups = GroupCopies(database, cells) if conf.network.driver in filtering.DRIVERS else None
+    groups = (
+        GroupCopies(database, cells) if conf.network.driver in security_groups.DRIVERS else None
+    )
     boots = _boots(conf, database, cells, scheduler, groups=groups)
     manager = SuperConductorManager(boots, groups)
     sweeper = SuperSweeper(

@@ -1,7 +1,7 @@
 """From an instance handed to this host to a running guest.
 
 Before: a conductor created or moved the instance's row here and cast. After: the row says ACTIVE;
-or another host of the cell is asked (``conductor/reschedule.py``); or the row says ERROR.
+or another host of the cell is asked (``conductor/cell/reschedule.py``); or the row says ERROR.
 
 Failures are of three kinds. A *reschedulable* one (and everything unforeseen) is undone, but the
 networks are kept, because the ports move along; only what is bound to this host is freed. A *final*
@@ -21,11 +21,11 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from roost import exception, states
-from roost.compute import kernel
+from roost.compute import image_cache
 from roost.compute.host import Host
+from roost.compute.instance_events import Timeline
 from roost.compute.leases import Lease, LostLease
 from roost.compute.network.driver import AwaitsPlugging
-from roost.compute.timeline import Timeline
 from roost.compute.virt.driver import Kernel, Placement, WatchesSteps
 from roost.context import RequestContext
 from roost.flow import Flow, Step
@@ -328,7 +328,7 @@ def image(build: Build) -> None:
         }
         images, wanted = build.host.images, build.instance.image
         build.image_path = images.ensure(build.context, wanted, **how)
-        build.kernel = kernel.fetch(images, build.context, wanted, **how)
+        build.kernel = image_cache.fetch(images, build.context, wanted, **how)
     except exception.BuildFailed:
         build.check_stopped()
         raise

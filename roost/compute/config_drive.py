@@ -2,19 +2,80 @@
 
 For guests that have no network yet, or no metadata service. It tells what the service tells and the
 administrator's password besides, so nobody but this daemon may read it.
+
+Writes ISO 9660: a CD in one piece of bytes.
+
+Plain ISO 9660 has eight capital letters for a name. So names are numbers there, and what guests see
+are those of Rock Ridge (Linux) and Joliet (Windows).
+
+All files of a config drive.
 """
 
 import contextlib
 import dataclasses
+import io
+import itertools
 import pathlib
 import uuid as uuids
 from collections.abc import Iterator
 from typing import Final
 
-from roost.compute import iso
-from roost.guestdata import About, Operator, config_drive, vendor_data
+import pycdlib
+
+from roost.guestdata import About as About_
+from roost.guestdata import Operator, Tree, ec2, openstack, vendor_data
+from roost.guestdata.about import About
+from roost.guestdata.about import Tree as Tree_
 from roost.guestdata.vendor_data import Vendors
 from roost.objects import Instance, NetworkInfo
+
+_ROCK_RIDGE: Final = "1.09"
+_JOLIET: Final = 3
+
+
+def image(files: Tree, *, label: str) -> bytes:
+    """Return a CD with these files."""
+    disc = pycdlib.PyCdlib()
+    disc.new(interchange_level=3, joliet=_JOLIET, rock_ridge=_ROCK_RIDGE, vol_ident=label)
+    try:
+        _fill(disc, files)
+        whole = io.BytesIO()
+        disc.write_fp(whole)
+        return whole.getvalue()
+    finally:
+        disc.close()
+
+
+def _fill(disc: pycdlib.PyCdlib, files: Tree) -> None:
+    numbers = itertools.count()
+    plain = {"": ""}
+    for folder in _folders(files):
+        parent, _, name = folder.rpartition("/")
+        plain[folder] = f"{plain[parent]}/D{next(numbers)}"
+        disc.add_directory(plain[folder], rr_name=name, joliet_path=f"/{folder}")
+    for path, data in files.items():
+        folder, _, name = path.rpartition("/")
+        number = f"{plain[folder]}/F{next(numbers)}.;1"
+        disc.add_fp(io.BytesIO(data), len(data), number, rr_name=name, joliet_path=f"/{path}")
+
+
+def _folders(files: Tree) -> Iterator[str]:
+    """Yield each folder once, after the one that it is in."""
+    seen = set()
+    for path in files:
+        parts = path.split("/")[:-1]
+        for depth in range(1, len(parts) + 1):
+            folder = "/".join(parts[:depth])
+            if folder not in seen:
+                seen.add(folder)
+                yield folder
+
+
+def tree(about: About) -> Tree_:
+    """Return OpenStack's documents, and EC2's; but no place for passwords: nobody writes there."""
+    files = openstack.tree(about) | ec2.drive(about)
+    return {path: data for path, data in files.items() if not path.endswith("/password")}
+
 
 LABEL: Final = "config-2"  # by which guests look for it
 _IMAGE_SAYS: Final = "img_config_drive"
@@ -59,11 +120,11 @@ class ConfigDrives:
         if not self.wanted(instance):
             yield None
             return
-        about = About.of(instance, network_info, operator=self._operator, with_secrets=True)
+        about = About_.of(instance, network_info, operator=self._operator, with_secrets=True)
         about = dataclasses.replace(about, vendors=vendor_data.asked(about, self._vendors))
         path = self._folder / f"{uuids.UUID(instance.uuid)}.iso"
         try:
-            self._write(path, iso.image(config_drive.tree(about), label=LABEL))
+            self._write(path, image(tree(about), label=LABEL))
             yield path
         finally:
             path.unlink(missing_ok=True)

@@ -1,14 +1,19 @@
-"""The parts of one compute host, as every operation on it needs them."""
+"""The parts of one compute host, as every operation on it needs them.
+
+Finds the drivers that the options name among the entry points.
+"""
 
 import dataclasses
 import logging
 import threading
 
+from oslo_config import cfg
+
+from roost import plugins
 from roost.compute.config_drive import ConfigDrives
-from roost.compute.image import ImageCache
-from roost.compute.leases import LeaseKeeper
+from roost.compute.image_cache import ImageCache
+from roost.compute.leases import LeaseKeeper, Patience
 from roost.compute.network.driver import NetworkDriver, PlugsGuests
-from roost.compute.patience import Patience
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.virt.driver import VirtDriver
 from roost.image.driver import ImageStore
@@ -56,3 +61,25 @@ class Host:
             self.virt.note_announced(instance_uuid)
         except Exception:
             LOG.exception("%s: its guest could not be noted as announced", instance_uuid)
+
+
+def load_virt(conf: cfg.ConfigOpts) -> VirtDriver:
+    """Make the driver that ``[compute] virt_driver`` names.
+
+    :raises roost.exception.Invalid: when there is no such driver
+    """
+    plugin = plugins.find(
+        "roost.compute.virt", conf.compute.virt_driver, option="[compute] virt_driver"
+    )
+    driver: VirtDriver = plugin.from_conf(conf)
+    return driver
+
+
+def load_network(conf: cfg.ConfigOpts, conductor: CellConductor) -> NetworkDriver:
+    """Make the driver that ``[network] driver`` names.
+
+    :raises roost.exception.Invalid: when there is no such driver
+    """
+    plugin = plugins.find("roost.compute.network", conf.network.driver, option="[network] driver")
+    driver: NetworkDriver = plugin.from_conf(conf, conductor)
+    return driver

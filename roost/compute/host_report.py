@@ -1,16 +1,162 @@
-"""What a host tells the scheduler of itself, put together from what it is, has and holds."""
+"""What instances take of a host, and what the host has no more of: values and pure functions.
 
+What a host tells the scheduler of itself, put together from what it is, has and holds.
+"""
+
+import collections
 import dataclasses
 import datetime
 import json
-from collections.abc import Collection, Mapping
-from typing import Any, Self
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Self
 
 from oslo_config import cfg
 
-from roost.compute.shares import Amounts, Share, total
-from roost.compute.virt.driver import HostResources, Load
-from roost.objects import HostReport, InstancePlace
+from roost import exception
+from roost.compute.virt.driver import HostResources, Load, Placement
+from roost.objects import HostReport, Instance, InstancePlace, PciAllocation, PciPool
+from roost.objects.topology import sizes_of
+
+_WORDS: Final = {
+    "vcpus": "CPUs",
+    "memory_mb": "MiB of memory",
+    "disk_gb": "GiB of disk",
+    "pcpus": "CPUs to give away",
+}
+
+
+class Amounts(NamedTuple):
+    """Some of each resource. Memory in MiB, disk in GiB; ``pcpus`` go to one instance each."""
+
+    vcpus: float
+    memory_mb: float
+    disk_gb: float
+    pcpus: float = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Share:
+    """What one instance takes: how much, and which CPUs, NUMA cells and devices."""
+
+    amounts: Amounts
+    placement: Placement = dataclasses.field(default_factory=Placement)
+
+
+NOTHING: Final = Share(Amounts(0, 0, 0))
+
+
+def share_of(instance: Instance, placement: Placement) -> Share:
+    """Return what an instance takes."""
+    vcpus, pcpus, memory_mb, disk_gb = sizes_of(
+        instance.flavor, instance.image, placement.numa_topology
+    )
+    return Share(Amounts(vcpus=vcpus, pcpus=pcpus, memory_mb=memory_mb, disk_gb=disk_gb), placement)
+
+
+def total(shares: Iterable[Share]) -> Amounts:
+    """Return how much these take together."""
+    columns = zip(NOTHING.amounts, *(share.amounts for share in shares), strict=True)
+    return Amounts(*(sum(column) for column in columns))
+
+
+def most(
+    has: HostResources, *, reserved: Amounts, ratios: Amounts, limits: Mapping[str, int]
+) -> Amounts:
+    """Return how much instances may take of a host altogether.
+
+    :param limits: by name of the resource; those that are not named follow from what it has
+    """
+    own = Amounts(
+        vcpus=(has.vcpus - reserved.vcpus) * ratios.vcpus,
+        memory_mb=(has.memory_mb - reserved.memory_mb) * ratios.memory_mb,
+        disk_gb=(has.disk_gb - reserved.disk_gb) * ratios.disk_gb,
+        pcpus=has.pcpus,
+    )
+    return own._replace(**{name: limits[name] for name in Amounts._fields if name in limits})
+
+
+def check(
+    host: str, wanted: Share, *, others: Sequence[Share], has: HostResources, limit: Amounts
+) -> None:
+    """Make sure that a share is free beside those of others.
+
+    Memory of a single NUMA cell is left to the scheduler, who knows what may be overcommitted.
+
+    :param limit: what may be taken altogether
+    :raises roost.exception.NoCapacity: naming resource, asked and free
+    """
+    _check_amounts(host, wanted.amounts, used=total(others), limit=limit)
+    _check_pinning(host, wanted.placement, others=others, has=has)
+    _check_devices(host, wanted.placement.pci, others=others, pools=has.pci_pools)
+
+
+def _check_amounts(host: str, asked: Amounts, *, used: Amounts, limit: Amounts) -> None:
+    for name, wanted, most_of_it, taken in zip(Amounts._fields, asked, limit, used, strict=True):
+        free = max(int(most_of_it - taken), 0)
+        if wanted > free:
+            raise _refusal(host, _WORDS[name], resource=name, asked=int(wanted), free=free)
+
+
+def _check_pinning(
+    host: str, placement: Placement, *, others: Sequence[Share], has: HostResources
+) -> None:
+    """No CPU that is given to one instance may be given to another."""
+    free = {cpu for cell in has.numa_cells for cpu in cell.pcpus}
+    free.difference_update(cpu for other in others for cpu in other.placement.pinned_cpus)
+    lacking = sorted(set(placement.pinned_cpus) - free)
+    if lacking:
+        raise exception.NoCapacity(
+            f"{host} cannot give away CPU {', '.join(map(str, lacking))}", resource="pinning"
+        )
+
+
+def _check_devices(
+    host: str,
+    allocations: Sequence[PciAllocation],
+    *,
+    others: Sequence[Share],
+    pools: Sequence[PciPool],
+) -> None:
+    asked = _counted(allocations)
+    there = _counted(pools)
+    taken = _counted(device for other in others for device in other.placement.pci)
+    for kind, count in asked.items():
+        free = max(there[kind] - taken[kind], 0)
+        if count > free:
+            words = f"devices {kind.vendor_id}:{kind.product_id}"
+            raise _refusal(host, words, resource="pci", asked=count, free=free)
+
+
+class _Kind(NamedTuple):
+    """What tells devices of one pool from those of others; ids in small letters."""
+
+    vendor_id: str
+    product_id: str
+    dev_type: str
+    numa_node: int | None
+    tags: frozenset[tuple[str, str]]
+
+
+def _counted(devices: Iterable[PciPool | PciAllocation]) -> collections.Counter[_Kind]:
+    counts: collections.Counter[_Kind] = collections.Counter()
+    for each in devices:
+        tags = frozenset(each.tags.items())
+        vendor, product = each.vendor_id.lower(), each.product_id.lower()
+        kind = _Kind(vendor, product, each.dev_type, each.numa_node, tags)
+        counts[kind] += each.count
+    return counts
+
+
+def _refusal(
+    host: str, words: str, *, resource: str, asked: int, free: int
+) -> exception.NoCapacity:
+    return exception.NoCapacity(
+        f"{host} has not enough {words}: {asked} asked, {free} free",
+        resource=resource,
+        asked=asked,
+        free=free,
+    )
+
 
 _MIB_PER_GIB = 1024
 _OVERCOMMITTED = ("vcpus", "memory_mb", "disk_gb")

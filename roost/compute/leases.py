@@ -1,19 +1,23 @@
 """Leases on what this host does for instances: renewed together, and honoured by stopping in time.
 
 Whoever works on an instance does so under a lease, which its row in the cell's database carries.
-When that ends, the cell-conductors give the work to somebody else (``conductor/sweeper.py``). So a
+When that ends, the cell-conductors give the work to somebody else (``conductor/cell/sweeper.py``).
+So a
 host that cannot renew its leases, because the bus, the cell or this very process does not answer,
 stops what it does before they end: that is *fencing*, and why an instance never runs twice.
 
 A lease begins with the last question that the cell has answered, at the moment *before* it was
 asked. The clock is this host's own, and goes on while the process or the machine is suspended.
+
+Insisting on what a conductor must hear, while it or the bus is away.
 """
 
 import dataclasses
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from roost import exception
 from roost.clock import boot_clock
@@ -21,6 +25,51 @@ from roost.context import admin_context
 from roost.rpc.cell_conductor import CellConductor
 
 LOG = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class Patience:
+    """Repeats what could not be delivered, with growing pauses, for a bounded time.
+
+    :param seconds: how long to insist in all
+    :param first: the first pause, in seconds; each next one is twice as long
+    :param longest: the longest pause, in seconds
+    :param clock: seconds that never go back
+    """
+
+    def __init__(
+        self,
+        *,
+        seconds: float = 600.0,
+        first: float = 0.5,
+        longest: float = 15.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._seconds = seconds
+        self._first = first
+        self._longest = longest
+        self._clock = clock
+
+    def insist(self, what: str, send: Callable[[], T], *, stopping: threading.Event) -> T:
+        """Call ``send``, which must be safe to repeat, until it is answered, whatever the answer.
+
+        :param what: names it in the log
+        :param stopping: once set, whatever is tried is tried for the last time
+        :raises roost.exception.Unavailable: when time is up
+        """
+        deadline = self._clock() + self._seconds
+        pause = self._first
+        while True:
+            try:
+                return send()
+            except exception.Unavailable as error:
+                if stopping.is_set() or self._clock() + pause > deadline:
+                    raise
+                LOG.warning("%s: %s; again in %g s", what, error.message, pause)
+            stopping.wait(pause)
+            pause = min(2 * pause, self._longest)
+
+
 RENEWALS: Final = 3  # tries in one lease: two may fail
 MARGIN: Final = 1 / 6  # of a lease: what is left to stop in, and for clocks of different speed
 UNTOLD_SECONDS: Final = 30.0  # how long a lease is until the cell has told

@@ -9,30 +9,17 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
 from roost import exception, states
-from roost.compute import (
-    build,
-    console,
-    delete,
-    diagnostics,
-    external_events,
-    interfaces,
-    password,
-    power,
-    rebuild,
-    rescue,
-    snapshot,
-    tasks,
-)
-from roost.compute.build_queue import BuildQueue
-from roost.compute.console_door import ConsoleDoor
+from roost.compute import build, external_events
+from roost.compute.external_events import NetworkHealer
 from roost.compute.host import Host
+from roost.compute.host_identity import StatePath
 from roost.compute.leases import Lease
 from roost.compute.locks import Locks
 from roost.compute.network.driver import DescribesPorts, FiltersGuests
-from roost.compute.network_healer import NetworkHealer
+from roost.compute.operations import consoles, delete, interfaces, power, rebuild, snapshot, tasks
+from roost.compute.operations.consoles import ConsoleDoor
 from roost.compute.reconcile import Reconciler
-from roost.compute.state_path import StatePath
-from roost.compute.task_queue import Executors, TaskQueue
+from roost.compute.task_queues import BuildQueue, Executors, TaskQueue
 from roost.compute.virt.driver import TellsOfGuests, TidiesUp
 from roost.context import RequestContext, admin_context
 from roost.flow import Flow
@@ -54,9 +41,9 @@ _REBUILD: Final = tasks.Kind(rebuild.rebuild, states.REBUILD_TASKS, spoils=True)
 KINDS: Final[tasks.Kinds] = {
     **dict.fromkeys(states.REBUILD_TASKS, _REBUILD),
     **dict.fromkeys(states.IMAGE_TASKS, tasks.Kind(snapshot.snapshot, states.IMAGE_TASKS)),
-    states.RESCUING: tasks.Kind(rescue.rescue, (states.RESCUING,)),
-    states.UNRESCUING: tasks.Kind(rescue.unrescue, (states.UNRESCUING,)),
-    states.UPDATING_PASSWORD: tasks.Kind(password.set_password, (states.UPDATING_PASSWORD,)),
+    states.RESCUING: tasks.Kind(tasks.rescue, (states.RESCUING,)),
+    states.UNRESCUING: tasks.Kind(tasks.unrescue, (states.UNRESCUING,)),
+    states.UPDATING_PASSWORD: tasks.Kind(tasks.set_password, (states.UPDATING_PASSWORD,)),
 }
 
 
@@ -371,7 +358,7 @@ class ComputeManager:
     def get_console_output(
         self, context: RequestContext, *, instance_uuid: str, lines: int | None = None
     ) -> str:
-        return console.tail(self._host.virt, instance_uuid, lines=lines)
+        return consoles.tail(self._host.virt, instance_uuid, lines=lines)
 
     def open_console(
         self,
@@ -382,7 +369,7 @@ class ComputeManager:
         token_digest: str,
         seconds: int,
     ) -> dict[str, Any]:
-        return console.let_in(
+        return consoles.let_in(
             self._host.virt,
             self._door,
             instance_uuid,
@@ -392,7 +379,7 @@ class ComputeManager:
         )
 
     def get_diagnostics(self, context: RequestContext, *, instance_uuid: str) -> dict[str, Any]:
-        return diagnostics.measure(self._host.virt, instance_uuid)
+        return consoles.measure(self._host.virt, instance_uuid)
 
     def refresh_security_groups(self, context: RequestContext, *, project_id: str) -> None:
         if isinstance(self._host.networks, FiltersGuests):

@@ -22,15 +22,15 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from roost import exception, old_rows, states
+from roost import exception, states
 from roost.compute.host import Host
+from roost.compute.instance_events import Timeline
 from roost.compute.locks import Locks
 from roost.compute.network.driver import PlugsGuests
-from roost.compute.timeline import Timeline
 from roost.compute.virt.driver import Guest
 from roost.context import RequestContext, admin_context
-from roost.objects import HostFinding, InstanceActionEvent, Whereabouts
-from roost.objects.finding import DELETED, ELSEWHERE, HERE, NOWHERE
+from roost.objects import HostFinding, InstanceActionEvent, Whereabouts, stale_rows
+from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE
 
 LOG = logging.getLogger(__name__)
 
@@ -173,7 +173,7 @@ def is_behind(guest: Guest | None, row: Whereabouts) -> bool:
     if guest is None or row.place != HERE or row.task_state is not None:
         return False
     unannounced = not guest.announced and row.vm_state in states.WITH_GUEST
-    return unannounced or old_rows.is_old(row, guest)
+    return unannounced or stale_rows.is_old(row, guest)
 
 
 def _is_lost(guest: Guest | None, row: Whereabouts) -> bool:
@@ -409,7 +409,7 @@ class Reconciler:
             self._host.conductor.instance_update(
                 context,
                 instance_uuid=uuid,
-                changes=old_rows.origin(guest),
+                changes=stale_rows.origin(guest),
                 expected={name: getattr(row, name) for name in seen},
                 events=[],
             )

@@ -32,8 +32,16 @@ from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from roost import exception, states
-from roost.compute.host_report import Contents, HostSettings, compose
-from roost.compute.shares import NOTHING, Share, check, most, share_of
+from roost.compute.host_report import (
+    NOTHING,
+    Contents,
+    HostSettings,
+    Share,
+    check,
+    compose,
+    most,
+    share_of,
+)
 from roost.compute.virt.capabilities import traits_of
 from roost.compute.virt.driver import Load, MeasuresHost, Placement, TellsLoad, VirtDriver
 from roost.objects import HostReport, Instance, Selection

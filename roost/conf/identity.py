@@ -16,7 +16,7 @@ def client_options(service_type: str) -> list[cfg.Opt]:
     """Return the options of a group that says how to speak to one other service.
 
     Which endpoint it is (region, interface), who we are there, TLS, and bounds for waiting. The
-    options of the way to authenticate are registered when it is known, by ``roost.outside``.
+    options of the way to authenticate are registered when it is known, by ``roost.external``.
     """
     adapter = loading.get_adapter_conf_options(include_deprecated=False)
     options = [*session_options(), *_read(adapter)]

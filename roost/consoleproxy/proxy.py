@@ -2,16 +2,23 @@
 
 The library serves a connection in a thread of its own, however many come: here they are counted
 first. It writes requests into its log, tokens and all: that log is closed.
+
+What a browser asks for: by which token, and from which site's page.
+
+The files of noVNC and spice-html5, from the folders that options name, and no others.
 """
 
 import contextlib
 import dataclasses
 import logging
+import mimetypes
 import pathlib
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Mapping
+import urllib.parse
+from collections.abc import Callable, Collection, Mapping
+from http import cookies
 from typing import Any, Final
 
 from websockets.datastructures import Headers
@@ -21,9 +28,104 @@ from websockets.typing import Subprotocol
 
 from roost import exception
 from roost.clock import boot_clock
-from roost.consoleproxy import asked, door, files
+from roost.consoleproxy import sessions
+from roost.consoleproxy.sessions import Visit
 from roost.consoleproxy.tokens import Place, Tokens
-from roost.consoleproxy.visit import Visit
+
+_NAME: Final = "token"
+_USUAL_PORTS: Final = {"http": 80, "ws": 80, "https": 443, "wss": 443}
+
+
+def token_in(target: str, cookie: str) -> str:
+    """Return the token of a request; empty: it has none.
+
+    Clients have it in the query, there in the path that noVNC is told, or in a cookie.
+
+    :param target: path and query
+    :param cookie: the header of that name
+    """
+    query = _query(target)
+    if _NAME in query:
+        return query[_NAME]
+    inner = _query(query.get("path", ""))
+    return inner.get(_NAME) or _in_cookie(cookie)
+
+
+def is_welcome(origin: str | None, *, host: str, allowed: Collection[str]) -> bool:
+    """Tell whether a page of that site may open consoles.
+
+    Browsers say where a page is from, so that no other site types at consoles in its reader's
+    name. Who says nothing is no browser.
+
+    :param host: the header of that name: by it the proxy's own pages are known
+    :param allowed: further sites
+    """
+    if origin is None:
+        return True
+    site = _site(origin)
+    if site is None:
+        return False
+    return site in {_site(each) for each in allowed} or site == _site(f"{site[0]}://{host}")
+
+
+def _site(url: str) -> tuple[str, str, int] | None:
+    """Return scheme, host and port; None: it is no site."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        port = parts.port or _USUAL_PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+    if not parts.hostname or port is None:
+        return None
+    return parts.scheme, parts.hostname, port
+
+
+def _query(target: str) -> dict[str, str]:
+    return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(target).query))
+
+
+def _in_cookie(header: str) -> str:
+    try:
+        found = cookies.SimpleCookie(header).get(_NAME)
+    except cookies.CookieError:
+        return ""
+    return found.value if found else ""
+
+
+# Browsers run no module of another type, and systems do not agree on it.
+_TYPES: Final = {".js": "text/javascript", ".mjs": "text/javascript", ".json": "application/json"}
+_OTHER: Final = "application/octet-stream"
+
+
+@dataclasses.dataclass(frozen=True)
+class File:
+    content_type: str
+    data: bytes
+
+
+def find(folders: Mapping[str, pathlib.Path], target: str) -> File | None:
+    """Return the file that a request asks for; None: there is none.
+
+    :param folders: by the first part of paths that lead there; the empty one has all else
+    :param target: path and query
+    """
+    asked = urllib.parse.unquote(target.partition("?")[0].partition("#")[0])
+    parts = pathlib.PurePosixPath(asked.lstrip("/")).parts
+    if ".." in parts or "\0" in asked:
+        return None
+    if len(parts) > 1 and parts[0] in folders:
+        folder, parts = folders.get(parts[0]), parts[1:]
+    else:
+        folder = folders.get("")
+    if folder is None:
+        return None
+    path = folder.joinpath(*parts)
+    return File(_type(path), path.read_bytes()) if path.is_file() else None
+
+
+def _type(path: pathlib.Path) -> str:
+    return _TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or _OTHER
+
 
 LOG = logging.getLogger(__name__)
 _LIBRARY: Final = logging.getLogger(f"{__name__}.library")
@@ -43,7 +145,7 @@ Receive = Callable[[socket.socket, Any], None]
 class Settings:
     """How to serve.
 
-    :param web: folders of the pages, as in :func:`roost.consoleproxy.files.find`
+    :param web: folders of the pages, as in :func:`roost.consoleproxy.proxy.find`
     :param idle_seconds: that end a connection in which nobody says anything
     :param ping_seconds: between two signs of life of a browser, and that each may take: who gives
         none is gone, and no network has told us
@@ -184,16 +286,16 @@ class ConsoleProxy:
     def _judge(self, caller: ServerConnection, request: Request) -> Response | None:
         """Answer a request, or None: it may become a WebSocket."""
         if request.headers.get("Upgrade", "").lower() != "websocket":
-            return _file(files.find(self._settings.web, request.path))
+            return _file(find(self._settings.web, request.path))
         origin, host = request.headers.get("Origin"), request.headers.get("Host", "")
-        if not asked.is_welcome(origin, host=host, allowed=self._settings.origins):
+        if not is_welcome(origin, host=host, allowed=self._settings.origins):
             LOG.warning("a page of %r may not open consoles", origin)
             return _refusal(403, "Pages of this origin may not open consoles")
         assert isinstance(caller, _Caller)
         return self._recognize(caller, request)
 
     def _recognize(self, caller: _Caller, request: Request) -> Response | None:
-        caller.token = asked.token_in(request.path, "; ".join(request.headers.get_all("Cookie")))
+        caller.token = token_in(request.path, "; ".join(request.headers.get_all("Cookie")))
         try:
             caller.place = self._tokens.find(caller.token)
         except exception.Unavailable as error:
@@ -212,7 +314,7 @@ class ConsoleProxy:
         place = caller.place
         assert place is not None
         try:
-            console = door.enter(place, caller.token)
+            console = sessions.enter(place, caller.token)
         except exception.Unavailable as error:
             LOG.warning("instance %s: %s", place.instance_uuid, error.message)
             caller.close(_FAILED, "The console cannot be reached.")
@@ -236,7 +338,7 @@ class ConsoleProxy:
             LOG.info("instance %s: its %s console was left", place.instance_uuid, place.kind)
 
 
-def _file(found: files.File | None) -> Response:
+def _file(found: File | None) -> Response:
     if found is None:
         return _answer(404, "Not Found", b"There is nothing here.\n")
     return _answer(200, "OK", found.data, content_type=found.content_type)

@@ -3,11 +3,11 @@
 import dataclasses
 from collections.abc import Callable, Collection
 
-from roost import consoles
 from roost.clock import boot_clock
 from roost.db import clock
 from roost.db.api import console_tokens
 from roost.db.engine import Database
+from roost.objects import consoles
 
 
 @dataclasses.dataclass(frozen=True)

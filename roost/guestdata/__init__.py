@@ -3,7 +3,6 @@
 Pure: from values to bytes. ``metadata/`` serves them, ``compute/`` writes them on config drives.
 """
 
-from roost.guestdata.about import About, Operator
-from roost.guestdata.tree import Tree
+from roost.guestdata.about import About, Operator, Tree
 
 __all__ = ["About", "Operator", "Tree"]

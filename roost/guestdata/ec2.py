@@ -3,9 +3,8 @@
 import json
 from typing import Any, Final
 
-from roost.guestdata.about import About
-from roost.guestdata.tree import Tree, below
-from roost.objects import root_device
+from roost.guestdata.about import About, Tree, below
+from roost.objects import instance
 
 LATEST: Final = "latest"
 VERSIONS: Final = (
@@ -92,7 +91,7 @@ def _names(about: About) -> dict[str, Any]:
 
 
 def _devices(about: About) -> dict[str, Any]:
-    root = root_device.name_of(about.instance)
+    root = instance.name_of(about.instance)
     return {
         "block-device-mapping": {"ami": root.removeprefix("/dev/"), "root": root},
         "instance-action": "none",

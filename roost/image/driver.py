@@ -1,6 +1,8 @@
 """What Roost asks of an image store: the seam that ``roost.image`` plug-ins fill.
 
 A plug-in is a class with ``from_conf(conf)``, named by an entry point of that group.
+
+Finds the image store that ``[image] store`` names among the entry points.
 """
 
 import dataclasses
@@ -8,6 +10,9 @@ import datetime
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import BinaryIO, Final, Protocol, runtime_checkable
 
+from oslo_config import cfg
+
+from roost import plugins
 from roost.context import RequestContext
 from roost.objects import ImageMeta
 
@@ -186,3 +191,25 @@ def may_see(
 
 def projects(members: Members) -> Collection[str]:
     return {member.project_id for member in members}
+
+
+GROUP = "roost.image"
+
+
+def load_store(conf: cfg.ConfigOpts) -> ImageStore:
+    """Make the configured image store.
+
+    :raises roost.exception.Invalid: when no entry point has that name
+    """
+    plugin = plugins.find(GROUP, conf.image.store, option="[image] store")
+    store: ImageStore = plugin.from_conf(conf)
+    return store
+
+
+def load_hasty_store(conf: cfg.ConfigOpts) -> ImageStore:
+    """Make the same for who has users waiting: see :class:`roost.image.driver.OutsideImageStore`.
+
+    :raises roost.exception.Invalid: when no entry point has that name
+    """
+    store = load_store(conf)
+    return store.hasty() if isinstance(store, OutsideImageStore) else store

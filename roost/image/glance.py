@@ -3,15 +3,20 @@
 Who asks decides whose right is used: a user's token is passed on, and Glance says what they may see
 and do. Without a token (a daemon's own work, or an api without Keystone) we ask as the service that
 we are, which may see everything: then what is private is told apart here.
+
+An image in the words of the Images API v2, there and back.
 """
 
 import contextlib
+import datetime
+import hashlib
 import json
 import logging
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from typing import BinaryIO, Final, Self, cast
+from typing import Any, BinaryIO, Final, Self, cast
 from urllib import parse
 
 import openstack.exceptions
@@ -20,11 +25,144 @@ from oslo_config import cfg
 
 from roost import exception
 from roost.context import RequestContext
-from roost.image import glance_words
-from roost.image.driver import ACTIVE, QUEUED, EditProperties, Members, is_own, may_see
-from roost.image.glance_calls import Http, Incoming, Outgoing, ask, json_of
+from roost.external.session import Identity
+from roost.image.driver import ACTIVE, QUEUED, EditProperties, Member, Members, is_own, may_see
+from roost.image.glance_client import Http, Incoming, Outgoing, ask, json_of
 from roost.objects import ImageMeta
-from roost.outside.identity import Identity
+
+# All that is not a property. Who creates an image may not use these names for one, either.
+_FIELDS: Final = frozenset(
+    {
+        "checksum",
+        "container_format",
+        "created_at",
+        "direct_url",
+        "disk_format",
+        "file",
+        "id",
+        "locations",
+        "min_disk",
+        "min_ram",
+        "name",
+        "os_hash_algo",
+        "os_hash_value",
+        "os_hidden",
+        "owner",
+        "protected",
+        "schema",
+        "self",
+        "size",
+        "status",
+        "stores",
+        "tags",
+        "updated_at",
+        "validation_data",
+        "virtual_size",
+        "visibility",
+    }
+)
+_RESERVED: Final = "os_glance"  # properties of this prefix are Glance's own
+_HASH: Final = re.compile(r"[0-9a-f]{32,128}", re.ASCII)
+_MD5: Final = "md5"
+
+
+def image_of(found: Mapping[str, Any]) -> ImageMeta:
+    """Return the image that an answer describes.
+
+    :raises roost.exception.Unavailable: when this is no image, so that somebody else has answered
+    """
+    try:
+        return _image_of(found)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise exception.Unavailable("What Glance answers is no image.", why=repr(error)) from error
+
+
+def member_of(found: Mapping[str, Any]) -> Member:
+    """Return a project that an answer names as one that an image is shared with.
+
+    :raises roost.exception.Unavailable: when this is no member, so that somebody else has answered
+    """
+    try:
+        times = [datetime.datetime.fromisoformat(found[at]) for at in ("created_at", "updated_at")]
+        return Member(str(found["member_id"]), str(found["status"]), *times)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise exception.Unavailable("What Glance answers is no member.", why=repr(error)) from error
+
+
+def document_of(image: ImageMeta) -> dict[str, Any]:
+    """Return what creates this image; its data makes the rest known."""
+    own = {
+        "id": image.id,
+        "name": image.name,
+        "visibility": image.visibility,
+        "disk_format": image.disk_format or None,
+        "container_format": image.container_format or None,
+        "min_ram": image.min_ram,
+        "min_disk": image.min_disk,
+    }
+    return _properties(image.properties) | own
+
+
+def patch_of(before: Mapping[str, str], after: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the JSON patch that changes the properties of an image.
+
+    :raises roost.exception.Invalid: for a name that is that of something else
+    """
+    for name in after.keys() - before.keys():
+        if name in _FIELDS or name.startswith(_RESERVED):
+            raise exception.Invalid(f"An image cannot have a property of the name {name!r}.")
+    removed = [{"op": "remove", "path": _path(name)} for name in before if name not in after]
+    changed = [
+        {"op": "replace" if name in before else "add", "path": _path(name), "value": value}
+        for name, value in after.items()
+        if before.get(name) != value
+    ]
+    return removed + changed
+
+
+def _path(name: str) -> str:
+    """Return where a property is, as JSON pointers say it."""
+    return "/" + name.replace("~", "~0").replace("/", "~1")
+
+
+def _image_of(found: Mapping[str, Any]) -> ImageMeta:
+    algorithm, value = _hash(found)
+    return ImageMeta.of(
+        id=str(found["id"]),
+        name=found.get("name") or "",
+        status=found["status"],
+        visibility=found["visibility"],
+        owner=found.get("owner"),
+        disk_format=found.get("disk_format") or "",
+        container_format=found.get("container_format") or "",
+        size=found.get("size") or 0,
+        hash_algo=algorithm,
+        hash_value=value,
+        virtual_size=found.get("virtual_size") or 0,
+        min_ram=found.get("min_ram") or 0,
+        min_disk=found.get("min_disk") or 0,
+        properties=_properties(found),
+        created_at=datetime.datetime.fromisoformat(found["created_at"]),
+        updated_at=datetime.datetime.fromisoformat(found["updated_at"]),
+    )
+
+
+def _hash(found: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return the best hash that we can check. It names a file, so it must look like one."""
+    named = (found.get("os_hash_algo"), found.get("os_hash_value"))
+    for algorithm, value in (named, (_MD5, found.get("checksum"))):
+        if algorithm in hashlib.algorithms_guaranteed and _HASH.fullmatch(value or ""):
+            return algorithm, value
+    return None, None
+
+
+def _properties(values: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        name: str(value)
+        for name, value in values.items()
+        if name not in _FIELDS and not name.startswith(_RESERVED) and value is not None
+    }
+
 
 LOG = logging.getLogger(__name__)
 GROUP: Final = "glance"
@@ -56,7 +194,7 @@ class GlanceImageStore:
 
     def list_images(self, context: RequestContext) -> list[ImageMeta]:
         with self._asking(context) as http:
-            found = [glance_words.image_of(each) for each in _pages(http)]
+            found = [image_of(each) for each in _pages(http)]
         return [image for image in found if _is_there(context, image)]
 
     def get(self, context: RequestContext, image_id: str) -> ImageMeta:
@@ -116,11 +254,11 @@ class GlanceImageStore:
             time.sleep(_BUSY / 5)
 
     def create(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
-        document = glance_words.document_of(image)
+        document = document_of(image)
         if image.owner and image.owner != (context.auth_token and context.project_id):
             document["owner"] = image.owner  # else it is whose the token is
         with self._asking(context) as http:
-            return glance_words.image_of(json_of(ask(http, "POST", "/images", json=document)))
+            return image_of(json_of(ask(http, "POST", "/images", json=document)))
 
     def upload(self, context: RequestContext, image_id: str, data: BinaryIO) -> ImageMeta:
         with self._asking(context, image_id) as http:
@@ -139,12 +277,12 @@ class GlanceImageStore:
         """Do as the interface says; who changes other properties meanwhile is not in the way."""
         with self._asking(context, image_id) as http:
             image = _own(http, context, image_id)
-            patch = glance_words.patch_of(image.properties, edit(image.properties))
+            patch = patch_of(image.properties, edit(image.properties))
             if not patch:
                 return image
             document, headers = json.dumps(patch), {"Content-Type": _PATCH}
             answer = ask(http, "PATCH", f"/images/{image_id}", data=document, headers=headers)
-            return glance_words.image_of(json_of(answer))
+            return image_of(json_of(answer))
 
     def give_up(self, context: RequestContext, image_id: str) -> None:
         with contextlib.suppress(exception.NotFound), self._asking(context, image_id) as http:
@@ -199,7 +337,7 @@ def _pages(http: Http) -> Iterator[Mapping[str, object]]:
 
 
 def _get(http: Http, context: RequestContext, image_id: str) -> ImageMeta:
-    image = glance_words.image_of(json_of(ask(http, "GET", f"/images/{image_id}")))
+    image = image_of(json_of(ask(http, "GET", f"/images/{image_id}")))
     if not _is_there(context, image, lambda: _members(http, image_id)):
         raise _not_found(image_id)
     return image
@@ -208,7 +346,7 @@ def _get(http: Http, context: RequestContext, image_id: str) -> ImageMeta:
 def _members(http: Http, image_id: str) -> Members:
     """Return whom an image is shared with, as Glance tells its owner and services."""
     found = json_of(ask(http, "GET", f"/images/{image_id}/members")).get("members", ())
-    return [glance_words.member_of(each) for each in found]
+    return [member_of(each) for each in found]
 
 
 def _own(http: Http, context: RequestContext, image_id: str) -> ImageMeta:

@@ -29,7 +29,7 @@ from oslo_config import cfg
 
 from roost import exception
 from roost.context import RequestContext
-from roost.image import room
+from roost.image import local_quota
 from roost.image.driver import (
     ACTIVE,
     DISK_FORMATS,
@@ -41,7 +41,7 @@ from roost.image.driver import (
     is_own,
     may_see,
 )
-from roost.image.room import Limits, Room, Said
+from roost.image.local_quota import Limits, Room, Said
 from roost.objects import ImageMeta
 
 LOG = logging.getLogger(__name__)
@@ -322,9 +322,9 @@ class LocalImageStore:
         :param grow: sets room aside
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        partial = self.path / room.part_of(image)
+        partial = self.path / local_quota.part_of(image)
         try:
-            with room.opened(partial) as file:
+            with local_quota.opened(partial) as file:
                 size, value = _copy(data, file, functools.partial(grow, image, file))
                 file.truncate(size)
                 os.fsync(file.fileno())

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 
 from roost.guestdata import About, Tree, ec2, openstack, vendor_data
-from roost.guestdata.tree import entries
+from roost.guestdata.about import entries
 from roost.guestdata.vendor_data import Vendors
 
 

@@ -10,7 +10,7 @@ from oslo_utils import uuidutils
 from roost import exception
 from roost.cells import Cell, Cells
 from roost.db.api import instance_mappings
-from roost.db.cell import instances, provisions
+from roost.db.cell import guest_config, instances
 from roost.db.engine import Database, retried
 from roost.guestdata import About, Operator, vendor_data
 from roost.guestdata.vendor_data import Vendors
@@ -69,14 +69,14 @@ class Guests:
         uuid = asker.instance_uuid
         with self._cell(uuid).database.begin() as session:
             _check(asker, instances.get(session, uuid))
-            if not provisions.tell_first_password(session, uuid, password):
+            if not guest_config.tell_first_password(session, uuid, password):
                 raise exception.Conflict("The password has been told before.")
 
     def _read(self, asker: Asker) -> Documents:
         uuid = asker.instance_uuid
         with self._cell(uuid).database.read() as session:
-            instance = provisions.get_instance(session, uuid)
-            password = provisions.told_password(session, uuid)
+            instance = guest_config.get_instance(session, uuid)
+            password = guest_config.told_password(session, uuid)
         about = About.of(
             instance, instance.network_info, operator=self._operator, password=password
         )

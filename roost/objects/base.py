@@ -5,6 +5,8 @@ each reading of a field asks first whether it is there. The methods below plan t
 once and skip values that already have their exact wire type. That trusts the peer's types, which is
 right between our own daemons and nowhere else: what users send is validated by JSON Schema before
 it becomes an object.
+
+Versions that follow from times: of two words on one thing, the one said later counts.
 """
 
 import copy
@@ -15,6 +17,8 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 from oslo_versionedobjects import base, fields
 from oslo_versionedobjects.base import VersionedObjectRegistry
 
+from roost import exception
+
 __all__ = [
     "NOTHING",
     "DateTimeField",
@@ -24,6 +28,27 @@ __all__ = [
     "RoostObject",
     "VersionedObjectRegistry",
 ]
+
+# As far as clocks may differ. What is said to be later stays the last word for ever.
+_CLOCKS_DIFFER: Final = datetime.timedelta(hours=1)
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+def version_at(time: datetime.datetime) -> int:
+    """Return the microseconds from the epoch to a time."""
+    return (time - _EPOCH) // datetime.timedelta(microseconds=1)
+
+
+def check_is_past(version: int, now: datetime.datetime) -> None:
+    """Refuse a version that follows from a time which nobody can have had yet.
+
+    :raises roost.exception.Invalid: when it is more than an hour ahead of ``now``
+    """
+    if version > version_at(now + _CLOCKS_DIFFER):
+        raise exception.Invalid(
+            f"the version {version} is of the future: here it is {version_at(now)}; compare clocks"
+        )
+
 
 # Field types for which a value of the exact wire type needs no work at all.
 _IDENTITIES = {fields.String: str, fields.Integer: int, fields.Boolean: bool, fields.UUID: str}

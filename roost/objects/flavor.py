@@ -1,11 +1,60 @@
-"""What a server is made of: the size that users choose by name."""
+"""What a server boots from.
 
-from typing import Final
+What a server is made of: the size that users choose by name.
+
+The key that a user logs into servers with.
+"""
+
+import json
+from typing import Final, Self
 
 from oslo_versionedobjects import fields
 
 from roost.objects import base
-from roost.objects.image_meta import ImageMeta
+
+
+@base.VersionedObjectRegistry.register
+class ImageMeta(base.RoostObject):
+    """An image as its store describes it. Sizes in bytes, min_ram in MiB, min_disk in GiB.
+
+    ``virtual_size`` is that of the disk which the image becomes; 0: the store does not know it.
+
+    ``hash_algo`` is a name that hashlib knows; both are None where the store has no hash of it. An
+    image whose data is yet to come has the size 0. One that is ``protected`` is not deleted.
+    """
+
+    # 1.1: tags, protected
+    # 1.2: virtual_size
+    VERSION = "1.2"
+    fields = {
+        "id": fields.StringField(),
+        "name": fields.StringField(),
+        "status": fields.StringField(),
+        "visibility": fields.StringField(),
+        "owner": fields.StringField(nullable=True),
+        "disk_format": fields.StringField(),
+        "container_format": fields.StringField(),
+        "size": fields.IntegerField(),
+        "hash_algo": fields.StringField(nullable=True),
+        "hash_value": fields.StringField(nullable=True),
+        "min_ram": fields.IntegerField(),
+        "min_disk": fields.IntegerField(),
+        "properties": fields.DictOfStringsField(),
+        "tags": fields.ListOfStringsField(default=[]),
+        "protected": fields.BooleanField(default=False),
+        "virtual_size": fields.IntegerField(default=0),
+        "created_at": base.DateTimeField(),
+        "updated_at": base.DateTimeField(),
+    }
+
+    def note(self) -> str:
+        """Return a text that says all of it, for whoever keeps something that was made of it."""
+        return json.dumps(self.obj_to_primitive(), separators=(",", ":"))
+
+    @classmethod
+    def from_note(cls, text: str) -> Self:
+        return cls.obj_from_primitive(json.loads(text))
+
 
 _MIB_PER_GIB: Final = 1024
 _BYTES_PER_GIB: Final = 1024**3
@@ -43,3 +92,24 @@ def root_gb(flavor: Flavor, image: ImageMeta | None) -> int:
         return int(flavor.root_gb)
     largest = max(image.size, image.virtual_size)
     return int(max(image.min_disk, -(-largest // _BYTES_PER_GIB)))
+
+
+@base.VersionedObjectRegistry.register
+class Keypair(base.RoostObject):
+    """A key pair of a user, by its public half; the private one is nowhere in the cloud.
+
+    ``type`` is ssh, with ``public_key`` as in authorized_keys, or x509, with a certificate in PEM.
+    ``id`` is given by the database. An instance has a copy, which outlives the key pair.
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "id": fields.IntegerField(nullable=True, default=base.NOTHING),
+        "uuid": fields.UUIDField(),
+        "user_id": fields.StringField(),
+        "name": fields.StringField(),
+        "type": fields.StringField(),
+        "public_key": fields.StringField(),
+        "fingerprint": fields.StringField(),
+        "created_at": base.DateTimeField(),
+    }

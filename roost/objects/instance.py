@@ -1,8 +1,21 @@
-"""One server, as everything inside calls it."""
+"""One server, as everything inside calls it.
+
+What a guest is provided with when it is made, beside what its instance's row says.
+
+Why an instance is in ERROR.
+
+What the disk that a server boots from is called.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
 
 from oslo_versionedobjects import fields
 
 from roost.objects import base
+from roost.objects.explanation import FilterVerdict, plain
+from roost.objects.flavor import ImageMeta
 
 
 @base.VersionedObjectRegistry.register
@@ -68,3 +81,128 @@ class Instance(base.RoostObject):
         "deleted_at": base.DateTimeField(nullable=True),
         "fault": fields.ObjectField("InstanceFault", nullable=True),
     }
+
+
+_COUNTED: Final = "counted"
+
+
+@base.VersionedObjectRegistry.register
+class InstanceFault(base.RoostObject):
+    """The latest fault of an instance: ``message`` for its user, ``details`` for an admin.
+
+    The details of one that no host could take are JSON: see :func:`placement_details`.
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "instance_uuid": fields.UUIDField(),
+        "code": fields.IntegerField(),
+        "message": fields.StringField(),
+        "details": fields.StringField(nullable=True),
+        "host": fields.StringField(nullable=True),
+        "created_at": base.DateTimeField(),
+    }
+
+
+def placement_details(counted: str, verdicts: Iterable[FilterVerdict]) -> str:
+    """Return what a fault remembers of a question to the schedulers that had no answer.
+
+    :param counted: the fault's message, with numbers
+    """
+    table = [plain(verdict) for verdict in verdicts]
+    return json.dumps({_COUNTED: counted, "filters": table}, separators=(",", ":"))
+
+
+def counted_message(fault: InstanceFault) -> str | None:
+    """Return the message of a fault with numbers, if it is about hosts that were refused."""
+    try:
+        told: Any = json.loads(fault.details or "")
+    except ValueError:
+        return None
+    return told.get(_COUNTED) if isinstance(told, dict) else None
+
+
+IMAGE: Final = "image"  # the source of a disk that a guest boots from
+SWAP: Final = "swap"
+UNFORMATTED: Final = "none"
+FILE_SYSTEMS: Final = ("ext2", "ext3", "ext4", "vfat", "xfs")
+FORMATS: Final = (*FILE_SYSTEMS, UNFORMATTED, SWAP)  # of a disk without an image
+
+
+@base.VersionedObjectRegistry.register
+class InjectedFile(base.RoostObject):
+    """A file that the guest is to find at ``path``; ``contents`` are base64, as the user sent."""
+
+    VERSION = "1.0"
+    fields = {
+        "path": fields.StringField(),
+        "contents": fields.StringField(),
+    }
+
+
+@base.VersionedObjectRegistry.register
+class BlockDevice(base.RoostObject):
+    """A disk of the guest, which goes with it.
+
+    ``source_type`` is "image" for the disk that it boots from, "blank" for all others, of which one
+    with ``guest_format`` "swap" is swap space. ``size_mb`` is MiB; 0 for a root disk means as large
+    as its image. ``boot_index`` is None for what is not booted from. ``device_name``, ``disk_bus``
+    and ``device_type`` are what the user would like; ``tag`` is the user's name for it.
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "source_type": fields.StringField(),
+        "boot_index": fields.IntegerField(nullable=True),
+        "size_mb": fields.IntegerField(),
+        "guest_format": fields.StringField(nullable=True, default=base.NOTHING),
+        "device_name": fields.StringField(nullable=True, default=base.NOTHING),
+        "disk_bus": fields.StringField(nullable=True, default=base.NOTHING),
+        "device_type": fields.StringField(nullable=True, default=base.NOTHING),
+        "tag": fields.StringField(nullable=True, default=base.NOTHING),
+    }
+
+
+@base.VersionedObjectRegistry.register
+class Provisions(base.RoostObject):
+    """What may be large or secret, and only whoever makes the guest needs.
+
+    ``admin_password`` is forgotten as soon as the guest has been built, and with the ``files`` when
+    that failed; ``block_devices`` are all
+    of its disks, those that follow from its flavor, too; ``boot_roles`` are those that its user had
+    who created it.
+    """
+
+    # 1.1: boot_roles
+    VERSION = "1.1"
+    fields = {
+        "files": fields.ListOfObjectsField("InjectedFile", default=[]),
+        "block_devices": fields.ListOfObjectsField("BlockDevice", default=[]),
+        "admin_password": fields.StringField(nullable=True, default=base.NOTHING),
+        "boot_roles": fields.ListOfStringsField(default=[]),
+    }
+
+    def forget_secrets(self) -> None:
+        """Forget what no guest will get any more: the password and the files."""
+        self.admin_password, self.files = None, []
+        self.obj_reset_changes()
+
+
+_FOLDER: Final = "/dev/"
+_USUAL: Final = "vda"
+_NAMES: Final = {"ide": "hda", "sata": "sda", "scsi": "sda", "usb": "sda"}
+
+
+def name_of(instance: Instance) -> str:
+    """Return the name of an instance's; one of an earlier release has none written down."""
+    given = instance.provisions.block_devices if instance.provisions else []
+    return str(instance.root_device_name or name_by(given, instance.image))
+
+
+def name_by(devices: Iterable[BlockDevice], image: ImageMeta | None) -> str:
+    """Return what it is called by its user, or else by its bus."""
+    root = next((one for one in devices if one.source_type == IMAGE), None)
+    if root is not None and root.device_name:
+        return _FOLDER + str(root.device_name).removeprefix(_FOLDER)
+    bus = (root and root.disk_bus) or (image and image.properties.get("hw_disk_bus"))
+    return _FOLDER + _NAMES.get(str(bus).strip(), _USUAL)

@@ -3,8 +3,7 @@
 from oslo_versionedobjects import fields
 
 from roost.objects import base
-from roost.objects.flavor import Flavor, disk_gb
-from roost.objects.image_meta import ImageMeta
+from roost.objects.flavor import Flavor, ImageMeta, disk_gb
 
 
 @base.VersionedObjectRegistry.register

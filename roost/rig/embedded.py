@@ -126,7 +126,8 @@ class EmbeddedRig(PlannedRig):
     """The same, planned here: what tests use.
 
     :param overrides: options for all daemons, by group
-    :param inventory: what hosts pretend to have, by name: see :mod:`roost.compute.virt.inventory`
+    :param inventory: what hosts pretend to have, by name: see
+    :mod:`roost.compute.virt.fake.inventory`
     :param metadata: whether guests are told of themselves, too
     """
 

@@ -22,7 +22,7 @@ from roost.db.types import utcnow
 from roost.rig.client import Client, client_of, moment
 from roost.rig.plan import API_LEVEL, CONSOLES, METADATA, Daemon, Plan
 from roost.rig.processes import Process, Supervisor, usage
-from roost.rpc import ears
+from roost.rpc import consumer_check
 from roost.rpc.transport import BROKEN, Bus
 from roost.scheduler.client import SchedulerClient
 
@@ -72,7 +72,7 @@ def unknown_hosts(plan: Plan) -> str:
     """Say which hosts the schedulers have not heard of; empty when they know all."""
     bus = _bus(plan.bus_url(API_LEVEL))
     try:
-        with _unlogged(ears.LOG):
+        with _unlogged(consumer_check.LOG):
             reports = SchedulerClient(bus).list_hosts(admin_context())
     except exception.RoostError as error:
         return error.message

@@ -20,7 +20,7 @@ from roost.objects.mapping import CELL0_UUID
 from roost.rig.hypervisors import linux_guest
 from roost.rig.openstack.plan import GLANCE
 from roost.rig.plan import API_LEVEL, CELL0, Plan
-from roost.servicegroup.plugins import load_group
+from roost.servicegroup.driver import load_group
 
 # name: virtual CPUs, MiB of memory, GiB of disk
 FLAVORS = {

@@ -15,7 +15,7 @@ from typing import Any, Self
 from urllib.parse import SplitResult, urlsplit
 
 from roost import callers, exception
-from roost.compute.virt.inventory import ALL_OTHERS
+from roost.compute.virt.fake.inventory import ALL_OTHERS
 from roost.rig.files import Options, config_text, merged, write_secret
 from roost.rig.hypervisors.network import Network, free_subnet
 from roost.rig.hypervisors.options import OF_ALL, of_consoles, of_host, of_proxy
@@ -67,7 +67,8 @@ class Plan:
     :param bus: the URL of the broker, without a virtual host; ``fake://`` for the embedded rig
     :param database: the URL of the database server, without a name, or ``sqlite://``
     :param overrides: options for all daemons, by group
-    :param inventory: what hosts pretend to have, by name, as :mod:`roost.compute.virt.inventory`
+    :param inventory: what hosts pretend to have, by name, as
+    :mod:`roost.compute.virt.fake.inventory`
         says
     :param copies: how many there are of each daemon that need not be the only one of its kind:
         schedulers, super-conductors, the conductors of each cell

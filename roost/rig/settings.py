@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import roost.conf
 from roost import exception
-from roost.compute.virt import inventory
+from roost.compute.virt.fake import inventory
 
 # Whose options the daemons read beside their own: as in etc/oslo-config-generator.conf.
 _LIBRARIES: Final = (

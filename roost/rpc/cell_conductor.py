@@ -15,7 +15,7 @@ from roost.objects import (
     Whereabouts,
 )
 from roost.rpc import interface
-from roost.rpc.admission import NOTHING
+from roost.rpc.access import NOTHING
 
 # A host that comes before its conductor speaks to nobody: the message is dropped, and it must not
 # wait for long before it speaks again.
@@ -44,7 +44,7 @@ class CellConductor(interface.Interface):
         """Note that a daemon is alive, and tell it where it is.
 
         :param state: of a host: its ``state_id``, ``starts`` and ``run_id``, see
-            :mod:`roost.compute.state_path`
+            :mod:`roost.compute.host_identity`
         :returns: ``cell_uuid``, ``cell_name``, ``service_uuid``, ``disabled``; of two words on
             whether it is disabled the one with the higher ``disabled_version`` counts
         :raises roost.exception.Conflict: when it is not the daemon of this name that the cell knows
@@ -123,7 +123,7 @@ class CellConductor(interface.Interface):
     ) -> dict[str, Any]:
         """Return what may pass at the ports on a host, by network.
 
-        :returns: for each network what :meth:`roost.filtering.Filtering.read` reads
+        :returns: for each network what :meth:`roost.security_groups.Filtering.read` reads
         """
 
     @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="expected.host")

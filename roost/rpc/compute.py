@@ -129,8 +129,9 @@ class Compute(interface.Interface):
     ) -> dict[str, Any]:
         """Let whoever brings a token come to a console of a guest, for so many seconds.
 
-        :param kind: one of :data:`roost.consoles.KINDS`
-        :param token_digest: as :func:`roost.consoles.digest` makes it; the token itself stays with
+        :param kind: one of :data:`roost.objects.consoles.KINDS`
+        :param token_digest: as :func:`roost.objects.consoles.digest` makes it; the token itself
+        stays with
             its user
         :returns: the ``host`` and ``port`` to bring it to
         :raises roost.exception.Conflict: when the guest does not run

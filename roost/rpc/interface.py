@@ -21,7 +21,7 @@ from kombu import exceptions as kombu_exceptions
 from roost import exception
 from roost.callers import Callers, Level
 from roost.context import RequestContext
-from roost.rpc.admission import Admission, names
+from roost.rpc.access import Admission, names
 
 LOG = logging.getLogger(__name__)
 P = ParamSpec("P")

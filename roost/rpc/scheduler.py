@@ -15,7 +15,7 @@ from roost.objects import (
     SnapshotRange,
 )
 from roost.rpc import interface
-from roost.rpc.admission import ROWS
+from roost.rpc.access import ROWS
 
 
 class Scheduler(interface.Interface):

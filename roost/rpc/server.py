@@ -12,8 +12,8 @@ from oslo_messaging.rpc.server import RPCServer
 from roost import exception
 from roost.callers import BUS_USER
 from roost.context import RequestContext
-from roost.rpc import driver
-from roost.rpc.ears import Ears
+from roost.rpc import oslo_driver
+from roost.rpc.consumer_check import Ears
 
 LOG = logging.getLogger(__name__)
 TELL_SECONDS: Final = 10.0  # between two lines of the log about messages turned away
@@ -35,7 +35,7 @@ class Served(RPCServer):  # type: ignore[misc] # oslo.messaging has no types
     def _on_incoming(self, incoming: Any) -> None:
         self.ears.note()
         RequestContext.stamp(incoming[0].ctxt)
-        incoming[0].ctxt[BUS_USER] = driver.sender_of(incoming[0])
+        incoming[0].ctxt[BUS_USER] = oslo_driver.sender_of(incoming[0])
         if self.room.acquire(blocking=False):
             super()._on_incoming(incoming)
         else:
@@ -100,13 +100,13 @@ class Server:
 
     def _reopen(self) -> None:
         """Listen by a new connection. What is worked on, or was taken, goes on."""
-        new = driver.open_listener(self._server)
+        new = oslo_driver.open_listener(self._server)
         with self._lock:
             if not self._stopped:
                 old, self._server.listener = self._server.listener, new
                 new.start(self._server._on_incoming)  # noqa: SLF001 - as oslo.messaging starts it
                 new = old
-        driver.in_background(lambda: self._end(new))
+        oslo_driver.in_background(lambda: self._end(new))
 
     def _end(self, listener: Any) -> None:
         """Close a listener, however long its broken connection takes."""

@@ -3,16 +3,24 @@
 The path of the URL (RabbitMQ's virtual host) is also the exchange and the prefix of every topic.
 So two buses stay apart on any driver, the in-process ``fake://`` included, whose exchanges are
 global to the process.
+
+Whether a broker answers: asked by a connection of its own, in a bounded time, without login.
+
+oslo.messaging cannot be told how long to wait, and takes minutes with a broker that fell silent.
+
+Remembers that a bus is away, so that only the first to send wait for it.
 """
 
 import contextlib
 import functools
 import logging
+import socket
+import ssl
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent import futures
-from typing import Any
+from typing import Any, Final
 
 import oslo_messaging as messaging
 from kombu import exceptions as kombu_exceptions
@@ -21,15 +29,122 @@ from oslo_config import cfg
 from roost import concurrency, exception
 from roost.callers import Callers
 from roost.context import RequestContext, admin_context
-from roost.rpc import driver, ears
-from roost.rpc.breaker import Breaker
-from roost.rpc.ears import Deaf, Ears, Echo
+from roost.rpc import consumer_check, oslo_driver
+from roost.rpc.consumer_check import Deaf, Ears, Echo
 from roost.rpc.interface import Interface, endpoint
-from roost.rpc.ping import ping
 from roost.rpc.serializer import ContextSerializer, CopyingSerializer, ObjectSerializer
 from roost.rpc.server import Served, Server
 
 LOG = logging.getLogger(__name__)
+PAUSE: Final = 1.0  # seconds between two looks whether the bus is back
+
+
+class Breaker:
+    """Whether a bus is known to be away.
+
+    While it is, one thread tries to reach it; others need not.
+
+    :param connect: reaches the bus once, or raises
+    """
+
+    def __init__(self, name: str, connect: Callable[[], object], *, pause: float = PAUSE) -> None:
+        self._name = name
+        self._connect = connect
+        self._pause = pause
+        self._lock = threading.Lock()
+        self._away = False
+        self._closed = threading.Event()
+
+    @property
+    def is_away(self) -> bool:
+        return self._away
+
+    def check(self) -> None:
+        """Raise :class:`roost.exception.Unavailable` while the bus is known to be away."""
+        if self._away:
+            raise exception.Unavailable(f"the bus {self._name!r} is away")
+
+    def trip(self) -> None:
+        """Note that the bus did not take a message: it is away until it can be reached again."""
+        with self._lock:
+            if self._away or self._closed.is_set():
+                return
+            self._away = True
+        LOG.warning("the bus %r is away", self._name)
+        threading.Thread(target=self._mend, daemon=True, name="roost-breaker").start()
+
+    def close(self) -> None:
+        """Try no more."""
+        self._closed.set()
+
+    def _mend(self) -> None:
+        while not self._closed.is_set():
+            try:
+                self._connect()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the broker is not back yet
+                LOG.debug("the bus %r is still away: %s", self._name, error)
+                self._closed.wait(self._pause)
+            else:
+                self._away = False
+                LOG.warning("the bus %r is back", self._name)
+                return
+
+
+DEFAULT_PORT: Final = 5672
+_GREETING: Final = b"AMQP\x00\x00\x09\x01"  # a client's first words; the broker's own follow
+
+
+def ping(url: messaging.TransportURL, *, seconds: float, tls: bool) -> None:
+    """Return when one of the brokers of a bus has answered.
+
+    :param seconds: for each broker
+    :raises roost.exception.Unavailable: when none does
+    """
+    reasons = []
+    for host in url.hosts:
+        place = (host.hostname, host.port or DEFAULT_PORT)
+        try:
+            _greet(place, seconds=seconds, tls=tls)
+        except OSError as error:
+            reasons.append(f"{place[0]}:{place[1]}: {error}")
+        else:
+            return
+    raise exception.Unavailable("; ".join(reasons))
+
+
+def _greet(place: tuple[str, int], *, seconds: float, tls: bool) -> None:
+    with _connected(place, seconds=seconds, tls=tls) as way:
+        way.sendall(_GREETING)
+        if not way.recv(1):
+            raise ConnectionResetError("the connection was closed without an answer")
+
+
+def _connected(place: tuple[str, int], *, seconds: float, tls: bool) -> socket.socket:
+    if not tls:
+        return socket.create_connection(place, timeout=seconds)
+    error = OSError("it has no address")
+    for family, kind, protocol, _name, address in socket.getaddrinfo(*place, 0, socket.SOCK_STREAM):
+        # Secured before it is connected: one that is lost in between would not be closed by ssl.
+        way = _secured(socket.socket(family, kind, protocol))
+        try:
+            way.settimeout(seconds)
+            way.connect(address)
+        except OSError as failure:
+            way.close()
+            error = failure
+        else:
+            return way
+    raise error
+
+
+def _secured(plain: socket.socket) -> socket.socket:
+    """Nothing secret is sent, so whoever answers will do: who it is, is asked at login."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context.wrap_socket(plain)
+
+
 REMOTE_KINDS = ["roost.exception"]
 # What oslo.messaging raises when the broker does not take a message.
 BROKEN = (messaging.MessageDeliveryFailure, kombu_exceptions.OperationalError)
@@ -47,17 +162,17 @@ class Bus:
     """
 
     def __init__(self, conf: cfg.ConfigOpts, url: str | None = None) -> None:
-        driver.register_options(conf)
+        oslo_driver.register_options(conf)
         self.transport = messaging.get_rpc_transport(
             conf, url, allowed_remote_exmods=list(REMOTE_KINDS)
         )
         target = messaging.TransportURL.parse(conf, url)
         self._url = target
         self.in_process = target.transport == "fake"
-        driver.keep_calm(self.transport)
+        oslo_driver.keep_calm(self.transport)
         user = _user(target)
         if not self.in_process and user is not None:
-            driver.mark_answers(self.transport, user)
+            oslo_driver.mark_answers(self.transport, user)
         self.name = _name(target)
         self.objects = ObjectSerializer()
         wire = CopyingSerializer if self.in_process else ContextSerializer
@@ -71,7 +186,7 @@ class Bus:
         self.answers = Ears(
             f"the queue of answers on the bus {self.name!r}",
             self._answer_oneself,
-            repair=lambda: driver.reopen_answers(self.transport),
+            repair=lambda: oslo_driver.reopen_answers(self.transport),
             interval=self._interval,
         )
         self._listeners = [self.answers]
@@ -125,7 +240,7 @@ class Bus:
         except BROKEN:
             self._breaker.trip()
             raise
-        except driver.REFUSED as error:
+        except oslo_driver.REFUSED as error:
             self._breaker.trip()
             raise messaging.MessageDeliveryFailure(str(error)) from error
 
@@ -170,13 +285,13 @@ class Bus:
         :raises roost.exception.Unavailable: when it still is
         """
         self.ping(seconds=_PING_SECONDS)
-        driver.close_idle(self.transport)
+        oslo_driver.close_idle(self.transport)
         for listener in self._listeners:
             listener.doubt()
 
     def _echo(self, topic: str, name: str) -> Callable[[], None]:
         client = self.client(topic).prepare(
-            server=name, namespace=ears.NAMESPACE, version=ears.VERSION
+            server=name, namespace=consumer_check.NAMESPACE, version=consumer_check.VERSION
         )
 
         def send() -> None:
@@ -192,7 +307,7 @@ class Bus:
     def _answer_oneself(self) -> None:
         try:
             with self.sending():
-                driver.answer_oneself(self.transport, timeout=ears.TIMEOUT)
+                oslo_driver.answer_oneself(self.transport, timeout=consumer_check.TIMEOUT)
         except BROKEN as error:
             raise exception.Unavailable(str(error)) from error
         except messaging.MessageUndeliverable as error:
@@ -259,7 +374,7 @@ def _within(seconds: float, send: Callable[[], object]) -> None:
 def _user(target: messaging.TransportURL) -> str | None:
     """Return who we are on the bus; None: within this process all may be the same."""
     named = target.hosts[0].username if target.hosts else None
-    return named or (None if target.transport == "fake" else driver.ANONYMOUS)
+    return named or (None if target.transport == "fake" else oslo_driver.ANONYMOUS)
 
 
 def _name(target: messaging.TransportURL) -> str:

@@ -11,9 +11,8 @@ from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler.claims import Claim
 from roost.objects import InstancePlace, RequestSpec, Selection
 from roost.objects.explanation import nearest_misses, verdicts_of
-from roost.scheduler.batches import Batches
-from roost.scheduler.group_commit import GroupCommit
-from roost.scheduler.orders import Drop, Move, Order, Release, Restore, Select
+from roost.scheduler.batches import Batches, GroupCommit
+from roost.scheduler.claim_requests import Drop, Move, Order, Release, Restore, Select
 from roost.scheduler.topology import Held
 
 LOG = logging.getLogger(__name__)

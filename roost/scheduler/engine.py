@@ -3,23 +3,64 @@
 Filters are asked for all hosts at once, weighers for all that pass; what can only judge one host is
 asked last, of the best, until enough are found. Of the instances of one request each sees what
 those before it took. The same question to the same hosts has the same answer, given the same seed.
+
+What comes out of deciding: places, or why there are none.
 """
 
 import collections
+import dataclasses
 import random
 from collections.abc import Callable, Hashable, Sequence
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
 from roost.scheduler.columns import Columns, Floats, Mask
-from roost.scheduler.decision import Decision, Placement, Verdict
 from roost.scheduler.filters import AnyFilter, Filter, HostFilter, Miss
 from roost.scheduler.hosts import Hosts
 from roost.scheduler.ranking import REFUSED, PlugIns, Ranking, asked_of, refuse, weigh
 from roost.scheduler.request import Request
 from roost.scheduler.topology import Held, fit
 from roost.scheduler.weighers import Weighing
+
+Refusals = dict[str, dict[str, int]]
+"""How many hosts were refused, by filter and reason; each host counts once."""
+
+
+class Placement(NamedTuple):
+    """The row of an instance's host, and the CPUs and devices that it holds there, if any."""
+
+    row: int
+    held: Held | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What one filter did to the ``asked`` hosts that came to it, and who came closest."""
+
+    filter: str
+    asked: int
+    reasons: dict[str, int]
+    closest: Miss | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """A place per instance, in the order asked, and alternates in its cell, the best first.
+
+    When there is not room for all, ``chosen`` is empty, ``fitting`` says how many of the instances
+    without a host would have found one, and ``verdicts`` why no other would.
+    """
+
+    chosen: Sequence[Placement]
+    alternates: Sequence[Sequence[int]]
+    verdicts: Sequence[Verdict] = ()
+    fitting: int = 0
+
+    @property
+    def refusals(self) -> Refusals:
+        return {verdict.filter: verdict.reasons for verdict in self.verdicts if verdict.reasons}
+
 
 _KINDS: Final = 64  # kinds of requests of which the ranking is remembered
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from roost.scheduler.columns import Columns, Floats, Rows
 from roost.scheduler.filters import ASK_AGAIN, AnyFilter, Filter, HostFilter
-from roost.scheduler.hosts import Hosts
-from roost.scheduler.journal import Position
+from roost.scheduler.hosts import Hosts, Position
 from roost.scheduler.request import Request
 from roost.scheduler.weighers import Weighing, multiplier_of
 

@@ -17,7 +17,7 @@ from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import reports as report_rows
 from roost.db.scheduler.claims import CONFIRMED, RESERVED, Claim
 from roost.objects import HostReport
-from roost.objects.versions import check_is_past
+from roost.objects.base import check_is_past
 from roost.scheduler.claims import Claims
 from roost.scheduler.table import HostTable
 

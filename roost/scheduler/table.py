@@ -1,4 +1,9 @@
-"""Keeps the hosts in memory up to date from the database: by increments, never all of it again."""
+"""Keeps the hosts in memory up to date from the database: by increments, never all of it again.
+
+How many members of each server group are on each host, as this process knows it.
+
+What hosts have of the aggregates that they are in: zone, ratios, and the membership itself.
+"""
 
 import datetime
 import threading
@@ -14,11 +19,109 @@ from roost.db.scheduler import aggregates as aggregate_rows
 from roost.db.scheduler import cells as cell_rows
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
-from roost.db.scheduler.hosts import Usage
-from roost.scheduler.enrolment import ByHost, by_host, enrol
+from roost.db.scheduler import server_groups as group_rows
+from roost.db.scheduler.hosts import RESOURCES, Usage
+from roost.objects import Aggregate
+from roost.scheduler.columns import Membership, Rows
 from roost.scheduler.hosts import Hosts
-from roost.scheduler.silence import Always, Hearing, Horizon, Silence
+from roost.scheduler.liveness import Always, Hearing, Horizon, Silence
 from roost.scheduler.topology import Held, HostTopology
+
+ByHost = Mapping[str, Sequence[Aggregate]]
+_ZONE: Final = "availability_zone"
+_RATIOS: Final = {
+    "vcpus": "cpu_allocation_ratio",
+    "memory_mb": "ram_allocation_ratio",
+    "disk_gb": "disk_allocation_ratio",
+}
+
+
+def by_host(aggregates: Iterable[Aggregate]) -> ByHost:
+    """Return the aggregates of each host, by its name."""
+    found: dict[str, list[Aggregate]] = {}
+    for aggregate in aggregates:
+        for host in aggregate.hosts:
+            found.setdefault(host, []).append(aggregate)
+    return found
+
+
+def enrol(hosts: Hosts, rows: Rows, aggregates: ByHost) -> None:
+    """Let hosts know their aggregates, and what follows.
+
+    The zone of an aggregate is that of its hosts, whatever they report; of several ratios the
+    smallest counts.
+    """
+    hosts.membership[rows] = hosts.shared.memberships.learn(Membership())
+    hosts.zone[rows] = hosts.reported_zone[rows]
+    hosts.capacity[:, rows] = (hosts.net[:, rows] * hosts.ratios[:, rows]).astype(np.int64)
+    names = hosts.shared.names
+    members = [names.code(host) for host in aggregates]
+    for row in rows[np.isin(hosts.host[rows], members)].tolist():
+        _join(hosts, row, Membership.of(aggregates[hosts.name("host", row)]))
+    hosts.rescale()
+
+
+def _join(hosts: Hosts, row: int, membership: Membership) -> None:
+    hosts.membership[row] = hosts.shared.memberships.learn(membership)
+    zones = membership.values(_ZONE)
+    if zones:
+        hosts.zone[row] = hosts.shared.names.learn(zones[0])
+    for resource, name in _RATIOS.items():
+        ratio = membership.smallest(name)
+        if ratio is not None:
+            line = RESOURCES.index(resource)
+            hosts.capacity[line, row] = int(hosts.net[line, row] * ratio)
+
+
+_REMEMBERED: Final = 10_000  # groups
+
+
+class Members:
+    """Counts by group and host id, kept as long as the group's generation is the one remembered.
+
+    The groups are locked while they are used, so what is here is exact then.
+    """
+
+    def __init__(self) -> None:
+        self._generations: dict[str, int] = {}
+        self._counts: dict[str, dict[int, int]] = {}
+
+    def lock(self, session: Session, group_uuids: Collection[str]) -> None:
+        """Let nobody else change these groups until the transaction ends, and read what is new."""
+        if not group_uuids:
+            return
+        generations = group_rows.lock(session, group_uuids)
+        new = [
+            uuid
+            for uuid, generation in generations.items()
+            if self._generations.get(uuid) != generation
+        ]
+        if len(self._counts) > _REMEMBERED:
+            self._generations.clear()
+            self._counts.clear()
+            new = list(generations)
+        found = group_rows.members_by_host(session, new) if new else {}
+        for uuid in new:
+            self._counts[uuid] = dict(found.get(uuid, {}))
+            self._generations[uuid] = generations[uuid]
+
+    def on(self, group_uuid: str) -> Mapping[int, int]:
+        """Return how many members each host has, by id."""
+        return self._counts[group_uuid]
+
+    def committed(self, changes: Mapping[tuple[str, int], int], grown: Collection[str]) -> None:
+        """Take over what a commit of this process did: members by group and host, generations."""
+        for (uuid, host_id), more in changes.items():
+            counts = self._counts[uuid]
+            counts[host_id] = counts.get(host_id, 0) + more
+        for uuid in grown:
+            self._generations[uuid] += 1
+
+    def forget(self, group_uuids: Collection[str]) -> None:
+        """Let what is known of these groups be read again."""
+        for uuid in group_uuids:
+            self._generations.pop(uuid, None)
+
 
 K = TypeVar("K")
 _AT_ONCE: Final = 5000  # hosts

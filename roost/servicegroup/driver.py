@@ -2,12 +2,20 @@
 
 A plug-in is a class with ``from_conf(conf, *, binary)``, named by an entry point of that group. The
 daemons of a cell say that they live; cell-conductors and the API level ask who does.
+
+For how long this process could have heard others: who cannot hear must call nobody silent.
+
+Finds the service group that ``[servicegroup] driver`` names among the entry points.
 """
 
 import datetime
+import threading
 from collections.abc import Sequence
 from typing import Protocol
 
+from oslo_config import cfg
+
+from roost import plugins
 from roost.objects import Service
 
 
@@ -40,3 +48,53 @@ class ServiceGroup(Protocol):
 
     def close(self) -> None:
         """Take this daemon out of its groups: it ends."""
+
+
+GROUP = "roost.servicegroup"
+
+
+def load_group(conf: cfg.ConfigOpts, *, binary: str) -> ServiceGroup:
+    """Make the configured service group, for one daemon.
+
+    :param binary: the daemon's program, by which others know it together with its host
+    :raises roost.exception.Invalid: when no entry point has that name, or its options cannot work
+    """
+    plugin = plugins.find(GROUP, conf.servicegroup.driver, option="[servicegroup] driver")
+    group: ServiceGroup = plugin.from_conf(conf, binary=binary)
+    return group
+
+
+class Listening:
+    """Notes again and again whether we could hear, and tells since when without a break.
+
+    What interrupts it: that nothing could be heard, or that nobody noted anything for too long, as
+    when the process was stopped or its clock was set. Any thread may note and ask. All times are
+    seconds by one clock, which may be any.
+
+    :param gap: seconds without a note after which nobody knows what was missed
+    """
+
+    def __init__(self, *, gap: float) -> None:
+        self._gap = gap
+        self._lock = threading.Lock()
+        self._since: float | None = None
+        self._noted_at: float | None = None
+
+    def note(self, now: float, *, hears: bool) -> None:
+        """Note whether we hear now."""
+        with self._lock:
+            if not hears:
+                self._since = None
+            elif self._since is None or self._is_broken(now):
+                self._since = now
+            self._noted_at = now
+
+    def seconds(self, now: float) -> float:
+        """Return for how long we have been able to hear by now; 0: we are not, or not yet."""
+        with self._lock:
+            if self._since is None or self._is_broken(now):
+                return 0.0
+            return max(0.0, now - self._since)
+
+    def _is_broken(self, now: float) -> bool:
+        return self._noted_at is None or abs(now - self._noted_at) > self._gap

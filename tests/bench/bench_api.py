@@ -28,10 +28,10 @@ import falcon.testing
 
 from roost import states
 from roost.api import microversions
-from roost.api.parts import Options
+from roost.api.dependencies import Options
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import instances
-from tests import api_world
+from tests import api_harness
 from tests.bench import growth
 from tests.bench.meters import percentile, spin, table
 from tests.builders import CELL1, CELL2, NOW, a_spec, a_uuid, a_wish, an_instance
@@ -62,7 +62,7 @@ def main():
 
 def _measure_growth(asked):
     options = Options(quota=UNLIMITED)
-    with tempfile.TemporaryDirectory() as folder, api_world.made_in(folder, options) as world:
+    with tempfile.TemporaryDirectory() as folder, api_harness.made_in(folder, options) as world:
         rows = list(growth.measure(world, lambda ask: _least(ask, asked)))
     table(f"CPU ms of requests about one server; spin {1000 * spin():.1f} ms", rows)
 
@@ -114,7 +114,7 @@ def _run(tree, asked):
 
 def _measure(asked):
     options = Options(max_limit=SERVERS, quota=UNLIMITED)
-    with tempfile.TemporaryDirectory() as folder, api_world.made_in(folder, options) as world:
+    with tempfile.TemporaryDirectory() as folder, api_harness.made_in(folder, options) as world:
         server = _fill(world)
         return {
             f"{name}, {age}": _repeat(world, asked.seconds, minor, *request)
@@ -136,14 +136,19 @@ def _requests(server):
 
 
 def _body(minor):
-    server = {"name": "new", "flavorRef": "1", "imageRef": api_world.IMAGE, "metadata": {"a": "b"}}
+    server = {
+        "name": "new",
+        "flavorRef": "1",
+        "imageRef": api_harness.IMAGE,
+        "metadata": {"a": "b"},
+    }
     return {"server": server | ({"networks": "none"} if minor > OLDEST else {})}
 
 
 def _repeat(world, seconds, minor, method, path, body):
     """Ask for a while; return what one request took."""
     headers = {
-        "X-Auth-Token": api_world.ALICE,
+        "X-Auth-Token": api_harness.ALICE,
         "OpenStack-API-Version": f"compute 2.{minor}",
         "Content-Type": "application/json",
     }

@@ -18,9 +18,9 @@ from roost import concurrency
 if __name__ == "__main__":
     concurrency.select()
 
-from tests.fakes import scene as scenes
-from tests.fakes.scene import ClusterScene, Scene
-from tests.outside.rabbitmq_cluster import RabbitCluster
+from tests.external.rabbitmq_cluster import RabbitCluster
+from tests.fakes import broker_pair as scenes
+from tests.fakes.broker_pair import ClusterScene, Scene
 
 PATIENCE = 90.0  # seconds after which a direction counts as dead
 PLAIN = (

@@ -25,7 +25,7 @@ from roost.rig.client import Client
 from roost.rig.install import IMAGE
 from roost.rig.plan import Plan
 from tests.bench import memory
-from tests.bench.crew import crew
+from tests.bench.worker_processes import crew
 
 GOOD, FLOOD = "good:good", "flood:flood"
 VERSION = {"OpenStack-API-Version": "compute 2.96"}

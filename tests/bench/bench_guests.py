@@ -25,9 +25,9 @@ from roost import concurrency
 
 concurrency.select([])
 
-from roost.compute.image import ImageCache
+from roost.compute.image_cache import ImageCache
 from roost.compute.virt.libvirt import images, probe
-from roost.compute.virt.libvirt.bases import Bases
+from roost.compute.virt.libvirt.base_images import Bases
 from roost.context import admin_context
 from roost.image.local import LocalImageStore
 from roost.rig import services
@@ -62,7 +62,7 @@ def main():
 
 def _linux(folder, count):
     """Boot servers one after the other, each until its guest is up."""
-    image = linux_guest.made(SERVICES / "outside/guest")
+    image = linux_guest.made(SERVICES / "external/guest")
     with Libvirtd(folder / "libvirtd", SERVICES / "libvirt") as libvirtd:
         options = _libvirt_options(libvirtd)
         rig = EmbeddedRig(folder / "rig", cells=1, hosts=1, overrides=options)

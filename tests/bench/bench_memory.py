@@ -24,7 +24,7 @@ from roost.rig import boots
 from roost.rig.client import Client
 from roost.rig.install import IMAGE
 from roost.rig.plan import Plan
-from tests.bench import kept, memory
+from tests.bench import memory, stored
 
 VERSION = {"OpenStack-API-Version": "compute 2.96", "X-Auth-Token": "storm:storm"}
 PATIENCE = 60.0  # seconds until a server is where it should be
@@ -45,7 +45,7 @@ def main():
             used = memory.by_daemon(plan)
             told = (f"{used.get(name, 0):19.1f}" for name in names)
             asked_for = sum(storm.answers.values())
-            held = f"{kept.rows(plan):8}{kept.files(plan):7}"
+            held = f"{stored.rows(plan):8}{stored.files(plan):7}"
             print(f"{minute:6}{asked_for:10}{held}", *told, flush=True)
             if minute >= asked.minutes:
                 break

@@ -30,9 +30,7 @@ from tests.builders import (
     a_pci_request,
     an_image,
 )
-from tests.unit.scheduler.asking import tried
-from tests.unit.scheduler.questions import OPTIONS
-from tests.unit.scheduler.rows import (
+from tests.unit.scheduler.host_builders import (
     a_request,
     a_row,
     amounts,
@@ -41,6 +39,8 @@ from tests.unit.scheduler.rows import (
     hosts_of,
     weighers_of,
 )
+from tests.unit.scheduler.random_requests import OPTIONS
+from tests.unit.scheduler.requests import tried
 
 SECONDS = 0.3
 CALLS = 10

@@ -16,7 +16,7 @@ import argparse
 import logging
 
 from tests.bench import meters
-from tests.bench.scheduler import committed, engine_alone, growth, over_bus, peer
+from tests.bench.scheduler import engine_alone, growth, nova_comparison, over_bus, with_database
 
 
 def main():
@@ -26,14 +26,14 @@ def main():
     engine = commands.add_parser("engine", help=engine_alone.__doc__)
     engine.add_argument("--hosts", type=int, nargs="+", default=[1000, 10_000, 100_000])
     engine.set_defaults(run=lambda asked: engine_alone.bench(asked.hosts, seconds=asked.seconds))
-    claims = commands.add_parser("committed", help=committed.__doc__)
+    claims = commands.add_parser("committed", help=with_database.__doc__)
     claims.add_argument("--kind", nargs="+", default=["sqlite", "postgresql", "mariadb"])
     claims.add_argument("--hosts", type=int, default=10_000)
     claims.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4])
     claims.add_argument("--callers", type=int, default=64)
     claims.add_argument("--best-of", type=int, default=1, help="the option of that name")
     claims.set_defaults(
-        run=lambda asked: committed.bench(
+        run=lambda asked: with_database.bench(
             asked.kind,
             hosts=asked.hosts,
             processes=asked.processes,
@@ -71,9 +71,9 @@ def main():
             asked.kind, asked.hosts, seconds=asked.seconds, plot=asked.plot
         )
     )
-    beside = commands.add_parser("peer", help=peer.__doc__)
+    beside = commands.add_parser("peer", help=nova_comparison.__doc__)
     beside.add_argument("--kind", default="postgresql")
-    beside.set_defaults(run=lambda asked: peer.bench(asked.kind, seconds=asked.seconds))
+    beside.set_defaults(run=lambda asked: nova_comparison.bench(asked.kind, seconds=asked.seconds))
     asked = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
     before = meters.load()

@@ -17,10 +17,10 @@ import tempfile
 from collections.abc import Sequence
 
 from roost.rig.plan import Plan
-from tests.clients import functional, running
+from tests.clients import functional, installation
 from tests.tempest.running import FAILED, PASSED
 
-OUTSIDE = running.ROOT / ".services/outside"
+OUTSIDE = installation.ROOT / ".services/outside"
 _ROOST_RIG = pathlib.Path(sys.executable).parent / "roost-rig"
 
 
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("regex", nargs="*", help="which tests, if not all that mean Compute")
     asked = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    running.install(OUTSIDE / "clients")
+    installation.install(OUTSIDE / "clients")
     with tempfile.TemporaryDirectory(prefix="roost-clients-") as folder:
         results = _run(asked.client, asked.regex, pathlib.Path(folder))
     print("", *results.summary(), sep="\n")

@@ -3,9 +3,9 @@
 import collections
 
 from roost import exception, states
-from roost.filtering import Filtering
 from roost.objects import NetworkInfo, Whereabouts
-from roost.objects.finding import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
+from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
+from roost.security_groups import Filtering
 from tests.builders import CELL1, a_vif
 
 

@@ -8,9 +8,8 @@ import redis
 import sqlalchemy as sa
 
 from roost.db.cell import models, services
-from roost.servicegroup.cell_group import MEMORY
 from roost.servicegroup.db import DatabaseGroup
-from roost.servicegroup.tooz import ToozGroup
+from roost.servicegroup.tooz import MEMORY, ToozGroup
 from tests.builders import CELL1, CELL2, NOW, a_service
 from tests.stories.service_groups import DOWN_TIME
 

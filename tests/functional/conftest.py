@@ -7,7 +7,7 @@ import falcon
 import pytest
 
 from roost.rig.embedded import EmbeddedRig
-from tests.outside import nova
+from tests.external import nova
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ import sqlalchemy as sa
 from roost import audit, exception, states
 from roost.db.api import build_requests, instance_mappings, quota
 from roost.db.api import models as api_models
-from roost.db.api import put_away as mappings
+from roost.db.api import soft_delete as mappings
 from roost.db.cell import instances
 from roost.db.cell import models as cell_models
 from roost.db.scheduler import models as scheduler_models
-from tests.audited_world import AN_HOUR, SIZES, UNLIMITED, World
+from tests.audit_harness import AN_HOUR, SIZES, UNLIMITED, World
 from tests.builders import CELL1, CELL2, NOW, a_context, a_spec, a_uuid, a_wish
 from tests.fakes.neutron import failure
 

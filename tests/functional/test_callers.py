@@ -15,7 +15,7 @@ from roost.db.cell import instances, ports
 from roost.db.engine import Database
 from roost.objects import HostFinding
 from roost.rig.embedded import EmbeddedRig
-from roost.rpc.admission import names
+from roost.rpc.access import names
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
 from roost.rpc.scheduler import CellScheduler, Scheduler

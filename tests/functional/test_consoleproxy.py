@@ -12,21 +12,27 @@ import requests
 from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus
 from websockets.sync.client import connect
 
-from roost import consoles, exception
-from roost.compute import console
-from roost.compute.console_door import ConsoleDoor
+from roost import exception
+from roost.compute.operations import consoles as operations_consoles
+from roost.compute.operations.consoles import ConsoleDoor
 from roost.compute.virt.driver import HostResources, Placement
-from roost.compute.virt.fake import FakeDriver
-from roost.compute.virt.fake_console import GREETINGS
-from roost.compute.virt.faults import Faults
+from roost.compute.virt.fake.console import GREETINGS
+from roost.compute.virt.fake.driver import FakeDriver
+from roost.compute.virt.fake.faults import Faults
 from roost.consoleproxy.proxy import ConsoleProxy, Settings
 from roost.consoleproxy.tokens import Tokens
-from roost.objects import NetworkInfo
-from tests.api_world import ALICE, options, world
+from roost.objects import NetworkInfo, consoles
+from tests.api_harness import ALICE, options, world
 from tests.builders import CELL1, NOW, a_context
 from tests.fakes.tls import Authority
 from tests.functional.api.test_server_actions import ACTIVE
-from tests.functional.api.test_server_consoles import SERIAL, SPICE, VNC, remote_console, token_of
+from tests.functional.api.test_server_remote_consoles import (
+    SERIAL,
+    SPICE,
+    VNC,
+    remote_console,
+    token_of,
+)
 from tests.stories.cloud import wait_until
 
 __all__ = ["options", "world"]
@@ -53,7 +59,7 @@ class Host:
         )
 
     def open_console(self, *, instance_uuid, **asked):
-        return console.let_in(self.virt, self.door, instance_uuid, **asked)
+        return operations_consoles.let_in(self.virt, self.door, instance_uuid, **asked)
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ import falcon.testing
 import pytest
 
 from roost import exception, states
-from roost.db.cell import instances, ports, provisions
+from roost.db.cell import guest_config, instances, ports
 from roost.guestdata import Operator, ec2, openstack
 from roost.metadata.app import make_app
 from roost.metadata.guests import Guests
 from roost.metadata.identity import ByAddress, BySignature
 from roost.objects import InjectedFile, NetworkRequest, Provisions
-from tests.api_world import PRIVATE, options, world
+from tests.api_harness import PRIVATE, options, world
 from tests.builders import CELL1, CELL2, a_keypair, a_uuid
 
 __all__ = ["options", "world"]
@@ -188,7 +188,7 @@ def test_files_that_a_rebuild_gives_are_told_after_the_seconds_of_memory(service
     assert service.get("/openstack/content/0000", guest).content == b"hello"
     with world.databases[CELL1].begin() as session:
         new = [InjectedFile.of(path="/etc/banner", contents="bmV3")]
-        provisions.put_files(session, guest.uuid, new)
+        guest_config.put_files(session, guest.uuid, new)
     service.clock.now = 5.1
     assert service.get("/openstack/content/0000", guest).content == b"new"
 
@@ -327,8 +327,8 @@ def test_a_password_is_told_once_and_read_back(service, world, guest):
     assert service.get("/openstack/latest/password", guest).text == "ZW5jcnlwdGVk"
     assert service.tell(guest, "b3RoZXI=", version="2013-04-04").status_code == 409
     with world.databases[CELL1].read() as session:
-        assert provisions.told_password(session, guest.uuid) == "ZW5jcnlwdGVk"
-        assert provisions.find(session, guest.uuid).files  # as they were
+        assert guest_config.told_password(session, guest.uuid) == "ZW5jcnlwdGVk"
+        assert guest_config.find(session, guest.uuid).files  # as they were
 
 
 def test_a_guest_without_provisions_can_tell_its_password(service, place):

@@ -21,8 +21,8 @@ from roost.rpc.super_conductor import SuperConductor
 from roost.scheduler.client import SchedulerClient
 from tests import builders
 from tests.rpc_methods import METHODS, arguments_of
-from tests.simulation.sea import Calm
-from tests.simulation.world import World
+from tests.simulation.fault_model import Calm
+from tests.simulation.simulated_cloud import World
 
 SERVED_BY = {
     SuperConductor: ("super-conductor", "api"),

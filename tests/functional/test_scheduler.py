@@ -11,8 +11,8 @@ from roost.rpc.transport import Bus
 from roost.scheduler import client as client_module
 from roost.scheduler import plugins
 from roost.scheduler.client import CellSchedulerClient, Reporter, SchedulerClient
+from roost.scheduler.liveness import Silence
 from roost.scheduler.manager import SchedulerManager
-from roost.scheduler.silence import Silence
 from tests.builders import a_context, a_report, a_selection, a_spec, a_uuid
 from tests.stories.cloud import wait_until
 

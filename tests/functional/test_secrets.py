@@ -12,7 +12,7 @@ from click import testing
 from roost.cmd._options import _QUIET
 from roost.cmd.manage.cli import roost_manage
 from roost.rig.embedded import EmbeddedRig
-from tests.fakes.identity import FakeIdentity
+from tests.fakes.keystone import FakeIdentity
 from tests.fakes.processes import DaemonProcess
 from tests.stories.cloud import Cloud, wait_until
 

@@ -8,7 +8,7 @@ import requests
 from roost.cmd import scheduler, super_conductor
 from roost.db.scheduler import tombstones
 from roost.rig.embedded import EmbeddedRig
-from tests.bench import kept
+from tests.bench import stored
 from tests.stories.cloud import Cloud, wait_until
 
 SOON = 1
@@ -78,7 +78,7 @@ def rest(cloud):
     seen = []
 
     def settled():
-        seen.append((kept.rows_by_table(cloud.plan), kept.files(cloud.plan)))
+        seen.append((stored.rows_by_table(cloud.plan), stored.files(cloud.plan)))
         return len(seen) > 15 and len({repr(one) for one in seen[-15:]}) == 1
 
     wait_until(settled, "an end of what is forgotten")

@@ -12,8 +12,8 @@ from roost.rig import services
 from roost.rig.hypervisors import linux_guest, needs
 from roost.rig.hypervisors.libvirtd import Libvirtd
 from roost.rig.openstack import packages
-from tests.outside import pages as outside_pages
-from tests.outside.glance import Glance
+from tests.external import pages as outside_pages
+from tests.external.glance import Glance
 
 # Tests that run side by side have private services of their own.
 SERVICES = pathlib.Path(__file__).parents[2] / ".services"

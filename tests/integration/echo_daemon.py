@@ -14,8 +14,7 @@ import sys
 import time
 
 from roost.cmd import _checks, _options
-from roost.cmd._daemon import Daemon, RpcServer
-from roost.cmd._periodic import Periodic
+from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.cmd._run import run
 from roost.db.engine import Database
 from roost.rpc import interface

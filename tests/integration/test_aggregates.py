@@ -7,14 +7,14 @@ import random
 import pytest
 
 from roost import exception
-from roost.conductor.snapshots import Snapshots
+from roost.conductor.super.scheduler_sync import Snapshots
 from roost.db.api import aggregates
 from roost.db.api import models as api_models
 from roost.db.engine import Database, retried
 from roost.db.scheduler import aggregates as known
 from roost.db.scheduler import models as scheduler_models
 from roost.rig.services import unique_name
-from tests.unit.conductor.test_snapshots import Listener
+from tests.unit.conductor.test_scheduler_snapshots import Listener
 from tests.unit.db.test_scheduler_aggregates import (
     test_lost_messages_are_made_good_by_one_snapshot,
     test_messages_in_any_order_and_doubled_end_in_the_truth,

@@ -4,7 +4,7 @@ import pytest
 
 from roost.db.engine import Database
 from roost.rig.services import unique_name
-from tests.api_world import client, world
+from tests.api_harness import client, world
 from tests.builders import a_uuid
 from tests.functional.api.test_aggregates import (
     create,

@@ -4,8 +4,8 @@ import pytest
 
 from tests.stories.boots import *  # noqa: F403
 from tests.stories.cloud import Cloud
+from tests.stories.quota_and_audit import *  # noqa: F403
 from tests.stories.real_rig import PATIENT, running
-from tests.stories.reckoning import *  # noqa: F403
 from tests.stories.server_groups import *  # noqa: F403
 
 

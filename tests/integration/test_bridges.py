@@ -21,9 +21,9 @@ from roost.networks import random_mac
 from roost.objects import NetworkInfo
 from roost.security_groups import EGRESS, INGRESS, Rule
 from tests.builders import a_uuid, a_vif, an_instance
+from tests.external.links import left_of, links
+from tests.external.wire import BROADCAST, Wire, arp, ethernet, ip, udp, wait_until_it_forwards
 from tests.fakes.cell_conductor import FakeCellConductor
-from tests.outside.links import left_of, links
-from tests.outside.wire import BROADCAST, Wire, arp, ethernet, ip, udp, wait_until_it_forwards
 
 pytestmark = pytest.mark.usefixtures("network_programs")
 CIDR = "10.77.0.0/24"

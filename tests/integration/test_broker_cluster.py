@@ -8,9 +8,9 @@ import time
 import pytest
 
 from roost.context import admin_context
-from tests.fakes.scene import VHOST, ClusterScene, Probe
-from tests.outside.rabbitmq_cluster import OPTIONS, RabbitCluster
-from tests.stories.site import Site
+from tests.external.rabbitmq_cluster import OPTIONS, RabbitCluster
+from tests.fakes.broker_pair import VHOST, ClusterScene, Probe
+from tests.stories.single_cell_deployment import Site
 
 pytestmark = pytest.mark.timeout(300)
 PROMISED = 10.0  # seconds from the death of a node until all RPC works

@@ -10,8 +10,8 @@ import pytest
 
 from roost import exception
 from roost.context import admin_context
-from tests.fakes import scene as scenes
-from tests.fakes.scene import Probe, Scene
+from tests.fakes import broker_pair as scenes
+from tests.fakes.broker_pair import Probe, Scene
 
 pytestmark = pytest.mark.timeout(300)
 PATIENCE = 60  # seconds, for machines that are slow

@@ -13,9 +13,9 @@ import sqlalchemy as sa
 from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus
 from websockets.sync.client import connect
 
-from roost import consoles
 from roost.db.api import models
 from roost.db.engine import Database
+from roost.objects import consoles
 from roost.rig.hypervisors import linux_guest
 from roost.rig.services.private import free_port
 from tests.builders import NOW

@@ -8,14 +8,14 @@ import pytest
 import sqlalchemy as sa
 
 from roost import exception
-from roost.api.parts import Options
+from roost.api.dependencies import Options
 from roost.db.api import models as api_models
 from roost.db.api import quota
 from roost.db.engine import Database, retried
 from roost.db.insert import insert_once
 from roost.rig import services
-from tests import api_world
-from tests.api_world import ALICE, IMAGE
+from tests import api_harness
+from tests.api_harness import ALICE, IMAGE
 
 NUMBERS = sa.Table("numbers", sa.MetaData(), sa.Column("n", sa.Integer, primary_key=True))
 WRITERS = 4
@@ -188,7 +188,7 @@ def test_servers_are_created_once_or_refused_for_now_during_a_failover(cluster, 
 
     api_db, options = cluster.create(api_models.metadata), Options()
     options.quota.update(instances=-1, cores=-1, ram=-1)
-    with api_world.made(api_db, make_database, options) as world:
+    with api_harness.made(api_db, make_database, options) as world:
 
         def create(number):
             body = {"name": f"s{number}", "flavorRef": "1", "imageRef": IMAGE, "networks": "none"}

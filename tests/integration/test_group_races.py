@@ -15,7 +15,7 @@ from roost.db.engine import Database
 from roost.db.scheduler import models
 from roost.db.types import utcnow
 from tests.builders import a_context, a_flavor, a_group, a_report, a_selection, a_spec, a_uuid
-from tests.integration.racing_scheduler import SMALL, place, scheduler, select
+from tests.integration.group_race_scheduler import SMALL, place, scheduler, select
 
 HOSTS = [f"h{number}" for number in range(40)]
 GROUPS = 25
@@ -37,7 +37,7 @@ def url(database_url):
 
 def place_in_another_process(url, boots):
     done = subprocess.run(
-        [sys.executable, "-m", "tests.integration.racing_scheduler"],
+        [sys.executable, "-m", "tests.integration.group_race_scheduler"],
         input=json.dumps({"url": url, "boots": boots}),
         capture_output=True,
         text=True,

@@ -5,7 +5,7 @@ import pytest
 import requests
 
 from roost.rig.embedded import EmbeddedRig
-from tests.outside.keystone import PASSWORD, REGION, Keystone
+from tests.external.keystone import PASSWORD, REGION, Keystone
 from tests.stories.cloud import wait_until
 
 _VERSION = "2.90"

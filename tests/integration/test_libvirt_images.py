@@ -10,8 +10,8 @@ from concurrent import futures
 import pytest
 
 from roost import exception
-from roost.compute.virt.libvirt import filesystems, images
-from roost.compute.virt.libvirt.bases import Bases, base_of
+from roost.compute.virt.libvirt import images, new_disks
+from roost.compute.virt.libvirt.base_images import Bases, base_of
 from roost.compute.virt.libvirt.images import Image
 
 MIB = 1 << 20
@@ -306,7 +306,7 @@ def test_what_is_no_disk_stands_on_nothing(tmp_path, plain):
 )
 def test_a_blank_disk_has_on_it_what_guests_expect(tmp_path, guest_format, where, what):
     disk = tmp_path / "blank0.qcow2"
-    filesystems.create(disk, size=8 * MIB, guest_format=guest_format, label="ephemeral0")
+    new_disks.create(disk, size=8 * MIB, guest_format=guest_format, label="ephemeral0")
     images.convert(disk, tmp_path / "flat", from_="qcow2", to="raw")
     found = (tmp_path / "flat").read_bytes()
     assert len(found) == 8 * MIB
@@ -316,12 +316,12 @@ def test_a_blank_disk_has_on_it_what_guests_expect(tmp_path, guest_format, where
 
 
 def test_a_blank_disk_may_be_left_to_its_guest(tmp_path):
-    filesystems.create(tmp_path / "blank0.qcow2", size=MIB, guest_format="none", label="")
+    new_disks.create(tmp_path / "blank0.qcow2", size=MIB, guest_format="none", label="")
     images.convert(tmp_path / "blank0.qcow2", tmp_path / "flat", from_="qcow2", to="raw")
     assert (tmp_path / "flat").read_bytes() == bytes(MIB)
 
 
 def test_a_format_that_nobody_knows_is_refused_for_good(tmp_path):
     with pytest.raises(exception.BuildFailed, match=r"is 'zfs', but .* ext2") as failed:
-        filesystems.create(tmp_path / "blank", size=MIB, guest_format="zfs", label="")
+        new_disks.create(tmp_path / "blank", size=MIB, guest_format="zfs", label="")
     assert not failed.value.reschedulable

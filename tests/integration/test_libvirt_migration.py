@@ -14,11 +14,10 @@ import libvirt
 import pytest
 
 from roost import exception
-from roost.compute.taps import tap_of
+from roost.compute.network.bindings import tap_of
 from roost.compute.virt.libvirt import probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
-from roost.compute.virt.libvirt.migration_settings import MigrationSettings, TimeoutAction
-from roost.compute.virt.libvirt.settings import Settings
+from roost.compute.virt.libvirt.settings import MigrationSettings, Settings, TimeoutAction
 from roost.compute.virt.live_migration import Outcome, Phase, Presence
 from roost.concurrency import abandonable
 from roost.objects import NetworkInfo

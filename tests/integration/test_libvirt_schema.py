@@ -8,8 +8,8 @@ from lxml import etree
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.identity import note_rescued, written
-from roost.compute.virt.libvirt.rescuer import Rescuer
-from tests.stories.domains import DOMAINS, FOLDER
+from roost.compute.virt.libvirt.rescue import Rescuer
+from tests.stories.libvirt_domains import DOMAINS, FOLDER
 
 SCHEMA = pathlib.Path("/usr/share/libvirt/schemas/domain.rng")
 

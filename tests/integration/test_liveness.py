@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stories.cloud import Cloud
-from tests.stories.killed import *  # noqa: F403
+from tests.stories.killed_daemons import *  # noqa: F403
 from tests.stories.liveness import *  # noqa: F403
 from tests.stories.real_rig import QUICK, running
 from tests.stories.recovery import *  # noqa: F403

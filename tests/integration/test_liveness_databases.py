@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost import states
-from roost.conductor.liveness import Lookout, Patience
+from roost.conductor.cell.liveness import Lookout, Patience
 from roost.db.cell import identity, instances, services
 from roost.db.cell import models as cell_models
 from roost.db.engine import Database, retried
@@ -16,7 +16,7 @@ from roost.db.scheduler import cells, hosts, reports
 from roost.db.scheduler import models as scheduler_models
 from roost.db.types import database_now
 from roost.objects import CellLiveness
-from roost.objects.versions import version_at
+from roost.objects.base import version_at
 from roost.rig.services import unique_name
 from roost.servicegroup.db import DatabaseGroup
 from tests.builders import CELL1, NOW, a_report

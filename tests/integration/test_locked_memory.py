@@ -15,8 +15,8 @@ from roost.objects import NetworkInfo
 from roost.rig.hypervisors import needs
 from roost.rig.hypervisors.libvirtd import Libvirtd
 from tests.builders import a_context, a_flavor, an_image, an_instance
+from tests.external import memory_locks
 from tests.integration.conftest import STATE
-from tests.outside import memory_locks
 
 MEMORY_MB = 128
 pytestmark = pytest.mark.timeout(600)  # libvirt looks at QEMU

@@ -7,7 +7,7 @@ from roost.api.networking.neutron import CHECKED
 from roost.rig.embedded import EmbeddedRig
 from roost.rig.services.private import free_port
 from tests.builders import a_uuid
-from tests.outside.neutron import Neutron
+from tests.external.neutron import Neutron
 from tests.stories.cloud import Cloud, wait_until
 
 # openstacksdk warns of its own use of itself

@@ -3,6 +3,6 @@
 from tests.integration.test_api_databases import kept_databases, make_database, server
 from tests.unit.conductor.conftest import world
 from tests.unit.conductor.test_purge import *  # noqa: F403
-from tests.unit.conductor.test_put_away import *  # noqa: F403
+from tests.unit.conductor.test_soft_delete import *  # noqa: F403
 
 __all__ = ["kept_databases", "make_database", "server", "world"]

@@ -10,10 +10,10 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from websockets.sync.client import connect
 
-from roost.compute.virt.fake_console import GREETINGS
+from roost.compute.virt.fake.console import GREETINGS
 from roost.rig.plan import Plan
 from roost.rig.services.private import free_port
-from tests.stories import least_rights
+from tests.stories import least_privilege
 
 BIN = pathlib.Path(sys.executable).parent
 BOOTED = 50
@@ -141,11 +141,11 @@ def test_the_openstack_client_manages_flavors(rig):
 @pytest.mark.parametrize(
     "check",
     [
-        least_rights.check_buses,
-        least_rights.check_hosts,
-        least_rights.check_api_level,
-        least_rights.check_databases,
-        least_rights.check_files,
+        least_privilege.check_buses,
+        least_privilege.check_hosts,
+        least_privilege.check_api_level,
+        least_privilege.check_databases,
+        least_privilege.check_files,
     ],
 )
 def test_daemons_have_no_more_rights_than_they_need(rig, check):

@@ -18,7 +18,7 @@ import pytest
 from roost.rig.clouds import CLOUD
 from roost.rig.openstack.plan import GLANCE, KEYSTONE, NEUTRON
 from roost.rig.plan import Plan
-from tests.clients import functional, running
+from tests.clients import functional, installation
 from tests.integration.conftest import OUTSIDE
 from tests.stories.cloud import wait_until
 from tests.tempest.running import FAILED, PASSED, SKIPPED, patterns
@@ -135,7 +135,7 @@ def sdk(rig):
 @pytest.fixture(scope="module")
 def clients():
     """Where the clients of others are installed."""
-    running.install(OUTSIDE / "clients")
+    installation.install(OUTSIDE / "clients")
     return OUTSIDE / "clients"
 
 

@@ -12,9 +12,9 @@ from roost import conf, exception
 from roost.db.engine import Database
 from roost.db.scheduler import models
 from roost.scheduler import plugins
+from roost.scheduler.liveness import Silence
 from roost.scheduler.manager import SchedulerManager
-from roost.scheduler.silence import Silence
-from tests import books
+from tests import claim_consistency
 from tests.builders import a_context, a_flavor, a_report, a_selection, a_spec, a_uuid
 
 HOSTS = [f"h{number}" for number in range(6)]
@@ -74,9 +74,9 @@ def test_hosts_that_count_wrongly_are_found_and_counted_anew(database, managers,
     assert (found["host"], found["used"]["vcpus"]) == ("h3", 99)
     assert managers[1].recount(a_context(), host="h3")
     assert not managers[1].recount(a_context(), host="h3")
-    books.assert_right(database)
+    claim_consistency.assert_right(database)
     select(managers[0], a_uuid())  # the other one learns of it
-    books.assert_right(database)
+    claim_consistency.assert_right(database)
 
 
 def test_counting_anew_under_load_keeps_the_books_right(database, managers, hosts):
@@ -88,7 +88,7 @@ def test_counting_anew_under_load_keeps_the_books_right(database, managers, host
             select(manager, a_uuid())
 
     together(step, 40)
-    books.assert_right(database)
+    claim_consistency.assert_right(database)
 
 
 def test_a_full_house_is_filled_to_the_last_place_and_no_further(database, managers, hosts):
@@ -101,7 +101,7 @@ def test_a_full_house_is_filled_to_the_last_place_and_no_further(database, manag
     answers = together(boot, 60)  # there are 6 x 8 CPUs
     refused = [answer for answer in answers if isinstance(answer, str)]
     assert refused == ["No valid host was found: 6 hosts: not enough CPUs"] * 12
-    books.assert_right(database)
+    claim_consistency.assert_right(database)
 
 
 def test_requests_for_many_are_placed_whole_or_not_at_all(database, managers, hosts):
@@ -117,7 +117,7 @@ def test_requests_for_many_are_placed_whole_or_not_at_all(database, managers, ho
     claimed = [claim["instance_uuid"] for claim in managers[0].list_claims(a_context())]
     assert len(placed) == 10  # of 12 places
     assert sorted(claimed) == sorted(placed)
-    books.assert_right(database)
+    claim_consistency.assert_right(database)
 
 
 def test_the_same_instance_asked_for_many_times_at_once_is_placed_once(database, managers, hosts):
@@ -131,7 +131,7 @@ def test_the_same_instance_asked_for_many_times_at_once_is_placed_once(database,
     answers = together(ask, 16)
     assert len({answer[0][0].host for answer in answers}) == 1
     assert len(managers[0].list_claims(a_context())) == 1
-    books.assert_right(database)
+    claim_consistency.assert_right(database)
 
 
 def test_hosts_that_report_for_the_first_time_at_once_are_created_once(database, managers):
@@ -171,10 +171,10 @@ def test_claims_moved_and_released_crosswise_leave_the_books_right(database, man
                 )
 
     together(stir, 100)
-    books.assert_right(database)
+    claim_consistency.assert_right(database)
     managers[0].release_claims(a_context(), instance_uuids=instances)
     assert managers[0].list_claims(a_context()) == []
-    books.assert_right(database)
+    claim_consistency.assert_right(database)
 
 
 def now(number):

@@ -11,10 +11,10 @@ import pytest
 from roost.db.engine import Database
 from roost.db.scheduler import models
 from roost.db.types import utcnow
-from tests import books
+from tests import claim_consistency
 from tests.builders import a_context, a_report, a_spec, a_uuid
-from tests.integration.racing_scheduler import scheduler
-from tests.integration.stirring_scheduler import HOSTS
+from tests.integration.churning_scheduler import HOSTS
+from tests.integration.group_race_scheduler import scheduler
 
 KILLS = 6
 SCHEDULERS = 3
@@ -34,7 +34,7 @@ def database(database_url):
 
 def start(url, seed):
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.integration.stirring_scheduler", url, str(seed)],
+        [sys.executable, "-m", "tests.integration.churning_scheduler", url, str(seed)],
         stdout=subprocess.PIPE,
     )
     assert process.stdout.readline() == b"ready\n"
@@ -67,10 +67,10 @@ def test_schedulers_killed_at_random_moments_leave_the_books_right(database):
             at = kill % SCHEDULERS
             assert running[at].poll() is None, "it ended by itself"
             end(running[at])
-            books.assert_right(database)
-            assert books.most_of_a_group_on_a_host(database) <= 1
+            claim_consistency.assert_right(database)
+            assert claim_consistency.most_of_a_group_on_a_host(database) <= 1
             running[at] = start(database.url, kill)
-    books.assert_right(database)
+    claim_consistency.assert_right(database)
     answers_still(database)
 
 
@@ -84,4 +84,4 @@ def answers_still(database):
         assert manager.select_destinations(
             a_context(), request_spec=a_spec(), instance_uuids=[a_uuid()], alternates=0
         )
-    books.assert_right(database)
+    claim_consistency.assert_right(database)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stories.cloud import wait_until
-from tests.stories.site import Site
+from tests.stories.single_cell_deployment import Site
 
 
 @pytest.fixture

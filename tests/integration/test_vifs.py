@@ -6,10 +6,9 @@ import subprocess
 import pytest
 
 from roost import exception
-from roost.compute.bindings import Binding
+from roost.compute.network.bindings import Binding
 from roost.compute.network.bridge.system import System
-from roost.compute.network.ovs import OpenVSwitch
-from roost.compute.network.vifs import Vifs
+from roost.compute.network.vifs import OpenVSwitch, Vifs
 from roost.compute.virt.driver import Placement
 from roost.compute.virt.libvirt import probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
@@ -17,8 +16,8 @@ from roost.compute.virt.libvirt.settings import Settings
 from roost.networks import random_mac
 from roost.objects import NetworkInfo
 from tests.builders import a_context, a_flavor, a_vif, an_instance
-from tests.outside import openvswitch
-from tests.outside.wire import Wire, udp
+from tests.external import openvswitch
+from tests.external.wire import Wire, udp
 from tests.stories.cloud import wait_until
 
 pytestmark = pytest.mark.timeout(300)  # libvirt looks at QEMU first

@@ -12,8 +12,8 @@ import pytest
 
 import roost
 from roost.flow import Flow
-from tests.simulation.mishaps import FLOWS, MISHAPS, Runner, happening
 from tests.simulation.scenarios import Reef, Scenario, User, run
+from tests.simulation.step_faults import FLOWS, MISHAPS, Runner, happening
 
 pytestmark = pytest.mark.timeout(3600)  # they run where nothing else wants to
 

@@ -37,7 +37,7 @@ def _read(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _one(seed: int, *, verbose: bool) -> int:
-    from tests.simulation.story import play, play_quietly
+    from tests.simulation.random_workload import play, play_quietly
 
     if verbose:
         logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="           %(message)s")
@@ -49,7 +49,7 @@ def _one(seed: int, *, verbose: bool) -> int:
 
 
 def _outcomes(asked: argparse.Namespace) -> Iterator[Any]:
-    from tests.simulation.story import play_quietly
+    from tests.simulation.random_workload import play_quietly
 
     seeds = range(asked.first, asked.first + asked.seeds)
     if asked.jobs == 1:

@@ -16,8 +16,8 @@ from oslo_db.sqlalchemy import exc_filters
 
 from roost import exception
 from roost.db.engine import Database
+from tests.simulation.fault_model import Calm
 from tests.simulation.loop import BEGINNING, Loop, current
-from tests.simulation.sea import Calm
 from tests.simulation.substitutes import Lock
 
 

@@ -21,13 +21,13 @@ from oslo_messaging.rpc.dispatcher import ExpectedException
 from roost import exception
 from roost.callers import Callers
 from roost.context import admin_context
-from roost.rpc import ears
-from roost.rpc.ears import Echo
+from roost.rpc import consumer_check
+from roost.rpc.consumer_check import Echo
 from roost.rpc.interface import Interface, endpoint
 from roost.rpc.serializer import CopyingSerializer, ObjectSerializer
 from roost.rpc.transport import REMOTE_KINDS, Bus
+from tests.simulation.fault_model import Calm
 from tests.simulation.loop import Loop
-from tests.simulation.sea import Calm
 from tests.simulation.substitutes import Event
 
 
@@ -196,7 +196,7 @@ class SimBus(Bus):
         policy = messaging.ExplicitRPCAccessPolicy
         dispatcher = messaging.RPCDispatcher(offered, self.serializer, policy)
         client = self.client(interface.topic).prepare(
-            server=name, namespace=ears.NAMESPACE, version=ears.VERSION
+            server=name, namespace=consumer_check.NAMESPACE, version=consumer_check.VERSION
         )
         hearing = SimEars(self.network.loop, lambda: self._echo_once(client))
         return SimServer(self.network, dispatcher, f"{self.name}.{interface.topic}", name, hearing)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from roost.cmd import _checks
 from roost.cmd._waiting import Check
-from roost.compute import state_path
-from roost.compute.virt import fake
-from roost.compute.virt.faults import Rule
+from roost.compute import host_identity
+from roost.compute.virt.fake import driver as fake_driver
+from roost.compute.virt.fake.faults import Rule
 from tests.simulation.loop import Killed, Task
 from tests.simulation.substitutes import Executor
 
 if TYPE_CHECKING:
-    from tests.simulation.world import World
+    from tests.simulation.simulated_cloud import World
 
 LOG = logging.getLogger(__name__)
 # What is done every second in life, and would be most of what a world does. Seconds.
@@ -137,7 +137,7 @@ class Silent:
         return lambda *_told, **_named: None
 
 
-class StatePath(state_path.StatePath):
+class StatePath(host_identity.StatePath):
     """One that nobody else holds: two daemons are never on one, and a crash lets go of nothing."""
 
     def hold(self) -> None:
@@ -152,8 +152,8 @@ def replacements(world: "World") -> list[tuple[Any, str, Any]]:
         world.loop.task.owner.app = app
         return HttpStub()
 
-    def load_virt(conf: Any) -> fake.FakeDriver:
-        driver = fake.FakeDriver.from_conf(conf)
+    def load_virt(conf: Any) -> fake_driver.FakeDriver:
+        driver = fake_driver.FakeDriver.from_conf(conf)
         driver._faults = SimFaults(world, conf.host)
         return driver
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from roost import states
+from tests.simulation.fault_model import Calm, Mortal
 from tests.simulation.loop import Killed
 from tests.simulation.processes import Process
-from tests.simulation.sea import Calm, Mortal
-from tests.simulation.truth import Truth
-from tests.simulation.world import ADMIN, TOKEN, World
+from tests.simulation.simulated_cloud import ADMIN, TOKEN, World
+from tests.simulation.system_state import Truth
 
 PATIENCE = 240.0  # seconds until everything must be in order
 OFTEN = 2  # times that a daemon dies at the same place

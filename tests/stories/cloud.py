@@ -14,7 +14,7 @@ from roost.db.engine import Database
 from roost.rig.client import Client
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
-from roost.servicegroup.plugins import load_group
+from roost.servicegroup.driver import load_group
 
 PATIENCE = 60  # seconds
 

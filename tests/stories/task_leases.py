@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db.cell import instances, leases, models, stale
+from roost.db.cell import instances, leases, models, stale_tasks
 from roost.db.types import utcnow
 from tests.builders import an_instance
 
@@ -189,7 +189,7 @@ def take_fresh(database):
 
 def waiting(database):
     with database.read() as session:
-        return {task.instance_uuid for task in stale.list_stale(session, seconds=AN_HOUR)}
+        return {task.instance_uuid for task in stale_tasks.list_stale(session, seconds=AN_HOUR)}
 
 
 TASKS = sorted({state.task for state in states.MOVES} - {None})
@@ -204,9 +204,9 @@ def test_what_nobody_has_seen_to_for_long_waits_for_an_operator(cell_db, task, l
     held_back = set() if task == states.DELETING else {old.uuid}
     assert (found, waiting(cell_db)) == ({old.uuid, fresh.uuid} - held_back, held_back)
     with cell_db.begin() as session:
-        assert stale.count(session, seconds=AN_HOUR) == len(held_back)
-        assert stale.release(session, seconds=AN_HOUR, only=[fresh.uuid]) == set()
-        assert stale.release(session, seconds=AN_HOUR) == held_back
+        assert stale_tasks.count(session, seconds=AN_HOUR) == len(held_back)
+        assert stale_tasks.release(session, seconds=AN_HOUR, only=[fresh.uuid]) == set()
+        assert stale_tasks.release(session, seconds=AN_HOUR) == held_back
     assert old.uuid in {one.instance_uuid for _ in range(2) for one in take_fresh(cell_db)}
     assert waiting(cell_db) == set()
 
@@ -223,7 +223,7 @@ def test_a_host_that_starts_brings_no_old_task_to_life(cell_db):
 def test_it_is_known_since_when_no_conductor_was_up(cell_db):
     def sweep():
         with cell_db.begin() as session:
-            return stale.note_sweep(session, seconds=AN_HOUR), stale.last_gap(session)
+            return stale_tasks.note_sweep(session, seconds=AN_HOUR), stale_tasks.last_gap(session)
 
     assert [sweep(), sweep()] == [(None, None)] * 2
     began = utcnow() - datetime.timedelta(hours=5)

@@ -12,7 +12,7 @@ import socket
 
 import pytest
 
-from roost import consoles, exception
+from roost import exception
 from roost.compute.virt.driver import (
     AttachesInterfaces,
     GivesConsoles,
@@ -27,7 +27,7 @@ from roost.compute.virt.driver import (
     SuspendsGuests,
     TellsLoad,
 )
-from roost.objects import ImageMeta, NetworkInfo
+from roost.objects import ImageMeta, NetworkInfo, consoles
 from roost.states import HELD, NOSTATE, RUNNING, SAVED, SHUTDOWN
 from tests.builders import a_context, a_flavor, a_uuid, a_vif, an_image, an_instance
 from tests.stories.cloud import wait_until

@@ -18,7 +18,7 @@ from roost.rig.embedded import QUICK
 from roost.rig.openstack import contents
 from roost.rig.openstack.plan import ADMIN, NEUTRON
 from roost.rig.plan import Plan
-from tests.outside import pages
+from tests.external import pages
 
 CELLS, HOSTS = 2, 2
 _ROOST_RIG = pathlib.Path(sys.executable).parent / "roost-rig"

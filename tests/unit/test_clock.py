@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from roost.api.keystone import Remembered
+from roost.api.keystone_auth import Remembered
 from roost.clock import boot_clock
 from roost.context import RequestContext
 from roost.db.clock import Reckoned

@@ -3,13 +3,18 @@
 A plug-in is a class with ``from_conf(conf)``, named by an entry point of that group; it has the
 name of the driver that hosts use. It judges what users ask for, with the eyes of the user, and
 connects nothing: that is for the hosts. Security groups it also keeps, or has kept.
+
+Finds the API's side of the network driver that the option names among the entry points.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from roost.api.call import Call
+from oslo_config import cfg
+
+from roost import plugins
 from roost.api.networking.proxied import NetworkProxies
+from roost.api.request import Call
 from roost.db.engine import Session
 from roost.objects import Instance, Locality, NetworkRequest
 from roost.security_groups import Group, Rule
@@ -178,3 +183,16 @@ class Networking(Protocol):
 
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
         """Return where a server must or should be for the sake of these."""
+
+
+GROUP = "roost.api.networking"
+
+
+def load_networking(conf: cfg.ConfigOpts) -> Networking:
+    """Make the API's side of the driver that ``[network] driver`` names.
+
+    :raises roost.exception.Invalid: when there is no such driver
+    """
+    plugin = plugins.find(GROUP, conf.network.driver, option="[network] driver")
+    driver: Networking = plugin.from_conf(conf)
+    return driver

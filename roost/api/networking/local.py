@@ -1,5 +1,9 @@
-"""The networks of the local driver: those of the options, and those that users made."""
+"""The networks of the local driver: those of the options, and those that users made.
 
+What interfaces that come and go count of the quota of their server's project.
+"""
+
+import contextlib
 import copy
 import datetime
 from collections.abc import Callable, Mapping, Sequence
@@ -7,19 +11,50 @@ from typing import Any, Self
 
 from oslo_config import cfg
 
-from roost import exception, filtering, networks
-from roost.api import policies, server_locality, server_networks
-from roost.api.call import Call
-from roost.api.local_networks import Known, LocalNetworks, require_choice
+from roost import exception, networks, security_groups
+from roost.api.networking import requested_networks
 from roost.api.networking.local_groups import LocalGroups
-from roost.api.networking.local_ports import LocalPorts
+from roost.api.networking.local_networks import Known, LocalNetworks, require_choice
 from roost.api.networking.local_proxies import LocalProxies
-from roost.db.api import network_quota, server_ports
-from roost.db.engine import Database, Session
+from roost.api.request import Call
+from roost.api.standalone import network_schemas
+from roost.db.api import instance_mappings, ports
+from roost.db.engine import Database, Session, retried
 from roost.networks import LocalNetwork
 from roost.objects import Instance, Locality, NetworkRequest
 from roost.rpc.super_conductor import SuperConductor
 from roost.security_groups import Group
+
+
+class LocalPorts:
+    """Counts the ports of attached interfaces; those that users made count of themselves.
+
+    :param quota: limits of projects that have none of their own
+    """
+
+    def __init__(self, database: Database, *, quota: Mapping[str, int]) -> None:
+        self._database = database
+        self._quota = quota
+
+    @retried
+    def attach(self, instance: Instance, port_id: str) -> None:
+        """Note that a server is to have one more port.
+
+        :raises roost.exception.QuotaExceeded: when its project may not have more
+        :raises roost.exception.NotFound: when it is gone
+        """
+        with self._database.begin() as session:
+            instance_mappings.hold(session, instance.uuid)
+            ports.check(session, instance.project_id, self._quota, ports=1)
+            ports.attach(session, instance.project_id, instance.uuid, port_id)
+
+    @retried
+    def detach(self, instance: Instance, port_id: str) -> None:
+        """Note that a server has a port no more; one that its user made counts as before."""
+        with self._database.begin() as session, contextlib.suppress(exception.NotFound):
+            instance_mappings.hold(session, instance.uuid)
+            if ports.find(session, port_id) is None:
+                ports.detach(session, instance.project_id, instance.uuid, port_id)
 
 
 class LocalNetworking:
@@ -39,7 +74,7 @@ class LocalNetworking:
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
         return cls(
             networks.parse(conf.network.local_networks),
-            filters=conf.network.driver in filtering.DRIVERS,
+            filters=conf.network.driver in security_groups.DRIVERS,
         )
 
     def with_database(
@@ -84,7 +119,7 @@ class LocalNetworking:
     ) -> list[NetworkRequest]:
         named = asked.get("networks")
         known = self._local.known(call, named) if self._local else Known(self._known)
-        found = server_networks.networks_of(asked, known, alone=most == 1)
+        found = requested_networks.networks_of(asked, known, alone=most == 1)
         _check_choices(call, found, known)
         return found
 
@@ -103,10 +138,10 @@ class LocalNetworking:
         most: int,
         limit: int,
     ) -> int:
-        each = server_networks.new_ports(requests)
+        each = requested_networks.new_ports(requests)
         if not each:
             return most
-        room = network_quota.port_room(session, project_id, limit=limit, most=each * most)
+        room = ports.port_room(session, project_id, limit=limit, most=each * most)
         return room // each
 
     def take(
@@ -118,9 +153,9 @@ class LocalNetworking:
         groups: Sequence[Group],
         uuids: Sequence[str],
     ) -> None:
-        server_networks.take(session, requests, uuids)
-        each = server_networks.new_ports(requests)
-        server_ports.boot(session, project_id, uuids, each=each)
+        requested_networks.take(session, requests, uuids)
+        each = requested_networks.new_ports(requests)
+        ports.boot(session, project_id, uuids, each=each)
         self.groups.take(session, groups, uuids)
 
     def attachment(self, call: Call, asked: dict[str, Any]) -> NetworkRequest:
@@ -133,7 +168,7 @@ class LocalNetworking:
         if wanted["uuid"] not in {network.id for network in self._known}:
             raise exception.NotFound(f"Network {wanted['uuid']} could not be found.")
         known = Known(self._known)
-        (request,) = server_networks.networks_of({"networks": [wanted]}, known, alone=True)
+        (request,) = requested_networks.networks_of({"networks": [wanted]}, known, alone=True)
         _check_choices(call, [request], known)
         return request
 
@@ -144,7 +179,7 @@ class LocalNetworking:
         self.ports.detach(instance, port_id)
 
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
-        return server_locality.locality_of(requests, self._known)
+        return requested_networks.locality_of(requests, self._known)
 
     def _first(self) -> LocalNetwork:
         if not self._known:
@@ -157,4 +192,4 @@ def _check_choices(call: Call, requests: Sequence[NetworkRequest], known: Known)
     for request in requests:
         if request.fixed_ip and request.port_id is None:
             network = known.network(str(request.network_id))
-            require_choice(call, policies.networks.CHOOSE_ADDRESS, network)
+            require_choice(call, network_schemas.CHOOSE_ADDRESS_POLICY, network)

@@ -6,10 +6,9 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from roost import exception
-from roost.api.call import Call
-from roost.api.local_networks import scope
+from roost.api.networking.local_networks import scope
+from roost.api.request import Call
 from roost.db.api import instance_mappings
-from roost.db.api import security_group_members as members
 from roost.db.api import security_groups as rows
 from roost.db.engine import Database, Session, retried
 from roost.objects import Instance
@@ -139,7 +138,7 @@ class LocalGroups:
         :raises roost.exception.Invalid: for one that is gone
         """
         try:
-            members.join(session, [group.id for group in groups], uuids)
+            rows.join(session, [group.id for group in groups], uuids)
         except exception.NotFound as error:
             raise exception.Invalid(error.message) from error
 
@@ -194,16 +193,16 @@ class LocalGroups:
         with self._database.begin() as session:
             instance_mappings.hold(session, instance.uuid)
             group = pick(rows.list_groups(session, instance.project_id), name)
-            members.put(session, _groups_of(session, instance) | {group.id}, instance.uuid)
+            rows.put(session, _groups_of(session, instance) | {group.id}, instance.uuid)
 
     @retried
     def _leave(self, instance: Instance, group: Group) -> None:
         with self._database.begin() as session:
             instance_mappings.hold(session, instance.uuid)
-            members.put(session, _groups_of(session, instance) - {group.id}, instance.uuid)
+            rows.put(session, _groups_of(session, instance) - {group.id}, instance.uuid)
 
 
 def _groups_of(session: Session, instance: Instance) -> set[str]:
     """Return the ids of the groups that a server is in, the default one if it needs no row."""
-    found = members.groups_of(session, instance.uuid)
+    found = rows.groups_of(session, instance.uuid)
     return {default_group(instance.project_id).id} if found is None else found

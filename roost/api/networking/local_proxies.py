@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from roost import exception
-from roost.api.call import Call
 from roost.api.networking.proxied import FloatingIp, ProxiedNetwork, ProxiedSubnet
+from roost.api.request import Call
 from roost.networks import LocalNetwork
 from roost.objects import Instance
 

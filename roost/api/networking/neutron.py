@@ -7,13 +7,13 @@ from typing import Any, Final, Self
 from oslo_config import cfg
 
 from roost import exception
-from roost.api.call import Call
 from roost.api.networking import neutron_ports as ports
 from roost.api.networking.neutron_groups import NeutronGroups, check_filtered
 from roost.api.networking.neutron_proxies import NeutronProxies
+from roost.api.request import Call
 from roost.db.engine import Session
+from roost.external.neutron import Neutron, told_apart
 from roost.objects import Instance, Locality, NetworkRequest
-from roost.outside.networking import Neutron, told_apart
 from roost.security_groups import Group
 
 LOG = logging.getLogger(__name__)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception
-from roost.api.call import Call
+from roost.api.request import Call
+from roost.external.neutron import Changed, Neutron, told_apart
 from roost.objects import Instance
-from roost.outside.networking import Changed, Neutron, told_apart
 from roost.security_groups import DEFAULT, Group, Rule, pick, pick_all
 
 _PORT_SECURITY: Final = "port-security"  # the extension by which it can be switched off

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from roost import exception
-from roost.outside.networking import told_apart
+from roost.external.neutron import told_apart
 
 _NO_IP_NEEDED: Final = ("deferred", "none")
 

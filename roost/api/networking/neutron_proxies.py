@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from roost import exception
-from roost.api.call import Call
 from roost.api.networking.neutron_ports import available
 from roost.api.networking.proxied import FloatingIp, ProxiedNetwork, ProxiedSubnet
+from roost.api.request import Call
+from roost.external.neutron import Neutron, named, told_apart
 from roost.objects import Instance
-from roost.outside.networking import Neutron, named, told_apart
 
 
 class NeutronProxies:

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Protocol
 
-from roost.api.call import Call
+from roost.api.request import Call
 from roost.objects import Instance
 
 

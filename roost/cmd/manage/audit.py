@@ -8,7 +8,7 @@ import click
 
 from roost.audit import Collector, Report, plan
 from roost.audit import audit as look
-from roost.audit.mending import Mender, Outcome
+from roost.audit.executor import Mender, Outcome
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_one, show_rows, warn
 

@@ -6,12 +6,12 @@ import click
 
 from roost import exception, migrations
 from roost.cells import Cell
-from roost.cmd.manage import cell_hosts, cell_machines, cell_restore, cell_tasks, cell_verify
+from roost.cmd.manage import cell_hosts, cell_restore, cell_tasks, cell_verify
+from roost.cmd.manage.arguments import cell_name
+from roost.cmd.manage.database import url_option
 from roost.cmd.manage.deployment import Deployment, masked, pass_deployment
 from roost.cmd.manage.host_removal import remove_host
-from roost.cmd.manage.names import cell_name
 from roost.cmd.manage.output import json_option, show_done, show_one, show_rows, warn
-from roost.cmd.manage.urls import url_option
 from roost.context import admin_context
 from roost.db.api import cells
 from roost.db.cell import identity
@@ -214,8 +214,8 @@ cell.add_command(remove_host)
 cell.add_command(cell_verify.verify)
 cell.add_command(cell_tasks.held_tasks)
 cell.add_command(cell_restore.after_restore)
-cell.add_command(cell_machines.replace_host)
-cell.add_command(cell_machines.give_up_missing)
+cell.add_command(cell_hosts.replace_host)
+cell.add_command(cell_hosts.give_up_missing)
 
 
 def _add(deployment: Deployment, mapping: CellMapping) -> None:

@@ -7,13 +7,13 @@ import click
 
 from roost import exception, states
 from roost.audit import restore
-from roost.audit.lost_rows import Asked
+from roost.audit.restore import Asked
 from roost.cells import Cell
 from roost.cmd.manage.cell_hosts import COMPUTE
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_rows, warn
 from roost.context import admin_context
-from roost.db.api import build_requests, cells, instance_mappings, put_away
+from roost.db.api import build_requests, cells, instance_mappings, soft_delete
 from roost.db.cell import audits as in_cell
 from roost.db.cell import instances, services
 from roost.db.spans import Span
@@ -140,11 +140,11 @@ def _asked(deployment: Deployment, cell: Cell, uuids: Sequence[str]) -> dict[str
     return asked
 
 
-def _back(deployment: Deployment, uuids: Sequence[str]) -> dict[str, put_away.TakenBack]:
-    found: dict[str, put_away.TakenBack] = {}
+def _back(deployment: Deployment, uuids: Sequence[str]) -> dict[str, soft_delete.TakenBack]:
+    found: dict[str, soft_delete.TakenBack] = {}
     for some in _batched(uuids):
         with deployment.api_database.read() as session:
-            found |= put_away.taken_back(session, some)
+            found |= soft_delete.taken_back(session, some)
     return found
 
 

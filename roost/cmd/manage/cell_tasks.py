@@ -9,7 +9,7 @@ from roost import exception
 from roost.cells import Cell
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_rows, warn
-from roost.db.cell import stale
+from roost.db.cell import stale_tasks
 from roost.db.engine import retried
 
 _COLUMNS: Final = ("cell", "server", "host", "vm_state", "task_state", "since", "released")
@@ -51,9 +51,12 @@ def held_tasks(
         raise exception.NotFound(f"no task of {', '.join(sorted(unknown))} waits for an operator")
 
 
-def _list(deployment: Deployment, cell: Cell, seconds: float) -> list[stale.StaleTask]:
+def _list(deployment: Deployment, cell: Cell, seconds: float) -> list[stale_tasks.StaleTask]:
     with deployment.checked(cell).read() as session:
-        gap, waiting = stale.last_gap(session), stale.list_stale(session, seconds=seconds)
+        gap, waiting = (
+            stale_tasks.last_gap(session),
+            stale_tasks.list_stale(session, seconds=seconds),
+        )
     if gap is not None and waiting:
         warn(
             f"cell {cell.name}: no conductor was up from {gap.began:%Y-%m-%d %H:%M:%S} to"
@@ -65,10 +68,10 @@ def _list(deployment: Deployment, cell: Cell, seconds: float) -> list[stale.Stal
 @retried
 def _release(cell: Cell, seconds: float, only: Sequence[str] | None) -> set[str]:
     with cell.database.begin() as session:
-        return stale.release(session, seconds=seconds, only=only)
+        return stale_tasks.release(session, seconds=seconds, only=only)
 
 
-def _row(cell: Cell, task: stale.StaleTask, *, released: bool) -> dict[str, object]:
+def _row(cell: Cell, task: stale_tasks.StaleTask, *, released: bool) -> dict[str, object]:
     return {
         "cell": cell.name,
         "server": task.instance_uuid,

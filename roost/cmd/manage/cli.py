@@ -1,4 +1,7 @@
-"""The commands of ``roost-manage``, and how their failures are told."""
+"""The commands of ``roost-manage``, and how their failures are told.
+
+``roost-manage placement``: hosts and claims as the schedulers have them.
+"""
 
 import logging
 import pathlib
@@ -9,8 +12,23 @@ from oslo_config import cfg
 from oslo_db import exception as db_exception
 
 from roost import exception
-from roost.cmd.manage import audit, cell, database, flavor, image, placement, quota, service
+from roost.cmd.manage import audit, cell, database, flavor, image, quota, service
 from roost.cmd.manage.deployment import Deployment
+from roost.cmd.manage.host_removal import remove_host
+from roost.cmd.manage.placement_audit import audit_placement, heal
+from roost.cmd.manage.placement_explain import explain
+from roost.cmd.manage.placement_lists import claims, hosts
+from roost.cmd.manage.placement_simulate import simulate
+
+
+@click.group()
+def placement() -> None:
+    """See and plan which hosts take which servers."""
+
+
+for _command in (explain, hosts, claims, audit_placement, heal, remove_host, simulate):
+    placement.add_command(_command)
+
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=pathlib.Path)
@@ -78,7 +96,7 @@ for _group in (
     service.service,
     flavor.flavor,
     image.image,
-    placement.placement,
+    placement,
     quota.quota,
 ):
     roost_manage.add_command(_group)

@@ -1,15 +1,139 @@
-"""``roost-manage db``: the schemas of the databases."""
+"""``roost-manage db``: the schemas of the databases.
+
+``roost-manage db purge``: removes for good what was deleted long ago.
+
+URLs that have passwords: taken from where nobody else can read them.
+
+A command line can be read by everybody on the machine while the command runs, and stays in the
+shell's history. So ``@FILE`` stands for what a file has, ``-`` for a line of standard input, and
+some commands look into the environment.
+"""
 
 import dataclasses
+import datetime
+import pathlib
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from roost import exception, migrations
-from roost.cmd.manage.deployment import Deployment, pass_deployment
-from roost.cmd.manage.output import json_option, show_rows
-from roost.cmd.manage.purge import purge
-from roost.cmd.manage.urls import url_option
+from roost.cells import Cell
+from roost.cmd.manage.deployment import Deployment, masked, pass_deployment
+from roost.cmd.manage.output import json_option, show_rows, warn
+from roost.conductor.super.purge import BATCH, Archive, Purge
 from roost.db.engine import Database
+
+F = TypeVar("F", bound=Callable[..., Any])
+_HOW = "@FILE reads it from a file, - from standard input"
+
+
+def url_option(
+    name: str, help_text: str, *, required: bool = False, envvar: str | None = None
+) -> Callable[[F], F]:
+    """Return an option that takes a URL.
+
+    :param envvar: what holds the URL where the option is left out
+    """
+    told = f"{help_text} {_HOW}" + (f"; else ${envvar}." if envvar else ".")
+    return click.option(
+        name, metavar="URL", required=required, envvar=envvar, help=told, callback=_read
+    )
+
+
+def _read(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Return the URL that is meant, and warn of a password that others may have seen.
+
+    :raises click.BadParameter: when there is none where it is said to be
+    """
+    if value is None:
+        return None
+    if value == "-":
+        return _line(sys.stdin.readline(), "standard input")
+    if value.startswith("@"):
+        return _line(_content(pathlib.Path(value[1:])), value[1:])
+    said = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+    if said and masked(value) != value:
+        warn(
+            f"{option.opts[0]} has a password, which others on this machine can see, and which"
+            f" stays in the history of the shell: {_HOW}"
+        )
+    return value
+
+
+def _content(path: pathlib.Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"{path} cannot be read: {error}") from error
+
+
+def _line(text: str, where: str) -> str:
+    lines = text.split()
+    if len(lines) != 1:
+        raise click.BadParameter(f"{where} must have one URL, and has {len(lines)}")
+    return lines[0]
+
+
+_PURGE_COLUMNS = ("cell", "servers", "state")
+
+
+@click.command()
+@click.option(
+    "--older-than", "days", type=click.FloatRange(min=0), required=True, metavar="DAYS",
+    help="Servers that were deleted so many days ago, or more.",
+)  # fmt: skip
+@click.option(
+    "--archive", "folder", type=click.Path(file_okay=False, path_type=pathlib.Path),
+    help="Keep their rows in this folder: JSON lines, a file for each cell and day.",
+)  # fmt: skip
+@click.option(
+    "--batch", type=click.IntRange(1, 10_000), default=BATCH, show_default=True,
+    help="Servers that one transaction removes.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Tell how many there are, and remove nothing.")
+@json_option
+@click.pass_context
+@pass_deployment
+def purge(
+    deployment: Deployment,
+    context: click.Context,
+    *,
+    days: float,
+    folder: pathlib.Path | None,
+    batch: int,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Remove deleted servers and all that is known of them, from all cells and the API's database.
+
+    They are in no list any more then, and their usage is not counted. May be run at any time, and
+    again; exits with 1 when a cell could not be reached.
+    """
+    archive = None if folder is None else Archive(folder)
+    purging = Purge(
+        deployment.api_database,
+        deployment.cells,
+        datetime.timedelta(days=days),
+        archive,
+        batch,
+        dry_run,
+    )
+    rows = [_purge_row(cell, done, dry_run=dry_run) for cell, done in purging.run()]
+    show_rows(rows, _PURGE_COLUMNS, as_json=as_json)
+    if any(row["servers"] is None for row in rows):
+        context.exit(1)
+
+
+def _purge_row(
+    cell: Cell, done: int | exception.Unavailable, *, dry_run: bool
+) -> dict[str, object]:
+    if isinstance(done, exception.Unavailable):
+        return {"cell": cell.name, "servers": None, "state": done.message}
+    return {"cell": cell.name, "servers": done, "state": "to be removed" if dry_run else "removed"}
+
 
 _COLUMNS = ("schema", "database", "version", "needed", "state")
 _schema = click.argument(

@@ -16,15 +16,13 @@ from roost import exception, migrations
 from roost.cells import Cell, Cells
 from roost.context import admin_context
 from roost.db.engine import Database
-from roost.image.driver import ImageStore
+from roost.external.neutron import DRIVER, Neutron
+from roost.external.neutron_ports import LeftoverPorts
+from roost.image.driver import ImageStore, load_store
 from roost.image.local import LocalImageStore
-from roost.image.plugins import load_store
-from roost.outside.leftover_ports import LeftoverPorts
-from roost.outside.networking import DRIVER, Neutron
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
-from roost.servicegroup.driver import ServiceGroup
-from roost.servicegroup.plugins import load_group
+from roost.servicegroup.driver import ServiceGroup, load_group
 
 CONNECTIONS = 4  # a command does one thing at a time
 ANSWER_SECONDS = 3600  # schema changes and audits may take long

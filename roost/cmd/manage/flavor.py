@@ -5,14 +5,13 @@ import uuid
 import click
 
 from roost import exception
-from roost.api import extra_specs
-from roost.api.schemas.base import MAX_INTEGER
+from roost.api.validation import MAX_INTEGER
+from roost.cmd.manage.arguments import properties_option, to_mapping, visible_name
 from roost.cmd.manage.deployment import Deployment, pass_deployment
-from roost.cmd.manage.names import visible_name
 from roost.cmd.manage.output import json_option, show_done, show_one, show_rows
-from roost.cmd.manage.properties import properties_option, to_mapping
 from roost.db.api import flavors
 from roost.db.engine import Session
+from roost.hardware import extra_specs
 from roost.objects import Flavor
 
 _FROM_0 = click.IntRange(0, MAX_INTEGER)

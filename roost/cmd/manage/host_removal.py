@@ -3,7 +3,8 @@
 import click
 
 from roost import exception
-from roost.cells import Cell, host_removal
+from roost.cells import Cell
+from roost.cells import cell as cells_cell
 from roost.cmd.manage.cell_hosts import COMPUTE, is_up
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_done, warn
@@ -54,7 +55,7 @@ def _refuse_while_in_use(deployment: Deployment, cell: Cell, host: str, *, force
 
     :raises roost.exception.Conflict: saying what to do first
     """
-    host_removal.refuse_while_in_use(deployment.checked(cell), host)
+    cells_cell.refuse_while_in_use(deployment.checked(cell), host)
     if is_up(deployment, cell, host) and not force:
         raise exception.Conflict(
             f"the {COMPUTE} of {host} counts as up, and would report again: stop it, and wait until"
@@ -70,12 +71,12 @@ def _from_schedulers(scheduler: SchedulerClient, host: str) -> list[str]:
 
 
 def _from_cell(cell: Cell, host: str) -> list[str]:
-    gone = host_removal.forget_services(cell, host, binary=COMPUTE)
+    gone = cells_cell.forget_services(cell, host, binary=COMPUTE)
     return [f"the services of cell {cell.name}"] if gone else []
 
 
 def _from_api_level(deployment: Deployment, host: str) -> list[str]:
-    left, unmapped = host_removal.leave_api_level(deployment.api_database, host)
+    left, unmapped = cells_cell.leave_api_level(deployment.api_database, host)
     if left:
         try:
             deployment.scheduler.update_aggregates(admin_context(), aggregates=left)

@@ -4,11 +4,10 @@ import pathlib
 
 import click
 
-from roost.api.schemas.base import MAX_INTEGER
+from roost.api.validation import MAX_INTEGER
+from roost.cmd.manage.arguments import properties_option, to_mapping, visible_name
 from roost.cmd.manage.deployment import Deployment, pass_deployment
-from roost.cmd.manage.names import visible_name
 from roost.cmd.manage.output import json_option, show_done, show_one, show_rows
-from roost.cmd.manage.properties import properties_option, to_mapping
 from roost.context import admin_context
 from roost.image.driver import DISK_FORMATS
 from roost.objects import ImageMeta

@@ -1,12 +1,20 @@
-"""``roost-manage placement audit``: whether claims and instances agree."""
+"""``roost-manage placement heal``: makes claims, instances and what hosts count agree again.
+
+``roost-manage placement audit``: whether claims and instances agree.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
 
 import click
 
-from roost.audit import PLACEMENT
+from roost.audit import PLACEMENT, plan
 from roost.audit import audit as look
+from roost.audit.executor import Mender, Outcome
+from roost.audit.repairs import LEAVE, RECOUNT_HOST, RELEASE, RESTORE
 from roost.cmd.manage.audit import collector, settle_option, tell, verbose_option
 from roost.cmd.manage.deployment import Deployment, pass_deployment
-from roost.cmd.manage.output import json_option
+from roost.cmd.manage.output import json_option, show_rows, warn
 
 
 @click.command("audit")
@@ -23,3 +31,64 @@ def audit_placement(deployment: Deployment, *, verbose: bool, settle: float, as_
     """
     collect = collector(deployment, guests=False)
     tell(look(collect, settle=settle, kinds=PLACEMENT), verbose=verbose, as_json=as_json)
+
+
+_PLANNED: Final = {
+    RELEASE: "would release",
+    RESTORE: "would restore",
+    RECOUNT_HOST: "would recount",
+    LEAVE: "would leave alone",
+}
+_COLUMNS: Final = ("instance", "host", "what", "why")
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option(
+    "--settle",
+    type=click.FloatRange(min=0, min_open=True),
+    default=3.0,
+    show_default=True,
+    help="Seconds until the second look: only what is seen twice is repaired.",
+)
+@json_option
+@pass_deployment
+def heal(deployment: Deployment, *, dry_run: bool, settle: float, as_json: bool) -> None:
+    """Release claims of instances that do not exist, and restore those of instances without one.
+
+    Hosts that count something else as in use than their claims hold count anew. Hosts and
+    schedulers do most of this themselves, a little later; this is for hosts that report no more,
+    and for those who cannot wait. Instances being built or deleted are left alone: their claims
+    are seen to. Safe to repeat. It is the part of roost-manage audit --repair that is about
+    placement.
+
+    Exits with 0 when nothing is left to be repaired, else with 1.
+    """
+    scheduler = deployment.answering_scheduler
+    report = look(collector(deployment, guests=False), settle=settle, kinds=PLACEMENT)
+    repairs = plan(report.findings, report.snapshot)
+    if dry_run:
+        outcomes = [Outcome(repair, _PLANNED[repair.action]) for repair in repairs]
+    else:
+        mender = Mender(deployment.api_database, deployment.cells, scheduler)
+        outcomes = list(mender.carry_out(repairs))
+    _tell(outcomes, as_json=as_json)
+    for what in report.unchecked:
+        warn(f"could not look at {what}")
+    if report.unchecked or not all(outcome.done for outcome in outcomes):
+        click.get_current_context().exit(1)
+
+
+def _tell(outcomes: Sequence[Outcome], *, as_json: bool) -> None:
+    if outcomes or as_json:
+        rows = sorted(map(_row, outcomes), key=lambda row: [row[name] or "" for name in _COLUMNS])
+        show_rows(rows, _COLUMNS, as_json=as_json)
+    else:
+        click.echo("claims and instances agree")
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    repair = outcome.repair
+    instance = None if repair.action == RECOUNT_HOST else repair.subject
+    values = (instance, repair.host, outcome.what, outcome.why)
+    return dict(zip(_COLUMNS, values, strict=True))

@@ -7,8 +7,8 @@ from typing import Any, Final
 import click
 
 from roost.cmd.manage import placement_request
+from roost.cmd.manage.arguments import host_and_node
 from roost.cmd.manage.deployment import Deployment, pass_deployment
-from roost.cmd.manage.names import host_and_node
 from roost.cmd.manage.output import json_option, show_one, show_rows
 from roost.cmd.manage.placement_request import Asked
 from roost.context import admin_context

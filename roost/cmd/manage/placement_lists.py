@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import click
 
+from roost.cmd.manage.arguments import host_and_node
 from roost.cmd.manage.deployment import Deployment, pass_deployment
-from roost.cmd.manage.names import host_and_node
 from roost.cmd.manage.output import json_option, show_rows
 from roost.context import admin_context
 from roost.db.api import aggregates

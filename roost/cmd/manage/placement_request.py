@@ -5,17 +5,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from roost import exception, networks
-from roost.api import pci_aliases
-from roost.api.local_networks import Known
-from roost.api.server_demands import demands_of
-from roost.api.server_group_hint import GROUP
-from roost.api.server_locality import locality_of
-from roost.api.server_networks import networks_of
-from roost.api.server_spec import Place, Question
+from roost.api.networking.local_networks import Known
+from roost.api.networking.requested_networks import locality_of, networks_of
+from roost.api.servers.create import Place, Question
+from roost.api.servers.scheduler_hints import GROUP
 from roost.cmd.manage.deployment import Deployment
 from roost.cmd.manage.flavor import named_flavor
 from roost.context import admin_context
 from roost.db.api import aggregates, build_requests, instance_mappings, server_groups
+from roost.hardware import pci_aliases
+from roost.hardware.requirements import demands_of
 from roost.objects import ImageMeta, Locality, RequestSpec, ServerGroup
 
 _NO_NETWORK: Final = "none"

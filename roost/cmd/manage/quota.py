@@ -5,16 +5,16 @@ from typing import Final
 
 import click
 
-from roost.api.schemas.base import MAX_INTEGER
+from roost.api.validation import MAX_INTEGER
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_done, show_one, show_rows
 from roost.conf.quota import OPTIONS
-from roost.db.api import network_quota, quota_limits, security_groups
+from roost.db.api import ports, security_groups
 from roost.db.api import quota as rows
 from roost.db.api.quota import Difference
 from roost.db.engine import Database, retried
 from roost.image.local import LocalImageStore
-from roost.image.room import Limits
+from roost.image.local_quota import Limits
 
 _NAMES: Final = tuple(option.name for option in OPTIONS)
 _OF_IMAGES: Final = {"images": "images", "image_bytes": "size"}
@@ -46,7 +46,7 @@ def show(deployment: Deployment, *, project: str, user: str | None, as_json: boo
             **dict.fromkeys(rows.RESOURCES, 0),
             **rows.counted(session, project).get(project, {}),
             **security_groups.usage(session, project),
-            **network_quota.usage(session, project),
+            **ports.usage(session, project),
         }
         limits = rows.limits(session, project, dict(deployment.conf.quota))
     if isinstance(deployment.images, LocalImageStore):
@@ -110,8 +110,8 @@ def _change(deployment: Deployment, project: str, limits: Mapping[str, int | Non
 def _change_rows(database: Database, project: str, limits: Mapping[str, int | None]) -> None:
     said = {name: limit for name, limit in limits.items() if limit is not None}
     with database.begin() as session:
-        quota_limits.set_for_project(session, project, said)
-        quota_limits.unset_for_project(session, project, limits.keys() - said.keys())
+        rows.set_for_project(session, project, said)
+        rows.unset_for_project(session, project, limits.keys() - said.keys())
 
 
 def _limit(entry: str) -> tuple[str, int]:

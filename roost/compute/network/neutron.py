@@ -1,24 +1,74 @@
-"""Ports of Neutron: made or taken for an instance, bound to this host, and waited for."""
+"""Ports of Neutron: made or taken for an instance, bound to this host, and waited for.
+
+Waiting until the ports of an instance work.
+"""
 
 import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Self
 
 from oslo_config import cfg
 
 from roost import exception, states
-from roost.compute.network.plugging import Plugging
 from roost.compute.network.vifs import Vifs
 from roost.context import RequestContext
-from roost.objects import ExternalEvent, Instance, NetworkInfo, NetworkRequest, Vif
-from roost.objects import external_event as events
-from roost.outside.networking import Neutron
-from roost.outside.ports import BindingFailed, Ports, is_active, mark
+from roost.external.neutron import Neutron
+from roost.external.neutron_ports import BindingFailed, Ports, is_active, mark
+from roost.objects import ExternalEvent, Instance, NetworkInfo, NetworkRequest, Vif, network
 from roost.rpc.cell_conductor import CellConductor
+
+_PLUGGING_LOOK: Final = 0.5  # seconds between two looks whether the waiting is to end
+
+
+class Plugging:
+    """Remembers what was heard of ports, from before they are bound until nobody waits any more."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._heard: dict[str, dict[str, bool]] = {}
+
+    def expect(self, instance_uuid: str) -> None:
+        """Remember from now on what is heard of an instance's ports, and nothing from before."""
+        with self._changed:
+            self._heard[instance_uuid] = {}
+
+    def hear(self, instance_uuid: str, port_id: str, *, works: bool) -> None:
+        with self._changed:
+            if instance_uuid in self._heard:
+                self._heard[instance_uuid][port_id] = works
+                self._changed.notify_all()
+
+    def forget(self, instance_uuid: str) -> None:
+        with self._changed:
+            self._heard.pop(instance_uuid, None)
+
+    def wait(
+        self,
+        instance_uuid: str,
+        port_ids: Collection[str],
+        *,
+        seconds: float,
+        stopped: threading.Event,
+    ) -> dict[str, bool]:
+        """Return what was heard of these ports: as soon as it is all, one failed, or time is up."""
+        deadline = time.monotonic() + seconds
+        with self._changed:
+            while True:
+                heard = self._of(instance_uuid, port_ids)
+                left = deadline - time.monotonic()
+                done = len(heard) == len(port_ids) or not all(heard.values())
+                if done or left <= 0 or stopped.is_set():
+                    return heard
+                self._changed.wait(min(left, _PLUGGING_LOOK))
+
+    def _of(self, instance_uuid: str, port_ids: Iterable[str]) -> dict[str, bool]:
+        heard = self._heard.get(instance_uuid, {})
+        return {port_id: heard[port_id] for port_id in port_ids if port_id in heard}
+
 
 LOG = logging.getLogger(__name__)
 # What no other host would cure: they all ask the same Neutron for the same.
@@ -179,8 +229,8 @@ class NeutronDriver:
             raise exception.BuildFailed(f"The ports of the server {why}.")
 
     def hear(self, event: ExternalEvent) -> None:
-        if event.name == events.VIF_PLUGGED and event.tag is not None:
-            works = event.status == events.COMPLETED
+        if event.name == network.VIF_PLUGGED and event.tag is not None:
+            works = event.status == network.COMPLETED
             self._plugging.hear(str(event.instance_uuid), event.tag, works=works)
 
     def describe(self, instance_uuids: Collection[str]) -> dict[str, NetworkInfo]:

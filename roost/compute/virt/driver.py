@@ -3,15 +3,20 @@
 A plug-in is a class with ``from_conf(conf)``, named by an entry point of that group. The core below
 is what every driver has. What only some can do is a protocol of its own, and to have it *is* the
 capability. A driver sees objects and its own options, never the bus, a database or the scheduler.
+
+How busy the machine is that a compute runs on, for drivers whose node that is.
 """
 
 import contextlib
 import dataclasses
 import datetime
+import os
 import pathlib
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, Protocol, Self, runtime_checkable
+
+import psutil
 
 from roost.context import RequestContext
 from roost.objects import (
@@ -331,7 +336,7 @@ class GivesConsoles(Protocol):
     """A driver that lets users type at consoles of its guests."""
 
     def console_kinds(self, uuid: str) -> frozenset[str]:
-        """Return which of :data:`roost.consoles.KINDS` a guest has, running or not.
+        """Return which of :data:`roost.objects.consoles.KINDS` a guest has, running or not.
 
         :raises roost.exception.NotFound: when there is no such guest
         """
@@ -424,7 +429,15 @@ class MeasuresHost(Protocol):
 
 @runtime_checkable
 class TellsLoad(Protocol):
-    """A driver that tells how busy its node is; see ``of_this_machine`` in ``load.py``."""
+    """A driver that tells how busy its node is; see ``of_this_machine`` in ``driver.py``."""
 
     def load(self) -> Load:
         """Return how busy the node is now."""
+
+
+def of_this_machine() -> Load:
+    """Return what ``uptime`` tells of it.
+
+    :raises OSError: when the system does not say
+    """
+    return Load(averages=os.getloadavg(), users=len(psutil.users()))

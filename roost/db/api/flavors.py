@@ -1,4 +1,7 @@
-"""Flavors and their extra specs."""
+"""Flavors and their extra specs.
+
+Which projects may use the flavors that are not public.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,13 +10,74 @@ import sqlalchemy as sa
 
 from roost import exception
 from roost.db import ordering
-from roost.db.api import flavor_access, models
+from roost.db.api import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.types import database_now
 from roost.objects import Flavor
 
 _flavors = models.flavors
+_access = models.flavor_projects
+
+
+def list_projects(session: Session, flavorid: str) -> list[str]:
+    """Return the projects that were given access, in order."""
+    query = sa.select(_access.c.project_id).where(
+        _access.c.flavor_id == _flavor_row_id(session, flavorid)
+    )
+    return sorted(session.scalars(query))
+
+
+def has(session: Session, flavorid: str, project_id: str) -> bool:
+    """Tell whether a project was given access; to a flavor that is not there nobody was."""
+    query = sa.select(_access.c.project_id).join(_flavors)
+    mine = (_flavors.c.flavorid == flavorid, _access.c.project_id == project_id)
+    return session.execute(query.where(*mine)).first() is not None
+
+
+def add(session: Session, flavorid: str, project_id: str) -> None:
+    """Give a project access.
+
+    :raises roost.exception.NotFound: when there is no such flavor
+    :raises roost.exception.Conflict: when it has access already
+    """
+    row = {"flavor_id": _flavor_row_id(session, flavorid), "project_id": project_id}
+    if not insert_once(session, _access, row):
+        raise exception.Conflict(
+            f"Flavor access already exists for flavor {flavorid} and project {project_id}"
+            " combination."
+        )
+
+
+def remove(session: Session, flavorid: str, project_id: str) -> None:
+    """Take access away from a project.
+
+    :raises roost.exception.NotFound: when there is no such flavor, or the project has no access
+    """
+    mine = (
+        _access.c.flavor_id == _flavor_row_id(session, flavorid),
+        _access.c.project_id == project_id,
+    )
+    if session.execute(sa.delete(_access).where(*mine)).rowcount != 1:
+        raise exception.NotFound(
+            f"Flavor access not found for {flavorid} / {project_id} combination."
+        )
+
+
+def granted(project_id: str) -> sa.ColumnElement[bool]:
+    """Return what holds for the flavors that a project was given access to."""
+    return _flavors.c.id.in_(
+        sa.select(_access.c.flavor_id).where(_access.c.project_id == project_id)
+    )
+
+
+def _flavor_row_id(session: Session, flavorid: str) -> int:
+    row_id = session.scalar(sa.select(_flavors.c.id).where(_flavors.c.flavorid == flavorid))
+    if row_id is None:
+        raise exception.NotFound(f"Flavor {flavorid} could not be found.")
+    return int(row_id)
+
+
 _specs = models.flavor_extra_specs
 _PLAIN = tuple(name for name in Flavor.fields if name != "extra_specs")
 SORT_KEYS = (
@@ -179,7 +243,7 @@ def _wanted(is_public: bool, granted_to: str | None) -> sa.ColumnElement[bool]:
     as_asked = _flavors.c.is_public.is_(is_public)
     if not is_public or granted_to is None:
         return as_asked
-    return sa.or_(as_asked, flavor_access.granted(granted_to))
+    return sa.or_(as_asked, granted(granted_to))
 
 
 def _sortable(session: Session, sort_key: str) -> sa.ColumnElement[Any]:

@@ -69,7 +69,7 @@ instance_mappings = sa.Table(
     sa.Column("put_away_at", UtcDateTime),
     sa.Column("turns", sa.Integer, nullable=False, default=0, server_default="0"),
     sa.Column("unheard", sa.Boolean, nullable=False, default=False, server_default="0"),
-    # as its cell says, which may be away; see cells/locks.py
+    # as its cell says, which may be away; see cells/cell.py
     sa.Column("locked", sa.Boolean, nullable=False, default=False, server_default="0"),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Index("instance_mappings_by_project", "project_id", "queued_for_delete"),
@@ -78,7 +78,7 @@ instance_mappings = sa.Table(
     sa.Index("instance_mappings_unheard", "unheard"),
 )
 
-# Where instances were that are gone, until their cells purge them; see deleted_mappings.py.
+# Where instances were that are gone, until their cells purge them; see instance_mappings.py.
 deleted_mappings = sa.Table(
     "deleted_mappings",
     metadata,
@@ -280,7 +280,7 @@ made_ports = sa.Table(
 
 # Ports that are made with servers on networks of the local driver, until their mapping goes: how
 # many at boot (port_id: the server's own), one for each attached later, and what was detached of
-# them; see server_ports.py.
+# them; see ports.py.
 server_ports = sa.Table(
     "server_ports",
     metadata,

@@ -1,14 +1,17 @@
-"""Networks that users make for the local driver, and the servers that stand on them."""
+"""Networks that users make for the local driver, and the servers that stand on them.
+
+Tags of the networks, subnets and ports that users made: each a column of their rows.
+"""
 
 import dataclasses
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db.api import models, network_quota, quota
+from roost.db.api import models, ports, quota
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 
@@ -43,7 +46,7 @@ def create(session: Session, network: Network, *, defaults: Mapping[str, int]) -
     quota.lock(session, network.project_id)
     if find(session, network.id) is not None:
         return
-    network_quota.check(session, network.project_id, defaults, **{network_quota.NETWORKS: 1})
+    ports.check(session, network.project_id, defaults, **{ports.NETWORKS: 1})
     insert_once(session, _networks, dataclasses.asdict(network))
 
 
@@ -75,7 +78,7 @@ def give_subnet(
     quota.lock(session, network.project_id)
     now = find(session, network.id)
     if now is not None and now.cidr is None:
-        network_quota.check(session, network.project_id, defaults, **{network_quota.SUBNETS: 1})
+        ports.check(session, network.project_id, defaults, **{ports.SUBNETS: 1})
     done = session.execute(
         sa.update(_networks)
         .where(_networks.c.id == network.id)
@@ -168,3 +171,24 @@ def _check_unused(session: Session, network_id: str) -> None:
         found = sa.select(table.c.network_id).where(table.c.network_id == network_id).limit(1)
         if session.execute(found).first() is not None:
             raise exception.Conflict(f"Network {network_id} is in use: there are {what} on it.")
+
+
+OF_NETWORKS: Final = models.networks.c.tags
+OF_SUBNETS: Final = models.networks.c.subnet_tags
+OF_PORTS: Final = models.made_ports.c.tags
+Edit = Callable[[Sequence[str]], Sequence[str]]
+
+
+def edit(session: Session, column: sa.Column[Any], row_id: str, change: Edit) -> list[str]:
+    """Put what ``change`` makes of tags in their place, and return it; nobody else does meanwhile.
+
+    :param row_id: of the network or the port
+    :raises roost.exception.NotFound: when it is gone
+    """
+    mine = column.table.c.id == row_id
+    before = session.execute(sa.select(column).where(mine).with_for_update()).one_or_none()
+    if before is None:
+        raise exception.NotFound(f"{row_id} could not be found.")
+    after = sorted(set(change(before[0])))
+    session.execute(sa.update(column.table).where(mine).values({column.name: after}))
+    return after

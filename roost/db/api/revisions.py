@@ -13,7 +13,7 @@ from roost.db import clock
 from roost.db.api import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
-from roost.objects.versions import version_at
+from roost.objects.base import version_at
 
 AGGREGATES: Final = "aggregates"
 SERVER_GROUPS: Final = "server_groups"

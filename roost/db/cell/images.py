@@ -1,7 +1,8 @@
 """Images of servers whose data will not come any more, until the image store has given them up.
 
 Whoever ends a task that was to make an image writes that down in the same transaction, since nobody
-knows of the image once the task is gone from its row. ``conductor/images.py`` asks the store.
+knows of the image once the task is gone from its row. ``conductor/cell/task_outcomes.py`` asks the
+store.
 """
 
 from typing import Final

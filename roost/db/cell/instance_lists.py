@@ -8,7 +8,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from roost.db import ordering, wire
-from roost.db.cell import addresses, models, tags
+from roost.db.cell import instance_index, models
 from roost.db.cell.instances import row_to_instance
 from roost.db.engine import Session
 from roost.db.instance_query import Found, Wanted
@@ -65,7 +65,7 @@ def _judged(wanted: Wanted) -> list[sa.ColumnElement[Any]]:
 def _fits(row: sa.Row[Any], wanted: Wanted) -> bool:
     values = row._mapping  # noqa: SLF001 - a public name
     return all(pattern.fits(values[name]) for name, pattern in wanted.like.items()) and (
-        not wanted.addresses or addresses.fit(wire.load(values["network_info"]), wanted)
+        not wanted.addresses or instance_index.fit(wire.load(values["network_info"]), wanted)
     )
 
 
@@ -111,8 +111,8 @@ def _conditions(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
         _instances.c[name].ilike(pattern.like, escape="\\") for name, pattern in wanted.like.items()
     ]
     conditions += _changed(wanted)
-    conditions += tags.conditions(wanted)
-    conditions += addresses.conditions(wanted)
+    conditions += instance_index.tag_conditions(wanted)
+    conditions += instance_index.address_conditions(wanted)
     conditions += [_instances.c[name].between(*span) for name, span in wanted.between.items()]
     if wanted.states is not None:
         conditions.append(_in_states(wanted.states))

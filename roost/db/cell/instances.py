@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from roost import exception, states
 from roost.db import clock, wire
-from roost.db.cell import addresses, models, tags
+from roost.db.cell import instance_index, models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.types import database_now
@@ -46,10 +46,10 @@ def create(session: Session, instance: Instance) -> bool:
     values["image_id"] = instance.image.id if instance.image else None
     created = insert_once(session, _instances, values)
     if created:
-        tags.index(session, instance.uuid, instance.tags)
+        instance_index.index_tags(session, instance.uuid, instance.tags)
         _keep_provisions(session, instance)
         if instance.network_info is not None:
-            addresses.index(session, instance.uuid, instance.network_info)
+            instance_index.index_addresses(session, instance.uuid, instance.network_info)
     return created
 
 
@@ -129,7 +129,7 @@ def update(
     )
     if done.rowcount == 1:
         if "network_info" in changes:
-            addresses.index(session, uuid, changes["network_info"])
+            instance_index.index_addresses(session, uuid, changes["network_info"])
         return True
     if at is not None and _was_changed(session, uuid, at):
         return False

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from roost import states
 from roost.db import clock
 from roost.db.cell import models
-from roost.db.cell.stale import is_stale
+from roost.db.cell.stale_tasks import is_stale
 from roost.db.engine import Session
 from roost.db.types import UtcDateTime
 

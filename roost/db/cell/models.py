@@ -103,7 +103,7 @@ forsaken_images = sa.Table(
     sa.Column("instance_uuid", Uuid, nullable=False),
 )
 
-# Which instances have a tag: an index of the column ``tags``, for lists; see tags.py.
+# Which instances have a tag: an index of the column ``tags``, for lists; see instance_index.py.
 instance_tags = sa.Table(
     "instance_tags",
     metadata,
@@ -112,7 +112,7 @@ instance_tags = sa.Table(
     sa.Index("instance_tags_by_digest", "digest", "instance_uuid"),
 )
 
-# Which instances have an address: an index of the column ``network_info``; see addresses.py.
+# Which instances have an address: an index of the column ``network_info``; see instance_index.py.
 instance_addresses = sa.Table(
     "instance_addresses",
     metadata,

@@ -2,6 +2,8 @@
 
 A cell's row is locked by whoever takes in what is told of it. So messages of one cell come one
 after the other, and a late one finds the version of the newer.
+
+Which user of the bus speaks for which cell: the first that reported for it.
 """
 
 import datetime
@@ -14,9 +16,28 @@ from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.scheduler import models
 from roost.db.scheduler.hosts import lock, touched
-from roost.db.scheduler.parts import in_parts
+from roost.db.scheduler.ranges import in_parts
 from roost.objects import CellLiveness
-from roost.objects.versions import version_at
+from roost.objects.base import version_at
+
+_USERS = models.cell_users
+
+
+def find(session: Session, bus_user: str) -> str | None:
+    """Return the uuid of the cell that a user speaks for, or None."""
+    return session.scalar(sa.select(_USERS.c.cell_uuid).where(_USERS.c.bus_user == bus_user))
+
+
+def claim(session: Session, bus_user: str, cell_uuid: str) -> str | None:
+    """Let a user speak for a cell, unless one of the two is taken; return its cell then."""
+    insert_once(session, _USERS, {"cell_uuid": cell_uuid, "bus_user": bus_user})
+    return find(session, bus_user)
+
+
+def forget(session: Session, cell_uuid: str) -> None:
+    """Let nobody speak for a cell."""
+    session.execute(sa.delete(_USERS).where(_USERS.c.cell_uuid == cell_uuid))
+
 
 _CELLS = models.cells
 _HOSTS = models.hosts

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from roost import exception
 from roost.db.engine import Session
 from roost.db.scheduler import models
-from roost.db.scheduler.parts import in_parts
+from roost.db.scheduler.ranges import in_parts
 from roost.db.types import database_now
 
 RESOURCES: Final = ("vcpus", "pcpus", "memory_mb", "disk_gb", "instances")

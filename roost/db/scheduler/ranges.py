@@ -1,10 +1,23 @@
-"""What a snapshot covers: the things whose uuid is in its range."""
+"""What a snapshot covers: the things whose uuid is in its range.
 
-from typing import Any
+Many values, for statements that each name some of them.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 
 from roost.objects import SnapshotRange
+
+T = TypeVar("T")
+_AT_ONCE: Final = 1000  # databases have limits
+
+
+def in_parts(values: Iterable[T]) -> Iterator[list[T]]:
+    """Yield so many values as one statement takes."""
+    listed = list(values)
+    return (listed[start : start + _AT_ONCE] for start in range(0, len(listed), _AT_ONCE))
 
 
 def covered(uuid: sa.ColumnElement[Any], snapshot: SnapshotRange) -> list[sa.ColumnElement[bool]]:

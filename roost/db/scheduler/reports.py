@@ -16,7 +16,7 @@ from roost.db.scheduler.cells import VERSION_HOLDS
 from roost.db.scheduler.hosts import RESOURCES, touched
 from roost.db.types import database_now
 from roost.objects import HostReport, NUMACell, PciPool
-from roost.objects.versions import version_at
+from roost.objects.base import version_at
 
 _HOSTS = models.hosts
 _PLAIN = (

@@ -14,8 +14,7 @@ import sqlalchemy as sa
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.scheduler import hosts, models
-from roost.db.scheduler.parts import in_parts
-from roost.db.scheduler.ranges import covered
+from roost.db.scheduler.ranges import covered, in_parts
 from roost.objects import ServerGroup, SnapshotRange
 
 _GROUPS = models.server_groups

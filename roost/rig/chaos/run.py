@@ -1,29 +1,65 @@
-"""A whole chaos run: a rig is made, broken under a storm, healed, looked at, and ended."""
+"""A whole chaos run: a rig is made, broken under a storm, healed, looked at, and ended.
+
+What the logs say of things that should not be: a file for each, in order of time.
+"""
 
 import contextlib
 import dataclasses
 import json
 import logging
 import pathlib
+import re
 import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
 from roost import exception
 from roost.rig import lifecycle
-from roost.rig.chaos import evidence, recovery, schedule, verdict, wishes
+from roost.rig.chaos import recovery, schedule, verdict, wishes
 from roost.rig.chaos.arena import Arena, Size
 from roost.rig.chaos.breaker import Breaker, Made
 from roost.rig.chaos.inspection import Inspection, Inspector
 from roost.rig.chaos.keeper import Keeper
 from roost.rig.chaos.report import Outcome, as_json
 from roost.rig.chaos.storm import Storm
-from roost.rig.chaos.verdict import Seen
+from roost.rig.chaos.verdict import Item, Seen
+from roost.rig.chaos.watch import Server
 from roost.rig.plan import Plan
+
+MOST = 50  # files
+_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d+")
+
+
+def gather(
+    logs: pathlib.Path, folder: pathlib.Path, items: Iterable[Item], servers: Sequence[Server]
+) -> None:
+    """Write all log lines about each thing into ``folder``.
+
+    :param logs: the folder of the daemons' logs
+    """
+    ids = {server.name: server.ids for server in servers}
+    subjects = dict.fromkeys(item.subject for item in items)
+    for subject in list(subjects)[:MOST]:
+        words = [subject, *ids.get(subject, [])]
+        lines = sorted(_lines(logs, words))
+        if lines:
+            folder.mkdir(exist_ok=True)
+            name = re.sub(r"[^\w.-]", "_", subject)
+            (folder / f"{name}.log").write_text("".join(line for _time, line in lines))
+
+
+def _lines(logs: pathlib.Path, words: Sequence[str]) -> Iterable[tuple[str, str]]:
+    for log in sorted(logs.glob("*.log")):
+        with log.open(errors="replace") as lines:
+            for line in lines:
+                if any(word in line for word in words):
+                    found = _TIME.search(line)
+                    yield found.group() if found else "", f"{log.stem:<20} {line}"
+
 
 LOG = "chaos.log"
 REPORT = "report.json"
@@ -201,7 +237,7 @@ def run(options: Options, state: pathlib.Path, screen: Screen, *, keep: bool) ->
 def _keep(plan: Plan, outcome: Outcome) -> None:
     """Leave what tells of a run that broke an invariant, and no rig."""
     logs = plan.log_file("x").parent
-    evidence.gather(logs, plan.state / "evidence", outcome.items, outcome.servers)
+    gather(logs, plan.state / "evidence", outcome.items, outcome.servers)
     (plan.state / REPORT).write_text(json.dumps(as_json(outcome), indent=2) + "\n")
     (plan.state / "rig.json").unlink()
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Self
 
 from roost import exception
-from roost.compute.virt.faults import KINDS as DRIVER_KINDS
+from roost.compute.virt.fake.faults import KINDS as DRIVER_KINDS
 from roost.rig.plan import Plan
 
 KILL: Final = "kill"
@@ -175,7 +175,7 @@ def _lasting(chance: random.Random, kind: str) -> float:
 
 
 def _rule(chance: random.Random, kind: str, target: str, way: str) -> dict[str, Any]:
-    """Return a rule as :mod:`roost.compute.virt.faults` reads it."""
+    """Return a rule as :mod:`roost.compute.virt.fake.faults` reads it."""
     step, rate = chance.choice(_DRIVER_STEPS), round(chance.uniform(0.3, 1), 2)
     if kind != DRIVER:
         return {}

@@ -2,8 +2,7 @@
 
 from typing import Protocol, Self
 
-from roost.scheduler.decision import Decision
-from roost.scheduler.engine import Engine
+from roost.scheduler.engine import Decision, Engine
 from roost.scheduler.hosts import Hosts
 from roost.scheduler.request import Request
 

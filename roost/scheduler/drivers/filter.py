@@ -1,7 +1,57 @@
-"""The default driver: what passes every filter, best weight first."""
+"""What drivers have in common that leave filters and weighers to the engine.
 
-from roost.scheduler.drivers.greedy import GreedyDriver
+Any host that passes every filter, by chance: the yardstick for the others.
+
+The default driver: what passes every filter, best weight first.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Self
+
+from roost.scheduler.engine import Decision, Engine
+from roost.scheduler.filters import AnyFilter
+from roost.scheduler.hosts import Hosts
+from roost.scheduler.request import Request
+from roost.scheduler.weighers import Weighing
+
+
+class GreedyDriver:
+    """Places one instance after the other, each on what is best by then."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    @classmethod
+    def from_options(
+        cls, options: Any, *, filters: Sequence[AnyFilter], weighers: Sequence[Weighing]
+    ) -> Self:
+        """Make the driver of ``[scheduler]`` and of the plug-ins that it names."""
+        return cls(Engine(filters, weighers, best_of=options.best_of))
+
+    def twin(self) -> Self:
+        return type(self)(self.engine.twin())
+
+    def decide(self, request: Request, hosts: Hosts) -> Decision:
+        return self.engine.decide(request, hosts)
+
+    def why_not(self, request: Request, hosts: Hosts, row: int) -> str | None:
+        return self.engine.why_not(request, hosts, row)
 
 
 class FilterDriver(GreedyDriver):
     """Greedy: places one instance after the other on the host that is best by then."""
+
+
+class ChanceDriver(GreedyDriver):
+    """Knows no better or worse."""
+
+    @classmethod
+    def from_options(
+        cls,
+        options: Any,  # noqa: ARG003 - the same for all drivers
+        *,
+        filters: Sequence[AnyFilter],
+        weighers: Sequence[Weighing],  # noqa: ARG003
+    ) -> Self:
+        return cls(Engine(filters, (), best_of=sys.maxsize))

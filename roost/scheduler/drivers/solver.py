@@ -17,9 +17,8 @@ import numpy as np
 from scipy import optimize, sparse
 
 from roost.scheduler.columns import Floats, Ints, Mask, Rows
-from roost.scheduler.decision import Decision, Placement
-from roost.scheduler.drivers.greedy import GreedyDriver
-from roost.scheduler.engine import Engine, take, undo
+from roost.scheduler.drivers.filter import GreedyDriver
+from roost.scheduler.engine import Decision, Engine, Placement, take, undo
 from roost.scheduler.filters import AnyFilter
 from roost.scheduler.hosts import Hosts
 from roost.scheduler.ranking import REFUSED

@@ -2,10 +2,14 @@
 
 A filter says why not. It sees values only, keeps nothing between two questions, and opens nothing:
 whatever it needs to know is in the request and the hosts.
+
+Filters that hold hosts against several demands.
 """
 
 from collections.abc import Hashable, Sequence
 from typing import ClassVar, Final, NamedTuple
+
+import numpy as np
 
 from roost.scheduler.columns import Columns, HostView, Mask
 from roost.scheduler.request import Request
@@ -76,3 +80,19 @@ class HostFilter:
 
 
 AnyFilter = Filter | HostFilter
+
+
+class DemandsFilter(Filter):
+    """Has a refusal per demand; the host that fails the fewest came closest."""
+
+    def closest(self, request: Request, hosts: Columns) -> Miss | None:
+        return fewest(self.refuse(request, hosts))
+
+
+def fewest(refusals: Sequence[Refusal]) -> Miss | None:
+    """Return the host that the fewest reasons rule out, and these reasons."""
+    if not refusals:
+        return None
+    counts = np.sum([refusal.hosts for refusal in refusals], axis=0)
+    row = int(counts.argmin())
+    return Miss(row, "; ".join(reason for reason, refused in refusals if refused[row]))

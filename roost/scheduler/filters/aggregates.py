@@ -3,10 +3,9 @@
 from collections.abc import Hashable
 from typing import Any, Final, Self
 
-from roost.scheduler import extra_specs
+from roost.hardware import spec_language
 from roost.scheduler.columns import Columns, Membership
-from roost.scheduler.filters import Filter, Refusal
-from roost.scheduler.filters.demands import DemandsFilter
+from roost.scheduler.filters import DemandsFilter, Filter, Refusal
 from roost.scheduler.request import Request
 
 _SCOPE: Final = "aggregate_instance_extra_specs"
@@ -106,11 +105,11 @@ class AggregateTypeAffinityFilter(Filter):
         return [Refusal("kept for other flavors", hosts.by_membership(keeps_out))]
 
 
-def _demands(request: Request) -> extra_specs.Items:
+def _demands(request: Request) -> spec_language.Items:
     specs = request.extra_specs()
-    return extra_specs.scoped(specs, _SCOPE) + extra_specs.unscoped(specs)
+    return spec_language.scoped(specs, _SCOPE) + spec_language.unscoped(specs)
 
 
 def _told(hosts: Columns, name: str, wanted: str) -> Any:
-    test = extra_specs.parse(wanted)
+    test = spec_language.parse(wanted)
     return hosts.by_membership(lambda membership: any(map(test, membership.listed(name))))

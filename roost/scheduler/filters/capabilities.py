@@ -5,10 +5,10 @@ from typing import Final
 
 import numpy as np
 
-from roost.scheduler import extra_specs, host_values
+from roost.hardware import spec_language
+from roost.scheduler import host_values
 from roost.scheduler.columns import Columns, Mask
-from roost.scheduler.filters import Refusal
-from roost.scheduler.filters.demands import DemandsFilter
+from roost.scheduler.filters import DemandsFilter, Refusal
 from roost.scheduler.request import Request
 
 _SCOPE: Final = "capabilities"
@@ -22,19 +22,19 @@ class ComputeCapabilitiesFilter(DemandsFilter):
     by_usage = True
 
     def applies_to(self, request: Request) -> bool:
-        return bool(extra_specs.scoped(request.extra_specs(), _SCOPE))
+        return bool(spec_language.scoped(request.extra_specs(), _SCOPE))
 
     def key(self, request: Request) -> Hashable:
-        return extra_specs.scoped(request.extra_specs(), _SCOPE)
+        return spec_language.scoped(request.extra_specs(), _SCOPE)
 
     def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
         return [
-            Refusal(f"{name} is not {wanted}", ~_capable(hosts, name, extra_specs.parse(wanted)))
-            for name, wanted in extra_specs.scoped(request.extra_specs(), _SCOPE)
+            Refusal(f"{name} is not {wanted}", ~_capable(hosts, name, spec_language.parse(wanted)))
+            for name, wanted in spec_language.scoped(request.extra_specs(), _SCOPE)
         ]
 
 
-def _capable(hosts: Columns, name: str, test: extra_specs.Test) -> Mask:
+def _capable(hosts: Columns, name: str, test: spec_language.Test) -> Mask:
     if name not in _VALUES:
         return hosts.by_profile(
             lambda profile: name in profile.capabilities and test(profile.capabilities[name])

@@ -1,10 +1,20 @@
-"""Room for what an instance takes."""
+"""Room for what an instance takes.
+
+Hosts without the hardware in question: all at once, before the costly question of places.
+
+NUMA cells: exact CPUs, memory and pages, with the devices near them.
+
+PCI devices, wherever on the host they are; how near they must be is for numa_topology.
+"""
 
 from collections.abc import Hashable
 
-from roost.scheduler.columns import Columns
-from roost.scheduler.filters import Filter, Miss, Refusal
+import numpy as np
+
+from roost.scheduler.columns import Columns, HostView, Mask
+from roost.scheduler.filters import Filter, HostFilter, Miss, Refusal
 from roost.scheduler.request import Request
+from roost.scheduler.topology import fit
 
 
 class _CapacityFilter(Filter):
@@ -51,3 +61,60 @@ class PcpuFilter(_CapacityFilter):
 class DiskFilter(_CapacityFilter):
     name, resource, unit = "disk", "disk_gb", "GiB"
     reason = "not enough disk"
+
+
+class HardwareFilter(Filter):
+    """Refuses hosts that have told of no NUMA cells, or of no devices, when some are asked for."""
+
+    name = "hardware"
+    forceable = False
+
+    def applies_to(self, request: Request) -> bool:
+        return request.wants_topology
+
+    def key(self, request: Request) -> Hashable:
+        return request.spec.numa_topology is not None, bool(request.spec.pci_requests)
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        told = hosts.topology.tolist()
+        refusals = []
+        if request.spec.numa_topology is not None:
+            without = [topology is None or not topology.cells for topology in told]
+            refusals.append(Refusal("no NUMA cells", _mask(without)))
+        if request.spec.pci_requests:
+            without = [topology is None or not topology.has_pci for topology in told]
+            refusals.append(Refusal("no PCI devices", _mask(without)))
+        return refusals
+
+
+def _mask(values: list[bool]) -> Mask:
+    return np.array(values, dtype=np.bool_)
+
+
+class NUMATopologyFilter(HostFilter):
+    """Refuses hosts whose NUMA cells have no place for those of the instance."""
+
+    name = "numa_topology"
+    forceable = False
+
+    def applies_to(self, request: Request) -> bool:
+        return request.spec.numa_topology is not None
+
+    def why_not(self, request: Request, host: HostView) -> str | None:
+        spec = request.spec
+        found = fit(spec.numa_topology, spec.pci_requests, host.topology)
+        return found if isinstance(found, str) else None
+
+
+class PciPassthroughFilter(HostFilter):
+    """Refuses hosts that have too few of the devices asked for."""
+
+    name = "pci_passthrough"
+    forceable = False
+
+    def applies_to(self, request: Request) -> bool:
+        return bool(request.spec.pci_requests)
+
+    def why_not(self, request: Request, host: HostView) -> str | None:
+        found = fit(None, request.spec.pci_requests, host.topology)
+        return found if isinstance(found, str) else None

@@ -6,10 +6,9 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from roost.objects.image_demands import ImageDemands, fits
+from roost.hardware.image_requirements import ImageDemands, fits
 from roost.scheduler.columns import Columns, Mask
-from roost.scheduler.filters import Filter, Refusal
-from roost.scheduler.filters.demands import DemandsFilter
+from roost.scheduler.filters import DemandsFilter, Filter, Refusal
 from roost.scheduler.request import Request
 
 _REASONS: Final[Mapping[str, str]] = {

@@ -1,11 +1,31 @@
-"""How much may go on at a host."""
+"""How much may go on at a host.
 
-from collections.abc import Hashable
+Hosts that do not measure what the metrics weigher looks at.
+
+Hosts that take nothing now.
+"""
+
+from collections.abc import Collection, Hashable
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from roost.scheduler.columns import Columns, Floats, Ints, Membership
-from roost.scheduler.filters import Filter, Miss, Refusal
+from roost.scheduler.filters import DemandsFilter, Filter, Miss, Refusal
 from roost.scheduler.request import Request
+from roost.scheduler.weighers.metrics import ratios_of
+
+
+class EnabledFilter(DemandsFilter):
+    """Refuses hosts that an operator closed, and those that are down."""
+
+    name = "enabled"
+
+    def key(self, request: Request) -> Hashable:
+        return None
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        return [Refusal("disabled", ~hosts.enabled), Refusal("down", ~hosts.up)]
 
 
 class _LoadFilter(Filter):
@@ -74,3 +94,28 @@ class IoOpsFilter(_LoadFilter):
 
     def count(self, hosts: Columns) -> Ints:
         return hosts.io_operations
+
+
+class MetricsFilter(DemandsFilter):
+    """Refuses hosts that lack one of the metrics."""
+
+    name = "metrics"
+
+    def __init__(self, names: Collection[str] = ()) -> None:
+        self._names = sorted(names)
+
+    @classmethod
+    def from_options(cls, options: Any) -> Self:
+        return cls(ratios_of(options))
+
+    def applies_to(self, request: Request) -> bool:
+        return bool(self._names)
+
+    def key(self, request: Request) -> Hashable:
+        return None
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        return [
+            Refusal(f"does not measure {name}", np.isnan(hosts.metric(name)))
+            for name in self._names
+        ]

@@ -4,8 +4,7 @@ from collections.abc import Hashable
 from typing import Final
 
 from roost.scheduler.columns import Columns, Mask
-from roost.scheduler.filters import Refusal
-from roost.scheduler.filters.demands import DemandsFilter
+from roost.scheduler.filters import DemandsFilter, Refusal
 from roost.scheduler.request import Request
 
 _LABELS: Final = "labels"

@@ -1,11 +1,14 @@
-"""Hosts that the request names: to be taken, or to be left alone."""
+"""Hosts that the request names: to be taken, or to be left alone.
+
+Availability zones.
+"""
 
 from collections.abc import Hashable, Iterable
 
 import numpy as np
 
 from roost.scheduler.columns import Columns, Mask, Membership
-from roost.scheduler.filters import Filter, Refusal
+from roost.scheduler.filters import Filter, Miss, Refusal
 from roost.scheduler.request import Request, tried_hosts
 
 
@@ -94,3 +97,22 @@ def _in_any(hosts: Columns, uuids: Iterable[str]) -> Mask:
         return not wanted.isdisjoint(each.uuid for each in membership.aggregates)
 
     return hosts.by_membership(is_in)
+
+
+class AvailabilityZoneFilter(Filter):
+    """Keeps to the zone that was asked for, if one was."""
+
+    name = "availability_zone"
+
+    def applies_to(self, request: Request) -> bool:
+        return request.spec.availability_zone is not None
+
+    def key(self, request: Request) -> Hashable:
+        return request.spec.availability_zone
+
+    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
+        there = hosts.having("zone", str(request.spec.availability_zone))
+        return [Refusal("in another availability zone", ~there)]
+
+    def closest(self, request: Request, hosts: Columns) -> Miss | None:
+        return Miss(0, f"it is in {hosts.name('zone', 0)}")

@@ -4,14 +4,12 @@ import functools
 from collections.abc import Hashable
 from typing import Final, NamedTuple
 
-from roost.objects import hardware_traits
-from roost.scheduler import extra_specs
+from roost.hardware import spec_language, traits
 from roost.scheduler.columns import Columns, Membership, Profile
-from roost.scheduler.filters import Filter, Refusal
-from roost.scheduler.filters.demands import DemandsFilter
+from roost.scheduler.filters import DemandsFilter, Filter, Refusal
 from roost.scheduler.request import Request
 
-_PREFIX: Final = hardware_traits.PREFIX
+_PREFIX: Final = traits.PREFIX
 
 
 class _Asked(NamedTuple):
@@ -79,22 +77,16 @@ def _asked(request: Request) -> _Asked:
 
 
 @functools.lru_cache(maxsize=4096)
-def _read(items: extra_specs.Items) -> _Asked:
-    said = hardware_traits.named_by(items)
-    required = hardware_traits.required_by(items)
+def _read(items: spec_language.Items) -> _Asked:
+    said = traits.named_by(items)
+    required = traits.required_by(items)
     if not said and not required:
         return _NONE
     return _Asked(
         required=required,
-        forbidden=hardware_traits.forbidden_by(items),
+        forbidden=traits.forbidden_by(items),
         unclear=tuple(
-            sorted(
-                {
-                    name.removeprefix(_PREFIX)
-                    for name, word in said
-                    if word not in hardware_traits.WORDS
-                }
-            )
+            sorted({name.removeprefix(_PREFIX) for name, word in said if word not in traits.WORDS})
         ),
     )
 

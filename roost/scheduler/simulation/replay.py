@@ -14,8 +14,8 @@ from roost.db.scheduler.hosts import RESOURCES
 from roost.objects import Flavor, RequestSpec, ServerGroup
 from roost.scheduler import engine
 from roost.scheduler.columns import Floats, Ints
-from roost.scheduler.decision import Decision, Placement
 from roost.scheduler.drivers import Driver
+from roost.scheduler.engine import Decision, Placement
 from roost.scheduler.hosts import Hosts
 from roost.scheduler.request import Request
 from roost.scheduler.simulation.trace import Kind, Trace

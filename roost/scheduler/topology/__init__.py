@@ -5,7 +5,6 @@ one from the other. Values only: nothing here reads or writes anything.
 """
 
 from roost.scheduler.topology.fitting import fit
-from roost.scheduler.topology.held import Held
-from roost.scheduler.topology.host import HostTopology
+from roost.scheduler.topology.host import Held, HostTopology
 
 __all__ = ["Held", "HostTopology", "fit"]

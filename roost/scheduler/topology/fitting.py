@@ -1,16 +1,92 @@
-"""Does an instance fit a host, and where exactly? Pure: the same question has the same answer."""
+"""Does an instance fit a host, and where exactly? Pure: the same question has the same answer.
 
-from collections.abc import Mapping, Sequence
+Which cells of a host an instance must have for the sake of the devices it wants.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from roost.objects import InstanceNUMATopology, PciRequest
-from roost.scheduler.topology import nearness
 from roost.scheduler.topology import numa as cells_of
 from roost.scheduler.topology import pci as devices_of
-from roost.scheduler.topology.held import Held
-from roost.scheduler.topology.host import HostTopology
+from roost.scheduler.topology.host import Held, HostTopology
 from roost.scheduler.topology.numa import FreeCell, Miss, WantedCell
-from roost.scheduler.topology.pci import HeldDevices, Lack, Wish
+from roost.scheduler.topology.pci import FreePool, HeldDevices, Lack, Near, Wish
+
+
+def near_cells(cells: Sequence[FreeCell], chosen: Sequence[int], *, strict: bool) -> Near:
+    """Return what is near an instance on the chosen ones (by place) of a host's cells.
+
+    :param strict: take *preferred* for *required*
+    """
+    own = frozenset(cells[place].id for place in chosen)
+    sockets = {cells[place].socket for place in chosen}
+    return Near(
+        own,
+        {
+            "required": own,
+            "preferred": own if strict else None,
+            "legacy": own | {None},
+            "socket": frozenset(cell.id for cell in cells if cell.socket in sockets),
+        },
+    )
+
+
+def needed(
+    wishes: Sequence[Wish],
+    pools: Sequence[FreePool],
+    cells: Sequence[FreeCell],
+    *,
+    open_to: Sequence[int],
+    most: int,
+    strict: bool,
+) -> Iterator[tuple[int, ...]]:
+    """Go through the sets of cells that may have all the devices, small ones first.
+
+    They are of those that the instance is ``open_to`` and have ``most`` cells at most. Sets are
+    left out when the devices of one wish, counted alone, are too few there; a set that is left may
+    still be one whose devices do not do for all.
+    """
+    nowhere = near_cells(cells, [], strict=strict)
+    bare = _numbers(wishes, pools, nowhere)
+    gains = {}
+    for place in open_to:
+        numbers = _numbers(wishes, pools, near_cells(cells, [place], strict=strict))
+        gains[place] = [with_it - without for with_it, without in zip(numbers, bare, strict=True)]
+    missing = [wish.number - number for wish, number in zip(wishes, bare, strict=True)]
+    useful = sorted(
+        (place for place in open_to if any(gains[place])), key=lambda place: -sum(gains[place])
+    )
+    for size in range(_fewest(missing, list(gains.values())), min(len(useful), most) + 1):
+        for places in itertools.combinations(useful, size):
+            if all(sum(gains[p][i] for p in places) >= lack for i, lack in enumerate(missing)):
+                yield places
+
+
+def _numbers(wishes: Sequence[Wish], pools: Sequence[FreePool], there: Near) -> list[int]:
+    """Return how many devices there are for each wish, if it were the only one."""
+    return [
+        sum(
+            pools[place].free
+            for place in wish.pools
+            if there.allows(wish.policy, pools[place].kind.numa_node)
+        )
+        for wish in wishes
+    ]
+
+
+def _fewest(missing: Sequence[int], gains: Sequence[Sequence[int]]) -> int:
+    """Return how many cells it takes at least; more than there are when all will not do."""
+    fewest = 0
+    for wish, lack in enumerate(missing):
+        best = sorted((gain[wish] for gain in gains), reverse=True)
+        sums = itertools.accumulate(best, initial=0)
+        fewest = max(
+            fewest, next((size for size, total in enumerate(sums) if total >= lack), len(best) + 1)
+        )
+    return fewest
+
 
 _NOTHING: Final = Held()
 _EMPTY: Final = HostTopology((), ())
@@ -109,15 +185,15 @@ def _with_devices(
     open_to = sorted({place for fitting in choices for place in fitting})
     preferring = any(wish.policy == "preferred" for wish in wishes)
     for strict in (True, False) if preferring else (False,):
-        for chosen in nearness.needed(
+        for chosen in needed(
             wishes, pools, cells, open_to=open_to, most=len(choices), strict=strict
         ):
-            here = nearness.near(cells, chosen, strict=strict)
+            here = near_cells(cells, chosen, strict=strict)
             if isinstance(devices_of.hand_out(wishes, pools, here), Lack):
                 continue
             places = _assign(choices, using=chosen)
             if places is not None:
-                there = nearness.near(cells, places, strict=strict)
+                there = near_cells(cells, places, strict=strict)
                 devices = devices_of.hand_out(wishes, pools, there)
                 if not isinstance(devices, Lack):
                     return places, devices
@@ -129,7 +205,7 @@ def _lacking(wishes: Sequence[Wish], topology: HostTopology, places: Sequence[in
     lack = devices_of.hand_out(wishes, topology.pools, None)
     if isinstance(lack, Lack):
         return _NO_DEVICE.format(lack.alias)
-    near = nearness.near(topology.cells, places, strict=False)
+    near = near_cells(topology.cells, places, strict=False)
     lack = devices_of.hand_out(wishes, topology.pools, near)
     alias = lack.alias if isinstance(lack, Lack) else wishes[0].alias
     return _NO_DEVICE.format(alias) + " in the right NUMA cell"

@@ -1,14 +1,130 @@
-"""What of a host's NUMA cells and devices is free, as instances come and go."""
+"""What an instance holds of a host's NUMA cells and devices: as values, objects and JSON.
+
+What of a host's NUMA cells and devices is free, as instances come and go.
+"""
 
 import dataclasses
+import json
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import Any, Self
 
-from roost.objects import NUMACell, PciPool
+from roost.objects import InstanceNUMACell, InstanceNUMATopology, NUMACell, PciAllocation, PciPool
 from roost.scheduler.topology import numa, pci
-from roost.scheduler.topology.held import Held
-from roost.scheduler.topology.numa import FreeCell
-from roost.scheduler.topology.pci import FreePool
+from roost.scheduler.topology.numa import FreeCell, HeldCell
+from roost.scheduler.topology.pci import FreePool, HeldDevices, Kind
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """An exact placement; false when it is empty.
+
+    Plain values inside, for most placements are only tried; :attr:`numa` and :attr:`pci` make the
+    objects that others are told.
+    """
+
+    cells: tuple[HeldCell, ...] = ()
+    cpu_policy: str = "shared"
+    cpu_thread_policy: str = "prefer"
+    devices: tuple[HeldDevices, ...] = ()
+
+    @classmethod
+    def of(
+        cls, numa: InstanceNUMATopology | None = None, pci: Sequence[PciAllocation] = ()
+    ) -> Self:
+        """Return what these objects say is held."""
+        devices = tuple(_devices(allocation) for allocation in pci)
+        if numa is None:
+            return cls(devices=devices)
+        cells = tuple(_cell({name: getattr(cell, name) for name in _CELL}) for cell in numa.cells)
+        return cls(cells, numa.cpu_policy, numa.cpu_thread_policy, devices)
+
+    def __bool__(self) -> bool:
+        return bool(self.cells or self.devices)
+
+    @property
+    def numa(self) -> InstanceNUMATopology | None:
+        """The instance's NUMA topology with its place on the host filled in."""
+        if not self.cells:
+            return None
+        return InstanceNUMATopology.of(
+            cells=[InstanceNUMACell.of(**_plain(cell)) for cell in self.cells],
+            cpu_policy=self.cpu_policy,
+            cpu_thread_policy=self.cpu_thread_policy,
+        )
+
+    @property
+    def pci(self) -> tuple[PciAllocation, ...]:
+        """The devices, by pool."""
+        return tuple(PciAllocation.of(**_named(devices)) for devices in self.devices)
+
+    def to_json(self) -> str:
+        """Write it down, as the claim keeps it."""
+        said: dict[str, Any] = {}
+        if self.cells:
+            said["numa"] = {
+                "cpu_policy": self.cpu_policy,
+                "cpu_thread_policy": self.cpu_thread_policy,
+                "cells": [cell._asdict() for cell in self.cells],
+            }
+        if self.devices:
+            said["pci"] = [_named(devices) for devices in self.devices]
+        return json.dumps(said, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what :meth:`to_json` wrote."""
+        said = json.loads(text)
+        devices = tuple(
+            HeldDevices(one["alias"], one["count"], _kind(one)) for one in said.get("pci", ())
+        )
+        numa = said.get("numa")
+        if numa is None:
+            return cls(devices=devices)
+        cells = tuple(map(_cell, numa["cells"]))
+        return cls(cells, numa["cpu_policy"], numa["cpu_thread_policy"], devices)
+
+
+_CELL = HeldCell._fields
+
+
+def _cell(values: dict[str, Any]) -> HeldCell:
+    return HeldCell(*[_frozen(values[name]) for name in _CELL])
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _plain(cell: HeldCell) -> dict[str, Any]:
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in cell._asdict().items()
+    }
+
+
+def _devices(allocation: PciAllocation) -> HeldDevices:
+    kind = _kind({name: getattr(allocation, name) for name in Kind._fields})
+    return HeldDevices(allocation.alias, allocation.count, kind)
+
+
+def _kind(said: dict[str, Any]) -> Kind:
+    return Kind(
+        vendor_id=said["vendor_id"],
+        product_id=said["product_id"],
+        dev_type=said["dev_type"],
+        numa_node=said["numa_node"],
+        tags=tuple(sorted(said["tags"].items())),
+    )
+
+
+def _named(devices: HeldDevices) -> dict[str, Any]:
+    kind = devices.kind
+    return {
+        "alias": devices.alias,
+        "count": devices.number,
+        **kind._asdict(),
+        "tags": dict(kind.tags),
+    }
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Room that is left: spreads instances over hosts, or fills hosts up by a negative multiplier."""
+"""Room that is left: spreads instances over hosts, or fills hosts up by a negative multiplier.
+
+Devices: left to those who need them.
+"""
 
 from collections.abc import Hashable
 
@@ -35,3 +38,16 @@ class CpuWeigher(_CapacityWeigher):
 
 class DiskWeigher(_CapacityWeigher):
     name, resource = "disk", "disk_gb"
+
+
+class PciWeigher(Weigher):
+    """Prefers hosts without devices for requests without any, and the other way round."""
+
+    name = "pci"
+
+    def key(self, request: Request) -> Hashable:
+        return bool(request.spec.pci_requests)
+
+    def weigh(self, request: Request, hosts: Columns) -> Floats:
+        wanted = hosts.has_pci if request.spec.pci_requests else ~hosts.has_pci
+        return wanted.astype(np.float64)

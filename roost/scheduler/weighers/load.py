@@ -1,7 +1,10 @@
-"""How much goes on at a host, and how well it went lately."""
+"""How much goes on at a host, and how well it went lately.
+
+Newer hypervisors.
+"""
 
 from collections.abc import Hashable
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from roost.scheduler.columns import Columns, Floats, Ints
 from roost.scheduler.request import Request
@@ -58,3 +61,19 @@ class BuildFailureWeigher(_LoadWeigher):
 
     def count(self, hosts: Columns) -> Ints:
         return hosts.failed_builds
+
+
+_HALF: Final = 10_000_000  # version 10.0.0
+
+
+class HypervisorVersionWeigher(Weigher):
+    """Prefers hosts with a newer hypervisor: for upgrades that live with old hosts for a while."""
+
+    name = "hypervisor_version"
+
+    def key(self, request: Request) -> Hashable:
+        return None
+
+    def weigh(self, request: Request, hosts: Columns) -> Floats:
+        versions = hosts.number_by_profile(lambda profile: profile.hypervisor_version)
+        return versions / (versions + _HALF)

@@ -1,12 +1,16 @@
-"""Places that hosts should be at or reach."""
+"""The cell that an instance is in already.
+
+Places that hosts should be at or reach.
+"""
 
 from collections.abc import Hashable
 
 import numpy as np
 
 from roost.scheduler.columns import Columns, Floats
+from roost.scheduler.filters import ASK_AGAIN
 from roost.scheduler.filters.locality import labelled, labels_of
-from roost.scheduler.request import Request
+from roost.scheduler.request import Request, tried_hosts
 from roost.scheduler.weighers import Weigher
 
 
@@ -26,3 +30,30 @@ class LocalityWeigher(Weigher):
         found = np.sum([labelled(hosts, label) for label in labels], axis=0)
         weights: Floats = found / len(labels)
         return weights
+
+
+class CrossCellMoveWeigher(Weigher):
+    """Prefers the cells where instances of the request are, or were tried: moving on is cheap."""
+
+    name = "cross_cell_move"
+
+    def applies_to(self, request: Request) -> bool:
+        if request.spec.requested_cell is not None:
+            return False
+        return any(row is not None for row in request.placed) or bool(tried_hosts(request.spec))
+
+    def key(self, request: Request) -> Hashable:
+        return ASK_AGAIN
+
+    def weigh(self, request: Request, hosts: Columns) -> Floats:
+        there = np.zeros(len(hosts), dtype=np.bool_)
+        for cell in _cells_of(request, hosts.whole):
+            there |= hosts.cell == cell
+        return there.astype(np.float64)
+
+
+def _cells_of(request: Request, hosts: Columns) -> set[int]:
+    rows = {row for row in request.placed if row is not None}
+    for host, _node in tried_hosts(request.spec):
+        rows.update(np.flatnonzero(hosts.having("host", host)).tolist())
+    return {int(hosts.cell[row]) for row in rows}

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from roost.db.scheduler import models
 from roost.db.scheduler.hosts import UNLIMITED, HostRow
 from roost.objects import NUMACell
-from roost.scheduler import enrolment
+from roost.scheduler import table
 from roost.scheduler.hosts import Hosts
 from tests.builders import CELL1, CELL2, a_flavor, a_spec, an_aggregate
 
@@ -41,7 +41,7 @@ def in_memory(count, *, pinning=False):
         )
         for at, zone in enumerate(ZONES)
     ]
-    enrolment.enrol(hosts, np.arange(count), enrolment.by_host(aggregates))
+    table.enrol(hosts, np.arange(count), table.by_host(aggregates))
     return hosts
 
 

@@ -13,8 +13,8 @@ from roost.db.scheduler import models
 from roost.db.types import database_now
 from roost.scheduler import plugins
 from roost.scheduler.table import HostTable
-from tests.bench import crew, meters
-from tests.bench.scheduler import committed, engine_alone, fleet
+from tests.bench import meters, worker_processes
+from tests.bench.scheduler import engine_alone, fleet, with_database
 from tests.builders import a_spec, a_uuid
 
 CHANGED = 1000  # hosts
@@ -23,14 +23,14 @@ CHANGED = 1000  # hosts
 def bench(kind, counts, *, seconds, plot=None):
     """Print a row per number of hosts; draw them, if asked."""
     rows = []
-    with committed.database_of(kind) as url:
+    with with_database.database_of(kind) as url:
         for count in counts:
             database = Database(url)
             fleet.in_database(database, count)
             database.close()
             found = {"hosts": count}
             for measure in (decide, answer_first, remember, look):
-                found |= crew.alone(measure, url, count, seconds)
+                found |= worker_processes.alone(measure, url, count, seconds)
             rows.append(found)
     meters.table(f"Growth, {kind}; a look is for {CHANGED:,} changed hosts", rows)
     if plot:
@@ -40,7 +40,7 @@ def bench(kind, counts, *, seconds, plot=None):
 def decide(pipe, _url, count, seconds):
     """The engine alone."""
     driver, hosts = plugins.load_driver(conf.of({}).scheduler), fleet.in_memory(count)
-    crew.begin(pipe)
+    worker_processes.begin(pipe)
     costs = {}
     for alternates in (0, 2):
         requests = engine_alone.plain(alternates)
@@ -49,13 +49,13 @@ def decide(pipe, _url, count, seconds):
             seconds=seconds,
         )
         costs[f"decide us, {alternates} alt."] = round(spent.microseconds)
-    crew.finish(pipe, costs)
+    worker_processes.finish(pipe, costs)
 
 
 def answer_first(pipe, url, _count, _seconds):
     """From a scheduler that knows nothing to its first answer, and what is usual then."""
     database = Database(url)
-    manager, context = committed.make_manager(database), admin_context()
+    manager, context = with_database.make_manager(database), admin_context()
 
     def select():
         manager.select_destinations(
@@ -64,21 +64,23 @@ def answer_first(pipe, url, _count, _seconds):
 
     with database.read() as session:
         session.execute(sa.text("SELECT 1"))
-    crew.begin(pipe)
+    worker_processes.begin(pipe)
     first, *later = [meters.once(select).wall for _ in range(11)]
     usual = meters.percentile(later, 50)
-    crew.finish(pipe, {"first answer s": round(first, 2), "then ms": round(1e3 * usual, 1)})
+    worker_processes.finish(
+        pipe, {"first answer s": round(first, 2), "then ms": round(1e3 * usual, 1)}
+    )
     database.close()
 
 
 def remember(pipe, url, count, _seconds):
     """The memory that hosts take, once they are read and requests of sixteen kinds were seen."""
     database = Database(url)
-    table = HostTable(silence=committed.SILENCE, now=database.now)
+    table = HostTable(silence=with_database.SILENCE, now=database.now)
     driver = plugins.load_driver(conf.of({}).scheduler)
     with database.read() as session:
         session.execute(sa.text("SELECT 1"))
-    crew.begin(pipe)
+    worker_processes.begin(pipe)
     gc.collect()
     process = psutil.Process()
     before = process.memory_info().rss
@@ -90,7 +92,7 @@ def remember(pipe, url, count, _seconds):
     for _ in range(16):
         driver.decide(next(requests), table.hosts)
     ranked = process.memory_info().rss
-    crew.finish(
+    worker_processes.finish(
         pipe,
         {
             "bytes/host": round((read - before) / count),
@@ -103,10 +105,10 @@ def remember(pipe, url, count, _seconds):
 def look(pipe, url, count, _seconds):
     """Looking for changes: when there are none, in usage, and in what hosts say of themselves."""
     database, hosts = Database(url), models.hosts.c
-    table = HostTable(silence=committed.SILENCE, now=database.now)
+    table = HostTable(silence=with_database.SILENCE, now=database.now)
     with database.read() as session:
         table.look(session)
-    crew.begin(pipe)
+    worker_processes.begin(pipe)
     change = functools.partial(_change, database, min(count, CHANGED))
     used = {"generation": hosts.generation + 1, "vcpus_used": hosts.vcpus_used + 1}
     described = used | {"described": hosts.described + 1}
@@ -115,7 +117,7 @@ def look(pipe, url, count, _seconds):
         "used ms": _look(database, table, change=lambda: change(**used)),
         "described ms": _look(database, table, change=lambda: change(**described)),
     }
-    crew.finish(pipe, found)
+    worker_processes.finish(pipe, found)
     database.close()
 
 

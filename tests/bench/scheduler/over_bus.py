@@ -17,8 +17,8 @@ from roost.db.engine import Database
 from roost.rig import services
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
-from tests.bench import crew, meters
-from tests.bench.scheduler import committed, fleet
+from tests.bench import meters, worker_processes
+from tests.bench.scheduler import fleet, with_database
 from tests.builders import a_spec, a_uuid
 
 MANY = 1000  # servers in one request
@@ -29,9 +29,9 @@ def bench(kind, *, hosts, callers, processes, workers, threads, seconds):
     """Print latencies, rates, and who spends how much on a call; then a request for many."""
     with _served(kind, hosts, workers=workers, threads=threads) as (url, bus, daemon):
         jobs = [(bus, callers // processes, seconds)] * processes
-        with crew.crew(ask, jobs) as asking:
+        with worker_processes.crew(ask, jobs) as asking:
             row = _measure(kind, url, asking, daemon)
-        found = crew.alone(ask_for_many, bus)
+        found = worker_processes.alone(ask_for_many, bus)
     meters.table(
         f"Through RabbitMQ, {hosts:,} half-full hosts, {callers} callers in {processes} processes,"
         f" {workers} scheduler process(es) of {threads} threads",
@@ -44,7 +44,7 @@ def measure(kind, hosts, *, callers, seconds):
     """Return the figures of so many callers in one process, and one scheduler as by default."""
     with (
         _served(kind, hosts, workers=1, threads=16) as (url, bus, daemon),
-        crew.crew(ask, [(bus, callers, seconds)]) as asking,
+        worker_processes.crew(ask, [(bus, callers, seconds)]) as asking,
     ):
         return _measure(kind, url, asking, daemon)
 
@@ -60,15 +60,15 @@ def ask(pipe, bus_url, threads, seconds):
             context,
             request_spec=spec,
             instance_uuids=[a_uuid()],
-            alternates=committed.ALTERNATES,
+            alternates=with_database.ALTERNATES,
         )
 
     _wait_for(client, context)
-    committed.call(select, threads=threads, seconds=0.5)
-    crew.begin(pipe)
+    with_database.call(select, threads=threads, seconds=0.5)
+    worker_processes.begin(pipe)
     cpu = time.process_time()
-    latencies = committed.call(select, threads=threads, seconds=seconds)
-    crew.finish(pipe, (latencies, time.process_time() - cpu))
+    latencies = with_database.call(select, threads=threads, seconds=seconds)
+    worker_processes.finish(pipe, (latencies, time.process_time() - cpu))
     bus.close()
 
 
@@ -77,19 +77,19 @@ def ask_for_many(pipe, bus_url):
     bus = Bus(conf.of({}), bus_url)
     client, context = SchedulerClient(bus), admin_context()
     _wait_for(client, context)
-    crew.begin(pipe)
+    worker_processes.begin(pipe)
     found = [
         meters.once(
             lambda: client.select_destinations(
                 context,
                 request_spec=a_spec(num_instances=MANY),
                 instance_uuids=[a_uuid() for _ in range(MANY)],
-                alternates=committed.ALTERNATES,
+                alternates=with_database.ALTERNATES,
             )
         )
         for _ in range(5)
     ]
-    crew.finish(pipe, found)
+    worker_processes.finish(pipe, found)
     bus.close()
 
 
@@ -136,7 +136,7 @@ def _tell_many(kind, hosts, found):
 def _served(kind, hosts, *, workers, threads):
     """A scheduler on a full database, an empty virtual host, and how to reach them."""
     with contextlib.ExitStack() as stack:
-        url = stack.enter_context(committed.database_of(kind))
+        url = stack.enter_context(with_database.database_of(kind))
         bus = stack.enter_context(_vhost())
         _fill(url, hosts)
         daemon = _scheduler(url, bus, workers=workers, threads=threads)

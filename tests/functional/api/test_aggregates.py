@@ -6,7 +6,7 @@ import pytest
 
 from roost import conf, exception
 from roost.api.policy import Policy
-from tests.api_world import ALICE
+from tests.api_harness import ALICE
 from tests.builders import CELL1
 
 PATH = "/v2.1/os-aggregates"

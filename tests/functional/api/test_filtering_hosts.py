@@ -2,14 +2,14 @@
 
 import pytest
 
+from roost.api.dependencies import Options
 from roost.api.networking.local import LocalNetworking
-from roost.api.parts import Options
-from roost.cells.filtering import GroupCopies
-from roost.conductor.super_conductor import SuperConductorManager
-from roost.db.cell import filtering, ports
+from roost.cells.security_groups import GroupCopies
+from roost.conductor.super.manager import SuperConductorManager
+from roost.db.cell import ports, security_groups
 from roost.objects import NetworkRequest
-from tests import api_world
-from tests.api_world import ALICE, PRIVATE
+from tests import api_harness
+from tests.api_harness import ALICE, PRIVATE
 from tests.builders import CELL1, a_context, a_uuid
 
 GROUPS, RULES = "/network/v2.0/security-groups", "/network/v2.0/security-group-rules"
@@ -19,8 +19,8 @@ REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=No
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     folder, driver = tmp_path_factory.mktemp("world"), LocalNetworking([PRIVATE], filters=True)
-    options = Options(quota=api_world.UNLIMITED)
-    with api_world.made_in(folder, options, network_driver=driver) as world:
+    options = Options(quota=api_harness.UNLIMITED)
+    with api_harness.made_in(folder, options, network_driver=driver) as world:
         yield world
 
 
@@ -66,7 +66,7 @@ def heard(world, server):
 def known(world):
     """Return how many rules of each group the cell of h1 knows."""
     with world.databases[CELL1].read() as session:
-        (groups,) = filtering.copies(session, ["project"]).values()
+        (groups,) = security_groups.copies(session, ["project"]).values()
     return {group.name: len(group.rules) for group in groups}
 
 

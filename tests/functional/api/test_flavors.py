@@ -1,9 +1,9 @@
 import pytest
 
-from roost.api import policies
+from roost.api.compute import flavors as compute_flavors
 from roost.api.policy import Policy
 from roost.db.api import flavors
-from tests.api_world import ALICE, IMAGE, PRIVATE
+from tests.api_harness import ALICE, IMAGE, PRIVATE
 from tests.builders import a_flavor
 
 _BODY = {"name": "big", "ram": 4096, "vcpus": 2, "disk": 20}
@@ -272,7 +272,7 @@ def test_who_may_not_see_extra_specs_is_not_told_them_with_a_flavor(client, monk
     allows = Policy.allows
 
     def refuse(self, context, rule, **more):
-        return rule != policies.flavors.LIST_SPECS and allows(self, context, rule, **more)
+        return rule != compute_flavors.LIST_SPECS_POLICY and allows(self, context, rule, **more)
 
     monkeypatch.setattr(Policy, "allows", refuse)
     for path in ("/v2.1/flavors/1", "/v2.1/flavors/detail"):

@@ -6,8 +6,8 @@ import pytest
 from gabbi import driver
 from gabbi.driver import test_pytest  # noqa: F401 - pytest runs it for each step of each story
 
-from roost.api.parts import Options
-from tests import api_world
+from roost.api.dependencies import Options
+from tests import api_harness
 
 _served = {}
 
@@ -15,7 +15,7 @@ _served = {}
 @pytest.fixture(scope="module", autouse=True)
 def world(tmp_path_factory):
     quota = dict.fromkeys(Options().quota, -1)
-    with api_world.made_in(tmp_path_factory.mktemp("world"), Options(quota=quota)) as world:
+    with api_harness.made_in(tmp_path_factory.mktemp("world"), Options(quota=quota)) as world:
         _served["app"] = world.client.app
         yield world
         _served.clear()

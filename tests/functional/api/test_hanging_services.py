@@ -6,21 +6,21 @@ import pytest
 
 from roost import conf
 from roost.api.app import make_app
-from roost.api.keystone import Keystone
-from roost.api.networking.plugins import load_networking
+from roost.api.keystone_auth import Keystone
+from roost.api.networking.driver import load_networking
 from roost.api.policy import Policy
 from roost.api.routes import OPEN_PATHS
-from roost.image.plugins import load_hasty_store
-from tests.api_world import ALICE, IMAGE, Client
+from roost.image.driver import load_hasty_store
+from tests.api_harness import ALICE, IMAGE, Client
 from tests.builders import a_uuid
-from tests.fakes import mute
+from tests.fakes import unresponsive_server
 
 WAIT = 0.3  # seconds
 
 
 @pytest.fixture
 def hanging():
-    with mute.listening() as made:
+    with unresponsive_server.listening() as made:
         yield made
 
 

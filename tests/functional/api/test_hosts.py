@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception
-from tests.api_world import ALICE
+from tests.api_harness import ALICE
 from tests.builders import CELL1, CELL2, a_flavor
 
 HOSTS = "/v2.1/os-hosts"

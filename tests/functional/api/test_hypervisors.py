@@ -5,7 +5,7 @@ import pytest
 
 from roost import states
 from roost.db.cell import services
-from tests.api_world import ADMIN, ALICE
+from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, CELL2, NOW, a_report
 from tests.fakes.service_groups import age
 

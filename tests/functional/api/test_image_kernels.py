@@ -4,7 +4,7 @@ import pytest
 
 from roost import states
 from roost.image.driver import KERNEL_BYTES
-from tests.api_world import ALICE
+from tests.api_harness import ALICE
 from tests.builders import CELL1, a_uuid
 
 REST = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1", "node": "h1"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api_world import ALICE
+from tests.api_harness import ALICE
 
 IMAGES = "/image/v2/images"
 BOB, CAROL = "bob:other", "carol:third"

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from tests.api_world import ALICE
+from tests.api_harness import ALICE
 from tests.builders import NOW, a_uuid
 
 IMAGES = "/v2.1/images"

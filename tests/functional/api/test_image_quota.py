@@ -9,8 +9,8 @@ import pytest
 from roost import states
 from roost.api.app import make_app
 from roost.image.local import LocalImageStore
-from roost.image.room import Limits
-from tests.api_world import ALICE, Client
+from roost.image.local_quota import Limits
+from tests.api_harness import ALICE, Client
 from tests.builders import CELL1, an_image
 
 ROOT = "/image/v2/images"

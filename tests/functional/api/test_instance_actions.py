@@ -6,7 +6,7 @@ from roost import exception
 from roost.db.cell import actions, instances
 from roost.db.cell import models as cell_models
 from roost.objects import InstanceAction, InstanceActionEvent
-from tests.api_world import ALICE
+from tests.api_harness import ALICE
 from tests.builders import CELL1, NOW, a_uuid
 
 

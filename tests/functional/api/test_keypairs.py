@@ -9,7 +9,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from roost.db.api import build_requests, models
-from tests.api_world import ADMIN, ALICE, IMAGE
+from tests.api_harness import ADMIN, ALICE, IMAGE
 from tests.builders import FINGERPRINT, PUBLIC_KEY
 from tests.unit.api.test_key_material import CERTIFICATE, CERTIFICATE_FINGERPRINT
 

@@ -3,7 +3,7 @@
 import pytest
 
 from roost.db.api import build_requests, quota
-from tests.api_world import ALICE
+from tests.api_harness import ALICE
 from tests.builders import CELL1
 from tests.fakes.lost_commits import lost_answers
 from tests.functional.api.test_keypairs import create as create_keypair

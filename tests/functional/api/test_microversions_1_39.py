@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from tests.api_world import ALICE, IMAGE, PRIVATE
-from tests.around import (
+from tests.api_harness import ALICE, IMAGE, PRIVATE
+from tests.builders import PUBLIC_KEY, a_uuid
+from tests.microversion_boundary import (
     TAGGED_DISK,
     active,
     around,
@@ -18,7 +19,6 @@ from tests.around import (
     statuses,
     told,
 )
-from tests.builders import PUBLIC_KEY, a_uuid
 
 _KEYS = "/v2.1/os-keypairs"
 _SRV = "OS-EXT-SRV-ATTR:"

@@ -3,11 +3,12 @@
 import pytest
 
 from roost import exception, states
-from roost.api.parts import Options
+from roost.api.dependencies import Options
 from roost.objects import NetworkInfo
-from tests import api_world
-from tests.api_world import ALICE, IMAGE, PRIVATE
-from tests.around import (
+from tests import api_harness
+from tests.api_harness import ALICE, IMAGE, PRIVATE
+from tests.builders import CELL1, NOW, a_uuid, a_vif
+from tests.microversion_boundary import (
     TAGGED_DISK,
     active,
     around,
@@ -23,7 +24,6 @@ from tests.around import (
     told,
     wish,
 )
-from tests.builders import CELL1, NOW, a_uuid, a_vif
 
 _CLASS = "/v2.1/os-quota-class-sets/default"
 _FLAVORS = "/v2.1/flavors"
@@ -293,7 +293,7 @@ def test_2_69_what_is_known_of_a_cell_that_is_away_is_told(tmp_path, path):
     def away():
         raise exception.Unavailable("no route")
 
-    with api_world.made_in(tmp_path, Options()) as world:
+    with api_harness.made_in(tmp_path, Options()) as world:
         server = active(world)
         world.databases[CELL1].read = away
         before, after = around(69, told(world.client, path, "servers", token=ALICE))

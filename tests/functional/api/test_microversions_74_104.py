@@ -5,8 +5,9 @@ import pytest
 from roost.api import microversions
 from roost.db.api import build_requests
 from roost.objects import NetworkInfo
-from tests.api_world import ADMIN, ALICE
-from tests.around import (
+from tests.api_harness import ADMIN, ALICE
+from tests.builders import PUBLIC_KEY, a_uuid, a_vif, an_image
+from tests.microversion_boundary import (
     active,
     around,
     asking,
@@ -21,7 +22,6 @@ from tests.around import (
     told,
     wish,
 )
-from tests.builders import PUBLIC_KEY, a_uuid, a_vif, an_image
 
 _FLAVORS = "/v2.1/flavors"
 _NEWEST = microversions.name(microversions.MAXIMUM)

@@ -5,11 +5,11 @@ from concurrent import futures
 import pytest
 
 from roost import exception, states
-from roost.api.parts import Options
-from roost.db.api import network_quota, quota, quota_limits
+from roost.api.dependencies import Options
+from roost.db.api import ports, quota
 from roost.objects import NetworkInfo, NetworkRequest
-from tests import api_world
-from tests.api_world import ADMIN, IMAGE, PRIVATE, UNLIMITED
+from tests import api_harness
+from tests.api_harness import ADMIN, IMAGE, PRIVATE, UNLIMITED
 from tests.builders import CELL1, a_uuid, a_vif
 
 ROOT = "/network/v2.0"
@@ -25,7 +25,7 @@ def options():
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory, options):
-    with api_world.made_in(tmp_path_factory.mktemp("limited"), options) as world:
+    with api_harness.made_in(tmp_path_factory.mktemp("limited"), options) as world:
         yield world
 
 
@@ -71,7 +71,7 @@ def let(world):
 
     def let(project, **limits):
         with world.api_db.begin() as session:
-            quota_limits.set_for_project(session, project, limits)
+            quota.set_for_project(session, project, limits)
 
     return let
 
@@ -90,7 +90,7 @@ def boot(ask):
 def used(world, project):
     def used(name="ports"):
         with world.api_db.read() as session:
-            return network_quota.usage(session, project)[name]
+            return ports.usage(session, project)[name]
 
     return used
 

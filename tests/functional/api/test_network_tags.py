@@ -2,8 +2,8 @@
 
 import pytest
 
-from roost.api.views import networks as views
-from tests.api_world import ALICE, PRIVATE
+from roost.api.standalone import network_schemas
+from tests.api_harness import ALICE, PRIVATE
 from tests.builders import a_uuid
 
 ROOT = "/network/v2.0"
@@ -135,7 +135,7 @@ def test_networks_are_listed_by_whether_they_are_up(client):
     [(True, True, "ACTIVE"), (True, False, "DOWN"), (False, True, "DOWN")],
 )
 def test_a_port_that_is_put_down_is_not_active_whoever_has_it(plugged, up, status):
-    port = views.Port(
+    port = network_schemas.Port(
         id=a_uuid(),
         project_id="project",
         network_id=a_uuid(),
@@ -145,4 +145,4 @@ def test_a_port_that_is_put_down_is_not_active_whoever_has_it(plugged, up, statu
         is_plugged=plugged,
         admin_state_up=up,
     )
-    assert views.port(port)["status"] == status
+    assert network_schemas.port(port)["status"] == status

@@ -3,15 +3,14 @@
 import pytest
 
 from roost import exception
-from roost.api.parts import Options
-from roost.db.api import instance_mappings
-from roost.db.api import made_ports as port_rows
+from roost.api.dependencies import Options
+from roost.db.api import instance_mappings, ports
 from roost.db.api import networks as network_rows
 from roost.db.cell import instances
 from roost.db.cell import ports as cell_ports
 from roost.objects import NetworkRequest
-from tests import api_world
-from tests.api_world import ADMIN, ALICE, IMAGE, PRIVATE
+from tests import api_harness
+from tests.api_harness import ADMIN, ALICE, IMAGE, PRIVATE
 from tests.builders import CELL1, a_uuid
 
 ROOT = "/network/v2.0"
@@ -20,8 +19,8 @@ BOB = "bob:other"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    options = Options(quota=api_world.UNLIMITED)
-    with api_world.made_in(tmp_path_factory.mktemp("world"), options) as world:
+    options = Options(quota=api_harness.UNLIMITED)
+    with api_harness.made_in(tmp_path_factory.mktemp("world"), options) as world:
         yield world
 
 
@@ -185,7 +184,7 @@ def test_networks_are_found_by_what_they_are(client, query, found):
 def test_a_server_stands_on_a_network_that_a_user_made(world, client, boot, network):
     server = boot(networks=[{"uuid": network}]).json["server"]["id"]
     with world.api_db.read() as session:
-        wish = api_world.build_requests.find(session, server)
+        wish = api_harness.build_requests.find(session, server)
     (request,) = wish.instance.networks
     assert (request.network_id, request.cidr) == (network, "10.8.0.0/28")
     assert request.network_name == "mine"
@@ -267,7 +266,7 @@ def test_a_server_has_a_port_made_beforehand_for_its_life(world, client, make, b
     port = make("port", network_id=network).json["port"]
     server = boot(networks=[{"port": port["id"]}]).json["server"]["id"]
     with world.api_db.read() as session:
-        (request,) = api_world.build_requests.find(session, server).instance.networks
+        (request,) = api_harness.build_requests.find(session, server).instance.networks
     assert (request.port_id, request.mac) == (port["id"], port["mac_address"])
     assert request.fixed_ip == port["fixed_ips"][0]["ip_address"]
     path = f"{ROOT}/ports/{port['id']}"
@@ -281,9 +280,9 @@ def test_a_server_has_a_port_made_beforehand_for_its_life(world, client, make, b
 def test_of_two_boots_one_gets_the_port(world, make, network):
     port = make("port", network_id=network).json["port"]["id"]
     with world.api_db.begin() as session:
-        port_rows.take(session, port, a_uuid())
+        ports.take(session, port, a_uuid())
         with pytest.raises(Exception, match="still in use"):
-            port_rows.take(session, port, a_uuid())
+            ports.take(session, port, a_uuid())
 
 
 def test_ports_that_cannot_be_had_are_refused(make, boot, network):
@@ -358,7 +357,7 @@ def test_ports_come_in_pages_over_cells_and_api(client, make, plugged, network):
 def test_a_mac_address_in_use_is_a_conflict_at_once(world, client, make, network):
     mine = {"network_id": network, "mac_address": "02:AA:00:00:00:05"}
     assert make("port", **mine).status_code == 201
-    with api_world.count_statements(world) as asked:
+    with api_harness.count_statements(world) as asked:
         refused = make("port", **mine)
     assert refused.status_code == 409
     assert "02:aa:00:00:00:05 is in use" in refused.json["conflictingRequest"]["message"]
@@ -375,7 +374,7 @@ def test_the_mac_address_of_a_server_is_for_no_port(make, plugged, network):
 def test_drawing_addresses_has_an_end(world, make, network, monkeypatch):
     """Whatever is drawn, somebody else has just taken it."""
     drawn = []
-    monkeypatch.setattr(port_rows, "create", lambda _, port, **_more: bool(drawn.append(port)))
+    monkeypatch.setattr(ports, "create", lambda _, port, **_more: bool(drawn.append(port)))
     cidr = {"network_id": make("network").json["network"]["id"], "cidr": "fd00::/64"}
     make("subnet", **cidr)
     assert make("port", network_id=cidr["network_id"]).status_code == 409

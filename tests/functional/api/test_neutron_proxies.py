@@ -7,7 +7,7 @@ import pytest
 
 from roost.api.app import make_app
 from roost.api.networking.neutron import NeutronNetworking
-from tests.api_world import ALICE, Client
+from tests.api_harness import ALICE, Client
 from tests.builders import CELL1, a_uuid
 from tests.fakes.neutron import FakeNetwork, failure
 

@@ -15,11 +15,11 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
 from roost.api import microversions, openapi
-from roost.api.parts import Options
+from roost.api.dependencies import Options
 from roost.api.routes import ROUTES
-from roost.api.schemas.images import PATCH_KINDS
-from tests import api_world
-from tests.api_world import ADMIN, ALICE
+from roost.api.standalone.image_schemas import PATCH_KINDS
+from tests import api_harness
+from tests.api_harness import ADMIN, ALICE
 
 _EXAMPLES = int(os.environ.get("ROOST_EXAMPLES", "8"))
 _SETTINGS = settings(
@@ -53,8 +53,8 @@ _ALL = "all"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    options = Options(max_limit=5, quota=api_world.UNLIMITED)
-    with api_world.made_in(tmp_path_factory.mktemp("world"), options) as world:
+    options = Options(max_limit=5, quota=api_harness.UNLIMITED)
+    with api_harness.made_in(tmp_path_factory.mktemp("world"), options) as world:
         yield world
 
 
@@ -78,7 +78,7 @@ def known(world):
 def _tries():
     """List what is to be tried; what takes nothing cannot be given what does not fit."""
     for minor in _MINORS:
-        for path, methods in openapi.document(minor)["paths"].items():
+        for path, methods in openapi.whole_document(minor)["paths"].items():
             for method, operation in methods.items():
                 yield pytest.param(minor, path, method, GenerationMode.POSITIVE)
                 if operation["parameters"] or "requestBody" in operation:

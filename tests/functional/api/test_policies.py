@@ -9,13 +9,14 @@ import pytest
 
 from roost import conf
 from roost.api import policies
-from roost.api.parts import Options
+from roost.api import policy as api_policy
+from roost.api.dependencies import Options
 from roost.api.policy import Policy
 from roost.api.routes import ROUTES
-from tests import api_world
+from tests import api_harness
 from tests.builders import a_context
-from tests.functional.api.good_requests import body_of, operation_of, prepare
-from tests.functional.api.who_may import CALLERS, LEAST, OTHER, OWN, ROLES, SCOPES, WHO_MAY
+from tests.functional.api.access_table import CALLERS, LEAST, OTHER, OWN, ROLES, SCOPES, WHO_MAY
+from tests.functional.api.sample_requests import body_of, operation_of, prepare
 
 
 class _Roles:
@@ -36,7 +37,7 @@ class _Roles:
 def world(tmp_path_factory):
     unlimited = Options(quota=dict.fromkeys(Options().quota, -1))
     folder = tmp_path_factory.mktemp("world")
-    with api_world.made_in(folder, unlimited, authentication=_Roles()) as world:
+    with api_harness.made_in(folder, unlimited, authentication=_Roles()) as world:
         yield world
 
 
@@ -50,7 +51,7 @@ def test_every_route_is_in_the_table_and_nothing_else():
 
 
 def test_every_rule_is_in_the_table_and_nothing_else():
-    roles = {rule.name for rule in policies.base.RULES}
+    roles = {rule.name for rule in api_policy.RULES}
     assert set(LEAST) | roles == {rule.name for rule in policies.list_rules()}
 
 

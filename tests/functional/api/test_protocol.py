@@ -7,7 +7,7 @@ import falcon.testing
 import pytest
 
 from roost import exception
-from tests.api_world import ALICE
+from tests.api_harness import ALICE
 
 _REQUEST_ID = re.compile(r"req-[0-9a-f-]{36}")
 

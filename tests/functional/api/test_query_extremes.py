@@ -8,13 +8,12 @@ import itertools
 import pytest
 
 from roost.api import microversions
-from roost.api.parts import Options
+from roost.api.dependencies import Options
 from roost.api.routes import ROUTES
-from roost.api.schemas.base import MOST_VALUES
-from roost.api.validation import always
+from roost.api.validation import MOST_VALUES, always
 from roost.exception import Invalid
-from tests import api_world
-from tests.api_world import ADMIN, ALICE, count_statements
+from tests import api_harness
+from tests.api_harness import ADMIN, ALICE, count_statements
 
 EXTREMES = [
     "",
@@ -81,7 +80,7 @@ NOUNS = sorted({route.noun.__name__ for route, *_ in PARAMETERS})
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    with api_world.made_in(tmp_path_factory.mktemp("world"), Options(max_limit=50)) as world:
+    with api_harness.made_in(tmp_path_factory.mktemp("world"), Options(max_limit=50)) as world:
         yield world
 
 

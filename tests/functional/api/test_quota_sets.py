@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api_world import ALICE, IMAGE, count_statements
+from tests.api_harness import ALICE, IMAGE, count_statements
 
 PATH = "/v2.1/os-quota-sets/project"
 CLASS = "/v2.1/os-quota-class-sets"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from roost.api.parts import Options
-from tests import api_world
-from tests.api_world import ALICE
+from roost.api.dependencies import Options
+from tests import api_harness
+from tests.api_harness import ALICE
 from tests.builders import a_uuid
 
 GROUPS, RULES, LAST = "/v2.1/os-security-groups", "/v2.1/os-security-group-rules", "2.35"
@@ -14,7 +14,7 @@ GROUPS, RULES, LAST = "/v2.1/os-security-groups", "/v2.1/os-security-group-rules
 def world(tmp_path_factory):
     quota = {**dict.fromkeys(Options().quota, -1), "security_groups": 3}
     options = Options(quota={**quota, "security_group_rules": 9})
-    with api_world.made_in(tmp_path_factory.mktemp("limited"), options) as world:
+    with api_harness.made_in(tmp_path_factory.mktemp("limited"), options) as world:
         yield world
 
 

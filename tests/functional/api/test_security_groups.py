@@ -2,12 +2,12 @@
 
 import pytest
 
-from roost.api.parts import Options
+from roost.api.dependencies import Options
 from roost.db.api import instance_mappings
 from roost.db.api import security_groups as rows
 from roost.security_groups import default_group
-from tests import api_world
-from tests.api_world import ADMIN, ALICE, IMAGE
+from tests import api_harness
+from tests.api_harness import ADMIN, ALICE, IMAGE
 from tests.builders import CELL1, a_uuid
 
 GROUPS, RULES = "/network/v2.0/security-groups", "/network/v2.0/security-group-rules"
@@ -18,8 +18,8 @@ LAST = "2.35"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    options = Options(quota=api_world.UNLIMITED)
-    with api_world.made_in(tmp_path_factory.mktemp("world"), options) as world:
+    options = Options(quota=api_harness.UNLIMITED)
+    with api_harness.made_in(tmp_path_factory.mktemp("world"), options) as world:
         yield world
 
 

@@ -7,7 +7,7 @@ import pytest
 from roost import exception, states
 from roost.db.cell import actions
 from roost.objects.mapping import CELL0_UUID
-from tests.api_world import ADMIN, ALICE
+from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, a_uuid
 
 ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1", "node": "h1"}

@@ -3,7 +3,7 @@ import pytest
 from roost import exception, states
 from roost.db.cell import instances
 from roost.objects.mapping import CELL0_UUID
-from tests.api_world import ADMIN, ALICE, IMAGE
+from tests.api_harness import ADMIN, ALICE, IMAGE
 from tests.builders import CELL1
 
 _ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1", "node": "h1"}

@@ -4,7 +4,7 @@ import pytest
 
 from roost import exception, states
 from roost.db.api import build_requests, cells
-from tests.api_world import ADMIN, ALICE, IMAGE, PRIVATE, count_statements
+from tests.api_harness import ADMIN, ALICE, IMAGE, PRIVATE, count_statements
 from tests.builders import CELL1, CELL2, a_uuid, an_image
 
 _BODY = {"name": "web", "flavorRef": "1", "imageRef": IMAGE}

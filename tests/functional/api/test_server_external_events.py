@@ -3,7 +3,7 @@
 import pytest
 
 from roost.objects.mapping import CELL0_UUID
-from tests.api_world import ALICE
+from tests.api_harness import ALICE
 from tests.builders import CELL1, CELL2, a_uuid
 
 PATH = "/v2.1/os-server-external-events"

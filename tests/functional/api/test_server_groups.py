@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from roost.db.api import build_requests, models
-from tests.api_world import ALICE, IMAGE, count_statements
+from tests.api_harness import ALICE, IMAGE, count_statements
 from tests.builders import CELL1, a_uuid
 
 BOB = "bob:other"

@@ -5,7 +5,7 @@ import pytest
 from roost import exception, states
 from roost.db.cell import actions
 from roost.objects import NetworkInfo
-from tests.api_world import ADMIN, ALICE, PRIVATE
+from tests.api_harness import ADMIN, ALICE, PRIVATE
 from tests.builders import CELL1, CELL2, a_uuid, a_vif
 
 ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1"}

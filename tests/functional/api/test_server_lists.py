@@ -4,12 +4,12 @@ import itertools
 import pytest
 
 from roost import states
-from roost.api.parts import Options
+from roost.api.dependencies import Options
 from roost.db.cell import faults, instances, services
 from roost.objects import InstanceFault, NetworkInfo, Vif
-from roost.objects.fault import placement_details
+from roost.objects.instance import placement_details
 from roost.objects.mapping import CELL0_UUID
-from tests.api_world import ADMIN, ALICE, count_statements, made_in
+from tests.api_harness import ADMIN, ALICE, count_statements, made_in
 from tests.builders import CELL1, CELL2, NOW, a_flavor
 from tests.fakes.service_groups import FakeGroup
 

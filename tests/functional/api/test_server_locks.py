@@ -4,7 +4,7 @@ import pytest
 
 from roost import states
 from roost.objects.mapping import CELL0_UUID
-from tests.api_world import ADMIN, ALICE
+from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, a_uuid
 from tests.functional.api.test_server_actions import ACTIVE, act, conflict, history, sent
 

@@ -6,14 +6,15 @@ from concurrent import futures
 import pytest
 
 from roost import states
-from roost.api import server_notes
+from roost.api.servers import metadata
 from roost.db.api import models
-from roost.db.cell import instances, notes
+from roost.db.cell import instances
+from roost.db.cell import metadata as cell_metadata
 from roost.objects.mapping import CELL0_UUID
-from tests.api_world import ALICE, IMAGE, count_statements
+from tests.api_harness import ALICE, IMAGE, count_statements
 from tests.builders import CELL1, CELL2
 from tests.fakes.lost_commits import lost_answers
-from tests.functional.api.test_cell_away import take_away
+from tests.functional.api.test_unreachable_cells import take_away
 
 BOB = "bob:other"
 _ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1"}
@@ -296,7 +297,7 @@ def test_parallel_writers_do_not_pass_the_limit(world, noted):
 
 
 def test_who_loses_a_race_begins_again_with_what_the_winner_wrote(world, noted, monkeypatch):
-    swap, lost = notes.swap, []
+    swap, lost = cell_metadata.swap, []
 
     def late(session, uuid, kind, *, before, value):
         if not lost:
@@ -305,14 +306,14 @@ def test_who_loses_a_race_begins_again_with_what_the_winner_wrote(world, noted, 
             session.execute(instances.models.instances.update().values(winner))
         return swap(session, uuid, kind, before=before, value=value)
 
-    monkeypatch.setattr(notes, "swap", late)
+    monkeypatch.setattr(cell_metadata, "swap", late)
     answer = world.client.post(path(noted), {"metadata": {"c": "3"}}, token=ALICE)
     assert answer.json["metadata"] == {"w": "1", "c": "3"}
 
 
 def test_who_always_loses_is_told_so(world, noted, monkeypatch):
-    monkeypatch.setattr(notes, "swap", lambda *_values, **_more: False)
-    monkeypatch.setattr(server_notes, "_TRIES", 3)
+    monkeypatch.setattr(cell_metadata, "swap", lambda *_values, **_more: False)
+    monkeypatch.setattr(metadata, "_TRIES", 3)
     answer = world.client.post(path(noted), {"metadata": {"c": "3"}}, token=ALICE)
     assert "try again" in answer.json["conflictingRequest"]["message"]
 

@@ -5,13 +5,13 @@ import base64
 import pytest
 
 from roost import states
-from roost.api import policies
-from roost.api.parts import Options
+from roost.api.dependencies import Options
 from roost.api.policy import Policy
-from roost.db.cell import provisions
+from roost.api.servers import policies
+from roost.db.cell import guest_config
 from roost.objects import BlockDevice, InjectedFile, Provisions
-from tests import api_world
-from tests.api_world import ADMIN, ALICE
+from tests import api_harness
+from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, a_uuid, an_image
 
 OTHER = "dddddddd-dddd-4ddd-8ddd-dddddddddddd"
@@ -23,7 +23,7 @@ CERTIFICATES = "trusted_image_certificates"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    with api_world.made_in(
+    with api_harness.made_in(
         tmp_path_factory.mktemp("world"), Options(verifies_images=True)
     ) as world:
         world.images.images[OTHER] = an_image(id=OTHER, name="other")
@@ -43,7 +43,7 @@ def rebuild(world, server, version, token=ALICE, **asked):
 
 def given(world, server):
     with world.databases[CELL1].read() as session:
-        return provisions.find(session, server.uuid)
+        return guest_config.find(session, server.uuid)
 
 
 def paths(world, server):
@@ -127,7 +127,7 @@ def test_who_may_rebuild_may_still_be_refused_certificates(world, monkeypatch):
     allows = Policy.allows
 
     def but_one(self, context, rule, **more):
-        refused = rule == policies.server_actions.REBUILD_TRUSTED_CERTS
+        refused = rule == policies.REBUILD_TRUSTED_CERTS
         return not refused and allows(self, context, rule, **more)
 
     monkeypatch.setattr(Policy, "allows", but_one)

@@ -8,10 +8,10 @@ import sqlalchemy as sa
 from roost import states
 from roost.db.cell import instances, models
 from roost.objects.mapping import CELL0_UUID
-from tests.api_world import ALICE, IMAGE, count_statements
+from tests.api_harness import ALICE, IMAGE, count_statements
 from tests.builders import CELL1, CELL2
 from tests.fakes.lost_commits import lost_answers
-from tests.functional.api.test_cell_away import take_away
+from tests.functional.api.test_unreachable_cells import take_away
 
 BOB = "bob:other"
 _ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1"}

@@ -1,9 +1,9 @@
 import pytest
 
-from roost.api.views import services as views
+from roost.api.compute import service_views as views
 from roost.db.api import aggregates, cells
 from roost.db.cell import services
-from tests.api_world import ALICE, count_statements
+from tests.api_harness import ALICE, count_statements
 from tests.builders import CELL1, CELL2, NOW, a_report
 from tests.fakes.service_groups import FakeGroup, age
 

@@ -5,10 +5,10 @@ import datetime
 import pytest
 
 from roost import exception, states
-from roost.api.parts import Options
+from roost.api.dependencies import Options
 from roost.db.cell import instances
 from roost.db.cell import models as cell_models
-from tests.api_world import ALICE, count_statements
+from tests.api_harness import ALICE, count_statements
 from tests.builders import CELL1, CELL2, a_flavor, an_image
 
 PATH = "/v2.1/os-simple-tenant-usage"

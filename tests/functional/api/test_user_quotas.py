@@ -3,7 +3,7 @@
 import pytest
 
 from roost import states
-from tests.api_world import ALICE, IMAGE, count_statements
+from tests.api_harness import ALICE, IMAGE, count_statements
 from tests.functional.api.test_quota_sets import PATH, boot, get, put
 
 OF_ALICE = f"{PATH}?user_id=alice"

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception
-from roost.api import extra_specs
+from roost.hardware import extra_specs
 
 
 @pytest.mark.parametrize(

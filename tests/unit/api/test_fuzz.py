@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roost.api import microversions
-from roost.api.parts import Options
+from roost.api.dependencies import Options
 from roost.api.routes import ROUTES
-from tests.api_world import IMAGE, PRIVATE, made_in
+from tests.api_harness import IMAGE, PRIVATE, made_in
 
 _SETTINGS = settings(
     max_examples=15,

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roost import exception
-from roost.api import key_material
+from roost.api.compute import keypairs
 from tests.builders import FINGERPRINT, PUBLIC_KEY
 
 # What openssl made, and says of it.
@@ -49,13 +49,13 @@ def ssh_keygen(*arguments):
 
 @pytest.mark.parametrize("end", ["", "\n", " \n"])
 def test_a_public_key_has_the_fingerprint_that_ssh_keygen_says(end):
-    material = key_material.imported("ssh", PUBLIC_KEY + end)
+    material = keypairs.imported("ssh", PUBLIC_KEY + end)
     assert (material.public_key, material.fingerprint) == (PUBLIC_KEY + end, FINGERPRINT)
     assert material.private_key is None
 
 
 def test_a_certificate_has_the_fingerprint_that_openssl_says():
-    material = key_material.imported("x509", CERTIFICATE)
+    material = keypairs.imported("x509", CERTIFICATE)
     assert (material.public_key, material.fingerprint) == (CERTIFICATE, CERTIFICATE_FINGERPRINT)
 
 
@@ -70,7 +70,7 @@ def test_a_certificate_has_the_fingerprint_that_openssl_says():
     ids=["rsa", "p256", "p521", "ed25519"],
 )
 def test_keys_of_all_usual_kinds_are_taken(private):
-    assert len(key_material.imported("ssh", in_ssh_form(private).decode()).fingerprint) == 47
+    assert len(keypairs.imported("ssh", in_ssh_form(private).decode()).fingerprint) == 47
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_keys_of_all_usual_kinds_are_taken(private):
 )
 def test_what_is_no_public_key_is_refused(said):
     with pytest.raises(exception.Invalid) as refused:
-        key_material.imported("ssh", said)
+        keypairs.imported("ssh", said)
     expected = "Keypair data is invalid: failed to generate fingerprint"
     assert refused.value.message == expected
 
@@ -98,7 +98,7 @@ def test_what_is_no_public_key_is_refused(said):
 @pytest.mark.parametrize("said", ["", "x", PUBLIC_KEY, CERTIFICATE[:200], CERTIFICATE[28:-26]])
 def test_what_is_no_certificate_is_refused(said):
     with pytest.raises(exception.Invalid, match="failed to generate X509 fingerprint"):
-        key_material.imported("x509", said)
+        keypairs.imported("x509", said)
 
 
 @settings(deadline=None, max_examples=100)
@@ -110,22 +110,22 @@ def test_what_is_no_certificate_is_refused(said):
 )
 def test_a_key_gone_bad_is_read_or_refused(kind, good, at, spoilt):
     with contextlib.suppress(exception.Invalid):
-        key_material.imported(kind, good[:at] + spoilt + good[at + len(spoilt) :])
+        keypairs.imported(kind, good[:at] + spoilt + good[at + len(spoilt) :])
 
 
 def test_a_generated_pair_belongs_together():
-    material = key_material.generated("ssh", "alice")
+    material = keypairs.generated("ssh", "alice")
     private = private_of(material)
     assert private.key_size == 2048
     kind, data, comment = material.public_key.split()
     assert f"{kind} {data}" == in_ssh_form(private).decode()
     assert comment == "Generated-by-Roost"
     assert material.private_key.startswith("-----BEGIN RSA PRIVATE KEY-----\n")
-    assert material.fingerprint == key_material.imported("ssh", material.public_key).fingerprint
+    assert material.fingerprint == keypairs.imported("ssh", material.public_key).fingerprint
 
 
 def test_ssh_takes_a_generated_pair(tmp_path: pathlib.Path):
-    material = key_material.generated("ssh", "alice")
+    material = keypairs.generated("ssh", "alice")
     public, private = tmp_path / "key.pub", tmp_path / "key"
     public.write_text(material.public_key + "\n")
     private.touch(mode=0o600)
@@ -135,7 +135,7 @@ def test_ssh_takes_a_generated_pair(tmp_path: pathlib.Path):
 
 
 def test_a_generated_certificate_logs_its_user_in():
-    material = key_material.generated("x509", "alice")
+    material = keypairs.generated("x509", "alice")
     certificate = x509.load_pem_x509_certificate(material.public_key.encode())
     assert certificate.public_key() == private_of(material).public_key()
     certificate.verify_directly_issued_by(certificate)
@@ -156,10 +156,10 @@ def principal(certificate):
 
 @pytest.mark.parametrize("user", ["", "é" * 64, "a" * 110, "a" * 255], ids=len)
 def test_certificates_are_for_users_of_any_name(user):
-    material = key_material.generated("x509", user)
+    material = keypairs.generated("x509", user)
     certificate = x509.load_pem_x509_certificate(material.public_key.encode())
     assert principal(certificate).endswith(f"{user}@localhost".encode())
 
 
 def test_a_private_key_is_not_told_by_accident():
-    assert "PRIVATE" not in repr(key_material.generated("ssh", "alice"))
+    assert "PRIVATE" not in repr(keypairs.generated("ssh", "alice"))

@@ -9,7 +9,7 @@ import pytest
 from roost.api import microversion_history as history
 from roost.api import microversions
 from roost.api.routes import ROUTES
-from roost.api.schemas.servers import CREATE, UPDATE
+from roost.api.servers.schemas import CREATE, UPDATE
 
 _STORIES = pathlib.Path(__file__).parents[2] / "functional" / "api"
 

@@ -5,11 +5,15 @@ from oslo_policy import policy as oslo_policy
 
 from roost import conf, exception
 from roost.api import policies
+from roost.api import policy as api_policy
+from roost.api.compute import keypairs, migrations, quotas, services, versions
+from roost.api.legacy import extensions
 from roost.api.policy import Policy
+from roost.api.servers import policies as servers_policies
 from tests.builders import a_context
 
 _ROLES = ("reader", "member", "manager", "service", "admin")
-_FOR_SERVICES = policies.base.SERVICE.removeprefix("rule:")
+_FOR_SERVICES = api_policy.SERVICE.removeprefix("rule:")
 
 
 @pytest.fixture
@@ -23,20 +27,20 @@ def _caller(*roles, project="project"):
 
 def test_a_reader_may_look_but_not_touch(policy):
     reader = _caller("reader")
-    assert policy.allows(reader, policies.servers.SHOW)
-    assert not policy.allows(reader, policies.servers.CREATE)
+    assert policy.allows(reader, servers_policies.SHOW)
+    assert not policy.allows(reader, servers_policies.CREATE)
 
 
 def test_a_member_may_not_look_into_other_projects(policy):
     member = _caller("member", "reader")
-    assert policy.allows(member, policies.servers.SHOW, project_id="project")
-    assert not policy.allows(member, policies.servers.SHOW, project_id="other")
+    assert policy.allows(member, servers_policies.SHOW, project_id="project")
+    assert not policy.allows(member, servers_policies.SHOW, project_id="other")
 
 
 def test_an_administrator_may_do_everything_everywhere(policy):
     admin = _caller("admin")
     for rule in policies.list_rules():
-        if rule not in policies.base.RULES:
+        if rule not in api_policy.RULES:
             assert policy.allows(admin, rule.name, project_id="other"), rule.name
 
 
@@ -44,19 +48,19 @@ def test_somebody_without_a_role_may_only_read_what_is_no_secret_and_keep_keys(p
     nobody = _caller()
     documented = [r for r in policies.list_rules() if getattr(r, "operations", None)]
     allowed = {rule.name for rule in documented if policy.allows(nobody, rule.name)}
-    keys = {rule.name for rule in policies.keypairs.RULES}
+    keys = {rule.name for rule in keypairs.RULES}
     assert allowed == keys | {rule.name for rule in documented if rule.check_str == "@"}
     assert allowed - keys == {
-        policies.versions.VERSIONS,
-        policies.openapi.SHOW,
-        policies.quota_sets.DEFAULTS,
-        *(rule.name for rule in policies.extensions.RULES),
+        versions.VERSIONS_POLICY,
+        policies.OPENAPI_POLICY,
+        quotas.DEFAULTS_POLICY,
+        *(rule.name for rule in extensions.RULES),
         "os_compute_api:os-floating-ip-pools",
     }
 
 
 def test_what_belongs_to_a_user_is_for_that_user_and_administrators(policy):
-    for rule in policies.keypairs.RULES:
+    for rule in keypairs.RULES:
         assert policy.allows(_caller(), rule.name, project_id="other", user_id="user")
         assert not policy.allows(_caller("member", "reader"), rule.name, user_id="other")
         assert policy.allows(_caller("admin"), rule.name, user_id="other")
@@ -85,12 +89,12 @@ def _of_file(file, clock):
 def test_a_change_of_the_operators_file_counts_within_a_second(file):
     clock = Clock()
     policy = _of_file(file, clock)
-    assert policy.allows(_caller("reader"), policies.servers.SHOW)
-    file.write_text(f'"{policies.servers.SHOW}": "!"')
+    assert policy.allows(_caller("reader"), servers_policies.SHOW)
+    file.write_text(f'"{servers_policies.SHOW}": "!"')
     os.utime(file, (2_000_000_000, 2_000_000_000))
-    assert policy.allows(_caller("reader"), policies.servers.SHOW)
+    assert policy.allows(_caller("reader"), servers_policies.SHOW)
     clock.now += 1
-    assert not policy.allows(_caller("reader"), policies.servers.SHOW)
+    assert not policy.allows(_caller("reader"), servers_policies.SHOW)
 
 
 def test_what_was_decided_of_one_caller_says_nothing_of_another(policy):
@@ -101,22 +105,22 @@ def test_what_was_decided_of_one_caller_says_nothing_of_another(policy):
     ):
         for _ in range(2):
             caller = _caller(*roles, project=project)
-            found = policy.allows(caller, policies.servers.SHOW, project_id="a")
+            found = policy.allows(caller, servers_policies.SHOW, project_id="a")
             assert found is bool(allowed)
 
 
 def test_who_was_asked_outside_is_asked_again(file, monkeypatch):
-    file.write_text(f'"{policies.servers.SHOW}": "http://127.0.0.1:1/"')
+    file.write_text(f'"{servers_policies.SHOW}": "http://127.0.0.1:1/"')
     answers = iter([True, False])
     monkeypatch.setattr(oslo_policy.Enforcer, "authorize", lambda *_args, **_more: next(answers))
     policy = _of_file(file, Clock())
-    asked = [policy.allows(_caller("reader"), policies.servers.SHOW) for _ in range(2)]
+    asked = [policy.allows(_caller("reader"), servers_policies.SHOW) for _ in range(2)]
     assert asked == [True, False]
 
 
 def test_a_refusal_names_the_rule(policy):
     with pytest.raises(exception.Forbidden, match="os-services:list"):
-        policy.require(_caller("member"), policies.services.LIST)
+        policy.require(_caller("member"), services.LIST_POLICY)
 
 
 def _policy(tmp_path, *, options="", **rules):
@@ -131,14 +135,14 @@ def _policy(tmp_path, *, options="", **rules):
 
 
 def test_the_operators_file_overrules_the_defaults(tmp_path):
-    policy = _policy(tmp_path, **{policies.services.LIST: "role:member"})
-    assert policy.allows(_caller("member"), policies.services.LIST)
-    assert not policy.allows(_caller("reader"), policies.services.LIST)
+    policy = _policy(tmp_path, **{services.LIST_POLICY: "role:member"})
+    assert policy.allows(_caller("member"), services.LIST_POLICY)
+    assert not policy.allows(_caller("reader"), services.LIST_POLICY)
 
 
 def test_a_rule_that_became_several_still_counts_in_the_operators_file(tmp_path):
     policy = _policy(tmp_path, **{"os_compute_api:os-services": "role:operator"})
-    for rule in (policies.services.LIST, policies.services.UPDATE, policies.services.DELETE):
+    for rule in (services.LIST_POLICY, services.UPDATE_POLICY, services.DELETE_POLICY):
         assert policy.allows(_caller("operator"), rule)
         assert not policy.allows(_caller("admin"), rule)
 
@@ -146,23 +150,23 @@ def test_a_rule_that_became_several_still_counts_in_the_operators_file(tmp_path)
 def test_the_operator_says_who_is_an_administrator(tmp_path):
     policy = _policy(tmp_path, context_is_admin="role:cloud_admin")
     assert policy.is_admin(_caller("cloud_admin"))
-    assert policy.allows(_caller("cloud_admin"), policies.services.LIST)
+    assert policy.allows(_caller("cloud_admin"), services.LIST_POLICY)
     assert not policy.is_admin(_caller("admin"))
-    assert not policy.allows(_caller("admin"), policies.services.LIST)
+    assert not policy.allows(_caller("admin"), services.LIST_POLICY)
 
 
 def test_the_former_defaults_let_who_works_in_a_project_do_what_members_may(tmp_path):
     policy = _policy(tmp_path, options="enforce_new_defaults = false")
-    assert policy.allows(_caller(), policies.servers.CREATE)
-    assert not policy.allows(_caller("member"), policies.servers.SHOW, project_id="other")
-    assert not policy.allows(_caller("member"), policies.services.LIST)
+    assert policy.allows(_caller(), servers_policies.CREATE)
+    assert not policy.allows(_caller("member"), servers_policies.SHOW, project_id="other")
+    assert not policy.allows(_caller("member"), services.LIST_POLICY)
 
 
 def test_tokens_of_the_system_and_of_domains_are_for_other_services(policy):
     for scope in ({"system_scope": "all"}, {"domain_id": "default"}):
         caller = a_context(roles=["admin"], project_id=None, **scope)
-        assert not policy.allows(caller, policies.services.LIST)
-        assert not policy.allows(caller, policies.servers.LIST)
+        assert not policy.allows(caller, services.LIST_POLICY)
+        assert not policy.allows(caller, servers_policies.LIST)
 
 
 def test_what_is_for_services_is_for_them_and_administrators(policy):
@@ -171,13 +175,13 @@ def test_what_is_for_services_is_for_them_and_administrators(policy):
 
 
 def test_what_is_for_managers_is_for_those_of_the_project(policy):
-    rule = policies.migrations.LIST
+    rule = migrations.LIST_POLICY
     assert policy.allows(_caller("manager"), rule)
     assert not policy.allows(_caller("manager"), rule, project_id="other")
     assert not policy.allows(_caller("member"), rule)
 
 
 def test_a_file_may_ask_whether_somebody_is_an_administrator(tmp_path):
-    policy = _policy(tmp_path, **{policies.servers.LIST: "is_admin:True"})
-    assert policy.allows(a_context(is_admin=True), policies.servers.LIST)
-    assert not policy.allows(a_context(roles=["admin"], is_admin=False), policies.servers.LIST)
+    policy = _policy(tmp_path, **{servers_policies.LIST: "is_admin:True"})
+    assert policy.allows(a_context(is_admin=True), servers_policies.LIST)
+    assert not policy.allows(a_context(roles=["admin"], is_admin=False), servers_policies.LIST)

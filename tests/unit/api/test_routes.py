@@ -10,7 +10,11 @@ from oslo_policy import generator
 
 import roost.api
 from roost.api import policies
+from roost.api.compute import aggregates, flavors, limits, server_groups
 from roost.api.routes import ROUTES
+from roost.api.servers import instance_actions, servers
+from roost.api.servers import policies as servers_policies
+from roost.api.standalone import image_schemas, network_schemas
 
 _WRITES = ("POST", "PUT", "PATCH")
 _SAID_BY_PATH = {
@@ -37,32 +41,32 @@ def test_every_policy_but_the_roles_is_of_some_use():
     used = {route.policy for route in ROUTES}
     documented = {rule.name for rule in policies.list_rules() if getattr(rule, "operations", None)}
     inner = {
-        policies.flavors.ALL,
-        policies.servers.ALL_PROJECTS,
-        policies.servers.ALL_FILTERS,
-        policies.servers.FORCED_HOST,
-        policies.servers.REQUESTED_HOST,
-        policies.servers.HOST_HINTS,
-        policies.servers.TRUSTED_CERTS,
-        policies.servers.ZERO_DISK,
-        policies.server_topology.HOST,
-        policies.servers.SHOW_HOST,
-        policies.servers.SHOW_HOST_STATUS,
-        policies.servers.SHOW_PLACEMENT_COUNTS,
-        policies.server_groups.ALL_PROJECTS,
-        policies.instance_actions.EVENTS,
-        policies.instance_actions.EVENT_DETAILS,
-        policies.limits.OTHER_PROJECT,
-        *policies.flavors.ACTIONS.values(),
-        *policies.aggregates.ACTIONS.values(),
-        *policies.servers.ACTIONS.values(),
-        policies.server_actions.UNLOCK_OVERRIDE,
-        policies.server_actions.REBUILD_TRUSTED_CERTS,
-        policies.images.PUBLICIZE,
-        policies.images.OTHER_OWNER,
-        policies.networks.SHARE,
-        policies.networks.CHOOSE_MAC,
-        policies.networks.CHOOSE_ADDRESS,
+        flavors.ALL_POLICY,
+        servers_policies.ALL_PROJECTS,
+        servers_policies.ALL_FILTERS,
+        servers_policies.FORCED_HOST,
+        servers_policies.REQUESTED_HOST,
+        servers_policies.HOST_HINTS,
+        servers_policies.TRUSTED_CERTS,
+        servers_policies.ZERO_DISK,
+        servers.TOPOLOGY_HOST_POLICY,
+        servers_policies.SHOW_HOST,
+        servers_policies.SHOW_HOST_STATUS,
+        servers_policies.SHOW_PLACEMENT_COUNTS,
+        server_groups.ALL_PROJECTS_POLICY,
+        instance_actions.EVENTS_POLICY,
+        instance_actions.EVENT_DETAILS_POLICY,
+        limits.OTHER_PROJECT_POLICY,
+        *flavors.ACTIONS_POLICY.values(),
+        *aggregates.ACTIONS_POLICY.values(),
+        *servers_policies.ACTIONS.values(),
+        servers_policies.UNLOCK_OVERRIDE,
+        servers_policies.REBUILD_TRUSTED_CERTS,
+        image_schemas.PUBLICIZE_POLICY,
+        image_schemas.OTHER_OWNER_POLICY,
+        network_schemas.SHARE_POLICY,
+        network_schemas.CHOOSE_MAC_POLICY,
+        network_schemas.CHOOSE_ADDRESS_POLICY,
     }
     assert documented == used | inner
 

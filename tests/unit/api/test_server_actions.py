@@ -3,17 +3,17 @@
 import pytest
 
 from roost import conf, exception
-from roost.api import policies, server_actions
-from roost.api.call import Call, Query
+from roost.api.locator import Located
 from roost.api.policy import Policy
-from roost.api.whereabouts import Located
+from roost.api.request import Call, Query
+from roost.api.servers import actions, policies
 from tests.builders import a_context, an_instance
 
 
 @pytest.fixture
 def policy(tmp_path):
     """Operators may stop servers of all projects; the rest is as it comes."""
-    (tmp_path / "policy.yaml").write_text(f'"{policies.servers.STOP}": "role:operator"\n')
+    (tmp_path / "policy.yaml").write_text(f'"{policies.STOP}": "role:operator"\n')
     options = tmp_path / "roost.conf"
     options.write_text(f"[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n")
     return Policy(conf.load([], files=[str(options)]))
@@ -29,11 +29,11 @@ def _require(policy, action, *, roles, project):
         body={action: None},
         base_url="http://api",
         policy=policy,
-        rule=policies.servers.ACT,
+        rule=policies.ACT,
     )
     call.may_touch(project, name="it")
     located = Located(an_instance(project_id=project), None)
-    server_actions._require(call, policies.servers.ACTIONS[action], located)
+    actions._require(call, policies.ACTIONS[action], located)
 
 
 def test_who_may_stop_servers_everywhere_may_not_reboot_them_there(policy):

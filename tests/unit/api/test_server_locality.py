@@ -1,6 +1,6 @@
 """The labels that a server asks of its host for the sake of its networks."""
 
-from roost.api.server_locality import locality_of
+from roost.api.networking.requested_networks import locality_of
 from roost.networks import parse
 from roost.objects import NetworkRequest
 

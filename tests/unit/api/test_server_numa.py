@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception
-from roost.api.server_numa import numa_topology_of
+from roost.hardware.numa import numa_topology_of
 from tests.builders import a_flavor, an_image
 
 DEDICATED = {"hw:cpu_policy": "dedicated"}

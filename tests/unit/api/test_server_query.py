@@ -1,9 +1,9 @@
 import pytest
 
 from roost import conf, exception, states
-from roost.api import policies, server_query
-from roost.api.call import Call, Query
 from roost.api.policy import Policy
+from roost.api.request import Call, Query
+from roost.api.servers import lists, policies
 from roost.db.ordering import Sort
 from tests.builders import a_context
 
@@ -20,9 +20,9 @@ def _wanted(*, roles=("member", "reader"), **query):
         body=None,
         base_url="http://api",
         policy=POLICY,
-        rule=policies.servers.LIST,
+        rule=policies.LIST,
     )
-    return server_query.wanted(call)
+    return lists.wanted(call)
 
 
 def test_what_is_no_regular_expression_is_refused_by_the_name_of_its_filter():

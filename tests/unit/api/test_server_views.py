@@ -3,9 +3,9 @@ import dataclasses
 import pytest
 
 from roost import states
-from roost.api.views import servers as views
+from roost.api.servers import views
 from roost.objects import InstanceFault, NetworkInfo, Vif
-from roost.objects.fault import placement_details
+from roost.objects.instance import placement_details
 from tests.builders import NOW, a_flavor, an_instance
 
 _GROWTH = {

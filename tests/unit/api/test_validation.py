@@ -1,7 +1,9 @@
 import pytest
 
 from roost import exception
-from roost.api.schemas import base, flavors, servers
+from roost.api import validation
+from roost.api.compute import flavors
+from roost.api.servers import schemas
 from roost.api.validation import Schema, grown, is_uuid, timestamp
 
 _SERVER = {"name": "a", "flavorRef": "1", "imageRef": "cccccccc-cccc-4ccc-8ccc-cccccccccccc"}
@@ -9,7 +11,7 @@ _SERVER = {"name": "a", "flavorRef": "1", "imageRef": "cccccccc-cccc-4ccc-8ccc-c
 
 def _create(minor, **more):
     body = {"server": _SERVER | {"networks": []} | more}
-    servers.CREATE.check(body, minor=minor, what="body")
+    schemas.CREATE.check(body, minor=minor, what="body")
 
 
 def test_a_schema_applies_from_its_version_until_the_next():
@@ -22,7 +24,7 @@ def test_a_schema_applies_from_its_version_until_the_next():
 
 def test_a_table_of_properties_grows_and_shrinks():
     rows = [(1, 96, "a", {}), (3, 4, "b", {}), (4, 96, "b", {"type": "null"})]
-    schema = grown(rows, lambda _minor, properties: base.of(properties))
+    schema = grown(rows, lambda _minor, properties: validation.of(properties))
     assert [sorted(schema.document(minor)["properties"]) for minor in (1, 3, 5)] == [
         ["a"],
         ["a", "b"],
@@ -50,9 +52,9 @@ def test_a_field_of_a_new_server_is_unknown_before_its_version(minor, field, val
 
 
 def test_networks_must_be_named_from_2_37_on():
-    servers.CREATE.check({"server": _SERVER}, minor=36, what="body")
+    schemas.CREATE.check({"server": _SERVER}, minor=36, what="body")
     with pytest.raises(exception.Invalid, match="networks"):
-        servers.CREATE.check({"server": _SERVER}, minor=37, what="body")
+        schemas.CREATE.check({"server": _SERVER}, minor=37, what="body")
 
 
 def test_personality_is_gone_since_2_57():

@@ -5,10 +5,10 @@ import datetime
 import pytest
 
 from roost import audit
-from roost.audit.claims import Ledger, Stream, miscounted
+from roost.audit.snapshot import Ledger, Stream, miscounted
 from roost.db.spans import Span, spans
 from tests.builders import NOW, a_context
-from tests.fakes.ledger import FakeLedger, a_claim, a_host
+from tests.fakes.scheduler_claims import FakeLedger, a_claim, a_host
 
 ONE, TWO = (f"aaaaaaaa-0000-4000-8000-00000000000{number}" for number in (1, 2))
 

@@ -15,7 +15,7 @@ from roost.db.engine import Database
 from roost.objects import CellMapping
 from roost.servicegroup.db import DatabaseGroup
 from tests.builders import CELL1, NOW, a_spec, a_uuid, a_wish, an_instance
-from tests.fakes.ledger import FakeLedger, a_claim
+from tests.fakes.scheduler_claims import FakeLedger, a_claim
 
 GROUP = DatabaseGroup(down_time=60)
 ONE, TWO = (f"aaaaaaaa-0000-4000-8000-00000000000{number}" for number in (1, 2))

@@ -5,8 +5,7 @@ import datetime
 import pytest
 
 from roost import audit, states
-from roost.audit.claims import Ledger
-from roost.audit.snapshot import LiveInstance
+from roost.audit.snapshot import Ledger, LiveInstance
 from roost.db.api.audits import Mapped
 from roost.db.types import utcnow
 from tests.builders import CELL1, CELL2

@@ -4,9 +4,9 @@ import pytest
 
 from roost import exception, states
 from roost.audit import restore
-from roost.audit.lost_rows import Asked
-from roost.db.api.put_away import TakenBack
-from roost.db.cell import audits, builds, instances, put_away, services
+from roost.audit.restore import Asked
+from roost.db.api.soft_delete import TakenBack
+from roost.db.cell import audits, builds, instances, services, soft_delete
 from roost.objects import InstanceMapping, InstanceNUMATopology
 from tests.builders import CELL1, NOW, a_selection, a_spec, a_uuid, an_image, an_instance
 
@@ -142,7 +142,7 @@ def test_a_server_that_its_user_took_back_since_is_back(
         back[row.uuid] = TakenBack(turn, unheard)
     _done, found, _build = mend(cell_db, [row], {"h1": [told]}, back=back)
     with cell_db.read() as session:
-        heard = put_away.find(session, row.uuid)
+        heard = soft_delete.find(session, row.uuid)
     assert found.vm_state == vm_state
     assert heard.turn == (1 if vm_state == states.SOFT_DELETED else 2)
 

@@ -7,7 +7,7 @@ from oslo_db import exception as db_exception
 
 from roost import exception
 from roost.cells.breaker import Breaker, Limits
-from roost.cells.bus import GuardedBus
+from roost.cells.cell import GuardedBus
 from roost.db.cell import models, services
 from roost.db.engine import Database
 from roost.db.guarded import GuardedDatabase, ask

@@ -12,11 +12,11 @@ import pytest
 
 import roost.conf
 from roost import api, exception
-from roost.api import gate
+from roost.api import admission
 from roost.api.callers import Caller, Share
 from roost.cells.breaker import Limits
-from roost.cells.bus import GuardedBus
-from roost.cells.host_calls import PAUSE, HostCalls, HostLimits
+from roost.cells.cell import GuardedBus
+from roost.cells.limits import PAUSE, HostCalls, HostLimits
 from roost.cmd.api import host_calls
 from roost.context import RequestContext
 from roost.rpc.compute import Compute
@@ -123,7 +123,7 @@ def test_each_project_and_each_host_have_their_share_of_those_who_wait():
 
 
 def test_who_waits_for_a_host_takes_no_place_to_work_in():
-    calls, waiting = HostCalls(LIMITS, begin=gate.leave_turn), threading.Event()
+    calls, waiting = HostCalls(LIMITS, begin=admission.leave_turn), threading.Event()
 
     def app(environ, start_response):
         with calls.passing("hung", "p") if environ["hangs"] else contextlib.nullcontext():
@@ -132,7 +132,7 @@ def test_who_waits_for_a_host_takes_no_place_to_work_in():
         start_response("200 OK", [])
         return [b""]
 
-    made = gate.Gate(
+    made = admission.Gate(
         app,
         at_once=1,
         waiting=9,

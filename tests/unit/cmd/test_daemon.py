@@ -3,8 +3,7 @@ import threading
 import pytest
 
 from roost import exception
-from roost.cmd._daemon import Daemon
-from roost.cmd._periodic import Periodic
+from roost.cmd._daemon import Daemon, Periodic
 from roost.cmd._waiting import Check
 
 

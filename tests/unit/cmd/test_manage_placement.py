@@ -9,7 +9,7 @@ from roost.db.api import aggregates, build_requests, cells, instance_mappings
 from roost.db.cell import instances, services
 from roost.db.cell import models as cell_models
 from tests.builders import NOW, a_flavor, a_numa_topology, a_spec, a_wish, an_instance
-from tests.fakes.ledger import FakeLedger, a_claim, a_host
+from tests.fakes.scheduler_claims import FakeLedger, a_claim, a_host
 
 ONE, TWO = (f"aaaaaaaa-0000-4000-8000-00000000000{number}" for number in (1, 2))
 

@@ -2,7 +2,7 @@ import logging
 import threading
 
 from roost import exception
-from roost.cmd._periodic import Periodic
+from roost.cmd._daemon import Periodic
 
 
 class Work:

@@ -12,18 +12,16 @@ import pytest
 from roost import states
 from roost.compute.config_drive import ConfigDrives
 from roost.compute.host import Host
-from roost.compute.host_report import HostSettings
-from roost.compute.image import ImageCache
-from roost.compute.leases import LeaseKeeper
+from roost.compute.host_report import Amounts, HostSettings
+from roost.compute.image_cache import ImageCache
+from roost.compute.leases import LeaseKeeper, Patience
 from roost.compute.manager import ComputeManager
 from roost.compute.network.local import LocalNetworkDriver
-from roost.compute.patience import Patience
 from roost.compute.resource_tracker import ResourceTracker
-from roost.compute.shares import Amounts
-from roost.compute.task_queue import Executors
+from roost.compute.task_queues import Executors
 from roost.compute.virt.driver import HostResources
-from roost.compute.virt.fake import FakeDriver
-from roost.compute.virt.faults import Faults
+from roost.compute.virt.fake.driver import FakeDriver
+from roost.compute.virt.fake.faults import Faults
 from roost.guestdata import Operator
 from roost.image.local import LocalImageStore
 from roost.objects import NetworkRequest

@@ -8,10 +8,10 @@ import pycdlib
 import pytest
 
 from roost import exception
-from roost.compute import iso
+from roost.compute import config_drive
 from roost.compute.build import Build, build_flow, carry_out
 from roost.compute.config_drive import ConfigDrives
-from roost.guestdata import About, Operator, config_drive
+from roost.guestdata import About, Operator
 from roost.objects import InjectedFile, NetworkInfo, Provisions
 from tests.builders import a_context, a_uuid, an_image, an_instance
 
@@ -69,7 +69,7 @@ def carry(rig, instance):
 def test_a_cd_has_the_files_that_it_was_made_of(names):
     deep = {f"ec2/2009-04-04/{number}/meta-data.json": b"x" * number for number in range(30)}
     files = {"openstack/content/0000": bytes(range(256)) * 500, "a": b"", **deep}
-    disc = Disc(iso.image(files, label="config-2"))
+    disc = Disc(config_drive.image(files, label="config-2"))
     assert disc.files(names) == files
     assert disc.label == "config-2"
 

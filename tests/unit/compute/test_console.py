@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from roost import exception
-from roost.compute import console
+from roost.compute.operations import consoles
 from tests.builders import a_context, a_uuid
 
 
@@ -22,17 +22,17 @@ class Virt:
     [(None, "a\nb\nc"), (0, ""), (1, "c"), (2, "b\nc"), (9, "a\nb\nc")],
 )
 def test_the_last_lines_are_told(lines, told):
-    assert console.tail(Virt("a\nb\nc"), a_uuid(), lines=lines) == told
+    assert consoles.tail(Virt("a\nb\nc"), a_uuid(), lines=lines) == told
 
 
 def test_the_end_of_the_last_line_begins_no_line():
-    assert console.tail(Virt("a\nb\nc\nd\n"), a_uuid(), lines=3) == "b\nc\nd"
+    assert consoles.tail(Virt("a\nb\nc\nd\n"), a_uuid(), lines=3) == "b\nc\nd"
 
 
 def test_of_very_much_only_the_end_is_told():
-    written = "x" * console.MOST + "the end\n"
-    told = console.tail(Virt(written), a_uuid(), lines=None)
-    assert len(told) == console.MOST
+    written = "x" * consoles.MOST + "the end\n"
+    told = consoles.tail(Virt(written), a_uuid(), lines=None)
+    assert len(told) == consoles.MOST
     assert told.endswith("the end")
 
 

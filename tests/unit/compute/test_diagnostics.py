@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from roost import exception
-from roost.compute import diagnostics
+from roost.compute.operations import consoles
 from tests.builders import a_context, a_uuid
 
 
@@ -24,4 +24,4 @@ def test_a_host_tells_how_its_guest_does_while_it_runs(rig, boot):
 def test_a_hypervisor_that_measures_nothing_is_an_answer(rig):
     virt = dataclasses.replace(rig.host, virt=object()).virt
     with pytest.raises(exception.Unsupported):
-        diagnostics.measure(virt, a_uuid())
+        consoles.measure(virt, a_uuid())

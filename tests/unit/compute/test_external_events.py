@@ -5,8 +5,7 @@ import dataclasses
 import pytest
 
 from roost import exception, states
-from roost.objects import ExternalEvent
-from roost.objects import external_event as names
+from roost.objects import ExternalEvent, network
 from tests.builders import a_context, a_uuid, a_vif
 
 
@@ -54,38 +53,40 @@ def tell(server, *events):
 
 
 def test_who_waits_for_a_port_hears_of_it_first(server, networks):
-    tell(server, (names.NETWORK_CHANGED, None), (names.VIF_PLUGGED, "a"), ("network-lunch", None))
-    assert networks.heard == [(names.VIF_PLUGGED, "a")]
+    tell(
+        server, (network.NETWORK_CHANGED, None), (network.VIF_PLUGGED, "a"), ("network-lunch", None)
+    )
+    assert networks.heard == [(network.VIF_PLUGGED, "a")]
     assert networks.refreshed == [server[1].uuid]
 
 
 def test_the_interface_of_a_port_that_is_no_more_goes_from_the_guest(rig, server, networks):
     uuid, vif = server[1].uuid, a_vif(id=a_uuid())
     rig.virt.attach_interface(uuid, vif)
-    tell(server, (names.VIF_DELETED, vif.id))
+    tell(server, (network.VIF_DELETED, vif.id))
     assert rig.virt.contents(uuid)["interfaces"] == []
     assert networks.refreshed == [uuid]
 
 
 def test_one_event_that_fails_does_not_stop_the_others(server, networks):
     networks.broken = True
-    tell(server, (names.NETWORK_CHANGED, None), (names.VIF_UNPLUGGED, "b"))
-    assert networks.heard == [(names.VIF_UNPLUGGED, "b")]
+    tell(server, (network.NETWORK_CHANGED, None), (network.VIF_UNPLUGGED, "b"))
+    assert networks.heard == [(network.VIF_UNPLUGGED, "b")]
 
 
 def test_when_power_changed_the_host_looks_and_the_row_follows(rig, server):
     rig.virt.power_off(server[1].uuid)
-    tell(server, (names.POWER_UPDATE, "POWER_OFF"))
+    tell(server, (network.POWER_UPDATE, "POWER_OFF"))
     assert server[1].vm_state == states.STOPPED
 
 
 def test_events_for_which_nothing_here_has_use_do_no_harm(rig, server):
-    tell(server, (names.VOLUME_EXTENDED, "v"), (names.ACCELERATOR_BOUND, "r"))
+    tell(server, (network.VOLUME_EXTENDED, "v"), (network.ACCELERATOR_BOUND, "r"))
     assert server[1].vm_state == states.ACTIVE
 
 
 def test_a_local_network_hears_nothing(rig, boot):
     manager, instance = rig.manager(), rig.instance()
     boot(manager, instance)
-    tell((manager, instance), (names.VIF_PLUGGED, "a"), (names.NETWORK_CHANGED, None))
+    tell((manager, instance), (network.VIF_PLUGGED, "a"), (network.NETWORK_CHANGED, None))
     assert instance.vm_state == states.ACTIVE

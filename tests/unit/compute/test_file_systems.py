@@ -6,9 +6,9 @@ import types
 import pytest
 
 from roost import conf, exception
-from roost.compute import file_systems
-from roost.compute.image_folder import ImageFolder
-from roost.compute.virt.libvirt import bases
+from roost.compute import image_cache
+from roost.compute.image_cache import ImageFolder
+from roost.compute.virt.libvirt import base_images
 from roost.compute.virt.libvirt.images import Image
 from roost.compute.virt.libvirt.settings import Settings
 
@@ -23,8 +23,12 @@ def small(monkeypatch):
 
 
 def test_what_an_operator_says_counts(tmp_path):
-    assert [file_systems.most(tmp_path, said=said, parts=2) for said in (0, 7, None)] == [0, 7, 500]
-    assert file_systems.most(tmp_path / "not" / "there", said=None, parts=4) == 250
+    assert [image_cache.folder_limit(tmp_path, said=said, parts=2) for said in (0, 7, None)] == [
+        0,
+        7,
+        500,
+    ]
+    assert image_cache.folder_limit(tmp_path / "not" / "there", said=None, parts=4) == 250
 
 
 def test_images_have_a_quarter_of_their_file_system(tmp_path):
@@ -37,8 +41,8 @@ def test_images_have_a_quarter_of_their_file_system(tmp_path):
 
 
 def test_bases_have_half_of_theirs(tmp_path, monkeypatch):
-    monkeypatch.setattr(bases, "convert", lambda _, target, **__: target.touch())
-    kept = bases.Bases(tmp_path, standing=set, lifetime=0.0)
+    monkeypatch.setattr(base_images, "convert", lambda _, target, **__: target.touch())
+    kept = base_images.Bases(tmp_path, standing=set, lifetime=0.0)
     with kept.held(tmp_path / "one", Image("raw", 500)):
         pass
     with (

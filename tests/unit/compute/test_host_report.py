@@ -10,8 +10,8 @@ from roost import conf
 from roost.compute.host_report import HostSettings
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.virt.driver import Load
-from roost.compute.virt.fake import FakeDriver
-from roost.compute.virt.faults import Faults
+from roost.compute.virt.fake.driver import FakeDriver
+from roost.compute.virt.fake.faults import Faults
 from tests.builders import CELL1, a_numa_cell, a_pci_pool
 from tests.unit.compute.conftest import RESOURCES, SETTINGS
 

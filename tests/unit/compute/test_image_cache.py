@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from roost import exception
-from roost.compute.image import ImageCache
+from roost.compute.image_cache import ImageCache
 from roost.context import project_context
 from tests.builders import a_context, an_image
 

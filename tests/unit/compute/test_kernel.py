@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from roost import exception, states
-from roost.compute import kernel
+from roost.compute import image_cache
 from tests.builders import a_context, a_uuid, an_image
 
 
@@ -73,17 +73,17 @@ def test_a_guest_is_rescued_by_the_kernel_of_the_image_that_it_is_rescued_with(r
 def test_a_kernel_that_no_host_can_have_ends_the_build_for_good(rig, properties, why):
     image = an_image(properties=properties)
     with pytest.raises(exception.BuildFailed, match=why) as failed:
-        kernel.fetch(
+        image_cache.fetch(
             rig.host.images, a_context(), image, stopping=threading.Event(), user="a build"
         )
     assert not failed.value.reschedulable
 
 
 def test_a_kernel_that_is_larger_than_hosts_copy_is_not_fetched(rig, add, monkeypatch):
-    monkeypatch.setattr(kernel, "KERNEL_BYTES", 5)
+    monkeypatch.setattr(image_cache, "KERNEL_BYTES", 5)
     image = an_image(properties={"kernel_id": add(b"kernel", "aki")})
     with pytest.raises(exception.BuildFailed, match="one of 6 bytes, and 5 is the most") as failed:
-        kernel.fetch(
+        image_cache.fetch(
             rig.host.images, a_context(), image, stopping=threading.Event(), user="a build"
         )
     assert not failed.value.reschedulable
@@ -97,7 +97,7 @@ def test_a_store_that_does_not_answer_may_do_so_on_another_host(rig, monkeypatch
     monkeypatch.setattr(rig.store, "get", away)
     image = an_image(properties={"kernel_id": a_uuid()})
     with pytest.raises(exception.BuildFailed, match="away") as failed:
-        kernel.fetch(
+        image_cache.fetch(
             rig.host.images, a_context(), image, stopping=threading.Event(), user="a build"
         )
     assert failed.value.reschedulable

@@ -6,7 +6,7 @@ import pytest
 
 from roost import states
 from tests.builders import a_context, a_flavor
-from tests.unit.compute.reconciled import World
+from tests.unit.compute.reconcile_harness import World
 
 MOST = 3
 

@@ -8,7 +8,7 @@ import pytest
 from roost import exception, states
 from roost.compute.build import build_flow
 from roost.compute.network.local import LocalNetworkDriver
-from roost.compute.virt.fake import FakeDriver
+from roost.compute.virt.fake.driver import FakeDriver
 from roost.rpc.compute import Compute
 from roost.rpc.interface import endpoint
 from tests.builders import CELL1, a_context, a_flavor

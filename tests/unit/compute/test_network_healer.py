@@ -3,9 +3,9 @@
 import pytest
 
 from roost import exception
-from roost.compute import network_healer
+from roost.compute import external_events
+from roost.compute.external_events import NetworkHealer
 from roost.compute.locks import Locks
-from roost.compute.network_healer import NetworkHealer
 from roost.objects import NetworkInfo
 from tests.builders import a_uuid, a_vif, an_instance
 
@@ -99,7 +99,7 @@ def test_who_is_worked_on_is_left_for_the_next_time(guests, healer, locks, build
 
 
 def test_one_look_is_about_so_many_guests_and_all_have_their_turn(guests, healer, monkeypatch):
-    monkeypatch.setattr(network_healer, "AT_ONCE", 2)
+    monkeypatch.setattr(external_events, "AT_ONCE", 2)
     guests.infos = {a_uuid(): some_info() for _ in range(5)}
     for _ in range(3):
         healer.run()
@@ -108,7 +108,7 @@ def test_one_look_is_about_so_many_guests_and_all_have_their_turn(guests, healer
 
 
 def test_nobody_is_passed_over_while_neutron_is_away(guests, healer, monkeypatch, server):
-    monkeypatch.setattr(network_healer, "AT_ONCE", 1)
+    monkeypatch.setattr(external_events, "AT_ONCE", 1)
     guests.infos[a_uuid()] = some_info()
     guests.trouble = [exception.Unavailable("away")]
     with pytest.raises(exception.Unavailable):

@@ -3,15 +3,15 @@
 import pytest
 
 from roost import conf, exception
-from roost.compute import plugins
+from roost.compute import host
 from roost.compute.network.local import HostBoundNetworkDriver, LocalNetworkDriver
 from roost.compute.virt.driver import WatchesSteps
-from roost.compute.virt.fake import FakeDriver
+from roost.compute.virt.fake.driver import FakeDriver
 from tests.fakes.cell_conductor import FakeCellConductor
 
 
 def test_the_fake_hypervisor_is_made_from_the_options(tmp_path):
-    driver = plugins.load_virt(
+    driver = host.load_virt(
         conf.of(
             {
                 "DEFAULT": {"host": "h1", "state_path": str(tmp_path)},
@@ -26,7 +26,7 @@ def test_the_fake_hypervisor_is_made_from_the_options(tmp_path):
 
 
 def test_the_local_networks_are_the_default():
-    driver = plugins.load_network(conf.of({}), FakeCellConductor())
+    driver = host.load_network(conf.of({}), FakeCellConductor())
     assert isinstance(driver, LocalNetworkDriver)
     assert not driver.host_bound
 
@@ -38,8 +38,8 @@ def test_the_host_bound_variant_says_so():
 @pytest.mark.parametrize(
     ("group", "option", "load"),
     [
-        ("compute", "virt_driver", plugins.load_virt),
-        ("network", "driver", lambda made: plugins.load_network(made, FakeCellConductor())),
+        ("compute", "virt_driver", host.load_virt),
+        ("network", "driver", lambda made: host.load_network(made, FakeCellConductor())),
     ],
 )
 def test_an_unknown_driver_is_named_with_its_option(group, option, load):

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from roost import exception, states
-from roost.compute.virt.faults import Crash
+from roost.compute.virt.fake.faults import Crash
 from tests.builders import a_context, a_uuid
 
 ENDS = {

@@ -4,9 +4,9 @@ import pytest
 
 from roost import exception, states
 from roost.compute.reconcile import Remedy
-from roost.compute.virt.faults import Crash
+from roost.compute.virt.fake.faults import Crash
 from tests.builders import NOW
-from tests.unit.compute.reconciled import World
+from tests.unit.compute.reconcile_harness import World
 
 
 @pytest.fixture

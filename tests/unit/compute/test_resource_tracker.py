@@ -5,8 +5,7 @@ import threading
 import pytest
 
 from roost import conf, exception
-from roost.compute.host_report import HostSettings
-from roost.compute.shares import Amounts
+from roost.compute.host_report import Amounts, HostSettings
 from tests.builders import CELL1, a_flavor, an_image, an_instance
 
 

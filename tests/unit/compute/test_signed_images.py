@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from roost import states
-from roost.compute.image import ImageCache
+from roost.compute.image_cache import ImageCache
 from roost.image.signatures import CertificateFolder, Signatures
 from tests.builders import a_context, a_uuid
 

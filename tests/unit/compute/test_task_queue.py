@@ -7,8 +7,7 @@ import pytest
 
 from roost import exception, states
 from roost.compute import manager as managers
-from roost.objects import ExternalEvent, NetworkRequest
-from roost.objects import external_event as names
+from roost.objects import ExternalEvent, NetworkRequest, network
 from tests.builders import a_context, a_flavor, a_uuid
 
 REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
@@ -203,7 +202,7 @@ def test_news_of_a_port_wait_for_a_busy_server_without_a_thread(
     stop(manager, server)
     wait_until(lambda: stopping)
     gone = ExternalEvent.of(
-        instance_uuid=server.uuid, name=names.VIF_DELETED, tag=port, status="completed"
+        instance_uuid=server.uuid, name=network.VIF_DELETED, tag=port, status="completed"
     )
     manager.external_instance_events(a_context(), events=[gone])
     assert rig.virt.contents(server.uuid)["interfaces"] != []

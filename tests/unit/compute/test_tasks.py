@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from roost import exception, states
-from roost.compute import rebuild, snapshot
+from roost.compute.operations import rebuild, snapshot
 from roost.context import admin_context
 from roost.objects import ImageMeta, InjectedFile, Provisions
 from tests.builders import NOW, a_context, a_uuid, an_image

@@ -5,16 +5,16 @@ import dataclasses
 import pytest
 
 from roost.cells import Cells
-from roost.conductor import overdue
-from roost.conductor.boot import Boots
-from roost.conductor.delete import Deletion
-from roost.conductor.filtering import Filterings
-from roost.conductor.power import Power
-from roost.conductor.progress import Progress
-from roost.conductor.put_away import PutAways
-from roost.conductor.reschedule import Rescheduling
-from roost.conductor.sweeper import CellSweeper
-from roost.conductor.wishes import SuperSweeper
+from roost.conductor.cell import sweeper
+from roost.conductor.cell.builds import Progress
+from roost.conductor.cell.delete import Deletion
+from roost.conductor.cell.reschedule import Rescheduling
+from roost.conductor.cell.security_groups import Filterings
+from roost.conductor.cell.sweeper import CellSweeper
+from roost.conductor.cell.task_outcomes import Power
+from roost.conductor.super.boot import Boots
+from roost.conductor.super.soft_delete import PutAways
+from roost.conductor.super.sweeper import SuperSweeper
 from roost.db.api import build_requests, cells, quota
 from roost.db.cell import identity, services
 from roost.db.cell import models as cell_models
@@ -143,13 +143,13 @@ class CellWorld:
         """A sweeper of this cell, which finds ``down`` to be the hosts that are."""
         compute = Compute(self.bus)
         power = Power("conductor1", self.database, compute, self.notifier)
-        remedies = overdue.remedies(
-            builds=overdue.Builds(self.database, self.rescheduling, patience=3),
-            deletes=overdue.Deletes(
+        remedies = sweeper.remedies(
+            builds=sweeper.Builds(self.database, self.rescheduling, patience=3),
+            deletes=sweeper.Deletes(
                 self.deletion, compute, Filterings(self.database, compute, filters=self.filters)
             ),
-            power=overdue.PowerTasks(power),
-            passwords=overdue.Passwords(power),
+            power=sweeper.PowerTasks(power),
+            passwords=sweeper.Passwords(power),
         )
         return CellSweeper(
             self.database,

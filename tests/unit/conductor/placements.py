@@ -1,7 +1,7 @@
 """What tests of placements share: rows to look at, steps to replace."""
 
 from roost import exception
-from roost.conductor import boot
+from roost.conductor.super import boot
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import instances
 from roost.flow import Flow

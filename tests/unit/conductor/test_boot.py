@@ -6,7 +6,7 @@ import time
 import pytest
 
 from roost import exception, states
-from roost.conductor import boot
+from roost.conductor.super import boot
 from roost.db.api import build_requests, cells, instance_mappings, quota
 from roost.db.cell import actions, builds, faults, instance_lists
 from roost.db.instance_query import Wanted

@@ -2,14 +2,14 @@
 
 import datetime
 
-from roost.conductor import wishes
+from roost.conductor.super import sweeper
 from roost.db.api import console_tokens
 from roost.db.types import utcnow
 from tests.unit.db.test_console_tokens import a_token
 
 
 def test_tokens_that_have_expired_are_forgotten_some_in_each_sweep(world, monkeypatch):
-    monkeypatch.setattr(wishes, "_TOKENS", 2)
+    monkeypatch.setattr(sweeper, "_TOKENS", 2)
     old = [a_token(expires_at=utcnow() - datetime.timedelta(seconds=age)) for age in (30, 20, 10)]
     new = a_token(expires_at=utcnow() + datetime.timedelta(seconds=60))
     with world.api_db.begin() as session:

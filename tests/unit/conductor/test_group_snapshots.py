@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from roost.conductor.snapshots import Snapshots
+from roost.conductor.super.scheduler_sync import Snapshots
 from roost.db.api import quota, server_groups
 from roost.db.scheduler import models
 from roost.db.scheduler import server_groups as known

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception, states
-from roost.conductor.interfaces import Interfaces
+from roost.conductor.cell.interfaces import Interfaces
 from roost.db.cell import instances, ports
 from roost.db.cell import models as cell_models
 from roost.networks import parse

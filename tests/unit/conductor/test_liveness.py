@@ -3,9 +3,9 @@
 import pytest
 
 from roost import exception
-from roost.conductor.liveness import Lookout, Patience
+from roost.conductor.cell.liveness import Lookout, Patience
 from roost.db.cell import services
-from roost.objects.versions import version_at
+from roost.objects.base import version_at
 from roost.servicegroup.db import DatabaseGroup
 from tests.builders import CELL1
 from tests.fakes.service_groups import FakeGroup, age

@@ -3,15 +3,15 @@
 import pytest
 
 from roost import exception, states
-from roost.conductor.cell_conductor import CellConductorManager
-from roost.conductor.reschedule import Failure
+from roost.conductor.cell.manager import CellConductorManager
+from roost.conductor.cell.reschedule import Failure
 from roost.db.api import instance_mappings, quota
 from roost.db.cell import actions, builds, faults, instances, ports
 from roost.objects.mapping import CELL0_UUID
 from tests.builders import CELL1
 from tests.fakes.lost_commits import lost_answers
 from tests.unit.conductor.test_boot import instance, mapping, wish
-from tests.unit.conductor.test_progress import waiting
+from tests.unit.conductor.test_builds import waiting
 from tests.unit.conductor.test_reschedule import ANY, get, leaving, under_way
 from tests.unit.db.test_cell import an_event
 

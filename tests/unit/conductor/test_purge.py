@@ -10,14 +10,14 @@ import sqlalchemy as sa
 import roost.conf
 from roost import exception, states
 from roost.cmd import super_conductor
-from roost.conductor.power import Power
-from roost.conductor.purge import Archive, Purge
-from roost.db.api import deleted_mappings, instance_mappings
+from roost.conductor.cell.task_outcomes import Power
+from roost.conductor.super.purge import Archive, Purge
+from roost.db.api import instance_mappings
 from roost.db.api import models as api_models
 from roost.db.cell import faults, instances, left_behind, services
 from roost.db.cell import models as cell_models
 from roost.objects import InstanceFault
-from roost.objects.finding import DELETED
+from roost.objects.host import DELETED
 from tests.builders import CELL1, NOW
 
 DAY = datetime.timedelta(days=1)
@@ -72,7 +72,7 @@ def _rows(world):
 
 def _is_known(world, uuid):
     with world.api_db.read() as session:
-        return deleted_mappings.find(session, uuid) is not None
+        return instance_mappings.find_deleted(session, uuid) is not None
 
 
 def test_nothing_is_left_of_what_was_deleted_long_ago(world, deleted):

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception, states
-from roost.conductor.reschedule import Failure
+from roost.conductor.cell.reschedule import Failure
 from roost.db.cell import actions, builds, faults, instances, ports
 from roost.networks import parse
 from roost.objects import InjectedFile, NetworkRequest, Provisions, TriedHost

@@ -3,12 +3,12 @@
 import pytest
 
 from roost import exception, states
-from roost.conductor.reschedule import Failure
+from roost.conductor.cell.reschedule import Failure
 from roost.db.api import instance_mappings
 from roost.db.cell import instances
 from tests.builders import CELL1
 from tests.unit.conductor.test_boot import instance, mapping
-from tests.unit.conductor.test_overdue import end_leases
+from tests.unit.conductor.test_expired_tasks import end_leases
 
 
 def test_a_wish_whose_hint_was_lost_is_built_all_the_same(world):

@@ -14,7 +14,7 @@ PASSING = ("conf/", "rig/")
 # Who is handed a group, and does not name it.
 HANDED = {
     **dict.fromkeys(("api_database", "cell_database", "scheduler_database"), "cmd/"),
-    **dict.fromkeys(("service_user", "glance", "neutron", "vendordata_dynamic_auth"), "outside/"),
+    **dict.fromkeys(("service_user", "glance", "neutron", "vendordata_dynamic_auth"), "external/"),
     "scheduler": "scheduler/",
     "console_proxy": "cmd/_http.py",
 }

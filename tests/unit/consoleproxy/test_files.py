@@ -2,7 +2,7 @@
 
 import pytest
 
-from roost.consoleproxy.files import find
+from roost.consoleproxy.proxy import find
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from roost import exception, states
 from roost.db import newest
-from roost.db.cell import actions, builds, burial, faults, identity, instances, models, services
+from roost.db.cell import actions, builds, faults, identity, instances, models, purge, services
 from roost.objects import InstanceAction, InstanceActionEvent, InstanceFault, TriedHost
 from tests.builders import (
     CELL1,
@@ -341,7 +341,7 @@ def test_burial_leaves_nothing_but_the_marked_row(cell_db):
         instances.create(session, made)
         builds.create(session, a_build(made.uuid))
         actions.start(session, an_action(made.uuid))
-        assert burial.bury(session, made.uuid, [an_event("compute.destroy")])
-        assert not burial.bury(session, made.uuid, [])
+        assert purge.bury(session, made.uuid, [an_event("compute.destroy")])
+        assert not purge.bury(session, made.uuid, [])
         assert builds.find(session, made.uuid) is None
         assert actions.get(session, made.uuid, "req-1").finish_time is not None

@@ -4,9 +4,9 @@ import datetime
 
 import pytest
 
-from roost import consoles
 from roost.db.api import build_requests, console_tokens, instance_mappings
 from roost.db.api.console_tokens import ConsoleToken
+from roost.objects import consoles
 from tests.builders import CELL1, NOW, a_spec, a_uuid, a_wish, an_instance
 
 LATER = NOW + datetime.timedelta(seconds=600)

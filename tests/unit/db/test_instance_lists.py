@@ -4,7 +4,7 @@ import pytest
 
 from roost import states
 from roost.db import ordering
-from roost.db.api import build_request_lists, build_requests
+from roost.db.api import build_requests
 from roost.db.cell import instance_lists, instances
 from roost.db.instance_query import Wanted
 from roost.db.ordering import Sort
@@ -23,7 +23,7 @@ def _listed(database, limit=100, after=None, **wanted):
 
 def _wished(database, limit=100, after=None, **wanted):
     with database.read() as session:
-        found = build_request_lists.list_page(session, Wanted(**wanted), after=after, limit=limit)
+        found = build_requests.list_page(session, Wanted(**wanted), after=after, limit=limit)
     return [one.load().display_name for one in found]
 
 
@@ -170,8 +170,8 @@ def test_what_was_asked_for_is_found_by_server(api_db, three):
     wish = a_wish(spec)
     with api_db.begin() as session:
         build_requests.create(session, [wish], spec=spec)
-        asked = build_request_lists.asked_for(session, [wish.instance_uuid, three[0].uuid])
+        asked = build_requests.asked_for(session, [wish.instance_uuid, three[0].uuid])
     assert asked == {
-        wish.instance_uuid: build_request_lists.Asked("east", {"own": ["a"]}),
-        three[0].uuid: build_request_lists.Asked(None, {}),
+        wish.instance_uuid: build_requests.Asked("east", {"own": ["a"]}),
+        three[0].uuid: build_requests.Asked(None, {}),
     }

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db.api import made_ports, network_quota, networks, quota, server_ports
+from roost.db.api import networks, ports, quota
 from roost.db.engine import retried
 from tests.builders import NOW, a_uuid
 
@@ -31,7 +31,7 @@ def many():
 def used(api_db):
     def used(project="project"):
         with api_db.read() as session:
-            return network_quota.usage(session, project)
+            return ports.usage(session, project)
 
     return used
 
@@ -45,7 +45,7 @@ def a_network(**values):
 def a_port():
     made = {"id": a_uuid(), "project_id": "project", "network_id": a_uuid(), "name": ""}
     made |= {"description": "", "instance_uuid": None, "created_at": NOW, "mac": a_uuid()[:17]}
-    return made_ports.MadePort(ip="10.0.0.9", **made)
+    return ports.MadePort(ip="10.0.0.9", **made)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def port(api_db):
     @retried
     def port():
         with api_db.begin() as session:
-            made_ports.create(session, a_port(), defaults=LIMITS)
+            ports.create(session, a_port(), defaults=LIMITS)
 
     return port
 
@@ -78,9 +78,9 @@ def boot(api_db):
     def boot(each=2):
         with api_db.begin() as session:
             quota.lock(session, "project")
-            room = network_quota.port_room(session, "project", limit=MOST, most=each)
+            room = ports.port_room(session, "project", limit=MOST, most=each)
             if room == each:
-                server_ports.boot(session, "project", [a_uuid()], each=each)
+                ports.boot(session, "project", [a_uuid()], each=each)
             return room == each
 
     return boot
@@ -144,7 +144,7 @@ def test_what_is_made_once_more_counts_once(api_db, used):
             networks.create(session, network, defaults=one)
             how = {"cidr": "10.0.0.0/24", "name": "", "defaults": one}
             networks.give_subnet(session, network, **how)
-            assert made_ports.create(session, port, defaults=one)
+            assert ports.create(session, port, defaults=one)
     assert used() == one
 
 
@@ -157,7 +157,7 @@ def test_only_what_is_asked_for_and_limited_is_counted(api_db):
     def counted(limits, **asked):
         seen.clear()
         with api_db.begin() as session:
-            network_quota.check(session, "project", limits, **asked)
+            ports.check(session, "project", limits, **asked)
         names = ("networks", "made_ports", "server_ports")
         return {name for name in names for statement in seen if f"FROM {name}" in statement}
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from roost.db.scheduler import cells, models, reports
 from roost.objects import CellLiveness
-from roost.objects.versions import version_at
+from roost.objects.base import version_at
 from tests.builders import CELL1, CELL2, NOW, a_report
 
 HOSTS = ("h1", "h2", "h3")

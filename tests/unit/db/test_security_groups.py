@@ -5,7 +5,6 @@ from concurrent import futures
 import pytest
 
 from roost import exception
-from roost.db.api import security_group_members as members
 from roost.db.api import security_groups as rows
 from roost.db.engine import retried
 from roost.security_groups import Rule, new_group
@@ -78,11 +77,11 @@ def test_a_group_is_deleted_or_joined_and_never_both(api_db, make, at_once, _rou
     @retried
     def join():
         with api_db.begin() as session:
-            members.join(session, [group.id], [server])
+            rows.join(session, [group.id], [server])
 
     deleted, joined = at_once(delete, join)
     with api_db.read() as session:
-        found, held = rows.find(session, group.id), members.groups_of(session, server)
+        found, held = rows.find(session, group.id), rows.groups_of(session, server)
     if deleted is None:
         assert (found, held, type(joined)) == (None, None, exception.NotFound)
     else:
@@ -95,14 +94,14 @@ def test_steps_may_be_repeated(api_db, make):
     for _ in range(2):
         with api_db.begin() as session:
             rows.create(session, group, defaults=UNLIMITED, at=NOW)
-            members.join(session, [group.id], [server])
+            rows.join(session, [group.id], [server])
     for _ in range(2):
         with api_db.begin() as session:
-            members.put(session, [], server)
+            rows.put(session, [], server)
             rows.delete(session, group.id)
     with api_db.read() as session:
         assert rows.list_groups(session, "project") == []
-        assert members.groups_of(session, server) == set()
+        assert rows.groups_of(session, server) == set()
 
 
 def test_what_users_took_from_the_default_group_stays_away(api_db):

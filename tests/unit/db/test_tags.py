@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost.db.api import build_requests
-from roost.db.cell import instance_lists, instances, models, notes
+from roost.db.cell import instance_lists, instances, metadata, models
 from roost.db.instance_query import Wanted
 from tests.builders import a_spec, a_uuid, a_wish, an_instance
 from tests.unit.db.test_instance_lists import _listed, _wished
@@ -97,7 +97,7 @@ def test_a_buried_instance_is_still_found_by_its_tags(cell_db):
     with cell_db.begin() as session:
         instances.create(session, made)
         instances.bury(session, made.uuid)
-        assert notes.find(session, made.uuid, notes.TAGS) is None
+        assert metadata.find(session, made.uuid, metadata.TAGS) is None
     assert _listed(cell_db, tags=[["a"]], deleted=True) == ["server"]
 
 
@@ -120,11 +120,11 @@ def test_a_swap_needs_what_was_there_and_the_state_that_it_was_in(cell_db):
     made = an_instance(tags=["a", "b"])
     with cell_db.begin() as session:
         instances.create(session, made)
-        before = notes.find(session, made.uuid, notes.TAGS)
-        assert notes.swap(session, made.uuid, notes.TAGS, before=before, value=["b", "c"])
-        assert not notes.swap(session, made.uuid, notes.TAGS, before=before, value=["d"])
-        after = notes.find(session, made.uuid, notes.TAGS)
+        before = metadata.find(session, made.uuid, metadata.TAGS)
+        assert metadata.swap(session, made.uuid, metadata.TAGS, before=before, value=["b", "c"])
+        assert not metadata.swap(session, made.uuid, metadata.TAGS, before=before, value=["d"])
+        after = metadata.find(session, made.uuid, metadata.TAGS)
         assert (after.value, _indexed(session)) == (["b", "c"], 2)
-        other = notes.Note("another", after.text)
-        assert not notes.swap(session, made.uuid, notes.TAGS, before=other, value=["d"])
-        assert not notes.swap(session, a_uuid(), notes.TAGS, before=after, value=["d"])
+        other = metadata.Note("another", after.text)
+        assert not metadata.swap(session, made.uuid, metadata.TAGS, before=other, value=["d"])
+        assert not metadata.swap(session, a_uuid(), metadata.TAGS, before=after, value=["d"])

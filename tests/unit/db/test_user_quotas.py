@@ -5,7 +5,7 @@ import concurrent.futures
 import pytest
 
 from roost import exception
-from roost.db.api import build_requests, instance_mappings, put_away, quota, quota_limits
+from roost.db.api import build_requests, instance_mappings, quota, soft_delete
 from roost.db.api import server_groups as groups
 from roost.db.engine import retried
 from roost.objects import ServerGroup
@@ -17,7 +17,7 @@ THREADS = 8
 
 def limit(database, user="alice", **limits):
     with database.begin() as session:
-        quota_limits.set_for_user(session, "project", user, limits)
+        quota.set_for_user(session, "project", user, limits)
 
 
 @retried
@@ -117,7 +117,7 @@ def test_what_is_deleted_or_put_away_leaves_room_for_its_user(api_db):
     delete(api_db, gone)
     with api_db.begin() as session:
         instance_mappings.place(session, away, CELL1)
-        assert put_away.put_away(session, away)
+        assert soft_delete.put_away(session, away)
     assert used(api_db) == dict.fromkeys(quota.RESOURCES, 0)
     assert boot(api_db, count=2)
 
@@ -127,9 +127,9 @@ def test_what_is_restored_counts_once_against_its_user(api_db):
     _one, away = boot(api_db, count=2)
     with api_db.begin() as session:
         instance_mappings.place(session, away, CELL1)
-        put_away.put_away(session, away)
+        soft_delete.put_away(session, away)
     with api_db.begin() as session:
-        assert put_away.take_back(session, away, turn=1, defaults=FREE)
+        assert soft_delete.take_back(session, away, turn=1, defaults=FREE)
     assert used(api_db)["instances"] == everybodys(api_db)["instances"] == 2
 
 
@@ -138,10 +138,10 @@ def test_nothing_is_restored_whose_user_has_no_room(api_db):
     (away,) = boot(api_db)
     with api_db.begin() as session:
         instance_mappings.place(session, away, CELL1)
-        put_away.put_away(session, away)
+        soft_delete.put_away(session, away)
     boot(api_db)
     with pytest.raises(exception.QuotaExceeded), api_db.begin() as session:
-        put_away.take_back(session, away, turn=1, defaults=FREE)
+        soft_delete.take_back(session, away, turn=1, defaults=FREE)
     assert used(api_db)["instances"] == everybodys(api_db)["instances"] == 1
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from roost.guestdata import Operator, network_data, openstack, vendor_data
+from roost.guestdata import Operator, openstack, vendor_data
 from roost.objects import NetworkInfo, VifAddress
 from tests.unit.guestdata.conftest import IMAGE, IPV6, USER_DATA, UUID, a_vif
 
@@ -145,7 +145,7 @@ def test_a_host_name_keeps_the_domain_that_it_has(about_with):
 
 
 def test_interfaces_are_told_as_links_and_networks():
-    assert network_data.of([a_vif(), IPV6]) == {
+    assert openstack.of([a_vif(), IPV6]) == {
         "links": [
             {
                 "id": "tap11111111-22",
@@ -189,7 +189,7 @@ def test_interfaces_are_told_as_links_and_networks():
 
 
 def test_an_interface_without_address_or_gateway_is_a_link_and_routes_nothing():
-    told = network_data.of([a_vif(ip="", cidr="", gateway=None), a_vif(gateway=None)])
+    told = openstack.of([a_vif(ip="", cidr="", gateway=None), a_vif(gateway=None)])
     assert len(told["links"]) == 2
     assert [network["routes"] for network in told["networks"]] == [[]]
 
@@ -201,7 +201,7 @@ def an_address(**values):
 
 def test_each_address_of_an_interface_is_a_network_of_the_same_link():
     addresses = [an_address(), an_address(ip="fd00::5", cidr="fd00::/64", dhcp=True)]
-    told = network_data.of([a_vif(addresses=addresses, mtu=1450, type="ovs")])
+    told = openstack.of([a_vif(addresses=addresses, mtu=1450, type="ovs")])
     (link,) = told["links"]
     assert (link["type"], link["mtu"]) == ("ovs", 1450)
     assert [(each["id"], each["type"]) for each in told["networks"]] == [
@@ -212,14 +212,14 @@ def test_each_address_of_an_interface_is_a_network_of_the_same_link():
 
 
 def test_what_a_dhcp_server_tells_is_left_to_it():
-    (network,) = network_data.of([a_vif(addresses=[an_address(dhcp=True)])])["networks"]
+    (network,) = openstack.of([a_vif(addresses=[an_address(dhcp=True)])])["networks"]
     assert not {"ip_address", "netmask", "routes"} & {*network}
 
 
 def test_routes_and_name_servers_of_a_subnet_are_told():
     route = {"destination": "10.8.0.0/16", "nexthop": "10.0.0.2"}
     address = an_address(gateway="10.0.0.1", routes=[route], dns=["9.9.9.9"])
-    told = network_data.of([a_vif(addresses=[address, address])])
+    told = openstack.of([a_vif(addresses=[address, address])])
     name_server = {"type": "dns", "address": "9.9.9.9"}
     assert told["networks"][0]["services"] == told["services"] == [name_server]
     assert told["networks"][0]["routes"] == [
@@ -242,11 +242,11 @@ def test_the_vlan_that_a_guest_sees_is_told_from_its_version_on(about):
 
 def test_an_interface_may_be_trusted():
     trusted = a_vif(profile={"trusted": '"true"'})
-    assert network_data.is_trusted(trusted)
-    assert not network_data.is_trusted(a_vif())
+    assert openstack.is_trusted(trusted)
+    assert not openstack.is_trusted(a_vif())
 
 
 def test_the_interfaces_of_a_guest_are_in_its_network_data(about):
     about = dataclasses.replace(about, network_info=NetworkInfo.of(vifs=[a_vif()]))
     told = json.loads(openstack.tree(about)["openstack/2015-10-15/network_data.json"])
-    assert told == network_data.of([a_vif()])
+    assert told == openstack.of([a_vif()])

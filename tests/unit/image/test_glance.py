@@ -9,10 +9,11 @@ import time
 import pytest
 
 from roost import conf, exception
-from roost.image import glance_words, plugins
+from roost.image import driver
+from roost.image import glance as image_glance
 from roost.image.glance import GlanceImageStore
 from tests.builders import a_context, an_image
-from tests.fakes.http_answers import broken_off, serving
+from tests.fakes.http_stub import broken_off, serving
 
 IMAGE = "cccccccc-cccc-4ccc-8ccc-cccccccccccc"
 ALICE = a_context(auth_token="token of alice")
@@ -76,7 +77,7 @@ def tokens(glance):
 
 def test_glance_is_a_store_by_its_name(options):
     conf_ = conf.of({"image": {"store": "glance"}, "glance": options})
-    assert isinstance(plugins.load_store(conf_), GlanceImageStore)
+    assert isinstance(driver.load_store(conf_), GlanceImageStore)
 
 
 def test_the_token_of_the_user_is_passed_on(store, glance):
@@ -254,7 +255,7 @@ def test_all_pages_are_listed(store, glance):
 
 
 def test_what_is_no_field_of_an_image_is_a_property():
-    found = glance_words.image_of(
+    found = image_glance.image_of(
         DESCRIBED | {"hw_disk_bus": "scsi", "os_glance_importing": "x", "tags": [], "gone": None}
     )
     assert found.properties == {"hw_disk_bus": "scsi"}
@@ -271,11 +272,11 @@ def test_what_is_no_field_of_an_image_is_a_property():
     ],
 )
 def test_the_hash_is_the_best_that_can_be_checked(found, expected):
-    assert glance_words.image_of(DESCRIBED | found).hash_algo == expected
+    assert image_glance.image_of(DESCRIBED | found).hash_algo == expected
 
 
 def test_properties_do_not_pass_for_fields():
     image = an_image(properties={"status": "active", "size": "1", "os_glance_x": "y", "a": "b"})
-    document = glance_words.document_of(image)
+    document = image_glance.document_of(image)
     assert not document.keys() & {"status", "size", "os_glance_x"}
     assert document["a"] == "b"

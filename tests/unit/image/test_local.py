@@ -11,7 +11,7 @@ import pytest
 
 from roost import conf, exception
 from roost.context import admin_context
-from roost.image import plugins
+from roost.image import driver
 from roost.image.driver import EditableImageStore, Member
 from roost.image.local import LocalImageStore
 from roost.objects import ImageMeta
@@ -153,13 +153,13 @@ def test_values_that_mean_nothing_are_refused(store, bad):
 def test_the_folder_is_an_option_or_below_the_state_path(tmp_path):
     named = conf.of({"image": {"local_path": str(tmp_path / "named")}})
     below = conf.of({"DEFAULT": {"state_path": str(tmp_path)}})
-    assert plugins.load_store(named).path == tmp_path / "named"
-    assert plugins.load_store(below).path == tmp_path / "images"
+    assert driver.load_store(named).path == tmp_path / "named"
+    assert driver.load_store(below).path == tmp_path / "images"
 
 
 def test_an_unknown_store_is_named_with_its_option():
     with pytest.raises(exception.Invalid, match=r"\[image\] store = vapour"):
-        plugins.load_store(conf.of({"image": {"store": "vapour"}}))
+        driver.load_store(conf.of({"image": {"store": "vapour"}}))
 
 
 def test_a_damaged_image_is_deleted_by_administrators_only(store, image):

@@ -10,7 +10,7 @@ from roost import exception
 from roost.rig import health
 from roost.rig.client import Client
 from roost.rig.openstack.plan import Openstack
-from roost.rpc import ears
+from roost.rpc import consumer_check
 from tests.builders import CELL1
 
 HOST = types.SimpleNamespace(name="cell1-host1", topic="compute", cell="cell1")
@@ -69,7 +69,7 @@ def test_schedulers_that_do_not_answer_yet_are_told_of_once_not_logged_too(monke
             pass
 
         def list_hosts(self, _context):
-            ears.LOG.error("the queue of answers is deaf")
+            consumer_check.LOG.error("the queue of answers is deaf")
             raise exception.Unavailable("nobody answers")
 
     monkeypatch.setattr(health, "SchedulerClient", Silent)
@@ -77,5 +77,5 @@ def test_schedulers_that_do_not_answer_yet_are_told_of_once_not_logged_too(monke
     plan = types.SimpleNamespace(bus_url=lambda _level: "memory:")
     assert health.unknown_hosts(plan) == "nobody answers"
     assert caplog.messages == []
-    ears.LOG.error("it is heard again")
+    consumer_check.LOG.error("it is heard again")
     assert caplog.messages == ["it is heard again"]

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from roost import exception
-from roost.rpc.breaker import Breaker
+from roost.rpc.transport import Breaker
 
 
 class Broker:

@@ -6,8 +6,8 @@ import types
 import pytest
 
 from roost import conf
-from roost.rpc import driver
-from roost.rpc.driver import RABBIT_DEFAULTS
+from roost.rpc import oslo_driver
+from roost.rpc.oslo_driver import RABBIT_DEFAULTS
 from roost.rpc.transport import Bus
 
 
@@ -36,13 +36,13 @@ def test_a_file_may_say_otherwise(read):
 
 def test_who_listens_does_not_try_without_a_pause(monkeypatch):
     pauses = []
-    monkeypatch.setattr(driver, "time", types.SimpleNamespace(sleep=pauses.append))
+    monkeypatch.setattr(oslo_driver, "time", types.SimpleNamespace(sleep=pauses.append))
     bus = Bus(conf.of({}), "rabbit://guest:guest@127.0.0.1:1/nowhere")
     made = bus.transport._driver._connection_pool.connection_cls
     monkeypatch.setattr(made.__base__, "consume", lambda _self, _timeout: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         made.consume(object.__new__(made), 5)
-    assert pauses == [driver._PAUSE]
+    assert pauses == [oslo_driver._PAUSE]
     bus.close()
 
 
@@ -53,7 +53,7 @@ def test_connections_that_nobody_sends_by_can_be_closed():
     connection = types.SimpleNamespace(close=closed.release)
     pool.create = lambda retry=None: connection
     pool.put(pool.get())
-    driver.close_idle(bus.transport)
+    oslo_driver.close_idle(bus.transport)
     assert closed.acquire(timeout=30)
     assert (pool._current_size, len(pool._items)) == (0, 0)
     bus.close()

@@ -5,8 +5,8 @@ import pytest
 from roost import exception
 from roost.callers import Caller, Callers, Level
 from roost.clock import boot_clock
-from roost.scheduler import cell_users
-from roost.scheduler.cell_users import CellUsers
+from roost.scheduler import manager
+from roost.scheduler.manager import CellUsers
 from tests.builders import CELL1, CELL2, a_context, a_report
 
 CONDUCTORS, HOST = (Callers("api", ["api"]).identify(user) for user in ("cell1", "cell1~h1"))
@@ -61,7 +61,7 @@ def test_soon_no_scheduler_hears_the_one_that_was_forgotten(users, database, mon
     users.forget(CELL1)
     users.check(OTHERS, CELL1)
     later = boot_clock() + 5
-    monkeypatch.setattr(cell_users, "boot_clock", lambda: later)
+    monkeypatch.setattr(manager, "boot_clock", lambda: later)
     with pytest.raises(exception.Forbidden):
         other.check(CONDUCTORS, CELL1)
     with pytest.raises(exception.Forbidden):

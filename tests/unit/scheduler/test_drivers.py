@@ -7,7 +7,7 @@ from stevedore import extension
 from roost import conf
 from roost.scheduler import engine, plugins
 from tests.builders import CELL2
-from tests.unit.scheduler.rows import a_request, a_row, hosts_of
+from tests.unit.scheduler.host_builders import a_request, a_row, hosts_of
 from tests.unit.scheduler.test_engine_properties import (
     again,
     hosts,

@@ -8,7 +8,14 @@ from roost.scheduler.filters import HostFilter
 from roost.scheduler.weighers import Weighing
 from roost.scheduler.weighers.capacity import RamWeigher
 from tests.builders import CELL1, CELL2, a_flavor
-from tests.unit.scheduler.rows import FILTERS, a_request, a_row, amounts, an_engine, hosts_of
+from tests.unit.scheduler.host_builders import (
+    FILTERS,
+    a_request,
+    a_row,
+    amounts,
+    an_engine,
+    hosts_of,
+)
 
 
 def decide(request, *rows, **options):

@@ -13,7 +13,7 @@ from roost.objects import Retry, ServerGroup, TriedHost
 from roost.scheduler import engine as engine_module
 from roost.scheduler.engine import Engine
 from tests.builders import CELL1, CELL2, a_flavor
-from tests.unit.scheduler.rows import (
+from tests.unit.scheduler.host_builders import (
     FILTERS,
     WEIGHERS,
     a_request,

@@ -13,15 +13,15 @@ import pytest
 import sqlalchemy as sa
 
 from roost.scheduler.filters import ASK_AGAIN, Filter, HostFilter
-from tests.unit.scheduler import questions
-from tests.unit.scheduler.rows import filters_of, weighers_of
+from tests.unit.scheduler import random_requests
+from tests.unit.scheduler.host_builders import filters_of, weighers_of
 
 FILTER_NAMES = sorted(metadata.entry_points(group="roost.scheduler.filters").names)
 WEIGHER_NAMES = sorted(metadata.entry_points(group="roost.scheduler.weighers").names)
-ALL_FILTERS = filters_of(*FILTER_NAMES, **questions.OPTIONS)
+ALL_FILTERS = filters_of(*FILTER_NAMES, **random_requests.OPTIONS)
 FILTERS = [each for each in ALL_FILTERS if isinstance(each, Filter)]
 HOST_FILTERS = [each for each in ALL_FILTERS if isinstance(each, HostFilter)]
-WEIGHERS = [each.weigher for each in weighers_of(*WEIGHER_NAMES, **questions.OPTIONS)]
+WEIGHERS = [each.weigher for each in weighers_of(*WEIGHER_NAMES, **random_requests.OPTIONS)]
 VECTORS = [*FILTERS, *WEIGHERS]
 OPENING = {"open", "os", "shutil", "socket", "sqlite3", "subprocess", "urllib"}
 _watched = set()
@@ -32,9 +32,9 @@ def all_questions():
     """Hosts and requests, with a seed for more."""
     found = []
     for number in range(30):
-        hosts = questions.some_hosts(number)
+        hosts = random_requests.some_hosts(number)
         seeds = range(number * 8, number * 8 + 8)
-        found += [(hosts, questions.some_request(seed, hosts), seed) for seed in seeds]
+        found += [(hosts, random_requests.some_request(seed, hosts), seed) for seed in seeds]
     return found
 
 
@@ -150,7 +150,7 @@ def test_every_weigher_makes_a_difference_to_somebody(each):
 @of_each(*VECTORS)
 def test_the_answer_for_some_hosts_is_that_for_all(each):
     for hosts, request, seed in asked(each):
-        chance = questions.Chance(seed)
+        chance = random_requests.Chance(seed)
         rows = np.array(chance.choices(range(len(hosts)), k=chance.randrange(4)), dtype=np.intp)
         found = answer(each, request, hosts.some(rows))
         assert np.array_equal(found, answer(each, request, hosts)[rows])
@@ -171,7 +171,7 @@ def test_requests_with_equal_keys_get_equal_answers(each):
 def test_usage_makes_no_difference_to_who_does_not_say_so(each):
     for hosts, request, seed in asked(each):
         before = answer(each, request, hosts)
-        chance = questions.Chance(seed)
+        chance = random_requests.Chance(seed)
         row, amounts = chance.randrange(len(hosts)), chance.usage()
         hosts.take(row, amounts)
         after = answer(each, request, hosts)

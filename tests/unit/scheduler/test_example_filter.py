@@ -9,7 +9,7 @@ from stevedore import ExtensionManager, _cache
 
 from roost import conf, exception
 from roost.scheduler import plugins
-from tests.unit.scheduler.rows import a_request, a_row, an_engine, hosts_of
+from tests.unit.scheduler.host_builders import a_request, a_row, an_engine, hosts_of
 
 EXAMPLE = pathlib.Path(__file__).parents[3] / "doc" / "examples" / "roost-example-filter"
 

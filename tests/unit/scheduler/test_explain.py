@@ -8,10 +8,10 @@ from roost import exception
 from roost.objects.explanation import nearest_misses, plain, verdicts_of
 from roost.scheduler import claims as claims_module
 from roost.scheduler import explain
-from roost.scheduler.decision import Decision, Verdict
+from roost.scheduler.engine import Decision, Verdict
 from roost.scheduler.filters import HostFilter, Miss
 from tests.builders import a_flavor, a_group, a_spec, a_uuid
-from tests.unit.scheduler.rows import a_request, a_row, an_engine, filters_of, hosts_of
+from tests.unit.scheduler.host_builders import a_request, a_row, an_engine, filters_of, hosts_of
 
 
 def test_the_commonest_reason_comes_first():

@@ -3,7 +3,7 @@
 import concurrent.futures
 import threading
 
-from roost.scheduler.group_commit import GroupCommit
+from roost.scheduler.batches import GroupCommit
 
 
 class Order:

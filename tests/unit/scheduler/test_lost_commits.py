@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception
-from tests import books
+from tests import claim_consistency
 from tests.builders import a_report, a_selection, a_spec, a_uuid
 from tests.fakes.lost_commits import lost_answers
 
@@ -34,7 +34,7 @@ def test_an_instance_is_claimed_for_once(manager, context, database, forgetful):
     assert held(manager, context) == {
         uuid: selections[0].host for uuid, selections in zip(uuids, chosen, strict=True)
     }
-    books.assert_right(database)
+    claim_consistency.assert_right(database)
 
 
 def test_a_refusal_is_one(manager, context, database, forgetful):
@@ -53,10 +53,10 @@ def test_a_claim_moves_and_goes_once(manager, context, database, forgetful):
         to = a_selection(other)
         manager.move_claim(context, instance_uuid=uuid, request_spec=a_spec(), to=to)
         assert held(manager, context) == {uuid: other}
-        books.assert_right(database)
+        claim_consistency.assert_right(database)
         manager.release_claims(context, instance_uuids=[uuid])
     assert held(manager, context) == {}
-    books.assert_right(database)
+    claim_consistency.assert_right(database)
 
 
 def test_claims_are_restored_once(manager, context, database, forgetful):
@@ -66,7 +66,7 @@ def test_claims_are_restored_once(manager, context, database, forgetful):
         holdings = {uuid: [1, 0, 512, 10]}
         manager.restore_claims(context, host="h1", node="h1", holdings=holdings)
     assert held(manager, context) == {uuid: "h1"}
-    books.assert_right(database)
+    claim_consistency.assert_right(database)
 
 
 def report(manager, context, host):

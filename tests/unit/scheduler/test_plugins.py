@@ -4,7 +4,7 @@ import pytest
 
 from roost import conf, exception
 from roost.scheduler import plugins
-from tests.unit.scheduler.rows import a_request, a_row, hosts_of
+from tests.unit.scheduler.host_builders import a_request, a_row, hosts_of
 
 
 def options(**values):

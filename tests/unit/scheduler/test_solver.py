@@ -8,7 +8,7 @@ from roost.objects import ServerGroup
 from roost.scheduler import plugins
 from roost.scheduler.drivers import solver as solver_module
 from tests.builders import CELL1, a_flavor
-from tests.unit.scheduler.rows import a_request, a_row, hosts_of
+from tests.unit.scheduler.host_builders import a_request, a_row, hosts_of
 from tests.unit.scheduler.test_engine_properties import again, hosts, requests
 
 

@@ -9,9 +9,9 @@ from roost.db import clock as database_clock
 from roost.db.scheduler import aggregates as aggregate_rows
 from roost.db.scheduler import cells as cell_rows
 from roost.db.scheduler import hosts as host_rows
-from roost.db.scheduler import models, parts, reports
+from roost.db.scheduler import models, ranges, reports
 from roost.objects import Aggregate, CellLiveness
-from roost.scheduler.silence import Silence
+from roost.scheduler.liveness import Silence
 from roost.scheduler.table import HostTable
 from tests.builders import CELL1, CELL2, NOW, a_report, a_uuid
 
@@ -227,7 +227,7 @@ def test_a_change_of_others_beside_ones_own_is_taken_over(store, refresh, look, 
 
 
 def test_thousands_of_hosts_are_read_in_parts(store, refresh, monkeypatch):
-    monkeypatch.setattr(parts, "_AT_ONCE", 2)
+    monkeypatch.setattr(ranges, "_AT_ONCE", 2)
     for number in range(5):
         store(f"h{number}")
     assert len(refresh()) == 5

@@ -5,7 +5,7 @@ import pytest
 from roost.objects.topology import pcpus_of
 from roost.scheduler.topology import Held, fit
 from tests.builders import a_numa_cell, a_numa_topology, a_pci_pool
-from tests.unit.scheduler.places import (
+from tests.unit.scheduler.topology_builders import (
     GPU,
     a_host,
     cpus_of,

@@ -4,7 +4,7 @@ import pytest
 
 from roost.scheduler.topology import Held, fit
 from tests.builders import a_numa_cell, a_numa_topology, a_pci_pool, a_pci_request
-from tests.unit.scheduler.places import (
+from tests.unit.scheduler.topology_builders import (
     GPU,
     PAIRS,
     a_host,

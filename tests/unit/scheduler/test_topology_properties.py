@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from roost.objects import NUMACell
 from roost.scheduler.topology import Held, HostTopology, fit
 from tests.builders import a_numa_topology, a_pci_pool, a_pci_request
-from tests.unit.scheduler.slow_topology import PAGES, SlowHost
+from tests.unit.scheduler.reference_topology import PAGES, SlowHost
 
 POLICIES = ["required", "preferred", "legacy", "socket"]
 CPU_ROLES = [*["dedicated"] * 8, "shared", "other"]

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from roost import exception
-from roost.servicegroup.cell_group import MEMORY, CellGroup
+from roost.servicegroup.tooz import MEMORY, CellGroup
 
 
 class Hanging:

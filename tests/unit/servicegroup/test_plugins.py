@@ -4,7 +4,7 @@ import pytest
 
 from roost import conf, exception
 from roost.servicegroup.db import DatabaseGroup
-from roost.servicegroup.plugins import load_group
+from roost.servicegroup.driver import load_group
 from roost.servicegroup.tooz import ToozGroup
 
 

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from roost import exception
+from roost.compute.network.bindings import write_whole
 from roost.compute.network.bridge.ports import Port
-from roost.compute.network.files import write_whole
 from roost.context import RequestContext, admin_context
-from roost.filtering import Filtering
 from roost.rpc.cell_conductor import CellConductor
+from roost.security_groups import Filtering
 
 LOG = logging.getLogger(__name__)
 

@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from typing import Any, Final, Self
 
 from roost import exception
-from roost.compute.network.files import write_whole
-from roost.compute.taps import tap_of
+from roost.compute.network.bindings import tap_of, write_whole
 from roost.objects import Instance, Vif
 
 _IPV4: Final = 4

@@ -12,7 +12,7 @@ from typing import Final, Self
 from roost.compute.network.bridge.ports import Port
 from roost.compute.network.bridge.settings import Settings
 from roost.compute.network.bridge.system import System
-from roost.filtering import Filtering
+from roost.security_groups import Filtering
 
 METADATA: Final = "169.254.169.254"
 INNER: Final = "guests"  # the end of the link in the namespace

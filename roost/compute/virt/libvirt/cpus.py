@@ -8,9 +8,9 @@ from typing import Final, Self
 
 from roost.compute.virt.driver import Placement
 from roost.compute.virt.libvirt.elements import element
+from roost.hardware.properties import HardwareWords
+from roost.hardware.rules import shape_of
 from roost.objects import InstanceNUMACell
-from roost.objects.cpu_shape import shape_of
-from roost.objects.hardware_words import HardwareWords
 
 KVM: Final = "kvm"
 QEMU: Final = "qemu"

@@ -11,7 +11,7 @@ from typing import Final
 from roost.compute.virt.libvirt.elements import element, find
 from roost.compute.virt.libvirt.folder import RAW, kind_of
 from roost.compute.virt.libvirt.tuning import Tuning
-from roost.objects.hardware_values import IDE, SCSI, VIRTIO
+from roost.hardware.values import IDE, SCSI, VIRTIO
 
 # how the names of what is on a bus begin
 _PREFIXES: Final = {IDE: "hd", "sata": "sd", SCSI: "sd", "usb": "sd", VIRTIO: "vd"}

@@ -4,7 +4,6 @@ import dataclasses
 import xml.etree.ElementTree as ET
 from typing import Final
 
-from roost import consoles
 from roost.compute.virt.libvirt import screen
 from roost.compute.virt.libvirt.console import Console
 from roost.compute.virt.libvirt.cpus import CpuModel, Topology
@@ -16,6 +15,7 @@ from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.identity import Identity, written
 from roost.compute.virt.libvirt.interfaces import Interface
 from roost.compute.virt.libvirt.pci import Device
+from roost.objects import consoles
 
 # By this name cloud-init knows where it is.
 _PRODUCT: Final = "OpenStack Compute"

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, Final, Self, TypeVar
 import libvirt
 from oslo_config import cfg
 
-from roost import concurrency, consoles, exception, states
-from roost.compute.virt import load
+from roost import concurrency, exception, states
+from roost.compute.virt import driver
 from roost.compute.virt.driver import (
     Diagnostics,
     Guest,
@@ -37,12 +37,10 @@ from roost.compute.virt.libvirt import (
     screen,
     serial,
 )
-from roost.compute.virt.libvirt.arrivals import LibvirtArrivals
-from roost.compute.virt.libvirt.bases import Bases, base_of
+from roost.compute.virt.libvirt.base_images import Bases, base_of
 from roost.compute.virt.libvirt.connection import Connection
 from roost.compute.virt.libvirt.console import Console
 from roost.compute.virt.libvirt.cpus import Topology
-from roost.compute.virt.libvirt.departures import LibvirtDepartures
 from roost.compute.virt.libvirt.devices import Balloon
 from roost.compute.virt.libvirt.disks import Drive, Names
 from roost.compute.virt.libvirt.domain import Domain
@@ -52,14 +50,16 @@ from roost.compute.virt.libvirt.folder import Folders, GuestFolder, kind_of
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.identity import Identity, uuid_in
 from roost.compute.virt.libvirt.layout import Layout
+from roost.compute.virt.libvirt.migration_destination import LibvirtArrivals
+from roost.compute.virt.libvirt.migration_source import LibvirtDepartures
 from roost.compute.virt.libvirt.new_disks import NewDisks
 from roost.compute.virt.libvirt.node import Node
 from roost.compute.virt.libvirt.presence import Residents
-from roost.compute.virt.libvirt.rescuer import Rescuer
+from roost.compute.virt.libvirt.rescue import Rescuer
 from roost.compute.virt.libvirt.settings import AUTO, Settings
 from roost.compute.virt.live_migration import Presence
 from roost.context import RequestContext
-from roost.objects import Instance, NetworkInfo, Vif
+from roost.objects import Instance, NetworkInfo, Vif, consoles
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -139,7 +139,7 @@ class LibvirtDriver:
         return self._connection.call("measure its CPUs", self._cpu_monitor.measure)
 
     def load(self) -> Load:
-        return load.of_this_machine()
+        return driver.of_this_machine()
 
     def list_guests(self) -> list[str]:
         names = self._connection.call(

@@ -12,9 +12,9 @@ from roost.compute.virt.libvirt import disks
 from roost.compute.virt.libvirt.elements import element, find
 from roost.compute.virt.libvirt.folder import GuestFolder
 from roost.compute.virt.libvirt.identity import keep_usual, take_usual
-from roost.objects import hardware_sense
-from roost.objects.hardware_values import chosen
-from roost.objects.hardware_words import HardwareWords, truth
+from roost.hardware import rules
+from roost.hardware.properties import HardwareWords, truth
+from roost.hardware.values import chosen
 
 _COMMAND_LINE: Final = "root=/dev/{} console=tty0 console=ttyS0"
 _STARTED_BY: Final = ("kernel", "initrd", "cmdline")
@@ -81,16 +81,16 @@ class Firmware:
         :raises roost.exception.Invalid: for what is not known, or contradicts itself
         """
         return cls(
-            machine=hardware_sense.machine(words, machine),
-            uefi=chosen(words, "hw_firmware_type") == hardware_sense.UEFI,
-            secure=hardware_sense.secure_boot(words),
+            machine=rules.machine(words, machine),
+            uefi=chosen(words, "hw_firmware_type") == rules.UEFI,
+            secure=rules.secure_boot(words),
             boot_menu=_boot_menu(words),
         )
 
     @property
     def is_q35(self) -> bool:
         """Whether the machine has PCIe."""
-        return hardware_sense.is_q35(self.machine)
+        return rules.is_q35(self.machine)
 
     def element(self, kernel: DirectKernel | None = None) -> ET.Element:
         kind = element("type", text="hvm")

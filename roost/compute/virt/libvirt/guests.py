@@ -15,7 +15,7 @@ from roost.compute.virt.libvirt.elements import element, find, parse
 from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.identity import IMAGE, NAMESPACE, Identity, note_rescued, written
 from roost.compute.virt.libvirt.interfaces import Interface, VifShape, find_interface
-from roost.compute.virt.libvirt.rescuer import Rescuer, take_out
+from roost.compute.virt.libvirt.rescue import Rescuer, take_out
 from roost.objects import Vif
 
 _KIB_PER_MIB: Final = 1024

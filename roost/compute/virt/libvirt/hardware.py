@@ -24,8 +24,9 @@ from roost.compute.virt.libvirt.interfaces import VifShape
 from roost.compute.virt.libvirt.machine import Machine
 from roost.compute.virt.libvirt.screen import CARD
 from roost.compute.virt.libvirt.tuning import Bandwidth, Tuning
-from roost.objects import Instance, hardware_sense
-from roost.objects.hardware_values import (
+from roost.hardware import rules
+from roost.hardware.properties import HardwareWords, choice, truth
+from roost.hardware.values import (
     BUSES,
     VIRTIO,
     agreed,
@@ -35,7 +36,7 @@ from roost.objects.hardware_values import (
     counted,
     flagged,
 )
-from roost.objects.hardware_words import HardwareWords, choice, truth
+from roost.objects import Instance
 
 _FAST_USB: Final = "qemu-xhci"
 MOST_SHUTDOWN_SECONDS: Final = 900  # that somebody may keep a host waiting
@@ -97,7 +98,7 @@ class Hardware:
         """
         try:
             found = choice("disk_bus", asked, BUSES) or self.disk_bus
-            hardware_sense.check_bus("disk_bus", found, self.firmware.machine)
+            rules.check_bus("disk_bus", found, self.firmware.machine)
         except exception.Invalid as error:
             raise exception.BuildFailed(error.message, reschedulable=False) from error
         return found
@@ -106,8 +107,8 @@ class Hardware:
     def _read(cls, instance: Instance, machine: str | None) -> Self:
         words = HardwareWords(instance.flavor, instance.image)
         firmware = Firmware.of(words, machine=machine)
-        disk_bus = hardware_sense.disk_bus(words, firmware.machine)
-        cd_bus = hardware_sense.cd_bus(words, firmware.machine)
+        disk_bus = rules.disk_bus(words, firmware.machine)
+        cd_bus = rules.cd_bus(words, firmware.machine)
         return cls(
             firmware=firmware,
             shape=Shape.of(words),
@@ -122,13 +123,13 @@ class Hardware:
             video=_video(words),
             inputs=_inputs(words),
             agent=flagged(words, "hw_qemu_guest_agent") or False,
-            quiesce=hardware_sense.is_quiesced(words),
+            quiesce=rules.is_quiesced(words),
             admin=_admin(words),
             emulator_apart=words.flavor_word("emulator_threads_policy") == "share",
             machine=Machine.of(words),
             sound=_sound(words),
             usb=_usb(words, {disk_bus, cd_bus}),
-            serial_ports=hardware_sense.serial_ports(words),
+            serial_ports=rules.serial_ports(words),
             packed=agreed_truth(words, "virtio_packed_ring") or False,
             network_boot=flagged(words, "hw_ipxe_boot") or False,
             locked=agreed_truth(words, "locked_memory") or False,
@@ -168,7 +169,7 @@ def _watchdog(words: HardwareWords) -> Watchdog | None:
 
 
 def _tpm(words: HardwareWords) -> Tpm | None:
-    found = hardware_sense.tpm(words)
+    found = rules.tpm(words)
     return None if found is None else Tpm(*found)
 
 
@@ -178,7 +179,7 @@ def _shutdown_seconds(words: HardwareWords) -> int | None:
 
 
 def _video(words: HardwareWords) -> Video | None:
-    model, memory_mb = chosen(words, "hw_video_model"), hardware_sense.video_ram(words)
+    model, memory_mb = chosen(words, "hw_video_model"), rules.video_ram(words)
     if model is None and memory_mb is None:
         return None
     return Video(model or CARD.model, memory_mb)
@@ -186,7 +187,7 @@ def _video(words: HardwareWords) -> Video | None:
 
 def _inputs(words: HardwareWords) -> Inputs | None:
     """Return what there is beside the keyboard and mouse that every PC has."""
-    bus = hardware_sense.input_bus(words)
+    bus = rules.input_bus(words)
     kinds = ("tablet", "keyboard") if agreed(words, "input_bus") else ("tablet",)
     return None if bus is None else Inputs(kinds, bus)
 
@@ -198,7 +199,7 @@ def _sound(words: HardwareWords) -> Sound | None:
 
 def _usb(words: HardwareWords, buses: Collection[str]) -> Usb:
     """Return what USB there is; for what is plugged in from afar there must be some."""
-    model = hardware_sense.usb_model(words, buses)
+    model = rules.usb_model(words, buses)
     ports = agreed_number(words, "redirected_usb_ports") or 0
     return Usb(model or (_FAST_USB if ports else None), ports)
 

@@ -2,18 +2,40 @@
 
 Images are not trusted: one that refers to files of this host, or claims to be larger than what was
 paid for, is refused before QEMU sees it, and becomes plain bytes before a guest does.
+
+Programs of the host that make disks.
 """
 
 import dataclasses
+import logging
 import os
 import pathlib
+import subprocess
 from typing import Final
 
 from oslo_utils.imageutils import format_inspector
 
 from roost import exception
-from roost.compute.virt.libvirt.commands import run
 from roost.compute.virt.libvirt.folder import RAW, kind_of
+
+LOG = logging.getLogger(__name__)
+_SECONDS: Final = 3600.0  # that a program gets for one disk
+
+
+def run(program: str, *arguments: str) -> None:
+    """Run a program to its end.
+
+    :raises roost.exception.BuildFailed: when it fails, which the log has more of, or is not there
+    """
+    try:
+        subprocess.run(
+            [program, *arguments], check=True, capture_output=True, text=True, timeout=_SECONDS
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        said = getattr(error, "stderr", None) or error
+        LOG.error("%s %s: %s", program, " ".join(arguments), said)  # noqa: TRY400
+        raise exception.BuildFailed(f"A disk could not be made ({program}).") from error
+
 
 PLAIN: Final = "raw"
 # By the names that images say of themselves, those that qemu-img knows. What is not here has no

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
 from typing import Final, Self
 
-from roost.compute.bindings import OVS, Binding
+from roost.compute.network.bindings import OVS, Binding
 from roost.compute.virt.libvirt.disks import NETWORK
 from roost.compute.virt.libvirt.elements import element
 from roost.compute.virt.libvirt.tuning import Bandwidth

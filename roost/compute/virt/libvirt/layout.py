@@ -8,7 +8,7 @@ from roost import exception
 from roost.compute.virt.libvirt.images import Image
 from roost.objects import BlockDevice, Flavor, Instance
 from roost.objects.flavor import root_gb
-from roost.objects.provisions import IMAGE, SWAP
+from roost.objects.instance import IMAGE, SWAP
 
 _MIB: Final = 1024 * 1024
 _GIB: Final = 1024 * _MIB

@@ -6,8 +6,8 @@ from typing import Final, Self
 
 from roost.compute.virt.libvirt.cpus import KVM, CpuModel
 from roost.compute.virt.libvirt.elements import element
-from roost.objects.hardware_values import agreed, agreed_number, agreed_truth, flagged
-from roost.objects.hardware_words import HardwareWords
+from roost.hardware.properties import HardwareWords
+from roost.hardware.values import agreed, agreed_number, agreed_truth, flagged
 
 _INTEL: Final = "intel"  # the one that most systems know
 _HIDDEN: Final = ("hw:hide_hypervisor_id", "img_hide_hypervisor_id")

@@ -1,21 +1,68 @@
-"""Making what a guest has on disk, as its layout says."""
+"""Making what a guest has on disk, as its layout says.
+
+Blank disks as guests expect them: swap space, or a file system, made without mounting it.
+"""
 
 import dataclasses
 import pathlib
 import shutil
+from collections.abc import Mapping
+from typing import Final
 
+from roost import exception
 from roost.compute.virt.driver import Kernel
-from roost.compute.virt.libvirt import disks, filesystems, images
-from roost.compute.virt.libvirt.bases import Bases
+from roost.compute.virt.libvirt import disks, images
+from roost.compute.virt.libvirt.base_images import Bases
 from roost.compute.virt.libvirt.disks import Disk, Names
 from roost.compute.virt.libvirt.firmware import DirectKernel
-from roost.compute.virt.libvirt.folder import RAW, GuestFolder
+from roost.compute.virt.libvirt.folder import QCOW2, RAW, GuestFolder, kind_of
 from roost.compute.virt.libvirt.hardware import Hardware
-from roost.compute.virt.libvirt.images import Image
+from roost.compute.virt.libvirt.images import Image, run
 from roost.compute.virt.libvirt.layout import Layout
-from roost.compute.virt.libvirt.rescuer import Rescuer
+from roost.compute.virt.libvirt.rescue import Rescuer
 from roost.objects import Instance
-from roost.objects.provisions import SWAP
+from roost.objects.instance import SWAP, UNFORMATTED
+
+# what makes it, and what comes before its label
+_MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "ext2": ("mkfs.ext2", "-q", "-F", "-L"),
+    "ext3": ("mkfs.ext3", "-q", "-F", "-L"),
+    "ext4": ("mkfs.ext4", "-q", "-F", "-L"),
+    "vfat": ("mkfs.vfat", "-n"),
+    "xfs": ("mkfs.xfs", "-q", "-f", "-L"),
+    SWAP: ("mkswap", "-L"),
+}
+
+
+def create(path: pathlib.Path, *, size: int, guest_format: str, label: str) -> None:
+    """Make a disk of so many bytes with that on it, of the kind that its name says.
+
+    :raises roost.exception.BuildFailed: when it cannot be made here, or anywhere
+    """
+    if guest_format == UNFORMATTED:
+        images.blank(path, size=size)
+        return
+    program, *options = _maker(guest_format)
+    plain = path.with_suffix(".plain")
+    try:
+        with plain.open("wb") as file:
+            file.truncate(size)
+        run(program, *options, label, str(plain))
+        if kind_of(path) == RAW:
+            plain.rename(path)
+        else:
+            images.convert(plain, path, from_=images.PLAIN, to=QCOW2)
+    finally:
+        plain.unlink(missing_ok=True)
+
+
+def _maker(guest_format: str) -> tuple[str, ...]:
+    if guest_format not in _MAKERS:
+        known = ", ".join(_MAKERS)
+        raise exception.BuildFailed(
+            f"guest_format is '{guest_format}', but must be one of {known}.", reschedulable=False
+        )
+    return _MAKERS[guest_format]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +113,7 @@ class NewDisks:
     def blanks(self, folder: GuestFolder, layout: Layout) -> None:
         """Make the others."""
         for number, blank in enumerate(layout.blanks):
-            filesystems.create(
+            create(
                 folder.blank(number, self.images_type),
                 size=blank.size,
                 guest_format=blank.guest_format or self.ephemeral_format,

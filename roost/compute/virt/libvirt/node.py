@@ -11,8 +11,9 @@ from roost.compute.virt.libvirt import images
 from roost.compute.virt.libvirt.cpus import KVM
 from roost.compute.virt.libvirt.elements import find, texts
 from roost.compute.virt.libvirt.pci import Device
-from roost.objects import NUMACell, hardware_traits
-from roost.objects.hardware_values import BUSES, VIDEO_MODELS, VIF_MODELS
+from roost.hardware import traits as hardware_traits
+from roost.hardware.values import BUSES, VIDEO_MODELS, VIF_MODELS
+from roost.objects import NUMACell
 
 PROC: Final = pathlib.Path("/proc")
 _KIB_PER_MIB: Final = 1024

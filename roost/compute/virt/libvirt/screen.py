@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import libvirt
 
-from roost import consoles, exception
+from roost import exception
 from roost.compute.virt.libvirt.devices import Video
 from roost.compute.virt.libvirt.elements import element, parse
+from roost.objects import consoles
 
 CARD: Final = Video("vga")  # of guests whose image asks for no other
 KINDS: Final = (consoles.VNC, consoles.SPICE)  # as libvirt calls them, too

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Self
 
 from roost.compute.virt.libvirt.elements import element
-from roost.objects import hardware_sense
-from roost.objects.hardware_values import counted
-from roost.objects.hardware_words import HardwareWords
+from roost.hardware import rules
+from roost.hardware.properties import HardwareWords
+from roost.hardware.values import counted
 
 _CPU: Final = ("shares", "period", "quota")
 _DIRECTIONS: Final = ("inbound", "outbound")
@@ -35,7 +35,7 @@ class Tuning:
         """
         said = {name: counted(words, f"quota:cpu_{name}") for name in _CPU}
         cpu = {name: most for name, most in said.items() if most is not None}
-        return cls(cpu=cpu, disk=hardware_sense.disk_limits(words))
+        return cls(cpu=cpu, disk=rules.disk_limits(words))
 
     def of_cpus(self) -> Iterator[ET.Element]:
         """Yield what is said within ``cputune``."""
@@ -59,7 +59,7 @@ class Bandwidth:
 
         :raises roost.exception.Invalid: for what is no number, or a peak without an average
         """
-        return cls(hardware_sense.vif_rates(words))
+        return cls(rules.vif_rates(words))
 
     def element(self) -> ET.Element | None:
         """Return it; None: it may carry all it can."""

@@ -12,7 +12,7 @@ from roost.compute.network.bridge.ports import Port
 from roost.compute.network.bridge.segment import Segment
 from roost.compute.network.bridge.settings import MetadataService, Settings, uplinks
 from roost.compute.network.bridge.system import System
-from roost.filtering import Filtering
+from roost.security_groups import Filtering
 from tests.builders import CELL1, a_vif, an_instance
 
 KNOWN = networks.parse(["private=10.0.0.0/16", "storage=10.8.0.0/16"])

@@ -7,9 +7,8 @@ import pytest
 from roost import exception, states
 from roost.compute.network.neutron import NeutronDriver, Waiting
 from roost.compute.network.vifs import Vifs
-from roost.objects import ExternalEvent, NetworkRequest
-from roost.objects import external_event as events
-from roost.outside.ports import Ports
+from roost.external.neutron_ports import Ports
+from roost.objects import ExternalEvent, NetworkRequest, network
 from tests.builders import a_context, a_uuid, an_instance
 from tests.fakes.cell_conductor import FakeCellConductor
 from tests.fakes.kernel import FakeKernel
@@ -80,7 +79,7 @@ def ports(neutron):
 def plugged(driver, instance, port_id, status="completed"):
     driver.hear(
         ExternalEvent.of(
-            name=events.VIF_PLUGGED, instance_uuid=instance.uuid, status=status, tag=port_id
+            name=network.VIF_PLUGGED, instance_uuid=instance.uuid, status=status, tag=port_id
         )
     )
 

@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
-from roost import consoles
-from roost.compute.virt import fake_console
+from roost.compute.virt.fake import console as fake_console
+from roost.objects import consoles
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 
 from roost.compute.virt.capabilities import TRAITS, traits_of
 from roost.compute.virt.driver import HostResources, Placement
-from roost.compute.virt.fake import FakeDriver
-from roost.compute.virt.faults import Crash, Faults
+from roost.compute.virt.fake.driver import FakeDriver
+from roost.compute.virt.fake.faults import Crash, Faults
 from roost.objects import NetworkInfo
 from tests.builders import a_context
 from tests.stories.virt_drivers import *  # noqa: F403

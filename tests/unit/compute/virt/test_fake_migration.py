@@ -6,8 +6,8 @@ import json
 import pytest
 
 from roost.compute.virt.driver import HostResources
-from roost.compute.virt.fake import FakeDriver
-from roost.compute.virt.faults import Faults
+from roost.compute.virt.fake.driver import FakeDriver
+from roost.compute.virt.fake.faults import Faults
 from tests.stories.virt_migrations import *  # noqa: F403
 
 STEP = {"step": "migrate", "delay": 0.02}

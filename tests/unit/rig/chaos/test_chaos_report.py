@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from roost.rig.chaos import evidence, report
+from roost.rig.chaos import report, run
 from roost.rig.chaos.answers import Answers
 from roost.rig.chaos.breaker import Made
 from roost.rig.chaos.keeper import Sample
@@ -109,7 +109,7 @@ def test_the_logs_tell_each_things_story_in_order_of_time(tmp_path):
     )
     (logs / "scheduler.log").write_text("2026-01-01 10:00:01.000 1 INFO first uuid-1\n")
     item = Item("lost", "a", "is not there")
-    evidence.gather(logs, tmp_path / "evidence", [item], [server("a", ids=["uuid-1"])])
+    run.gather(logs, tmp_path / "evidence", [item], [server("a", ids=["uuid-1"])])
     (written,) = (tmp_path / "evidence").iterdir()
     lines = written.read_text().splitlines()
     assert ["first" in lines[0], "last" in lines[1], len(lines)] == [True, True, 2]

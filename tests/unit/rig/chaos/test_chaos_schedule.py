@@ -7,7 +7,7 @@ import json
 import pytest
 
 from roost import exception
-from roost.compute.virt import faults as driver_faults
+from roost.compute.virt.fake import faults as driver_faults
 from roost.rig.chaos import schedule
 from roost.rig.chaos.schedule import KINDS, Shape
 from roost.rig.plan import new_plan

@@ -9,8 +9,8 @@ from roost.scheduler.filters.aggregates import (
     AggregateTypeAffinityFilter,
 )
 from tests.builders import a_flavor, an_image
-from tests.unit.scheduler.asking import closest, refused
-from tests.unit.scheduler.rows import a_request, a_row, an_aggregate
+from tests.unit.scheduler.host_builders import a_request, a_row, an_aggregate
+from tests.unit.scheduler.requests import closest, refused
 
 ROWS = a_row("h1"), a_row("h2")
 

@@ -5,8 +5,8 @@ import pytest
 from roost.scheduler.filters.capacity import CpuFilter, DiskFilter, PcpuFilter, RamFilter
 from roost.scheduler.filters.load import IoOpsFilter, NumInstancesFilter
 from tests.builders import a_flavor, a_numa_topology, an_image
-from tests.unit.scheduler.asking import closest, refused
-from tests.unit.scheduler.rows import a_request, a_row, an_aggregate
+from tests.unit.scheduler.host_builders import a_request, a_row, an_aggregate
+from tests.unit.scheduler.requests import closest, refused
 
 TIGHT = {"vcpus": 4, "memory_mb": 2048, "disk_gb": 20}
 HALF = {"vcpus": 2, "memory_mb": 1024, "disk_gb": 10}

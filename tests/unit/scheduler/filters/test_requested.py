@@ -1,11 +1,10 @@
 """Hosts that take nothing, zones, and hosts that the request names."""
 
-from roost.scheduler.filters.availability_zone import AvailabilityZoneFilter
-from roost.scheduler.filters.enabled import EnabledFilter
-from roost.scheduler.filters.requested import RequestedFilter, RetryFilter
+from roost.scheduler.filters.load import EnabledFilter
+from roost.scheduler.filters.requested import AvailabilityZoneFilter, RequestedFilter, RetryFilter
 from tests.builders import CELL1, CELL2
-from tests.unit.scheduler.asking import refused, tried
-from tests.unit.scheduler.rows import a_request, a_row, an_aggregate
+from tests.unit.scheduler.host_builders import a_request, a_row, an_aggregate
+from tests.unit.scheduler.requests import refused, tried
 
 
 def test_disabled_hosts_are_refused():

@@ -3,11 +3,13 @@
 import pytest
 
 from roost.scheduler.filters import HostFilter
-from roost.scheduler.filters.hardware import HardwareFilter
-from roost.scheduler.filters.numa_topology import NUMATopologyFilter
-from roost.scheduler.filters.pci_passthrough import PciPassthroughFilter
+from roost.scheduler.filters.capacity import (
+    HardwareFilter,
+    NUMATopologyFilter,
+    PciPassthroughFilter,
+)
 from tests.builders import a_numa_cell, a_numa_topology, a_pci_pool, a_pci_request
-from tests.unit.scheduler.rows import a_request, a_row, an_engine, filters_of, hosts_of
+from tests.unit.scheduler.host_builders import a_request, a_row, an_engine, filters_of, hosts_of
 
 BOTH = (NUMATopologyFilter(), PciPassthroughFilter())
 TWO_PINNED = a_numa_topology({"pcpus": [0, 1]}, cpu_policy="dedicated")

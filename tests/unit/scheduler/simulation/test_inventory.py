@@ -4,7 +4,7 @@ import pytest
 
 from roost import exception
 from roost.scheduler.simulation import inventory
-from tests.unit.scheduler.simulation.files import a_kind
+from tests.unit.scheduler.simulation.sample_files import a_kind
 
 HOST = {"count": 1, "cores": 4, "ram": 8}
 

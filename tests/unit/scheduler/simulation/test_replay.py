@@ -10,7 +10,7 @@ from roost.scheduler.simulation import course, inventory
 from roost.scheduler.simulation.course import SIZES, course_of, fewest_hosts
 from roost.scheduler.simulation.replay import replay
 from roost.scheduler.simulation.trace import Kind, Trace
-from tests.unit.scheduler.simulation.files import a_driver, a_kind, a_trace, some_hosts
+from tests.unit.scheduler.simulation.sample_files import a_driver, a_kind, a_trace, some_hosts
 
 
 def the_rows(done):

@@ -5,7 +5,7 @@ import pytest
 
 from roost import exception
 from roost.scheduler.simulation import trace
-from tests.unit.scheduler.simulation.files import a_trace, written
+from tests.unit.scheduler.simulation.sample_files import a_trace, written
 
 
 def test_vms_come_in_order_of_arrival_wherever_they_are_in_the_file(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 from roost.scheduler.weighers import Weighing, multiplier_of
 from roost.scheduler.weighers.capacity import RamWeigher
-from tests.unit.scheduler.rows import a_row, an_aggregate, hosts_of
+from tests.unit.scheduler.host_builders import a_row, an_aggregate, hosts_of
 
 ROWS = a_row("h1"), a_row("h2"), a_row("h3")
 

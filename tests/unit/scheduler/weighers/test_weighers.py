@@ -4,17 +4,19 @@ import pytest
 
 from roost import conf, exception
 from roost.objects import Locality
-from roost.scheduler.weighers.capacity import CpuWeigher, DiskWeigher, RamWeigher
-from roost.scheduler.weighers.cells import CrossCellMoveWeigher
-from roost.scheduler.weighers.hypervisor import HypervisorVersionWeigher
-from roost.scheduler.weighers.load import BuildFailureWeigher, IoOpsWeigher, NumInstancesWeigher
-from roost.scheduler.weighers.locality import LocalityWeigher
+from roost.scheduler.weighers.capacity import CpuWeigher, DiskWeigher, PciWeigher, RamWeigher
+from roost.scheduler.weighers.load import (
+    BuildFailureWeigher,
+    HypervisorVersionWeigher,
+    IoOpsWeigher,
+    NumInstancesWeigher,
+)
+from roost.scheduler.weighers.locality import CrossCellMoveWeigher, LocalityWeigher
 from roost.scheduler.weighers.metrics import MetricsWeigher, ratios_of
-from roost.scheduler.weighers.pci import PciWeigher
 from roost.scheduler.weighers.server_groups import SoftAffinityWeigher, SoftAntiAffinityWeigher
 from tests.builders import CELL1, CELL2, a_group, a_pci_pool, a_pci_request
-from tests.unit.scheduler.asking import tried, weights
-from tests.unit.scheduler.rows import a_request, a_row, an_aggregate
+from tests.unit.scheduler.host_builders import a_request, a_row, an_aggregate
+from tests.unit.scheduler.requests import tried, weights
 
 
 def in_group(policy, counts):

@@ -6,7 +6,7 @@ import pytest
 from roost import exception
 from roost.compute.virt.libvirt import agent
 from roost.compute.virt.libvirt.identity import Identity
-from tests.stories.domains import UUID, a_domain, a_hardware
+from tests.stories.libvirt_domains import UUID, a_domain, a_hardware
 
 AGENT = {"hw_qemu_guest_agent": "yes"}
 

@@ -13,9 +13,17 @@ from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.identity import Identity, note_rescued, uuid_in, written
 from roost.compute.virt.libvirt.interfaces import Interface, find_interface
-from roost.compute.virt.libvirt.rescuer import Rescuer, take_out
+from roost.compute.virt.libvirt.rescue import Rescuer, take_out
 from tests.builders import a_uuid, a_vif
-from tests.stories.domains import ALONE, DOMAINS, FOLDER, ON_A_BRIDGE, ON_A_SWITCH, UUID, a_domain
+from tests.stories.libvirt_domains import (
+    ALONE,
+    DOMAINS,
+    FOLDER,
+    ON_A_BRIDGE,
+    ON_A_SWITCH,
+    UUID,
+    a_domain,
+)
 
 OTHER_KERNEL = DirectKernel(FOLDER / "rescue.kernel", None, None)
 

@@ -10,7 +10,14 @@ from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.identity import Identity
 from roost.compute.virt.libvirt.interfaces import Interface, VifShape
 from tests.builders import a_vif
-from tests.stories.domains import FOLDER, ON_A_BRIDGE, UUID, a_domain, a_hardware, a_topology
+from tests.stories.libvirt_domains import (
+    FOLDER,
+    ON_A_BRIDGE,
+    UUID,
+    a_domain,
+    a_hardware,
+    a_topology,
+)
 
 
 def domain_of(specs=None, properties=None, *, machine=None, **values):

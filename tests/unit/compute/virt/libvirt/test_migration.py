@@ -8,17 +8,17 @@ import pytest
 
 from roost import conf, exception
 from roost.compute.virt.libvirt.cpus import Topology
-from roost.compute.virt.libvirt.departures import LibvirtDepartures, flags_of, parameters_of
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.folder import Folders
 from roost.compute.virt.libvirt.guests import planned
 from roost.compute.virt.libvirt.identity import Identity
 from roost.compute.virt.libvirt.interfaces import Interface
-from roost.compute.virt.libvirt.migration_settings import MigrationSettings, TimeoutAction
-from roost.compute.virt.libvirt.moved import Own, has_kernel, moved
+from roost.compute.virt.libvirt.migration_destination import Own, has_kernel, moved
+from roost.compute.virt.libvirt.migration_source import LibvirtDepartures, flags_of, parameters_of
+from roost.compute.virt.libvirt.settings import MigrationSettings, TimeoutAction
 from roost.compute.virt.live_migration import Arrival, Presence
 from tests.builders import a_uuid, a_vif
-from tests.stories.domains import DOMAINS, ON_A_BRIDGE, a_domain, a_topology
+from tests.stories.libvirt_domains import DOMAINS, ON_A_BRIDGE, a_domain, a_topology
 
 THERE = pathlib.Path("/there/one")
 SETTINGS = MigrationSettings()

@@ -11,7 +11,8 @@ from roost.compute.virt.libvirt.devices import Balloon
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.folder import Folders
 from roost.compute.virt.libvirt.settings import Settings
-from roost.objects import NUMACell, hardware_traits
+from roost.hardware import traits
+from roost.objects import NUMACell
 from tests.builders import a_uuid
 
 ONE = """<cell id="0"><memory unit="KiB">7340032</memory><pages unit="KiB" size="4">1835008</pages>
@@ -195,21 +196,19 @@ def test_a_guest_tells_of_its_memory_as_often_as_its_operator_wants():
 def test_a_node_says_what_its_machines_can_have_and_what_is_set_so(monkeypatch, tmp_path):
     monkeypatch.setattr(node, "memory_traits", tuple)
     found = node.traits(capabilities(ONE), virt_type="qemu")
-    assert {"COMPUTE_SOUND_MODEL_ICH9", "COMPUTE_VIOMMU_MODEL_INTEL", hardware_traits.PACKED} <= {
-        *found
-    }
-    assert hardware_traits.LOCKED not in found
+    assert {"COMPUTE_SOUND_MODEL_ICH9", "COMPUTE_VIOMMU_MODEL_INTEL", traits.PACKED} <= {*found}
+    assert traits.LOCKED not in found
     settings = Settings(node="h1", folder=tmp_path)
-    assert {hardware_traits.REDIRECTION, hardware_traits.HOST_ADDRESSES}.isdisjoint(settings.traits)
+    assert {traits.REDIRECTION, traits.HOST_ADDRESSES}.isdisjoint(settings.traits)
     other = dataclasses.replace(settings, screens=("spice",), cpu_mode="host-passthrough")
-    assert {hardware_traits.REDIRECTION, hardware_traits.HOST_ADDRESSES} <= {*other.traits}
+    assert {traits.REDIRECTION, traits.HOST_ADDRESSES} <= {*other.traits}
 
 
 @pytest.mark.parametrize(
     ("name", "rights", "expected"),
     [
-        ("libvirtd", "000001ffffffffff", (hardware_traits.LOCKED,)),
-        ("virtqemud", "0000000001000000", (hardware_traits.LOCKED,)),
+        ("libvirtd", "000001ffffffffff", (traits.LOCKED,)),
+        ("virtqemud", "0000000001000000", (traits.LOCKED,)),
         ("libvirtd", "000001fffeffffff", ()),
         ("bash", "000001ffffffffff", ()),
     ],

@@ -13,7 +13,7 @@ from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.settings import Settings
 from roost.objects import NetworkInfo, PciAllocation
 from tests.builders import a_context, a_flavor, an_instance
-from tests.stories.domains import a_domain
+from tests.stories.libvirt_domains import a_domain
 
 GPU = {"vendor_id": "10de", "product_id": "1eb8"}
 

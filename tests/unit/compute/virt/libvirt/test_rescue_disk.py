@@ -5,11 +5,11 @@ import struct
 import pytest
 
 from roost import exception
-from roost.compute.virt.libvirt.bases import Bases
+from roost.compute.virt.libvirt.base_images import Bases
 from roost.compute.virt.libvirt.folder import GuestFolder
 from roost.compute.virt.libvirt.images import Image
 from roost.compute.virt.libvirt.new_disks import NewDisks
-from roost.compute.virt.libvirt.rescuer import Rescuer
+from roost.compute.virt.libvirt.rescue import Rescuer
 from tests.builders import a_flavor, an_image, an_instance
 
 GIB = 1 << 30

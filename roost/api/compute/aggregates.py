@@ -1,0 +1,311 @@
+"""Aggregates: hosts that operators put together, and what is said of them all.
+
+Rules of aggregates.
+
+Schemas of aggregates.
+
+Aggregates of hosts.
+
+Aggregates as JSON.
+"""
+
+import functools
+import logging
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from roost import exception
+from roost.api.compute.availability_zones import HoldServers, Zones
+from roost.api.dependencies import Parts
+from roost.api.pagination import micros
+from roost.api.policy import ADMIN, rule
+from roost.api.request import Answer, Call
+from roost.api.route import Route, row
+from roost.api.validation import NAME, TEXT, always, of, wrapped
+from roost.db.api import aggregates as rows
+from roost.db.api.aggregates import ZONE
+from roost.db.engine import Session, retried
+from roost.objects import Aggregate
+
+_ROOT = "os_compute_api:os-aggregates"
+LIST_POLICY = f"{_ROOT}:index"
+SHOW_POLICY = f"{_ROOT}:show"
+CREATE_POLICY = f"{_ROOT}:create"
+UPDATE_POLICY = f"{_ROOT}:update"
+DELETE_POLICY = f"{_ROOT}:delete"
+ACT_POLICY = "roost:aggregates:action"
+ADD_HOST_POLICY = f"{_ROOT}:add_host"
+REMOVE_HOST_POLICY = f"{_ROOT}:remove_host"
+SET_METADATA_POLICY = f"{_ROOT}:set_metadata"
+ACTIONS_POLICY: Final = {
+    "add_host": ADD_HOST_POLICY,
+    "remove_host": REMOVE_HOST_POLICY,
+    "set_metadata": SET_METADATA_POLICY,
+}
+
+_AGGREGATE = "/os-aggregates/{aggregate_id}"
+_ACTION = f"POST {_AGGREGATE}/action"
+
+RULES = [
+    rule(LIST_POLICY, ADMIN, "List aggregates.", "GET /os-aggregates"),
+    rule(SHOW_POLICY, ADMIN, "Show an aggregate.", f"GET {_AGGREGATE}"),
+    rule(CREATE_POLICY, ADMIN, "Create an aggregate.", "POST /os-aggregates"),
+    rule(UPDATE_POLICY, ADMIN, "Change an aggregate's name or zone.", f"PUT {_AGGREGATE}"),
+    rule(DELETE_POLICY, ADMIN, "Delete an aggregate.", f"DELETE {_AGGREGATE}"),
+    rule(
+        ACT_POLICY,
+        " or ".join(f"rule:{action}" for action in ACTIONS_POLICY.values()),
+        "Act on an aggregate at all; each action has a rule of its own, too.",
+        _ACTION,
+    ),
+    rule(ADD_HOST_POLICY, ADMIN, "Add a host to an aggregate.", _ACTION),
+    rule(REMOVE_HOST_POLICY, ADMIN, "Take a host out of an aggregate.", _ACTION),
+    rule(SET_METADATA_POLICY, ADMIN, "Change an aggregate's metadata.", _ACTION),
+]
+
+
+# A name without colons, which part zone, host and node where a server is created.
+_ZONE: dict[str, Any] = {
+    **NAME,
+    "type": ["string", "null"],
+    "pattern": r"^[^\x00-\x1f\x7f:]*[^\x00-\x20\x7f:][^\x00-\x1f\x7f:]*$",
+}
+_ASKED: dict[str, Any] = {"name": NAME, "availability_zone": _ZONE}
+_HOST = of({"host": {**TEXT, "minLength": 1, "pattern": r"^[a-zA-Z0-9._-]+$"}}, required=["host"])
+_METADATA = {
+    "type": "object",
+    "properties": {"availability_zone": _ZONE},
+    "patternProperties": {
+        r"^[a-zA-Z0-9\-_:. ]{1,255}$": {"type": ["string", "null"], "maxLength": 255}
+    },
+    "additionalProperties": False,
+    "maxProperties": 128,
+}
+
+CREATE: Final = always(wrapped("aggregate", of(_ASKED, required=["name"])))
+UPDATE: Final = always(wrapped("aggregate", {**of(_ASKED), "minProperties": 1}))
+ACTION: Final = always(
+    {
+        **of(
+            {
+                "add_host": _HOST,
+                "remove_host": _HOST,
+                "set_metadata": of({"metadata": _METADATA}, required=["metadata"]),
+            }
+        ),
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
+)
+
+
+UUIDS: Final = 41
+
+
+def full(aggregate: Aggregate, *, version: int) -> dict[str, Any]:
+    """Return an aggregate with its hosts and metadata."""
+    return {
+        **created(aggregate, version=version),
+        "hosts": list(aggregate.hosts),
+        "metadata": dict(aggregate.metadata),
+    }
+
+
+def created(aggregate: Aggregate, *, version: int) -> dict[str, Any]:
+    """Return what is told of one that was just made."""
+    shown: dict[str, Any] = {
+        "id": aggregate.id,
+        "name": aggregate.name,
+        "availability_zone": aggregate.metadata.get(ZONE),
+        "created_at": micros(aggregate.created_at),
+        "updated_at": micros(aggregate.updated_at),
+        "deleted": False,
+        "deleted_at": None,
+    }
+    if version >= UUIDS:
+        shown["uuid"] = aggregate.uuid
+    return shown
+
+
+LOG = logging.getLogger(__name__)
+_IDENTITY: Final = re.compile("-?[0-9]{1,18}", re.ASCII)
+Alter = Callable[[Session], rows.Change]
+
+
+class Aggregates:
+    """Handlers of ``/os-aggregates``.
+
+    Each change is committed first; then the schedulers are told, who would learn it anyway.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._database = parts.api_database
+        self._cells = parts.cells
+        self._scheduler = parts.scheduler
+        self._zones = Zones(parts)
+
+    def list_all(self, call: Call) -> Answer:
+        with self._database.read() as session:
+            found = rows.list_all(session)
+        shown = [full(aggregate, version=call.version) for aggregate in found]
+        return Answer({"aggregates": shown})
+
+    def show(self, call: Call) -> Answer:
+        with self._database.read() as session:
+            return _shown(rows.get(session, _identity(call)), call)
+
+    def create(self, call: Call) -> Answer:
+        made = self._create(call.body["aggregate"])
+        self._tell(call, made)
+        return Answer({"aggregate": created(made, version=call.version)})
+
+    def update(self, call: Call) -> Answer:
+        """Rename it, or make it another zone; what has no zone any more loses the key."""
+        identity, asked = _identity(call), call.body["aggregate"]
+        alter = functools.partial(
+            rows.update,
+            aggregate_id=identity,
+            name=asked["name"].strip() if "name" in asked else None,
+            metadata=_zone_of(asked),
+        )
+        return self._change(call, alter, doing="update", refusal=exception.Invalid)
+
+    def delete(self, call: Call) -> Answer:
+        identity = _identity(call)
+        try:
+            gone = self._delete(identity)
+        except exception.Conflict as error:
+            raise exception.Invalid(_cannot("delete", identity, error)) from error
+        self._tell(call, gone)
+        return Answer()
+
+    def act(self, call: Call) -> Answer:
+        """Do the one thing that the body names, if the caller may."""
+        ((name, asked),) = call.body.items()
+        call.require(ACTIONS_POLICY[name])
+        actions: dict[str, Callable[[Call, int, Any], Answer]] = {
+            "add_host": self._add_host,
+            "remove_host": self._remove_host,
+            "set_metadata": self._set_metadata,
+        }
+        return actions[name](call, _identity(call), asked)
+
+    def _add_host(self, call: Call, identity: int, asked: Any) -> Answer:
+        host = asked["host"]
+        try:
+            self._cells.search(host)
+        except exception.NotFound as error:
+            raise exception.NotFound(f"Compute host {host} could not be found.") from error
+        alter = functools.partial(rows.add_host, aggregate_id=identity, host=host)
+        return self._change(call, alter, doing="add host to", refusal=exception.Conflict)
+
+    def _remove_host(self, call: Call, identity: int, asked: Any) -> Answer:
+        alter = functools.partial(rows.remove_host, aggregate_id=identity, host=asked["host"])
+        return self._change(call, alter, doing="remove host from", refusal=exception.Conflict)
+
+    def _set_metadata(self, call: Call, identity: int, asked: Any) -> Answer:
+        alter = functools.partial(rows.update, aggregate_id=identity, metadata=asked["metadata"])
+        return self._change(call, alter, doing="update metadata of", refusal=exception.Invalid)
+
+    def _change(
+        self, call: Call, alter: Alter, *, doing: str, refusal: type[exception.RoostError]
+    ) -> Answer:
+        """Change an aggregate and tell of it.
+
+        :param refusal: what is raised when the change would break the rules of zones
+        """
+        try:
+            changed = self._commit(alter)
+        except (rows.InTwoZones, HoldServers) as error:
+            raise refusal(_cannot(doing, _identity(call), error)) from error
+        self._tell(call, changed)
+        return _shown(changed, call)
+
+    @retried
+    def _commit(self, alter: Alter) -> Aggregate:
+        with self._database.begin() as session:
+            change = alter(session)
+            self._zones.check_moves(session, change)
+        return change.aggregate
+
+    @retried
+    def _create(self, asked: dict[str, Any]) -> Aggregate:
+        metadata = {key: zone for key, zone in _zone_of(asked).items() if zone is not None}
+        with self._database.begin() as session:
+            return rows.create(session, asked["name"].strip(), metadata=metadata)
+
+    @retried
+    def _delete(self, identity: int) -> Aggregate:
+        with self._database.begin() as session:
+            return rows.delete(session, identity)
+
+    def _tell(self, call: Call, changed: Aggregate) -> None:
+        try:
+            self._scheduler.update_aggregates(call.context, aggregates=[changed])
+        except exception.RoostError as error:
+            LOG.warning(
+                "the schedulers do not know yet that aggregate %s is changed: %s",
+                changed.uuid,
+                error,
+            )
+
+
+def _identity(call: Call) -> int:
+    """Return the id that the path names.
+
+    :raises roost.exception.Invalid: when it is no number
+    """
+    text = call.params["aggregate_id"]
+    if not _IDENTITY.fullmatch(text):
+        raise exception.Invalid("Invalid input received: aggregate_id must be an integer")
+    return int(text)
+
+
+def _zone_of(asked: dict[str, Any]) -> dict[str, str | None]:
+    """Return the metadata that makes an aggregate the zone that a body names, if it does."""
+    if rows.ZONE not in asked:
+        return {}
+    zone = asked[rows.ZONE]
+    return {rows.ZONE: zone and zone.strip()}
+
+
+def _cannot(doing: str, identity: int, why: exception.RoostError) -> str:
+    return f"Cannot {doing} aggregate {identity}. Reason: {why.message}."
+
+
+def _shown(aggregate: Aggregate, call: Call) -> Answer:
+    return Answer({"aggregate": full(aggregate, version=call.version)})
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    row("GET /v2.1/os-aggregates", (Aggregates, Aggregates.list_all), LIST_POLICY),
+    row(
+        "POST /v2.1/os-aggregates",
+        (Aggregates, Aggregates.create),
+        CREATE_POLICY,
+        body=CREATE,
+    ),
+    row(
+        "GET /v2.1/os-aggregates/{aggregate_id}",
+        (Aggregates, Aggregates.show),
+        SHOW_POLICY,
+    ),
+    row(
+        "PUT /v2.1/os-aggregates/{aggregate_id}",
+        (Aggregates, Aggregates.update),
+        UPDATE_POLICY,
+        body=UPDATE,
+    ),
+    row(
+        "DELETE /v2.1/os-aggregates/{aggregate_id}",
+        (Aggregates, Aggregates.delete),
+        DELETE_POLICY,
+    ),
+    row(
+        "POST /v2.1/os-aggregates/{aggregate_id}/action",
+        (Aggregates, Aggregates.act),
+        ACT_POLICY,
+        body=ACTION,
+    ),
+)

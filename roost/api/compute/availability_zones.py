@@ -1,0 +1,238 @@
+"""Which availability zone a host is in: that of its aggregates, else the one it names itself.
+
+Availability zones as JSON.
+
+Answers that many want at once, and that may be some seconds old.
+
+Availability zones: those of aggregates, and those that hosts name in their reports.
+
+Availability zones.
+
+Rules of availability zones.
+"""
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import Any, Final, Generic, TypeVar
+
+from roost import exception
+from roost.api.compute.service_views import COMPUTE
+from roost.api.dependencies import Parts
+from roost.api.gather import Gatherer
+from roost.api.pagination import micros
+from roost.api.policy import ADMIN, READER, rule
+from roost.api.request import Answer, Call
+from roost.api.route import Route, row
+from roost.cells import Cell
+from roost.db.api import aggregates
+from roost.db.api import cells as cell_rows
+from roost.db.cell import instances, services
+from roost.db.engine import Session
+from roost.objects import HostReport
+
+LIST_POLICY = "os_compute_api:os-availability-zone:list"
+DETAIL_POLICY = "os_compute_api:os-availability-zone:detail"
+
+RULES = [
+    rule(LIST_POLICY, READER, "List availability zones.", "GET /os-availability-zone"),
+    rule(
+        DETAIL_POLICY,
+        ADMIN,
+        "List availability zones with their hosts.",
+        "GET /os-availability-zone/detail",
+    ),
+]
+
+
+class HoldServers(exception.Conflict):
+    """Servers would find themselves in another zone than the one they were created in."""
+
+
+class Zones:
+    """The zones of hosts, as the API database and the cells know them."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._database = parts.api_database
+        self._cells = parts.cells
+        self._gatherer = Gatherer(parts.executor, timeout=parts.options.cell_timeout)
+
+    def by_host(self) -> dict[str, str]:
+        """Return the zones of the hosts that have one by an aggregate."""
+        with self._database.read() as session:
+            return aggregates.zones(session)
+
+    def check_moves(self, session: Session, change: aggregates.Change) -> None:
+        """Make sure that a change takes no server to another zone.
+
+        To be called before the change is committed. A server that is built at this moment may be
+        overlooked, as it has no host yet.
+
+        :param session: of the API database
+        :raises HoldServers: when a host that changes its zone has servers
+        :raises roost.exception.Unavailable: when that cannot be told, since its cell is away
+        """
+        if not change.moved:
+            return
+        hosts = _by_cell(session, change.moved)
+        cells = [self._cells.get(uuid) for uuid in hosts]
+        gathered = self._gatherer.from_each(
+            cells, lambda cell: _any_moves(cell, hosts[cell.uuid], change.moved)
+        )
+        if any(moves for _, moves in gathered.answers):
+            raise HoldServers("One or more hosts contain instances in this zone")
+        if gathered.away:
+            raise exception.Unavailable("not all cells tell whether their hosts have servers")
+
+
+def _by_cell(session: Session, hosts: Container[str]) -> dict[str, list[str]]:
+    """Return these hosts by the uuid of their cell; one that is mapped to none has no servers."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for mapping in cell_rows.list_hosts(session):
+        if mapping.host in hosts:
+            found[mapping.cell_uuid].append(mapping.host)
+    return found
+
+
+def _any_moves(
+    cell: Cell, hosts: Sequence[str], moved: Mapping[str, tuple[str | None, str | None]]
+) -> bool:
+    """Tell whether any of a cell's hosts has servers, and would be in another zone than before."""
+    with cell.database.read() as session:
+        used = instances.hosts_in_use(session, hosts)
+        known = services.list_services(session, binary=COMPUTE) if used else []
+    own = {service.host: service.availability_zone for service in known}
+    return any(
+        (moved[host][0] or own.get(host)) != (moved[host][1] or own.get(host)) for host in used
+    )
+
+
+T = TypeVar("T")
+
+
+class Recent(Generic[T]):
+    """One answer for all who ask within some seconds; who comes meanwhile waits for the same.
+
+    A failure is shared like an answer: one wait for a peer that is away, not one for each.
+
+    :param seconds: how old an answer may be
+    """
+
+    def __init__(self, *, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._asking = threading.Lock()
+        self._until = clock()
+        self._recall: Callable[[], T] | None = None
+
+    def get(self, ask: Callable[[], T]) -> T:
+        """Return what ``ask`` answers, or answered to somebody a moment ago.
+
+        :raises roost.exception.RoostError: what it raised
+        """
+        with self._asking:
+            if self._recall is None or self._clock() >= self._until:
+                self._recall = _heard(ask)
+                self._until = self._clock() + self._seconds
+            recall = self._recall
+        return recall()
+
+
+def _heard(ask: Callable[[], T]) -> Callable[[], T]:
+    """Ask, and return what says the same again."""
+    try:
+        answer = ask()
+    except exception.RoostError as failure:
+        kind, message, details = type(failure), failure.message, failure.details
+
+        def fail() -> T:
+            raise kind(message, **details)
+
+        return fail
+    return lambda: answer
+
+
+def brief(hosts: Iterable[HostReport], zones: Mapping[str, str]) -> dict[str, Any]:
+    """Return the zones; one is available when any of its hosts is.
+
+    :param zones: by host; one that is left out is in the zone that it names itself
+    """
+    return _shown(hosts, zones, compute=None)
+
+
+def full(hosts: Iterable[HostReport], zones: Mapping[str, str], *, compute: str) -> dict[str, Any]:
+    """Return the zones with their hosts.
+
+    :param compute: the name of the daemon that each host has
+    """
+    return _shown(hosts, zones, compute=compute)
+
+
+def _shown(
+    hosts: Iterable[HostReport], zones: Mapping[str, str], *, compute: str | None
+) -> dict[str, Any]:
+    by_zone: dict[str, list[HostReport]] = {}
+    for host in hosts:
+        by_zone.setdefault(zones.get(host.host, host.availability_zone), []).append(host)
+    return {
+        "availabilityZoneInfo": [
+            {
+                "zoneName": zone,
+                "zoneState": {"available": any(host.enabled for host in by_zone[zone])},
+                "hosts": _hosts(by_zone[zone], compute) if compute else None,
+            }
+            for zone in sorted(by_zone)
+        ]
+    }
+
+
+def _hosts(hosts: list[HostReport], compute: str) -> dict[str, Any]:
+    return {
+        host.host: {
+            compute: {
+                "active": host.enabled,
+                "available": host.up,
+                "updated_at": micros(host.reported_at),
+            }
+        }
+        for host in hosts
+    }
+
+
+SECONDS: Final = 3.0
+
+
+class AvailabilityZones:
+    """Handlers of ``/os-availability-zone``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._scheduler = parts.scheduler
+        self._zones = Zones(parts)
+        self._brief: Recent[dict[str, Any]] = Recent(seconds=SECONDS)
+        self._compute = parts.options.daemon_names.get(COMPUTE, COMPUTE)
+
+    def list_brief(self, call: Call) -> Answer:
+        """Tell of the zones as they were some seconds ago: every user may ask, and often."""
+        return Answer(self._brief.get(lambda: self._ask(call)))
+
+    def _ask(self, call: Call) -> dict[str, Any]:
+        return brief(self._scheduler.all_hosts(call.context), self._zones.by_host())
+
+    def list_detailed(self, call: Call) -> Answer:
+        hosts = self._scheduler.all_hosts(call.context)
+        return Answer(full(hosts, self._zones.by_host(), compute=self._compute))
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    row(
+        "GET /v2.1/os-availability-zone",
+        (AvailabilityZones, AvailabilityZones.list_brief),
+        LIST_POLICY,
+    ),
+    row(
+        "GET /v2.1/os-availability-zone/detail",
+        (AvailabilityZones, AvailabilityZones.list_detailed),
+        DETAIL_POLICY,
+    ),
+)

@@ -1,0 +1,549 @@
+"""Flavors and their extra specs.
+
+Schemas of flavors and their extra specs.
+
+Who may use a flavor that is not public.
+
+Rules of flavors and their extra specs.
+
+Flavors as JSON.
+"""
+
+import functools
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from roost import exception
+from roost.api import pagination
+from roost.api.dependencies import Parts
+from roost.api.pagination import self_links
+from roost.api.policy import ADMIN, READER, rule
+from roost.api.request import Answer, Call, truth
+from roost.api.route import Route, row
+from roost.api.validation import (
+    BOOLEAN,
+    MAX_INTEGER,
+    NAME,
+    PAGE,
+    SORT_DIRECTION,
+    STRICT_QUERIES,
+    TEXT,
+    WHOLE_NUMBER,
+    Schema,
+    always,
+    number,
+    of,
+    query,
+    wrapped,
+)
+from roost.db.api import flavors as flavor_rows
+from roost.db.api.flavors import SORT_KEYS
+from roost.db.engine import Session, retried, retried_if_undone
+from roost.hardware import extra_specs
+from roost.objects import Flavor
+
+LIST_POLICY = "os_compute_api:flavors:index"
+SHOW_POLICY = "os_compute_api:flavors:show"
+CREATE_POLICY = "os_compute_api:os-flavor-manage:create"
+UPDATE_POLICY = "os_compute_api:os-flavor-manage:update"
+DELETE_POLICY = "os_compute_api:os-flavor-manage:delete"
+ALL_POLICY = "os_compute_api:os-flavor-access"
+ACT_POLICY = "roost:flavors:action"
+ADD_ACCESS_POLICY = f"{ALL_POLICY}:add_tenant_access"
+REMOVE_ACCESS_POLICY = f"{ALL_POLICY}:remove_tenant_access"
+ACTIONS_POLICY: Final = {
+    "addTenantAccess": ADD_ACCESS_POLICY,
+    "removeTenantAccess": REMOVE_ACCESS_POLICY,
+}
+LIST_SPECS_POLICY = "os_compute_api:os-flavor-extra-specs:index"
+SHOW_SPEC_POLICY = "os_compute_api:os-flavor-extra-specs:show"
+CREATE_SPECS_POLICY = "os_compute_api:os-flavor-extra-specs:create"
+UPDATE_SPEC_POLICY = "os_compute_api:os-flavor-extra-specs:update"
+DELETE_SPEC_POLICY = "os_compute_api:os-flavor-extra-specs:delete"
+
+_FLAVOR = "/flavors/{flavor_id}"
+_ACTION = f"POST {_FLAVOR}/action"
+_SPECS = f"{_FLAVOR}/os-extra_specs"
+
+RULES = [
+    rule(LIST_POLICY, READER, "List flavors.", "GET /flavors", "GET /flavors/detail"),
+    rule(SHOW_POLICY, READER, "Show a flavor.", f"GET {_FLAVOR}"),
+    rule(
+        ALL_POLICY,
+        ADMIN,
+        "See flavors that are not public, and who has access to them.",
+        "GET /flavors",
+        f"GET {_FLAVOR}",
+        f"GET {_FLAVOR}/os-flavor-access",
+    ),
+    rule(
+        ACT_POLICY,
+        " or ".join(f"rule:{action}" for action in ACTIONS_POLICY.values()),
+        "Act on a flavor at all; each action has a rule of its own, too.",
+        _ACTION,
+    ),
+    rule(ADD_ACCESS_POLICY, ADMIN, "Give a project access to a flavor.", _ACTION),
+    rule(REMOVE_ACCESS_POLICY, ADMIN, "Take a project's access to a flavor away.", _ACTION),
+    rule(CREATE_POLICY, ADMIN, "Create a flavor.", "POST /flavors"),
+    rule(UPDATE_POLICY, ADMIN, "Change a flavor's description.", f"PUT {_FLAVOR}"),
+    rule(DELETE_POLICY, ADMIN, "Delete a flavor.", f"DELETE {_FLAVOR}"),
+    rule(LIST_SPECS_POLICY, READER, "List a flavor's extra specs.", f"GET {_SPECS}"),
+    rule(SHOW_SPEC_POLICY, READER, "Show an extra spec of a flavor.", f"GET {_SPECS}/{{key}}"),
+    rule(CREATE_SPECS_POLICY, ADMIN, "Add extra specs to a flavor.", f"POST {_SPECS}"),
+    rule(UPDATE_SPEC_POLICY, ADMIN, "Change an extra spec of a flavor.", f"PUT {_SPECS}/{{key}}"),
+    rule(
+        DELETE_SPEC_POLICY, ADMIN, "Delete an extra spec of a flavor.", f"DELETE {_SPECS}/{{key}}"
+    ),
+]
+
+
+DESCRIPTION: Final = 55  # since 2.55 flavors are described
+NAMES: Final = 102  # since 2.102 lists are filtered by name, and nothing takes a rxtx_factor
+
+_ID = {
+    "oneOf": [
+        {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 255,
+            "pattern": r"^(?! )[a-zA-Z0-9. _-]*(?<! )$",
+        },
+        {"type": "integer", "minimum": 0, "maximum": MAX_INTEGER},
+        {"type": "null"},
+    ]
+}
+_DESCRIPTION = {"type": ["string", "null"], "maxLength": 65535}
+_CREATE: dict[str, Any] = {
+    "name": NAME,
+    "id": _ID,
+    "ram": number(1),
+    "vcpus": number(1),
+    "disk": number(0),
+    "swap": {"anyOf": [number(0), {"const": ""}]},
+    "OS-FLV-EXT-DATA:ephemeral": number(0),
+    "rxtx_factor": {
+        "oneOf": [
+            {"type": "number", "exclusiveMinimum": 0, "maximum": 1e9},
+            {"type": "string", "pattern": r"^[0-9]{1,9}(\.[0-9]{1,9})?$"},
+        ]
+    },
+    "os-flavor-access:is_public": BOOLEAN,
+}
+_REQUIRED = ["name", "ram", "vcpus", "disk"]
+_KEY = r"^[a-zA-Z0-9\-_:. ]{1,255}$"
+_SPEC_VALUE = {"type": ["string", "number"], "maxLength": 255, "minimum": -1e15, "maximum": 1e15}
+
+
+def _specs(**more: int) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "patternProperties": {_KEY: _SPEC_VALUE},
+        "additionalProperties": False,
+        "maxProperties": 128,
+        **more,
+    }
+
+
+_DESCRIBED = {**_CREATE, "description": _DESCRIPTION}
+_LEAN = {name: value for name, value in _DESCRIBED.items() if name != "rxtx_factor"}
+CREATE: Final = Schema(
+    {
+        1: wrapped("flavor", of(_CREATE, required=_REQUIRED)),
+        DESCRIPTION: wrapped("flavor", of(_DESCRIBED, required=_REQUIRED)),
+        NAMES: wrapped("flavor", of(_LEAN, required=_REQUIRED)),
+    }
+)
+UPDATE: Final = always(
+    wrapped("flavor", of({"description": _DESCRIPTION}, required=["description"]))
+)
+CREATE_SPECS: Final = always(wrapped("extra_specs", _specs()))
+UPDATE_SPEC: Final = always(_specs(minProperties=1, maxProperties=1))
+_TENANT = of(
+    {"tenant": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9-]+$"}},
+    required=["tenant"],
+)
+ACTION: Final = always(
+    {
+        **of({"addTenantAccess": _TENANT, "removeTenantAccess": _TENANT}),
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
+)
+_LIST: dict[str, Any] = {
+    **PAGE,
+    "is_public": TEXT,
+    "minRam": WHOLE_NUMBER,
+    "minDisk": WHOLE_NUMBER,
+    "sort_key": {"enum": [*SORT_KEYS]},
+    "sort_dir": SORT_DIRECTION,
+}
+_LEAN_KEYS = {"enum": [key for key in SORT_KEYS if key != "rxtx_factor"]}
+LIST_QUERY: Final = Schema(
+    {
+        1: query(_LIST),
+        STRICT_QUERIES: query(_LIST, strict=True),
+        NAMES: query({**_LIST, "name": TEXT, "sort_key": _LEAN_KEYS}, strict=True),
+    }
+)
+
+
+EXTRA_SPECS: Final = 61
+ZERO_SWAP: Final = 75  # before, no swap was an empty string
+NO_LEFTOVERS: Final = 102  # since 2.102 neither is told what nothing heeds
+
+
+def brief(flavor: Flavor, *, version: int, base_url: str) -> dict[str, Any]:
+    """Return a flavor of a plain list."""
+    shown: dict[str, Any] = {
+        "id": flavor.flavorid,
+        "name": flavor.name,
+        "links": self_links(base_url, "flavors", flavor.flavorid),
+    }
+    if version >= DESCRIPTION:
+        shown["description"] = flavor.description
+    return shown
+
+
+def access(flavorid: str, projects: Iterable[str]) -> dict[str, Any]:
+    """Return who may use a flavor that is not public."""
+    return {"flavor_access": [{"flavor_id": flavorid, "tenant_id": one} for one in projects]}
+
+
+def full(flavor: Flavor, *, version: int, base_url: str, with_specs: bool = True) -> dict[str, Any]:
+    """Return a flavor with all its sizes.
+
+    :param with_specs: whether the caller may see its extra specs
+    """
+    shown = {
+        **brief(flavor, version=version, base_url=base_url),
+        "ram": flavor.memory_mb,
+        "disk": flavor.root_gb,
+        "swap": flavor.swap or (0 if version >= ZERO_SWAP else ""),
+        "vcpus": flavor.vcpus,
+        "OS-FLV-EXT-DATA:ephemeral": flavor.ephemeral_gb,
+        "os-flavor-access:is_public": flavor.is_public,
+    }
+    if version < NO_LEFTOVERS:
+        shown["OS-FLV-DISABLED:disabled"] = flavor.disabled
+        shown["rxtx_factor"] = flavor.rxtx_factor
+    if version >= EXTRA_SPECS and with_specs:
+        shown["extra_specs"] = dict(flavor.extra_specs)
+    return shown
+
+
+def embedded(flavor: Flavor, *, with_specs: bool = True) -> Mapping[str, Any]:
+    """Return what a server tells of its flavor since 2.47."""
+    shown: dict[str, Any] = {
+        "original_name": flavor.name,
+        "vcpus": flavor.vcpus,
+        "ram": flavor.memory_mb,
+        "disk": flavor.root_gb,
+        "ephemeral": flavor.ephemeral_gb,
+        "swap": flavor.swap,
+    }
+    if with_specs:
+        shown["extra_specs"] = dict(flavor.extra_specs)
+    return shown
+
+
+_Act = Callable[[Call, Any], Answer]
+_NOT_TO_PUBLIC: Final = 7  # since 2.7 nobody is given access to a flavor that all may use
+
+
+class FlavorAccess:
+    """Handlers of ``/flavors/{flavor_id}/os-flavor-access`` and ``action``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._database = parts.api_database
+
+    def list_all(self, call: Call) -> Answer:
+        """List the projects that have access.
+
+        :raises roost.exception.NotFound: also for a public flavor, which has no such list
+        """
+        flavorid = call.params["flavor_id"]
+        with self._database.read() as session:
+            if flavor_rows.get(session, flavorid).is_public:
+                raise exception.NotFound("Access list not available for public flavors.")
+            return _shown_access(session, flavorid)
+
+    def act(self, call: Call) -> Answer:
+        """Do the one thing that the body names, if the caller may."""
+        ((name, asked),) = call.body.items()
+        call.require(ACTIONS_POLICY[name])
+        actions: dict[str, _Act] = {
+            "addTenantAccess": self._add,
+            "removeTenantAccess": self._remove,
+        }
+        return actions[name](call, asked)
+
+    @retried_if_undone
+    def _add(self, call: Call, asked: Any) -> Answer:
+        flavorid = call.params["flavor_id"]
+        with self._database.begin() as session:
+            flavor = flavor_rows.get(session, flavorid)
+            if flavor.is_public and call.version >= _NOT_TO_PUBLIC:
+                raise exception.Conflict("Can not add access to a public flavor.")
+            flavor_rows.add(session, flavorid, asked["tenant"])
+            return _shown_access(session, flavorid)
+
+    @retried_if_undone
+    def _remove(self, call: Call, asked: Any) -> Answer:
+        flavorid = call.params["flavor_id"]
+        with self._database.begin() as session:
+            flavor_rows.remove(session, flavorid, asked["tenant"])
+            return _shown_access(session, flavorid)
+
+
+def may_use(session: Session, call: Call, flavor: Flavor) -> bool:
+    """Tell whether a flavor is there for the caller."""
+    if flavor.is_public or call.allows(ALL_POLICY):
+        return True
+    project = call.context.project_id
+    return project is not None and flavor_rows.has(session, flavor.flavorid, project)
+
+
+def _shown_access(session: Session, flavorid: str) -> Answer:
+    return Answer(access(flavorid, flavor_rows.list_projects(session, flavorid)))
+
+
+_CHECKED_SPECS: Final = 86  # since 2.86 extra specs are looked at when they are written
+
+
+class Flavors:
+    """Handlers of ``/flavors``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._database = parts.api_database
+        self._most = parts.options.max_limit
+
+    def list_brief(self, call: Call) -> Answer:
+        return self._list(call, brief)
+
+    def list_detailed(self, call: Call) -> Answer:
+        with_specs = _may_see_specs(call)
+        return self._list(call, functools.partial(full, with_specs=with_specs))
+
+    def show(self, call: Call) -> Answer:
+        return _shown(self._get(call), call)
+
+    @retried_if_undone
+    def create(self, call: Call) -> Answer:
+        flavor = _new(call.body["flavor"])
+        with self._database.begin() as session:
+            flavor_rows.create(session, flavor)
+        return _shown(flavor, call)
+
+    @retried
+    def update(self, call: Call) -> Answer:
+        flavorid = call.params["flavor_id"]
+        with self._database.begin() as session:
+            flavor_rows.update_description(session, flavorid, call.body["flavor"]["description"])
+            flavor = flavor_rows.get(session, flavorid)
+        return _shown(flavor, call)
+
+    @retried_if_undone
+    def delete(self, call: Call) -> Answer:
+        with self._database.begin() as session:
+            flavor_rows.delete(session, call.params["flavor_id"])
+        return Answer()
+
+    def list_specs(self, call: Call) -> Answer:
+        return Answer({"extra_specs": dict(self._get(call).extra_specs)})
+
+    def show_spec(self, call: Call) -> Answer:
+        flavor, key = self._get(call), call.params["key"]
+        if key not in flavor.extra_specs:
+            raise exception.NotFound(f"Flavor {flavor.flavorid} has no extra specs with key {key}.")
+        return Answer({key: flavor.extra_specs[key]})
+
+    @retried
+    def create_specs(self, call: Call) -> Answer:
+        specs = _read_specs(call, call.body["extra_specs"])
+        with self._database.begin() as session:
+            flavor_rows.set_extra_specs(session, call.params["flavor_id"], specs)
+        return Answer({"extra_specs": specs})
+
+    @retried
+    def update_spec(self, call: Call) -> Answer:
+        specs = _read_specs(call, call.body)
+        if call.params["key"] not in specs:
+            raise exception.Invalid("Request body and URI mismatch")
+        with self._database.begin() as session:
+            flavor_rows.set_extra_specs(session, call.params["flavor_id"], specs)
+        return Answer(specs)
+
+    @retried_if_undone
+    def delete_spec(self, call: Call) -> Answer:
+        with self._database.begin() as session:
+            flavor_rows.delete_extra_spec(session, call.params["flavor_id"], call.params["key"])
+        return Answer()
+
+    def _get(self, call: Call) -> Flavor:
+        """Return the flavor of the path; one that is not public only to who may use it."""
+        flavorid = call.params["flavor_id"]
+        with self._database.read() as session:
+            flavor = flavor_rows.get(session, flavorid)
+            if not may_use(session, call, flavor):
+                raise exception.NotFound(f"Flavor {flavorid} could not be found.")
+        return flavor
+
+    def _list(self, call: Call, view: Any) -> Answer:
+        limit = pagination.limit(call, most=self._most)
+        try:
+            with self._database.read() as session:
+                found = flavor_rows.list_flavors(
+                    session,
+                    is_public=_publicity(call),
+                    granted_to=call.context.project_id,
+                    min_ram=call.query.number("minRam"),
+                    min_disk=call.query.number("minDisk"),
+                    name=call.query.one("name") if call.version >= NAMES else None,
+                    sort_key=call.query.one("sort_key") or "flavorid",
+                    sort_dir=call.query.one("sort_dir") or "asc",
+                    marker=call.query.one("marker") or None,
+                    limit=limit,
+                )
+        except exception.NotFound as error:
+            raise exception.Invalid(error.message) from error
+        shown = [view(flavor, version=call.version, base_url=call.base_url) for flavor in found]
+        more = len(found) == limit
+        last = found[-1].flavorid if found else ""
+        return Answer({"flavors": shown, **pagination.links(call, "flavors", full=more, last=last)})
+
+
+def _publicity(call: Call) -> bool | None:
+    """Return whether public flavors are asked for; only who may see all can ask for others."""
+    if not call.allows(ALL_POLICY):
+        return True
+    asked = call.query.one("is_public")
+    if asked is None:
+        return True
+    return None if asked.strip().lower() == "none" else truth(asked, name="is_public")
+
+
+def _new(asked: dict[str, Any]) -> Flavor:
+    """Make a flavor of a valid body.
+
+    :raises roost.exception.Invalid: for numbers out of range, written as strings
+    """
+    given = asked.get("id")
+    return Flavor(
+        flavorid=str(uuid.uuid4()) if given in (None, "auto") else str(given),
+        name=asked["name"].strip(),
+        memory_mb=_number(asked, "ram", least=1),
+        vcpus=_number(asked, "vcpus", least=1),
+        root_gb=_number(asked, "disk"),
+        ephemeral_gb=_number(asked, "OS-FLV-EXT-DATA:ephemeral"),
+        swap=_number(asked, "swap"),
+        rxtx_factor=float(asked.get("rxtx_factor", 1.0)),
+        is_public=truth(str(asked.get("os-flavor-access:is_public", True)), name="is_public"),
+        disabled=False,
+        description=asked.get("description"),
+        extra_specs={},
+    )
+
+
+def _number(asked: dict[str, Any], name: str, *, least: int = 0) -> int:
+    value = int(asked.get(name) or 0)
+    if not least <= value < 2**31:
+        raise exception.Invalid(
+            f"Invalid input for field/attribute {name}: {value} is not from {least} to {2**31 - 1}"
+        )
+    return value
+
+
+def _read_specs(call: Call, asked: dict[str, Any]) -> dict[str, str]:
+    """Return extra specs as texts.
+
+    :raises roost.exception.Invalid: since 2.86, for what cannot be meant
+    """
+    specs = {key: str(value) for key, value in asked.items()}
+    if call.version >= _CHECKED_SPECS:
+        extra_specs.check(specs)
+    return specs
+
+
+def _may_see_specs(call: Call) -> bool:
+    return call.allows(LIST_SPECS_POLICY)
+
+
+def _shown(flavor: Flavor, call: Call) -> Answer:
+    with_specs = _may_see_specs(call)
+    shown = full(flavor, version=call.version, base_url=call.base_url, with_specs=with_specs)
+    return Answer({"flavor": shown})
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    row(
+        "GET /v2.1/flavors",
+        (Flavors, Flavors.list_brief),
+        LIST_POLICY,
+        query=LIST_QUERY,
+    ),
+    row(
+        "POST /v2.1/flavors",
+        (Flavors, Flavors.create),
+        CREATE_POLICY,
+        body=CREATE,
+    ),
+    row(
+        "GET /v2.1/flavors/detail",
+        (Flavors, Flavors.list_detailed),
+        LIST_POLICY,
+        query=LIST_QUERY,
+    ),
+    row("GET /v2.1/flavors/{flavor_id}", (Flavors, Flavors.show), SHOW_POLICY),
+    row(
+        "PUT /v2.1/flavors/{flavor_id}",
+        (Flavors, Flavors.update),
+        UPDATE_POLICY,
+        body=UPDATE,
+        since=55,
+    ),
+    row(
+        "DELETE /v2.1/flavors/{flavor_id}",
+        (Flavors, Flavors.delete),
+        DELETE_POLICY,
+        status=202,
+    ),
+    row(
+        "POST /v2.1/flavors/{flavor_id}/action",
+        (FlavorAccess, FlavorAccess.act),
+        ACT_POLICY,
+        body=ACTION,
+    ),
+    row(
+        "GET /v2.1/flavors/{flavor_id}/os-flavor-access",
+        (FlavorAccess, FlavorAccess.list_all),
+        ALL_POLICY,
+    ),
+    row(
+        "GET /v2.1/flavors/{flavor_id}/os-extra_specs",
+        (Flavors, Flavors.list_specs),
+        LIST_SPECS_POLICY,
+    ),
+    row(
+        "POST /v2.1/flavors/{flavor_id}/os-extra_specs",
+        (Flavors, Flavors.create_specs),
+        CREATE_SPECS_POLICY,
+        body=CREATE_SPECS,
+    ),
+    row(
+        "GET /v2.1/flavors/{flavor_id}/os-extra_specs/{key}",
+        (Flavors, Flavors.show_spec),
+        SHOW_SPEC_POLICY,
+    ),
+    row(
+        "PUT /v2.1/flavors/{flavor_id}/os-extra_specs/{key}",
+        (Flavors, Flavors.update_spec),
+        UPDATE_SPEC_POLICY,
+        body=UPDATE_SPEC,
+    ),
+    row(
+        "DELETE /v2.1/flavors/{flavor_id}/os-extra_specs/{key}",
+        (Flavors, Flavors.delete_spec),
+        DELETE_SPEC_POLICY,
+    ),
+)

@@ -1,0 +1,101 @@
+"""Servers on their way to other hosts: none, as none is ever moved.
+
+Schemas of migrations.
+
+Migrations.
+
+Rules of migrations.
+"""
+
+from typing import Any, Final
+
+from roost import exception
+from roost.api import validation
+from roost.api.dependencies import Parts
+from roost.api.locator import Whereabouts
+from roost.api.policy import ADMIN, MANAGER, rule
+from roost.api.request import Answer, Call
+from roost.api.route import Route, row
+from roost.api.validation import PAGE, TEXT, TIME, Schema, query
+
+LIST_POLICY = "os_compute_api:os-migrations:index"
+LIST_OF_SERVER_POLICY = "os_compute_api:servers:migrations:index"
+SHOW_OF_SERVER_POLICY = "os_compute_api:servers:migrations:show"
+
+_OF_SERVER = "/servers/{server_id}/migrations"
+
+RULES = [
+    rule(LIST_POLICY, MANAGER, "List migrations.", "GET /os-migrations"),
+    rule(LIST_OF_SERVER_POLICY, MANAGER, "List the migrations of a server.", f"GET {_OF_SERVER}"),
+    rule(
+        SHOW_OF_SERVER_POLICY,
+        ADMIN,
+        "Show a migration of a server.",
+        f"GET {_OF_SERVER}/{{migration_id}}",
+    ),
+]
+
+
+PAGES: Final = 59  # since 2.59 the list has pages, and refuses names that it does not know
+
+_NAMES: Final = ("hidden", "host", "instance_uuid", "migration_type", "source_compute", "status")
+_FILTERS: Final[dict[str, Any]] = dict.fromkeys(_NAMES, TEXT)
+_PAGED: Final[dict[str, Any]] = {**_FILTERS, **PAGE, "changes-since": TIME}
+_BETWEEN: Final[dict[str, Any]] = {**_PAGED, "changes-before": TIME}
+
+LIST_QUERY: Final = Schema(
+    {
+        1: query(_FILTERS),
+        PAGES: query(_PAGED, strict=True),
+        66: query(_BETWEEN, strict=True),
+        80: query({**_BETWEEN, "user_id": TEXT, "project_id": TEXT}, strict=True),
+    }
+)
+
+
+class Migrations:
+    """Handlers of ``/os-migrations`` and of ``/servers/{id}/migrations``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+
+    def list_all(self, call: Call) -> Answer:
+        """Return none, once it is known that the query can be meant."""
+        validation.changes(call, since=PAGES)
+        marker = call.query.one("marker")
+        if marker and call.version >= PAGES:
+            raise exception.Invalid(f"Marker {marker} could not be found.")
+        return Answer({"migrations": []})
+
+    def list_of_server(self, call: Call) -> Answer:
+        self._whereabouts.find(call, call.params["server_id"])
+        return Answer({"migrations": []})
+
+    def show_of_server(self, call: Call) -> Answer:
+        server, migration = call.params["server_id"], call.params["migration_id"]
+        self._whereabouts.find(call, server)
+        raise exception.NotFound(f"Migration {migration} not found for instance {server}.")
+
+
+_OF_SERVER_PATH: Final = "/v2.1/servers/{server_id}/migrations"
+
+ROUTES: Final[tuple[Route, ...]] = (
+    row(
+        "GET /v2.1/os-migrations",
+        (Migrations, Migrations.list_all),
+        LIST_POLICY,
+        query=LIST_QUERY,
+    ),
+    row(
+        f"GET {_OF_SERVER_PATH}",
+        (Migrations, Migrations.list_of_server),
+        LIST_OF_SERVER_POLICY,
+        since=23,
+    ),
+    row(
+        f"GET {_OF_SERVER_PATH}/{{migration_id}}",
+        (Migrations, Migrations.show_of_server),
+        SHOW_OF_SERVER_POLICY,
+        since=23,
+    ),
+)

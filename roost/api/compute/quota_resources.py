@@ -1,0 +1,87 @@
+"""What there are quotas for, and from which microversion on some are not told any more.
+
+How many items of metadata one server may have.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from roost import exception
+from roost.db.api import quota, security_groups
+from roost.db.engine import Session
+from roost.objects import Instance
+
+# Limits that are kept and told, with their defaults where there is no option, but not looked at by
+# anything: addresses are the networks' own.
+_UNCOUNTED: Final = {"fixed_ips": -1, "floating_ips": -1}
+_COUNTED: Final = (
+    "cores",
+    "injected_file_content_bytes",
+    "injected_file_path_bytes",
+    "injected_files",
+    "instances",
+    "key_pairs",
+    "metadata_items",
+    "ram",
+    "security_group_rules",
+    "security_groups",
+    "server_group_members",
+    "server_groups",
+)
+ALL: Final = tuple(sorted([*_UNCOUNTED, *_COUNTED]))
+NETWORKS: Final = ("fixed_ips", "floating_ips", "security_group_rules", "security_groups")
+GROUPS: Final = ("server_group_members", "server_groups")
+FILES: Final = ("injected_file_content_bytes", "injected_file_path_bytes", "injected_files")
+
+NO_NETWORKS: Final = 36  # since 2.36 what is about networks is left to the network service
+CLASSES: Final = 50  # since 2.50 classes have no networks any more, and server groups
+NO_FILES: Final = 57  # since 2.57 there are no injected files
+
+
+def of_sets(version: int) -> list[str]:
+    """Return what a project's quota set has in a microversion."""
+    return _without(NETWORKS if version >= NO_NETWORKS else (), version)
+
+
+def of_classes(version: int) -> list[str]:
+    """Return what a class has in a microversion."""
+    return _without(NETWORKS if version >= CLASSES else GROUPS, version)
+
+
+def defaults(options: Mapping[str, int]) -> dict[str, int]:
+    """Return the limits of who has none of their own, by the options of the group ``quota``."""
+    return {**_UNCOUNTED, **options}
+
+
+def used(session: Session, project_id: str, *, version: int) -> dict[str, int]:
+    """Return what counts against a project now, as far as a microversion tells of it."""
+    groups = {} if version >= NO_NETWORKS else security_groups.usage(session, project_id)
+    return {**quota.usage(session, project_id), **groups}
+
+
+def _without(names: Collection[str], version: int) -> list[str]:
+    gone = {*names, *(FILES if version >= NO_FILES else ())}
+    return [name for name in ALL if name not in gone]
+
+
+_RESOURCE = "metadata_items"
+
+
+def read(session: Session, instance: Instance, *, defaults: Mapping[str, int]) -> int:
+    """Return the limit of a server's project and user; -1: none."""
+    whose = {"project_id": str(instance.project_id), "user_id": str(instance.user_id)}
+    return quota.bounds(session, defaults=defaults, **whose)[_RESOURCE]
+
+
+def check(metadata: Mapping[str, str], *, most: int) -> None:
+    """Make sure that a server may have all of this.
+
+    :raises roost.exception.QuotaExceeded: when it may not
+    """
+    if 0 <= most < len(metadata):
+        raise exception.QuotaExceeded(
+            f"Maximum number of metadata items exceeds {most}",
+            resources=[_RESOURCE],
+            asked={_RESOURCE: len(metadata)},
+            limits={_RESOURCE: most},
+        )

@@ -1,0 +1,80 @@
+"""Daemons as JSON."""
+
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+from roost.api.pagination import micros
+from roost.objects import Service
+
+FORCED_DOWN: Final = 11
+UUIDS: Final = 53
+COMPUTE: Final = "roost-compute"
+CELL_CONDUCTOR: Final = "roost-cell-conductor"
+# What clients, dashboards and Tempest look for. Only those who report to a cell are daemons of it.
+NOVA_NAMES: Final[Mapping[str, str]] = {
+    COMPUTE: "nova-compute",
+    CELL_CONDUCTOR: "nova-conductor",
+}
+_OWN: Final = {told: own for own, told in NOVA_NAMES.items()}
+
+
+def own_name(binary: str) -> str:
+    """Return our name of a daemon that clients may know by OpenStack Compute's."""
+    return _OWN.get(binary, binary)
+
+
+def host_status(service: Service | None, *, up: bool) -> str:
+    """Return what a server tells of its host."""
+    if service is None:
+        return "UNKNOWN"
+    if not up:
+        return "DOWN"
+    return "MAINTENANCE" if service.disabled else "UP"
+
+
+def full(
+    service: Service,
+    *,
+    version: int,
+    zones: Mapping[str, str],
+    up: bool,
+    names: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return a daemon of the list.
+
+    :param zones: by host, of those that are not in the zone that they name themselves
+    :param names: of daemons, by our own
+    """
+    shown = {
+        "id": service.uuid if version >= UUIDS else number(service),
+        "binary": names.get(service.binary, service.binary),
+        "host": service.host,
+        "zone": zone(service, zones),
+        "status": "disabled" if service.disabled else "enabled",
+        "state": "up" if up else "down",
+        "updated_at": micros(service.last_seen_up),
+        "disabled_reason": service.disabled_reason,
+    }
+    if version >= FORCED_DOWN:
+        shown["forced_down"] = service.forced_down
+    return shown
+
+
+def zone(service: Service, zones: Mapping[str, str]) -> str:
+    """Return the zone of a daemon.
+
+    :param zones: by host, of those that are not in the zone that they name themselves
+    """
+    own = service.availability_zone or "internal"
+    return zones.get(service.host, own) if service.binary == COMPUTE else own
+
+
+def number(service: Service) -> int:
+    """Return a small number for clients from before uuids. It follows from the uuid."""
+    return small(service.uuid)
+
+
+def small(identity: str) -> int:
+    """Return a small number for a uuid, always the same; two uuids may have the same."""
+    return uuid.UUID(identity).int % 2**31

@@ -1,0 +1,390 @@
+"""The daemons of all cells.
+
+The daemons of all cells: which there are, and whether they are up.
+
+Schemas of the cloud's daemons.
+
+Daemons.
+
+Rules of the cloud's daemons.
+"""
+
+import dataclasses
+import logging
+import re
+import uuid as uuids
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from roost import exception
+from roost.api.compute import service_views as views
+from roost.api.compute.availability_zones import Zones
+from roost.api.dependencies import Parts
+from roost.api.gather import Gatherer
+from roost.api.policy import ADMIN, rule
+from roost.api.request import Answer, Call, truth
+from roost.api.route import Route, row
+from roost.api.servers import views as servers_views
+from roost.api.validation import BOOLEAN, TEXT, Schema, always, is_uuid, list_query, of
+from roost.cells import Cell, cell
+from roost.db.api import cells as cell_rows
+from roost.db.cell import services as rows
+from roost.db.engine import Database, retried
+from roost.objects import Service
+
+_ROOT = "os_compute_api:os-services"
+LIST_POLICY = f"{_ROOT}:list"
+UPDATE_POLICY = f"{_ROOT}:update"
+DELETE_POLICY = f"{_ROOT}:delete"
+
+RULES = [
+    rule(LIST_POLICY, ADMIN, "List the daemons of all cells.", "GET /os-services", formerly=_ROOT),
+    rule(
+        UPDATE_POLICY,
+        ADMIN,
+        "Enable or disable a daemon, or say that it is down.",
+        "PUT /os-services/{service_id}",
+        "PUT /os-services/enable",
+        "PUT /os-services/disable",
+        "PUT /os-services/disable-log-reason",
+        "PUT /os-services/force-down",
+        formerly=_ROOT,
+    ),
+    rule(
+        DELETE_POLICY,
+        ADMIN,
+        "Delete a daemon that is gone.",
+        "DELETE /os-services/{service_id}",
+        formerly=_ROOT,
+    ),
+]
+
+
+_NAME = {**TEXT, "minLength": 1}
+_REASON = {**TEXT, "minLength": 1}
+_LEGACY: dict[str, Any] = {
+    "host": _NAME,
+    "binary": _NAME,
+    "disabled_reason": _REASON,
+}
+
+LIST_QUERY: Final = list_query({"host": TEXT, "binary": TEXT})
+UPDATE: Final = always(
+    {
+        **of(
+            {
+                "status": {"type": "string", "enum": ["enabled", "disabled"]},
+                "disabled_reason": _REASON,
+                "forced_down": BOOLEAN,
+            }
+        ),
+        "minProperties": 1,
+    }
+)
+# Before 2.53 the path names what to do, and the body the daemon.
+LEGACY_UPDATE: Final = Schema(
+    {
+        1: of(_LEGACY, required=["host", "binary"]),
+        11: of({**_LEGACY, "forced_down": BOOLEAN}, required=["host", "binary"]),
+    }
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """A daemon, where it is, and whether it is up."""
+
+    cell: Cell
+    service: Service
+    up: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """The daemons that cells tell of, and the cells that tell nothing."""
+
+    seen: Sequence[Seen]
+    away: Sequence[Cell]
+
+    def raise_if_away(self) -> None:
+        """Raise :class:`roost.exception.Unavailable` if what was not found may be there."""
+        if self.away:
+            raise exception.Unavailable("not all cells tell which daemons they have")
+
+
+class Daemons:
+    """Asks the cells for their daemons, and the service group whether they are up."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._cells = parts.cells
+        self._parts = parts
+        self._gatherer = Gatherer(parts.executor, timeout=parts.options.cell_timeout)
+
+    def find(
+        self, *, host: str | None = None, binary: str | None = None, uuid: str | None = None
+    ) -> Found:
+        """Return daemons, cell by cell, in order of their first report.
+
+        :param host: only those on this host
+        :param binary: only those of this name
+        :param uuid: only this one
+        """
+        hosts = None if host is None else [host]
+
+        def of_cell(cell: Cell) -> list[Seen]:
+            with cell.database.read() as session:
+                roll = rows.call_roll(session, hosts=hosts, binary=binary, uuid=uuid)
+            return self.see(cell, roll)
+
+        cells = [cell for cell in self._cells.all() if not cell.is_cell0]
+        gathered = self._gatherer.from_each(cells, of_cell)
+        return Found([seen for _, some in gathered.answers for seen in some], gathered.away)
+
+    def see(self, cell: Cell, roll: rows.RollCall) -> list[Seen]:
+        """Return the daemons of a roll call, each up or not."""
+        group = self._parts.service_group
+        up = group.find_up(roll.services, cell_uuid=cell.uuid, now=roll.now)
+        return [Seen(cell, service, service.uuid in up) for service in roll.services]
+
+
+LOG = logging.getLogger(__name__)
+_FORCED_DOWN_SINCE: Final = 11
+_NUMBER: Final = re.compile("[0-9]{1,10}", re.ASCII)
+
+
+class Services:
+    """Handlers of ``/os-services``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._zones = Zones(parts)
+        self._daemons = Daemons(parts)
+        self._names = parts.options.daemon_names
+
+    def list_all(self, call: Call) -> Answer:
+        host, asked = call.query.one("host") or None, call.query.one("binary") or None
+        binary = asked and views.own_name(asked)
+        found = self._daemons.find(host=host, binary=binary)
+        shown = self._views(found.seen, call)
+        if call.version >= servers_views.SINCE and binary in (None, views.COMPUTE):
+            shown += [self._unreachable(one) for one in self._hosts_of(found.away, host)]
+        return Answer({"services": [_as_asked(one, asked) for one in shown]})
+
+    def update(self, call: Call) -> Answer:
+        """Change the daemon that the path names by its uuid (since 2.53)."""
+        asked = call.body
+        status = asked.get("status")
+        if "disabled_reason" in asked and status != "disabled":
+            raise exception.Invalid(
+                "Specifying disabled_reason requires that status is 'disabled'."
+            )
+        changes = _status(status, asked.get("disabled_reason")) if status else {}
+        if "forced_down" in asked:
+            changes["forced_down"] = truth(str(asked["forced_down"]), name="forced_down")
+        found = self._by_uuid(call.params["service_id"])
+        if found.service.binary != views.COMPUTE:
+            raise exception.Invalid(
+                f"Updating a {self._name(found.service.binary)} service is not supported. Only"
+                f" {self._name(views.COMPUTE)} services can be updated."
+            )
+        (shown,) = self._views([self._change(call, found, changes)], call)
+        return Answer({"service": shown})
+
+    def update_legacy(self, call: Call) -> Answer:
+        """Do what the path says to the daemon that the body names (before 2.53)."""
+        host, binary = call.body["host"], call.body["binary"]
+        todo = call.params["service_id"]
+        changes = _legacy_changes(todo, call.body, call.version)
+        found = self._daemons.find(host=host, binary=views.own_name(binary))
+        if not found.seen:
+            found.raise_if_away()
+            raise exception.NotFound(f"Could not find binary {binary} on host {host}.")
+        changed = self._change(call, found.seen[0], changes)
+        return Answer({"service": _as_asked(_legacy_view(todo, changed.service), binary)})
+
+    def delete(self, call: Call) -> Answer:
+        """Forget a daemon; with a compute goes its host, which must have no servers.
+
+        A compute that still runs reports again, and is known again.
+
+        :raises roost.exception.Conflict: when its host has servers, or holds claims
+        """
+        seen = self._identified(call)
+        if seen.service.binary == views.COMPUTE:
+            self._forget_host(call, seen)
+        cell.forget_services(seen.cell, seen.service.host, binary=seen.service.binary)
+        return Answer()
+
+    def _forget_host(self, call: Call, seen: Seen) -> None:
+        """Let all but its cell forget a host: then the daemon can still be named, if we fail."""
+        host = seen.service.host
+        cell.refuse_while_in_use(seen.cell.database, host)
+        self._parts.scheduler.remove_host(call.context, host=host)
+        left, _ = cell.leave_api_level(self._parts.api_database, host)
+        if not left:
+            return
+        try:
+            self._parts.scheduler.update_aggregates(call.context, aggregates=left)
+        except exception.RoostError as error:
+            LOG.warning("the schedulers do not know yet that %s left aggregates: %s", host, error)
+
+    def _hosts_of(self, cells: Sequence[Cell], host: str | None) -> list[str]:
+        """Return the hosts of cells that are away, by their mappings."""
+        if not cells:
+            return []
+        away = {cell.uuid for cell in cells}
+        with self._parts.api_database.read() as session:
+            mapped = [one for one in cell_rows.list_hosts(session) if one.cell_uuid in away]
+        return [one.host for one in mapped if host in (None, one.host)]
+
+    def _identified(self, call: Call) -> Seen:
+        """Return the daemon that the path names: by its uuid, by a number before 2.53."""
+        asked = call.params["service_id"]
+        return self._by_uuid(asked) if call.version >= views.UUIDS else self._by_number(asked)
+
+    def _by_number(self, number: str) -> Seen:
+        if not _NUMBER.fullmatch(number):
+            raise exception.Invalid("Invalid input received: service_id must be an integer")
+        found = self._daemons.find()
+        same = [seen for seen in found.seen if views.number(seen.service) == int(number)]
+        if len(same) > 1:
+            raise exception.Invalid(f"Service id {number} refers to multiple services.")
+        if not same:
+            found.raise_if_away()
+            raise exception.NotFound(f"Service {number} could not be found.")
+        return same[0]
+
+    def _by_uuid(self, uuid: str) -> Seen:
+        if not is_uuid(uuid):
+            raise exception.Invalid(f"Invalid uuid {uuid}")
+        found = self._daemons.find(uuid=str(uuids.UUID(uuid)))
+        if not found.seen:
+            found.raise_if_away()
+            raise exception.NotFound(f"Service {uuid} could not be found.")
+        return found.seen[0]
+
+    def _change(self, call: Call, seen: Seen, changes: Mapping[str, Any]) -> Seen:
+        """Write the row, then tell the host and the schedulers: they would learn it anyway.
+
+        That a daemon was forced down is told to the schedulers by its cell-conductors.
+        """
+        cell, service = seen.cell, seen.service
+        if "disabled" in changes and service.binary != views.COMPUTE:
+            raise exception.Invalid(
+                f"Only {self._name(views.COMPUTE)} can be enabled or disabled, not"
+                f" {self._name(service.binary)}."
+            )
+        roll = _write(cell.database, service, changes)
+        (changed,) = self._daemons.see(cell, roll)
+        if "disabled" in changes:
+            self._tell(call, changed)
+        return changed
+
+    def _tell(self, call: Call, seen: Seen) -> None:
+        """Tell the host and the schedulers.
+
+        A host that is down, or cannot be told, hears of it by its next heartbeat; its reports until
+        then do not count, as their version tells.
+        """
+        host, enabled = seen.service.host, not seen.service.disabled
+        version = seen.service.disabled_version
+        if seen.up:
+            try:
+                seen.cell.compute.on(host).set_enabled(
+                    call.context, enabled=enabled, version=version
+                )
+            except exception.RoostError as error:
+                LOG.warning("the host %s does not know yet that it is changed: %s", host, error)
+        try:
+            self._parts.scheduler.set_host_enabled(
+                call.context, host=host, enabled=enabled, version=version
+            )
+        except exception.RoostError as error:
+            LOG.warning("the scheduler does not know yet that %s is changed: %s", host, error)
+
+    def _views(self, found: Sequence[Seen], call: Call) -> list[dict[str, Any]]:
+        zones = self._zones.by_host()
+        return [
+            views.full(
+                seen.service, version=call.version, zones=zones, up=seen.up, names=self._names
+            )
+            for seen in found
+        ]
+
+    def _unreachable(self, host: str) -> dict[str, Any]:
+        return servers_views.service(host, self._name(views.COMPUTE))
+
+    def _name(self, binary: str) -> str:
+        return self._names.get(binary, binary)
+
+
+@retried
+def _write(database: Database, service: Service, changes: Mapping[str, Any]) -> rows.RollCall:
+    with database.begin() as session:
+        rows.update(session, service.uuid, **changes)
+        return rows.call_roll(session, hosts=[service.host], binary=service.binary)
+
+
+def _as_asked(shown: dict[str, Any], binary: str | None) -> dict[str, Any]:
+    """Name a daemon as the request did: clients look for what they asked for."""
+    return shown | {"binary": binary} if binary else shown
+
+
+def _status(status: str, reason: str | None) -> dict[str, Any]:
+    return {"disabled": status == "disabled", "disabled_reason": reason}
+
+
+def _legacy_changes(todo: str, body: Mapping[str, Any], version: int) -> dict[str, Any]:
+    if todo == "enable":
+        return _status("enabled", None)
+    if todo == "disable":
+        return _status("disabled", None)
+    if todo == "disable-log-reason":
+        if "disabled_reason" not in body:
+            raise exception.Invalid("Missing disabled reason field")
+        return _status("disabled", body["disabled_reason"])
+    if todo == "force-down" and version >= _FORCED_DOWN_SINCE:
+        if "forced_down" not in body:
+            raise exception.Invalid("Missing forced_down field")
+        return {"forced_down": truth(str(body["forced_down"]), name="forced_down")}
+    raise exception.NotFound("Unknown action")
+
+
+def _legacy_view(todo: str, service: Service) -> dict[str, Any]:
+    shown: dict[str, Any] = {"host": service.host, "binary": service.binary}
+    if todo == "force-down":
+        return {**shown, "forced_down": service.forced_down}
+    shown["status"] = "disabled" if service.disabled else "enabled"
+    if todo == "disable-log-reason":
+        shown["disabled_reason"] = service.disabled_reason
+    return shown
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    row(
+        "GET /v2.1/os-services",
+        (Services, Services.list_all),
+        LIST_POLICY,
+        query=LIST_QUERY,
+    ),
+    row(
+        "PUT /v2.1/os-services/{service_id}",
+        (Services, Services.update_legacy),
+        UPDATE_POLICY,
+        body=LEGACY_UPDATE,
+        until=52,
+    ),
+    row(
+        "PUT /v2.1/os-services/{service_id}",
+        (Services, Services.update),
+        UPDATE_POLICY,
+        body=UPDATE,
+        since=53,
+    ),
+    row(
+        "DELETE /v2.1/os-services/{service_id}",
+        (Services, Services.delete),
+        DELETE_POLICY,
+        status=204,
+    ),
+)

@@ -1,0 +1,124 @@
+"""What the API stands on, handed in by whoever puts it together."""
+
+import dataclasses
+import datetime
+from collections.abc import Mapping, Sequence
+from concurrent import futures
+
+from roost.api.compute import quota_resources
+from roost.api.compute.service_views import NOVA_NAMES
+from roost.api.middleware import Authentication
+from roost.api.networking.driver import Networking
+from roost.api.networking.local import LocalNetworking
+from roost.api.policy import Policy
+from roost.cells import Cells
+from roost.db.engine import Database
+from roost.hardware.pci_aliases import PciAlias
+from roost.image.driver import ImageStore
+from roost.networks import LocalNetwork
+from roost.objects import consoles
+from roost.rpc.super_conductor import SuperConductor
+from roost.scheduler.client import SchedulerClient
+from roost.servicegroup.driver import ServiceGroup
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options that change what the API answers.
+
+    ``max_request_body_size`` and ``max_image_size`` (of an upload) are bytes.
+    ``quota`` has the default limits of ``instances``, ``cores``, ``ram`` (MiB),
+    ``metadata_items`` (of each server), ``injected_files`` (into each server, with the bytes of a
+    path and of a file's content), ``server_groups``, ``server_group_members`` (of each group),
+    ``key_pairs`` (of each user), ``security_groups`` and ``security_group_rules`` (of all groups of
+    a project), ``networks``, ``subnets`` and ``ports``, -1: none.
+    ``cell_timeout`` is how many seconds a list waits for a cell. Of a cell that is away a list has
+    what is known without it, or nothing; unless ``skip_cells_away``, it fails rather than leave
+    servers out. ``instance_password``: who creates a server is told its administrator's password.
+    ``keeps_deleted``: servers that users delete can be restored for a while.
+    ``verifies_images``: users may ask for images that are signed.
+    ``console_seconds``: that the URL of a console leads there; ``console_urls``: what such begin
+    with, by :data:`roost.objects.consoles.KINDS`. ``pci_aliases`` are what flavors may ask for by
+    name.
+    ``daemon_names``: what answers call daemons, by our names of them. ``wants_content_type``:
+    a body whose kind is not said is refused.
+    """
+
+    max_limit: int = 1000
+    max_instances_per_request: int = 1000
+    max_request_body_size: int = 114688
+    max_image_size: int = 1 << 40
+    public_url: str | None = None
+    quota: Mapping[str, int] = dataclasses.field(
+        default_factory=lambda: {
+            "instances": 10,
+            "cores": 20,
+            "ram": 51200,
+            "metadata_items": 128,
+            "server_groups": 10,
+            "server_group_members": 10,
+            "key_pairs": 100,
+            "injected_files": 5,
+            "injected_file_path_bytes": 255,
+            "injected_file_content_bytes": 10240,
+            "security_groups": 10,
+            "security_group_rules": 100,
+            "networks": 100,
+            "subnets": 100,
+            "ports": 500,
+        }
+    )
+    cell_timeout: float = 5.0
+    skip_cells_away: bool = True
+    instance_password: bool = True
+    keeps_deleted: bool = False
+    verifies_images: bool = False
+    console_seconds: int = 600
+    console_urls: Mapping[str, str] = dataclasses.field(
+        default_factory=lambda: {
+            consoles.VNC: "http://127.0.0.1:6080/vnc_lite.html",
+            consoles.SPICE: "http://127.0.0.1:6080/spice/spice_auto.html",
+            consoles.SERIAL: "ws://127.0.0.1:6080/",
+        }
+    )
+    pci_aliases: Mapping[str, PciAlias] = dataclasses.field(default_factory=dict)
+    daemon_names: Mapping[str, str] = dataclasses.field(default_factory=lambda: NOVA_NAMES)
+    wants_content_type: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Parts:
+    """The parts that handlers use. ``executor`` asks several cells at once.
+
+    Without ``network_driver`` servers are connected to ``networks``, those of the local driver.
+    """
+
+    api_database: Database
+    cells: Cells
+    super_conductor: SuperConductor
+    scheduler: SchedulerClient
+    images: ImageStore
+    networks: Sequence[LocalNetwork]
+    service_group: ServiceGroup
+    policy: Policy
+    authentication: Authentication
+    executor: futures.Executor
+    options: Options = dataclasses.field(default_factory=Options)
+    network_driver: Networking | None = None
+
+    def now(self) -> datetime.datetime:
+        """Return the time by the clock of the API database: all who work on requests share it."""
+        return self.api_database.now()
+
+    @property
+    def networking(self) -> Networking:
+        """Who judges what servers are to be connected to."""
+        driver = self.network_driver or LocalNetworking(self.networks)
+        if isinstance(driver, LocalNetworking):
+            return driver.with_database(
+                self.api_database,
+                quota=quota_resources.defaults(self.options.quota),
+                now=self.now,
+                super_conductor=self.super_conductor,
+            )
+        return driver

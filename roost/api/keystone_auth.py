@@ -1,0 +1,277 @@
+"""Who asks, by their token of Keystone: what ``[api] auth_strategy = keystone`` means.
+
+keystonemiddleware does the asking, under ``[keystone_authtoken]``, and remembers the answers for a
+while. It runs inside ours rather than before everything, so that its refusals look like all others.
+"""
+
+import hashlib
+import io
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+import falcon
+from keystoneauth1 import exceptions as identity_errors
+from keystoneauth1.access import AccessInfoV3
+from oslo_config import cfg
+
+from roost import exception
+from roost.api.callers import Caller, stranger
+from roost.api.middleware import TOKEN
+from roost.api.policy import Policy
+from roost.clock import boot_clock
+from roost.context import RequestContext
+from roost.external import session
+
+GROUP: Final = "keystone_authtoken"
+# Defaults that differ from the library's: it would wait for ever, and know no access rules.
+DEFAULTS: Final = {
+    "http_connect_timeout": 10,
+    "http_request_max_retries": 1,
+    "service_type": "compute",
+    "cache": "roost.tokens",
+}
+# Services that we speak to in a user's name; a whole catalog would be carried by every message.
+SPOKEN_TO: Final = frozenset(
+    {"image", "network", "volumev3", "block-storage", "block-store", "key-manager"}
+)
+_CONNECTIONS: Final = 32  # kept open to Keystone
+_TOKENS: Final = 10_000  # remembered by one worker
+_PROJECTS: Final = 100_000
+_PROJECT_SECONDS: Final = 3600
+_PASSED: Final = 204
+_REFUSED: Final = 401
+
+
+def set_defaults() -> None:
+    """Give the library's options the defaults that they have here: for the sample generator."""
+    from keystonemiddleware import auth_token
+
+    for _, options in auth_token.AUTH_TOKEN_OPTS:
+        cfg.set_defaults(options, **DEFAULTS)
+
+
+class Keystone:
+    """Believes whom Keystone knows.
+
+    :param conf: has ``[keystone_authtoken]``; all its options are registered here
+    :param policy: says who is an administrator
+    :param open_paths: what is told to everybody, token or not
+    :raises roost.exception.Invalid: when the options do not say how to reach Keystone
+    """
+
+    def __init__(
+        self, conf: cfg.ConfigOpts, *, policy: Policy, open_paths: Collection[str]
+    ) -> None:
+        self._ask = _protocol(conf)
+        self.options = conf[GROUP]
+        self._policy = policy
+        self._open_paths = frozenset(open_paths)
+        self._tokens = None if self.options.memcached_servers else Remembered(_TOKENS)
+        self._projects = Remembered(_PROJECTS)
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Make the context of a request.
+
+        :raises roost.exception.Unauthenticated: when there is no token, or none that is valid
+        :raises roost.exception.Unavailable: when Keystone cannot be asked
+        """
+        ids = {
+            "request_id": req.context.request_id,
+            "global_request_id": req.context.global_request_id,
+        }
+        if req.path in self._open_paths:
+            req.context.caller = RequestContext(is_admin=False, overwrite=False, **ids)
+            return
+        found = self._identify(req.env)
+        req.context.caller = self._context(found.user, found.service, **ids)
+        self._remember(req.get_header(TOKEN), req.context.caller)
+
+    def caller(self, environ: Mapping[str, Any]) -> Caller | None:
+        """Return whose share of the API's places a request takes, before anybody asks Keystone.
+
+        A token that passed lately tells its project. Any other one takes of its address' share, so
+        nobody gets more by making tokens up. Who has none takes nothing, and is refused at once,
+        but for what is told to everybody.
+        """
+        token = environ.get("HTTP_X_AUTH_TOKEN")
+        if not token and environ.get("PATH_INFO") not in self._open_paths:
+            return None
+        known = self._projects.get(_hash(token)) if token else None
+        return Caller(str(known), proven=True) if known else stranger(environ)
+
+    def _identify(self, environ: Mapping[str, Any]) -> Any:
+        """Return what keystonemiddleware found out about the tokens of a request."""
+        asked = {
+            **environ,
+            "wsgi.input": io.BytesIO(),
+            "CONTENT_LENGTH": "0",
+        }  # bodies are not theirs
+        if self._tokens is not None:
+            asked[self.options.cache] = self._tokens
+        heard = _Heard()
+        try:
+            for _ in self._ask(asked, heard):
+                pass
+        except identity_errors.ClientException as error:
+            raise exception.Unavailable(f"Keystone cannot be asked: {error}") from error
+        heard.check()
+        return asked["keystone.token_auth"]
+
+    def _context(
+        self, user: AccessInfoV3, service: AccessInfoV3 | None, **ids: Any
+    ) -> RequestContext:
+        made = RequestContext(
+            **_person(user),
+            **(_service(service) if service else {}),
+            auth_token=user.auth_token,
+            system_scope="all" if user.system and user.system.get("all") else None,
+            roles=list(user.role_names or ()),
+            is_admin=False,
+            is_admin_project=user.is_admin_project,
+            service_catalog=_catalog(user),
+            overwrite=False,
+            **ids,
+        )
+        made.is_admin = self._policy.is_admin(made)
+        return made
+
+    def _remember(self, token: str | None, caller: RequestContext) -> None:
+        if token:
+            whose = caller.project_id and f"project {caller.project_id}"
+            self._projects.set(
+                _hash(token), whose or f"user {caller.user_id}", time=_PROJECT_SECONDS
+            )
+
+
+class Remembered:
+    """Values by key, each for a time, the latest used of them: a cache as memcached's clients are.
+
+    Its methods have their names and arguments, since keystonemiddleware calls them.
+    """
+
+    def __init__(self, most: int, now: Callable[[], float] = boot_clock) -> None:
+        self._most = most
+        self._now = now
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, tuple[float, Any]] = OrderedDict()
+
+    def get(self, key: str) -> Any:
+        """Return what is kept under a key, None: nothing."""
+        with self._lock:
+            until, value = self._kept.get(key, (0.0, None))
+            if value is None:
+                return None
+            if until <= self._now():
+                del self._kept[key]
+                return None
+            self._kept.move_to_end(key)
+            return value
+
+    def set(self, key: str, value: Any, time: float = 0) -> None:
+        """Keep a value for ``time`` seconds."""
+        with self._lock:
+            self._kept[key] = (self._now() + time, value)
+            self._kept.move_to_end(key)
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+
+class _Heard:
+    """What keystonemiddleware would have answered: it is called as a server calls it."""
+
+    def __init__(self) -> None:
+        self._status = 0
+        self._headers: dict[str, str] = {}
+
+    def __call__(self, status: str, headers: list[tuple[str, str]], _error: Any = None) -> Any:
+        self._status, self._headers = int(status.split(maxsplit=1)[0]), dict(headers)
+
+    def check(self) -> None:
+        """Raise what keystonemiddleware said, unless it let the request pass."""
+        if self._status == _PASSED:
+            return
+        if self._status != _REFUSED:
+            raise exception.Unavailable(f"Keystone cannot be asked: it came to {self._status}")
+        raise exception.Unauthenticated(
+            "The request you have made requires authentication.",
+            challenge=self._headers.get("WWW-Authenticate", "Keystone"),
+        )
+
+
+def _protocol(conf: cfg.ConfigOpts) -> Any:
+    """Return keystonemiddleware's filter, before an application that lets everybody pass."""
+    from keystonemiddleware import auth_token  # it has effects, on whoever wants none of it, too
+
+    for group, options in auth_token.list_opts():
+        conf.register_opts(options, group=group)
+    for name, value in DEFAULTS.items():
+        conf.set_default(name, value, group=GROUP)
+    if not (conf[GROUP].auth_type or conf[GROUP].auth_section):
+        raise exception.Invalid(
+            f"[api] auth_strategy is keystone, but [{GROUP}] has no auth_type: say there how to"
+            " reach Keystone; or set auth_strategy to noauth, where everybody may do everything"
+        )
+    try:
+        # Who is nobody ends there, whatever the file says: we have no other use for them.
+        return _hasty(auth_token.AuthProtocol)(
+            _let_pass, {"oslo_config_config": conf, "delay_auth_decision": "false"}
+        )
+    except (identity_errors.ClientException, auth_token.ConfigurationError) as error:
+        raise exception.Invalid(f"[{GROUP}] cannot be used: {error}") from error
+
+
+def _hasty(protocol: Any) -> Any:
+    """Return the same filter, which rather refuses tokens than wait while Keystone hangs."""
+
+    class Hasty(protocol):  # type: ignore[misc]
+        def _create_session(self, **values: Any) -> Any:
+            sending = session.sending(session.Adapter, connections=_CONNECTIONS)
+            return super()._create_session(session=sending, **values)
+
+    return Hasty
+
+
+def _let_pass(_environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    start_response("204 No Content", [])
+    return []
+
+
+def _person(user: AccessInfoV3) -> dict[str, Any]:
+    return {
+        "user_id": user.user_id,
+        "user_name": user.username,
+        "user_domain_id": user.user_domain_id,
+        "user_domain_name": user.user_domain_name,
+        "project_id": user.project_id,
+        "project_name": user.project_name,
+        "project_domain_id": user.project_domain_id,
+        "project_domain_name": user.project_domain_name,
+        "domain_id": user.domain_id,
+        "domain_name": user.domain_name,
+    }
+
+
+def _service(service: AccessInfoV3) -> dict[str, Any]:
+    """Return what is known of the service that asks in a user's name."""
+    return {
+        "service_token": service.auth_token,
+        "service_user_id": service.user_id,
+        "service_user_name": service.username,
+        "service_user_domain_id": service.user_domain_id,
+        "service_project_id": service.project_id,
+        "service_project_name": service.project_name,
+        "service_project_domain_id": service.project_domain_id,
+        "service_roles": list(service.role_names or ()),
+    }
+
+
+def _catalog(user: AccessInfoV3) -> list[dict[str, Any]]:
+    if not user.has_service_catalog():
+        return []
+    return [entry for entry in user.service_catalog.catalog if entry.get("type") in SPOKEN_TO]
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

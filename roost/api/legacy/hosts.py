@@ -1,0 +1,183 @@
+"""Hosts in the words of Compute before 2.43: daemons by host, and who uses what of one.
+
+Hosts as Compute's JSON before 2.43.
+
+Hosts in the words of Compute before 2.43.
+
+Rules of hosts in the words of Compute before 2.43.
+
+Schemas of hosts in the words of Compute before 2.43.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from roost import exception
+from roost.api.compute.availability_zones import Zones
+from roost.api.compute.hypervisors import amounts
+from roost.api.compute.service_views import COMPUTE, zone
+from roost.api.compute.services import Daemons, Seen
+from roost.api.dependencies import Parts
+from roost.api.policy import ADMIN, rule
+from roost.api.request import Answer, Call
+from roost.api.route import Route, row
+from roost.api.validation import TEXT, always, of, query
+from roost.db.cell import instance_locations
+from roost.objects import Flavor, HostReport, ImageMeta, Service
+from roost.objects.flavor import root_gb
+
+_ROOT = "os_compute_api:os-hosts"
+LIST_POLICY = f"{_ROOT}:list"
+SHOW_POLICY = f"{_ROOT}:show"
+UPDATE_POLICY = f"{_ROOT}:update"
+START_POLICY = f"{_ROOT}:start"
+SHUTDOWN_POLICY = f"{_ROOT}:shutdown"
+REBOOT_POLICY = f"{_ROOT}:reboot"
+
+_ALL = "/os-hosts"
+_ONE = f"{_ALL}/{{host_name}}"
+
+RULES = [
+    rule(LIST_POLICY, ADMIN, "List hosts, with what runs on them.", f"GET {_ALL}", formerly=_ROOT),
+    rule(
+        SHOW_POLICY, ADMIN, "Show what a host has, and who uses it.", f"GET {_ONE}", formerly=_ROOT
+    ),
+    rule(UPDATE_POLICY, ADMIN, "Enable a host, or maintain it.", f"PUT {_ONE}", formerly=_ROOT),
+    rule(START_POLICY, ADMIN, "Start a host.", f"GET {_ONE}/startup", formerly=_ROOT),
+    rule(SHUTDOWN_POLICY, ADMIN, "Shut a host down.", f"GET {_ONE}/shutdown", formerly=_ROOT),
+    rule(REBOOT_POLICY, ADMIN, "Reboot a host.", f"GET {_ONE}/reboot", formerly=_ROOT),
+]
+
+
+_WORD: Final[dict[str, Any]] = {
+    "type": "string",
+    "enum": ["enable", "disable", "Enable", "Disable", "ENABLE", "DISABLE"],
+}
+LIST_QUERY: Final = always(query({"zone": TEXT}))
+UPDATE: Final = always({**of({"status": _WORD, "maintenance_mode": _WORD}), "minProperties": 1})
+
+
+class Amount(NamedTuple):
+    """CPUs, memory in MiB and disk in GiB."""
+
+    cpu: int
+    memory_mb: int
+    disk_gb: int
+
+
+Measure = Callable[[HostReport], Amount]
+
+
+def brief(service: Service, zone: str) -> dict[str, Any]:
+    """Return a daemon of the list: ``roost-cell-conductor`` is a conductor there."""
+    return {"host_name": service.host, "service": service.binary.split("-")[-1], "zone": zone}
+
+
+def resource(host: str, project: str, has: Amount) -> dict[str, Any]:
+    """Return what a project, or one of the sums in brackets, has of a host."""
+    return {"resource": {"host": host, "project": project, **has._asdict()}}
+
+
+def total(report: HostReport) -> Amount:
+    has = amounts(report)
+    return Amount(has["vcpus"], has["memory_mb"], has["local_gb"])
+
+
+def used(report: HostReport) -> Amount:
+    """Return what is taken now, with what the host keeps for itself."""
+    has = amounts(report)
+    return Amount(has["vcpus_used"], has["memory_mb_used"], has["local_gb_used"])
+
+
+def of_server(flavor: Flavor, image: ImageMeta | None) -> Amount:
+    disk_gb = root_gb(flavor, image) + flavor.ephemeral_gb
+    return Amount(flavor.vcpus, flavor.memory_mb, disk_gb)
+
+
+def plus(amounts: Iterable[Amount]) -> Amount:
+    columns = list(zip(*amounts, strict=True)) or [(), (), ()]
+    return Amount(*map(sum, columns))
+
+
+_TOTAL: Final = "(total)"
+_USED_NOW: Final = "(used_now)"
+_USED_MAX: Final = "(used_max)"
+
+
+class Hosts:
+    """Handlers of ``/os-hosts``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._scheduler = parts.scheduler
+        self._daemons = Daemons(parts)
+        self._zones = Zones(parts)
+
+    def list_all(self, call: Call) -> Answer:
+        """Answer one row for each daemon, of all zones or of one."""
+        wanted, zones = call.query.one("zone") or None, self._zones.by_host()
+        found = [(seen.service, zone(seen.service, zones)) for seen in self._daemons.find().seen]
+        shown = [brief(one, its) for one, its in found if wanted in (None, its)]
+        return Answer({"hosts": shown})
+
+    def show(self, call: Call) -> Answer:
+        """Answer what a host has, what is taken of it now, and what its servers may take."""
+        seen = self._compute(call)
+        host = str(seen.service.host)
+        reports = self._scheduler.list_hosts(call.context, host=host)
+        with seen.cell.database.read() as session:
+            sizes = instance_locations.sizes_on(session, host)
+        taken = {_TOTAL: _sum(reports, total), _USED_NOW: _sum(reports, used)}
+        shares = {**taken, **_by_project(sizes)}
+        return Answer({"host": [resource(host, who, has) for who, has in shares.items()]})
+
+    def refuse(self, call: Call) -> Answer:
+        """Leave a host as it is: no hypervisor here is switched on or off from afar."""
+        self._compute(call)
+        raise exception.Unsupported("The requested functionality is not supported.")
+
+    def _compute(self, call: Call) -> Seen:
+        """Return the compute of the host that the path names.
+
+        :raises roost.exception.NotFound: when there is none
+        """
+        host = call.params["host_name"]
+        found = self._daemons.find(host=host, binary=COMPUTE)
+        if not found.seen:
+            found.raise_if_away()
+            raise exception.NotFound(f"Compute host {host} could not be found.")
+        return found.seen[0]
+
+
+def _sum(reports: list[HostReport], what: Measure) -> Amount:
+    return plus(what(report) for report in reports)
+
+
+def _by_project(
+    sizes: list[tuple[str, Flavor, ImageMeta | None]],
+) -> dict[str, Amount]:
+    """Return what all servers together may take, and those of each project."""
+    by_project: dict[str, list[Amount]] = defaultdict(list)
+    for project_id, flavor, image in sizes:
+        by_project[project_id].append(of_server(flavor, image))
+    shares = {project_id: plus(some) for project_id, some in by_project.items()}
+    return {_USED_MAX: plus(shares.values()), **shares}
+
+
+_LAST: Final = 42  # since 2.43 clients ask for services and hypervisors
+_ALL_PATH: Final = "/v2.1/os-hosts"
+_ONE_PATH: Final = f"{_ALL_PATH}/{{host_name}}"
+
+
+def _row(operation: str, handler: Any, policy: str, **more: Any) -> Route:
+    return row(operation, (Hosts, handler), policy, until=_LAST, **more)
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    _row(f"GET {_ALL_PATH}", Hosts.list_all, LIST_POLICY, query=LIST_QUERY),
+    _row(f"GET {_ONE_PATH}", Hosts.show, SHOW_POLICY),
+    _row(f"PUT {_ONE_PATH}", Hosts.refuse, UPDATE_POLICY, body=UPDATE),
+    _row(f"GET {_ONE_PATH}/startup", Hosts.refuse, START_POLICY),
+    _row(f"GET {_ONE_PATH}/shutdown", Hosts.refuse, SHUTDOWN_POLICY),
+    _row(f"GET {_ONE_PATH}/reboot", Hosts.refuse, REBOOT_POLICY),
+)

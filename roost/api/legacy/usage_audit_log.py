@@ -1,0 +1,108 @@
+"""The log of usage audits, which nobody here makes: every host is told as one that made none.
+
+Rules of the log of usage audits.
+
+The log of usage audits.
+"""
+
+import datetime
+from typing import Any, Final
+
+from roost import exception
+from roost.api.dependencies import Parts
+from roost.api.policy import ADMIN, rule
+from roost.api.request import Answer, Call
+from roost.api.route import Route, row
+from roost.db.api import cells
+
+_ROOT = "os_compute_api:os-instance-usage-audit-log"
+LIST_POLICY = f"{_ROOT}:list"
+SHOW_POLICY = f"{_ROOT}:show"
+
+_LOG = "/os-instance_usage_audit_log"
+
+RULES = [
+    rule(
+        LIST_POLICY,
+        ADMIN,
+        "Show the usage audits of the last month.",
+        f"GET {_LOG}",
+        formerly=_ROOT,
+    ),
+    rule(
+        SHOW_POLICY,
+        ADMIN,
+        "Show those of the month before a time.",
+        f"GET {_LOG}/{{before}}",
+        formerly=_ROOT,
+    ),
+]
+
+
+_FORMS: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f")
+
+
+class UsageAuditLog:
+    """Handlers of ``/os-instance_usage_audit_log``, over whole months."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._database = parts.api_database
+        self._now = parts.now
+
+    def show_last(self, _call: Call) -> Answer:
+        """Tell of the last month that is over."""
+        return Answer({"instance_usage_audit_logs": self._log(self._now())})
+
+    def show_before(self, call: Call) -> Answer:
+        """Tell of the last month that was over before a time."""
+        said = call.params["before"]
+        try:
+            log = self._log(_time(said))
+        except ValueError as error:
+            raise exception.Invalid(f"Invalid timestamp for date {said}") from error
+        return Answer({"instance_usage_audit_log": log})
+
+    def _log(self, before: datetime.datetime) -> dict[str, Any]:
+        ending = _month(before - datetime.timedelta(microseconds=1))
+        beginning = _month(ending - datetime.timedelta(days=1))
+        with self._database.read() as session:
+            hosts = [mapping.host for mapping in cells.list_hosts(session)]
+        done = f"0 of {len(hosts)}" if hosts else "ALL"
+        return {
+            "hosts_not_run": hosts,
+            "log": {},
+            "num_hosts": len(hosts),
+            "num_hosts_done": 0,
+            "num_hosts_not_run": len(hosts),
+            "num_hosts_running": 0,
+            "overall_status": f"{done} hosts done. 0 errors.",
+            "period_beginning": f"{beginning:%Y-%m-%d} 00:00:00",
+            "period_ending": f"{ending:%Y-%m-%d} 00:00:00",
+            "total_errors": 0,
+            "total_instances": 0,
+        }
+
+
+def _time(said: str) -> datetime.datetime:
+    """Read a time of the path.
+
+    :raises ValueError: when it is none, or none that has a month before it
+    """
+    form = _FORMS["." in said]
+    read = datetime.datetime.strptime(said, form).replace(tzinfo=datetime.UTC)
+    if read.year == datetime.MINYEAR:
+        raise ValueError(said)
+    return read
+
+
+def _month(time: datetime.datetime) -> datetime.datetime:
+    """Return the beginning of a month."""
+    return time.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+
+_LOG_PATH: Final = "/v2.1/os-instance_usage_audit_log"
+
+ROUTES: Final[tuple[Route, ...]] = (
+    row(f"GET {_LOG_PATH}", (UsageAuditLog, UsageAuditLog.show_last), LIST_POLICY),
+    row(f"GET {_LOG_PATH}/{{before}}", (UsageAuditLog, UsageAuditLog.show_before), SHOW_POLICY),
+)

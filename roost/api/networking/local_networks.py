@@ -1,0 +1,127 @@
+"""The networks that a caller may use: those of the options, and those that users made."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from roost import exception
+from roost.api.request import Call
+from roost.db.api import networks, ports
+from roost.db.api.networks import Network
+from roost.db.api.ports import MadePort
+from roost.db.engine import Database
+from roost.networks import LocalNetwork
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """What a request for servers may name: networks, the default one first, and ports."""
+
+    networks: Sequence[LocalNetwork]
+    ports: Mapping[str, MadePort] = dataclasses.field(default_factory=dict)
+
+    def network(self, network_id: str) -> LocalNetwork:
+        """Return a network.
+
+        :raises roost.exception.Invalid: when there is none
+        """
+        for network in self.networks:
+            if network.id == network_id:
+                return network
+        raise exception.Invalid(f"Network {network_id} could not be found.")
+
+
+class LocalNetworks:
+    """Looks networks and ports up for callers."""
+
+    def __init__(self, configured: Sequence[LocalNetwork], database: Database) -> None:
+        self._database = database
+        self.configured = configured
+
+    def made(self, call: Call) -> list[Network]:
+        """Return the networks that users made, as far as the caller sees them."""
+        with self._database.read() as session:
+            return networks.list_seen(session, scope(call))
+
+    def find(self, call: Call, network_id: str) -> LocalNetwork | Network:
+        """Return one network.
+
+        :raises roost.exception.NotFound: when there is none that the caller sees
+        """
+        for network in self.configured:
+            if network.id == network_id:
+                return network
+        with self._database.read() as session:
+            made = networks.find(session, network_id)
+        if made is not None and may_see(call, made):
+            return made
+        raise exception.NotFound(f"Network {network_id} could not be found.")
+
+    def known(self, call: Call, asked: Any) -> Known:
+        """Return what the interfaces ``asked`` for name, and what there is without a name.
+
+        :raises roost.exception.Invalid: for a network or a port that the caller does not see
+        """
+        nics = asked if isinstance(asked, list) else []
+        ports = {nic["port"]: self._port(call, nic["port"]) for nic in nics if nic.get("port")}
+        ids = {str(nic.get("uuid")) for nic in nics if not nic.get("port") and nic.get("uuid")}
+        ids |= {port.network_id for port in ports.values()}
+        unknown = sorted(ids - {network.id for network in self.configured})
+        return Known([*self.configured, *(self._made(call, one) for one in unknown)], ports)
+
+    def _made(self, call: Call, network_id: str) -> LocalNetwork:
+        try:
+            found = self.find(call, network_id)
+        except exception.NotFound as error:
+            raise exception.Invalid(error.message) from error
+        if isinstance(found, Network):
+            return usable(found)
+        return found
+
+    def _port(self, call: Call, port_id: str) -> MadePort:
+        with self._database.read() as session:
+            port = ports.find(session, port_id)
+        if port is None or not may_see(call, port):
+            raise exception.Invalid(f"Port id {port_id} could not be found.")
+        return port
+
+
+def usable(network: Network) -> LocalNetwork:
+    """Return a network as those see it who give out its addresses.
+
+    :raises roost.exception.Invalid: when it has none
+    """
+    if network.cidr is None:
+        raise exception.Invalid(
+            f"Network {network.id} requires a subnet in order to boot instances on."
+        )
+    return LocalNetwork(
+        name=network.name,
+        cidr=network.cidr,
+        given_id=network.id,
+        project_id=network.project_id,
+    )
+
+
+def require_choice(call: Call, rule: str, network: LocalNetwork) -> None:
+    """Raise unless the caller may choose what ports of a network are given otherwise.
+
+    :param rule: for this choice; judged with the project that owns the network
+    :raises roost.exception.Forbidden: when it does not let the caller
+    """
+    if not call.allows(rule, project_id=network.project_id or ""):
+        raise exception.Forbidden(
+            f"Policy doesn't allow {rule} to be performed on network {network.id}: leave that out,"
+            " and one is chosen for you."
+        )
+
+
+def scope(call: Call) -> str | None:
+    """Return the project whose things the caller sees; None: everybody's."""
+    everybody = call.allows(call.rule, project_id="")
+    return None if everybody else call.project_id
+
+
+def may_see(call: Call, thing: Network | MadePort) -> bool:
+    shared = isinstance(thing, Network) and thing.shared
+    return shared or scope(call) in (None, thing.project_id)

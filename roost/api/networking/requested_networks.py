@@ -1,0 +1,123 @@
+"""The networks of a new server, resolved to what the hosts understand, and taken for it.
+
+Where a new server must or should be for the sake of what it is to be connected to.
+"""
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from roost import exception
+from roost.api.networking.local_networks import Known
+from roost.db.api import networks as rows
+from roost.db.api import ports
+from roost.db.engine import Session
+from roost.networks import LocalNetwork
+from roost.objects import Locality, NetworkRequest
+
+
+def networks_of(asked: dict[str, Any], known: Known, *, alone: bool) -> list[NetworkRequest]:
+    """Return the interfaces that a create asks for; none for ``"none"``.
+
+    Left out, empty or ``"auto"`` means one interface on whichever network there is.
+
+    :param alone: whether it is about one server, which may then have an address of its choice
+    :raises roost.exception.Invalid: for unknown networks, and addresses that cannot be had
+    :raises roost.exception.Conflict: for a port that a server has
+    """
+    wanted: Any = asked.get("networks") or "auto"
+    if wanted == "none":
+        return []
+    if wanted == "auto":
+        return [NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)]
+    return [_request(nic, known, alone=alone) for nic in wanted]
+
+
+def take(session: Session, requests: Iterable[NetworkRequest], uuids: Sequence[str]) -> None:
+    """Let servers have what their requests name, in the transaction that makes them.
+
+    Networks and ports of another driver are not ours to give: their requests say less.
+
+    :raises roost.exception.Invalid: for a network that is gone, or an address of another's port
+    :raises roost.exception.Conflict: for a port that another server has
+    """
+    for request in requests:
+        if request.cidr:
+            rows.use(session, str(request.network_id), uuids)
+        if request.port_id and request.mac:
+            ports.take(session, request.port_id, uuids[0])
+        elif request.fixed_ip:
+            _check_free(session, str(request.network_id), request.fixed_ip)
+
+
+def new_ports(requests: Iterable[NetworkRequest]) -> int:
+    """Return how many ports are to be made for a server: those it is not given."""
+    return sum(request.port_id is None for request in requests)
+
+
+def _check_free(session: Session, network_id: str, address: str) -> None:
+    plain = str(ipaddress.ip_address(address))
+    if ports.has_address(session, network_id, plain):
+        raise exception.Invalid(f"Fixed IP address {address} is already in use on a port.")
+
+
+def _request(nic: dict[str, Any], known: Known, *, alone: bool) -> NetworkRequest:
+    if nic.get("port"):
+        return _of_port(nic, known, alone=alone)
+    if "uuid" not in nic:
+        raise exception.Invalid("Bad networks format: missing 'uuid'")
+    network = known.network(nic["uuid"])
+    address = nic.get("fixed_ip")
+    if address is not None:
+        _check_address(address, network, alone=alone)
+    return NetworkRequest.of(**_named(network), fixed_ip=address, port_id=None, tag=nic.get("tag"))
+
+
+def _of_port(nic: dict[str, Any], known: Known, *, alone: bool) -> NetworkRequest:
+    port = known.ports[nic["port"]]
+    if not alone:
+        raise exception.Invalid(
+            "Unable to launch multiple instances with a single configured port ID. Please launch"
+            " your instance one by one with different ports."
+        )
+    if port.instance_uuid is not None:
+        raise exception.Conflict(f"Port {port.id} is still in use.")
+    return NetworkRequest.of(
+        **_named(known.network(port.network_id)),
+        fixed_ip=port.ip,
+        port_id=port.id,
+        mac=port.mac,
+        tag=nic.get("tag"),
+    )
+
+
+def _named(network: LocalNetwork) -> dict[str, Any]:
+    """Name a network; what users made, cells do not know of themselves."""
+    if network.given_id is None:
+        return {"network_id": network.id}
+    return {"network_id": network.id, "network_name": network.name, "cidr": network.cidr}
+
+
+def _check_address(address: str, network: LocalNetwork, *, alone: bool) -> None:
+    if not alone:
+        raise exception.Invalid("Unable to launch multiple instances with a single fixed_ip.")
+    if ipaddress.ip_address(address) not in network.subnet:
+        raise exception.Invalid(
+            f"Fixed IP address {address} is not of the network {network.name}, {network.cidr}."
+        )
+
+
+def locality_of(
+    requests: Iterable[NetworkRequest], known: Sequence[LocalNetwork]
+) -> list[Locality]:
+    """Return the labels of the hosts that reach all networks of a server, in order of need.
+
+    A request that names no network gets the first one; networks of users need nothing. What one
+    network needs and another only prefers is needed.
+    """
+    by_id = {network.id: network for network in known}
+    asked = [request.network_id or known[0].id for request in requests if known]
+    chosen = [by_id[network_id] for network_id in asked if network_id in by_id]
+    hard = dict.fromkeys(label for network in chosen for label in network.labels)
+    soft = dict.fromkeys(label for network in chosen for label in network.preferred_labels)
+    return [Locality.of(label=label, hard=label in hard) for label in dict.fromkeys([*hard, *soft])]

@@ -1,0 +1,82 @@
+"""The table of routes: everything that the API serves, and what each request must pass.
+
+A module per noun; a test finds one that is not listed here.
+"""
+
+from typing import Final
+
+from roost.api import openapi, policies
+from roost.api.compute import (
+    aggregates,
+    availability_zones,
+    flavors,
+    hypervisors,
+    keypairs,
+    limits,
+    migrations,
+    quotas,
+    server_groups,
+    services,
+    tenant_usage,
+    versions,
+)
+from roost.api.legacy import extensions, hosts, networks, usage_audit_log
+from roost.api.legacy import images as legacy_images
+from roost.api.legacy import security_groups as legacy_security_groups
+from roost.api.route import Route
+from roost.api.servers import (
+    consoles,
+    diagnostics,
+    external_events,
+    instance_actions,
+    interfaces,
+    metadata,
+    password,
+    servers,
+    tags,
+)
+from roost.api.servers import security_groups as servers_security_groups
+from roost.api.standalone import images, network_routes, security_groups
+
+_TABLES: Final = (
+    versions.ROUTES,
+    openapi.ROUTES,
+    flavors.ROUTES,
+    servers.SERVERS_ROUTES,
+    consoles.CONSOLES_ROUTES,
+    consoles.CONSOLE_TOKENS_ROUTES,
+    diagnostics.ROUTES,
+    servers.IPS_ROUTES,
+    password.ROUTES,
+    servers_security_groups.ROUTES,
+    servers.TOPOLOGY_ROUTES,
+    metadata.ROUTES,
+    tags.ROUTES,
+    interfaces.ROUTES,
+    instance_actions.ROUTES,
+    server_groups.ROUTES,
+    keypairs.ROUTES,
+    services.ROUTES,
+    hosts.ROUTES,
+    hypervisors.ROUTES,
+    aggregates.ROUTES,
+    availability_zones.ROUTES,
+    limits.ROUTES,
+    quotas.ROUTES,
+    tenant_usage.ROUTES,
+    usage_audit_log.ROUTES,
+    migrations.ROUTES,
+    extensions.ROUTES,
+    external_events.ROUTES,
+    networks.ROUTES,
+    legacy_security_groups.ROUTES,
+    legacy_images.ROUTES,
+    images.ROUTES,
+    network_routes.NETWORKS_ROUTES,
+    network_routes.NETWORK_TAGS_ROUTES,
+    security_groups.ROUTES,
+)
+ROUTES: Final[tuple[Route, ...]] = tuple(route for table in _TABLES for route in table)
+# What clients read before they authenticate, so nobody is asked who they are.
+_OPEN: Final = (versions.VERSIONS_POLICY, policies.OPENAPI_POLICY)
+OPEN_PATHS: Final = frozenset(route.path for route in ROUTES if route.policy in _OPEN)

@@ -1,0 +1,1 @@
+"""Servers, and what is done to them; ``servers.py`` has the class that answers first."""

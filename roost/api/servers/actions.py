@@ -1,0 +1,298 @@
+"""What is done to a server that is there: one action by its name, each in a module of its kind.
+
+An administrator declares a server to be active or in error, and any task on it to be over.
+
+It changes what the row says and nothing else. The task that was under way loses its lease with it:
+its host finds the row without the task and leaves it alone, and no sweep takes it up any more. An
+image that was being made of the server will get no data, and goes. A
+server that is declared active though its guest is stopped is stopped again as soon as its host
+compares the two; one in error is left as it is until somebody reboots or deletes it. What is being
+built or deleted, or is put away, is not to be declared anything: conductors see to the end of all.
+
+Rescues: a server runs from another image, with its own disks beside; then as usual again.
+
+Stopping, starting, rebooting, pausing and suspending servers.
+
+The row is changed first: it says what is to be done, and who loses a race sees it. Then its host is
+told, by a hint; a lost one is sent again by the sweeper.
+
+Changes the password of a server's administrator, which is told to its host and kept nowhere.
+
+An administrator has a guest told of its network anew.
+
+Nothing is written into guests here: they read of their network, as it is, from the metadata
+service. So all that is left is to say whether there is such a guest.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from roost import exception, states
+from roost.api.dependencies import Parts
+from roost.api.legacy import removed
+from roost.api.legacy.floating_ips import ServerAddresses
+from roost.api.locator import Located, Whereabouts, missing
+from roost.api.request import Answer, Call
+from roost.api.servers import consoles, locks, policies, tasks
+from roost.api.servers import images as servers_images
+from roost.api.servers.delete import ServerDelete, ServerPutAway
+from roost.api.servers.guest_config import password
+from roost.api.servers.images import ServerSnapshot
+from roost.api.servers.rebuild import ServerRebuild
+from roost.api.servers.schemas import ACTION, KNOWN, LACKING
+from roost.api.servers.security_groups import ServerSecurityGroups
+from roost.cells import Cell
+from roost.db.cell import actions, faults, images, instances
+from roost.db.engine import Session, retried
+from roost.db.types import utcnow
+from roost.hardware.requirements import check_rescue_image
+from roost.objects import ImageMeta, Instance, InstanceFault
+
+
+def _reboot(asked: Any) -> str:
+    return states.REBOOTING_HARD if asked["type"].upper() == "HARD" else states.REBOOTING
+
+
+def _always(task: str) -> Callable[[Any], str]:
+    return lambda _asked: task
+
+
+@dataclasses.dataclass(frozen=True)
+class PowerAction:
+    """An action as records and messages call it, and the task that its arguments come to."""
+
+    word: str
+    task_of: Callable[[Any], str]
+
+    def __call__(self, call: Call, located: Located) -> Answer:
+        """Write down what is to be done, then tell the host.
+
+        :raises roost.exception.Conflict: when that cannot be done to a server in its state
+        """
+        (asked,) = call.body.values()
+        _change(call, located, word=self.word, task=self.task_of(asked))
+        return Answer()
+
+
+ACTIONS: Final[Mapping[str, PowerAction]] = {
+    "os-start": PowerAction("start", _always(states.POWERING_ON)),
+    "os-stop": PowerAction("stop", _always(states.POWERING_OFF)),
+    "reboot": PowerAction("reboot", _reboot),
+    "pause": PowerAction("pause", _always(states.PAUSING)),
+    "unpause": PowerAction("unpause", _always(states.UNPAUSING)),
+    "suspend": PowerAction("suspend", _always(states.SUSPENDING)),
+    "resume": PowerAction("resume", _always(states.RESUMING)),
+}
+
+
+def _change(call: Call, located: Located, *, word: str, task: str) -> None:
+    instance = tasks.put_under(call, located, word=word, task=task)
+    uuid = str(instance.uuid)
+    tasks.tell(
+        located,
+        instance,
+        lambda host: host.change_power(call.context, instance_uuid=uuid, task=task),
+    )
+
+
+_RESCUE: Final = "rescue"
+_UNRESCUE: Final = "unrescue"
+
+
+class ServerRescue:
+    """The action ``rescue``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def __call__(self, call: Call, located: Located) -> Answer:
+        """Write down what is to be done, tell the host, and say what password it gets.
+
+        :raises roost.exception.Invalid: when there is no such image, or it cannot be had as it asks
+        :raises roost.exception.Conflict: when that cannot be done to a server in its state
+        """
+        asked = call.body[_RESCUE] or {}
+        changes = {"task_image": self._image(call, asked, located.instance)}
+        task = states.RESCUING
+        instance = tasks.put_under(call, located, word=_RESCUE, task=task, changes=changes)
+        secret = asked.get("adminPass") or password()
+        tasks.do(call, located, instance, password=secret)
+        told = self._parts.options.instance_password
+        return Answer({"adminPass": secret} if told else {}, status=200)
+
+    def _image(self, call: Call, asked: dict[str, Any], instance: Instance) -> ImageMeta:
+        """Return the image asked for, or else the server's own."""
+        if asked.get("rescue_image_ref"):
+            image = servers_images.usable(call, self._parts, asked["rescue_image_ref"])
+            check_rescue_image(instance.flavor, image, own=instance.image)
+            return image
+        if instance.image is None:
+            raise exception.Invalid("The server has no image to be rescued with: name one.")
+        own: ImageMeta = instance.image
+        return own
+
+
+def unrescue(call: Call, located: Located) -> Answer:
+    """Write down that the server is to be started as usual, and tell the host."""
+    instance = tasks.put_under(call, located, word=_UNRESCUE, task=states.UNRESCUING)
+    tasks.do(call, located, instance)
+    return Answer()
+
+
+_WHY = "An administrator has reset the state of the server."
+
+
+def reset(call: Call, located: Located) -> Answer:
+    """Let the row say so.
+
+    :raises roost.exception.Conflict: while it is built or deleted, or for an active one on no host
+    """
+    instance, cell = located.instance, located.cell
+    vm_state = call.body["os-resetState"]["state"]
+    if cell is None:
+        raise _refused(instance)
+    if instance.host is None and vm_state == states.ACTIVE:
+        raise exception.Conflict(f"Instance {instance.uuid} is not ready")
+    _write(cell, str(instance.uuid), vm_state)
+    return Answer()
+
+
+@retried
+def _write(cell: Cell, uuid: str, vm_state: str) -> None:
+    with cell.database.begin() as session:
+        try:
+            found = instances.get(session, uuid)
+        except exception.NotFound as error:
+            raise missing(uuid) from error
+        image_id = images.waiting(session, uuid)
+        _move(session, found, vm_state)
+        images.forsake(session, uuid, image_id)
+        if found.task_state is not None:
+            actions.add_events(session, uuid, [], finish=True, message=_WHY)
+        if vm_state == states.ERROR != found.vm_state:
+            faults.add(session, _fault(uuid))
+
+
+def _move(session: Session, found: Instance, vm_state: str) -> None:
+    """Change the row if nobody else has since it was read."""
+    changes = {"vm_state": vm_state, "task_state": None}
+    expected = {"vm_state": found.vm_state, "task_state": found.task_state}
+    try:
+        instances.update(session, found.uuid, changes, expected=expected, moves=states.RESETS)
+    except exception.Conflict as error:
+        raise _refused(found) from error
+
+
+def _refused(found: Instance) -> exception.Conflict:
+    state = f"vm_state {found.vm_state}"
+    if found.vm_state != states.BUILDING and found.task_state is not None:
+        state = f"task_state {found.task_state}"
+    return exception.Conflict(f"Cannot 'reset' instance {found.uuid} while it is in {state}")
+
+
+def _fault(uuid: str) -> InstanceFault:
+    return InstanceFault(
+        instance_uuid=uuid, code=500, message=_WHY, details=None, host=None, created_at=utcnow()
+    )
+
+
+_WORD: Final = "changePassword"
+
+
+def change(call: Call, located: Located) -> Answer:
+    """Write down that it is to be changed, and tell the host what it is to be.
+
+    :raises roost.exception.Conflict: when that cannot be done to a server in its state
+    """
+    task = states.UPDATING_PASSWORD
+    instance = tasks.put_under(call, located, word=_WORD, task=task)
+    tasks.do(call, located, instance, password=call.body[_WORD]["adminPass"])
+    return Answer()
+
+
+def inject(_call: Call, located: Located) -> Answer:
+    """Accept it.
+
+    :raises roost.exception.Conflict: while the server is on no host
+    """
+    if located.instance.host is None:
+        uuid = located.instance.uuid
+        raise exception.Conflict(
+            f"Instance {uuid} is on no host: no guest can be told of its network."
+        )
+    return Answer()
+
+
+Act = Callable[[Call, Located], Answer]
+_ACTIONS: Final[Mapping[str, Act]] = {
+    **ACTIONS,
+    "unrescue": unrescue,
+    "changePassword": change,
+    "os-resetState": reset,
+    "injectNetworkInfo": inject,
+}
+_DESPITE_LOCKS: Final = (
+    *("createImage", "createBackup"),
+    "lock",
+    "unlock",
+    "os-resetState",
+    "os-getConsoleOutput",
+    *consoles.PROTOCOLS,
+)
+
+
+class ServerActions:
+    """Handler of ``/servers/{id}/action``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+        snapshots, groups = ServerSnapshot(parts), ServerSecurityGroups(parts)
+        self._actions: dict[str, Act] = {
+            **_ACTIONS,
+            "os-getConsoleOutput": consoles.ConsoleLog(parts),
+            **consoles.RemoteConsoles(parts).actions,
+            **ServerAddresses(parts).actions,
+            **locks.ServerLocks(parts).actions,
+            "rebuild": ServerRebuild(parts),
+            "rescue": ServerRescue(parts),
+            "createImage": snapshots.create_image,
+            "createBackup": snapshots.create_backup,
+            "addSecurityGroup": groups.add,
+            "removeSecurityGroup": groups.remove,
+            "forceDelete": ServerDelete(parts).force,
+            "restore": ServerPutAway(parts),
+        }
+
+    def act(self, call: Call) -> Answer:
+        """Do the one thing that the body names, if the caller may."""
+        located = self._whereabouts.find(call, call.params["server_id"])
+        (name,) = call.body
+        removed.refuse_action(name)
+        _refuse_unknown(call, name)
+        _require(call, policies.ACTIONS[name], located)
+        if name not in _DESPITE_LOCKS:
+            locks.refuse(call, located.instance)
+        return self._actions[name](call, located)
+
+
+def _refuse_unknown(call: Call, name: str) -> None:
+    """Raise unless there is such an action in the call's microversion.
+
+    :raises roost.exception.Unsupported: when Compute has it there, and this cloud does not
+    :raises roost.exception.NotFound: when it is there in other microversions
+    :raises roost.exception.Invalid: when there is none
+    """
+    if call.version >= LACKING.get(name, call.version + 1):
+        raise exception.Unsupported(f"This cloud cannot do that to its servers: {name}")
+    if name in ACTION.document(call.version)["properties"]:
+        return
+    if name in KNOWN:
+        raise exception.NotFound(f"There is no action {name} in version 2.{call.version}.")
+    raise exception.Invalid(f"There is no such action: {name}")
+
+
+def _require(call: Call, rule: str, located: Located) -> None:
+    """Raise :class:`roost.exception.Forbidden` unless the caller may do this to that server."""
+    if not call.allows(rule, project_id=located.instance.project_id):
+        raise exception.Forbidden(f"Policy doesn't allow {rule} to be performed.")

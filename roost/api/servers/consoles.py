@@ -1,0 +1,284 @@
+"""Consoles that users type at: who may see one is told a URL, and a token in it opens it.
+
+What a server has written to its console is another matter: ``consoles.py``.
+
+What a server has written to its console: asked of its host, which has a bounded time to tell.
+
+Consoles as JSON: the URL that opens one, and what is behind it.
+
+Where the tokens in the URLs of consoles lead, for proxies of others.
+
+The body of a request for a remote console.
+
+Consoles of servers with a screen.
+
+Tokens that open consoles.
+
+Rules of the tokens that open consoles.
+"""
+
+import datetime
+import re
+import urllib.parse
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from roost import exception
+from roost.api.dependencies import Parts
+from roost.api.locator import Located, Whereabouts
+from roost.api.policy import ADMIN, rule
+from roost.api.request import Answer, Call
+from roost.api.route import Route, row
+from roost.api.servers import policies
+from roost.api.servers.host_calls import ServerHosts, heard
+from roost.api.validation import EVER, Document, grown, of, wrapped
+from roost.db import clock
+from roost.db.api import console_tokens
+from roost.db.api.console_tokens import ConsoleToken
+from roost.db.engine import retried
+from roost.objects import consoles
+
+_PROTOCOLS: Final = ("vnc", "spice", "rdp", "serial")
+_TYPES: Final = ("novnc", "xvpvnc", "rdp-html5", "spice-html5", "serial")
+_MKS: Final = ("webmks",)
+_DIRECT: Final = ("spice-direct",)
+
+
+def kind(*words: str) -> Document:
+    """Return the schema of one of some words."""
+    return {"type": "string", "enum": [*words]}
+
+
+# Since when and until when there is a property, and its schema.
+_CREATE: Final[tuple[tuple[int, int, str, Document], ...]] = (
+    (6, 7, "protocol", kind(*_PROTOCOLS)),
+    (6, 7, "type", kind(*_TYPES)),
+    (8, EVER, "protocol", kind(*_PROTOCOLS, "mks")),
+    (8, 98, "type", kind(*_TYPES, *_MKS)),
+    (99, EVER, "type", kind(*_TYPES, *_MKS, *_DIRECT)),
+)
+
+
+def _console(_minor: int, found: dict[str, Any]) -> Document:
+    return wrapped("remote_console", of(found, required=["protocol", "type"]))
+
+
+CREATE: Final = grown(_CREATE, _console)
+
+
+_TLS_PORT_SINCE: Final = 99
+
+
+def remote_console(protocol: str, type_: str, url: str) -> dict[str, Any]:
+    return {"remote_console": {"protocol": protocol, "type": type_, "url": url}}
+
+
+def console(type_: str, url: str) -> dict[str, Any]:
+    """Return the same, as actions told it until 2.5."""
+    return {"console": {"type": type_, "url": url}}
+
+
+def url(base: str, kind: str, token: str) -> str:
+    """Return the URL of a console.
+
+    Pages of screens are told the path to ask the proxy for: the token is part of that.
+    """
+    asked = f"token={token}"
+    if kind in (consoles.VNC, consoles.SPICE):
+        asked = urllib.parse.urlencode({"path": f"?{asked}"})
+    return f"{base}{'&' if '?' in base else '?'}{asked}"
+
+
+def connection(token: ConsoleToken, *, version: int) -> dict[str, Any]:
+    """Return where a token leads. Doors of hosts have one port, and want to be told the token."""
+    told: dict[str, Any] = {
+        "instance_uuid": token.instance_uuid,
+        "host": token.host,
+        "port": token.port,
+        "internal_access_path": None,
+    }
+    return {"console": told if version < _TLS_PORT_SINCE else told | {"tls_port": None}}
+
+
+SHOW = "os_compute_api:os-console-auth-tokens"
+
+RULES = [
+    rule(
+        SHOW,
+        ADMIN,
+        "Show where the token of a console leads.",
+        "GET /os-console-auth-tokens/{console_token}",
+    ),
+]
+
+
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")
+
+
+class ConsoleLog:
+    """The action ``os-getConsoleOutput``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._hosts = ServerHosts(parts)
+
+    def __call__(self, call: Call, located: Located) -> Answer:
+        """Show the last lines, without what terminals would take for orders.
+
+        :raises roost.exception.Conflict: when the server is on no host
+        :raises roost.exception.NotFound: when it has no console
+        :raises roost.exception.Unsupported: when its hypervisor keeps none
+        :raises roost.exception.Timeout: when its host does not answer
+        """
+        with heard(call, located.instance):
+            text = self._hosts.of(located).get_console_output(
+                call.context,
+                instance_uuid=located.instance.uuid,
+                lines=_lines(call.body["os-getConsoleOutput"].get("length")),
+            )
+        return Answer({"output": _CONTROL.sub("", text)}, status=200)
+
+
+def _lines(length: Any) -> int | None:
+    if length is None or int(length) < 0:
+        return None
+    return int(length)
+
+
+# What an action is called -> the protocol, before 2.6.
+PROTOCOLS: Final = {
+    "os-getVNCConsole": "vnc",
+    "os-getSPICEConsole": "spice",
+    "os-getRDPConsole": "rdp",
+    "os-getSerialConsole": "serial",
+}
+# What users call the type of a console -> its kind. No hypervisor here has any of the others.
+KINDS: Final = {
+    "novnc": consoles.VNC,
+    "spice-html5": consoles.SPICE,
+    "serial": consoles.SERIAL,
+}
+
+
+class RemoteConsoles:
+    """Handler of ``/servers/{id}/remote-consoles``, and of the actions before it."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+        self._hosts = ServerHosts(parts)
+        self._database = parts.api_database
+        self._options = parts.options
+
+    def create(self, call: Call) -> Answer:
+        """Let the caller come to a console; tell where.
+
+        :raises roost.exception.Conflict: when the server is on no host, or does not run
+        :raises roost.exception.Invalid: when there is no such console of that protocol, or host
+        :raises roost.exception.Unsupported: when no hypervisor has it, or this one has none
+        :raises roost.exception.Timeout: when its host does not answer
+        """
+        located = self._whereabouts.find(call, call.params["server_id"])
+        asked = call.body["remote_console"]
+        url = self._open(call, located, protocol=asked["protocol"], type_=asked["type"])
+        return Answer(remote_console(asked["protocol"], asked["type"], url))
+
+    def act(self, call: Call, located: Located) -> Answer:
+        """Do the same, as an action: each protocol had one."""
+        ((name, asked),) = call.body.items()
+        url = self._open(call, located, protocol=PROTOCOLS[name], type_=asked["type"])
+        return Answer(console(asked["type"], url), status=200)
+
+    def _open(self, call: Call, located: Located, *, protocol: str, type_: str) -> str:
+        instance = located.instance
+        host = self._hosts.of(located)
+        kind = _kind(protocol, type_)
+        token = consoles.new_token()
+        digest = consoles.digest(token)
+        with heard(call, instance):
+            door = host.open_console(
+                call.context,
+                instance_uuid=instance.uuid,
+                kind=kind,
+                token_digest=digest,
+                seconds=self._options.console_seconds,
+            )
+        self._remember(digest, instance.uuid, kind=kind, door=door)
+        return url(self._options.console_urls[kind], kind, token)
+
+    @property
+    def actions(self) -> dict[str, Callable[[Call, Located], Answer]]:
+        """What each action is done by."""
+        return dict.fromkeys(PROTOCOLS, self.act)
+
+    @retried
+    def _remember(
+        self, digest: str, instance_uuid: str, *, kind: str, door: Mapping[str, Any]
+    ) -> None:
+        lasting = datetime.timedelta(seconds=self._options.console_seconds)
+        with self._database.begin() as session:
+            token = ConsoleToken(
+                digest=digest,
+                instance_uuid=instance_uuid,
+                kind=kind,
+                host=door["host"],
+                port=door["port"],
+                expires_at=clock.now(session) + lasting,
+            )
+            console_tokens.create(session, token)
+
+
+def _kind(protocol: str, type_: str) -> str:
+    """Return the kind of console that is asked for, if there is any of it."""
+    kind = KINDS.get(type_)
+    if kind is None:
+        message = f"Unable to get {protocol} console, functionality not implemented"
+        raise exception.Unsupported(message)
+    if protocol != kind:
+        raise exception.Invalid(f"Invalid console type {type_}: it is not one of {protocol}.")
+    return kind
+
+
+_ALL_SINCE: Final = 31
+
+
+class ConsoleTokens:
+    """Handler of ``/os-console-auth-tokens``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._database = parts.api_database
+
+    def show(self, call: Call) -> Answer:
+        """Tell where a token leads. Until 2.30 only those of RDP were shown, and nobody has one.
+
+        :raises roost.exception.Invalid: until 2.30
+        :raises roost.exception.NotFound: when there is no such token, or no longer
+        """
+        if call.version < _ALL_SINCE:
+            raise exception.Invalid(
+                "Until 2.30 only the tokens of RDP consoles are shown, which no server here has."
+            )
+        digest = consoles.digest(call.params["console_token"])
+        with self._database.read() as session:
+            found = console_tokens.find(session, digest, now=clock.now(session))
+        if found is None:
+            raise exception.NotFound("Token not found")
+        return Answer(connection(found, version=call.version))
+
+
+CONSOLES_ROUTES: Final[tuple[Route, ...]] = (
+    row(
+        "POST /v2.1/servers/{server_id}/remote-consoles",
+        (RemoteConsoles, RemoteConsoles.create),
+        policies.CREATE_CONSOLE,
+        body=CREATE,
+        since=6,
+    ),
+)
+
+
+CONSOLE_TOKENS_ROUTES: Final[tuple[Route, ...]] = (
+    row(
+        "GET /v2.1/os-console-auth-tokens/{console_token}",
+        (ConsoleTokens, ConsoleTokens.show),
+        SHOW,
+    ),
+)

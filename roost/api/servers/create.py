@@ -1,0 +1,476 @@
+"""Creates servers: the API's side of a boot.
+
+Before: ``servers.py``, with a body that the schema passed. After: ``conductor/super/boot.py``, by a
+cast.
+What is stored here in one transaction is the truth; the cast is a hint, and while the bus is away
+the super-conductors find the request without it.
+
+What a request for servers asks of hosts: the question that the schedulers get.
+
+Asked by ``create.py``, and by roost-manage, which explains the answer and creates nothing.
+"""
+
+import dataclasses
+import datetime
+import logging
+import re
+import secrets
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from roost import exception, states
+from roost.api import faults
+from roost.api.compute import quota_resources
+from roost.api.compute.flavors import may_use
+from roost.api.dependencies import Parts
+from roost.api.networking.requested_networks import new_ports
+from roost.api.request import Call, short_ip, truth
+from roost.api.servers import guest_config, policies, scheduler_hints
+from roost.api.servers.block_devices import image_of
+from roost.api.servers.guest_config import disk_config_of, keypair_of, provisions_of
+from roost.api.servers.images import check_verification, usable
+from roost.api.servers.scheduler_hints import hints_of
+from roost.api.servers.tags import unique
+from roost.db.api import build_requests, flavors, quota
+from roost.db.engine import retried
+from roost.hardware.requirements import Demands, demands_of
+from roost.objects import (
+    BuildRequest,
+    Flavor,
+    ImageMeta,
+    Instance,
+    Keypair,
+    Locality,
+    NetworkRequest,
+    Provisions,
+    RequestSpec,
+    instance,
+)
+from roost.security_groups import DEFAULT, Group
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a user wants a server: any of these may be left open.
+
+    ``forced``: on that host, whatever filters think of it.
+    """
+
+    zone: str | None = None
+    host: str | None = None
+    node: str | None = None
+    forced: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Question:
+    """Servers of one kind, with all names resolved; ``hints`` are the user's, each a list."""
+
+    project_id: str
+    user_id: str
+    flavor: Flavor
+    image: ImageMeta | None
+    demands: Demands = dataclasses.field(default_factory=Demands)
+    locality: Sequence[Locality] = ()
+    place: Place = dataclasses.field(default_factory=Place)
+    hints: Mapping[str, list[str]] = dataclasses.field(default_factory=dict)
+
+    def spec(self, count: int, *, request_uuid: str | None = None) -> RequestSpec:
+        """Return the question for so many servers."""
+        return RequestSpec.of(
+            request_uuid=request_uuid or str(uuid.uuid4()),
+            project_id=self.project_id,
+            user_id=self.user_id,
+            num_instances=count,
+            flavor=self.flavor,
+            image=self.image,
+            availability_zone=self.place.zone,
+            requested_host=self.place.host,
+            requested_node=self.place.node,
+            forced=self.place.forced,
+            hints=dict(self.hints),
+            numa_topology=self.demands.numa_topology,
+            pci_requests=list(self.demands.pci_requests),
+            locality=list(self.locality),
+        )
+
+
+LOG = logging.getLogger(__name__)
+_NO_HOSTNAME: Final = re.compile(r"[^a-z0-9.-]+")
+_MAX_HOSTNAME: Final = 63
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Order:
+    """A create request whose names are resolved: ``least`` to ``most`` servers of one kind."""
+
+    call: Call
+    asked: dict[str, Any]
+    flavor: Flavor
+    image: ImageMeta
+    keypair: Keypair | None
+    demands: Demands
+    networks: list[NetworkRequest]
+    security_groups: list[Group]
+    provisions: Provisions
+    locality: list[Locality]
+    place: Place
+    hints: dict[str, list[str]]
+    least: int
+    most: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """What was stored: the wishes, of which the first one's instance is shown to the user."""
+
+    request_uuid: str
+    instances: list[Instance]
+
+    @property
+    def password(self) -> str:
+        """The administrator's password of all these servers."""
+        given = self.instances[0].provisions
+        return str(given.admin_password) if given else ""
+
+
+@dataclasses.dataclass
+class _Draft:
+    """What a request and its servers are called from the first try to store them on.
+
+    ``tried``: there was one, of which nobody may know whether it was committed.
+    """
+
+    request_uuid: str
+    reservation_id: str
+    uuids: list[str]
+    at: datetime.datetime
+    tried: bool = False
+
+    @classmethod
+    def of(cls, order: Order, now: datetime.datetime) -> "_Draft":
+        request_uuid, *uuids = (str(uuid.uuid4()) for _ in range(order.most + 1))
+        return cls(request_uuid, f"r-{secrets.token_hex(4)}", uuids, now)
+
+    def instances(self, order: Order, count: int) -> list[Instance]:
+        return [_instance(order, self, index, count) for index in range(count)]
+
+
+class ServerCreate:
+    """Takes orders for servers."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._networking = parts.networking
+
+    def accept(self, call: Call) -> Accepted:
+        """Store what is asked for, then tell the super-conductors.
+
+        :raises roost.exception.Invalid: for what does not exist or does not fit
+        :raises roost.exception.QuotaExceeded: when the project may not have so much
+        """
+        order = self._resolve(call)
+        accepted = self._store(order, _Draft.of(order, self._parts.now()))
+        self._tell(call, accepted)
+        return accepted
+
+    def _resolve(self, call: Call) -> Order:
+        asked = call.body["server"]
+        if asked.get("trusted_image_certificates"):
+            call.require(policies.TRUSTED_CERTS)
+            check_verification(self._parts.options)
+        least, most = _counts(asked, self._parts.options.max_instances_per_request)
+        place = self._place(call, asked)
+        names = [str(group["name"]) for group in asked.get("security_groups") or []]
+        groups = self._networking.groups.named(call, names)
+        networks = self._networking.requests(call, asked, groups=groups, least=least, most=most)
+        flavor = self._flavor(call, str(asked["flavorRef"]))
+        if not flavor.root_gb:
+            call.require(policies.ZERO_DISK)
+        image = self._image(call, image_of(asked))
+        demands = demands_of(flavor, image, self._parts.options.pci_aliases)
+        return Order(
+            call=call,
+            asked=asked,
+            flavor=flavor,
+            image=image,
+            keypair=keypair_of(asked, call.context, self._parts.api_database),
+            demands=demands,
+            networks=networks,
+            security_groups=groups,
+            provisions=provisions_of(asked, flavor, image, roles=call.context.roles or ()),
+            locality=self._networking.locality(networks),
+            place=place,
+            hints=hints_of(call, asked, self._parts.api_database),
+            least=least,
+            most=most,
+        )
+
+    def _flavor(self, call: Call, flavorid: str) -> Flavor:
+        try:
+            with self._parts.api_database.read() as session:
+                flavor = flavors.get(session, flavorid)
+                usable = may_use(session, call, flavor) and not flavor.disabled
+        except exception.NotFound as error:
+            raise exception.Invalid("Invalid flavorRef provided.") from error
+        if not usable:
+            raise exception.Invalid("Invalid flavorRef provided.")
+        return flavor
+
+    def _image(self, call: Call, image_id: str) -> ImageMeta:
+        missing = "Can not find requested image"
+        return usable(call, self._parts, image_id, missing=missing)
+
+    def _place(self, call: Call, asked: dict[str, Any]) -> Place:
+        """Read where the server may go; hosts are named by administrators only."""
+        zone, host, node = _zone_parts(asked.get("availability_zone") or "")
+        forced = host or node
+        if forced:
+            call.require(policies.FORCED_HOST)
+        if "host" in asked or "hypervisor_hostname" in asked:
+            call.require(policies.REQUESTED_HOST)
+            if forced:
+                raise exception.Invalid(
+                    "The host is named twice: in availability_zone and by itself."
+                )
+            host, node = asked.get("host", ""), asked.get("hypervisor_hostname", "")
+        if host:
+            self._check_host(host)
+        return Place(zone=zone or None, host=host or None, node=node or None, forced=bool(forced))
+
+    def _check_host(self, host: str) -> None:
+        try:
+            self._parts.cells.search(host)
+        except exception.NotFound as error:
+            raise exception.Invalid(f"Compute host {host} could not be found.") from error
+
+    @retried
+    def _store(self, order: Order, draft: "_Draft") -> Accepted:
+        """Take the quota, join the group and insert the wishes: all or nothing."""
+        with self._parts.api_database.begin() as session:
+            stored = draft.tried and build_requests.find_spec(session, draft.request_uuid)
+            if stored:
+                return Accepted(
+                    request_uuid=draft.request_uuid,
+                    instances=draft.instances(order, stored.num_instances),
+                )
+            draft.tried = True
+            self._check_limits(session, order)
+            count = self._take_quota(session, order)
+            spec = _spec(order, count, draft.request_uuid)
+            wishes = [
+                _wish(order, draft.request_uuid, wish) for wish in draft.instances(order, count)
+            ]
+            spec.group = scheduler_hints.join(
+                session,
+                order.call,
+                hints=spec.hints,
+                instance_uuids=[wish.instance_uuid for wish in wishes],
+                defaults=self._parts.options.quota,
+            )
+            self._networking.take(
+                session,
+                project_id=order.call.project_id,
+                requests=order.networks,
+                groups=order.security_groups,
+                uuids=[wish.instance_uuid for wish in wishes],
+            )
+            build_requests.create(session, wishes, spec=spec)
+        return Accepted(
+            request_uuid=spec.request_uuid, instances=[wish.instance for wish in wishes]
+        )
+
+    def _check_limits(self, session: Any, order: Order) -> None:
+        """Look at the limits of what is counted for each server by itself."""
+        metadata, files = order.asked.get("metadata"), order.provisions.files
+        if metadata or files:
+            defaults, context = self._parts.options.quota, order.call.context
+            whose = {"project_id": order.call.project_id, "user_id": str(context.user_id)}
+            limits = quota.bounds(session, defaults=defaults, **whose)
+            quota_resources.check(metadata or {}, most=limits["metadata_items"])
+            guest_config.check(files, limits=limits)
+
+    def _take_quota(self, session: Any, order: Order) -> int:
+        """Take as much as fits, of what the user said would do; return how many servers that is."""
+        count, context = order.most, order.call.context
+        while True:
+            try:
+                limits = quota.take(
+                    session,
+                    project_id=order.call.project_id,
+                    user_id=str(context.user_id),
+                    instances=count,
+                    cores=count * order.flavor.vcpus,
+                    ram=count * order.flavor.memory_mb,
+                    defaults=self._parts.options.quota,
+                )
+            except exception.QuotaExceeded as error:
+                count = min(count - 1, _room(error, order.flavor))
+                if count < order.least:
+                    raise _told(error) from error
+            else:
+                return self._within_ports(session, order, count, limit=limits["ports"])
+
+    def _within_ports(self, session: Any, order: Order, count: int, *, limit: int) -> int:
+        """Return how many of the servers may have their ports; give back what others have taken.
+
+        :raises roost.exception.QuotaExceeded: when these are too few
+        """
+        project, flavor = order.call.project_id, order.flavor
+        fitting = self._networking.room(
+            session, project_id=project, requests=order.networks, most=count, limit=limit
+        )
+        if fitting < order.least:
+            raise exception.QuotaExceeded(
+                f"Maximum number of ports exceeded: of {order.least} servers {fitting} may have"
+                f" their {new_ports(order.networks)}, as the limit is {limit}. {faults.ADVICE}"
+            )
+        less = count - fitting
+        if less:
+            back = {"cores": less * flavor.vcpus, "ram": less * flavor.memory_mb}
+            quota.give_back(session, project_id=project, instances=less, **back)
+        return fitting
+
+    def _tell(self, call: Call, accepted: Accepted) -> None:
+        try:
+            self._parts.super_conductor.schedule_and_build_instances(
+                call.context,
+                request_uuid=accepted.request_uuid,
+                instance_uuids=[instance.uuid for instance in accepted.instances],
+            )
+        except exception.RoostError as error:
+            LOG.warning(
+                "the request %s is stored, but no super-conductor was told: %s",
+                accepted.request_uuid,
+                error,
+            )
+
+
+def _counts(asked: dict[str, Any], most_allowed: int) -> tuple[int, int]:
+    least = int(asked.get("min_count") or 1)
+    most = int(asked.get("max_count") or least)
+    if not 1 <= least <= most:
+        raise exception.Invalid("min_count must be <= max_count")
+    if most > most_allowed:
+        raise exception.Invalid(
+            f"max_count is {most}, but one request may ask for {most_allowed} servers"
+        )
+    return least, most
+
+
+def _zone_parts(asked: str) -> tuple[str, str, str]:
+    """Read ``zone``, ``zone:host``, ``zone:host:node`` or ``zone::node``."""
+    parts = asked.split(":")
+    if len(parts) > 3:  # noqa: PLR2004 - as said above
+        raise exception.Invalid(f"Unable to parse availability_zone {asked!r}")
+    zone, host, node = [*parts, "", ""][:3]
+    return zone, host, node
+
+
+def _spec(order: Order, count: int, request_uuid: str) -> RequestSpec:
+    context = order.call.context
+    question = Question(
+        project_id=order.call.project_id,
+        user_id=str(context.user_id),
+        flavor=order.flavor,
+        image=order.image,
+        demands=order.demands,
+        locality=order.locality,
+        place=order.place,
+        hints=order.hints,
+    )
+    return question.spec(count, request_uuid=request_uuid)
+
+
+def _wish(order: Order, request_uuid: str, instance: Instance) -> BuildRequest:
+    context = order.call.context
+    return BuildRequest(
+        instance_uuid=instance.uuid,
+        request_uuid=request_uuid,
+        request_id=context.request_id,
+        project_id=order.call.project_id,
+        user_id=context.user_id,
+        instance=instance,
+        created_at=instance.created_at,
+    )
+
+
+def _instance(order: Order, draft: _Draft, index: int, count: int) -> Instance:
+    asked, context = order.asked, order.call.context
+    suffix = f"-{index + 1}" if count > 1 else ""
+    identity = draft.uuids[index]
+    vm_state, task_state = states.WAITING
+    return Instance(
+        uuid=identity,
+        project_id=order.call.project_id,
+        user_id=context.user_id,
+        reservation_id=draft.reservation_id,
+        launch_index=index,
+        display_name=asked["name"].strip()[: 255 - len(suffix)] + suffix,
+        display_description=asked.get("description"),
+        hostname=_hostname(asked, suffix, identity),
+        flavor=order.flavor,
+        image=order.image,
+        key_name=order.keypair.name if order.keypair else None,
+        keypair=order.keypair,
+        user_data=asked.get("user_data"),
+        config_drive=truth(str(asked.get("config_drive") or ""), name="config_drive"),
+        disk_config=disk_config_of(asked, order.image),
+        root_device_name=instance.name_by(order.provisions.block_devices, order.image),
+        security_groups=[group.name for group in order.security_groups] or [DEFAULT],
+        trusted_certs=list(asked.get("trusted_image_certificates") or []),
+        provisions=order.provisions,
+        metadata=dict(asked.get("metadata") or {}),
+        tags=unique(asked.get("tags") or []),
+        access_ip_v4=asked.get("accessIPv4") or None,
+        access_ip_v6=short_ip(asked.get("accessIPv6")),
+        availability_zone=order.place.zone,
+        host=None,
+        node=None,
+        attempt=0,
+        vm_state=vm_state,
+        task_state=task_state,
+        power_state=states.NOSTATE,
+        networks=order.networks,
+        network_info=None,
+        created_at=draft.at,
+        updated_at=None,
+        launched_at=None,
+        deleted_at=None,
+        fault=None,
+    )
+
+
+def _hostname(asked: dict[str, Any], suffix: str, identity: str) -> str:
+    """Return the name that the guest gives itself: the one asked for, or what DNS takes of it."""
+    named = asked.get("hostname")
+    if named:
+        return f"{named}{suffix}"[:255]
+    words = asked["name"].strip().lower().replace(" ", "-").replace("_", "-")
+    clean = _NO_HOSTNAME.sub("", words)[: _MAX_HOSTNAME - len(suffix)].strip(".-")
+    return f"{clean}{suffix}" if clean else f"server-{identity}"
+
+
+def _room(error: exception.QuotaExceeded, flavor: Flavor) -> int:
+    """Return how many servers would have fitted when the quota refused."""
+    used, limits = error.details["used"], error.details["limits"]
+    sizes = {"instances": 1, "cores": flavor.vcpus, "ram": flavor.memory_mb}
+    return min(
+        ((limits[name] - used[name]) // size for name, size in sizes.items() if limits[name] >= 0),
+        default=0,
+    )
+
+
+def _told(error: exception.QuotaExceeded) -> exception.QuotaExceeded:
+    """Say it in the words that OpenStack's clients match."""
+    over, details = error.details["resources"], error.details
+
+    def each(name: str) -> str:
+        return ", ".join(str(details[name][resource]) for resource in over)
+
+    return exception.QuotaExceeded(
+        f"Quota exceeded for {', '.join(over)}: Requested {each('asked')}, "
+        f"but already used {each('used')} of {each('limits')} {', '.join(over)}",
+        **details,
+    )

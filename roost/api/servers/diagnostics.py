@@ -1,0 +1,95 @@
+"""What hypervisors measure of guests, as JSON: freely before 2.48, alike for all since.
+
+How a server's guest does: asked of its host.
+
+The diagnostics of a server.
+
+Rules of the diagnostics of servers.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from roost.api.dependencies import Parts
+from roost.api.locator import Whereabouts
+from roost.api.policy import ADMIN, rule
+from roost.api.request import Answer, Call
+from roost.api.route import Route, row
+from roost.api.servers.host_calls import ServerHosts, heard
+from roost.objects import Instance
+
+SHOW_POLICY = "os_compute_api:os-server-diagnostics"
+
+RULES = [
+    rule(
+        SHOW_POLICY, ADMIN, "See how a server's guest does.", "GET /servers/{server_id}/diagnostics"
+    ),
+]
+
+
+_ALIKE_SINCE: Final = 48
+
+
+def full(measured: Mapping[str, Any], instance: Instance, *, version: int) -> dict[str, Any]:
+    """Return the diagnostics of a server.
+
+    :param measured: the fields of :class:`roost.compute.virt.driver.Diagnostics`
+    """
+    if version < _ALIKE_SINCE:
+        return _free(measured)
+    return {
+        "state": measured["state"],
+        "driver": measured["driver"],
+        "hypervisor": measured["hypervisor"],
+        "hypervisor_os": measured["hypervisor_os"],
+        "uptime": measured["uptime"],
+        "config_drive": instance.config_drive,
+        "num_cpus": len(measured["cpu_details"]),
+        "num_nics": len(measured["nic_details"]),
+        "num_disks": len(measured["disk_details"]),
+        "memory_details": measured["memory_details"],
+        "cpu_details": measured["cpu_details"],
+        "nic_details": measured["nic_details"],
+        "disk_details": measured["disk_details"],
+    }
+
+
+def _free(measured: Mapping[str, Any]) -> dict[str, Any]:
+    told = {f"cpu{cpu['id']}_time": cpu["time"] for cpu in measured["cpu_details"]}
+    told["memory"] = measured["memory_details"]["maximum"] * 1024  # KiB
+    for number, disk in enumerate(measured["disk_details"]):
+        told |= {f"disk{number}_{name}": value for name, value in disk.items()}
+    for number, nic in enumerate(measured["nic_details"]):
+        told |= {f"nic{number}_{name}": value for name, value in nic.items()}
+    return told
+
+
+class ServerDiagnostics:
+    """Handler of ``/servers/{id}/diagnostics``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+        self._hosts = ServerHosts(parts)
+
+    def show(self, call: Call) -> Answer:
+        """Tell what the hypervisor measures.
+
+        :raises roost.exception.Conflict: when the server does not run on any host
+        :raises roost.exception.Unsupported: when its hypervisor measures nothing
+        :raises roost.exception.Timeout: when its host does not answer
+        """
+        located = self._whereabouts.find(call, call.params["server_id"])
+        instance = located.instance
+        host = self._hosts.of(located)
+        with heard(call, instance):
+            measured = host.get_diagnostics(call.context, instance_uuid=instance.uuid)
+        return Answer(full(measured, instance, version=call.version))
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    row(
+        "GET /v2.1/servers/{server_id}/diagnostics",
+        (ServerDiagnostics, ServerDiagnostics.show),
+        SHOW_POLICY,
+    ),
+)

@@ -1,0 +1,248 @@
+"""Images and backups of servers: described at once, *queued*, and sent by their hosts.
+
+The row of the server names the image before the store knows of it. So whatever dies in between, the
+task is there, and who ends it, ends the image.
+
+The image that something is to be done with to a server that is there.
+"""
+
+import dataclasses
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+from roost import exception, states
+from roost.api import service_catalog
+from roost.api.compute import quota_resources
+from roost.api.dependencies import Options, Parts
+from roost.api.locator import Located
+from roost.api.request import Answer, Call
+from roost.api.servers import tasks
+from roost.db.cell import images
+from roost.image.driver import (
+    ACTIVE,
+    KERNEL_BYTES,
+    KERNEL_ID,
+    QUEUED,
+    RAMDISK_ID,
+    LimitedImageStore,
+)
+from roost.objects import ImageMeta, Instance
+
+_MISSING: Final = "Image {} could not be found."
+
+
+def usable(call: Call, parts: Parts, image_id: str, *, missing: str = _MISSING) -> ImageMeta:
+    """Return an image that is there for the caller, and whole, as is what it names.
+
+    :param missing: what is said when it is not there
+    :raises roost.exception.Invalid: when there is none
+    """
+    image = _active(call, parts, image_id, missing)
+    _check_named(call, parts, image)
+    return image
+
+
+def _check_named(call: Call, parts: Parts, image: ImageMeta) -> None:
+    """Make sure that the caller may also use the kernel and the ramdisk that an image names.
+
+    And that they are as small as such are.
+
+    :raises roost.exception.Invalid: naming the property, when they may not
+    """
+    for name in (KERNEL_ID, RAMDISK_ID):
+        if named := image.properties.get(name, "").strip():
+            try:
+                _check_small(_active(call, parts, named, _MISSING))
+            except exception.Invalid as error:
+                raise exception.Invalid(f"{name} of image {image.id}: {error.message}") from error
+
+
+def _check_small(image: ImageMeta) -> None:
+    if image.size > KERNEL_BYTES:
+        raise exception.Invalid(
+            f"Image {image.id} has {image.size} bytes, and may have {KERNEL_BYTES} at most."
+        )
+
+
+def _active(call: Call, parts: Parts, image_id: str, missing: str) -> ImageMeta:
+    try:
+        image = parts.images.get(call.context, image_id)
+    except (exception.NotFound, exception.Forbidden) as error:
+        raise exception.Invalid(missing.format(image_id)) from error
+    if image.status != ACTIVE:
+        raise exception.Invalid(f"Image {image_id} is not active.")
+    return image
+
+
+def check_verification(options: Options) -> None:
+    """Make sure that this cloud can verify what images are signed by.
+
+    :raises roost.exception.Invalid: when it cannot
+    """
+    if not options.verifies_images:
+        raise exception.Invalid(
+            "This cloud cannot verify signatures of images: leave trusted_image_certificates out."
+        )
+
+
+_ID_SINCE: Final = 45
+_ROTATION: Final = "backup_rotation"  # for the host, see compute/operations/snapshot.py
+# Of the image that a server was made from, these say nothing about what became of it.
+_NOT_INHERITED: Final = ("img_signature", "cache_in_nova", "bittorrent", "os_hash", "backup_")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Order:
+    """What an action asks for: its name, the task, and what the image is to say of itself.
+
+    ``rotation``: how many backups are kept; None: it is none.
+    """
+
+    word: str
+    task: str
+    name: str
+    properties: Mapping[str, str]
+    rotation: int | None = None
+
+
+class ServerSnapshot:
+    """The actions ``createImage`` and ``createBackup``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def create_image(self, call: Call, located: Located) -> Answer:
+        """Write down that an image is to be made, describe it, and tell the host.
+
+        :raises roost.exception.Conflict: when that cannot be done to a server in its state
+        :raises roost.exception.QuotaExceeded: when the image may not have so much metadata, or the
+            project not one more
+        """
+        asked = call.body["createImage"]
+        properties = {"image_type": "snapshot", **self._metadata(asked, located.instance)}
+        task = states.IMAGE_SNAPSHOT_PENDING
+        order = _Order("createImage", task, asked["name"].strip(), properties)
+        return self._begin(call, located, order)
+
+    def create_backup(self, call: Call, located: Located) -> Answer:
+        """Do the same with an image that takes the place of the oldest of its type."""
+        asked = call.body["createBackup"]
+        metadata = self._metadata(asked, located.instance)
+        kind = {"image_type": "backup", "backup_type": asked["backup_type"]}
+        return self._begin(
+            call,
+            located,
+            _Order(
+                word="createBackup",
+                task=states.IMAGE_BACKUP,
+                name=asked["name"].strip(),
+                properties={**metadata, **kind},
+                rotation=int(asked["rotation"]),
+            ),
+        )
+
+    def _begin(self, call: Call, located: Located, order: _Order) -> Answer:
+        image = self._image(call, located.instance, order)
+        if isinstance(self._parts.images, LimitedImageStore):
+            self._parts.images.check_room(located.instance.project_id)
+        instance = tasks.put_under(
+            call,
+            located,
+            word=order.word,
+            task=order.task,
+            changes={"task_image": _with_rotation(image, order.rotation)},
+        )
+        try:
+            self._describe(call, located, image)
+        finally:  # a host that finds no such image ends the task
+            tasks.do(call, located, instance, image_id=image.id)
+        root = service_catalog.images_root(call, self._parts.images)
+        return _answer(call, image, order, root=root)
+
+    def _describe(self, call: Call, located: Located, image: ImageMeta) -> None:
+        """Let the store know of an image, unless its task has ended before it did.
+
+        :raises roost.exception.Conflict: then
+        """
+        self._parts.images.create(call.context, image)
+        if not _is_awaited(located, image):
+            self._parts.images.give_up(call.context, image.id)
+            raise exception.Conflict(
+                f"Instance {located.instance.uuid} was changed before its image could be made."
+            )
+
+    def _image(self, call: Call, instance: Instance, order: _Order) -> ImageMeta:
+        base, now = instance.image, self._parts.now()
+        return ImageMeta.of(
+            id=str(uuid.uuid4()),
+            name=order.name,
+            status=QUEUED,
+            visibility="private",
+            owner=instance.project_id,
+            disk_format=base.disk_format if base else "raw",
+            container_format=base.container_format if base else "bare",
+            size=0,
+            hash_algo=None,
+            hash_value=None,
+            min_ram=base.min_ram if base else 0,
+            min_disk=max(base.min_disk if base else 0, instance.flavor.root_gb),
+            properties={
+                **_inherited(instance),
+                "user_id": call.context.user_id,
+                **order.properties,
+            },
+            created_at=now,
+            updated_at=now,
+        )
+
+    def _metadata(self, asked: Mapping[str, Any], instance: Instance) -> Mapping[str, str]:
+        """Return what users want the image to say of itself.
+
+        :raises roost.exception.QuotaExceeded: when it may not say so much
+        """
+        metadata: Mapping[str, str] = asked.get("metadata") or {}
+        with self._parts.api_database.read() as session:
+            limits = self._parts.options.quota
+            most = quota_resources.read(session, instance, defaults=limits)
+        quota_resources.check(metadata, most=most)
+        return metadata
+
+
+def _is_awaited(located: Located, image: ImageMeta) -> bool:
+    """Tell whether a task still is to make this image; a cell that is away now is believed to."""
+    assert located.cell is not None
+    try:
+        with located.cell.database.read() as session:
+            return images.waiting(session, str(located.instance.uuid)) == image.id
+    except exception.Unavailable:
+        return True
+
+
+def _inherited(instance: Instance) -> dict[str, str]:
+    """Return what the image says of the server and of the image that this was made from."""
+    properties = {"instance_uuid": str(instance.uuid), "owner_id": instance.project_id}
+    if instance.image is None:
+        return properties
+    before = {
+        name: value
+        for name, value in instance.image.properties.items()
+        if not name.startswith(_NOT_INHERITED)
+    }
+    return {**before, **properties, "base_image_ref": instance.image.id}
+
+
+def _with_rotation(image: ImageMeta, rotation: int | None) -> ImageMeta:
+    if rotation is None:
+        return image
+    properties = {**image.properties, _ROTATION: str(rotation)}
+    return ImageMeta.of(**image.values() | {"properties": properties})
+
+
+def _answer(call: Call, image: ImageMeta, order: _Order, *, root: str) -> Answer:
+    """Name the image; before 2.45 not if it goes as soon as it is there."""
+    if call.version >= _ID_SINCE:
+        return Answer({"image_id": image.id})
+    if order.rotation == 0:
+        return Answer()
+    return Answer(headers={"Location": f"{root}/images/{image.id}"})

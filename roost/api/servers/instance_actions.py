@@ -1,0 +1,193 @@
+"""What was done to a server, step by step.
+
+The records of what was done to a server as JSON.
+
+Rules of the records of what was done to a server.
+
+What was done to a server.
+
+Schemas of the records of what was done to a server.
+"""
+
+import dataclasses
+from typing import Any, Final
+
+from roost import exception
+from roost.api import pagination, validation
+from roost.api.dependencies import Parts
+from roost.api.locator import Located, Whereabouts
+from roost.api.pagination import micros
+from roost.api.policy import ADMIN, READER, rule
+from roost.api.request import Answer, Call
+from roost.api.route import Route, row
+from roost.api.servers.views import host_id
+from roost.api.validation import PAGE, TIME, Schema, query
+from roost.db.cell import actions as rows
+from roost.objects import InstanceAction, InstanceActionEvent
+
+_ROOT = "os_compute_api:os-instance-actions"
+LIST_POLICY = f"{_ROOT}:list"
+SHOW_POLICY = f"{_ROOT}:show"
+EVENTS_POLICY = f"{_ROOT}:events"
+EVENT_DETAILS_POLICY = f"{_ROOT}:events:details"
+
+_ACTIONS = "/servers/{server_id}/os-instance-actions"
+_ACTION = f"{_ACTIONS}/{{request_id}}"
+
+RULES = [
+    rule(LIST_POLICY, READER, "List what was done to a server.", f"GET {_ACTIONS}", formerly=_ROOT),
+    rule(SHOW_POLICY, READER, "Show one action on a server.", f"GET {_ACTION}", formerly=_ROOT),
+    rule(
+        EVENTS_POLICY,
+        ADMIN,
+        "See an action's events before 2.51, and the hosts they happened on.",
+        f"GET {_ACTION}",
+    ),
+    rule(EVENT_DETAILS_POLICY, ADMIN, "See what exactly failed in an event.", f"GET {_ACTION}"),
+]
+
+
+PAGES: Final = 58  # since 2.58 the list has pages
+_PAGED: dict[str, Any] = {**PAGE, "changes-since": TIME}
+
+LIST_QUERY: Final = Schema(
+    {
+        1: query({}),
+        PAGES: query(_PAGED, strict=True),
+        66: query({**_PAGED, "changes-before": TIME}, strict=True),
+    }
+)
+
+
+EVENTS_SINCE: Final = 51
+UPDATED_AT: Final = 58
+HOSTS: Final = 62
+DETAILS: Final = 84
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Looker:
+    """Who looks, in which version; ``sees_inside``: hosts and traces, ``sees_why``: causes."""
+
+    version: int
+    sees_inside: bool = False
+    sees_why: bool = False
+
+    @property
+    def sees_events(self) -> bool:
+        """Since 2.51 everybody who may see the action sees its events."""
+        return self.sees_inside or self.version >= EVENTS_SINCE
+
+
+def brief(action: InstanceAction, looker: Looker) -> dict[str, Any]:
+    """Return an action of the list."""
+    shown = {
+        "action": action.action,
+        "instance_uuid": action.instance_uuid,
+        "request_id": action.request_id,
+        "user_id": action.user_id,
+        "project_id": action.project_id,
+        "start_time": micros(action.start_time),
+        "message": action.message,
+    }
+    if looker.version >= UPDATED_AT:
+        shown["updated_at"] = micros(action.updated_at or action.start_time)
+    return shown
+
+
+def full(action: InstanceAction, looker: Looker) -> dict[str, Any]:
+    """Return an action with its events, if this looker may see them."""
+    shown = brief(action, looker)
+    if looker.sees_events:
+        project = action.project_id or ""
+        shown["events"] = [_event(event, looker, project) for event in action.events]
+    return shown
+
+
+def _event(event: InstanceActionEvent, looker: Looker, project_id: str) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "event": event.event,
+        "start_time": micros(event.start_time),
+        "finish_time": micros(event.finish_time),
+        "result": event.result,
+    }
+    if looker.sees_inside:
+        shown["traceback"] = None
+    if looker.version >= HOSTS:
+        shown["hostId"] = host_id(event.host, project_id)
+        if looker.sees_inside and event.host is not None:
+            shown["host"] = event.host
+    if looker.version >= DETAILS and looker.sees_why:
+        shown["details"] = event.details
+    return shown
+
+
+_OF_DELETED_SINCE = 21
+
+
+class InstanceActions:
+    """Handlers of ``/servers/{id}/os-instance-actions``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+        self._most = parts.options.max_limit
+
+    def list_brief(self, call: Call) -> Answer:
+        located = self._find(call)
+        looker = _looker(call)
+        changes = validation.changes(call, since=PAGES)
+        found = [one for one in _actions(located) if changes.have(one.updated_at or one.start_time)]
+        if call.version < PAGES:
+            return Answer({"instanceActions": [brief(one, looker) for one in found]})
+        limit = pagination.limit(call, most=self._most)
+        page = pagination.after(found, call, identity="request_id")[:limit]
+        last = page[-1].request_id if page else ""
+        return Answer(
+            {
+                "instanceActions": [brief(one, looker) for one in page],
+                **pagination.links(call, "links", full=len(page) == limit, last=last),
+            }
+        )
+
+    def show(self, call: Call) -> Answer:
+        located, request_id = self._find(call), call.params["request_id"]
+        if located.cell is None:
+            raise exception.NotFound(f"Action for request_id {request_id} could not be found.")
+        with located.cell.database.read() as session:
+            action = rows.get(session, located.instance.uuid, request_id)
+        return Answer({"instanceAction": full(action, _looker(call))})
+
+    def _find(self, call: Call) -> Located:
+        deleted = call.version >= _OF_DELETED_SINCE
+        return self._whereabouts.find(call, call.params["server_id"], deleted=deleted)
+
+
+def _actions(located: Located) -> list[InstanceAction]:
+    """Return the actions, the newest first; a wish has none yet that were recorded."""
+    if located.cell is None:
+        return []
+    with located.cell.database.read() as session:
+        return rows.list_actions(session, located.instance.uuid)
+
+
+def _looker(call: Call) -> Looker:
+    return Looker(
+        version=call.version,
+        sees_inside=call.allows(EVENTS_POLICY),
+        sees_why=call.allows(EVENT_DETAILS_POLICY),
+    )
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    row(
+        "GET /v2.1/servers/{server_id}/os-instance-actions",
+        (InstanceActions, InstanceActions.list_brief),
+        LIST_POLICY,
+        query=LIST_QUERY,
+    ),
+    row(
+        "GET /v2.1/servers/{server_id}/os-instance-actions/{request_id}",
+        (InstanceActions, InstanceActions.show),
+        SHOW_POLICY,
+    ),
+)

@@ -1,0 +1,265 @@
+"""The interfaces of a server: looked at, and changed while it lives.
+
+A change is asked of the host, which either does all of it or nothing; the caller waits for that.
+
+The interfaces of a server.
+
+Rules of the interfaces of a server.
+
+Schema of the interfaces of a server.
+
+Interfaces of a server as Compute's JSON.
+"""
+
+import contextlib
+import dataclasses
+import uuid
+from collections.abc import Iterator
+from typing import Any, Final
+
+from roost import exception, states
+from roost.api.dependencies import Parts
+from roost.api.locator import Located, Whereabouts
+from roost.api.policy import MEMBER, READER, rule
+from roost.api.request import Answer, Call
+from roost.api.route import Route, row
+from roost.api.servers import locks, tasks
+from roost.api.servers.host_calls import ServerHosts, for_users, heard
+from roost.api.servers.tags import TAG
+from roost.api.validation import UUID, Schema, of, wrapped
+from roost.cells import Cell
+from roost.db.cell import actions
+from roost.db.engine import retried
+from roost.db.types import utcnow
+from roost.objects import Instance, InstanceAction, InstanceActionEvent, Vif
+from roost.rpc.compute import Compute
+
+_ROOT = "os_compute_api:os-attach-interfaces"
+LIST_POLICY = f"{_ROOT}:list"
+SHOW_POLICY = f"{_ROOT}:show"
+CREATE_POLICY = f"{_ROOT}:create"
+DELETE_POLICY = f"{_ROOT}:delete"
+
+_ALL = "/servers/{server_id}/os-interface"
+_ONE = f"{_ALL}/{{port_id}}"
+
+RULES = [
+    rule(LIST_POLICY, READER, "List the interfaces of a server.", f"GET {_ALL}", formerly=_ROOT),
+    rule(SHOW_POLICY, READER, "Show one of them.", f"GET {_ONE}", formerly=_ROOT),
+    rule(CREATE_POLICY, MEMBER, "Attach an interface to a server.", f"POST {_ALL}", formerly=_ROOT),
+    rule(
+        DELETE_POLICY,
+        MEMBER,
+        "Detach an interface from a server.",
+        f"DELETE {_ONE}",
+        formerly=_ROOT,
+    ),
+]
+
+
+_ADDRESS = of({"ip_address": {"type": "string", "format": "ip"}}, required=["ip_address"])
+_ASKED: Final[dict[str, Any]] = {
+    "net_id": UUID,
+    "port_id": UUID,
+    "fixed_ips": {"type": "array", "minItems": 1, "maxItems": 1, "items": _ADDRESS},
+}
+TAGGED: Final = 49
+
+ATTACH_BODY: Final = Schema(
+    {
+        1: wrapped("interfaceAttachment", of(_ASKED)),
+        TAGGED: wrapped("interfaceAttachment", of({**_ASKED, "tag": TAG})),
+    }
+)
+
+
+_TAGGED: Final = 70
+
+
+def full(vif: Vif, *, version: int) -> dict[str, Any]:
+    """Return an interface; since 2.70 with the tag by which its guest knows it."""
+    shown = {
+        "port_state": "ACTIVE" if vif.active else "DOWN",
+        "fixed_ips": [{"subnet_id": one.subnet_id, "ip_address": one.ip} for one in vif.addresses],
+        "mac_addr": vif.mac,
+        "net_id": vif.network_id,
+        "port_id": vif.id,
+    }
+    return {**shown, "tag": vif.tag} if version >= _TAGGED else shown
+
+
+ATTACH: Final = "attach_interface"
+DETACH: Final = "detach_interface"
+_STATES: Final = (states.ACTIVE, states.PAUSED, states.STOPPED)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ready:
+    """A server whose interfaces may change, on its host."""
+
+    instance: Instance
+    cell: Cell
+    host: Compute
+
+
+class ServerInterfaces:
+    """Handlers of ``/servers/{id}/os-interface``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+        self._hosts = ServerHosts(parts)
+        self._networking = parts.networking
+
+    def list_all(self, call: Call) -> Answer:
+        vifs = _vifs(self._find(call).instance)
+        return Answer({"interfaceAttachments": [full(vif, version=call.version) for vif in vifs]})
+
+    def show(self, call: Call) -> Answer:
+        vif = _vif(self._find(call).instance, call.params["port_id"])
+        return Answer({"interfaceAttachment": full(vif, version=call.version)})
+
+    def attach(self, call: Call) -> Answer:
+        """Give a server one more interface.
+
+        :raises roost.exception.Conflict: when its state does not let it have one
+        """
+        ready = self._ready(call, self._find(call), ATTACH)
+        asked = call.body["interfaceAttachment"]
+        _check(asked)
+        request, key = self._networking.attachment(call, asked), str(uuid.uuid4())
+        self._networking.attach(ready.instance, key)
+        with self._given_back(ready.instance, key), _recorded(call, ready, ATTACH):
+            vif = ready.host.attach_interface(
+                call.context, instance=ready.instance, request=request, key=key
+            )
+        return Answer({"interfaceAttachment": full(vif, version=call.version)})
+
+    def detach(self, call: Call) -> Answer:
+        """Take an interface away from a server.
+
+        :raises roost.exception.Conflict: when its state does not let it go
+        """
+        located = self._find(call)
+        ready = self._ready(call, located, DETACH)
+        vif = _vif(located.instance, call.params["port_id"])
+        with _recorded(call, ready, DETACH):
+            ready.host.detach_interface(call.context, instance=ready.instance, port_id=vif.id)
+        self._networking.detach(ready.instance, vif.id)
+        return Answer()
+
+    @contextlib.contextmanager
+    def _given_back(self, instance: Instance, port_id: str) -> Iterator[None]:
+        """Count a port no more that is not made in the block; without an answer it may be."""
+        try:
+            yield
+        except exception.RoostError as error:
+            if isinstance(error, exception.Away) or not isinstance(error, exception.Unavailable):
+                self._networking.detach(instance, port_id)
+            raise
+
+    def _find(self, call: Call) -> Located:
+        return self._whereabouts.find(call, call.params["server_id"])
+
+    def _ready(self, call: Call, located: Located, word: str) -> _Ready:
+        """Return the server, if its interfaces may be changed now, by this caller."""
+        _check_state(call, located.instance, word)
+        host = self._hosts.of(located)
+        assert located.cell is not None  # else it has no host
+        return _Ready(located.instance, located.cell, host)
+
+
+def _vifs(instance: Instance) -> list[Vif]:
+    return list(instance.network_info.vifs) if instance.network_info else []
+
+
+def _vif(instance: Instance, port_id: str) -> Vif:
+    for vif in _vifs(instance):
+        if vif.id == port_id:
+            return vif
+    raise exception.NotFound(f"Instance {instance.uuid} does not have port with id {port_id}")
+
+
+def _check(asked: dict[str, Any]) -> None:
+    """Raise :class:`roost.exception.Invalid` for what contradicts itself."""
+    if "port_id" in asked and "net_id" in asked:
+        raise exception.Invalid("Must not input both network_id and port_id")
+    if "fixed_ips" in asked and "net_id" not in asked:
+        raise exception.Invalid("Must input network_id when request IP address")
+
+
+def _check_state(call: Call, instance: Instance, word: str) -> None:
+    locks.refuse(call, instance)
+    if instance.vm_state not in _STATES:
+        raise _refused(instance, word, f"vm_state {instance.vm_state}")
+    if instance.task_state is not None:
+        raise _refused(instance, word, f"task_state {instance.task_state}")
+
+
+def _refused(instance: Instance, word: str, state: str) -> exception.Conflict:
+    return exception.Conflict(f"Cannot '{word}' instance {instance.uuid} while it is in {state}")
+
+
+@contextlib.contextmanager
+def _recorded(call: Call, ready: _Ready, word: str) -> Iterator[None]:
+    """Let the history of the server tell what the block does, and how it ended."""
+    record = tasks.begun(call, str(ready.instance.uuid), word)
+    try:
+        _begin(ready.cell, record)
+    except exception.Unavailable as error:
+        raise exception.Away(error.message) from error  # so nobody asks the host
+    with heard(call, ready.instance):
+        try:
+            yield
+        except Exception as error:
+            _end(ready, record, error)
+            raise
+    _end(ready, record, None)
+
+
+@retried
+def _begin(cell: Cell, record: InstanceAction) -> None:
+    with cell.database.begin() as session:
+        actions.start(session, record)
+
+
+def _end(ready: _Ready, record: InstanceAction, error: Exception | None) -> None:
+    event = InstanceActionEvent(
+        event=f"compute.{record.action}",
+        host=ready.instance.host,
+        start_time=record.start_time,
+        finish_time=utcnow(),
+        result="Error" if error else "Success",
+        details=exception.details(error) if error else None,
+    )
+    message = exception.reason(for_users(error, ready.instance)) if error else None
+    with contextlib.suppress(exception.Unavailable):  # what was done counts, not its record
+        _write_end(ready.cell, record, event, message)
+
+
+@retried
+def _write_end(
+    cell: Cell, record: InstanceAction, event: InstanceActionEvent, message: str | None
+) -> None:
+    with cell.database.begin() as session:
+        actions.end(session, record, [event], message=message)
+
+
+_ALL_PATH: Final = "/v2.1/servers/{server_id}/os-interface"
+_ONE_PATH: Final = f"{_ALL_PATH}/{{port_id}}"
+
+ROUTES: Final[tuple[Route, ...]] = (
+    row(f"GET {_ALL_PATH}", (ServerInterfaces, ServerInterfaces.list_all), LIST_POLICY),
+    row(
+        f"POST {_ALL_PATH}",
+        (ServerInterfaces, ServerInterfaces.attach),
+        CREATE_POLICY,
+        body=ATTACH_BODY,
+    ),
+    row(f"GET {_ONE_PATH}", (ServerInterfaces, ServerInterfaces.show), SHOW_POLICY),
+    row(
+        f"DELETE {_ONE_PATH}",
+        (ServerInterfaces, ServerInterfaces.detach),
+        DELETE_POLICY,
+        status=202,
+    ),
+)

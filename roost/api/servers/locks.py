@@ -1,0 +1,129 @@
+"""Locks: users protect servers from themselves, administrators from users.
+
+A locked server is left alone by all but administrators. Who is of its project locks it as its
+owner, and may unlock it again; what others have locked needs a rule of its own to be unlocked.
+The cell's row says it; the mapping does, too, for the time that its cell is away.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from roost import exception
+from roost.api.dependencies import Parts
+from roost.api.locator import Located, missing
+from roost.api.request import Answer, Call
+from roost.api.servers import policies, tasks
+from roost.cells import Cell
+from roost.cells import cell as cells_cell
+from roost.db.api import instance_mappings
+from roost.db.cell import actions, instances
+from roost.db.engine import retried
+from roost.objects import Instance, InstanceAction
+
+LOG = logging.getLogger(__name__)
+Act = Callable[[Call, Located], Answer]
+OWNER: Final = "owner"
+OTHER: Final = "admin"
+_ADMIN: Final = "admin_api"
+_REASON_SINCE: Final = 73
+
+
+def refuse(call: Call, instance: Instance) -> None:
+    """Raise :class:`roost.exception.Conflict` if the server is locked for this caller."""
+    if instance.locked and not call.allows(_ADMIN):
+        raise _refused(str(instance.uuid))
+
+
+class ServerLocks:
+    """Locks and unlocks servers, and lets their mappings know."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._api_database = parts.api_database
+
+    @property
+    def actions(self) -> dict[str, Act]:
+        return {"lock": self.lock, "unlock": self.unlock}
+
+    def refuse_without_cell(self, call: Call, uuid: str) -> None:
+        """Raise :class:`roost.exception.Conflict` if the mapping says so, the cell being away."""
+        with self._api_database.read() as session:
+            locked = instance_mappings.is_locked(session, uuid)
+        if locked and not call.allows(_ADMIN):
+            raise _refused(uuid)
+
+    def lock(self, call: Call, located: Located) -> Answer:
+        """Lock a server. An owner's lock changes nothing of a server that is locked."""
+        instance, cell = located.instance, _cell(located)
+        uuid, who = str(instance.uuid), _who(call, instance)
+        changes = {"locked": True, "locked_by": who, "locked_reason": _reason(call)}
+        expected = {"locked": False} if who == OWNER else {}
+        cells_cell.note(self._api_database, uuid)
+        _write(cell, tasks.done(call, uuid, "lock"), changes, expected)
+        self._agree(cell, uuid)
+        return Answer()
+
+    def unlock(self, call: Call, located: Located) -> Answer:
+        """Unlock a server, whoever locked it, if the caller may that.
+
+        :raises roost.exception.Forbidden: when somebody else has locked it
+        """
+        instance, cell = located.instance, _cell(located)
+        uuid = str(instance.uuid)
+        if instance.locked_by not in (None, _who(call, instance)):
+            rule = policies.UNLOCK_OVERRIDE
+            if not call.allows(rule, project_id=instance.project_id):
+                raise exception.Forbidden(f"Policy doesn't allow {rule} to be performed.")
+        changes = {"locked": False, "locked_by": None, "locked_reason": None}
+        expected = {"locked_by": (instance.locked_by, None)}
+        record = tasks.done(call, uuid, "unlock")
+        if not _write(cell, record, changes, expected):
+            raise exception.Conflict(f"Instance {uuid} was locked anew this moment")
+        self._agree(cell, uuid)
+        return Answer()
+
+    def _agree(self, cell: Cell, uuid: str) -> None:
+        """Let the mapping follow the row, which is changed already: that much is done."""
+        try:
+            cells_cell.agree(self._api_database, cell, uuid)
+        except exception.Unavailable as error:
+            LOG.warning("%s: its mapping may not know whether it is locked: %s", uuid, error)
+
+
+@retried
+def _write(
+    cell: Cell, record: InstanceAction, changes: Mapping[str, Any], expected: Mapping[str, Any]
+) -> bool:
+    """Change the lock, and tell whether it was as expected."""
+    with cell.database.begin() as session:
+        try:
+            instances.update(session, record.instance_uuid, changes, expected=expected)
+        except exception.NotFound as error:
+            raise missing(record.instance_uuid) from error
+        except exception.Conflict:
+            return False
+        actions.start(session, record)
+        return True
+
+
+def _refused(uuid: str) -> exception.Conflict:
+    return exception.Conflict(f"Instance {uuid} is locked")
+
+
+def _cell(located: Located) -> Cell:
+    if located.cell is None:
+        raise exception.Conflict(
+            f"Instance {located.instance.uuid} is being scheduled; it can be locked or unlocked"
+            " when it has a host, in a moment."
+        )
+    return located.cell
+
+
+def _reason(call: Call) -> str | None:
+    """Return why; before its time a body says nothing."""
+    asked = call.body["lock"] if call.version >= _REASON_SINCE else None
+    return None if asked is None else asked.get("locked_reason")
+
+
+def _who(call: Call, instance: Instance) -> str:
+    return OWNER if call.context.project_id == instance.project_id else OTHER

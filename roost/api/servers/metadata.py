@@ -1,0 +1,228 @@
+"""Servers' metadata: words that users keep with a server, by key.
+
+Changes what users write on their servers: metadata and tags.
+
+Called by ``metadata.py`` and ``tags.py``, which say what is changed and how.
+
+Servers' metadata.
+
+Rules of servers' metadata.
+
+Schemas of servers' metadata. How many items there may be is a matter of quota.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from roost import exception, states
+from roost.api.compute import quota_resources
+from roost.api.dependencies import Parts
+from roost.api.locator import Located, Whereabouts, missing
+from roost.api.policy import MEMBER, READER, rule
+from roost.api.request import Answer, Call
+from roost.api.route import Route, row
+from roost.api.servers import locks
+from roost.api.validation import always, wrapped
+from roost.db.cell import metadata
+from roost.db.engine import Database, retried
+from roost.objects import Instance
+
+_ROOT = "os_compute_api:server-metadata"
+LIST_POLICY = f"{_ROOT}:index"
+SHOW_POLICY = f"{_ROOT}:show"
+CREATE_POLICY = f"{_ROOT}:create"
+UPDATE_POLICY = f"{_ROOT}:update"
+REPLACE_POLICY = f"{_ROOT}:update_all"
+DELETE_POLICY = f"{_ROOT}:delete"
+
+_ALL = "/servers/{server_id}/metadata"
+_ONE = f"{_ALL}/{{key}}"
+
+RULES = [
+    rule(LIST_POLICY, READER, "List a server's metadata.", f"GET {_ALL}"),
+    rule(SHOW_POLICY, READER, "Show one item of a server's metadata.", f"GET {_ONE}"),
+    rule(CREATE_POLICY, MEMBER, "Add items to a server's metadata.", f"POST {_ALL}"),
+    rule(UPDATE_POLICY, MEMBER, "Set one item of a server's metadata.", f"PUT {_ONE}"),
+    rule(REPLACE_POLICY, MEMBER, "Replace a server's metadata.", f"PUT {_ALL}"),
+    rule(DELETE_POLICY, MEMBER, "Delete one item of a server's metadata.", f"DELETE {_ONE}"),
+]
+
+
+METADATA: Final[dict[str, Any]] = {
+    "type": "object",
+    "patternProperties": {r"^[a-zA-Z0-9\-_:. ]{1,255}$": {"type": "string", "maxLength": 255}},
+    "additionalProperties": False,
+}
+CHANGE: Final = always(wrapped("metadata", METADATA))
+CHANGE_ONE: Final = always(wrapped("meta", {**METADATA, "minProperties": 1, "maxProperties": 1}))
+
+
+# (what there is, whether an earlier try of ours may have changed it already) -> what shall be
+Edit = Callable[[Any, bool], Any]
+_TRIES: Final = 100  # each lost one is another request's success
+
+
+@dataclasses.dataclass(frozen=True)
+class Edited:
+    """What there is now, and whether this request made it so."""
+
+    value: Any
+    changed: bool
+
+
+def change(located: Located, kind: metadata.Kind, edit: Edit, *, doing: str) -> Edited:
+    """Edit what a server has of one kind; what others write meanwhile is not lost.
+
+    :param edit: decides by what there is and does nothing else, since it may be called again
+    :param doing: what a refusal calls it
+    :raises roost.exception.Conflict: when it cannot be done to a server in its state, as to one
+        that has no cell yet
+    :raises roost.exception.NotFound: when the server is gone
+    """
+    uuid = str(located.instance.uuid)
+    if located.cell is None:
+        raise _refused(uuid, located.instance.vm_state, doing)
+    database, tried = located.cell.database, list[Any]()
+    for _ in range(_TRIES):
+        edited = _try(database, uuid, kind, edit, doing=doing, tried=tried)
+        if edited is not None:
+            return edited
+    raise exception.Conflict(f"Too many others change the {kind} of instance {uuid}; try again.")
+
+
+@retried
+def _try(
+    database: Database, uuid: str, kind: metadata.Kind, edit: Edit, *, doing: str, tried: list[Any]
+) -> Edited | None:
+    """Read, edit and swap; None when somebody else was faster.
+
+    :param tried: what earlier tries have written, of which nobody knows whether it was committed
+    """
+    with database.begin() as session:
+        before = metadata.find(session, uuid, kind)
+        if before is None:
+            raise missing(uuid)
+        if tried and before.value == tried[-1]:
+            return Edited(before.value, changed=True)
+        if before.vm_state not in states.AS_FOUND.values():
+            raise _refused(uuid, before.vm_state, doing)
+        after = edit(before.value, bool(tried))
+        if after == before.value:
+            return Edited(after, changed=bool(tried))
+        if not metadata.swap(session, uuid, kind, before=before, value=after):
+            return None
+        tried.append(after)
+    return Edited(after, changed=True)
+
+
+def _refused(uuid: str, vm_state: str, doing: str) -> exception.Conflict:
+    return exception.Conflict(
+        f"Cannot '{doing}' instance {uuid} while it is in vm_state {vm_state}"
+    )
+
+
+Metadata = Mapping[str, str]
+_UPDATE: Final = "update metadata"
+_DELETE: Final = "delete metadata"
+
+
+class ServerMetadata:
+    """Handlers of ``/servers/{id}/metadata``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._database = parts.api_database
+        self._limits = parts.options.quota
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+
+    def list_all(self, call: Call) -> Answer:
+        return Answer({"metadata": dict(self._find(call).instance.metadata)})
+
+    def show(self, call: Call) -> Answer:
+        metadata, key = self._find(call).instance.metadata, call.params["key"]
+        if key not in metadata:
+            raise _no_item()
+        return Answer({"meta": {key: metadata[key]}})
+
+    def merge(self, call: Call) -> Answer:
+        """Add items, or change those that there are; others stay."""
+        return Answer({"metadata": self._write(call, call.body["metadata"], keep=True).value})
+
+    def replace(self, call: Call) -> Answer:
+        return Answer({"metadata": self._write(call, call.body["metadata"], keep=False).value})
+
+    def update(self, call: Call) -> Answer:
+        if call.params["key"] not in call.body["meta"]:
+            raise exception.Invalid("Request body and URI mismatch")
+        self._write(call, call.body["meta"], keep=True)
+        return Answer({"meta": call.body["meta"]})
+
+    def delete(self, call: Call) -> Answer:
+        key = call.params["key"]
+        located = self._find(call)
+        locks.refuse(call, located.instance)
+        _without(key, located.instance.metadata, gone=False)  # that is told before its state is
+
+        def edit(before: Metadata, again: bool) -> Metadata:
+            return _without(key, before, gone=again)
+
+        change(located, metadata.METADATA, edit, doing=_DELETE)
+        return Answer()
+
+    def _find(self, call: Call) -> Located:
+        return self._whereabouts.find(call, call.params["server_id"])
+
+    def _write(self, call: Call, asked: Metadata, *, keep: bool) -> Edited:
+        """Write what is asked for; ``keep`` what there is besides."""
+        located = self._find(call)
+        locks.refuse(call, located.instance)
+        most = self._most(located.instance)
+
+        def edit(before: Metadata, _again: bool) -> Metadata:
+            after = {**before, **asked} if keep else dict(asked)
+            quota_resources.check(after, most=most)
+            return after
+
+        return change(located, metadata.METADATA, edit, doing=_UPDATE)
+
+    def _most(self, instance: Instance) -> int:
+        with self._database.read() as session:
+            return quota_resources.read(session, instance, defaults=self._limits)
+
+
+def _without(key: str, metadata: Metadata, *, gone: bool) -> Metadata:
+    """Leave an item out; ``gone``: it may be so already."""
+    if key not in metadata and not gone:
+        raise _no_item()
+    return {name: value for name, value in metadata.items() if name != key}
+
+
+def _no_item() -> exception.NotFound:
+    return exception.NotFound("Metadata item was not found")
+
+
+_ALL_PATH: Final = "/v2.1/servers/{server_id}/metadata"
+_ONE_PATH: Final = f"{_ALL_PATH}/{{key}}"
+ROUTES: Final[tuple[Route, ...]] = (
+    row(f"GET {_ALL_PATH}", (ServerMetadata, ServerMetadata.list_all), LIST_POLICY),
+    row(
+        f"POST {_ALL_PATH}",
+        (ServerMetadata, ServerMetadata.merge),
+        CREATE_POLICY,
+        body=CHANGE,
+    ),
+    row(
+        f"PUT {_ALL_PATH}",
+        (ServerMetadata, ServerMetadata.replace),
+        REPLACE_POLICY,
+        body=CHANGE,
+    ),
+    row(f"GET {_ONE_PATH}", (ServerMetadata, ServerMetadata.show), SHOW_POLICY),
+    row(
+        f"PUT {_ONE_PATH}",
+        (ServerMetadata, ServerMetadata.update),
+        UPDATE_POLICY,
+        body=CHANGE_ONE,
+    ),
+    row(f"DELETE {_ONE_PATH}", (ServerMetadata, ServerMetadata.delete), DELETE_POLICY, status=204),
+)

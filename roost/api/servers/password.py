@@ -1,0 +1,75 @@
+"""The password that a server's guest has told of itself: only the owner's key can read it.
+
+Rules of the passwords that guests tell.
+
+The passwords that guests tell.
+"""
+
+from typing import Final
+
+from roost import exception
+from roost.api.dependencies import Parts
+from roost.api.locator import Whereabouts
+from roost.api.policy import MEMBER, READER, rule
+from roost.api.request import Answer, Call
+from roost.api.route import Route, row
+from roost.cells import Cell
+from roost.db.cell import guest_config
+from roost.db.engine import retried
+
+SHOW_POLICY = "os_compute_api:os-server-password:show"
+CLEAR_POLICY = "os_compute_api:os-server-password:clear"
+
+_FORMER = "os_compute_api:os-server-password"
+_PATH = "/servers/{server_id}/os-server-password"
+
+RULES = [
+    rule(
+        SHOW_POLICY,
+        READER,
+        "Read the encrypted password that a guest has told.",
+        f"GET {_PATH}",
+        formerly=_FORMER,
+    ),
+    rule(CLEAR_POLICY, MEMBER, "Forget it.", f"DELETE {_PATH}", formerly=_FORMER),
+]
+
+
+class ServerPassword:
+    """Handlers of ``/servers/{id}/os-server-password``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+
+    def show(self, call: Call) -> Answer:
+        """Tell it; empty: the guest has told none, or it was cleared."""
+        located = self._whereabouts.find(call, call.params["server_id"])
+        if located.cell is None:
+            return Answer({"password": ""})
+        with located.cell.database.read() as session:
+            return Answer({"password": guest_config.told_password(session, located.instance.uuid)})
+
+    def clear(self, call: Call) -> Answer:
+        """Forget it here; in the guest it stays as it is.
+
+        :raises roost.exception.Conflict: while the server has no cell
+        """
+        located = self._whereabouts.find(call, call.params["server_id"])
+        if located.cell is None:
+            raise exception.Conflict(f"Instance {located.instance.uuid} is not ready")
+        _clear(located.cell, str(located.instance.uuid))
+        return Answer()
+
+
+@retried
+def _clear(cell: Cell, uuid: str) -> None:
+    with cell.database.begin() as session:
+        guest_config.tell_password(session, uuid, "")
+
+
+_PATH_V21: Final = "/v2.1/servers/{server_id}/os-server-password"
+
+ROUTES: Final[tuple[Route, ...]] = (
+    row(f"GET {_PATH_V21}", (ServerPassword, ServerPassword.show), SHOW_POLICY),
+    row(f"DELETE {_PATH_V21}", (ServerPassword, ServerPassword.clear), CLEAR_POLICY, status=204),
+)

@@ -1,0 +1,111 @@
+"""Scheduler hints: what a body says of where its servers want to be, and who may say so.
+
+The scheduler hint ``group``: new servers join a server group from the moment they are stored.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from roost import exception
+from roost.api.compute import server_groups as compute_server_groups
+from roost.api.request import Call
+from roost.api.servers import policies
+from roost.api.validation import is_uuid
+from roost.db.api import instance_mappings, server_groups
+from roost.db.engine import Database, Session
+from roost.objects import ServerGroup
+
+_OF_SERVERS: Final = ("same_host", "different_host")
+_OF_HOSTS: Final = ("build_near_host_ip", "query")  # whose answers tell what hosts there are
+
+Hints = Mapping[str, Sequence[str]]
+
+
+def hints_of(call: Call, asked: Mapping[str, Any], database: Database) -> dict[str, list[str]]:
+    """Return the hints of a body, each a list.
+
+    :param asked: the server of the body
+    :raises roost.exception.Forbidden: when one is about hosts, and the caller may not
+    :raises roost.exception.Invalid: when one names a server that is not there, or not for the
+        caller: both are told alike
+    """
+    hints = _read(call.body, asked)
+    if any(name in hints for name in _OF_HOSTS):
+        call.require(policies.HOST_HINTS)
+    servers: Hints = {name: hints[name] for name in _OF_SERVERS if name in hints}
+    return hints | _found(call, servers, database)
+
+
+def _read(body: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, list[str]]:
+    found = body.get("os:scheduler_hints") or body.get("OS-SCH-HNT:scheduler_hints")
+    found = found or asked.get("os:scheduler_hints") or {}
+    return {
+        name: [str(one) for one in (value if isinstance(value, list) else [value])]
+        for name, value in found.items()
+    }
+
+
+def _found(call: Call, hints: Hints, database: Database) -> dict[str, list[str]]:
+    """Return hints with the uuids of servers as rows have them.
+
+    Where a server is must not be found out by who may not see that it is there.
+    """
+    if not hints:
+        return {}
+    uuids = {said: str(UUID(said)) for named in hints.values() for said in named if is_uuid(said)}
+    with database.read() as session:
+        projects = instance_mappings.projects_of(session, [*uuids.values()])
+    for hint, named in hints.items():
+        for said in named:
+            project_id = projects.get(uuids.get(said, ""))
+            if project_id is None or not call.allows(policies.SHOW, project_id=project_id):
+                raise exception.Invalid(f"The hint {hint}: instance {said} could not be found.")
+    return {hint: [uuids[said] for said in named] for hint, named in hints.items()}
+
+
+GROUP: Final = "group"
+
+
+def join(
+    session: Session,
+    call: Call,
+    *,
+    hints: Mapping[str, Sequence[str]],
+    instance_uuids: Sequence[str],
+    defaults: Mapping[str, int],
+) -> ServerGroup | None:
+    """Make these instances members of the group that is hinted at, if one is.
+
+    :param defaults: limits of resources for which a project has none of its own; -1: no limit
+    :returns: the group without its members, as a RequestSpec has it
+    :raises roost.exception.Invalid: when there is no such group, or none for this caller
+    :raises roost.exception.QuotaExceeded: when the group may not have so many servers
+    """
+    named = hints.get(GROUP)
+    if named is None:
+        return None
+    uuid = _one_uuid(named)
+    try:
+        project = server_groups.owner(session, uuid)  # first: others learn nothing of a full group
+        if not call.allows(compute_server_groups.SHOW_POLICY, project_id=project):
+            raise _missing(uuid)
+        return server_groups.join(
+            session,
+            uuid,
+            instance_uuids=instance_uuids,
+            user_id=str(call.context.user_id),
+            defaults=defaults,
+        )
+    except exception.NotFound as error:
+        raise exception.Invalid(error.message) from error
+
+
+def _one_uuid(named: Sequence[str]) -> str:
+    if len(named) != 1 or not is_uuid(named[0]):
+        raise _missing(", ".join(named))
+    return named[0].lower()
+
+
+def _missing(said: str) -> exception.Invalid:
+    return exception.Invalid(f"Instance group {said} could not be found.")

@@ -1,0 +1,365 @@
+"""Servers.
+
+Pins: a server that was created in an availability zone stays there, until it is unpinned.
+
+The pin is the zone of the server's request. A server may be pinned anew only where it is.
+
+Servers and what is done to them.
+
+The addresses of a server, by network.
+
+The NUMA topology of a server as JSON.
+
+Where a server is on its host: its NUMA cells, CPUs and pages.
+
+Servers' addresses.
+
+The NUMA topology of a server.
+
+Rules of the NUMA topology of servers.
+
+Rules of servers' addresses.
+"""
+
+import dataclasses
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from roost import exception
+from roost.api import pagination
+from roost.api.dependencies import Parts
+from roost.api.gather import Gatherer
+from roost.api.locator import Located, Whereabouts, missing
+from roost.api.policy import ADMIN, READER, rule
+from roost.api.request import Answer, Call, short_ip, truth
+from roost.api.route import Route, row
+from roost.api.servers import lists, policies, schemas, views
+from roost.api.servers.actions import ServerActions
+from roost.api.servers.create import ServerCreate
+from roost.api.servers.delete import ServerDelete
+from roost.api.servers.lists import Listed, Page, ServerLists
+from roost.api.servers.schemas import ACTION
+from roost.api.servers.views import looker, plain_addresses
+from roost.db.api import build_requests, instance_mappings, server_groups
+from roost.db.cell import instances
+from roost.db.engine import Database, retried
+from roost.objects import Instance, InstanceMapping, InstanceNUMACell, InstanceNUMATopology
+
+
+@retried
+def move(database: Database, instance: Instance, zone: str | None) -> None:
+    """Pin a server to the zone that it is in, or to none.
+
+    :raises roost.exception.Conflict: for another zone, or while it is pinned to another one
+    """
+    uuid = str(instance.uuid)
+    with database.begin() as session:
+        mapping = instance_mappings.find(session, uuid)
+        if mapping is None:
+            raise missing(uuid)
+        pinned = build_requests.get_spec(session, mapping.request_uuid).availability_zone
+        if pinned == zone:
+            return
+        _check(instance, pinned, zone)
+        if not build_requests.pin(session, uuid, mapping.request_uuid, zone):
+            raise exception.Conflict(f"Instance {uuid} was pinned or unpinned this moment")
+
+
+def _check(instance: Instance, pinned: str | None, zone: str | None) -> None:
+    if zone is None:
+        return
+    if pinned is not None:
+        raise exception.Conflict(
+            f"Instance {instance.uuid} is pinned to the availability zone {pinned}: unpin it first."
+        )
+    if zone != instance.availability_zone:
+        raise exception.Conflict(
+            f"Instance {instance.uuid} is not in the availability zone {zone}: it can only be"
+            " pinned to the one that it is in."
+        )
+
+
+IPS_LIST_POLICY = "os_compute_api:ips:index"
+IPS_SHOW_POLICY = "os_compute_api:ips:show"
+
+_ALL = "/servers/{server_id}/ips"
+
+IPS_RULES = [
+    rule(IPS_LIST_POLICY, READER, "List the addresses of a server.", f"GET {_ALL}"),
+    rule(IPS_SHOW_POLICY, READER, "List those of one network.", f"GET {_ALL}/{{network_label}}"),
+]
+
+
+class ServerIps:
+    """Handlers of ``/servers/{id}/ips``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+
+    def list_all(self, call: Call) -> Answer:
+        return Answer({"addresses": self._addresses(call)})
+
+    def show(self, call: Call) -> Answer:
+        network = call.params["network_label"]
+        found = self._addresses(call)
+        if network not in found:
+            raise exception.NotFound("Instance is not a member of specified network")
+        return Answer({network: found[network]})
+
+    def _addresses(self, call: Call) -> dict[str, list[dict[str, Any]]]:
+        info = self._whereabouts.find(call, call.params["server_id"]).instance.network_info
+        return plain_addresses(info.vifs if info else [])
+
+
+TOPOLOGY_SHOW_POLICY = "compute:server:topology:index"
+TOPOLOGY_HOST_POLICY = "compute:server:topology:host:index"
+
+_PATH = "GET /servers/{server_id}/topology"
+
+TOPOLOGY_RULES = [
+    rule(TOPOLOGY_SHOW_POLICY, READER, "See the NUMA cells of a server.", _PATH),
+    rule(TOPOLOGY_HOST_POLICY, ADMIN, "See which cells and CPUs of its host they are on.", _PATH),
+]
+
+
+def full(topology: InstanceNUMATopology | None, *, sees_host: bool) -> dict[str, Any]:
+    """Return the cells of a server; none for one that has no demands of that kind.
+
+    :param sees_host: which cells and CPUs of the host they are on, too
+    """
+    cells = topology.cells if topology else []
+    pages = {cell.page_kb for cell in cells}
+    return {
+        "nodes": [_node(cell, sees_host=sees_host) for cell in cells],
+        "pagesize_kb": pages.pop() if len(pages) == 1 else None,
+    }
+
+
+def _node(cell: InstanceNUMACell, *, sees_host: bool) -> dict[str, Any]:
+    cpus = sorted([*cell.cpus, *cell.pcpus])
+    told = {"memory_mb": cell.memory_mb, "vcpu_set": cpus, "siblings": []}
+    if not sees_host:
+        return told
+    pinning = {str(cpu): at for cpu, at in zip(cell.pcpus, cell.pinning, strict=False)}
+    return {**told, "host_node": cell.host_cell, "cpu_pinning": pinning}
+
+
+class ServerTopology:
+    """Handler of ``/servers/{id}/topology``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+
+    def show(self, call: Call) -> Answer:
+        instance = self._whereabouts.find(call, call.params["server_id"]).instance
+        sees_host = call.allows(TOPOLOGY_HOST_POLICY, project_id=instance.project_id)
+        return Answer(full(instance.numa_topology, sees_host=sees_host))
+
+
+LOG = logging.getLogger(__name__)
+_HOST_STATUS_SINCE = 16
+_GROUPS_SINCE = 71
+_ASKED_SINCE = 96  # since 2.96 something is told of what was asked for
+# What a body calls it -> the column that keeps it.
+_CHANGEABLE = {
+    "name": "display_name",
+    "description": "display_description",
+    "hostname": "hostname",
+    "accessIPv4": "access_ip_v4",
+    "accessIPv6": "access_ip_v6",
+    "OS-DCF:diskConfig": "disk_config",
+}
+
+
+class Servers:
+    """Handlers of ``/servers``."""
+
+    def __init__(self, parts: Parts) -> None:
+        options = parts.options
+        self._parts = parts
+        self._create = ServerCreate(parts)
+        self._delete = ServerDelete(parts)
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+        gatherer = Gatherer(parts.executor, timeout=options.cell_timeout)
+        self._lists = ServerLists(parts, gatherer, self._whereabouts)
+
+    def list_brief(self, call: Call) -> Answer:
+        return self._list(call, detailed=False)
+
+    def list_detailed(self, call: Call) -> Answer:
+        return self._list(call, detailed=True)
+
+    def show(self, call: Call) -> Answer:
+        try:
+            located = self._whereabouts.find(call, call.params["server_id"])
+        except exception.Unavailable:
+            if call.version < views.SINCE:
+                raise
+            return self._shown_from_afar(call)
+        return self._shown(call, located)
+
+    def create(self, call: Call) -> Answer:
+        accepted = self._create.accept(call)
+        first = accepted.instances[0]
+        if truth(str(call.body["server"].get("return_reservation_id", "")), name="it"):
+            return Answer({"reservation_id": first.reservation_id})
+        secret = accepted.password if self._parts.options.instance_password else None
+        groups = [one["name"] for one in call.body["server"].get("security_groups") or []]
+        shown = views.created(first, groups=groups, password=secret, base_url=call.base_url)
+        location = f"{call.base_url}/v2.1/servers/{first.uuid}"
+        return Answer({"server": shown}, headers={"Location": location})
+
+    def update(self, call: Call) -> Answer:
+        located = self._whereabouts.find(call, call.params["server_id"])
+        asked = call.body["server"]
+        if not asked:
+            return self._shown(call, located, views.updated)
+        if located.cell is None:
+            raise exception.Conflict(
+                f"Instance {located.instance.uuid} is being scheduled; it can be changed when it"
+                " has a host, in a moment."
+            )
+        changes = {
+            column: _clean(name, asked[name])
+            for name, column in _CHANGEABLE.items()
+            if name in asked
+        }
+        if "pinned_availability_zone" in asked:
+            move(self._parts.api_database, located.instance, asked["pinned_availability_zone"])
+        instance = _change(located.cell.database, located.instance.uuid, changes)
+        return self._shown(call, Located(instance, located.cell), views.updated)
+
+    def delete(self, call: Call) -> Answer:
+        return self._delete.delete(call)
+
+    def _list(self, call: Call, *, detailed: bool) -> Answer:
+        limit = pagination.limit(call, most=self._parts.options.max_limit)
+        wanted = lists.wanted(call)
+        seen_by = looker(call)
+        if wanted and detailed and seen_by.sees_host:
+            wanted = dataclasses.replace(wanted, with_user_data=True)
+        if call.query.number("limit") == 0:
+            return Answer({"servers": []})
+        page = self._lists.page(call, wanted, limit=limit) if wanted else []
+        if detailed:
+            shown = [_detailed(one, seen_by) for one in self._details(call, page)]
+        else:
+            shown = [_brief(listed.found, seen_by) for listed in page]
+        last = page[-1].uuid if page else ""
+        full = len(page) == limit
+        return Answer({"servers": shown, **pagination.links(call, "servers", full=full, last=last)})
+
+    def _shown(self, call: Call, located: Located, view: Any = views.full) -> Answer:
+        (shown,) = self._details(call, [Listed(located.cell, located.instance)])
+        shown = dataclasses.replace(shown, groups=self._groups(call, located.instance.uuid))
+        return Answer({"server": view(shown, looker(call))})
+
+    def _shown_from_afar(self, call: Call) -> Answer:
+        """Show what is known of a server whose cell is away."""
+        mapping, spec = self._whereabouts.find_mapping(call, call.params["server_id"])
+        groups = self._groups(call, mapping.instance_uuid)
+        return Answer({"server": views.shown(mapping, spec, looker(call), groups=groups)})
+
+    def _groups(self, call: Call, uuid: str) -> list[str]:
+        if call.version < _GROUPS_SINCE:
+            return []
+        with self._parts.api_database.read() as session:
+            return server_groups.list_of_instance(session, uuid)
+
+    def _details(self, call: Call, page: Page) -> list[Any]:
+        return self._lists.with_details(
+            page,
+            host_status=call.version >= _HOST_STATUS_SINCE
+            and call.allows(policies.SHOW_HOST_STATUS),
+            asked=call.version >= _ASKED_SINCE,
+        )
+
+
+@retried
+def _change(database: Database, uuid: str, changes: Mapping[str, Any]) -> Instance:
+    with database.begin() as session:
+        instances.update(session, uuid, changes, expected={})
+        return instances.get(session, uuid)
+
+
+def _brief(found: Instance | InstanceMapping, looker: views.Looker) -> dict[str, Any]:
+    if isinstance(found, InstanceMapping):
+        return views.unreachable_brief(found, looker)
+    return views.brief(views.Shown(instance=found), looker)
+
+
+def _detailed(found: views.Shown | InstanceMapping, looker: views.Looker) -> dict[str, Any]:
+    if isinstance(found, InstanceMapping):
+        return views.detailed(found, looker)
+    return views.full(found, looker)
+
+
+def _clean(name: str, value: Any) -> Any:
+    if name == "name":
+        return value.strip()
+    if name == "accessIPv6":
+        return short_ip(value)
+    return value if name == "description" else value or None
+
+
+_ALL_PATH: Final = "/v2.1/servers/{server_id}/ips"
+
+IPS_ROUTES: Final[tuple[Route, ...]] = (
+    row(f"GET {_ALL_PATH}", (ServerIps, ServerIps.list_all), IPS_LIST_POLICY),
+    row(f"GET {_ALL_PATH}/{{network_label}}", (ServerIps, ServerIps.show), IPS_SHOW_POLICY),
+)
+
+
+TOPOLOGY_ROUTES: Final[tuple[Route, ...]] = (
+    row(
+        "GET /v2.1/servers/{server_id}/topology",
+        (ServerTopology, ServerTopology.show),
+        TOPOLOGY_SHOW_POLICY,
+        since=78,
+    ),
+)
+
+
+SERVERS_ROUTES: Final[tuple[Route, ...]] = (
+    row(
+        "GET /v2.1/servers",
+        (Servers, Servers.list_brief),
+        policies.LIST,
+        query=schemas.LIST_QUERY,
+    ),
+    row(
+        "POST /v2.1/servers",
+        (Servers, Servers.create),
+        policies.CREATE,
+        body=schemas.CREATE,
+        status=202,
+    ),
+    row(
+        "GET /v2.1/servers/detail",
+        (Servers, Servers.list_detailed),
+        policies.DETAIL,
+        query=schemas.LIST_QUERY,
+    ),
+    row("GET /v2.1/servers/{server_id}", (Servers, Servers.show), policies.SHOW),
+    row(
+        "PUT /v2.1/servers/{server_id}",
+        (Servers, Servers.update),
+        policies.UPDATE,
+        body=schemas.UPDATE,
+    ),
+    row(
+        "DELETE /v2.1/servers/{server_id}",
+        (Servers, Servers.delete),
+        policies.DELETE,
+        status=204,
+    ),
+    row(
+        "POST /v2.1/servers/{server_id}/action",
+        (ServerActions, ServerActions.act),
+        policies.ACT,
+        body=ACTION,
+        status=202,
+        also=200,
+    ),
+)

@@ -1,0 +1,186 @@
+"""Servers' tags: words that users know a server by, and filter lists by.
+
+Servers' tags.
+
+Rules of servers' tags.
+
+Schemas of servers' tags.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+from roost import exception
+from roost.api.dependencies import Parts
+from roost.api.locator import Located, Whereabouts
+from roost.api.policy import MEMBER, READER, rule
+from roost.api.request import Answer, Call
+from roost.api.route import Route, row
+from roost.api.servers.metadata import Edit, Edited, change
+from roost.api.validation import always, wrapped
+from roost.db.cell import metadata
+
+_ROOT = "os_compute_api:os-server-tags"
+LIST_POLICY = f"{_ROOT}:index"
+SHOW_POLICY = f"{_ROOT}:show"
+ADD_POLICY = f"{_ROOT}:update"
+REPLACE_POLICY = f"{_ROOT}:update_all"
+DELETE_POLICY = f"{_ROOT}:delete"
+DELETE_ALL_POLICY = f"{_ROOT}:delete_all"
+
+_ALL = "/servers/{server_id}/tags"
+_ONE = f"{_ALL}/{{tag}}"
+
+RULES = [
+    rule(LIST_POLICY, READER, "List a server's tags.", f"GET {_ALL}"),
+    rule(SHOW_POLICY, READER, "Ask whether a server has a tag.", f"GET {_ONE}"),
+    rule(ADD_POLICY, MEMBER, "Add a tag to a server.", f"PUT {_ONE}"),
+    rule(REPLACE_POLICY, MEMBER, "Replace a server's tags.", f"PUT {_ALL}"),
+    rule(DELETE_POLICY, MEMBER, "Take a tag from a server.", f"DELETE {_ONE}"),
+    rule(DELETE_ALL_POLICY, MEMBER, "Take all tags from a server.", f"DELETE {_ALL}"),
+]
+
+
+TAGGED: Final = 26  # since 2.26 servers have tags, and lists may be filtered by them
+MOST: Final = 50
+TAG: Final = {"type": "string", "minLength": 1, "maxLength": 60, "pattern": "^[^,/]*$"}
+TAGS: Final[dict[str, Any]] = {"type": "array", "maxItems": MOST, "items": TAG}
+REPLACE: Final = always(wrapped("tags", TAGS))
+ONE: Final = always(TAG)
+
+
+Tags = Sequence[str]
+
+
+class ServerTags:
+    """Handlers of ``/servers/{id}/tags``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+
+    def list_all(self, call: Call) -> Answer:
+        return Answer({"tags": list(self._find(call).instance.tags)})
+
+    def show(self, call: Call) -> Answer:
+        """Tell whether the server has this tag."""
+        instance, tag = self._find(call).instance, call.params["tag"]
+        if tag not in instance.tags:
+            raise _no_tag(str(instance.uuid), tag)
+        return Answer()
+
+    def add(self, call: Call) -> Answer:
+        tag = call.params["tag"]
+        _check(tag)
+        done = self._change(call, lambda tags, _again: _with(tag, tags), doing="update tag")
+        if not done.changed:
+            return Answer(status=204)
+        path = f"v2.1/servers/{call.params['server_id']}/tags/{quote(tag, safe='')}"
+        return Answer(headers={"Location": f"{call.base_url}/{path}"})
+
+    def replace(self, call: Call) -> Answer:
+        asked = unique(call.body["tags"])
+        done = self._change(call, lambda _tags, _again: asked, doing="update tags")
+        return Answer({"tags": done.value})
+
+    def delete(self, call: Call) -> Answer:
+        uuid, tag = call.params["server_id"], call.params["tag"]
+
+        def edit(before: Tags, again: bool) -> Tags:
+            if tag not in before and not again:
+                raise _no_tag(uuid, tag)
+            return [one for one in before if one != tag]
+
+        self._change(call, edit, doing="delete tag")
+        return Answer()
+
+    def delete_all(self, call: Call) -> Answer:
+        self._change(call, lambda _tags, _again: [], doing="delete tags")
+        return Answer()
+
+    def _find(self, call: Call) -> Located:
+        return self._whereabouts.find(call, call.params["server_id"])
+
+    def _change(self, call: Call, edit: Edit, *, doing: str) -> Edited:
+        return change(self._find(call), metadata.TAGS, edit, doing=doing)
+
+
+def unique(tags: Tags) -> list[str]:
+    """Return each tag once, in their order."""
+    return list(dict.fromkeys(tags))
+
+
+def _check(tag: str) -> None:
+    """Raise :class:`roost.exception.Invalid` for a path that names no tag."""
+    try:
+        ONE.check(tag, minor=TAGGED, what="tag")
+    except exception.Invalid as error:
+        raise exception.Invalid(
+            f"Tag '{tag[:255]}' is invalid. It must be a non empty string without characters '/'"
+            f" and ','. Validation error message: {error.message}"
+        ) from error
+
+
+def _with(tag: str, tags: Tags) -> Tags:
+    """Add a tag unless it is there.
+
+    :raises roost.exception.Invalid: when there are as many as there may be
+    """
+    if tag in tags:
+        return tags
+    if len(tags) >= MOST:
+        raise exception.Invalid(f"The number of tags exceeded the per-server limit {MOST}")
+    return [*tags, tag]
+
+
+def _no_tag(uuid: str, tag: str) -> exception.NotFound:
+    return exception.NotFound(f"Server {uuid} has no tag '{tag[:255]}'")
+
+
+_ALL_PATH: Final = "/v2.1/servers/{server_id}/tags"
+_ONE_PATH: Final = f"{_ALL_PATH}/{{tag}}"
+ROUTES: Final[tuple[Route, ...]] = (
+    row(
+        f"GET {_ALL_PATH}",
+        (ServerTags, ServerTags.list_all),
+        LIST_POLICY,
+        since=TAGGED,
+    ),
+    row(
+        f"PUT {_ALL_PATH}",
+        (ServerTags, ServerTags.replace),
+        REPLACE_POLICY,
+        body=REPLACE,
+        since=TAGGED,
+    ),
+    row(
+        f"DELETE {_ALL_PATH}",
+        (ServerTags, ServerTags.delete_all),
+        DELETE_ALL_POLICY,
+        status=204,
+        since=TAGGED,
+    ),
+    row(
+        f"GET {_ONE_PATH}",
+        (ServerTags, ServerTags.show),
+        SHOW_POLICY,
+        status=204,
+        since=TAGGED,
+    ),
+    # all is said by the path; clients send nothing, or null
+    row(
+        f"PUT {_ONE_PATH}",
+        (ServerTags, ServerTags.add),
+        ADD_POLICY,
+        status=201,
+        also=204,
+        since=TAGGED,
+    ),
+    row(
+        f"DELETE {_ONE_PATH}",
+        (ServerTags, ServerTags.delete),
+        DELETE_POLICY,
+        status=204,
+        since=TAGGED,
+    ),
+)

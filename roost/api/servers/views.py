@@ -1,0 +1,464 @@
+"""Instances as servers: the one translation between the words inside and outside.
+
+A server's JSON is the table ``FIELDS``: name, the microversions that have it, how it is found, and
+for whom.
+
+What can be said of things in a cell that is away: what the API database knows.
+
+Clients are told so since 2.69 only; older ones would not understand what is missing.
+
+Who looks at a server: what a call says of that.
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from roost import states
+from roost.api import microversions
+from roost.api.compute import flavors
+from roost.api.pagination import micros, self_links, time
+from roost.api.request import Call
+from roost.api.servers import policies
+from roost.db.api.build_requests import Asked
+from roost.objects import (
+    ImageMeta,
+    Instance,
+    InstanceFault,
+    InstanceMapping,
+    RequestSpec,
+    Vif,
+    instance,
+)
+from roost.objects.instance import counted_message
+from roost.states import State
+
+# The one word that clients get for a state of rest, and for some tasks under way.
+_OF_REST: Final = {
+    states.BUILDING: "BUILD",
+    states.ACTIVE: "ACTIVE",
+    states.STOPPED: "SHUTOFF",
+    states.PAUSED: "PAUSED",
+    states.SUSPENDED: "SUSPENDED",
+    states.RESCUED: "RESCUE",
+    states.ERROR: "ERROR",
+    states.SOFT_DELETED: "SOFT_DELETED",
+    states.DELETED: "DELETED",
+}
+_OF_TASK: Final = {
+    **{
+        State(vm, task): "REBUILD"
+        for vm in (states.ACTIVE, states.STOPPED, states.ERROR)
+        for task in states.REBUILD_TASKS
+    },
+    State(states.ACTIVE, states.UPDATING_PASSWORD): "PASSWORD",
+    State(states.ACTIVE, states.REBOOTING): "REBOOT",
+    State(states.ACTIVE, states.REBOOTING_HARD): "HARD_REBOOT",
+}
+_PROGRESSING: Final = ("ACTIVE", "BUILD", "REBUILD")
+_FLAVOR_EMBEDDED: Final = 47
+_REBUILT_KEY: Final = 54
+_REBUILT_USER_DATA: Final = 57
+_UPDATED_IN_FULL: Final = 75
+_IMAGE_PROPERTIES: Final = 98
+# What a change tells of a server before 2.75.
+_UPDATED: Final = {
+    *("id", "name", "status", "tenant_id", "user_id", "metadata", "hostId", "image", "flavor"),
+    *("created", "updated", "addresses", "accessIPv4", "accessIPv6", "links", "OS-DCF:diskConfig"),
+    *("progress", "fault", "locked", "description", "tags", "trusted_image_certificates"),
+    *("server_groups", "locked_reason"),
+}
+
+
+def _status_of(state: State) -> str:
+    return _OF_TASK.get(state) or _OF_REST.get(state.vm, "UNKNOWN")
+
+
+# Status as clients know it -> the states inside that it stands for.
+STATUSES: Final[Mapping[str, Sequence[State]]] = {
+    status: [state for state in states.MOVES if _status_of(state) == status]
+    for status in {*_OF_REST.values(), *_OF_TASK.values()}
+}
+
+
+# All that clients know, whether or not servers of ours come to it.
+KNOWN_STATUSES: Final = frozenset(
+    {
+        *STATUSES,
+        *("MIGRATING", "PASSWORD", "REBUILD", "RESCUE", "RESIZE", "REVERT_RESIZE", "SHELVED"),
+        *("SHELVED_OFFLOADED", "UNKNOWN", "VERIFY_RESIZE"),
+    }
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Looker:
+    """Who looks at a server, in which version, and what they may see of the cloud's inside.
+
+    ``sees_counts``: how many hosts could not take it, not only why. ``sees_specs``: the extra specs
+    of its flavor.
+    """
+
+    version: int
+    base_url: str
+    sees_host: bool = False
+    sees_host_status: bool = False
+    sees_counts: bool = False
+    sees_specs: bool = True
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shown:
+    """An instance with what is known of it elsewhere; lists do not look for ``groups``.
+
+    ``asked``: what its user asked for, in the versions that tell of it.
+    """
+
+    instance: Instance
+    fault: InstanceFault | None = None
+    host_status: str = ""
+    asked: Asked | None = None
+    groups: Sequence[str] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """One field of a server's JSON.
+
+    ``when`` tells whether this looker gets it of this server.
+    """
+
+    name: str
+    value: Callable[[Shown, Looker], Any]
+    since: int = microversions.MINIMUM
+    until: int = microversions.MAXIMUM
+    when: Callable[[Shown, Looker], bool] = lambda _shown, _looker: True
+
+
+def status(instance: Instance) -> str:
+    """Return the one word that users get for the states inside."""
+    return _status_of(State(instance.vm_state, instance.task_state))
+
+
+def brief(shown: Shown, looker: Looker) -> dict[str, Any]:
+    """Return a server of a plain list."""
+    instance = shown.instance
+    return {
+        "id": instance.uuid,
+        "name": instance.display_name,
+        "links": self_links(looker.base_url, "servers", instance.uuid),
+    }
+
+
+def full(shown: Shown, looker: Looker) -> dict[str, Any]:
+    """Return a server with all that this looker may know."""
+    return {
+        field.name: field.value(shown, looker)
+        for field in FIELDS
+        if field.since <= looker.version <= field.until and field.when(shown, looker)
+    }
+
+
+def updated(shown: Shown, looker: Looker) -> dict[str, Any]:
+    """Return a server that was changed: before 2.75 less than one that is looked at."""
+    told = full(shown, looker)
+    if looker.version >= _UPDATED_IN_FULL:
+        return told
+    info = shown.instance.network_info
+    told["addresses"] = plain_addresses(info.vifs if info else [])
+    return {name: value for name, value in told.items() if name in _UPDATED}
+
+
+def rebuilt(shown: Shown, looker: Looker) -> dict[str, Any]:
+    """Return the answer to an accepted rebuild: before 2.75 less than one that is looked at."""
+    told = updated(shown, looker)
+    if looker.version >= _REBUILT_KEY:
+        told["key_name"] = shown.instance.key_name
+    if looker.version >= _REBUILT_USER_DATA:
+        told.pop(_SRV + "user_data", None)  # once will do, as administrators are told it, too
+        told["user_data"] = shown.instance.user_data
+    return told
+
+
+def created(
+    instance: Instance,
+    *,
+    groups: Sequence[str],
+    password: str | None,
+    base_url: str,
+) -> dict[str, Any]:
+    """Return the answer to an accepted create, the only one that tells the password.
+
+    :param groups: the security groups that were asked for, by name or id, as that was said
+    """
+    told = {
+        "id": instance.uuid,
+        "links": self_links(base_url, "servers", instance.uuid),
+        "OS-DCF:diskConfig": instance.disk_config,
+        "security_groups": [{"name": name} for name in dict.fromkeys(groups)]
+        or security_groups(instance),
+    }
+    return told if password is None else {**told, "adminPass": password}
+
+
+def security_groups(instance: Instance) -> list[dict[str, str]]:
+    """Return the security groups of a server, by name."""
+    return [{"name": name} for name in instance.security_groups]
+
+
+def host_id(host: str | None, project_id: str) -> str:
+    """Return what users see instead of a host: the same for all servers of a project there."""
+    if not host:
+        return ""
+    return hashlib.sha224((project_id + host).encode()).hexdigest()
+
+
+def addresses(vifs: Sequence[Vif]) -> dict[str, list[dict[str, Any]]]:
+    """Return the addresses of a server by the network's name."""
+    by_network: dict[str, list[dict[str, Any]]] = {}
+    for vif in vifs:
+        shown = [_address(ip, vif.mac, floats=floats) for ip, floats in vif.all_ips()]
+        if shown:
+            by_network.setdefault(vif.network_name, []).extend(shown)
+    return by_network
+
+
+def plain_addresses(vifs: Sequence[Vif]) -> dict[str, list[dict[str, Any]]]:
+    """Return them without what extensions add."""
+    return {
+        network: [{name: one[name] for name in ("version", "addr")} for one in some]
+        for network, some in addresses(vifs).items()
+    }
+
+
+def _address(ip: str, mac: str, *, floats: bool) -> dict[str, Any]:
+    return {
+        "version": 6 if ":" in ip else 4,
+        "addr": ip,
+        "OS-EXT-IPS:type": "floating" if floats else "fixed",
+        "OS-EXT-IPS-MAC:mac_addr": mac,
+    }
+
+
+def _updated(shown: Shown, _looker: Looker) -> str | None:
+    return time(shown.instance.updated_at or shown.instance.created_at)
+
+
+def image(found: ImageMeta | None, base_url: str) -> Any:
+    """Return the image of a server."""
+    if found is None:
+        return ""
+    return {"id": found.id, "links": self_links(base_url, "images", found.id)[1:]}
+
+
+def _image(shown: Shown, looker: Looker) -> Any:
+    found = shown.instance.image
+    told = image(found, looker.base_url)
+    if found is None or looker.version < _IMAGE_PROPERTIES:
+        return told
+    return {**told, "properties": _properties(found)}
+
+
+def _properties(found: ImageMeta) -> dict[str, str]:
+    """Return what an image says of the servers made of it; all values are texts."""
+    return {
+        **found.properties,
+        "base_image_ref": found.id,
+        "container_format": found.container_format,
+        "disk_format": found.disk_format,
+        "min_disk": str(found.min_disk),
+        "min_ram": str(found.min_ram),
+    }
+
+
+def _flavor(shown: Shown, looker: Looker) -> Mapping[str, Any]:
+    flavor = shown.instance.flavor
+    if looker.version >= _FLAVOR_EMBEDDED:
+        return flavors.embedded(flavor, with_specs=looker.sees_specs)
+    return {
+        "id": flavor.flavorid,
+        "links": self_links(looker.base_url, "flavors", flavor.flavorid)[1:],
+    }
+
+
+def _addresses(shown: Shown, _looker: Looker) -> dict[str, Any]:
+    info = shown.instance.network_info
+    return addresses(info.vifs if info else [])
+
+
+def _fault(shown: Shown, looker: Looker) -> dict[str, Any]:
+    fault = shown.fault
+    if fault is None:
+        return {}
+    counted = counted_message(fault)
+    message = counted if counted and looker.sees_counts else fault.message
+    told = {"code": fault.code, "message": message, "created": time(fault.created_at)}
+    if looker.sees_host and fault.details and (looker.sees_counts or not counted):
+        told["details"] = fault.details
+    return told
+
+
+def _has_fault(shown: Shown, _looker: Looker) -> bool:
+    return shown.fault is not None and shown.instance.vm_state in (states.ERROR, states.DELETED)
+
+
+def _sees_host(_shown: Shown, looker: Looker) -> bool:
+    return looker.sees_host
+
+
+def _sees_host_status(_shown: Shown, looker: Looker) -> bool:
+    return looker.sees_host_status
+
+
+def _has_progress(shown: Shown, _looker: Looker) -> bool:
+    return status(shown.instance) in _PROGRESSING
+
+
+def _has_groups(shown: Shown, _looker: Looker) -> bool:
+    return shown.groups is not None
+
+
+def _pinned_zone(shown: Shown, _looker: Looker) -> str | None:
+    return shown.asked.zone if shown.asked else None
+
+
+def _hints(shown: Shown, _looker: Looker) -> dict[str, Any]:
+    """Return the user's hints; one that has one value is that value, as most are sent."""
+    hints = shown.asked.hints if shown.asked else {}
+    return {name: some[0] if len(some) == 1 else list(some) for name, some in hints.items()}
+
+
+def _of(name: str) -> Callable[[Shown, Looker], Any]:
+    return lambda shown, _looker: getattr(shown.instance, name)
+
+
+def _always(value: Any) -> Callable[[Shown, Looker], Any]:
+    return lambda _shown, _looker: value
+
+
+_SRV = "OS-EXT-SRV-ATTR:"
+FIELDS: Final = (
+    Field("id", _of("uuid")),
+    Field("name", _of("display_name")),
+    Field("status", lambda shown, _: status(shown.instance)),
+    Field("tenant_id", _of("project_id")),
+    Field("user_id", _of("user_id")),
+    Field("metadata", lambda shown, _: dict(shown.instance.metadata)),
+    Field("hostId", lambda s, _: host_id(s.instance.host, s.instance.project_id)),
+    Field("image", _image),
+    Field("flavor", _flavor),
+    Field("created", lambda shown, _: time(shown.instance.created_at)),
+    Field("updated", _updated),
+    Field("addresses", _addresses),
+    Field("accessIPv4", lambda shown, _: shown.instance.access_ip_v4 or ""),
+    Field("accessIPv6", lambda shown, _: shown.instance.access_ip_v6 or ""),
+    Field("links", lambda shown, k: self_links(k.base_url, "servers", shown.instance.uuid)),
+    Field("OS-DCF:diskConfig", _of("disk_config")),
+    Field(
+        "progress",
+        lambda shown, _: 100 if shown.instance.vm_state == states.ACTIVE else 0,
+        when=_has_progress,
+    ),
+    Field("fault", _fault, when=_has_fault),
+    Field("OS-EXT-AZ:availability_zone", lambda shown, _: shown.instance.availability_zone or ""),
+    Field("config_drive", lambda shown, _: "True" if shown.instance.config_drive else ""),
+    Field("key_name", _of("key_name")),
+    Field("OS-SRV-USG:launched_at", lambda shown, _: micros(shown.instance.launched_at)),
+    Field("OS-SRV-USG:terminated_at", lambda shown, _: micros(shown.instance.deleted_at)),
+    Field(
+        "security_groups",
+        lambda shown, _: security_groups(shown.instance),
+        when=lambda shown, _: bool(shown.instance.security_groups),
+    ),
+    Field("OS-EXT-STS:task_state", _of("task_state")),
+    Field("OS-EXT-STS:vm_state", _of("vm_state")),
+    Field("OS-EXT-STS:power_state", _of("power_state")),
+    Field("os-extended-volumes:volumes_attached", lambda _s, _k: []),
+    Field(_SRV + "host", _of("host"), when=_sees_host),
+    Field(_SRV + "hypervisor_hostname", _of("node"), when=_sees_host),
+    Field(_SRV + "instance_name", lambda s, _: f"instance-{s.instance.uuid}", when=_sees_host),
+    Field(_SRV + "reservation_id", _of("reservation_id"), since=3, when=_sees_host),
+    Field(_SRV + "launch_index", _of("launch_index"), since=3, when=_sees_host),
+    Field(_SRV + "hostname", _of("hostname"), since=3, until=89, when=_sees_host),
+    Field(_SRV + "hostname", _of("hostname"), since=90),
+    Field(_SRV + "kernel_id", _always(""), since=3, when=_sees_host),
+    Field(_SRV + "ramdisk_id", _always(""), since=3, when=_sees_host),
+    Field(
+        _SRV + "root_device_name",
+        lambda s, _: instance.name_of(s.instance),
+        since=3,
+        when=_sees_host,
+    ),
+    Field(_SRV + "user_data", _of("user_data"), since=3, when=_sees_host),
+    Field("locked", _of("locked"), since=9),
+    Field("host_status", lambda s, _: s.host_status, since=16, when=_sees_host_status),
+    Field("description", _of("display_description"), since=19),
+    Field("tags", lambda shown, _: list(shown.instance.tags), since=26),
+    Field("trusted_image_certificates", lambda s, _: s.instance.trusted_certs or None, since=63),
+    Field("server_groups", lambda s, _: list(s.groups or ()), since=71, when=_has_groups),
+    Field("locked_reason", _of("locked_reason"), since=73),
+    Field("pinned_availability_zone", _pinned_zone, since=96),
+    Field("scheduler_hints", _hints, since=100),
+)
+
+
+SINCE: Final = 69
+UNKNOWN: Final = "UNKNOWN"
+_GROUPS_SINCE: Final = 71
+
+
+def unreachable_brief(mapping: InstanceMapping, looker: Looker) -> dict[str, Any]:
+    """Return a server of a plain list."""
+    return {
+        "id": mapping.instance_uuid,
+        "status": UNKNOWN,
+        "links": self_links(looker.base_url, "servers", mapping.instance_uuid),
+    }
+
+
+def detailed(mapping: InstanceMapping, looker: Looker) -> dict[str, Any]:
+    """Return a server of a list with details."""
+    return unreachable_brief(mapping, looker) | {
+        "tenant_id": mapping.project_id,
+        "created": time(mapping.created_at),
+    }
+
+
+def shown(
+    mapping: InstanceMapping,
+    spec: RequestSpec | None,
+    looker: Looker,
+    *,
+    groups: Sequence[str],
+) -> dict[str, Any]:
+    """Return one server, with what was asked for when it was created."""
+    found = detailed(mapping, looker) | {
+        "user_id": mapping.user_id,
+        "OS-EXT-STS:power_state": states.NOSTATE,
+        "OS-EXT-AZ:availability_zone": (spec and spec.availability_zone) or UNKNOWN,
+    }
+    if spec is not None:
+        found |= {
+            "flavor": flavors.embedded(spec.flavor, with_specs=looker.sees_specs),
+            "image": image(spec.image, looker.base_url),
+        }
+    if looker.version >= _GROUPS_SINCE:
+        found["server_groups"] = list(groups)
+    return found
+
+
+def service(host: str, binary: str) -> dict[str, Any]:
+    """Return the daemon of a host in the list of services."""
+    return {"binary": binary, "host": host, "status": UNKNOWN}
+
+
+def looker(call: Call) -> Looker:
+    return Looker(
+        version=call.version,
+        base_url=call.base_url,
+        sees_host=call.allows(policies.SHOW_HOST),
+        sees_host_status=call.allows(policies.SHOW_HOST_STATUS),
+        sees_counts=call.allows(policies.SHOW_PLACEMENT_COUNTS),
+        sees_specs=call.allows(flavors.LIST_SPECS_POLICY),
+    )

@@ -1,0 +1,60 @@
+"""What other services serve where a deployment has them: Glance its images, Neutron its networks.
+
+Then the API of ours that stands in for them is not there: nobody is to take a part for the whole.
+
+Where a caller's catalog says that other services are.
+"""
+
+from typing import Final
+
+from roost.api.dependencies import Parts
+from roost.api.networking.local import LocalNetworking
+from roost.api.request import Call
+from roost.context import RequestContext
+from roost.image.driver import ImageStore, OutsideImageStore
+
+_IMAGES: Final = ("/image",)
+_NETWORKS: Final = ("/network",)
+_IMAGE: Final = "This cloud has an image service of its own: the catalog says where."
+_NETWORK: Final = "This cloud has a network service of its own: the catalog says where."
+
+
+def roots(parts: Parts) -> frozenset[str]:
+    """Return where the paths begin that are not served here, as parts are put together."""
+    images = _IMAGES if isinstance(parts.images, OutsideImageStore) else ()
+    networks = () if isinstance(parts.networking, LocalNetworking) else _NETWORKS
+    return frozenset([*images, *networks])
+
+
+def message(path: str, elsewhere: frozenset[str]) -> str | None:
+    """Return what callers of a path are told that is not served here; None: it is.
+
+    :param path: of a route
+    :param elsewhere: as :func:`roots` has it
+    """
+    for root in elsewhere:
+        if path == root or path.startswith(f"{root}/"):
+            return _IMAGE if root in _IMAGES else _NETWORK
+    return None
+
+
+_PUBLIC: Final = "public"
+
+
+def images_root(call: Call, store: ImageStore) -> str:
+    """Return where images are: what the caller's catalog says, if another service has them."""
+    if isinstance(store, OutsideImageStore):
+        found = endpoint(call.context, "image")
+        if found is not None:
+            return f"{found.rstrip('/').removesuffix('/v2')}/v2"
+    return f"{call.base_url}/image/v2"
+
+
+def endpoint(context: RequestContext, kind: str) -> str | None:
+    """Return the address by which users reach a service; None: the catalog does not know it."""
+    for service in context.service_catalog or ():
+        if service.get("type") == kind:
+            for one in service.get("endpoints", ()):
+                if one.get("interface") == _PUBLIC and one.get("url"):
+                    return str(one["url"])
+    return None

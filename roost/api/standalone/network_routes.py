@@ -1,0 +1,218 @@
+"""Tags of networks, subnets and ports: words that their users find them by.
+
+The network API, as far as clients of Compute need it.
+
+Tags in the network API: the same paths below each noun.
+"""
+
+from typing import Any, Final, Protocol
+
+from roost import exception
+from roost.api.dependencies import Parts
+from roost.api.request import Answer, Call
+from roost.api.route import Route, row
+from roost.api.standalone import network_schemas
+from roost.api.standalone.network_schemas import MOST_TAGS, REPLACE_TAGS, TAG_CHECK
+from roost.api.standalone.networks import Networks, Subnets
+from roost.api.standalone.ports import Ports
+from roost.db.api import networks
+from roost.db.engine import retried
+
+
+class _Noun(Protocol):
+    """What has tags: handlers of networks, subnets or ports."""
+
+    def tags(self, call: Call) -> list[str]:
+        """Return the tags of what the path names, if the caller may see it."""
+
+    def tagged(self, call: Call) -> str:
+        """Return the id of the row that they are in, if the caller may change them."""
+
+
+_COLUMNS: Final = {
+    "network_id": networks.OF_NETWORKS,
+    "subnet_id": networks.OF_SUBNETS,
+    "port_id": networks.OF_PORTS,
+}
+
+
+class NetworkTags:
+    """Handlers of ``/network/v2.0/{networks|subnets|ports}/{id}/tags``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._database = parts.api_database
+        self._nouns: dict[str, _Noun] = {
+            "network_id": Networks(parts),
+            "subnet_id": Subnets(parts),
+            "port_id": Ports(parts),
+        }
+
+    def list_all(self, call: Call) -> Answer:
+        return Answer({"tags": self._nouns[_kind(call)].tags(call)})
+
+    def show(self, call: Call) -> Answer:
+        _check_there(call, self._nouns[_kind(call)].tags(call))
+        return Answer()
+
+    def replace(self, call: Call) -> Answer:
+        return Answer({"tags": self._edit(call, lambda _: call.body["tags"])})
+
+    def clear(self, call: Call) -> Answer:
+        self._edit(call, lambda _: [])
+        return Answer()
+
+    def add(self, call: Call) -> Answer:
+        TAG_CHECK.check(call.params["tag"], minor=1, what="tag")
+        self._edit(call, lambda tags: [*tags, call.params["tag"]])
+        return Answer()
+
+    def remove(self, call: Call) -> Answer:
+        def without(tags: Any) -> list[str]:
+            _check_there(call, tags)
+            return [tag for tag in tags if tag != call.params["tag"]]
+
+        self._edit(call, without)
+        return Answer()
+
+    def _edit(self, call: Call, change: networks.Edit) -> list[str]:
+        def bounded(tags: Any) -> Any:
+            after = set(change(tags))
+            if len(after) > MOST_TAGS:
+                raise exception.Invalid(f"There are {MOST_TAGS} tags at most.")
+            return after
+
+        return self._write(_COLUMNS[_kind(call)], self._nouns[_kind(call)].tagged(call), bounded)
+
+    @retried
+    def _write(self, column: Any, row_id: str, change: networks.Edit) -> list[str]:
+        with self._database.begin() as session:
+            return networks.edit(session, column, row_id, change)
+
+
+def _kind(call: Call) -> str:
+    return next(name for name in _COLUMNS if name in call.params)
+
+
+def _check_there(call: Call, tags: Any) -> None:
+    if call.params["tag"] not in tags:
+        raise exception.NotFound(f"Tag {call.params['tag']} could not be found.")
+
+
+_NETWORKS: Final = "/network/v2.0/networks"
+_SUBNETS: Final = "/network/v2.0/subnets"
+_PORTS: Final = "/network/v2.0/ports"
+
+NETWORKS_ROUTES: Final[tuple[Route, ...]] = (
+    row(
+        f"GET {_NETWORKS}",
+        (Networks, Networks.list_all),
+        network_schemas.LIST_POLICY,
+        query=network_schemas.LIST_QUERY,
+    ),
+    row(
+        f"POST {_NETWORKS}",
+        (Networks, Networks.create),
+        network_schemas.CREATE_POLICY,
+        body=network_schemas.CREATE,
+        status=201,
+    ),
+    row(f"GET {_NETWORKS}/{{network_id}}", (Networks, Networks.show), network_schemas.SHOW_POLICY),
+    row(
+        f"PUT {_NETWORKS}/{{network_id}}",
+        (Networks, Networks.update),
+        network_schemas.UPDATE_POLICY,
+        body=network_schemas.UPDATE,
+    ),
+    row(
+        f"DELETE {_NETWORKS}/{{network_id}}",
+        (Networks, Networks.delete),
+        network_schemas.DELETE_POLICY,
+        status=204,
+    ),
+    row(
+        "GET /network/v2.0/extensions",
+        (Networks, Networks.extensions),
+        network_schemas.EXTENSIONS_POLICY,
+    ),
+    row(
+        f"GET {_SUBNETS}",
+        (Subnets, Subnets.list_all),
+        network_schemas.LIST_SUBNETS_POLICY,
+        query=network_schemas.SUBNETS_QUERY,
+    ),
+    row(
+        f"POST {_SUBNETS}",
+        (Subnets, Subnets.create),
+        network_schemas.CREATE_SUBNET_POLICY,
+        body=network_schemas.CREATE_SUBNET,
+        status=201,
+    ),
+    row(
+        f"GET {_SUBNETS}/{{subnet_id}}", (Subnets, Subnets.show), network_schemas.SHOW_SUBNET_POLICY
+    ),
+    row(
+        f"PUT {_SUBNETS}/{{subnet_id}}",
+        (Subnets, Subnets.update),
+        network_schemas.UPDATE_SUBNET_POLICY,
+        body=network_schemas.UPDATE_SUBNET,
+    ),
+    row(
+        f"DELETE {_SUBNETS}/{{subnet_id}}",
+        (Subnets, Subnets.delete),
+        network_schemas.DELETE_SUBNET_POLICY,
+        status=204,
+    ),
+    row(
+        f"GET {_PORTS}",
+        (Ports, Ports.list_all),
+        network_schemas.LIST_PORTS_POLICY,
+        query=network_schemas.PORTS_QUERY,
+    ),
+    row(
+        f"POST {_PORTS}",
+        (Ports, Ports.create),
+        network_schemas.CREATE_PORT_POLICY,
+        body=network_schemas.CREATE_PORT,
+        status=201,
+    ),
+    row(f"GET {_PORTS}/{{port_id}}", (Ports, Ports.show), network_schemas.SHOW_PORT_POLICY),
+    row(
+        f"PUT {_PORTS}/{{port_id}}",
+        (Ports, Ports.update),
+        network_schemas.UPDATE_PORT_POLICY,
+        body=network_schemas.UPDATE_PORT,
+    ),
+    row(
+        f"DELETE {_PORTS}/{{port_id}}",
+        (Ports, Ports.delete),
+        network_schemas.DELETE_PORT_POLICY,
+        status=204,
+    ),
+)
+
+
+# Nouns, and the rules of who sees one and who changes it.
+_NOUNS: Final = {
+    "network": (network_schemas.SHOW_POLICY, network_schemas.UPDATE_POLICY),
+    "subnet": (network_schemas.SHOW_SUBNET_POLICY, network_schemas.UPDATE_SUBNET_POLICY),
+    "port": (network_schemas.SHOW_PORT_POLICY, network_schemas.UPDATE_PORT_POLICY),
+}
+_Tags: Final = NetworkTags
+
+
+def _routes(noun: str, see: str, change: str) -> tuple[Route, ...]:
+    tags = f"/network/v2.0/{noun}s/{{{noun}_id}}/tags"
+    tag = f"{tags}/{{tag}}"
+    return (
+        row(f"GET {tags}", (_Tags, _Tags.list_all), see),
+        row(f"PUT {tags}", (_Tags, _Tags.replace), change, body=REPLACE_TAGS),
+        row(f"DELETE {tags}", (_Tags, _Tags.clear), change, status=204),
+        row(f"GET {tag}", (_Tags, _Tags.show), see, status=204),
+        row(f"PUT {tag}", (_Tags, _Tags.add), change, status=201),
+        row(f"DELETE {tag}", (_Tags, _Tags.remove), change, status=204),
+    )
+
+
+NETWORK_TAGS_ROUTES: Final[tuple[Route, ...]] = tuple(
+    route for noun, rules in _NOUNS.items() for route in _routes(noun, *rules)
+)

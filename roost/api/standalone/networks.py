@@ -1,0 +1,292 @@
+"""Networks and their subnets: those of the options, which nobody changes here, and users' own.
+
+Servers that their cells have buried, while the API level still has them on networks.
+
+Sweeps of the super-conductors forget them, some seconds later. Who deletes a network after the
+servers that stood on it need not wait for that.
+
+The filters of lists by tags, as the network API has them.
+"""
+
+import uuid
+from collections.abc import Collection
+from typing import Any
+
+from roost import exception
+from roost.api import faults
+from roost.api.compute import quota_resources
+from roost.api.dependencies import Parts
+from roost.api.networking.local_networks import LocalNetworks
+from roost.api.request import Answer, Call, truth
+from roost.api.standalone import network_schemas
+from roost.cells import Cells
+from roost.db.api import instance_mappings, networks
+from roost.db.api.networks import Network
+from roost.db.cell import instances
+from roost.db.engine import Database, retried
+from roost.networks import LocalNetwork, check_cidr
+
+
+def passes(call: Call, tags: Collection[str]) -> bool:
+    """Tell whether a thing with these tags is in a list, as far as the query is about tags."""
+    has = set(tags)
+    return (
+        has.issuperset(_asked(call, "tags"))
+        and ("tags-any" not in call.query or not has.isdisjoint(_asked(call, "tags-any")))
+        and ("not-tags" not in call.query or not has.issuperset(_asked(call, "not-tags")))
+        and has.isdisjoint(_asked(call, "not-tags-any"))
+    )
+
+
+def _asked(call: Call, name: str) -> list[str]:
+    return [tag for value in call.query.all(name) for tag in value.split(",") if tag]
+
+
+class Leavers:
+    """Forgets them as a sweep would; those of cells that are away are left to it."""
+
+    def __init__(self, database: Database, cells: Cells) -> None:
+        self._database = database
+        self._cells = cells
+
+    def forget_on(self, network_id: str) -> None:
+        """Let the servers of a network that are gone stand on none."""
+        with self._database.read() as session:
+            uuids = networks.users(session, network_id)
+            leaving = instance_mappings.leaving(session, uuids) if uuids else {}
+        for cell_uuid in {*leaving.values()}:
+            there = [uuid for uuid in leaving if leaving[uuid] == cell_uuid]
+            for one in self._of_cell(cell_uuid, there):
+                self._forget(one)
+
+    def _of_cell(self, cell_uuid: str, uuids: Collection[str]) -> set[str]:
+        """Return those of these servers that a cell has buried; none, while it is away."""
+        try:
+            with self._cells.get(cell_uuid).database.read() as session:
+                known = instances.list_known(session, uuids)
+                return known - instances.ending_states(session, uuids).keys()
+        except exception.Unavailable:
+            return set()
+
+    @retried
+    def _forget(self, uuid: str) -> None:
+        with self._database.begin() as session:
+            instance_mappings.forget(session, uuid)
+
+
+_NETWORK_FILTERS = ("name", "id", "status", "project_id", "tenant_id", "description")
+_SUBNET_FILTERS = ("name", "id", "network_id", "cidr", "project_id", "tenant_id")
+_FLAGS = ("shared", "router:external", "admin_state_up", "enable_dhcp")
+_NUMBERS = ("ip_version",)
+_CHANGED = ("name", "description", "admin_state_up")
+
+
+class Networks:
+    """Handlers of ``/network/v2.0/networks``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._networks = LocalNetworks(parts.networks, parts.api_database)
+        self._database = parts.api_database
+        self._leavers = Leavers(parts.api_database, parts.cells)
+        self._quota = quota_resources.defaults(parts.options.quota)
+        self._now = parts.now
+
+    def list_all(self, call: Call) -> Answer:
+        shown = [network_schemas.full(one) for one in _seen(self._networks, call)]
+        return Answer({"networks": [one for one in shown if _passes(call, one, _NETWORK_FILTERS)]})
+
+    def show(self, call: Call) -> Answer:
+        found = self._networks.find(call, call.params["network_id"])
+        return Answer({"network": network_schemas.full(found)})
+
+    def extensions(self, _call: Call) -> Answer:
+        """Return what there is beyond the first version: clients look before they use it."""
+        return Answer({"extensions": list(network_schemas.SHOWN_EXTENSIONS)})
+
+    def create(self, call: Call) -> Answer:
+        network = self._described(call)
+        if network.shared:
+            call.require(network_schemas.SHARE_POLICY)
+        with faults.of_network():
+            self._create(network)
+        return Answer({"network": network_schemas.full(network)})
+
+    def update(self, call: Call) -> Answer:
+        network = own(call, self._networks, call.params["network_id"])
+        return Answer(
+            {"network": network_schemas.full(self._change(network, words(call.body["network"])))}
+        )
+
+    def delete(self, call: Call) -> Answer:
+        network = own(call, self._networks, call.params["network_id"])
+        self._leavers.forget_on(network.id)
+        self._delete(network.id)
+        return Answer()
+
+    def tags(self, call: Call) -> list[str]:
+        """Return the tags of a network; those of the options have none."""
+        return list(
+            network_schemas.full(self._networks.find(call, call.params["network_id"]))["tags"]
+        )
+
+    def tagged(self, call: Call) -> str:
+        """Return the id of the network whose tags the caller may change."""
+        return own(call, self._networks, call.params["network_id"]).id
+
+    def _described(self, call: Call) -> Network:
+        asked = call.body["network"]
+        return Network(
+            id=str(uuid.uuid4()),
+            project_id=owner(call, asked),
+            name=asked.get("name", ""),
+            description=asked.get("description", ""),
+            shared=asked.get("shared", False),
+            cidr=None,
+            subnet_name=None,
+            created_at=self._now(),
+            admin_state_up=asked.get("admin_state_up", True),
+        )
+
+    @retried
+    def _create(self, network: Network) -> None:
+        with self._database.begin() as session:
+            networks.create(session, network, defaults=self._quota)
+
+    @retried
+    def _change(self, network: Network, changes: dict[str, Any]) -> Network:
+        with self._database.begin() as session:
+            return networks.change(session, network.id, changes)
+
+    @retried
+    def _delete(self, network_id: str) -> None:
+        with self._database.begin() as session:
+            networks.delete(session, network_id)
+
+
+class Subnets:
+    """Handlers of ``/network/v2.0/subnets``: a network has one, whose id follows from its own."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._networks = LocalNetworks(parts.networks, parts.api_database)
+        self._database = parts.api_database
+        self._leavers = Leavers(parts.api_database, parts.cells)
+        self._quota = quota_resources.defaults(parts.options.quota)
+
+    def list_all(self, call: Call) -> Answer:
+        shown = [network_schemas.subnet(one) for one in _seen(self._networks, call) if one.cidr]
+        return Answer({"subnets": [one for one in shown if _passes(call, one, _SUBNET_FILTERS)]})
+
+    def show(self, call: Call) -> Answer:
+        return Answer({"subnet": network_schemas.subnet(self._find(call))})
+
+    def create(self, call: Call) -> Answer:
+        asked = call.body["subnet"]
+        cidr = _cidr(asked)
+        try:
+            network = own(call, self._networks, asked["network_id"])
+        except exception.NotFound as error:
+            raise exception.Invalid(error.message) from error
+        with faults.of_network():
+            self._give(network, cidr, asked.get("name", ""))
+        made = self._networks.find(call, network.id)
+        return Answer({"subnet": network_schemas.subnet(made)})
+
+    def update(self, call: Call) -> Answer:
+        network = own(call, self._networks, self._find(call).id)
+        asked = call.body["subnet"]
+        changes = {"subnet_name": asked["name"]} if "name" in asked else {}
+        return Answer({"subnet": network_schemas.subnet(self._change(network, changes))})
+
+    def delete(self, call: Call) -> Answer:
+        network = own(call, self._networks, self._find(call).id)
+        self._leavers.forget_on(network.id)
+        self._take(network.id)
+        return Answer()
+
+    def tags(self, call: Call) -> list[str]:
+        """Return the tags of a subnet; those of the options have none."""
+        return list(network_schemas.subnet(self._find(call))["tags"])
+
+    def tagged(self, call: Call) -> str:
+        """Return the id of the network whose subnet's tags the caller may change."""
+        return own(call, self._networks, self._find(call).id).id
+
+    def _find(self, call: Call) -> LocalNetwork | Network:
+        for network in _seen(self._networks, call):
+            if network.cidr and network_schemas.subnet_id(network) == call.params["subnet_id"]:
+                return network
+        raise exception.NotFound(f"Subnet {call.params['subnet_id']} could not be found.")
+
+    @retried
+    def _give(self, network: Network, cidr: str, name: str) -> None:
+        with self._database.begin() as session:
+            networks.give_subnet(session, network, cidr=cidr, name=name, defaults=self._quota)
+
+    @retried
+    def _change(self, network: Network, changes: dict[str, Any]) -> Network:
+        with self._database.begin() as session:
+            return networks.change(session, network.id, changes)
+
+    @retried
+    def _take(self, network_id: str) -> None:
+        with self._database.begin() as session:
+            networks.take_subnet(session, network_id)
+
+
+def own(call: Call, networks: LocalNetworks, network_id: str) -> Network:
+    """Return a network that the caller may change.
+
+    :raises roost.exception.NotFound: when the caller sees none
+    :raises roost.exception.Forbidden: when it is shared by another project
+    :raises roost.exception.Conflict: when the configuration has it
+    """
+    found = networks.find(call, network_id)
+    if isinstance(found, LocalNetwork):
+        raise exception.Conflict(f"Network {found.name} is of the configuration of this cloud.")
+    call.require_for(found.project_id)
+    return found
+
+
+def words(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the words and the state that a body gives to what is there already."""
+    return {name: asked[name] for name in _CHANGED if name in asked}
+
+
+def owner(call: Call, asked: dict[str, Any]) -> str:
+    """Return whose a new thing is to be; only administrators make things for others."""
+    project = str(asked.get("project_id") or asked.get("tenant_id") or call.project_id)
+    call.require_for(project)
+    return project
+
+
+def _seen(networks: LocalNetworks, call: Call) -> list[LocalNetwork | Network]:
+    return [*networks.configured, *networks.made(call)]
+
+
+def _passes(call: Call, shown: dict[str, Any], filters: tuple[str, ...]) -> bool:
+    for name in _FLAGS:
+        asked = call.query.one(name)
+        if asked is not None and shown.get(name, False) != truth(asked, name=name):
+            return False
+    if not passes(call, shown["tags"]):
+        return False
+    return all(
+        str(shown.get(name)) in call.query.all(name)
+        for name in (*filters, *_NUMBERS)
+        if name in call.query
+    )
+
+
+def _cidr(asked: dict[str, Any]) -> str:
+    """Return the range of a new subnet.
+
+    :raises roost.exception.Invalid: when it cannot be one, or is to be what no subnet here is
+    """
+    cidr = check_cidr(asked["cidr"])
+    network = LocalNetwork(name="", cidr=cidr)
+    version = asked.get("ip_version", network.subnet.version)
+    if version != network.subnet.version:
+        raise exception.Invalid(f"{cidr} is no range of version {version}.")
+    if asked.get("gateway_ip") not in (None, network.gateway):
+        raise exception.Invalid(f"The gateway of {cidr} is its first address, {network.gateway}.")
+    return cidr

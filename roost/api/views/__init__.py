@@ -1,1 +1,0 @@
-"""Objects as JSON, per microversion: the only place where the words outside and inside meet."""

@@ -1,0 +1,411 @@
+"""The images of a host: fetched once from the store, checked, and kept while builds want them.
+
+The folder of a host's images: what is in use stays, and all of it has so many bytes at most.
+
+Kernels beside images: an image may name two others that its guests are started by.
+
+How much of a file system something may have that its host keeps for itself.
+"""
+
+import contextlib
+import hashlib
+import logging
+import os
+import pathlib
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, Final
+
+from roost import exception
+from roost.compute.locks import Locks
+from roost.compute.virt.driver import Kernel
+from roost.context import RequestContext
+from roost.image.driver import KERNEL_BYTES, KERNEL_ID, RAMDISK_ID, ImageStore
+from roost.image.signatures import Signatures
+from roost.objects import ImageMeta
+
+
+def folder_limit(folder: pathlib.Path, *, said: int | None, parts: int) -> int:
+    """Return how many bytes a folder may have, which need not be there yet; 0: any number.
+
+    :param said: by the operator; None: nothing, so it is one of so many parts of its file system
+    """
+    if said is not None:
+        return said
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return shutil.disk_usage(there).total // parts
+
+
+LOG = logging.getLogger(__name__)
+_WHOLE: Final = "*.img"
+_PART: Final = "*.part"
+_PARTS: Final = 4  # of the file system, one of which images have
+_Found = tuple[pathlib.Path, os.stat_result]
+
+
+class ImageFolder:
+    """Whole images are ``NAME.img``; when one was last wanted is the time of its file.
+
+    What is used, and what is being fetched, is known to this process alone, which owns the folder.
+
+    :param path: made when first needed
+    :param most: bytes of all images, those included that are being fetched; 0: any number; None: a
+        quarter of the file system
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, most: int | None = None) -> None:
+        self.path = pathlib.Path(path)
+        self._most = most
+        self._lock = threading.Lock()
+        self._users: dict[pathlib.Path, set[object]] = {}
+        self._coming: dict[pathlib.Path, int] = {}
+
+    def image(self, name: str) -> pathlib.Path:
+        """Return where an image is, if it is there."""
+        return self.path / f"{name}.img"
+
+    def use(self, path: pathlib.Path, user: object) -> None:
+        """Let an image stay, or what will be it, until its user lets go of it."""
+        with self._lock:
+            self._users.setdefault(path, set()).add(user)
+
+    def release(self, user: object) -> None:
+        """Let go of all that somebody uses; nobody is fine."""
+        with self._lock:
+            for path in [*self._users]:
+                self._users[path].discard(user)
+                if not self._users[path]:
+                    del self._users[path]
+
+    @contextlib.contextmanager
+    def room(self, path: pathlib.Path, size: int) -> Iterator[pathlib.Path]:
+        """Yield where to write an image of so many bytes; whole, it is put in its place.
+
+        Room is made by removing images that nobody uses, those first that were not wanted for
+        longest; none is removed in vain. What is half-written at the end goes.
+
+        :raises roost.exception.NoCapacity: when there is no room, whatever would be removed
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            self._make_room(size)
+            self._coming[path] = size
+        partial = path.with_suffix(".part")
+        try:
+            yield partial
+            partial.rename(path)
+        finally:
+            partial.unlink(missing_ok=True)
+            with self._lock:
+                del self._coming[path]
+
+    def clear(self) -> None:
+        """Remove what a daemon left half-written that was killed; nobody may write meanwhile."""
+        for left in self.path.glob(_PART):
+            left.unlink(missing_ok=True)
+
+    def tidy(self, lifetime: float) -> None:
+        """Remove what nobody uses and has wanted for so many seconds (0: for ever), or is too much.
+
+        It may be too much since somebody has lowered what there may be.
+        """
+        with self._lock:
+            for path, status in self._unused() if lifetime else []:
+                if time.time() - status.st_mtime > lifetime:
+                    path.unlink(missing_ok=True)
+                    LOG.info("image %s is removed: no build has wanted it for long", path.stem)
+            with contextlib.suppress(exception.NoCapacity):  # builds use it
+                self._make_room(0)
+
+    def _make_room(self, size: int) -> None:
+        most = folder_limit(self.path, said=self._most, parts=_PARTS)
+        if not most:
+            return
+        stays = sum(status.st_size for _, status in self._whole()) + sum(self._coming.values())
+        going = []
+        for path, status in self._unused():
+            if stays + size <= most:
+                break
+            going.append(path)
+            stays -= status.st_size
+        if stays + size > most:
+            raise exception.NoCapacity(
+                f"it has {size} bytes, and all images of this host {most} at most, of which"
+                f" {stays} are of images that builds use or fetch"
+            )
+        for path in going:
+            path.unlink(missing_ok=True)
+            LOG.info("image %s is removed: there is to be room for another", path.stem)
+
+    def _unused(self) -> list[_Found]:
+        return [(path, status) for path, status in self._whole() if path not in self._users]
+
+    def _whole(self) -> list[_Found]:
+        """Return the images that are here, those first that were not wanted for longest."""
+        found = []
+        for path in self.path.glob(_WHOLE):
+            with contextlib.suppress(FileNotFoundError):  # an operator may remove some
+                found.append((path, path.stat()))
+        here = [one for one in found if one[0] not in self._coming]
+        return sorted(here, key=lambda one: one[1].st_mtime)
+
+
+_CHUNK: Final = 1 << 20  # bytes
+_TRIES: Final = 3  # then another host may have a better way to the store
+_FINAL: Final = (exception.NotFound, exception.Forbidden, exception.Conflict, exception.Invalid)
+
+
+class Damaged(exception.Unavailable):
+    """What came is not the image. The way here may have spoilt it, so the next try may do."""
+
+
+class ImageCache:
+    """Keeps images in ``folder``, each under its hash: what has the name is whole and right.
+
+    An image of which the store has no hash is kept under its id and size.
+
+    :param folder: this host's own, made when first needed
+    :param pause: seconds before the second try; twice as long before the third
+    :param signatures: verifies what is asked to be verified; None: that cannot be done
+    :param lifetime: seconds that one which no build has wanted is kept for the next; 0: for ever
+    :param most: bytes that all of them may have; 0: any number; None: a quarter of the file system
+    """
+
+    def __init__(
+        self,
+        store: ImageStore,
+        *,
+        folder: str | os.PathLike[str],
+        pause: float = 1.0,
+        lifetime: float = 0.0,
+        most: int | None = None,
+        signatures: Signatures | None = None,
+    ) -> None:
+        self._store = store
+        self._folder = ImageFolder(folder, most=most)
+        self._pause = pause
+        self._lifetime = lifetime
+        self._signatures = signatures or Signatures()
+        self._locks = Locks()
+
+    def ensure(
+        self,
+        context: RequestContext,
+        image: ImageMeta,
+        *,
+        stopping: threading.Event,
+        trusted: Sequence[str] = (),
+        user: object,
+    ) -> pathlib.Path:
+        """Return where the image is on this host, fetching it if need be.
+
+        However many builds want it at once, one of them fetches it and the others wait.
+
+        :param stopping: once set, fetching ends before the next chunk
+        :param trusted: certificates that its signature must be good by; none: as is usual here
+        :param user: for whom it stays until :meth:`release`, also when it cannot be had
+        :raises roost.exception.BuildFailed: final when no host can have the image: it is gone, not
+            active, not for the caller, or not signed as it must be. What failed on the way may be
+            tried by another host, and so may what this host has no room for.
+        """
+        path = self._folder.image(_key(image))
+        self._folder.use(path, user)
+        with self._locks.hold(path.name):
+            if not path.exists():
+                self._insist(context, image, path=path, stopping=stopping)
+            _touch(path)
+        self._verify(image, path, trusted)
+        return path
+
+    def release(self, user: object) -> None:
+        """Let the images of a user go, once nobody else needs them.
+
+        Guests need them no more: drivers have made of them what they need.
+        """
+        self._folder.release(user)
+
+    def clear(self) -> None:
+        """Remove what a daemon left half-fetched that was killed; nobody may fetch meanwhile."""
+        self._folder.clear()
+
+    def tidy(self) -> None:
+        """Remove images that no build has wanted for long enough; builds may begin meanwhile."""
+        self._folder.tidy(self._lifetime)
+
+    def find(self, context: RequestContext, image_id: str) -> ImageMeta:
+        """Return what is known of an image that another one names.
+
+        :raises roost.exception.BuildFailed: as of :meth:`ensure`
+        """
+        nameless = ImageMeta.of(id=image_id, name="named by another")
+        try:
+            return self._get(context, image_id)
+        except _FINAL as error:
+            raise _failed(nameless, error, reschedulable=False) from error
+        except (exception.Unavailable, exception.Unauthenticated) as error:
+            raise _failed(nameless, error, reschedulable=True) from error
+
+    def _get(self, context: RequestContext, image_id: str) -> ImageMeta:
+        try:
+            return self._store.get(context, image_id)
+        except exception.Unauthenticated:  # a token lives shorter than a build
+            return self._store.get(context.without_token(), image_id)
+
+    def _verify(self, image: ImageMeta, path: pathlib.Path, trusted: Sequence[str]) -> None:
+        try:
+            self._signatures.check(image, path, trusted=trusted)
+        except (exception.Invalid, exception.Unavailable) as error:
+            is_final = isinstance(error, exception.Invalid)
+            raise _failed(image, error, reschedulable=not is_final) from error
+
+    def _insist(
+        self,
+        context: RequestContext,
+        image: ImageMeta,
+        *,
+        path: pathlib.Path,
+        stopping: threading.Event,
+    ) -> None:
+        asking = context
+        for tried in range(1, _TRIES + 1):
+            try:
+                self._fetch(asking, image, path=path, stopping=stopping)
+            except _FINAL as error:
+                raise _failed(image, error, reschedulable=False) from error
+            except exception.NoCapacity as error:
+                raise _failed(image, error, reschedulable=True) from error
+            except (exception.Unavailable, exception.Unauthenticated) as error:
+                if isinstance(error, exception.Unauthenticated):  # a token lives shorter than we
+                    asking = context.without_token()
+                LOG.warning(
+                    "image %s, try %d of %d: %s %s",
+                    image.id,
+                    tried,
+                    _TRIES,
+                    error.message,
+                    error.details or "",
+                )
+                if tried == _TRIES or stopping.wait(self._pause * tried):
+                    raise _failed(image, error, reschedulable=True) from error
+            else:
+                return
+
+    def _fetch(
+        self,
+        context: RequestContext,
+        image: ImageMeta,
+        *,
+        path: pathlib.Path,
+        stopping: threading.Event,
+    ) -> None:
+        with self._folder.room(path, image.size) as partial:
+            with self._store.open(context, image.id) as source, partial.open("wb") as target:
+                found = _copy(source, target, image=image, stopping=stopping)
+            _check(image, found)
+        LOG.info("image %s (%s) fetched, %d bytes", image.id, image.name, image.size)
+
+
+def _touch(path: pathlib.Path) -> None:
+    now = time.time()
+    os.utime(path, (now, now))
+
+
+class _Length:
+    """Stands for a hash where there is none: how much has come."""
+
+    def __init__(self) -> None:
+        self._length = 0
+
+    def update(self, data: bytes) -> None:
+        self._length += len(data)
+
+    def hexdigest(self) -> str:
+        return f"{self._length} bytes"
+
+
+def _key(image: ImageMeta) -> str:
+    if image.hash_value is None:
+        return f"{image.id}-{image.size}"
+    return f"{image.hash_algo}-{image.hash_value}"
+
+
+def _digest(image: ImageMeta) -> "hashlib._Hash | _Length":
+    return _Length() if image.hash_value is None else hashlib.new(str(image.hash_algo))
+
+
+def _copy(
+    source: BinaryIO, target: BinaryIO, *, image: ImageMeta, stopping: threading.Event
+) -> str:
+    """Copy the data, no more of it than there is room for, and return its digest."""
+    digest, left = _digest(image), image.size
+    while chunk := source.read(_CHUNK):
+        if stopping.is_set():
+            raise exception.Unavailable("nobody waits for it any more")
+        left -= len(chunk)
+        if left < 0:
+            raise Damaged(f"it is damaged: it should be {image.size} bytes, but is more")
+        target.write(chunk)
+        digest.update(chunk)
+    target.flush()
+    os.fsync(target.fileno())
+    return digest.hexdigest()
+
+
+def _check(image: ImageMeta, found: str) -> None:
+    expected = image.hash_value or f"{image.size} bytes"
+    if found != expected:
+        raise Damaged(f"it is damaged: it should be {expected}, but is {found}")
+
+
+def _failed(
+    image: ImageMeta, error: exception.RoostError, *, reschedulable: bool
+) -> exception.BuildFailed:
+    return exception.BuildFailed(
+        f"Image {image.id} ({image.name}) cannot be had: {error.message}",
+        reschedulable=reschedulable,
+    )
+
+
+_COMMAND_LINE: Final = "os_command_line"
+
+
+def fetch(
+    images: ImageCache,
+    context: RequestContext,
+    image: ImageMeta,
+    *,
+    stopping: threading.Event,
+    trusted: Sequence[str] = (),
+    user: object,
+) -> Kernel | None:
+    """Return the kernel that an image names, fetched to this host; None: it names none.
+
+    :param trusted: certificates that it must be signed by, as :meth:`ImageCache.ensure` says
+    :param user: for whom it stays, likewise
+    :raises roost.exception.BuildFailed: final when no host can have it
+    """
+    said = {name: image.properties.get(name, "").strip() for name in (KERNEL_ID, RAMDISK_ID)}
+    if said[RAMDISK_ID] and not said[KERNEL_ID]:
+        raise exception.BuildFailed(
+            f"Image {image.id} has a {RAMDISK_ID}, which needs a {KERNEL_ID}.", reschedulable=False
+        )
+    if not said[KERNEL_ID]:
+        return None
+
+    def fetched(name: str) -> pathlib.Path:
+        found = images.find(context, said[name])
+        if found.size > KERNEL_BYTES:
+            raise exception.BuildFailed(
+                f"{name} of image {image.id} names one of {found.size} bytes, and {KERNEL_BYTES} is"
+                " the most.",
+                reschedulable=False,
+            )
+        return images.ensure(context, found, stopping=stopping, trusted=trusted, user=user)
+
+    return Kernel(
+        fetched(KERNEL_ID),
+        ramdisk=fetched(RAMDISK_ID) if said[RAMDISK_ID] else None,
+        command_line=image.properties.get(_COMMAND_LINE),
+    )

@@ -1,0 +1,1 @@
+"""What is done to a guest that is there, a module per kind of thing."""

@@ -1,0 +1,81 @@
+"""Ending an instance on this host: its guest, its claim, and then its row.
+
+Safe to repeat at any point. What cannot be finished leaves the row in ``deleting``, from where it
+is asked for again.
+"""
+
+import functools
+import logging
+
+from roost import exception, states
+from roost.compute.host import Host
+from roost.compute.instance_events import Timeline
+from roost.context import RequestContext
+
+LOG = logging.getLogger(__name__)
+
+
+def is_due(host: Host, *, context: RequestContext, instance_uuid: str) -> bool:
+    """Tell whether the row says that the instance is on this host and being deleted.
+
+    A message alone ends nobody's guest: it may be late, or of somebody who may not send it.
+
+    :raises roost.exception.Unavailable: when the conductor could not be asked for a long time
+    """
+    ask = functools.partial(
+        host.conductor.begin_task,
+        context,
+        instance_uuid=instance_uuid,
+        host=host.name,
+        tasks=[states.DELETING],
+    )
+    found = host.patience.insist(f"the end of {instance_uuid}", ask, stopping=host.stopping)
+    return found is not None
+
+
+def terminate(host: Host, *, context: RequestContext, instance_uuid: str) -> None:
+    """Destroy the guest and let the conductor bury the instance; no build of it may be under way.
+
+    Only what :func:`is_due`.
+
+    :raises roost.exception.Unavailable: when the conductor could not be told for a long time
+    """
+    timeline = Timeline(host.name)
+    try:
+        with timeline.step("compute.destroy"):
+            host.destroy(instance_uuid)
+    except Exception:
+        LOG.exception("the guest of %s could not be destroyed, it stays deleting", instance_uuid)
+        _tell_of_failure(host, context, instance_uuid=instance_uuid, timeline=timeline)
+        return
+    host.tracker.vacate(instance_uuid)
+    finish = functools.partial(
+        host.conductor.finish_delete,
+        context,
+        instance_uuid=instance_uuid,
+        host=host.name,
+        events=timeline.events,
+    )
+    try:
+        host.patience.insist(f"burying {instance_uuid}", finish, stopping=host.stopping)
+    except exception.NotFound:
+        LOG.info("instance %s had been buried before", instance_uuid)
+    else:
+        LOG.info("instance %s is gone from %s", instance_uuid, host.name)
+    host.tracker.forget(instance_uuid)  # not before the conductor knows: see resource_tracker
+
+
+def _tell_of_failure(
+    host: Host, context: RequestContext, *, instance_uuid: str, timeline: Timeline
+) -> None:
+    """Let the user see the failed step; nothing of the instance changes."""
+    try:
+        host.conductor.instance_update(
+            context,
+            instance_uuid=instance_uuid,
+            changes={},
+            expected={"host": host.name, "task_state": states.DELETING},
+            events=timeline.events,
+        )
+    except exception.RoostError as error:
+        LOG.info("the failure of %s could not be noted: %s", instance_uuid, error.message)

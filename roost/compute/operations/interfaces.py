@@ -1,0 +1,53 @@
+"""Interfaces that come and go while their guest lives.
+
+Before: ``api/servers/interfaces.py`` asks, and waits. After: port, row and guest agree. Both may be
+repeated. A port that the guest does not take is given back; one that cannot be taken from the guest
+is kept.
+"""
+
+import logging
+
+from roost import exception
+from roost.compute.host import Host
+from roost.compute.virt.driver import AttachesInterfaces, VirtDriver
+from roost.context import RequestContext
+from roost.objects import Instance, NetworkRequest, Vif
+
+LOG = logging.getLogger(__name__)
+
+
+def attach(
+    host: Host, *, context: RequestContext, instance: Instance, request: NetworkRequest, key: str
+) -> Vif:
+    """Give an instance one more interface; nothing else may work on it."""
+    virt = _able(host.virt)
+    vif = host.networks.attach(context, instance, request, key=key)
+    try:
+        virt.attach_interface(instance.uuid, vif)
+    except Exception:
+        LOG.warning("%s: its guest did not take the port %s", instance.uuid, vif.id)
+        _give_back(host, context, instance, str(vif.id))
+        raise
+    LOG.info("%s: attached the port %s", instance.uuid, vif.id)
+    return vif
+
+
+def detach(host: Host, *, context: RequestContext, instance: Instance, port_id: str) -> None:
+    """Take an interface away; the guest first, because it would use what is no longer its own."""
+    _able(host.virt).detach_interface(instance.uuid, port_id)
+    host.networks.detach(context, instance, port_id)
+    LOG.info("%s: detached the port %s", instance.uuid, port_id)
+
+
+def _give_back(host: Host, context: RequestContext, instance: Instance, port_id: str) -> None:
+    try:
+        _able(host.virt).detach_interface(instance.uuid, port_id)
+        host.networks.detach(context, instance, port_id)
+    except exception.RoostError as error:
+        LOG.warning("%s: the port %s stays: %s", instance.uuid, port_id, error.message)
+
+
+def _able(virt: VirtDriver) -> AttachesInterfaces:
+    if not isinstance(virt, AttachesInterfaces):
+        raise exception.Unsupported("The hypervisor of this server cannot change its interfaces.")
+    return virt

@@ -1,0 +1,162 @@
+"""Stopping, starting, rebooting, pausing and suspending guests; putting them away and back.
+
+Before: the API wrote the task into the instance's row and cast here. After: the row says how the
+guest was found, whether that is what was asked for or not.
+
+Safe to repeat at any point: the row is asked first, so a message of a task that is over does
+nothing. What cannot be finished leaves the row in its task, from where it is asked for again.
+"""
+
+import functools
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from roost import exception, states
+from roost.compute.host import Host
+from roost.compute.instance_events import Timeline
+from roost.compute.leases import Lease, LostLease
+from roost.compute.virt.driver import PausesGuests, SuspendsGuests, VirtDriver
+from roost.context import RequestContext
+from roost.objects import InstanceActionEvent
+
+LOG = logging.getLogger(__name__)
+
+
+def _pauses(virt: VirtDriver) -> PausesGuests:
+    if not isinstance(virt, PausesGuests):
+        raise exception.Unsupported("The hypervisor of this server cannot pause it.")
+    return virt
+
+
+def _suspends(virt: VirtDriver) -> SuspendsGuests:
+    if not isinstance(virt, SuspendsGuests):
+        raise exception.Unsupported("The hypervisor of this server cannot suspend it.")
+    return virt
+
+
+_DO: Final[Mapping[str, Callable[[VirtDriver, str], None]]] = {
+    states.POWERING_OFF: lambda virt, uuid: virt.power_off(uuid),
+    states.POWERING_ON: lambda virt, uuid: virt.power_on(uuid),
+    states.REBOOTING: lambda virt, uuid: virt.reboot(uuid, hard=False),
+    states.REBOOTING_HARD: lambda virt, uuid: virt.reboot(uuid, hard=True),
+    states.PAUSING: lambda virt, uuid: _pauses(virt).pause(uuid),
+    states.UNPAUSING: lambda virt, uuid: _pauses(virt).unpause(uuid),
+    states.SUSPENDING: lambda virt, uuid: _suspends(virt).suspend(uuid),
+    states.RESUMING: lambda virt, uuid: _suspends(virt).resume(uuid),
+    states.SOFT_DELETING: lambda virt, uuid: virt.power_off(uuid),
+    states.RESTORING: lambda virt, uuid: virt.power_on(uuid),
+}
+_STEPS: Final = {
+    states.POWERING_OFF: "compute.power_off",
+    states.POWERING_ON: "compute.power_on",
+    states.REBOOTING: "compute.reboot",
+    states.REBOOTING_HARD: "compute.reboot",
+    states.PAUSING: "compute.pause",
+    states.UNPAUSING: "compute.unpause",
+    states.SUSPENDING: "compute.suspend",
+    states.RESUMING: "compute.resume",
+    states.SOFT_DELETING: "compute.soft_delete",
+    states.RESTORING: "compute.restore",
+}
+
+
+def change(
+    host: Host, *, context: RequestContext, instance_uuid: str, task: str, lease: Lease
+) -> None:
+    """Do a task of an instance, and tell how the guest is then; nothing else may work on it.
+
+    :raises roost.exception.Unavailable: when the conductor does not answer
+    """
+    if task not in _DO or not _is_under(host, context, instance_uuid, task):
+        LOG.info("instance %s is not %s on %s (any more)", instance_uuid, task, host.name)
+        return
+    LOG.info("instance %s is %s on %s", instance_uuid, task, host.name)
+    timeline = Timeline(host.name)
+    try:
+        why = _try(host, instance_uuid, task, lease=lease, timeline=timeline)
+    except LostLease as error:
+        LOG.info("instance %s is no longer %s: %s", instance_uuid, task, error.message)
+        return
+    _tell(host, context, instance_uuid, task, events=timeline.events, why=why)
+
+
+def _try(
+    host: Host, instance_uuid: str, task: str, *, lease: Lease, timeline: Timeline
+) -> str | None:
+    """Do it, and return why it failed, if it did.
+
+    :raises LostLease: when the task is somebody else's by now
+    """
+    try:
+        with timeline.step(_STEPS[task]):
+            lease.check()
+            _DO[task](host.virt, instance_uuid)
+    except LostLease:
+        raise
+    except exception.RoostError as error:
+        LOG.warning("instance %s failed %s: %s", instance_uuid, task, error.message)
+        return exception.reason(error)
+    except Exception as error:
+        LOG.exception("instance %s failed %s", instance_uuid, task)
+        return exception.reason(error)
+    return None
+
+
+def as_found(virt: VirtDriver, instance_uuid: str) -> dict[str, Any]:
+    """Return what to report of a guest: its power state (None: there is none), and if rescued.
+
+    NOSTATE: its hypervisor cannot tell.
+    """
+    try:
+        guest = virt.describe(instance_uuid)
+    except exception.NotFound:
+        return {"power_state": None}
+    except Exception:
+        LOG.exception("the hypervisor cannot tell how the guest %s is", instance_uuid)
+        return {"power_state": states.NOSTATE}
+    return {"power_state": guest.power_state, "rescued": guest.rescued}
+
+
+def _is_under(host: Host, context: RequestContext, instance_uuid: str, task: str) -> bool:
+    """Ask, by a change of nothing, whether the row is under that task."""
+    try:
+        host.conductor.instance_update(
+            context,
+            instance_uuid=instance_uuid,
+            changes={},
+            expected={"host": host.name, "task_state": task},
+            events=[],
+        )
+    except (exception.Conflict, exception.NotFound):
+        return False
+    return True
+
+
+def _tell(
+    host: Host,
+    context: RequestContext,
+    instance_uuid: str,
+    task: str,
+    *,
+    events: Sequence[InstanceActionEvent],
+    why: str | None,
+) -> None:
+    """Let the row say how the guest is; insist, because nobody else knows it."""
+    send = functools.partial(
+        host.conductor.report_power,
+        context,
+        instance_uuid=instance_uuid,
+        host=host.name,
+        expected={"task_state": task},
+        events=list(events),
+        reason=why,
+        **as_found(host.virt, instance_uuid),
+    )
+    try:
+        host.patience.insist(f"{task} of {instance_uuid}", send, stopping=host.stopping)
+    except (exception.Conflict, exception.NotFound) as error:
+        # told before without hearing the answer, or deleted, or given up by the conductor
+        LOG.info("instance %s is no longer %s: %s", instance_uuid, task, error.message)
+    else:
+        LOG.info("instance %s: %s is done", instance_uuid, task)

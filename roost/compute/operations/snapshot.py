@@ -1,0 +1,84 @@
+"""Images and backups of servers: what a guest has on its disk goes to the image store.
+
+The API has described the image there, *queued*, and the row names it; here its data is sent, once
+and whole. If that fails the image goes; an image that has its data stays, whatever comes after. A
+backup takes the place of the oldest of its type.
+"""
+
+import logging
+from typing import BinaryIO, Final
+
+from roost import exception, states
+from roost.compute.host import Host
+from roost.compute.leases import LostLease
+from roost.compute.operations.tasks import Task, step
+from roost.compute.virt.driver import SnapshotsGuests
+from roost.context import RequestContext
+from roost.image.driver import ACTIVE
+from roost.objects import ImageMeta
+
+LOG = logging.getLogger(__name__)
+ROTATION: Final = "backup_rotation"  # in the row alone: how many of its type are kept
+_BACKUP_OF: Final = ("image_type", "backup_type", "instance_uuid")
+
+
+@step
+def snapshot(task: Task) -> None:
+    """Send the disk of a guest, and delete the backups that are too many by then."""
+    try:
+        _take(task)
+    except LostLease:
+        if not task.is_wanted():
+            forget(task.host, context=task.context, image_id=task.image.id)
+        raise
+    except Exception:
+        forget(task.host, context=task.context, image_id=task.image.id)
+        raise
+    if ROTATION in task.image.properties:
+        _rotate(task)
+
+
+def forget(host: Host, *, context: RequestContext, image_id: str) -> None:
+    """Let an image go whose data will not come; one that has its data stays."""
+    try:
+        host.store.give_up(context, image_id)
+    except exception.RoostError as error:
+        LOG.warning("image %s waits for data that will not come: %s", image_id, error.message)
+
+
+def _take(task: Task) -> None:
+    virt = task.host.virt
+    if not isinstance(virt, SnapshotsGuests):
+        raise exception.Unsupported("The hypervisor of this server cannot make images of it.")
+    if task.host.store.get(task.context, task.image.id).status == ACTIVE:
+        return  # it was sent before, and nobody heard of it
+    task.go_on(states.IMAGE_SNAPSHOT)
+    with virt.snapshot(task.uuid, disk_format=task.image.disk_format) as disk:
+        task.go_on(states.IMAGE_PENDING_UPLOAD)
+        _upload(task, disk)
+
+
+def _upload(task: Task, disk: BinaryIO) -> None:
+    task.go_on(states.IMAGE_UPLOADING)
+    image = task.host.store.upload(task.context, task.image.id, disk)
+    LOG.info("%s: image %s has its data, %d bytes", task, image.id, image.size)
+
+
+def _rotate(task: Task) -> None:
+    """Delete the oldest backups of this type; what cannot be deleted now, the next one will."""
+    most = int(task.image.properties[ROTATION])
+    found = [image for image in task.host.store.list_images(task.context) if _is_alike(task, image)]
+    for image in found[: max(0, len(found) - most)]:
+        try:
+            task.host.store.delete(task.context, image.id)
+        except exception.RoostError as error:
+            LOG.warning("%s: the old backup %s stays: %s", task, image.id, error.message)
+        else:
+            LOG.info("%s: the old backup %s is deleted", task, image.id)
+
+
+def _is_alike(task: Task, image: ImageMeta) -> bool:
+    """Tell whether an image is such a backup; others' say of themselves what they like."""
+    wanted = task.image.properties
+    same = all(image.properties.get(name) == wanted.get(name) for name in _BACKUP_OF)
+    return same and image.owner == task.instance.project_id and image.status == ACTIVE

@@ -1,0 +1,254 @@
+"""Tasks of servers that are there, beyond switching them: what all of them have in common.
+
+Before: the API wrote the task, and the image that it is about, into the instance's row and cast
+here. After: the row says how the guest was found, and why it is not as it was asked for.
+
+Safe to repeat at any point: the row is asked first, so a message of a task that is over does
+nothing, and what was left half-way is done once more from its beginning.
+
+Starting a guest from another image, so that its own disks can be mended; and as usual again.
+
+The password of a guest's administrator, as far as its hypervisor can have it changed.
+"""
+
+import dataclasses
+import functools
+import logging
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from roost import exception
+from roost.compute import image_cache
+from roost.compute.host import Host
+from roost.compute.instance_events import Timeline
+from roost.compute.leases import Lease, LostLease
+from roost.compute.operations.power import as_found
+from roost.compute.virt.driver import Kernel, RescuesGuests, SetsPasswords, WatchesSteps
+from roost.context import RequestContext
+from roost.objects import ImageMeta, Instance
+
+LOG = logging.getLogger(__name__)
+
+
+class Spared(exception.Conflict):
+    """A task did nothing to the guest, and leaves it as fit for use as it was."""
+
+
+@dataclasses.dataclass(eq=False)
+class Task:
+    """One thing to be done to one instance of this host.
+
+    :param family: the states of its row in which it is this
+    :param password: of the guest's administrator, if the message said so
+    """
+
+    host: Host
+    context: RequestContext
+    instance: Instance
+    family: Sequence[str]
+    lease: Lease
+    timeline: Timeline
+    password: str | None = None
+
+    @property
+    def uuid(self) -> str:
+        return str(self.instance.uuid)
+
+    def fetch_image(self) -> pathlib.Path:
+        """Return where the image that the task is about is on this host, fetching it if need be."""
+        return self.host.images.ensure(self.context, self.image, **self._how())
+
+    def fetch_kernel(self) -> Kernel | None:
+        """Return what that image is started by, fetched in the same way; None: by itself."""
+        return image_cache.fetch(self.host.images, self.context, self.image, **self._how())
+
+    def _how(self) -> dict[str, Any]:
+        trusted = list(self.instance.trusted_certs)
+        return {"stopping": self.host.stopping, "trusted": trusted, "user": self}
+
+    @property
+    def image(self) -> ImageMeta:
+        """The image that the task is about.
+
+        :raises roost.exception.Internal: when its row does not say
+        """
+        found: ImageMeta | None = self.instance.task_image
+        if found is None:
+            raise exception.Internal(f"instance {self.uuid}: its row names no image for its task")
+        return found
+
+    def is_wanted(self) -> bool:
+        """Ask whether the row says that this is to be done."""
+        found = self.host.conductor.begin_task(
+            self.context, instance_uuid=self.uuid, host=self.host.name, tasks=list(self.family)
+        )
+        return found is not None
+
+    def go_on(self, task: str, **changes: Any) -> None:
+        """Let the row say how far this is.
+
+        :raises LostLease: when it is somebody else's by now, or over
+        """
+        send = functools.partial(
+            self.host.conductor.instance_update,
+            self.context,
+            instance_uuid=self.uuid,
+            changes={"task_state": task, **changes},
+            expected={"host": self.host.name, "task_state": list(self.family)},
+            events=[],
+        )
+        try:
+            self.host.patience.insist(f"{task} of {self.uuid}", send, stopping=self.host.stopping)
+        except (exception.Conflict, exception.NotFound) as error:
+            raise LostLease(error.message) from error
+
+    def __str__(self) -> str:
+        return f"instance {self.uuid} ({self.instance.task_state})"
+
+
+Do = Callable[[Task], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A kind of task: what to do, the states of its row meanwhile, and what failing means.
+
+    ``spoils``: a guest that it failed on is not fit for use.
+    """
+
+    do: Do
+    family: Sequence[str]
+    spoils: bool = False
+
+
+Kinds = Mapping[str, Kind]
+
+
+def step(do: Do) -> Do:
+    """Before a step: is this still ours to do? And each is timed, for the user to see."""
+
+    @functools.wraps(do)
+    def timed(task: Task) -> None:
+        with task.timeline.step(f"compute.{do.__name__}"):
+            task.lease.check()
+            if isinstance(task.host.virt, WatchesSteps):
+                task.host.virt.before_step(do.__name__)
+            do(task)
+
+    return timed
+
+
+def carry_out(
+    host: Host,
+    kind: Kind,
+    *,
+    context: RequestContext,
+    instance_uuid: str,
+    lease: Lease,
+    password: str | None,
+) -> bool:
+    """Do what an instance's row says is to be done; nothing else may work on it.
+
+    :returns: False when there is nothing of this kind to be done (any more)
+
+    :raises roost.exception.Unavailable: when the conductor does not answer
+    """
+    instance = host.conductor.begin_task(
+        context, instance_uuid=instance_uuid, host=host.name, tasks=list(kind.family)
+    )
+    if instance is None:
+        LOG.info("instance %s is not %s here (any more)", instance_uuid, kind.family[0])
+        return False
+    timeline = Timeline(host.name)
+    task = Task(host, context, instance, kind.family, lease, timeline, password=password)
+    LOG.info("%s begins on %s", task, host.name)
+    try:
+        why, spoilt = _try(task, kind)
+    except LostLease as error:
+        LOG.info("%s ends without a word: %s", task, error.message)
+        return True
+    if _tell(task, why=why, failed=spoilt) and kind.spoils and why is None:
+        host.note_announced(task.uuid)
+    return True
+
+
+def _try(task: Task, kind: Kind) -> tuple[str | None, bool]:
+    """Do it, and return why it failed, if it did, and whether that has spoilt the guest.
+
+    :raises LostLease: when it is somebody else's by now
+    """
+    try:
+        kind.do(task)
+    except LostLease:
+        raise
+    except Spared as error:
+        return exception.reason(error), False
+    except exception.RoostError as error:
+        LOG.warning("%s failed: %s", task, error.message)
+        return exception.reason(error), kind.spoils
+    except Exception as error:
+        LOG.exception("%s failed", task)
+        return exception.reason(error), kind.spoils
+    finally:
+        task.host.images.release(task)
+    return None, False
+
+
+def _tell(task: Task, *, why: str | None, failed: bool) -> bool:
+    """Let the row say how the guest is; insist, because nobody else knows it.
+
+    :returns: whether it says so now
+    """
+    send = functools.partial(
+        task.host.conductor.report_power,
+        task.context,
+        instance_uuid=task.uuid,
+        host=task.host.name,
+        expected={"task_state": list(task.family)},
+        events=list(task.timeline.events),
+        reason=why,
+        failed=failed,
+        **as_found(task.host.virt, task.uuid),
+    )
+    try:
+        task.host.patience.insist(f"the end of {task}", send, stopping=task.host.stopping)
+    except (exception.Conflict, exception.NotFound) as error:
+        # told before without hearing the answer, or deleted, or given up by the conductor
+        LOG.info("%s is over already: %s", task, error.message)
+        return False
+    LOG.info("%s is done", task)
+    return True
+
+
+@step
+def rescue(task: Task) -> None:
+    """Start the guest from the image that its row names, unless it is."""
+    _able(task).rescue(
+        task.context,
+        task.instance,
+        image_path=task.fetch_image(),
+        password=task.password,
+        kernel=task.fetch_kernel(),
+    )
+
+
+@step
+def unrescue(task: Task) -> None:
+    _able(task).unrescue(task.uuid)
+
+
+def _able(task: Task) -> RescuesGuests:
+    if not isinstance(task.host.virt, RescuesGuests):
+        raise exception.Unsupported("The hypervisor of this server cannot rescue it.")
+    return task.host.virt
+
+
+@step
+def set_password(task: Task) -> None:
+    virt = task.host.virt
+    if not isinstance(virt, SetsPasswords):
+        raise exception.Unsupported("The hypervisor of this server cannot set its password.")
+    if task.password is None:
+        raise exception.Conflict("The password did not reach the server: set it again.")
+    virt.set_password(task.uuid, task.password)

@@ -1,0 +1,287 @@
+"""The builds of a host: so many at once, the others wait for their turn.
+
+What is done to servers of a host: so many at once, and of one server one thing after another.
+
+The threads that take messages hand it in here and take the next message: a guest that ignores that
+it is to stop, or an image that takes an hour, is nobody else's trouble.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import logging
+import threading
+from collections.abc import Callable, Hashable
+from concurrent import futures
+from typing import Final
+
+from roost import exception
+from roost.compute.build import Build
+from roost.compute.leases import Lease
+from roost.compute.locks import Locks
+
+LOG = logging.getLogger(__name__)
+LAST_SECONDS: Final = 10.0  # for builds that were told to end, to undo and give back
+STOPPING: Final = "The host is stopping."
+
+
+@dataclasses.dataclass
+class _Entry:
+    build: Build
+    running: bool = False
+    withdrawn: bool = False
+
+
+class BuildQueue:
+    """Runs each attempt at most once at a time, and no two things at once on one instance.
+
+    :param executor: its size is the number of builds at once
+    :param locks: held, by instance uuid, while a build runs
+    :param run: carries out a build; must not raise
+    :param give_back: called with a build that was not begun, and why
+    :param entered: called with a build when it is taken in
+    :param left: called with it when it has ended, was dropped or is given back
+    """
+
+    def __init__(
+        self,
+        executor: futures.Executor,
+        *,
+        locks: Locks,
+        run: Callable[[Build], None],
+        give_back: Callable[[Build, str], None],
+        entered: Callable[[Build], None] = lambda _: None,
+        left: Callable[[Build], None] = lambda _: None,
+    ) -> None:
+        self._executor = executor
+        self._locks = locks
+        self._run = run
+        self._give_back = give_back
+        self._entered = entered
+        self._left = left
+        self._changed = threading.Condition()
+        self._entries: dict[tuple[str, int], _Entry] = {}
+        self._draining = False
+
+    def open(self) -> None:
+        """Take builds again, after a drain."""
+        self._draining = False
+
+    def put(self, build: Build) -> None:
+        """Take a build in; one that is here already is left alone."""
+        with self._changed:
+            if build.key in self._entries:
+                LOG.info("%s is under way already", build)
+                return
+            draining = self._draining
+            if not draining:
+                self._entries[build.key] = _Entry(build)
+                self._entered(build)
+        if draining:
+            self._give_back(build, STOPPING)
+        else:
+            self._executor.submit(self._work, build)
+
+    def cancel(self, instance_uuid: str) -> None:
+        """Drop the builds of an instance, and let those under way end before their next step."""
+        with self._changed:
+            for entry in self._of(instance_uuid):
+                entry.build.stop(wanted=False)
+                if not entry.running:
+                    self._forget(entry.build)
+
+    def drain(self, timeout: float) -> bool:
+        """End all builds, and tell whether that worked.
+
+        Those that wait are given back at once. Those under way have ``timeout`` seconds to finish;
+        then they are told to end, too.
+        """
+        for build in self._withdraw():
+            self._give_back(build, STOPPING)
+            with self._changed:
+                self._forget(build)
+        if self._wait_until_empty(timeout):
+            return True
+        with self._changed:
+            for entry in self._entries.values():
+                entry.build.stop(wanted=True)
+        return self._wait_until_empty(LAST_SECONDS)
+
+    def has(self, instance_uuid: str) -> bool:
+        """Tell whether a build of an instance is under way, or waits for its turn."""
+        with self._changed:
+            return bool(self._of(instance_uuid))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def _withdraw(self) -> list[Build]:
+        with self._changed:
+            self._draining = True
+            waiting = [entry for entry in self._entries.values() if not entry.running]
+            for entry in waiting:
+                entry.withdrawn = True
+            return [entry.build for entry in waiting]
+
+    def _work(self, build: Build) -> None:
+        with self._locks.hold(build.uuid):
+            if not self._take_up(build):
+                return
+            try:
+                self._run(build)
+            except Exception:
+                LOG.exception("%s ended in an accident", build)
+            finally:
+                with self._changed:
+                    self._forget(build)
+
+    def _take_up(self, build: Build) -> bool:
+        """Mark the build as running, unless it was dropped while it waited."""
+        with self._changed:
+            entry = self._entries.get(build.key)
+            if entry is None or entry.build is not build or entry.withdrawn:
+                return False
+            entry.running = True
+            return True
+
+    def _forget(self, build: Build) -> None:
+        """Drop an entry, once."""
+        entry = self._entries.get(build.key)
+        if entry is not None and entry.build is build:
+            del self._entries[build.key]
+            self._left(build)
+            self._changed.notify_all()
+
+    def _of(self, instance_uuid: str) -> list[_Entry]:
+        return [entry for entry in self._entries.values() if entry.build.uuid == instance_uuid]
+
+    def _wait_until_empty(self, seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._entries, timeout=seconds)
+
+
+@dataclasses.dataclass(frozen=True)
+class Executors:
+    """What works, for each kind of work: what takes long does not hold up what does not.
+
+    :param builds: builds of servers
+    :param ends: deletes, and looks at what became of ports
+    :param power: stops, starts and the like, which guests may let wait
+    :param tasks: images, rebuilds and all other tasks
+    """
+
+    builds: futures.Executor
+    ends: futures.Executor
+    power: futures.Executor
+    tasks: futures.Executor
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Work:
+    do: Callable[[], object]
+    executor: futures.Executor
+    key: Hashable
+    lease: Lease | None
+
+
+class TaskQueue:
+    """Takes work in, and lets executors do it. The first of a server's waits for its executor only.
+
+    What is taken in is under its lease, so that nobody sends it again, until it is done or dropped.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._works: dict[str, collections.deque[_Work]] = {}
+        self._running: set[str] = set()
+        self._draining = False
+
+    def open(self) -> None:
+        """Take work again, after a drain."""
+        self._draining = False
+
+    def put(
+        self,
+        instance_uuid: str,
+        do: Callable[[], object],
+        *,
+        executor: futures.Executor,
+        key: Hashable,
+        lease: Lease | None = None,
+        ahead: bool = False,
+    ) -> None:
+        """Take in what is to be done for an instance.
+
+        :param key: what tells it from all else for this instance: what waits already is not taken
+            in again
+        :param ahead: before all that waits for this instance, and for other executors
+        """
+        work = _Work(do, executor, key, lease)
+        with self._changed:
+            if self._draining:
+                LOG.info("instance %s: the host is stopping, others will ask again", instance_uuid)
+                return
+            works = self._works.setdefault(instance_uuid, collections.deque())
+            if any(each.key == key for each in self._waiting(instance_uuid)):
+                LOG.info("instance %s: that waits for its turn already", instance_uuid)
+                return
+            if ahead:
+                works.insert(1 if instance_uuid in self._running else 0, work)
+            else:
+                works.append(work)
+            if lease is not None:
+                lease.keeper.enter(lease)
+            first = works[0] is work
+        if first:
+            executor.submit(self._run, instance_uuid, work)
+
+    def drain(self) -> None:
+        """Drop what is not begun, and take nothing in: rows say what is to be done, as before."""
+        with self._changed:
+            self._draining = True
+            for instance_uuid in list(self._works):
+                for work in self._waiting(instance_uuid):
+                    self._forget(instance_uuid, work)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until all is done; tell whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._works, timeout=seconds)
+
+    def __len__(self) -> int:
+        return sum(len(works) for works in self._works.values())
+
+    def _run(self, instance_uuid: str, work: _Work) -> None:
+        with self._changed:
+            works = self._works.get(instance_uuid)
+            if not works or works[0] is not work or instance_uuid in self._running:
+                return  # dropped, or not its turn: the one before hands it in then
+            self._running.add(instance_uuid)
+        if work.lease is not None:
+            work.lease.resume()
+        try:
+            work.do()
+        except exception.RoostError as error:
+            LOG.warning("instance %s: %s: %s", instance_uuid, error.code, error.message)
+        except Exception:
+            LOG.exception("instance %s: an accident", instance_uuid)
+        finally:
+            with self._changed:
+                self._running.discard(instance_uuid)
+                self._forget(instance_uuid, work)
+                following = self._waiting(instance_uuid)
+            if following:
+                following[0].executor.submit(self._run, instance_uuid, following[0])
+
+    def _waiting(self, instance_uuid: str) -> list[_Work]:
+        works = list(self._works.get(instance_uuid, ()))
+        return works[1:] if instance_uuid in self._running else works
+
+    def _forget(self, instance_uuid: str, work: _Work) -> None:
+        with contextlib.suppress(ValueError):
+            self._works[instance_uuid].remove(work)
+        if not self._works[instance_uuid]:
+            del self._works[instance_uuid]
+        if work.lease is not None:
+            work.lease.keeper.leave(work.lease)
+        self._changed.notify_all()

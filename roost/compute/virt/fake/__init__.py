@@ -1,0 +1,1 @@
+"""A hypervisor that only pretends: for the embedded rig, tests and chaos runs."""

@@ -1,0 +1,311 @@
+"""Guests that come from another host while they run, from their destination's side.
+
+A guest as libvirt is told of it when it comes: all as it was, but what is this host's own.
+"""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import libvirt
+
+from roost import exception
+from roost.compute.virt.driver import Placement
+from roost.compute.virt.libvirt import console, images
+from roost.compute.virt.libvirt.base_images import Bases
+from roost.compute.virt.libvirt.cpus import KVM, Topology
+from roost.compute.virt.libvirt.elements import element, find, parse
+from roost.compute.virt.libvirt.folder import GuestFolder
+from roost.compute.virt.libvirt.identity import Identity, note_attempt, written
+from roost.compute.virt.libvirt.interfaces import Interface, VifShape, port_of
+from roost.compute.virt.libvirt.presence import Residents
+from roost.compute.virt.libvirt.settings import MigrationSettings, in_uri
+from roost.compute.virt.live_migration import Arrival, Departure, MovingDisk, Presence, check_absent
+from roost.context import RequestContext
+from roost.objects import Instance, NetworkInfo, Vif
+
+_STARTED_BY: Final = ("os/kernel", "os/initrd")
+
+
+@dataclasses.dataclass(frozen=True)
+class Own:
+    """What of a guest is this host's own.
+
+    :param folder: where it has its files here, named as they were
+    :param vifs: the interfaces that it has here, by port
+    :param topology: where its CPUs and memory are on this host
+    """
+
+    folder: pathlib.Path
+    vifs: Mapping[str, Vif]
+    topology: Topology
+    attempt: int
+
+
+def moved(xml: str, own: Own) -> str:
+    """Return the domain that a source has told of as it is to be on this host.
+
+    :raises roost.exception.Conflict: when it has an interface that it is not to have here
+    """
+    domain = parse(xml)
+    _move_files(domain, own.folder)
+    _plug(domain, own.vifs)
+    _place(domain, own.topology)
+    note_attempt(domain, own.attempt)
+    return written(domain)
+
+
+def _move_files(domain: ET.Element, folder: pathlib.Path) -> None:
+    for disk in domain.findall("devices/disk"):
+        for found in (*disk.findall("backingStore"), *disk.findall("mirror")):
+            disk.remove(found)  # libvirt looks for itself
+    for path in ("devices/disk/source[@file]", "devices//log[@file]"):
+        for one in domain.findall(path):
+            one.set("file", str(folder / pathlib.Path(one.attrib["file"]).name))
+    for path in _STARTED_BY:
+        for one in domain.findall(path):
+            one.text = str(folder / pathlib.Path(one.text or "").name)
+
+
+def has_kernel(xml: str) -> bool:
+    """Tell whether a guest is started by a kernel that is a file beside its disks."""
+    return any(parse(xml).find(path) is not None for path in _STARTED_BY)
+
+
+def _plug(domain: ET.Element, vifs: Mapping[str, Vif]) -> None:
+    devices, shape = find(domain, "devices"), VifShape.noted(Identity.of(domain).notes)
+    for old in domain.findall("devices/interface"):
+        port_id = port_of(old)
+        if port_id not in vifs:
+            raise exception.Conflict(
+                f"The guest {Identity.of(domain).uuid} has an interface of port {port_id}, which is"
+                " not among those that are plugged at its destination."
+            )
+        new = Interface.of(vifs[port_id], shape).element()
+        new.extend(old.findall("address"))  # where the guest finds it
+        devices.insert(list(devices).index(old), new)
+        devices.remove(old)
+
+
+def _place(domain: ET.Element, topology: Topology) -> None:
+    """Pin CPUs and memory to those of this host, as if the guest was made here."""
+    vcpu = find(domain, "vcpu")
+    new = topology.vcpu(int(vcpu.text or 0))
+    vcpu.attrib.clear()
+    vcpu.attrib.update(new.attrib)
+    for old in domain.findall("numatune"):
+        domain.remove(old)
+    memory = topology.memory()
+    if memory is not None:
+        domain.append(memory)
+    _pin(domain, topology.pins())
+
+
+def _pin(domain: ET.Element, pins: list[ET.Element]) -> None:
+    tuning = domain.find("cputune")
+    if tuning is None:
+        tuning = element("cputune")
+        domain.append(tuning)
+    for old in (*tuning.findall("vcpupin"), *tuning.findall("emulatorpin")):
+        tuning.remove(old)
+    tuning.extend(pins)
+    if not len(tuning):
+        domain.remove(tuning)
+
+
+_NOBODY: Final = (Presence.ABSENT, Presence.ROOM)
+_OF_THE_HOST: Final = "host-passthrough"
+_FITS: Final = (libvirt.VIR_CPU_COMPARE_IDENTICAL, libvirt.VIR_CPU_COMPARE_SUPERSET)
+
+
+class LibvirtArrivals:
+    """What :class:`roost.compute.virt.live_migration.Arrivals` says.
+
+    :param virt_type: returns what runs guests here
+    :param topology: returns where the CPUs of an instance are on this host
+    """
+
+    def __init__(
+        self,
+        residents: Residents,
+        bases: Bases,
+        *,
+        node: str,
+        settings: MigrationSettings,
+        virt_type: Callable[[], str],
+        topology: Callable[[Instance, Placement], Topology],
+    ) -> None:
+        self._residents = residents
+        self._bases = bases
+        self._node = node
+        self._settings = settings
+        self._virt_type = virt_type
+        self._topology = topology
+
+    def check(self, departure: Departure) -> None:
+        self._check_absent(departure.uuid)
+        self._check_hypervisor(departure)
+        self._check_cpu(departure)
+        if not self._shares(departure):
+            self._check_files(departure)
+
+    def prepare(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        departure: Departure,
+        *,
+        image_path: pathlib.Path | None,
+        network_info: NetworkInfo,
+        placement: Placement,
+    ) -> Arrival:
+        self._check_absent(departure.uuid)
+        folder, is_shared = self._residents.folders.of(departure.uuid), self._shares(departure)
+        folder.remove()
+        own = Own(
+            folder=folder.path,
+            vifs={vif.id: vif for vif in network_info.vifs},
+            topology=self._topology(instance, placement),
+            attempt=instance.attempt,
+        )
+        definition = moved(departure.details["definition"], own)
+        folder.make(definition)
+        if not is_shared:
+            self._make_room(folder, departure, image_path)
+        stands = any(disk.base for disk in departure.disks)
+        return Arrival(
+            uuid=departure.uuid,
+            node=self._node,
+            copied=() if is_shared else tuple(disk.device for disk in departure.disks),
+            whole=stands and image_path is None,
+            details={
+                "uri": self._settings.uri,
+                "memory_uri": f"tcp://{in_uri(self._settings.address)}",
+                "address": self._settings.address,
+                "domain": moved(departure.details["domain"], own),
+                "definition": definition,
+            },
+        )
+
+    def finish(self, instance: Instance, console: bytes) -> None:
+        uuid = instance.uuid
+        if self._residents.presence(uuid) in _NOBODY:
+            raise exception.Conflict(f"The guest {uuid} has not arrived on this host.")
+        self._residents.require(uuid, Presence.HERE, Presence.STOPPED)
+        folder = self._residents.folders.of(uuid)
+        plan = folder.plan.read_text()
+        self._residents.on(uuid, "keep a guest", lambda domain: _keep(domain, plan))
+        _keep_console(folder, console)
+        folder.announced.touch()
+
+    def cancel(self, uuid: str) -> None:
+        self._check_absent(uuid)
+        self._residents.folders.of(uuid).remove()
+
+    def _check_absent(self, uuid: str) -> None:
+        check_absent(uuid, self._residents.presence(uuid), self._node)
+
+    def _check_hypervisor(self, departure: Departure) -> None:
+        kind, version = self._residents.connection.call(
+            "describe its host", lambda opened: (opened.getType(), opened.getVersion())
+        )
+        theirs = (departure.hypervisor_type, departure.hypervisor_version)
+        if kind != theirs[0] or version < theirs[1]:
+            raise self._cannot_run(
+                departure,
+                f"{kind} here is version {version}, and {theirs[0]} at its source is {theirs[1]};"
+                " guests go to the same version or a later one",
+            )
+        virt_type = parse(departure.details["domain"]).attrib["type"]
+        if virt_type == KVM != self._virt_type():
+            raise self._cannot_run(departure, "it runs with KVM, which this host has not")
+
+    def _check_cpu(self, departure: Departure) -> None:
+        """Compare with what libvirt can have QEMU give to guests here."""
+        domain = parse(departure.details["domain"])
+        cpu, kind = domain.find("cpu"), find(domain, "os/type")
+        told = None if cpu is None else ET.tostring(cpu, encoding="unicode")
+        if cpu is not None and cpu.get("mode") == _OF_THE_HOST:
+            told = departure.details["host_cpu"]
+        about = (kind.get("arch"), kind.get("machine"), domain.attrib["type"])
+
+        def compare(opened: Any) -> int:
+            opened.getDomainCapabilities(None, *about)
+            if told is None:
+                return int(libvirt.VIR_CPU_COMPARE_IDENTICAL)
+            return int(opened.compareHypervisorCPU(None, *about, told))
+
+        try:
+            fits = self._residents.connection.call("compare CPUs", compare) in _FITS
+        except libvirt.libvirtError as error:
+            raise self._cannot_run(departure, str(error)) from error
+        if not fits:
+            raise self._cannot_run(departure, "its CPU has features that this host's has not")
+
+    def _check_files(self, departure: Departure) -> None:
+        """Look whether what the guest has on disk can come here."""
+        if has_kernel(departure.details["domain"]):
+            raise self._cannot_run(
+                departure,
+                "it is started by a kernel beside its disks, which goes nowhere; hosts that share"
+                " their storage find it there",
+            )
+        folders = self._residents.folders
+        folders.make()
+        free, needed = shutil.disk_usage(folders.path).free, sum(d.used for d in departure.disks)
+        if free < needed:
+            raise exception.NoCapacity(
+                f"The disks of the guest {departure.uuid} are {needed} bytes, and {self._node} has"
+                f" {free} left."
+            )
+
+    def _cannot_run(self, departure: Departure, why: str) -> exception.Unsupported:
+        message = f"{self._node} cannot run the guest {departure.uuid} of {departure.node}: {why}."
+        return exception.Unsupported(message)
+
+    def _shares(self, departure: Departure) -> bool:
+        """Tell whether the disks are here already: it is the same storage, and they are seen."""
+        folders = self._residents.folders
+        folder = folders.of(departure.uuid)
+        return folder.is_shared and folders.storage() == departure.storage
+
+    def _make_room(
+        self, folder: GuestFolder, departure: Departure, image_path: pathlib.Path | None
+    ) -> None:
+        self._residents.folders.make()
+        for disk in departure.disks:
+            self._make_disk(folder.path / disk.name, disk, image_path)
+        if departure.config_drive is not None:
+            folder.drive.write_bytes(departure.config_drive)
+        folder.started.touch()
+        started = departure.details.get("started")
+        if started is not None:
+            os.utime(folder.started, (started, started))
+
+    def _make_disk(
+        self, path: pathlib.Path, disk: MovingDisk, image_path: pathlib.Path | None
+    ) -> None:
+        if disk.base is None or image_path is None:
+            images.blank(path, size=disk.size)
+            return
+        with self._bases.held(image_path, images.inspect(image_path)) as base:
+            if base.name != disk.base:
+                raise exception.Conflict(
+                    f"The disk {disk.name} stands on {disk.base}, not on the image {base.stem}."
+                )
+            images.create(path, size=disk.size, base=base)
+
+
+def _keep(domain: Any, plan: str) -> None:
+    """Have libvirt know a guest when it does not run, too, if that failed in the last moment."""
+    if not domain.isPersistent():
+        domain.connect().defineXML(plan)
+
+
+def _keep_console(folder: GuestFolder, said: bytes) -> None:
+    if said:
+        console.write_before(folder.console, said)

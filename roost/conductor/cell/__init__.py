@@ -1,0 +1,1 @@
+"""What the conductors of a cell do: they read its database and no other."""

@@ -1,0 +1,314 @@
+"""What hosts say of their builds, written down: each a compare-and-swap in one transaction.
+
+Claims for builds under way: kept on their host, moved to the next one, let go of.
+
+A claim is reserved when a host is chosen, and runs out unless that host confirms it by listing the
+instance in its reports. So whoever tells a host to build makes sure first that the claim is there.
+"""
+
+import dataclasses
+import datetime
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from roost import exception, states
+from roost.conductor.placement_query import Destinations
+from roost.context import RequestContext
+from roost.db.cell import actions, builds, guest_config, identity, instances, leases, ports
+from roost.db.cell.builds import BuildRow
+from roost.db.engine import Database, Session, retried
+from roost.networks import LocalNetwork
+from roost.objects import (
+    ImageMeta,
+    Instance,
+    InstanceActionEvent,
+    NetworkInfo,
+    RequestSpec,
+    Selection,
+    instance,
+)
+from roost.objects.request import Retry
+from roost.rpc.notifications import Notifier
+from roost.scheduler.client import CellSchedulerClient
+
+CHANGEABLE = (
+    "attempt",
+    "vm_state",
+    "task_state",
+    "power_state",
+    "launched_at",
+    "network_info",
+    "config_drive",
+    "image",
+)
+EXPECTABLE = ("host", "attempt", "vm_state", "task_state")
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """Keeps the rows of this cell's instances true.
+
+    :param host: the name of this conductor's host, for the instances' history
+    :param stale_seconds: tasks that nobody has seen to for so long wait for an operator; 0: none do
+    """
+
+    host: str
+    database: Database
+    networks: Sequence[LocalNetwork]
+    stale_seconds: float = 0
+
+    def begin_build(
+        self, instance_uuid: str, host: str, attempt: int, *, selection: Selection | None = None
+    ) -> bool:
+        """Let a host begin, once; False when the instance is not, or no longer, meant for it."""
+        return self._begin(
+            instance_uuid, host, attempt, selection=selection, begun=self.database.now()
+        )
+
+    @retried
+    def _begin(
+        self,
+        instance_uuid: str,
+        host: str,
+        attempt: int,
+        *,
+        selection: Selection | None,
+        begun: datetime.datetime,
+    ) -> bool:
+        with self.database.begin() as session:
+            instance = instances.find(session, instance_uuid)
+            if instance is None:
+                return False
+            if not builds.awaits(session, instance_uuid, host=host, selection=selection):
+                return False
+            first = states.NETWORKING if instance.networks else states.SPAWNING
+            try:
+                if instances.update(
+                    session,
+                    instance_uuid,
+                    {"task_state": first},
+                    expected={"host": host, "attempt": attempt, "task_state": states.SCHEDULING},
+                    at=begun,
+                ):
+                    actions.add_events(session, instance_uuid, [self._begun(begun, host)])
+            except exception.Conflict:
+                return False
+            return True
+
+    @retried
+    def allocate_networks(self, instance_uuid: str, host: str, attempt: int) -> NetworkInfo:
+        """Give an instance its ports and let it go on to its guest."""
+        with self.database.begin() as session:
+            instance = instances.get(session, instance_uuid)
+            info = ports.allocate(
+                session,
+                instance_uuid=instance_uuid,
+                host=host,
+                requests=instance.networks,
+                networks=self.networks,
+            )
+            instances.update(
+                session,
+                instance_uuid,
+                {"task_state": states.SPAWNING, "network_info": info},
+                expected={
+                    "host": host,
+                    "attempt": attempt,
+                    "task_state": (states.NETWORKING, states.SPAWNING),
+                },
+            )
+            return info
+
+    @retried
+    def renew_leases(
+        self,
+        host: str,
+        held: Sequence[leases.Held],
+        *,
+        seconds: float,
+        nothing_else: bool,
+    ) -> list[int]:
+        """Renew what a host works on; return the places of what is not its own any more."""
+        with self.database.begin() as session:
+            lost = leases.renew(session, held, host=host, seconds=seconds)
+            if nothing_else:
+                leases.end_others(session, held, host=host, stale_seconds=self.stale_seconds)
+        return sorted(lost)
+
+    @retried
+    def free_networks(self, instance_uuid: str, host: str) -> None:
+        """Take the ports of an instance away that is on a host, or on none any more."""
+        with self.database.begin() as session:
+            instance = instances.find(session, instance_uuid)
+            if instance is not None and instance.host not in (host, None):
+                raise exception.Conflict(f"The instance {instance_uuid} is not on {host}.")
+            ports.free(session, instance_uuid)
+
+    def begin_task(self, instance_uuid: str, host: str, tasks: Sequence[str]) -> Instance | None:
+        """Return an instance that this host is to do something to."""
+        with self.database.read() as session:
+            found = instances.find(session, instance_uuid)
+            if found is None or found.host != host or found.task_state not in tasks:
+                return None
+            return guest_config.get_instance(session, instance_uuid)
+
+    def update(
+        self,
+        instance_uuid: str,
+        changes: Mapping[str, Any],
+        expected: Mapping[str, Any],
+        events: Sequence[InstanceActionEvent],
+    ) -> None:
+        """Change an instance if it is as expected; one that comes to rest ends its build.
+
+        :raises roost.exception.Invalid: for a field that is not a host's to change
+        """
+        _refuse_others("changes", changes, CHANGEABLE)
+        _refuse_others("expected", expected, EXPECTABLE)
+        self._update(instance_uuid, changes, expected, events, at=self.database.now())
+
+    @retried
+    def _update(
+        self,
+        instance_uuid: str,
+        changes: Mapping[str, Any],
+        expected: Mapping[str, Any],
+        events: Sequence[InstanceActionEvent],
+        *,
+        at: datetime.datetime,
+    ) -> None:
+        rests = "vm_state" in changes and changes.get("task_state", "") is None
+        with self.database.begin() as session:
+            if _changes_nothing(session, instance_uuid, changes, events):
+                return
+            if "image" in changes:
+                name = _root_name(session, instance_uuid, changes["image"])
+                changes = {**changes, "root_device_name": name}
+            if not instances.update(session, instance_uuid, changes, expected=expected, at=at):
+                return
+            actions.add_events(session, instance_uuid, events, finish=rests)
+            if rests:
+                builds.end(session, instance_uuid)
+                if changes["vm_state"] == states.ERROR:
+                    guest_config.forget_secrets(session, instance_uuid)
+                else:
+                    guest_config.forget_password(session, instance_uuid)
+
+    def _begun(self, begun: Any, host: str) -> InstanceActionEvent:
+        return InstanceActionEvent(
+            event="cell-conductor.begin_build",
+            host=self.host,
+            start_time=begun,
+            finish_time=self.database.now(),
+            result="Success",
+            details=f"on {host}",
+        )
+
+
+def _changes_nothing(
+    session: Session,
+    instance_uuid: str,
+    changes: Mapping[str, Any],
+    events: Sequence[InstanceActionEvent],
+) -> bool:
+    """Tell whether a host has only looked at ports, and found them as the row says already."""
+    if events or changes.keys() != {"network_info"}:
+        return False
+    return bool(instances.network_info(session, instance_uuid) == changes["network_info"])
+
+
+def _root_name(session: Session, instance_uuid: str, image: ImageMeta | None) -> str:
+    """Return what the disk is called that an instance will boot from, of another image."""
+    given = guest_config.find(session, instance_uuid)
+    return instance.name_by(given.block_devices if given else (), image)
+
+
+def _refuse_others(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
+    other = sorted(set(given) - set(known))
+    if other:
+        raise exception.Invalid(f"{what} may not name {', '.join(other)}; only {', '.join(known)}")
+
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Places:
+    """Asks the schedulers on behalf of this cell's builds.
+
+    :param max_attempts: hosts that an instance is tried on
+    """
+
+    database: Database
+    scheduler: CellSchedulerClient
+    notifier: Notifier
+    max_attempts: int
+
+    def keep(self, context: RequestContext, build: BuildRow) -> Selection:
+        """Make sure that the build has its claim on its host; return the place that it has there.
+
+        :raises roost.exception.NoCapacity: when the claim ran out and somebody else has the place
+        """
+        return self.scheduler.move_claim(
+            context,
+            instance_uuid=build.instance_uuid,
+            request_spec=build.spec,
+            to=build.selection,
+        )
+
+    def take_next(
+        self, context: RequestContext, build: BuildRow
+    ) -> tuple[Selection, Sequence[Selection]]:
+        """Claim the next alternate with room; without one, ask the scheduler for this cell.
+
+        :returns: the place, and the alternates that are left
+        :raises roost.exception.NoValidHost: when no host of this cell can have it
+        """
+        for at, alternate in enumerate(build.alternates):
+            try:
+                claimed = self.scheduler.move_claim(
+                    context,
+                    instance_uuid=build.instance_uuid,
+                    request_spec=build.spec,
+                    to=alternate,
+                )
+            except exception.NoCapacity:
+                LOG.info("%s: no room on %s any more", build.instance_uuid, alternate.host)
+            else:
+                return claimed, build.alternates[at + 1 :]
+        return self._ask_scheduler(context, build)
+
+    def release(self, context: RequestContext, instance_uuid: str) -> None:
+        """Let go of whatever the instance has claimed.
+
+        A scheduler that is away learns it in the end: no host lists the instance any more.
+        """
+        try:
+            self.scheduler.release_claims(context, instance_uuids=[instance_uuid])
+        except exception.Unavailable as error:
+            LOG.warning("%s: its claim is left to run out: %s", instance_uuid, error.message)
+
+    def _ask_scheduler(
+        self, context: RequestContext, build: BuildRow
+    ) -> tuple[Selection, Sequence[Selection]]:
+        chosen, *alternates = Destinations(self.scheduler, self.notifier).select(
+            context,
+            request_spec=self._narrowed(build),
+            instance_uuids=[build.instance_uuid],
+            alternates=self.max_attempts - len(build.tried) - 1,
+        )[0]
+        return chosen, alternates
+
+    def _narrowed(self, build: BuildRow) -> RequestSpec:
+        """The same question for this cell only, without the hosts already tried."""
+        spec: RequestSpec = build.spec.obj_clone()
+        spec.num_instances = 1
+        spec.requested_cell = self._own_cell()
+        spec.ignore_hosts = [*spec.ignore_hosts, *(tried.host for tried in build.tried)]
+        spec.retry = Retry(max_attempts=self.max_attempts, tried=list(build.tried))
+        return spec
+
+    def _own_cell(self) -> str:
+        with self.database.read() as session:
+            return identity.get(session)[0]

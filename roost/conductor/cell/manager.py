@@ -1,0 +1,239 @@
+"""What a cell-conductor serves: table of contents."""
+
+from typing import Any
+
+from roost.conductor.cell.builds import Progress
+from roost.conductor.cell.delete import Deletion
+from roost.conductor.cell.interfaces import Interfaces
+from roost.conductor.cell.reschedule import Failure, Rescheduling
+from roost.conductor.cell.security_groups import Filterings
+from roost.conductor.cell.task_outcomes import Found, Power
+from roost.context import RequestContext
+from roost.db.cell import identity, instances, services
+from roost.db.cell.leases import Held
+from roost.db.engine import Database, retried
+from roost.objects import (
+    HostFinding,
+    Instance,
+    InstanceActionEvent,
+    NetworkInfo,
+    NetworkRequest,
+    RoostObject,
+    Selection,
+    Vif,
+    Whereabouts,
+)
+from roost.rpc.serializer import backported
+
+
+class CellConductorManager:
+    """Served as :class:`roost.rpc.cell_conductor.CellConductor`.
+
+    :param lease_seconds: how long a host may work on a task without saying so again
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        progress: Progress,
+        rescheduling: Rescheduling,
+        deletion: Deletion,
+        power: Power,
+        interfaces: Interfaces,
+        filterings: Filterings,
+        lease_seconds: float,
+    ) -> None:
+        self._database = database
+        self._progress = progress
+        self._rescheduling = rescheduling
+        self._deletion = deletion
+        self._power = power
+        self._interfaces = interfaces
+        self._filterings = filterings
+        self._lease_seconds = lease_seconds
+
+    def report_service(
+        self,
+        context: RequestContext,
+        *,
+        host: str,
+        binary: str,
+        availability_zone: str | None = None,
+        state: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        return self._report_service(host, binary, availability_zone, state)
+
+    @retried
+    def _report_service(
+        self,
+        host: str,
+        binary: str,
+        availability_zone: str | None,
+        state: dict[str, Any] | None,
+    ) -> dict[str, Any]:
+        with self._database.begin() as session:
+            cell_uuid, cell_name = identity.get(session)
+            service = services.report(
+                session,
+                host=host,
+                binary=binary,
+                availability_zone=availability_zone,
+                state=state,
+            )
+        return {
+            "cell_uuid": cell_uuid,
+            "cell_name": cell_name,
+            "service_uuid": service.uuid,
+            "disabled": service.disabled,
+            "disabled_version": service.disabled_version,
+        }
+
+    def begin_build(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        host: str,
+        attempt: int,
+        selection: Selection | None = None,
+    ) -> bool:
+        return self._progress.begin_build(instance_uuid, host, attempt, selection=selection)
+
+    def allocate_networks(
+        self, context: RequestContext, *, instance_uuid: str, host: str, attempt: int
+    ) -> NetworkInfo:
+        with self._filterings.changing(context, instance_uuid, host=host):
+            return self._progress.allocate_networks(instance_uuid, host, attempt)
+
+    def free_networks(self, context: RequestContext, *, instance_uuid: str, host: str) -> None:
+        with self._filterings.changing(context, instance_uuid):
+            self._progress.free_networks(instance_uuid, host)
+
+    def attach_port(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        host: str,
+        request: NetworkRequest,
+        key: str,
+    ) -> Vif:
+        with self._filterings.changing(context, instance_uuid, host=host):
+            return self._interfaces.attach(instance_uuid, host, request, key=key)
+
+    def detach_port(
+        self, context: RequestContext, *, instance_uuid: str, host: str, port_id: str
+    ) -> None:
+        with self._filterings.changing(context, instance_uuid):
+            self._interfaces.detach(instance_uuid, host, port_id)
+
+    def describe_filtering(
+        self, context: RequestContext, *, host: str, network_ids: list[str]
+    ) -> dict[str, Any]:
+        return self._filterings.describe(host, network_ids)
+
+    def instance_update(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        changes: dict[str, Any],
+        expected: dict[str, Any],
+        events: list[InstanceActionEvent],
+    ) -> None:
+        self._progress.update(instance_uuid, changes, expected, events)
+
+    def build_instances(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        host: str,
+        attempt: int,
+        reason: str,
+        events: list[InstanceActionEvent],
+    ) -> None:
+        failure = Failure(instance_uuid, host, attempt, reason, events)
+        self._rescheduling.build_elsewhere(context, failure)
+
+    def abandon_build(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        host: str,
+        attempt: int,
+        reason: str,
+        events: list[InstanceActionEvent],
+    ) -> None:
+        failure = Failure(instance_uuid, host, attempt, reason, events)
+        self._rescheduling.abandon(context, failure)
+
+    def finish_delete(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        host: str,
+        events: list[InstanceActionEvent],
+    ) -> None:
+        with self._filterings.changing(context, instance_uuid):
+            self._deletion.finish(context, instance_uuid, host, events)
+
+    def renew_leases(
+        self,
+        context: RequestContext,
+        *,
+        host: str,
+        tasks: list[list[Any]],
+        nothing_else: bool = False,
+    ) -> dict[str, Any]:
+        held = [Held(uuid, attempt, tuple(names)) for uuid, attempt, names in tasks]
+        lost = self._progress.renew_leases(
+            host, held, seconds=self._lease_seconds, nothing_else=nothing_else
+        )
+        return {"seconds": self._lease_seconds, "lost": lost}
+
+    def list_instances(self, context: RequestContext, *, host: str) -> list[Instance]:
+        with self._database.read() as session:
+            return instances.list_on_host(session, host)
+
+    def whereabouts(
+        self,
+        context: RequestContext,
+        *,
+        host: str,
+        instance_uuids: list[str],
+        and_others_here: bool = False,
+    ) -> list[Whereabouts]:
+        return self._power.whereabouts(host, instance_uuids, and_others_here=and_others_here)
+
+    def begin_task(
+        self, context: RequestContext, *, instance_uuid: str, host: str, tasks: list[str]
+    ) -> Instance | None:
+        return self._progress.begin_task(instance_uuid, host, tasks)
+
+    def report_power(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        host: str,
+        power_state: int | None,
+        expected: dict[str, Any],
+        events: list[InstanceActionEvent],
+        reason: str | None = None,
+        rescued: bool = False,
+        failed: bool = False,
+    ) -> None:
+        found = Found(host, power_state, events, reason, rescued=rescued, failed=failed)
+        self._power.settle(context, instance_uuid, found, expected)
+
+    def report_finding(self, context: RequestContext, *, finding: HostFinding) -> None:
+        self._power.notify(context, finding)
+
+    def object_backport(
+        self, context: RequestContext, *, objinst: RoostObject, versions: dict[str, str]
+    ) -> dict[str, Any]:
+        return backported(objinst, versions)

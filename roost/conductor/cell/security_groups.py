@@ -1,0 +1,62 @@
+"""What hosts of a cell let pass for security groups: told when they ask, and that they should."""
+
+import dataclasses
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from roost import exception
+from roost.context import RequestContext
+from roost.db.cell import security_groups
+from roost.db.engine import Database
+from roost.rpc.compute import Compute
+from roost.security_groups import on_host
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Filterings:
+    """Answers hosts.
+
+    :param filters: whether hosts of this cell filter at all
+    """
+
+    database: Database
+    compute: Compute
+    filters: bool
+
+    def describe(self, host: str, network_ids: Sequence[str]) -> dict[str, Any]:
+        """Return what may pass at the ports on a host, by network, as JSON can have it."""
+        with self.database.read() as session:
+            members = security_groups.members(session, host=host, network_ids=network_ids)
+            projects = {member.project_id for found in members.values() for member in found}
+            known = security_groups.copies(session, projects)
+        return {
+            network_id: on_host(found, known, host=host).as_dict()
+            for network_id, found in members.items()
+        }
+
+    @contextmanager
+    def changing(
+        self, context: RequestContext, instance_uuid: str, *, host: str | None = None
+    ) -> Iterator[None]:
+        """Tell hosts once the addresses of an instance have changed, as groups may let them in.
+
+        :param host: who asks for that, and then for what may pass
+        """
+        yield
+        if self.filters:
+            try:
+                self._tell(context, instance_uuid, but_not=host)
+            except exception.RoostError as error:
+                LOG.warning("%s: hosts do not know its addresses yet: %s", instance_uuid, error)
+
+    def _tell(self, context: RequestContext, instance_uuid: str, *, but_not: str | None) -> None:
+        with self.database.read() as session:
+            project_id = security_groups.project_of(session, instance_uuid)
+            hosts = security_groups.hosts_of(session, project_id) if project_id else []
+        for host in hosts:
+            if project_id is not None and host != but_not:
+                self.compute.on(host).refresh_security_groups(context, project_id=project_id)

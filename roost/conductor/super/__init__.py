@@ -1,0 +1,1 @@
+"""What super-conductors do: they place requests, and read the API's database."""

@@ -1,0 +1,510 @@
+"""From an accepted request to instances that their hosts have been told of.
+
+Before: ``api/servers/create.py`` stored BuildRequests and cast a hint here. After:
+``compute/build.py`` on each host, by cast; or cell0, for what no host can take.
+
+The scheduler is asked once for all instances of a request; then each is placed by the steps of
+``PLACE``. A wish whose placing fails stays a wish: its lease runs out, and the sweeper brings it
+here again. A worker may outlive its lease, or not hear that it succeeded; so only who holds the
+lease fulfils a wish, and nobody takes back what another goes on with.
+
+A cell that is away gets no boots. One that turns out to be away, before anything can have been
+created there, gives its wishes back: they are placed elsewhere at once. Wishes that fit nowhere
+else wait for such cells for a while, before they end in ERROR.
+
+The scheduler gives an instance the same host again only while its claim lasts. So the cell is
+written into the wish before anything is created there, and whoever takes the wish up again asks
+that cell first: what it has is its own (``ADOPT``), and while it does not answer the wish waits.
+"""
+
+import dataclasses
+import datetime
+import logging
+import uuid as uuids
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from roost import exception, states
+from roost.cells import Cell, Cells
+from roost.cells.security_groups import GroupCopies
+from roost.clock import boot_clock
+from roost.conductor.failures import Reason
+from roost.conductor.placement_query import Destinations
+from roost.context import RequestContext
+from roost.db.api import build_requests, instance_mappings
+from roost.db.cell import actions, builds, faults, instances
+from roost.db.engine import Database, Session, retried
+from roost.db.types import utcnow
+from roost.flow import Flow, Step
+from roost.objects import (
+    BuildRequest,
+    Instance,
+    InstanceAction,
+    InstanceActionEvent,
+    RequestSpec,
+    Selection,
+)
+from roost.objects.mapping import CELL0_UUID
+from roost.rpc.notifications import Notifier
+from roost.scheduler.client import SchedulerClient
+
+LOG = logging.getLogger(__name__)
+
+
+class NotOurs(exception.Conflict):
+    """The user deleted the server while it was being placed, or another worker has taken it up."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Boots:
+    """Builds what was asked for. All it needs arrives here.
+
+    :param alternates: how many further hosts of the same cell a reschedule may turn to
+    :param lease_seconds: how long a wish is ours before another may take it up
+    :param groups: brings security groups to the cells that servers go to; None: nobody filters
+    :param boot_patience: seconds that a wish which fits nowhere else waits for cells away
+    :param stale_seconds: a wish that is older may be one of an old copy of the database, so all
+        cells must say that they do not have it; 0: none is
+    """
+
+    host: str
+    database: Database
+    cells: Cells
+    scheduler: SchedulerClient
+    notifier: Notifier
+    alternates: int
+    lease_seconds: float
+    boot_patience: float = 60.0
+    stale_seconds: float = 0
+    groups: GroupCopies | None = None
+
+    def build(
+        self,
+        context: RequestContext,
+        request_uuid: str,
+        instance_uuids: Sequence[str],
+        *,
+        again: bool = False,
+    ) -> None:
+        """Place those wishes of a request that nobody else is at work on.
+
+        :param again: they have waited, or came back with an old copy: any cell may have them
+        """
+        begun, until = utcnow(), boot_clock() + self.lease_seconds
+        owner = f"{self.host}:{uuids.uuid4().hex[:12]}"[-64:]
+        wishes, spec = self._lease(request_uuid, instance_uuids, owner=owner)
+        if spec is None:
+            return
+        away = {cell.uuid for cell in self.cells.away() if not cell.mapping.disabled}
+        work = Work(self, context, spec, owner, until=until, away=away, again=again)
+        try:
+            fresh = [wish for wish in wishes if not self._was_begun(work, wish)]
+            while fresh:
+                fresh = self._place_all(work, fresh, begun)
+        except exception.Unavailable:
+            self._hand_back(owner)
+            raise
+
+    @retried
+    def _lease(
+        self, request_uuid: str, instance_uuids: Sequence[str], *, owner: str
+    ) -> tuple[list[BuildRequest], RequestSpec | None]:
+        with self.database.begin() as session:
+            wishes = build_requests.lease(
+                session, owner=owner, seconds=self.lease_seconds, instance_uuids=instance_uuids
+            )
+            return wishes, build_requests.get_spec(session, request_uuid) if wishes else None
+
+    @retried
+    def _hand_back(self, owner: str) -> None:
+        with self.database.begin() as session:
+            build_requests.hand_back(session, owner)
+
+    def _place_all(
+        self, work: "Work", wishes: Sequence[BuildRequest], begun: datetime.datetime
+    ) -> list[BuildRequest]:
+        """Place wishes; return those that are to be placed anew, as their cell is away."""
+        closed = {cell.uuid for cell in self.cells.closed()}
+        work.spec.ignore_cells = sorted(closed | work.away)
+        leased = self.event("super-conductor.lease", begun)
+        asked = utcnow()
+        uuids: list[str] = [wish.instance_uuid for wish in wishes]
+        try:
+            chosen = Destinations(self.scheduler, self.notifier).select(
+                work.context,
+                request_spec=work.spec,
+                instance_uuids=uuids,
+                alternates=self.alternates,
+            )
+        except exception.NoValidHost as error:
+            events = [leased, self.event("scheduler.select_destinations", asked, error.message)]
+            if not self._wait_for_cells(work, wishes):
+                self._bury_all(work, wishes, events, Reason.refused(error))
+            return []
+        events = [leased, self.event("scheduler.select_destinations", asked)]
+        aimed = self._aim(work, {u: s[0].cell_uuid for u, s in zip(uuids, chosen, strict=True)})
+        tasks = [
+            Placement(
+                work,
+                wish,
+                list(events),
+                aimed=wish.instance_uuid in aimed,
+                selections=selections,
+            )
+            for wish, selections in zip(wishes, chosen, strict=True)
+        ]
+        turned = [task for task in tasks if self._is_turned_away(task)]
+        work.away.update(task.chosen.cell_uuid for task in turned)
+        self._aim(work, {task.uuid: None for task in turned})
+        return [task.wish for task in turned]
+
+    @staticmethod
+    def _is_turned_away(task: "Placement") -> bool:
+        """Place one wish; tell whether its cell is away, nothing is there and it may go elsewhere.
+
+        One whose claim there could not be released is sent there again: it waits for its lease.
+        """
+        failure = _carry_out(PLACE, task)
+        again = task.chosen.cell_uuid in task.work.away
+        return isinstance(failure, exception.Unavailable) and not task.created and not again
+
+    def _bury_all(
+        self,
+        work: "Work",
+        wishes: Sequence[BuildRequest],
+        events: Sequence[InstanceActionEvent],
+        why: Reason,
+    ) -> None:
+        aimed = self._aim(work, {wish.instance_uuid: CELL0_UUID for wish in wishes})
+        for wish in wishes:
+            ours = wish.instance_uuid in aimed
+            _carry_out(BURY, Burial(work, wish, list(events), aimed=ours, why=why))
+
+    def _wait_for_cells(self, work: "Work", wishes: Sequence[BuildRequest]) -> bool:
+        """Leave wishes to the sweeper if a cell that is away may have room for them, in time."""
+        age = self.database.now() - min(wish.created_at for wish in wishes)
+        if not work.away or age.total_seconds() > self.boot_patience:
+            return False
+        LOG.info("request %s: waits for cells that are away", work.spec.request_uuid)
+        self._hand_back(work.owner)
+        return True
+
+    @retried
+    def _aim(self, work: "Work", cells: Mapping[str, str | None]) -> set[str]:
+        """Write down where each wish is about to be created; return those that are still ours.
+
+        None: nowhere any more, and no cell can have it.
+        """
+        with self.database.begin() as session:
+            return build_requests.aim(session, cells, owner=work.owner)
+
+    def _was_begun(self, work: "Work", wish: BuildRequest) -> bool:
+        """Tell whether a cell has a wish by an earlier try, or may have it; then it is settled."""
+        cells = {wish.cell_uuid} if wish.cell_uuid else set()
+        if work.again:
+            old = self._is_old(wish)
+            cells |= {cell.uuid for cell in self.cells.all() if cell.is_readable or old}
+        return any(self._was_begun_in(work, wish, cell_uuid) for cell_uuid in sorted(cells))
+
+    def _is_old(self, wish: BuildRequest) -> bool:
+        """Tell whether a wish may have come back with an old copy: any cell may have it."""
+        age = self.database.now() - wish.created_at
+        return 0 < self.stale_seconds < age.total_seconds()
+
+    def _was_begun_in(self, work: "Work", wish: BuildRequest, cell_uuid: str) -> bool:
+        task = Task(work, wish, [], aimed=True)
+        try:
+            task.cell = self.cells.get(cell_uuid)
+            with task.cell.database.read() as session:
+                found = instances.find(session, task.uuid, deleted=True)
+        except exception.NotFound:  # that cell is no more
+            return False
+        except exception.RoostError as error:
+            LOG.warning("%s: waits for the cell that may have it: %s", task.uuid, error.message)
+            return True
+        if found is not None:
+            _carry_out(ADOPT, task)
+        return found is not None
+
+    def event(
+        self, name: str, begun: datetime.datetime, failure: str | None = None
+    ) -> InstanceActionEvent:
+        """Return a step that ends now, for the instance's history."""
+        return InstanceActionEvent(
+            event=name,
+            host=self.host,
+            start_time=begun,
+            finish_time=utcnow(),
+            result="Success" if failure is None else "Error",
+            details=failure,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """One request in the hands of one worker; ``owner`` names its lease.
+
+    ``until``: when the lease ends, by ``boot_clock``. ``away``: the cells that are.
+    """
+
+    boots: Boots
+    context: RequestContext
+    spec: RequestSpec
+    owner: str
+    until: float
+    away: set[str]
+    again: bool = False
+    brought: set[tuple[str, str]] = dataclasses.field(default_factory=set)
+
+    def bring_groups(self, cell: Cell, project_id: str) -> None:
+        """Let a cell know the security groups of a project, once for the whole request."""
+        if self.boots.groups is not None and (cell.uuid, project_id) not in self.brought:
+            self.boots.groups.bring(cell, project_id)
+            self.brought.add((cell.uuid, project_id))
+
+
+@dataclasses.dataclass
+class Task:
+    """One wish on its way to a cell: what the steps below work on.
+
+    ``aimed``: it was ours when the cell was written into it. ``created``: the cell may have the
+    instance, which then must keep its claim. ``pointed``: the mapping points there, unless the
+    database that was told so did not commit it.
+    """
+
+    work: Work
+    wish: BuildRequest
+    events: list[InstanceActionEvent]
+    aimed: bool = dataclasses.field(kw_only=True)
+    cell: Cell = dataclasses.field(init=False)
+    created: bool = dataclasses.field(init=False, default=False)
+    pointed: bool = dataclasses.field(init=False, default=False)
+
+    @property
+    def uuid(self) -> str:
+        return str(self.wish.instance_uuid)
+
+    @property
+    def boots(self) -> Boots:
+        return self.work.boots
+
+    @retried
+    def is_ours(self) -> bool:
+        """Tell whether what was done may be taken back: nobody has gone on with it."""
+        with self.boots.database.begin() as session:
+            return self.may_take_back(session)
+
+    def may_take_back(self, session: Session) -> bool:
+        """Tell the same, for as long as a transaction of the API database lasts.
+
+        A wish that was withdrawn while it was ours has nobody else to go on with it.
+        """
+        if build_requests.holds(session, self.uuid, owner=self.work.owner):
+            return True
+        mapping = instance_mappings.find(session, self.uuid)
+        still_ours = boot_clock() < self.work.until
+        return mapping is None or (bool(mapping.queued_for_delete) and still_ours)
+
+
+@dataclasses.dataclass
+class Placement(Task):
+    """A wish with a host."""
+
+    selections: Sequence[Selection] = dataclasses.field(kw_only=True)
+
+    @property
+    def chosen(self) -> Selection:
+        return self.selections[0]
+
+    @property
+    def host(self) -> str:
+        return self.chosen.host
+
+    @property
+    def instance(self) -> Instance:
+        """The wish, given a place: what is created in the cell and sent to the host."""
+        instance: Instance = self.wish.instance
+        instance.host, instance.node = self.chosen.host, self.chosen.node
+        instance.numa_topology, instance.pci = self.chosen.numa_topology, list(self.chosen.pci)
+        instance.attempt, instance.updated_at = 1, self.cell.database.now()
+        instance.vm_state, instance.task_state = states.WAITING
+        if instance.availability_zone is None:
+            instance.availability_zone = self.chosen.availability_zone
+        return instance
+
+
+@dataclasses.dataclass
+class Burial(Task):
+    """A wish that no host can take, and why."""
+
+    why: Reason = dataclasses.field(kw_only=True)
+
+
+def find_cell(task: Placement) -> None:
+    """The chosen host belongs to a cell; a host seen for the first time is mapped now.
+
+    From here on the cell knows what its hosts are to let pass.
+    """
+    _check_ours(task)
+    cells = task.boots.cells
+    try:
+        task.cell = cells.of_host(task.host)
+    except exception.NotFound:
+        task.cell = cells.discover(task.host, task.chosen.cell_uuid)
+    task.work.bring_groups(task.cell, task.wish.instance.project_id)
+
+
+def release_claim(task: Placement) -> None:
+    """Let go of the host, unless the cell may have the instance there: then it is tried again."""
+    if not task.created and task.is_ours():
+        task.boots.scheduler.release_claims(task.work.context, instance_uuids=[task.uuid])
+
+
+def create_in_cell(task: Placement) -> None:
+    """The instance, its build and its history so far, in one transaction."""
+    build = builds.BuildRow(
+        instance_uuid=task.uuid,
+        attempt=1,
+        host=task.host,
+        spec=task.work.spec,
+        selection=task.chosen,
+        alternates=task.selections[1:],
+        tried=[],
+    )
+    _create(task, build, begun=utcnow())
+
+
+@retried
+def _create(task: Placement, build: builds.BuildRow, *, begun: datetime.datetime) -> None:
+    with task.cell.database.begin() as session:
+        if instances.create(session, task.instance):  # else an earlier try came as far as this
+            builds.create(session, build)
+            created = task.boots.event("super-conductor.create_in_cell", begun)
+            actions.start(session, _create_action(task.wish, [*task.events, created]))
+        task.created = True  # from here on it may be committed, whatever we hear of it
+
+
+@retried
+def remove_from_cell(task: Task) -> None:
+    """Take the instance out of its cell, while nobody can take the wish up and find it there."""
+    if not task.created:
+        return
+    with task.boots.database.begin() as held:
+        if not task.may_take_back(held):
+            return
+        with task.cell.database.begin() as session:
+            instances.remove(session, [task.uuid])
+    task.created = False
+
+
+@retried
+def point_mapping_to_cell(task: Task) -> None:
+    """The wish is fulfilled: mapping and BuildRequest change together, so it is either or."""
+    with task.boots.database.begin() as session:
+        if build_requests.forget(session, task.uuid, owner=task.work.owner):
+            instance_mappings.place(session, task.uuid, task.cell.uuid)
+            task.pointed = True
+        elif not task.pointed or instance_mappings.find(session, task.uuid) is None:
+            raise NotOurs("deleted by its user, or taken up by another worker")
+
+
+def hand_to_compute(task: Placement) -> None:
+    """From here on the host owns it. The cast is a hint: the build's row says it, too."""
+    LOG.info("%s: placed on %s in cell %s", task.uuid, task.host, task.cell.name)
+    try:
+        task.cell.compute.on(task.host).build_and_run_instance(
+            task.work.context,
+            instance=task.instance,
+            request_spec=task.work.spec,
+            selection=task.chosen,
+        )
+    except exception.RoostError as error:
+        LOG.warning("%s: %s not told yet: %s", task.uuid, task.host, error.message)
+
+
+def find_cell0(task: Burial) -> None:
+    _check_ours(task)
+    task.cell = task.boots.cells.cell0()
+
+
+@retried
+def rest_in_cell0(task: Burial) -> None:
+    """The instance in ERROR, with the reason for its user."""
+    wish = task.wish
+    wish.instance.vm_state, wish.instance.task_state = states.ERROR, None
+    if wish.instance.provisions is not None:
+        wish.instance.provisions.forget_secrets()
+    with task.cell.database.begin() as session:
+        if instances.create(session, wish.instance):
+            faults.add(session, task.why.fault(task.uuid, host=None))
+            actions.start(session, _create_action(wish, task.events))
+            actions.add_events(session, task.uuid, [], finish=True, message=task.why.message)
+        task.created = True
+    LOG.info("%s: %s", task.uuid, task.why.line)
+
+
+def _check_ours(task: Task) -> None:
+    if not task.aimed:
+        raise NotOurs("deleted by its user, or taken up by another worker")
+
+
+PLACE: Flow[Placement] = Flow(
+    "place",
+    [
+        Step(find_cell, undo=release_claim),  # select_destinations made the claim
+        Step(create_in_cell, undo=remove_from_cell),
+        Step(point_mapping_to_cell),  # nothing to undo: it happens whole or not at all
+        Step(hand_to_compute),  # never fails
+    ],
+)
+BURY: Flow[Burial] = Flow(
+    "bury",
+    [
+        Step(find_cell0),
+        Step(rest_in_cell0, undo=remove_from_cell),
+        Step(point_mapping_to_cell),
+    ],
+)
+# The cell's own sweeper tells the host, after it has made sure of the claim.
+ADOPT: Flow[Task] = Flow("adopt", [Step(point_mapping_to_cell)])
+T = TypeVar("T", bound=Task)
+
+
+def _carry_out(flow: Flow[T], task: T) -> exception.RoostError | None:
+    """Do what is to be done for one wish; whatever happens, the others have their turn.
+
+    :returns: why it was not done, if it was not
+    """
+    try:
+        flow(task)
+    except NotOurs as error:
+        LOG.info("%s: %s", task.uuid, error.message)
+        return error
+    except exception.RoostError as error:
+        LOG.warning("%s: not placed, will be tried again: %s", task.uuid, error.message)
+        return error
+    except Exception:
+        LOG.exception("%s: not placed, will be tried again", task.uuid)
+    return None
+
+
+def _create_action(wish: BuildRequest, events: Sequence[InstanceActionEvent]) -> InstanceAction:
+    accepted = InstanceActionEvent(
+        event="api.accept",
+        host=None,
+        start_time=wish.created_at,
+        finish_time=wish.created_at,
+        result="Success",
+        details=None,
+    )
+    return InstanceAction(
+        instance_uuid=wish.instance_uuid,
+        action="create",
+        request_id=wish.request_id,
+        user_id=wish.user_id,
+        project_id=wish.project_id,
+        start_time=wish.created_at,
+        finish_time=None,
+        message=None,
+        events=[accepted, *events],
+    )

@@ -1,0 +1,25 @@
+"""What a super-conductor serves: table of contents."""
+
+from roost.cells.security_groups import GroupCopies
+from roost.conductor.super.boot import Boots
+from roost.context import RequestContext
+
+
+class SuperConductorManager:
+    """Served as :class:`roost.rpc.super_conductor.SuperConductor`.
+
+    :param groups: brings security groups to cells; None: no host filters
+    """
+
+    def __init__(self, boots: Boots, groups: GroupCopies | None) -> None:
+        self._boots = boots
+        self._groups = groups
+
+    def schedule_and_build_instances(
+        self, context: RequestContext, *, request_uuid: str, instance_uuids: list[str]
+    ) -> None:
+        self._boots.build(context, request_uuid, instance_uuids)
+
+    def spread_security_groups(self, context: RequestContext, *, project_id: str) -> None:
+        if self._groups is not None:
+            self._groups.spread(context, project_id)

@@ -1,0 +1,125 @@
+"""Servers that their users have deleted are reclaimed in time, and cells hear what they missed.
+
+Called by ``sweeper.py``. What is wanted of a server is a row of the API database, and each step
+here
+names the turn that it is about: whoever restores one meanwhile has come first, and however many
+super-conductors do this side by side, each server is reclaimed once.
+"""
+
+import dataclasses
+import datetime
+import itertools
+import logging
+from collections.abc import Collection
+
+from roost import exception
+from roost.cells import Cells
+from roost.cells import cell as cells_cell
+from roost.context import project_context
+from roost.db.api import instance_mappings
+from roost.db.api import soft_delete as mappings
+from roost.db.cell import soft_delete as rows
+from roost.db.engine import Database, retried
+from roost.objects import InstanceMapping
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class PutAways:
+    """Sees to the servers that are put away.
+
+    :param kept_for: seconds for which they can be restored; 0: until somebody deletes them for good
+    :param doubted: those whose cells have heard more than their mappings know, which are old copies
+    """
+
+    database: Database
+    cells: Cells
+    kept_for: float
+    doubted: set[str] = dataclasses.field(default_factory=set)
+
+    def reclaim(self) -> None:
+        """Queue for delete what has been put away for so long; the rest is as of any delete."""
+        if not self.kept_for:
+            return
+        kept_for = datetime.timedelta(seconds=self.kept_for)
+        while True:
+            with self.database.read() as session:
+                due = mappings.list_due(session, kept_for=kept_for)
+            done = [self._is_due(mapping) and self._queue(mapping) for mapping in due]
+            if not any(done):
+                break
+
+    def _is_due(self, mapping: InstanceMapping) -> bool:
+        """Tell whether its cell has heard of nothing later, such as that it was restored.
+
+        While the cell is away it is asked later.
+        """
+        uuid = str(mapping.instance_uuid)
+        try:
+            with self.cells.get(_cell_of(mapping)).database.read() as session:
+                heard = rows.find(session, uuid)
+        except exception.RoostError as error:
+            LOG.info("%s: not reclaimed now: %s", uuid, error.message)
+            return False
+        if heard is None or heard.turn <= mapping.turns:
+            return True
+        if uuid not in self.doubted:
+            self.doubted.add(uuid)
+            LOG.warning("%s: not reclaimed, its mapping is an old copy: run roost-manage audit"
+                        " --repair", uuid)  # fmt: skip
+        return False
+
+    def tell_cells(self, *, but_not: Collection[str]) -> None:
+        """Tell cells what they may not have heard of.
+
+        :param but_not: cells that are away: they hear of it later
+        """
+        marker = 0
+        while True:
+            with self.database.read() as session:
+                page = mappings.list_unheard(session, marker=marker, but_not_in=but_not)
+            if not page:
+                break
+            marker = page[-1][0]
+            found = sorted((mapping for _, mapping in page), key=_cell_of)
+            for _cell, some in itertools.groupby(found, _cell_of):
+                self._tell(list(some))
+
+    def _tell(self, some: Collection[InstanceMapping]) -> None:
+        """Tell one cell; while it is away, what follows waits, too."""
+        for mapping in some:
+            try:
+                self._tell_of(mapping)
+            except exception.RoostError as error:
+                LOG.warning("%s: its cell cannot be told: %s", mapping.instance_uuid, error.message)
+                return
+
+    def _tell_of(self, mapping: InstanceMapping) -> None:
+        uuid, turn = str(mapping.instance_uuid), int(mapping.turns)
+        cell, context = self.cells.get(_cell_of(mapping)), project_context(mapping.project_id)
+        if mapping.put_away_at is None:
+            done = cells_cell.restore(cell, context, uuid, turn=turn)
+        else:
+            done = cells_cell.put_away(cell, context, uuid, turn=turn) or self._queue(mapping)
+        if done:
+            self._note_heard(uuid, turn)
+
+    @retried
+    def _queue(self, mapping: InstanceMapping) -> bool:
+        """Let an instance be deleted for good, if nothing has happened to it since."""
+        uuid = str(mapping.instance_uuid)
+        with self.database.begin() as session:
+            queued = instance_mappings.queue_for_delete(session, uuid, turn=int(mapping.turns))
+        if queued is not None:
+            LOG.info("%s: put away since %s, now deleted for good", uuid, mapping.put_away_at)
+        return queued is not None
+
+    @retried
+    def _note_heard(self, uuid: str, turn: int) -> None:
+        with self.database.begin() as session:
+            mappings.note_heard(session, uuid, turn=turn)
+
+
+def _cell_of(mapping: InstanceMapping) -> str:
+    return str(mapping.cell_uuid)

@@ -1,0 +1,153 @@
+"""Wishes that nobody works on, and deletes that did not arrive, are taken up again.
+
+Rows are the truth, messages only hints; this is the super-conductor's half.
+"""
+
+import collections
+import dataclasses
+import datetime
+import itertools
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from roost import exception
+from roost.cells import Cells
+from roost.conductor.super.boot import Boots
+from roost.conductor.super.soft_delete import PutAways
+from roost.context import RequestContext, project_context
+from roost.db import clock
+from roost.db.api import build_requests, console_tokens, instance_mappings
+from roost.db.cell import instances
+from roost.db.engine import Database, retried
+from roost.objects import BuildRequest, InstanceMapping
+
+LOG = logging.getLogger(__name__)
+_TOKENS: Final = 1000  # of consoles that are forgotten in one sweep
+
+
+@dataclasses.dataclass(frozen=True)
+class SuperSweeper:
+    """Takes up wishes whose hint was lost or whose worker died, and deletes that did not arrive.
+
+    :param patience: seconds that a new wish is left to the message that announces it
+    :param put_aways: sees to what users have deleted for now
+    :param missed: since when deletes wait for instances that their cells do not know
+    """
+
+    database: Database
+    cells: Cells
+    boots: Boots
+    patience: float
+    put_aways: PutAways
+    missed: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    def sweep(self) -> None:
+        self.take_up_wishes()
+        self.put_aways.tell_cells(but_not=self._unreadable())
+        self.put_aways.reclaim()
+        self.forget_tokens()
+        self.finish_deletes()
+
+    def forget_tokens(self) -> None:
+        """Delete tokens of consoles that have expired, so many at a time that nobody waits."""
+        with self.database.read() as session:
+            now = clock.now(session)
+            digests = console_tokens.expired(session, now=now, limit=_TOKENS)
+        if digests:
+            self._forget_tokens(digests)
+
+    @retried
+    def _forget_tokens(self, digests: Sequence[str]) -> None:
+        with self.database.begin() as session:
+            console_tokens.forget(session, digests)
+
+    def take_up_wishes(self) -> None:
+        """Have wishes built that wait; those that a cell may have which is away wait for it."""
+        away = self._unreadable()
+        with self.database.read() as session:
+            waiting = build_requests.list_waiting(
+                session,
+                older_than=datetime.timedelta(seconds=self.patience),
+                but_not_for=away,
+            )
+        for request_uuid, wishes in itertools.groupby(waiting, lambda wish: wish.request_uuid):
+            self._take_up(request_uuid, list(wishes))
+
+    def _take_up(self, request_uuid: str, wishes: Sequence[BuildRequest]) -> None:
+        LOG.info("request %s: %d instances wait for a worker", request_uuid, len(wishes))
+        try:
+            self.boots.build(
+                _context_of(wishes[0]),
+                request_uuid,
+                [wish.instance_uuid for wish in wishes],
+                again=True,
+            )
+        except exception.RoostError as error:
+            LOG.warning("request %s: not now: %s", request_uuid, error.message)
+        except Exception:
+            LOG.exception("request %s: not now", request_uuid)
+
+    def finish_deletes(self) -> None:
+        """Forget the mappings of buried instances; remind the cells of those that still live.
+
+        Cells that are away are not asked: what is to be deleted there stays queued.
+        """
+        away, marker, queued = self._unreadable(), 0, set()
+        while True:
+            with self.database.read() as session:
+                page = instance_mappings.list_queued(session, marker=marker, but_not_in=away)
+            if not page:
+                break
+            marker = page[-1][0]
+            queued |= {mapping.instance_uuid for _, mapping in page}
+            for cell_uuid, mappings in _by_cell(mapping for _, mapping in page).items():
+                self._finish_in_cell(cell_uuid, {m.instance_uuid: m.project_id for m in mappings})
+        for uuid in self.missed.keys() - queued:
+            del self.missed[uuid]
+
+    def _unreadable(self) -> list[str]:
+        return [cell.uuid for cell in self.cells.all() if not cell.is_readable]
+
+    def _finish_in_cell(self, cell_uuid: str, projects: Mapping[str, str]) -> None:
+        """End in one cell the instances that are queued for it, each in the name of its project."""
+        try:
+            cell = self.cells.get(cell_uuid)
+            with cell.database.read() as session:
+                known = instances.list_known(session, [*projects])
+                alive = instances.ending_states(session, [*projects])
+            for uuid, is_ending in alive.items():
+                if not is_ending:
+                    cell.end_instance(project_context(projects[uuid]), uuid)
+            for uuid in projects:
+                if uuid not in alive and (uuid in known or self._never_comes(uuid)):
+                    self._forget(uuid)
+        except exception.RoostError as error:
+            LOG.warning("cell %s: deletes wait: %s", cell_uuid, error.message)
+
+    def _never_comes(self, instance_uuid: str) -> bool:
+        """Tell whether nobody is about to create an instance that its cell does not know.
+
+        It was a wish when its user deleted it, and may have been in a worker's hands: no longer
+        than their lease, and as long again for a commit that was on its way.
+        """
+        since = self.missed.setdefault(instance_uuid, time.monotonic())
+        return time.monotonic() - since > 2 * self.boots.lease_seconds
+
+    @retried
+    def _forget(self, instance_uuid: str) -> None:
+        with self.database.begin() as session:
+            instance_mappings.forget(session, instance_uuid)
+
+
+def _by_cell(mappings: Iterable[InstanceMapping]) -> dict[str, list[InstanceMapping]]:
+    found = collections.defaultdict(list)
+    for mapping in mappings:
+        if mapping.cell_uuid is not None:
+            found[mapping.cell_uuid].append(mapping)
+    return found
+
+
+def _context_of(wish: BuildRequest) -> RequestContext:
+    return project_context(str(wish.project_id), user_id=wish.user_id, request_id=wish.request_id)

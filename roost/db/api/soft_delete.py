@@ -1,0 +1,120 @@
+"""Servers that their users have deleted, and can restore until they are reclaimed: put away.
+
+A mapping says which of both is wanted, and by its ``turns`` how often that has changed. The cell
+follows the latest turn, however late and often it hears of turns (``db/cell/soft_delete.py``);
+until
+it is known to have heard, the mapping is ``unheard`` and a super-conductor tells it again.
+"""
+
+import datetime
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from roost.db import clock
+from roost.db.api import instance_mappings, models, quota
+from roost.db.engine import Session
+from roost.db.types import database_now
+from roost.objects import InstanceMapping
+
+_mappings = models.instance_mappings
+_c = _mappings.c
+
+
+class TakenBack(NamedTuple):
+    """Since which turn an instance is not put away; ``unheard``: its cell may not know yet."""
+
+    turn: int
+    unheard: bool
+
+
+def put_away(session: Session, instance_uuid: str) -> bool:
+    """Let an instance in a cell count against nothing, once; its groups keep it.
+
+    :returns: False when it was put away before, is to be deleted for good, or is in no cell
+    """
+    done = session.execute(
+        sa.update(_mappings)
+        .where(_lives(instance_uuid), _c.cell_uuid.is_not(None), _c.put_away_at.is_(None))
+        .values(put_away_at=database_now(), turns=_c.turns + 1, unheard=True)
+    )
+    if done.rowcount != 1:
+        return False
+    mapping = instance_mappings.get(session, instance_uuid)
+    quota.give_back(session, **instance_mappings.charge(mapping))
+    return True
+
+
+def take_back(
+    session: Session, instance_uuid: str, *, turn: int, defaults: Mapping[str, int]
+) -> bool:
+    """Let an instance count again, that was put away in this turn.
+
+    :param defaults: limits of resources for which its project has none of its own; -1: no limit
+    :returns: False when it is not put away (any more), since another turn, or is to be deleted
+    :raises roost.exception.QuotaExceeded: when there is no room for it; roll back then
+    """
+    away = sa.and_(_lives(instance_uuid), _c.turns == turn, _c.put_away_at.is_not(None))
+    row = session.execute(sa.select(_mappings).where(away).with_for_update()).one_or_none()
+    if row is None:
+        return False
+    mapping = instance_mappings.row_to_mapping(row)
+    asked = instance_mappings.charge(mapping)
+    quota.take(session, user_id=mapping.user_id, defaults=defaults, **asked)
+    back = {"put_away_at": None, "turns": turn + 1, "unheard": True}
+    session.execute(sa.update(_mappings).where(away).values(back))
+    return True
+
+
+def note_heard(session: Session, instance_uuid: str, *, turn: int) -> None:
+    """Note that its cell has heard of this turn, unless there was another since."""
+    session.execute(
+        sa.update(_mappings)
+        .where(_c.instance_uuid == instance_uuid, _c.turns == turn, _c.unheard.is_(True))
+        .values(unheard=False)
+    )
+
+
+def list_unheard(
+    session: Session, *, marker: int = 0, limit: int = 1000, but_not_in: Collection[str] = ()
+) -> list[tuple[int, InstanceMapping]]:
+    """Return mappings of which the cell may not have heard, each with its place.
+
+    :param but_not_in: cells whose instances are left out
+    """
+    rows = session.execute(
+        sa.select(_mappings)
+        .where(_c.unheard.is_(True), _c.queued_for_delete.is_(False), _c.id > marker)
+        .where(_c.cell_uuid.not_in(but_not_in))
+        .order_by(_c.id)
+        .limit(limit)
+    )
+    return [(row.id, instance_mappings.row_to_mapping(row)) for row in rows]
+
+
+def taken_back(session: Session, uuids: Collection[str]) -> dict[str, TakenBack]:
+    """Return those of these instances that are somebody's, and not put away."""
+    rows = session.execute(
+        sa.select(_c.instance_uuid, _c.turns, _c.unheard).where(
+            _c.instance_uuid.in_(uuids), _c.queued_for_delete.is_(False), _c.put_away_at.is_(None)
+        )
+    )
+    return {row.instance_uuid: TakenBack(row.turns, row.unheard) for row in rows}
+
+
+def list_due(
+    session: Session, *, kept_for: datetime.timedelta, limit: int = 1000
+) -> list[InstanceMapping]:
+    """Return what has been put away for so long, by the database's clock; the oldest first."""
+    rows = session.execute(
+        sa.select(_mappings)
+        .where(_c.put_away_at <= clock.now(session) - kept_for, _c.queued_for_delete.is_(False))
+        .order_by(_c.put_away_at)
+        .limit(limit)
+    )
+    return [instance_mappings.row_to_mapping(row) for row in rows]
+
+
+def _lives(instance_uuid: str) -> sa.ColumnElement[bool]:
+    return sa.and_(_c.instance_uuid == instance_uuid, _c.queued_for_delete.is_(False))

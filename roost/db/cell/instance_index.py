@@ -1,0 +1,129 @@
+"""The index of tags: which instances have one.
+
+What tags an instance has says its row; whoever writes that writes this, in one transaction. Digests
+stand for the tags, because they are as long as each other and mean the same to every database:
+tags are any text, and collations differ about case and about blanks at the end.
+
+The index of addresses: which instances have one.
+
+What addresses an instance has says ``network_info`` of its row; whoever writes that writes this, in
+one transaction.
+"""
+
+import hashlib
+from collections.abc import Collection
+
+import sqlalchemy as sa
+
+from roost.db.cell import models
+from roost.db.engine import Session
+from roost.db.instance_query import Wanted
+from roost.objects import NetworkInfo
+
+_index = models.instance_addresses
+
+
+def index_addresses(session: Session, uuid: str, info: NetworkInfo | None) -> None:
+    """Note that an instance has these addresses and no others."""
+    session.execute(sa.delete(_index).where(_index.c.instance_uuid == uuid))
+    rows = [{"instance_uuid": uuid, "ip": ip, "version": _version(ip)} for ip in _all(info)]
+    if rows:
+        session.execute(sa.insert(_index), rows)
+
+
+def address_conditions(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
+    """Return what a row of ``instances`` must meet to have an address of each wanted pattern.
+
+    Where LIKE does not say all of a pattern, :func:`fit` does.
+    """
+    return [_has(version, pattern.like) for version, pattern in wanted.addresses.items()]
+
+
+def fit(info: NetworkInfo | None, wanted: Wanted) -> bool:
+    """Tell whether there is an address of each wanted pattern."""
+    known = _all(info)
+    return all(
+        any(_version(ip) == version and pattern.fits(ip) for ip in known)
+        for version, pattern in wanted.addresses.items()
+    )
+
+
+def _has(version: int, pattern: str) -> sa.ColumnElement[bool]:
+    having = sa.select(_index.c.instance_uuid).where(
+        _index.c.version == version, _index.c.ip.ilike(pattern, escape="\\")
+    )
+    return models.instances.c.uuid.in_(having)
+
+
+def _all(info: NetworkInfo | None) -> list[str]:
+    """Return the fixed and the floating addresses of an instance."""
+    return sorted({ip for vif in (info.vifs if info else []) for ip, _ in vif.all_ips()})
+
+
+def _version(ip: str) -> int:
+    return 6 if ":" in ip else 4
+
+
+_tag_index = models.instance_tags
+_Condition = sa.ColumnElement[bool]
+
+
+def index_tags(session: Session, uuid: str, tags: Collection[str]) -> None:
+    """Note that an instance has these tags, too."""
+    rows = [{"instance_uuid": uuid, "digest": digest} for digest in _digests(tags)]
+    if rows:
+        session.execute(sa.insert(_tag_index), rows)
+
+
+def unindex(session: Session, uuid: str, tags: Collection[str]) -> None:
+    """Note that an instance has these tags no more."""
+    if tags:
+        mine = sa.and_(_tag_index.c.instance_uuid == uuid, _tag_index.c.digest.in_(_digests(tags)))
+        session.execute(sa.delete(_tag_index).where(mine))
+
+
+def tag_conditions(wanted: Wanted) -> list[_Condition]:
+    """Return what a row of ``instances`` must meet to have the wanted tags, and not the others.
+
+    Tags that must be there are looked for in the index, so that it may serve; of those that must be
+    missing each row is asked. One subquery does for any number of tags.
+    """
+    must = {tag for group in wanted.tags if len(group) == 1 for tag in group}
+    must_not = {tag for group in wanted.not_tags if len(group) == 1 for tag in group}
+    found = [_has_all(must)] if must else []
+    found += [_has_any(group) for group in wanted.tags if len(group) > 1]
+    found += [_misses_all(must_not)] if must_not else []
+    found += [_misses_any(set(group)) for group in wanted.not_tags if len(group) > 1]
+    return found
+
+
+def _has_all(tags: Collection[str]) -> _Condition:
+    if len(tags) == 1:
+        return _has_any(tags)
+    each = _having(tags).group_by(_tag_index.c.instance_uuid)
+    return models.instances.c.uuid.in_(each.having(sa.func.count() == len(tags)))
+
+
+def _has_any(tags: Collection[str]) -> _Condition:
+    return models.instances.c.uuid.in_(_having(tags))
+
+
+def _misses_all(tags: Collection[str]) -> _Condition:
+    return ~_having(tags).where(_is_mine()).exists()
+
+
+def _misses_any(tags: Collection[str]) -> _Condition:
+    mine = sa.select(sa.func.count()).where(_tag_index.c.digest.in_(_digests(tags)), _is_mine())
+    return mine.scalar_subquery() < len(tags)
+
+
+def _having(tags: Collection[str]) -> sa.Select[tuple[str]]:
+    return sa.select(_tag_index.c.instance_uuid).where(_tag_index.c.digest.in_(_digests(tags)))
+
+
+def _is_mine() -> _Condition:
+    return _tag_index.c.instance_uuid == models.instances.c.uuid
+
+
+def _digests(tags: Collection[str]) -> list[str]:
+    return sorted({hashlib.sha256(tag.encode()).hexdigest()[:32] for tag in tags})

@@ -1,0 +1,147 @@
+"""Speaks to Neutron, through openstacksdk: whose calls are bounded, and failures told in our kinds.
+
+Options are those of ``[neutron]``. The SDK is large, and loaded only where there is a Neutron.
+"""
+
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, Final
+
+from keystoneauth1 import exceptions as keystone_errors
+from keystoneauth1.session import Session
+from oslo_config import cfg
+
+from roost import exception
+from roost.context import RequestContext
+from roost.external.session import Identity
+
+GROUP: Final = "neutron"
+DRIVER: Final = "neutron"  # what [network] driver says where the ports of instances are Neutron's
+# What a conflict says of itself -> what it is to us; any other: a Conflict.
+_CONFLICTS: Final = {
+    "IpAddressInUse": exception.AddressInUse,
+    "IpAddressAlreadyAllocated": exception.AddressInUse,
+    "IpAddressGenerationFailure": exception.NoCapacity,
+    "IpAddressGenerationFailureNoMatchingSubnet": exception.NoCapacity,
+    "OverQuota": exception.QuotaExceeded,
+}
+_UNAUTHENTICATED: Final = 401
+_NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
+_PRECONDITION: Final = 412
+_KINDS: Final[dict[int, type[exception.RoostError]]] = {
+    400: exception.Invalid,
+    403: exception.Forbidden,
+    _NOT_FOUND: exception.NotFound,
+}
+
+
+NAMED: Final = 50  # ids that one request names: they are a part of its URL
+
+
+class Changed(exception.Conflict):
+    """Somebody else has changed the thing since we looked."""
+
+
+class Neutron:
+    """Makes clients of Neutron: one that speaks as we do, and one for each user who asks.
+
+    :param hasty: rather fail at once than wait for a Neutron that hangs
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, *, hasty: bool = False) -> None:
+        self._identity = Identity(conf, GROUP, hasty=hasty)
+        self._own: Any = None
+
+    def ours(self) -> Any:
+        """Return the network proxy of openstacksdk that speaks as ourselves.
+
+        :raises roost.exception.Unavailable: when the options do not say who we are, or Neutron does
+            not answer
+        """
+        if self._own is None:
+            session = self._identity.own_session()
+            try:
+                self._own = self._connected(session)
+            except exception.Unavailable:
+                session.invalidate()  # the catalog that came with our token may be of before
+                raise
+        return self._own
+
+    def of_user(self, context: RequestContext) -> Any:
+        """Return the one that speaks as the user; as ourselves for who has no token.
+
+        :raises roost.exception.Unavailable: when Neutron does not answer
+        """
+        if not context.auth_token:
+            return self.ours()
+        return self._connected(self._identity.user_session(context))
+
+    def _connected(self, session: Session) -> Any:
+        connection = self._identity.connection(session, "network")
+        with told_apart():  # it asks for the versions that there are
+            network = connection.network
+            network.get_endpoint  # noqa: B018 - raises if the catalog has no such service
+        return network
+
+
+@contextlib.contextmanager
+def told_apart() -> Iterator[None]:
+    """Turn what openstacksdk raises into kinds of failure.
+
+    :raises roost.exception.NotFound: for what is not there
+    :raises roost.exception.AddressInUse: for an address that another port has
+    :raises roost.exception.NoCapacity: when a network has no address left
+    :raises roost.exception.QuotaExceeded: when the project may not have more
+    :raises Changed: when it was changed meanwhile
+    :raises roost.exception.Conflict: for any other conflict
+    :raises roost.exception.Invalid: for what Neutron does not take
+    :raises roost.exception.Forbidden: for what it does not let the caller do
+    :raises roost.exception.Unavailable: when it does not answer, or not as it should
+    """
+    import openstack.exceptions
+
+    try:
+        yield
+    except openstack.exceptions.HttpException as error:
+        raise _kind(error) from error
+    except (openstack.exceptions.SDKException, keystone_errors.ClientException) as error:
+        raise exception.Unavailable(f"Neutron could not be asked: {error}") from error
+
+
+def _kind(error: Any) -> exception.RoostError:
+    name, message = _said(error)
+    status = error.status_code
+    if status == _CONFLICT:
+        return _CONFLICTS.get(name, exception.Conflict)(message)
+    if status == _PRECONDITION:
+        return Changed(message)
+    if status in _KINDS:
+        return _KINDS[status](message)
+    return exception.Unavailable(f"Neutron answered {status}: {message}")
+
+
+def _said(error: Any) -> tuple[str, str]:
+    """Return the type and the message of Neutron's own error, as far as there is one."""
+    said: Any = None
+    with contextlib.suppress(AttributeError, ValueError):
+        said = error.response.json().get("NeutronError")
+    if not isinstance(said, dict):
+        return "", str(said or error.details or error)
+    return str(said.get("type", "")), str(said.get("message", error))
+
+
+Connect = Callable[[], Any]
+
+
+def named(ask: Callable[..., Iterable[Any]], by: str, ids: Collection[str]) -> list[Any]:
+    """Return what a list of openstacksdk has for many ids, asked for some at a time.
+
+    :param by: what the list calls these ids
+    :raises roost.exception.RoostError: as :func:`told_apart` does
+    """
+    wanted, found = sorted(ids), []
+    for start in range(0, len(wanted), NAMED):
+        with told_apart():
+            found += list(ask(**{by: wanted[start : start + NAMED]}))
+    return found

@@ -1,0 +1,1 @@
+"""What flavors and images ask of a host: their words and values, and what these come to."""

@@ -1,0 +1,115 @@
+"""Whether a flavor may be had with an image, and what they demand of a host beyond sizes.
+
+All who take a flavor, an image or both for a server ask here: creates, rebuilds, rescues, and
+roost-manage, which asks what would become of it.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from roost import exception
+from roost.hardware import extra_specs, rules, values
+from roost.hardware.numa import numa_topology_of
+from roost.hardware.pci_aliases import NUMA_POLICIES, PciAlias
+from roost.hardware.properties import HardwareWords
+from roost.objects import Flavor, ImageMeta, InstanceNUMATopology, PciRequest
+
+_ALIASES: Final = "pci_passthrough:alias"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Demands:
+    """What a RequestSpec asks for under the same names."""
+
+    numa_topology: InstanceNUMATopology | None = None
+    pci_requests: Sequence[PciRequest] = ()
+
+
+def demands_of(flavor: Flavor, image: ImageMeta | None, aliases: Mapping[str, PciAlias]) -> Demands:
+    """Return what a new server demands, if this flavor may be had with this image.
+
+    :param image: None: any
+    :raises roost.exception.Invalid: naming what is not known, not done, contradicts itself or does
+        not fit
+    """
+    extra_specs.check_names(flavor)
+    values.check(flavor, image)
+    if image is not None:
+        _check_fit(flavor, image)
+    rules.check(flavor, image)
+    return Demands(
+        numa_topology=numa_topology_of(flavor, image),
+        pci_requests=pci_requests_of(flavor, image, aliases=aliases),
+    )
+
+
+def check_other_image(flavor: Flavor, image: ImageMeta, *, before: ImageMeta | None) -> None:
+    """Make sure that a server of this flavor may have another image, or the same once more.
+
+    Of its flavor it has what it has: only what the image brings is looked at.
+
+    :raises roost.exception.Invalid: naming what is not done, contradicts itself or does not fit
+    """
+    values.check_image(image, before=before)
+    _check_fit(flavor, image)
+    known = rules.complaints(flavor, before)
+    for complaint in rules.complaints(flavor, image):
+        if complaint not in known:
+            raise exception.Invalid(complaint)
+
+
+def check_rescue_image(flavor: Flavor, image: ImageMeta, *, own: ImageMeta | None) -> None:
+    """Make sure that a server may be rescued from an image, beside its own disks.
+
+    :raises roost.exception.Invalid: naming what is not done, or cannot be
+    """
+    values.check_image(image)
+    found = rules.rescue_device(HardwareWords(flavor, image))
+    if found is not None:
+        rules.check_own_bus(HardwareWords(flavor, own), "hw_rescue_bus", found[1])
+
+
+def pci_requests_of(
+    flavor: Flavor, image: ImageMeta | None, *, aliases: Mapping[str, PciAlias]
+) -> list[PciRequest]:
+    """Return the devices that a flavor asks for, with what the image says of them.
+
+    :raises roost.exception.Invalid: for what contradicts itself, or cannot be had
+    """
+    policy = HardwareWords(flavor, image).one_of(
+        "pci_numa_affinity_policy", NUMA_POLICIES, called="PCI NUMA affinity policy"
+    )
+    asked = flavor.extra_specs.get(_ALIASES, "").strip()
+    return [_pci_request(part, aliases, policy) for part in (asked.split(",") if asked else [])]
+
+
+def _check_fit(flavor: Flavor, image: ImageMeta) -> None:
+    if image.status != "active":
+        raise exception.Invalid(f"Image {image.id} is not active.")
+    if flavor.memory_mb < image.min_ram:
+        raise exception.Invalid("Flavor's memory is too small for requested image.")
+    least_disk = max(image.min_disk, math.ceil(image.size / 2**30))
+    if 0 < flavor.root_gb < least_disk:
+        raise exception.Invalid(
+            "Flavor's disk is too small for requested image. Flavor disk is "
+            f"{flavor.root_gb} GiB, the image needs {least_disk} GiB."
+        )
+
+
+def _pci_request(part: str, aliases: Mapping[str, PciAlias], policy: str | None) -> PciRequest:
+    name, _, count = (word.strip() for word in part.partition(":"))
+    if not (count.isascii() and count.isdigit() and int(count) > 0):
+        raise exception.Invalid(
+            f"Invalid {_ALIASES} '{part.strip()}': it must read name:count, as in gpu:1"
+        )
+    if name not in aliases:
+        raise exception.Invalid(f"PCI alias {name} is not defined")
+    alias = aliases[name]
+    return PciRequest.of(
+        alias=name,
+        count=int(count),
+        specs=[dict(spec) for spec in alias.specs],
+        numa_policy=policy or alias.numa_policy,
+    )

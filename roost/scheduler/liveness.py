@@ -1,0 +1,55 @@
+"""When hosts and cells count as silent: only what was said while we listened was not said."""
+
+import dataclasses
+import math
+from typing import Final, Protocol
+
+_LEAST_GAP: Final = 3.0  # seconds: a machine that is busy for a moment is not deaf
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Silence:
+    """Seconds of silence after which a host, and a cell that has once reported, is down."""
+
+    host: float = 120.0
+    cell: float = 60.0
+
+    @property
+    def gap(self) -> float:
+        """Seconds in which we may hear nothing at all and still miss nothing that matters."""
+        return max(min(self.host, self.cell) / 3, _LEAST_GAP)
+
+
+class Hearing(Protocol):
+    """What is asked of :class:`roost.servicegroup.driver.Listening`."""
+
+    def seconds(self, now: float) -> float: ...
+
+
+class Always:
+    """Has listened from the beginning, without a break."""
+
+    def seconds(self, now: float) -> float:
+        return math.inf
+
+
+class Horizon:
+    """Since when one must have been heard of to be up.
+
+    While we listen it follows the time at a distance. It stops while we cannot hear, and until we
+    have listened again for that long: so whoever was up then stays up, whoever was down stays down.
+    Before we have listened for that long the first time, nobody is down.
+
+    :param distance: seconds of silence after which one is down
+    """
+
+    def __init__(self, distance: float, hearing: Hearing) -> None:
+        self._distance = distance
+        self._hearing = hearing
+        self._at = -math.inf
+
+    def at(self, now: float) -> float:
+        """Return the horizon; all times are seconds since the epoch, by the database's clock."""
+        if self._hearing.seconds(now) >= self._distance:
+            self._at = now - self._distance
+        return self._at

@@ -1,0 +1,110 @@
+"""Hosts that hang, or are down: who needs them is told so, and others do not notice."""
+
+import dataclasses
+import threading
+from concurrent import futures
+
+import pytest
+import requests
+
+from roost import states
+from roost.api import admission
+from roost.api.app import make_app
+from roost.api.callers import Share
+from roost.cells import Cells
+from roost.cells.limits import HostCalls, HostLimits
+from roost.cmd import _http
+from roost.db.cell import services
+from roost.objects import NetworkInfo
+from tests.builders import CELL1, a_vif
+from tests.stories.cloud import wait_until
+
+BUS = "fake://cell1/"
+CROWD = 24
+PLACES = 2  # to work in: as many as hang would hold without bounds
+LIMITS = HostLimits(all=12, project=4, host=8)
+CONSOLE = {"os-getConsoleOutput": {}}
+
+
+@pytest.fixture
+def server(world):
+    network = NetworkInfo.of(vifs=[a_vif()])
+    return world.place(host="h1", node="h1", vm_state=states.ACTIVE, network_info=network)
+
+
+@pytest.fixture
+def hanging(world):
+    """Let the host h1 answer nobody until the event is set."""
+    answer = threading.Event()
+    world.buses[BUS].answers["get_console_output"] = lambda **_: str(answer.wait(60))
+    yield answer
+    answer.set()
+
+
+@pytest.fixture
+def served(world):
+    """The API behind a real server; where it is, and who waits for hosts."""
+    by_url = {database.url: database for database in world.databases.values()}
+    calls = HostCalls(LIMITS, begin=admission.leave_turn)
+    cells = Cells(
+        world.api_db, make_database=by_url.get, make_bus=world.buses.get, host_calls=calls
+    )
+    app = admission.Gate(
+        make_app(dataclasses.replace(world.parts, cells=cells)),
+        at_once=PLACES,
+        waiting=2 * CROWD,
+        share=Share(proven=0.5, unproven=0.5),
+        max_body=1000,
+        caller=world.parts.authentication.caller,
+    )
+    http = _http.ThreadedHttp(
+        app, host="127.0.0.1", port=0, threads=100, max_body=1000, address_share=0.5
+    )
+    http.start()
+    yield f"http://127.0.0.1:{http.port}/v2.1", calls
+    http.stop()
+    http.wait()
+    cells.close()
+
+
+def test_a_host_that_hangs_keeps_nobody_else_waiting(served, server, hanging):
+    url, calls = served
+    path, headers = f"{url}/servers/{server.uuid}/action", {"X-Auth-Token": "alice:project"}
+
+    def look(_turn):
+        return requests.post(path, json=CONSOLE, headers=headers, timeout=90).status_code
+
+    with futures.ThreadPoolExecutor(CROWD) as crowd:
+        looking = [crowd.submit(look, turn) for turn in range(CROWD)]
+        wait_until(lambda: sum(one.done() for one in looking) == CROWD - LIMITS.project, "refused")
+        assert calls.under_way == LIMITS.project
+        for who in ("bob:other", "alice:project"):
+            listed = requests.get(f"{url}/servers", headers={"X-Auth-Token": who}, timeout=30)
+            assert listed.status_code == 200
+        hanging.set()
+        told = sorted(one.result(90) for one in looking)
+    assert told == [200] * LIMITS.project + [429] * (CROWD - LIMITS.project)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "action", CONSOLE),
+        ("POST", "action", {"os-getVNCConsole": {"type": "novnc"}}),
+        ("POST", "remote-consoles", {"remote_console": {"protocol": "vnc", "type": "novnc"}}),
+        ("GET", "diagnostics", None),
+        ("POST", "os-interface", {"interfaceAttachment": {}}),
+        ("DELETE", "os-interface/99999999-9999-4999-8999-999999999999", None),
+    ],
+)
+def test_a_host_that_is_down_is_not_asked(world, server, method, path, body):
+    with world.databases[CELL1].begin() as session:
+        (down,) = services.call_roll(session, hosts=["h1"]).services
+        services.update(session, down.uuid, forced_down=True)
+    version = "2.8" if path == "remote-consoles" else "2.1"
+    answer = world.client.ask(
+        method, f"/v2.1/servers/{server.uuid}/{path}", json=body, version=version
+    )
+    assert answer.status_code == 409, answer.text
+    assert "h1" not in answer.text
+    assert world.buses[BUS].sent == []

@@ -1,0 +1,94 @@
+"""What can happen to a step of a flow (``roost.flow``), and how to make it happen once."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from roost.compute import build
+from roost.compute.operations import rebuild
+from roost.conductor.super import boot
+from roost.flow import Flow
+from tests.simulation.loop import Killed, current
+
+MISHAPS = (
+    "fails before",
+    "fails after",
+    "runs twice",
+    "is undone twice",
+    "dies before",
+    "dies after",
+)
+FLOWS: dict[str, Flow[Any]] = {
+    "place": boot.PLACE,
+    "bury": boot.BURY,
+    "adopt": boot.ADOPT,
+    "build": build.build_flow(),
+    "rebuild": rebuild.REBUILD,
+}
+
+
+class Accident(RuntimeError):
+    """What nobody foresaw."""
+
+
+class Runner:
+    """Runs the steps of one flow, and lets a mishap happen to one of them, the first time."""
+
+    def __init__(self, step: str, mishap: str) -> None:
+        self.step, self.mishap = step, mishap
+        self.happened = False
+        self._undone: list[str] = []
+
+    def __call__(self, do: Callable[[Any], None], work: Any) -> None:
+        twice = self.happened and self.mishap == "is undone twice" and do.__name__ in self._undos
+        if twice:
+            do(work)
+        if do.__name__ != self.step or self.happened:
+            do(work)
+            return
+        self.happened = True
+        self._let_happen(do, work)
+
+    def watch(self, flow: Flow[Any]) -> None:
+        self._undos = {step.undo.__name__ for step in flow.steps if step.undo is not None}
+
+    def _let_happen(self, do: Callable[[Any], None], work: Any) -> None:
+        if self.mishap == "fails before":
+            raise Accident(self.step)
+        if self.mishap == "dies before":
+            _die()
+        do(work)
+        if self.mishap == "runs twice":
+            do(work)
+        elif self.mishap == "dies after":
+            _die()
+        else:
+            raise Accident(self.step)
+
+
+def _die() -> None:
+    loop = current()
+    assert loop is not None
+    assert loop.task is not None
+    loop.task.owner.crash()
+    raise Killed
+
+
+@contextlib.contextmanager
+def happening(flow: str, runner: Runner) -> Iterator[None]:
+    """Let all work on a flow go through a runner."""
+    runner.watch(FLOWS[flow])
+    if flow == "build":
+        make = build.build_flow
+        build.build_flow = lambda run=runner: make(run)
+        try:
+            yield
+        finally:
+            build.build_flow = make
+        return
+    before = FLOWS[flow].run
+    FLOWS[flow].run = runner
+    try:
+        yield
+    finally:
+        FLOWS[flow].run = before

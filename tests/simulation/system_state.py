@@ -1,0 +1,259 @@
+"""What a world has come to, read from its databases and disks, and what is wrong with it.
+
+The clean slate: who was accepted and not deleted is there once, whole, at rest; of who was deleted
+nothing is left anywhere.
+"""
+
+import collections
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator
+
+import sqlalchemy as sa
+
+from roost import states
+from roost.db.api import models as api_models
+from roost.db.api import quota
+from roost.db.cell import models as cell_models
+from roost.db.scheduler import models as scheduler_models
+from roost.image.driver import QUEUED
+from roost.objects.mapping import CELL0_UUID
+from tests.simulation.simulated_cloud import PROJECT, USER, World
+
+_Usages = dict[str, dict[str, int]]
+POWER_AT_REST = {
+    **{vm: power for power, vm in states.AS_FOUND.items()},
+    states.SOFT_DELETED: states.SHUTDOWN,
+}
+
+
+@dataclasses.dataclass
+class Seen:
+    """All that is known of one uuid, wherever it is."""
+
+    uuid: str
+    rows: list[tuple[str, sa.Row]] = dataclasses.field(default_factory=list)  # (cell, row)
+    buried: list[str] = dataclasses.field(default_factory=list)
+    mapping: sa.Row | None = None
+    wish: bool = False
+    claims: list[sa.Row] = dataclasses.field(default_factory=list)
+    guests: dict[str, int] = dataclasses.field(default_factory=dict)  # host -> power state
+    rescued: bool = False  # a guest of it is
+    ports: int = 0
+    builds: int = 0
+    faults: int = 0
+
+    @property
+    def is_nothing(self) -> bool:
+        return not any(
+            (self.rows, self.mapping, self.wish, self.claims, self.guests, self.ports, self.builds)
+        )
+
+    def __str__(self) -> str:
+        rows = [
+            f"{cell}: {row.vm_state}/{row.task_state} on {row.host}, attempt {row.attempt}"
+            for cell, row in self.rows
+        ]
+        claims = [f"{claim.state} on {claim.host}" for claim in self.claims]
+        return (
+            f"rows {rows}, buried in {self.buried}, mapped {self.mapping is not None}, wish"
+            f" {self.wish}, claims {claims}, guests {self.guests}, ports {self.ports},"
+            f" builds {self.builds}, faults {self.faults}"
+        )
+
+
+class Truth:
+    """One look at everything; what names say is by ``names``: uuid -> name, of all ever seen."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.names: dict[str, str] = {}
+        self._seen: dict[str, Seen] = {}
+        for cell in ("cell0", *world.plan.cell_names):
+            self._take_in_cell(cell, *world.servers.read(cell, _cell))
+        self._take_in_claims(world.servers.read("scheduler", _claims))
+        self._take_in_api(*world.servers.read("api", _api))
+        for host, uuids in world.guests().items():
+            for uuid in uuids:
+                file = world.ground.host_folder(host) / "guests" / f"{uuid}.json"
+                guest = json.loads(file.read_text())
+                self.of(uuid).guests[host] = guest["power_state"]
+                self.of(uuid).rescued |= "rescued_from" in guest
+
+    def of(self, uuid: str) -> Seen:
+        return self._seen.setdefault(uuid, Seen(uuid))
+
+    def named(self, name: str) -> list[Seen]:
+        return [self.of(uuid) for uuid, known in sorted(self.names.items()) if known == name]
+
+    def wrong(self, *, kept: Iterable[str], gone: Iterable[str]) -> Iterator[str]:
+        """Yield what is wrong.
+
+        :param kept: names of servers that were accepted, and that nobody deleted
+        :param gone: names of those that were deleted
+        """
+        gone = set(gone)
+        for name in kept:
+            if any(row.soft_deleted_at for seen in self.named(name) for _, row in seen.rows):
+                yield f"{name} is put away, though nobody has deleted it"
+            if not self.named(name):
+                yield f"{name} is lost"
+            elif len(self.named(name)) > 1:
+                yield f"{name} is there several times: {self.named(name)}"
+        for uuid, seen in sorted(self._seen.items()):
+            name = self.names.get(uuid, "a stranger")
+            if seen.is_nothing:
+                continue
+            if name in gone:
+                yield f"{name} {uuid} was deleted, but there is left: {seen}"
+            else:
+                reasons = list(self._unwhole(seen))
+                if reasons:
+                    yield f"{name} {uuid} {', '.join(reasons)}: {seen}"
+        yield from self._miscounted()
+        yield from self._forsaken()
+
+    def _miscounted(self) -> Iterator[str]:
+        if self.quota_used != self.quota_counted:
+            yield f"the quota says {self.quota_used}, but there is {self.quota_counted}"
+        if self.quota_of_user != self.quota_counted:
+            yield f"the only user has {self.quota_of_user} of {self.quota_counted}"
+
+    def _forsaken(self) -> Iterator[str]:
+        for path in sorted(self._world.plan.images.glob("*.json")):
+            if json.loads(path.read_text())["status"] == QUEUED:
+                yield f"image {path.stem} waits for data that will not come"
+
+    def _unwhole(self, seen: Seen) -> Iterator[str]:
+        if seen.wish:
+            yield "still is a wish"
+        yield from self._wrongly_put_away(seen)
+        if len(seen.rows) != 1:
+            yield f"has {len(seen.rows)} rows"
+            return
+        cell, row = seen.rows[0]
+        if seen.mapping is None or seen.mapping.queued_for_delete:
+            yield "is not mapped"
+        elif self._cells[seen.mapping.cell_uuid] != cell:
+            yield "is mapped elsewhere"
+        if (
+            row.task_state is not None
+            or getattr(row, "lease_until", None) is not None
+            or seen.builds
+        ):
+            yield "is not at rest"
+        elif row.vm_state == states.ERROR:
+            yield from self._without_host(seen, row)
+        elif row.vm_state in (*states.WITH_GUEST, states.SOFT_DELETED):
+            yield from self._misplaced(seen, row)
+        else:
+            yield "is in no state to rest in"
+
+    def _wrongly_put_away(self, seen: Seen) -> Iterator[str]:
+        """Mapping and row must say the same, and know it."""
+        if seen.mapping is None or len(seen.rows) != 1:
+            return
+        row, away = seen.rows[0][1], seen.mapping.put_away_at is not None
+        if seen.mapping.unheard or seen.mapping.turns != row.turns:
+            yield "was put away or restored, and its cell does not know"
+        says = {away, row.vm_state == states.SOFT_DELETED, row.soft_deleted_at is not None}
+        if len(says) > 1:
+            yield "is put away, and is not"
+
+    def _without_host(self, seen: Seen, row: sa.Row) -> Iterator[str]:
+        if not seen.faults:
+            yield "is in ERROR and does not say why"
+        if row.host is None and (seen.claims or seen.guests or seen.ports):
+            yield "is in ERROR and holds something"
+
+    def _misplaced(self, seen: Seen, row: sa.Row) -> Iterator[str]:
+        power = POWER_AT_REST.get(row.vm_state, row.power_state)
+        away = row.vm_state == states.SOFT_DELETED
+        if not away and seen.rescued != (row.vm_state == states.RESCUED):
+            yield "is rescued, or its guest is, and not the other"
+        if seen.guests != {row.host: power}:
+            yield f"should have its guest on {row.host} in power state {power}"
+        if [(claim.host, claim.state) for claim in seen.claims] != [(row.host, "confirmed")]:
+            yield f"should have a confirmed claim on {row.host}"
+        if seen.ports != len(json.loads(row.networks)):
+            yield "has other ports than it asked for"
+
+    def _take_in_cell(self, cell: str, rows: list[sa.Row], kept: dict[str, list[str]]) -> None:
+        for row in rows:
+            self.names[row.uuid] = row.display_name
+            if row.deleted_at is None:
+                self.of(row.uuid).rows.append((cell, row))
+            else:
+                self.of(row.uuid).buried.append(cell)
+        for what, uuids in kept.items():
+            for uuid in uuids:
+                seen = self.of(uuid)
+                setattr(seen, what, getattr(seen, what) + 1)
+
+    def _take_in_claims(self, claims: list[sa.Row]) -> None:
+        for row in claims:
+            self.of(row.instance_uuid).claims.append(row)
+
+    def _take_in_api(
+        self, rows: list[list[sa.Row]], used: _Usages, counted: _Usages, of_user: _Usages
+    ) -> None:
+        wishes, mappings, cells = rows
+        for row in wishes:
+            self.of(row.instance_uuid).wish = True
+            self.names[row.instance_uuid] = _name_in(json.loads(row.instance))
+        for row in mappings:
+            self.of(row.instance_uuid).mapping = row
+        self._cells = {row.uuid: row.name for row in cells}
+        self._cells[None] = self._cells[CELL0_UUID]
+        self.quota_used = _positive(used)
+        self.quota_counted = _positive(counted)
+        self.quota_of_user = _positive(of_user)
+
+
+_CELL = {
+    "ports": sa.select(cell_models.ports.c.instance_uuid),
+    "builds": sa.select(cell_models.builds.c.instance_uuid),
+    "faults": sa.select(cell_models.instance_faults.c.instance_uuid),
+}
+_CLAIMS = sa.select(
+    scheduler_models.claims.c.instance_uuid,
+    scheduler_models.claims.c.state,
+    scheduler_models.hosts.c.host,
+).join(scheduler_models.hosts, scheduler_models.hosts.c.id == scheduler_models.claims.c.host_id)
+_API = (api_models.build_requests, api_models.instance_mappings, api_models.cell_mappings)
+
+
+def _cell(session: sa.Connection) -> tuple[list[sa.Row], dict[str, list[str]]]:
+    """Read the instances of a cell, and whose are the other things in it."""
+    rows = session.execute(sa.select(cell_models.instances)).all()
+    return rows, {what: session.scalars(asked).all() for what, asked in _CELL.items()}
+
+
+def _claims(session: sa.Connection) -> list[sa.Row]:
+    return session.execute(_CLAIMS).all()
+
+
+def _api(session: sa.Connection) -> tuple[list[list[sa.Row]], _Usages, _Usages, _Usages]:
+    """Read wishes, mappings, cells; quotas as noted, as all is counted, and as the user's is."""
+    rows = [session.execute(sa.select(table)).all() for table in _API]
+    of_user = {PROJECT: quota.usage_of_user(session, PROJECT, USER)}
+    return rows, quota.all_usages(session), quota.counted(session), of_user
+
+
+def _name_in(primitive: dict[str, object]) -> str:
+    """Return the display name in a stored object."""
+    for key, value in primitive.items():
+        if key == "display_name":
+            return str(value)
+        if isinstance(value, dict) and (found := _name_in(value)):
+            return found
+    return ""
+
+
+def _positive(usages: _Usages) -> _Usages:
+    found: dict[str, dict[str, int]] = collections.defaultdict(dict)
+    for project, amounts in usages.items():
+        for name, amount in amounts.items():
+            if amount:
+                found[project][name] = amount
+    return dict(found)

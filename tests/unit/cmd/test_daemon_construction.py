@@ -1,0 +1,156 @@
+"""Every daemon is put together from its options, and opens nothing by that."""
+
+import importlib
+import socket
+
+import pytest
+
+import roost.conf
+from roost import exception
+from roost.cmd import _options, _parts
+from roost.rpc.transport import Bus
+from tests.fakes import http_stub
+
+DAEMONS = {
+    "api": ["api_database"],
+    "super_conductor": ["api_database"],
+    "cell_conductor": ["cell_database"],
+    "conductor": ["api_database", "cell_database"],
+    "scheduler": ["scheduler_database"],
+    "compute": [],
+    "metadata": ["api_database"],
+    "consoleproxy": ["api_database"],
+}
+
+
+def options(daemon, tmp_path, **default):
+    """Name the daemon's databases, at places where there is nothing."""
+    values = {
+        group: {"connection": f"postgresql+psycopg://nobody@127.0.0.1:1/{group}"}
+        for group in DAEMONS[daemon]
+    }
+    values["metadata"] = {"shared_secret": "secret"}
+    values["DEFAULT"] = {"host": "here", "state_path": str(tmp_path), **default}
+    values["api"] = {"auth_strategy": "noauth"}
+    return roost.conf.of(values)
+
+
+def build(daemon, conf):
+    conf.set_override("transport_url", "rabbit://nobody@127.0.0.1:1/nowhere")
+    return importlib.import_module(f"roost.cmd.{daemon}").build(conf)
+
+
+@pytest.fixture
+def conf_of(tmp_path):
+    def conf_of(daemon):
+        conf = options(daemon, tmp_path)
+        Bus(conf, "fake://")  # makes oslo.messaging's own options known
+        return conf
+
+    return conf_of
+
+
+@pytest.mark.parametrize("daemon", DAEMONS)
+def test_it_is_built_without_connecting_or_writing(daemon, conf_of, tmp_path, monkeypatch):
+    conf = conf_of(daemon)
+
+    def refuse(*_):
+        raise AssertionError("connected")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    built = build(daemon, conf)
+    assert built.name == f"roost-{daemon.replace('_', '-')}"
+    assert built.servers
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("daemon", "group"), [(daemon, group) for daemon in DAEMONS for group in DAEMONS[daemon]]
+)
+def test_a_database_that_is_not_named_is_asked_for_by_its_option(daemon, group, conf_of):
+    conf = conf_of(daemon)
+    conf.clear_override("connection", group=group)
+    with pytest.raises(exception.Invalid, match=rf"\[{group}\] connection must be set"):
+        build(daemon, conf)
+
+
+def test_the_scheduler_bus_is_the_own_one_unless_another_is_named():
+    conf = roost.conf.of({"scheduler": {"transport_url": "fake:///elsewhere"}})
+    own = Bus(conf, "fake:///own")
+    assert _parts.scheduler_bus(conf, own).name == "elsewhere"
+    conf.clear_override("transport_url", group="scheduler")
+    assert _parts.scheduler_bus(conf, own) is own
+
+
+def test_signatures_need_a_secret(conf_of):
+    conf = conf_of("metadata")
+    conf.clear_override("shared_secret", group="metadata")
+    with pytest.raises(exception.Invalid, match=r"\[metadata\] shared_secret must be set"):
+        build("metadata", conf)
+    conf.set_override("identify", "address", group="metadata")
+    assert build("metadata", conf).servers
+
+
+@pytest.mark.parametrize("text", ["[]", "{", None])
+def test_vendor_data_that_cannot_be_read_is_named(text, conf_of, tmp_path):
+    path = tmp_path / "vendor.json"
+    if text is not None:
+        path.write_text(text)
+    conf = conf_of("compute")
+    conf.set_override("vendor_data_file", str(path), group="guest_data")
+    with pytest.raises(exception.Invalid, match=r"vendor_data_file .*vendor.json"):
+        build("compute", conf)
+
+
+def test_vendor_data_and_domain_are_what_the_operator_tells(conf_of, tmp_path):
+    path = tmp_path / "vendor.json"
+    path.write_text('{"proxy": "http://proxy"}')
+    conf = conf_of("compute")
+    conf.set_override("vendor_data_file", str(path), group="guest_data")
+    said = _parts.operator(conf)
+    assert (said.domain, said.vendor_data) == ("novalocal", {"proxy": "http://proxy"})
+
+
+def test_vendors_are_asked_where_the_options_say_so(conf_of):
+    with http_stub.serving() as server:
+        server.rules["POST /join"] = {"token": "t"}
+        conf = conf_of("metadata")
+        targets = [f"join@{server.url}/join"]
+        conf.set_override("vendordata_dynamic_targets", targets, group="guest_data")
+        assert _parts.vendors(conf)({}) == {}
+        conf.set_override("vendordata_providers", ["DynamicJSON"], group="guest_data")
+        assert _parts.vendors(conf)({}) == {"join": {"token": "t"}}
+        assert _parts.operator(conf).vendor_data is None
+        assert build("metadata", conf).servers
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("web", "/nowhere", r"\[console_proxy\] web must name a folder: '/nowhere'"),
+        ("spice_web", "/nowhere", r"\[console_proxy\] spice_web must name a folder: '/nowhere'"),
+        ("certificate_file", "/nowhere", r"\[console_proxy\] certificate_file must name a file"),
+        ("key_file", "/nowhere", r"\[console_proxy\] certificate_file must name a file: ''"),
+    ],
+)
+def test_files_of_the_console_proxy_that_are_not_there_are_named(conf_of, option, value, said):
+    conf = conf_of("consoleproxy")
+    conf.set_override(option, value, group="console_proxy")
+    with pytest.raises(exception.Invalid, match=said):
+        build("consoleproxy", conf)
+
+
+def test_certificate_and_key_of_the_console_proxy_must_belong_together(conf_of, tmp_path):
+    (tmp_path / "file").write_text("rubbish")
+    conf = conf_of("consoleproxy")
+    for option in ("certificate_file", "key_file"):
+        conf.set_override(option, str(tmp_path / "file"), group="console_proxy")
+    with pytest.raises(exception.Invalid, match="do not belong together"):
+        build("consoleproxy", conf)
+
+
+def test_every_option_has_a_value_that_can_be_read(tmp_path):
+    empty = tmp_path / "roost.conf"
+    empty.touch()
+    conf = _options.read("roost-metadata", ["--config-file", str(empty)])
+    assert conf.metadata.port == 8775

@@ -1,0 +1,186 @@
+"""Old rows, put back from a backup: a guest that was announced once is nobody's leftover."""
+
+import io
+
+import pytest
+
+from roost import exception, states
+from tests.builders import NOW, a_context, an_image
+from tests.unit.compute.reconcile_harness import World
+
+TASKS = sorted({state.task for state in states.MOVES} - {None, states.DELETING})
+DIARY = {"diary": "what its user has written since"}
+
+
+@pytest.fixture
+def world(rig, boot):
+    return World(rig, boot)
+
+
+@pytest.fixture
+def server(rig, world):
+    """A server whose user has worked with it."""
+    instance = world.server()
+    write_diary(rig, instance)
+    return instance
+
+
+def write_diary(rig, instance):
+    rig.virt._write(instance.uuid, rig.virt.contents(instance.uuid) | DIARY)
+
+
+def has_diary(rig, instance):
+    return (
+        rig.virt.exists(instance.uuid) and DIARY.items() <= rig.virt.contents(instance.uuid).items()
+    )
+
+
+def put_back(instance, task, *, attempt=1):
+    """Let the row be as it was while the guest was made, or under a task that has ended since."""
+    building = task in states.BUILD_TASKS
+    instance.vm_state = states.BUILDING if building else states.ACTIVE
+    instance.task_state, instance.attempt = task, attempt
+    instance.task_image = an_image()
+
+
+def tell(world, boot, instance):
+    """Do what a sweep does about a task that nobody works on."""
+    task = instance.task_state
+    if task in states.BUILD_TASKS:
+        instance.task_state = states.SCHEDULING
+        boot(world.manager, instance.obj_clone())
+    elif task in states.LIFE_TASKS:
+        world.manager.do_task(a_context(), instance_uuid=instance.uuid, task=task)
+    else:
+        world.manager.change_power(a_context(), instance_uuid=instance.uuid, task=task)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_no_task_of_an_old_row_wipes_a_guest_that_was_announced(rig, world, boot, server, task):
+    put_back(server, task)
+    world.reconcile()
+    tell(world, boot, server)
+    world.reconcile()
+    assert has_diary(rig, server)
+    assert server.task_state in (None, states.SOFT_DELETING)
+
+
+@pytest.mark.parametrize("attempt", [1, 2, 5])
+@pytest.mark.parametrize("step", ["network", "claim", None])
+def test_a_build_put_back_finds_its_server_and_says_so(rig, world, boot, server, attempt, step):
+    put_back(server, states.SCHEDULING, attempt=attempt)
+    if step == "network":
+        rig.conductor.fail("allocate_networks", exception.NoCapacity("no address left"))
+    if step == "claim":
+        rig.tracker.claim = fails
+    tell(world, boot, server)
+    assert (server.vm_state, server.task_state) == (states.ACTIVE, None)
+    assert (rig.conductor.rescheduled, rig.conductor.abandoned) == ([], [])
+    assert has_diary(rig, server)
+
+
+def fails(*_arguments):
+    raise exception.NoCapacity("no room")
+
+
+def test_a_stopped_server_that_is_found_so_is_stopped(rig, world, boot, server):
+    rig.virt.power_off(server.uuid)
+    put_back(server, states.SPAWNING)
+    tell(world, boot, server)
+    world.reconcile()
+    assert (server.vm_state, world.power(server)) == (states.STOPPED, states.SHUTDOWN)
+
+
+def test_a_rebuild_that_was_done_is_not_done_again_and_the_next_one_is(rig, world, server):
+    for attempt in (2, 3):
+        rebuild(rig, world, server, attempt=attempt)
+        assert not has_diary(rig, server)
+        write_diary(rig, server)
+        server.launched_at = NOW
+    put_back(server, states.REBUILDING, attempt=2)
+    rebuild(rig, world, server, attempt=2)
+    assert has_diary(rig, server)
+    assert (server.vm_state, server.task_state) == (states.ACTIVE, None)
+    world.reconcile()
+    assert server.attempt == 3  # so that the next one is news to the guest
+    rebuild(rig, world, server, attempt=server.attempt + 1)
+    assert not has_diary(rig, server)
+
+
+@pytest.mark.parametrize("rebuilt", [2, 3])
+def test_a_rebuild_that_an_older_one_hides_is_not_taken_for_done(rig, world, server, rebuilt):
+    """It is asked for before the host has looked at the row that was put back."""
+    before = server.image
+    rebuild(rig, world, server, attempt=rebuilt)
+    write_diary(rig, server)
+    server.image, server.attempt = an_image(name="before"), 1
+    told = rebuild(rig, world, server, attempt=2, image=another_image(rig))
+    assert has_diary(rig, server)
+    assert (server.vm_state, server.task_state) == (states.ACTIVE, None)
+    assert (server.image, server.attempt) == (before, rebuilt)
+    assert told.startswith("Nothing was rebuilt")
+    rebuild(rig, world, server, attempt=rebuilt + 1)
+    assert not has_diary(rig, server)
+
+
+def test_a_server_that_was_rebuilt_since_is_of_that_image_again(rig, world, server):
+    before = server.image
+    rebuild(rig, world, server, attempt=2, image=another_image(rig))
+    rebuilt = server.image
+    assert rebuilt != before
+    server.image, server.attempt = before, 1
+    world.reconcile()
+    assert (server.image, server.attempt) == (rebuilt, 2)
+
+
+def another_image(rig):
+    return rig.store.add(a_context(), name="another", data=io.BytesIO(b"another"))
+
+
+def rebuild(rig, world, instance, *, attempt, image=None):
+    """Rebuild a server, and return what its user is told."""
+    instance.task_state, instance.task_image = states.REBUILDING, image or rig.image
+    instance.attempt = attempt
+    world.manager.do_task(a_context(), instance_uuid=instance.uuid, task=states.REBUILDING)
+    return rig.conductor.faults.get(instance.uuid)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"host": "h2", "attempt": 7},
+        {"host": "h2", "attempt": 7, "vm_state": states.BUILDING, "task_state": states.SPAWNING},
+        {"host": None, "vm_state": states.ERROR, "launched_at": None},
+    ],
+)
+def test_an_old_row_elsewhere_or_given_up_leaves_an_announced_guest(rig, world, server, values):
+    for name, value in values.items():
+        setattr(server, name, value)
+    world.reconcile()
+    assert has_diary(rig, server)
+    assert world.kinds() == ["guest_left"]
+
+
+def test_guests_from_before_they_were_noted_are_as_soon_as_they_are_looked_at(rig, world, server):
+    rig.unannounce(server.uuid)
+    world.reconcile()
+    assert rig.virt.describe(server.uuid).announced
+    assert world.conductor.findings == []
+
+
+@pytest.mark.parametrize("task", [states.SPAWNING, states.REBUILD_SPAWNING])
+def test_a_guest_that_is_being_made_is_not_noted(rig, world, server, task):
+    rig.unannounce(server.uuid)
+    put_back(server, task)
+    world.reconcile()
+    assert not rig.virt.describe(server.uuid).announced
+
+
+def test_what_cannot_be_noted_harms_nobody_and_is_made_good(rig, world, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.virt, "note_announced", fails)
+        server = world.server()
+    assert server.vm_state == states.ACTIVE
+    assert not rig.virt.describe(server.uuid).announced
+    world.reconcile()
+    assert rig.virt.describe(server.uuid).announced

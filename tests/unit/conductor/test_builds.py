@@ -1,0 +1,201 @@
+"""What hosts report of their builds, and how an instance ends."""
+
+import pytest
+
+from roost import exception, states
+from roost.db.cell import builds, guest_config, instances, ports
+from roost.objects import BlockDevice, NetworkInfo, NetworkRequest, Provisions
+from tests.builders import a_pinned_topology, a_selection, a_vif, an_image
+from tests.unit.conductor.test_reschedule import ANY, NETWORKS, fail, get, leaving, under_way
+
+
+def waiting(cell, **values):
+    made = under_way(cell, **values)
+    with cell.database.begin() as session:
+        instances.update(session, made.uuid, {"task_state": states.SCHEDULING}, expected={})
+    return made
+
+
+def test_a_host_begins_a_build_once(cell):
+    made = waiting(cell)
+    assert cell.progress.begin_build(made.uuid, "h1", 1)
+    assert not cell.progress.begin_build(made.uuid, "h1", 1)
+
+
+@pytest.mark.parametrize(("host", "attempt"), [("h2", 1), ("h1", 2)])
+def test_a_build_meant_for_another_host_or_attempt_is_not_begun(cell, host, attempt):
+    assert not cell.progress.begin_build(waiting(cell).uuid, host, attempt)
+
+
+def test_a_message_that_names_a_place_which_the_build_has_no_more_begins_nothing(cell):
+    made = waiting(cell)
+    stale = a_selection("h1", claimed=True, numa_topology=a_pinned_topology(2, 3))
+    assert not cell.progress.begin_build(made.uuid, "h1", 1, selection=stale)
+    place = a_selection("h1", claimed=True)
+    assert cell.progress.begin_build(made.uuid, "h1", 1, selection=place)
+
+
+def test_a_deleted_instance_is_not_begun(cell):
+    made = waiting(cell)
+    with cell.database.begin() as session:
+        instances.bury(session, made.uuid)
+    assert not cell.progress.begin_build(made.uuid, "h1", 1)
+
+
+@pytest.mark.parametrize(("networks", "task"), [([], states.SPAWNING), ([ANY], states.NETWORKING)])
+def test_networks_come_first_when_there_are_any(cell, networks, task):
+    made = waiting(cell, networks=networks)
+    cell.progress.begin_build(made.uuid, "h1", 1)
+    assert get(cell, made.uuid).task_state == task
+
+
+def test_ports_are_given_and_the_guest_is_next(cell):
+    made = waiting(cell, networks=[ANY])
+    cell.progress.begin_build(made.uuid, "h1", 1)
+    info = cell.progress.allocate_networks(made.uuid, "h1", 1)
+    assert len(info.vifs) == 1
+    assert get(cell, made.uuid).task_state == states.SPAWNING
+    assert get(cell, made.uuid).network_info == info
+
+
+def test_ports_are_kept_when_asked_again(cell):
+    made = waiting(cell, networks=[ANY])
+    cell.progress.begin_build(made.uuid, "h1", 1)
+    first = cell.progress.allocate_networks(made.uuid, "h1", 1)
+    assert cell.progress.allocate_networks(made.uuid, "h1", 1) == first
+
+
+def test_no_ports_for_a_build_that_is_not_wanted(cell):
+    made = waiting(cell, networks=[ANY])
+    with pytest.raises(exception.Conflict):
+        cell.progress.allocate_networks(made.uuid, "h1", 1)
+    with cell.database.read() as session:
+        assert ports.info(session, made.uuid, networks=NETWORKS).vifs == []
+
+
+def test_an_unknown_network_is_named(cell):
+    request = NetworkRequest.of(network_id="no-such", fixed_ip=None, port_id=None, tag=None)
+    made = waiting(cell, networks=[request])
+    cell.progress.begin_build(made.uuid, "h1", 1)
+    with pytest.raises(exception.NotFound, match="no-such"):
+        cell.progress.allocate_networks(made.uuid, "h1", 1)
+
+
+def activate(cell, uuid):
+    cell.progress.update(
+        uuid,
+        {"vm_state": states.ACTIVE, "task_state": None, "power_state": states.RUNNING},
+        {"host": "h1", "attempt": 1, "task_state": states.SPAWNING},
+        [],
+    )
+
+
+def test_an_active_instance_has_no_build_any_more(cell):
+    made = under_way(cell)
+    activate(cell, made.uuid)
+    assert get(cell, made.uuid).vm_state == states.ACTIVE
+    with cell.database.read() as session:
+        assert builds.find(session, made.uuid) is None
+
+
+def test_an_instance_deleted_meanwhile_does_not_become_active(cell):
+    made = leaving(cell)
+    with pytest.raises(exception.Conflict):
+        activate(cell, made.uuid)
+
+
+def test_interfaces_that_are_as_they_were_change_nothing(cell):
+    made = under_way(cell)
+    info = NetworkInfo.of(vifs=[a_vif()])
+    for _ in range(2):
+        cell.progress.update(made.uuid, {"network_info": info}, {"host": "h1"}, [])
+        updated, known = get(cell, made.uuid).updated_at, get(cell, made.uuid).network_info
+    assert known == info
+    cell.progress.update(made.uuid, {"network_info": info}, {"host": "h1"}, [])
+    assert get(cell, made.uuid).updated_at == updated
+    info.vifs[0].active = False
+    cell.progress.update(made.uuid, {"network_info": info}, {"host": "h1"}, [])
+    assert get(cell, made.uuid).updated_at > updated
+    assert get(cell, made.uuid).network_info == info
+
+
+@pytest.mark.parametrize(
+    ("root", "name"),
+    [
+        ({}, "/dev/sda"),
+        ({"disk_bus": "ide"}, "/dev/hda"),
+        ({"device_name": "vdz"}, "/dev/vdz"),
+    ],
+)
+def test_with_another_image_the_root_disk_is_called_by_the_bus_that_it_is_on_then(cell, root, name):
+    disk = BlockDevice.of(source_type="image", boot_index=0, size_mb=1024, **root)
+    given = Provisions.of(block_devices=[disk])
+    made = under_way(cell, provisions=given, root_device_name="/dev/vda")
+    image = an_image(properties={"hw_disk_bus": "scsi"})
+    cell.progress.update(made.uuid, {"image": image}, {"host": "h1"}, [])
+    assert get(cell, made.uuid).root_device_name == name
+
+
+def test_a_host_may_not_change_what_is_not_its_own(cell):
+    with pytest.raises(exception.Invalid, match="project_id"):
+        cell.progress.update(under_way(cell).uuid, {"project_id": "mine"}, {}, [])
+
+
+def test_a_deleted_instance_leaves_row_claim_and_ports(cell):
+    made = leaving(cell)
+    cell.deletion.finish(cell.context, made.uuid, "h1", [])
+    assert get(cell, made.uuid) is None
+    assert made.uuid not in cell.scheduler.claims
+
+
+def test_an_instance_that_nobody_deletes_is_not_buried(cell):
+    """Whoever says that its guest is gone."""
+    made = under_way(cell)
+    with pytest.raises(exception.Conflict, match="not being deleted"):
+        cell.deletion.finish(cell.context, made.uuid, "h1", [])
+    assert get(cell, made.uuid).task_state == states.SPAWNING
+    assert made.uuid in cell.scheduler.claims
+
+
+def test_deleting_twice_is_the_same_as_once(cell):
+    made = leaving(cell)
+    for _ in range(2):
+        cell.deletion.finish(cell.context, made.uuid, "h1", [])
+    assert get(cell, made.uuid) is None
+
+
+def test_an_instance_that_moved_is_ended_where_it_is(cell):
+    made = leaving(cell, host="h2", attempt=2)
+    cell.deletion.finish(cell.context, made.uuid, "h1", [])
+    assert [sent[:2] for sent in cell.bus.sent] == [("h2", "terminate_instance")]
+    assert get(cell, made.uuid) is not None
+
+
+def test_a_build_that_its_host_gave_back_is_not_begun_there_again(cell):
+    made = waiting(cell)
+    assert cell.progress.begin_build(made.uuid, "h1", 1)
+    move, seen = cell.scheduler.move_claim, []
+
+    def doubled(*args, **kwargs):
+        seen.append(cell.progress.begin_build(made.uuid, "h1", 1))
+        return move(*args, **kwargs)
+
+    cell.scheduler.move_claim = doubled
+    fail(cell, made.uuid)
+    assert seen == [False]
+    assert get(cell, made.uuid).host == cell.scheduler.claims[made.uuid] == "h2"
+
+
+def test_a_host_is_not_kept_waiting_for_the_one_that_has_the_instance_now(cell):
+    made = leaving(cell, host="h2", attempt=2)
+    cell.bus.deaf = {"h2"}
+    cell.deletion.finish(cell.context, made.uuid, "h1", [])
+    assert get(cell, made.uuid).host == "h2"
+
+
+def test_the_password_is_forgotten_once_the_guest_has_it(cell):
+    made = under_way(cell, provisions=Provisions.of(admin_password="secret"))
+    changes = {"vm_state": states.ACTIVE, "task_state": None}
+    cell.progress.update(made.uuid, changes, {"task_state": states.SPAWNING}, [])
+    with cell.database.read() as session:
+        assert guest_config.find(session, made.uuid).admin_password is None

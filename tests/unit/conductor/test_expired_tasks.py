@@ -1,0 +1,375 @@
+"""Tasks that nobody has been at work on for the length of their lease."""
+
+import pytest
+import sqlalchemy as sa
+
+from roost import exception, states
+from roost.conductor.cell.sweeper import remedies
+from roost.db.cell import actions, faults, instances, leases, left_behind, models, ports
+from roost.networks import parse
+from roost.objects import NetworkRequest
+from tests.builders import an_instance
+from tests.unit.conductor.test_reschedule import details, fail, get, row, under_way
+from tests.unit.db.test_cell import an_action
+
+BEGUN = (states.NETWORKING, states.SPAWNING)
+
+
+def end_leases(cell):
+    """As if it had been long ago that anybody renewed one."""
+    table = models.instances
+    with cell.database.begin() as session:
+        session.execute(sa.update(table).values(lease_until=sa.null()))
+        leases.take_overdue(session, begun_seconds=-1, seconds=-1)
+
+
+def overdue(cell, *, task=states.SPAWNING, **values):
+    """A build on h1 whose lease is over."""
+    made = under_way(cell, **values)
+    with cell.database.begin() as session:
+        instances.update(session, made.uuid, {"task_state": task}, expected={})
+    end_leases(cell)
+    return made
+
+
+@pytest.fixture(params=BEGUN)
+def begun(cell, request):
+    """A build that h1 has begun, and that nobody works on any more."""
+    made = under_way(cell)
+    with cell.database.begin() as session:
+        table = models.instances
+        session.execute(sa.update(table).values(task_state=request.param))
+    end_leases(cell)
+    return made
+
+
+def resting(cell, vm_state=states.ACTIVE, task=None, **values):
+    """A server on h1, under a task if one is named, whose lease is over."""
+    made = an_instance(**{"host": "h1", "attempt": 1} | values, vm_state=vm_state, task_state=task)
+    with cell.database.begin() as session:
+        instances.create(session, made)
+        actions.start(session, an_action(made.uuid))
+    cell.scheduler.claims[made.uuid] = "h1"
+    end_leases(cell)
+    return made
+
+
+def events(cell, uuid):
+    with cell.database.read() as session:
+        found = actions.get(session, uuid, "req-1").events
+    return [(each.event, each.result, each.details) for each in found]
+
+
+def told(cell):
+    return [sent[:2] for sent in cell.bus.sent]
+
+
+def test_every_task_state_has_a_remedy():
+    known = remedies(builds=object(), deletes=object(), power=object(), passwords=object())
+    assert known.keys() == {state.task for state in states.MOVES} - {None}
+
+
+@pytest.mark.parametrize(
+    "task", sorted({state.task for state in states.MOVES} - {None, states.UPDATING_PASSWORD})
+)
+def test_hosts_are_told_again_in_the_name_of_the_project_alone(cell, task):
+    if task in states.BUILD_TASKS:
+        under_way(cell)
+        with cell.database.begin() as session:
+            session.execute(sa.update(models.instances).values(task_state=task))
+        end_leases(cell)
+    else:
+        resting(cell, task=task)
+    cell.sweep()
+    assert [_who(context) for context in cell.bus.contexts] == [("project", False)]
+
+
+def _who(context):
+    assert set(context.roles) == {"member", "reader"}
+    return context.project_id, context.is_admin
+
+
+def test_a_build_begun_on_a_host_that_is_up_begins_there_again(cell, begun):
+    cell.sweep()
+    found = get(cell, begun.uuid)
+    assert (found.host, found.attempt, found.task_state) == ("h1", 2, states.SCHEDULING)
+    assert told(cell) == [("h1", "build_and_run_instance")]
+    assert cell.bus.sent[0][2]["instance"].attempt == 2
+    assert cell.scheduler.claims == {begun.uuid: "h1"}
+    ((event, _result, details),) = events(cell, begun.uuid)
+    assert (event, details[:11]) == ("cell-conductor.reschedule", "again on h1")
+
+
+def test_a_build_begun_again_is_for_the_new_attempt_only(cell, begun):
+    cell.sweep()
+    assert not cell.progress.begin_build(begun.uuid, "h1", 1)
+    assert cell.progress.begin_build(begun.uuid, "h1", 2)
+
+
+def test_a_build_begun_again_keeps_its_ports(cell):
+    networks = parse(["private=10.0.0.0/29"])
+    asked = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
+    made = overdue(cell, networks=[asked], task=states.SCHEDULING)
+    cell.progress.begin_build(made.uuid, "h1", 1)
+    before = cell.progress.allocate_networks(made.uuid, "h1", 1)
+    end_leases(cell)
+    cell.sweep()
+    with cell.database.read() as session:
+        assert ports.info(session, made.uuid, networks=networks) == before
+
+
+def test_a_build_on_a_host_that_is_down_goes_on_to_the_next_one(cell, begun):
+    cell.down = {"h1"}
+    cell.sweep()
+    found = get(cell, begun.uuid)
+    assert (found.host, found.attempt, found.task_state) == ("h2", 2, states.SCHEDULING)
+    assert cell.scheduler.claims == {begun.uuid: "h2"}
+    assert told(cell) == [("h2", "build_and_run_instance")]
+    assert [(t.host, t.reason) for t in row(cell, begun.uuid).tried] == [
+        ("h1", "The host is down.")
+    ]
+    assert ("cell-conductor.sweep", "Error", "The host is down.") in events(cell, begun.uuid)
+
+
+def test_a_build_that_its_host_did_not_begin_before_it_went_down_goes_on(cell):
+    made = overdue(cell, task=states.SCHEDULING)
+    cell.down = {"h1"}
+    cell.sweep()
+    assert get(cell, made.uuid).host == cell.scheduler.claims[made.uuid] == "h2"
+
+
+def test_a_build_whose_hosts_all_go_down_ends_in_error_and_says_so(cell):
+    made = overdue(cell)
+    for host in ("h1", "h2", "h3"):
+        cell.down.add(host)
+        end_leases(cell)
+        cell.sweep()
+    assert get(cell, made.uuid).vm_state == states.ERROR
+    assert "h1: The host is down.; h2: The host is down." in details(cell, made.uuid)
+    assert cell.scheduler.claims == {}
+
+
+def test_a_build_that_every_host_leaves_lying_does_not_go_round_for_ever(cell):
+    made = overdue(cell)
+    for _ in range(20):
+        found = get(cell, made.uuid)
+        if found.vm_state == states.ERROR:
+            break
+        cell.progress.begin_build(made.uuid, found.host, found.attempt)
+        end_leases(cell)
+        cell.sweep()
+    assert get(cell, made.uuid).vm_state == states.ERROR
+    assert "nobody was at work on it" in details(cell, made.uuid)
+    assert cell.scheduler.claims == {}
+    assert [host for host, _method in told(cell)] == ["h1", "h1", "h1", "h2", "h3"]
+
+
+def test_beginning_again_leaves_all_hosts_for_those_builds_that_fail(cell):
+    made = overdue(cell)
+    cell.sweep()
+    for attempt, host in ((2, "h1"), (3, "h2")):
+        fail(cell, made.uuid, host, attempt)
+    assert get(cell, made.uuid).host == "h3"
+
+
+def test_a_host_that_renews_its_lease_in_the_last_moment_keeps_its_build(cell, begun):
+    keep = cell.scheduler.move_claim
+
+    def renew(*args, **kwargs):
+        held = leases.Held(begun.uuid, 1, BEGUN)
+        cell.progress.renew_leases("h1", [held], seconds=60, nothing_else=False)
+        return keep(*args, **kwargs)
+
+    cell.scheduler.move_claim = renew
+    cell.sweep()
+    assert get(cell, begun.uuid).attempt == 1
+    assert told(cell) == []
+    assert cell.scheduler.claims == {begun.uuid: "h1"}
+
+
+def test_a_server_that_became_active_in_the_last_moment_stays_so(cell):
+    made = overdue(cell)
+    keep = cell.scheduler.move_claim
+
+    def announce(*args, **kwargs):
+        active = {"vm_state": states.ACTIVE, "task_state": None}
+        cell.progress.update(made.uuid, active, {"host": "h1", "attempt": 1}, [])
+        return keep(*args, **kwargs)
+
+    cell.scheduler.move_claim = announce
+    cell.sweep()
+    found = get(cell, made.uuid)
+    assert (found.vm_state, found.attempt, found.host) == (states.ACTIVE, 1, "h1")
+    assert told(cell) == []
+
+
+@pytest.mark.parametrize("down", [set(), {"h1"}])
+def test_an_attempt_that_was_taken_over_cannot_become_active(cell, begun, down):
+    cell.down = down
+    cell.sweep()
+    with pytest.raises(exception.Conflict):
+        cell.progress.update(
+            begun.uuid,
+            {"vm_state": states.ACTIVE, "task_state": None},
+            {"host": "h1", "attempt": 1, "task_state": states.SPAWNING},
+            [],
+        )
+
+
+@pytest.mark.parametrize("down", [set(), {"h1"}])
+def test_with_the_scheduler_away_an_overdue_build_is_tried_again_later(cell, begun, down):
+    cell.down, cell.scheduler.away = down, True
+    cell.sweep()
+    assert told(cell) == []
+    cell.scheduler.away = False
+    for _ in range(2):
+        cell.sweep()
+    assert [host for host, _method in told(cell)] == ["h2" if down else "h1"]
+
+
+def test_who_cannot_be_asked_in_time_is_asked_once_in_a_sweep(cell):
+    for _ in range(5):
+        overdue(cell)
+    asked = []
+
+    def stand_still(*_args, **_kwargs):
+        asked.append(1)
+        raise exception.Timeout("no answer")
+
+    cell.scheduler.move_claim = stand_still
+    end_leases(cell)
+    resting_one = resting(cell, task=states.POWERING_OFF)
+    cell.sweep()
+    assert len(asked) == 1
+    assert told(cell) == [("h1", "change_power")]
+    assert get(cell, resting_one.uuid).task_state == states.POWERING_OFF
+
+
+def test_a_lost_place_of_a_begun_build_sends_it_to_the_next_host(cell, begun):
+    cell.scheduler.expire(begun.uuid)
+    cell.scheduler.room["h1"] = 0
+    cell.sweep()
+    assert get(cell, begun.uuid).host == "h2"
+
+
+def test_a_delete_on_a_host_that_is_up_is_told_again(cell):
+    made = resting(cell, task=states.DELETING)
+    cell.sweep()
+    assert told(cell) == [("h1", "terminate_instance")]
+    assert get(cell, made.uuid) is not None
+
+
+@pytest.mark.parametrize("vm_state", [states.BUILDING, states.ACTIVE, states.STOPPED, states.ERROR])
+def test_a_delete_on_a_host_that_is_down_ends_without_it(cell, vm_state):
+    made = resting(cell, vm_state, states.DELETING)
+    cell.down = {"h1"}
+    cell.sweep()
+    assert get(cell, made.uuid) is None
+    assert cell.scheduler.claims == {}
+    ((event, _result, details),) = events(cell, made.uuid)
+    assert event == "cell-conductor.local_delete"
+    assert "h1 is down" in details
+    assert told(cell) == []
+
+
+def test_a_delete_of_an_instance_on_no_host_ends_here(cell):
+    made = resting(cell, task=states.DELETING, host=None)
+    cell.sweep()
+    assert get(cell, made.uuid) is None
+
+
+def test_with_the_scheduler_away_a_delete_on_a_dead_host_waits(cell):
+    made = resting(cell, task=states.DELETING)
+    cell.down, cell.scheduler.away = {"h1"}, True
+    cell.sweep()
+    assert get(cell, made.uuid) is not None
+    cell.scheduler.away = False
+    cell.sweep()
+    assert get(cell, made.uuid) is None
+    assert cell.scheduler.claims == {}
+
+
+POWER = [(before.vm, before.task) for before in states.MOVES if before.task in states.POWER_TASKS]
+
+
+@pytest.mark.parametrize(("vm_state", "task"), POWER)
+def test_a_power_task_on_a_host_that_is_up_is_told_again(cell, vm_state, task):
+    made = resting(cell, vm_state, task)
+    cell.sweep()
+    ((host, method, arguments),) = cell.bus.sent
+    assert (host, method) == ("h1", "change_power")
+    assert arguments == {"instance_uuid": made.uuid, "task": task}
+
+
+@pytest.mark.parametrize(("vm_state", "task"), POWER)
+def test_a_power_task_on_a_host_that_is_down_ends(cell, vm_state, task):
+    made = resting(cell, vm_state, task)
+    cell.down = {"h1"}
+    cell.sweep()
+    found = get(cell, made.uuid)
+    assert (found.vm_state, found.task_state) == (vm_state, None)
+    assert told(cell) == []
+
+
+LIFE = [(before.vm, before.task) for before in states.MOVES if before.task in states.LIFE_TASKS]
+REBUILDS = [each for each in LIFE if each[1] in states.REBUILD_TASKS]
+TOLD = [each for each in LIFE if each[1] != states.UPDATING_PASSWORD]
+
+
+@pytest.mark.parametrize(("vm_state", "task"), TOLD)
+def test_a_task_on_a_host_that_is_up_is_told_again(cell, vm_state, task):
+    made = resting(cell, vm_state, task)
+    cell.sweep()
+    ((host, method, arguments),) = cell.bus.sent
+    assert (host, method) == ("h1", "do_task")
+    assert arguments == {"instance_uuid": made.uuid, "task": task}
+
+
+@pytest.mark.parametrize(("vm_state", "task"), sorted({*LIFE} - {*REBUILDS}))
+def test_a_task_on_a_host_that_is_down_ends(cell, vm_state, task):
+    made = resting(cell, vm_state, task)
+    cell.down = {"h1"}
+    cell.sweep()
+    found = get(cell, made.uuid)
+    assert (found.vm_state, found.task_state, told(cell)) == (vm_state, None, [])
+
+
+@pytest.mark.parametrize(("vm_state", "task"), REBUILDS)
+def test_a_rebuild_on_a_host_that_is_down_is_an_error_that_says_why(cell, vm_state, task):
+    made = resting(cell, vm_state, task)
+    cell.down = {"h1"}
+    cell.sweep()
+    found = get(cell, made.uuid)
+    assert (found.vm_state, found.task_state, found.host) == (states.ERROR, None, "h1")
+    with cell.database.read() as session:
+        assert "went down" in faults.latest(session, [made.uuid])[made.uuid].message
+
+
+def test_a_password_that_was_lost_on_its_way_is_told_to_nobody_again(cell):
+    made = resting(cell, states.ACTIVE, states.UPDATING_PASSWORD)
+    cell.sweep()
+    found = get(cell, made.uuid)
+    assert (found.vm_state, found.task_state, told(cell)) == (states.ACTIVE, None, [])
+
+
+def test_nothing_is_taken_up_before_its_lease_is_over(cell):
+    under_way(cell)
+    for _ in range(3):
+        cell.sweeper(lease_seconds=60).sweep()
+    assert told(cell) == []
+
+
+@pytest.mark.parametrize("task", [states.DELETING, states.SPAWNING])
+def test_what_goes_on_without_its_host_is_noted_until_the_host_is_seen_without_it(cell, task):
+    made = resting(cell, task=task) if task == states.DELETING else overdue(cell)
+    cell.down = {"h1"}
+    cell.sweep()
+    with cell.database.read() as session:
+        assert left_behind.on_host(session, "h1") == {made.uuid}
+
+
+def test_what_a_host_that_is_up_is_told_of_is_not_noted(cell):
+    resting(cell, task=states.DELETING)
+    cell.sweep()
+    with cell.database.read() as session:
+        assert left_behind.on_host(session, "h1") == set()

@@ -1,0 +1,72 @@
+"""Ports that a network service keeps are let go when their instance ends, or it does not end."""
+
+import dataclasses
+
+import pytest
+
+from roost import exception, states
+from roost.conductor.cell.reschedule import Failure
+from roost.db.cell import instances
+from tests.unit.conductor.test_reschedule import get, under_way
+
+
+class Ports:
+    """Notes whose ports were let go; ``away``: none can be."""
+
+    def __init__(self):
+        self.freed = []
+        self.away = False
+
+    def free(self, instance_uuid):
+        if self.away:
+            raise exception.Unavailable("not now")
+        self.freed.append(instance_uuid)
+        return 1
+
+
+@pytest.fixture
+def ports():
+    return Ports()
+
+
+def bury(cell, ports, uuid):
+    with cell.database.begin() as session:
+        instances.update(session, uuid, {"task_state": states.DELETING}, expected={})
+    deletion = dataclasses.replace(cell.deletion, outside_ports=ports)
+    deletion.finish(cell.context, uuid, "h1", [])
+
+
+def bury_alone(cell, ports, uuid):
+    deletion = dataclasses.replace(cell.deletion, outside_ports=ports)
+    deletion.finish_alone(cell.context, uuid, why="its host is down")
+
+
+def abandon(cell, ports, uuid):
+    rescheduling = dataclasses.replace(cell.rescheduling, outside_ports=ports)
+    rescheduling.abandon(cell.context, Failure(uuid, "h1", 1, "no such network", []))
+
+
+ENDS = [bury, bury_alone, abandon]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_ports_go_with_their_instance(cell, ports, end):
+    made = under_way(cell)
+    end(cell, ports, made.uuid)
+    assert ports.freed == [made.uuid]
+    left = get(cell, made.uuid)
+    assert left is None or left.vm_state == states.ERROR
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_an_instance_whose_ports_cannot_be_let_go_does_not_end_yet(cell, ports, end):
+    made, ports.away = under_way(cell), True
+    with pytest.raises(exception.Unavailable):
+        end(cell, ports, made.uuid)
+    assert get(cell, made.uuid).vm_state == states.BUILDING
+
+
+def test_an_instance_that_moved_keeps_its_ports(cell, ports):
+    made = under_way(cell, host="h2", attempt=2)
+    bury(cell, ports, made.uuid)
+    assert ports.freed == []

@@ -1,0 +1,141 @@
+"""A host that has not begun is told again, and finds its claim there when it does."""
+
+import pytest
+
+from roost import exception, states
+from roost.db.cell import actions, instances, leases, purge
+from tests.builders import a_pinned_topology, a_selection
+from tests.unit.conductor.test_reschedule import details, get, under_way
+
+PINNED = a_selection("h1", claimed=True, numa_topology=a_pinned_topology(2, 3))
+
+
+@pytest.fixture
+def waiting(cell):
+    """An instance that h1 should have begun by now."""
+
+    def waiting(**values):
+        made = under_way(cell, **values)
+        with cell.database.begin() as session:
+            instances.update(session, made.uuid, {"task_state": states.SCHEDULING}, expected={})
+            leases.take_overdue(session, begun_seconds=-1, seconds=-1)  # it is noticed
+        return made
+
+    return waiting
+
+
+@pytest.fixture
+def sweep(cell):
+    return cell.sweep
+
+
+def told(cell):
+    return [(host, arguments["selection"]) for host, _method, arguments in cell.bus.sent]
+
+
+def test_a_claim_that_holds_is_kept(cell, waiting, sweep):
+    made = waiting()
+    sweep()
+    assert told(cell) == [("h1", a_selection("h1", claimed=True))]
+    assert cell.scheduler.claims == {made.uuid: "h1"}
+
+
+def test_a_claim_that_ran_out_is_made_anew_before_the_host_is_told(cell, waiting, sweep):
+    made = waiting()
+    cell.scheduler.expire(made.uuid)
+    sweep()
+    assert [host for host, _ in told(cell)] == ["h1"]
+    assert cell.scheduler.claims == {made.uuid: "h1"}
+    assert get(cell, made.uuid).attempt == 1
+
+
+def test_a_claim_that_is_made_anew_in_another_place_voids_the_message_before(cell, waiting, sweep):
+    made = waiting()
+    cell.scheduler.expire(made.uuid)
+    cell.scheduler.places["h1"] = PINNED
+    sweep()
+    assert told(cell) == [("h1", PINNED)]
+    assert get(cell, made.uuid).numa_topology == PINNED.numa_topology
+    old = a_selection("h1", claimed=True)
+    assert not cell.progress.begin_build(made.uuid, "h1", 1, selection=old)
+    assert cell.progress.begin_build(made.uuid, "h1", 1, selection=PINNED)
+
+
+def test_a_place_that_somebody_else_has_by_now_sends_the_build_to_the_next_host(
+    cell, waiting, sweep
+):
+    made = waiting()
+    cell.scheduler.expire(made.uuid)
+    cell.scheduler.room["h1"] = 0
+    sweep()
+    assert [host for host, _ in told(cell)] == ["h2"]
+    found = get(cell, made.uuid)
+    assert (found.host, found.attempt, cell.scheduler.claims) == ("h2", 2, {made.uuid: "h2"})
+    with cell.database.read() as session:
+        (event, _moved) = actions.get(session, made.uuid, "req-1").events
+    assert (event.event, event.result) == ("cell-conductor.keep_claim", "Error")
+    assert event.details == "The claim ran out before the host began. no room on h1"
+
+
+def test_a_host_whose_place_was_lost_may_not_begin_any_more(cell, waiting, sweep):
+    made = waiting()
+    cell.scheduler.expire(made.uuid)
+    cell.scheduler.room["h1"] = 0
+    sweep()
+    assert not cell.progress.begin_build(made.uuid, "h1", 1)
+
+
+def test_a_lost_place_counts_as_an_attempt(cell, waiting, sweep):
+    made = waiting(attempt=3, alternates=(), tried=("h2", "h3"))
+    cell.scheduler.expire(made.uuid)
+    cell.scheduler.room["h1"] = 0
+    sweep()
+    assert get(cell, made.uuid).vm_state == states.ERROR
+    assert "h1: The claim ran out" in details(cell, made.uuid)
+    assert cell.scheduler.claims == {}
+
+
+def test_with_the_scheduler_away_the_host_is_told_later(cell, waiting, sweep):
+    made = waiting()
+    cell.scheduler.expire(made.uuid)
+    cell.scheduler.away = True
+    sweep()
+    assert told(cell) == []
+    cell.scheduler.away = False
+    sweep()
+    assert [host for host, _ in told(cell)] == ["h1"]
+    assert cell.scheduler.claims == {made.uuid: "h1"}
+
+
+def test_an_instance_that_is_deleted_meanwhile_is_left_without_a_claim(cell, waiting, sweep):
+    made = waiting()
+    keep = cell.scheduler.move_claim
+
+    def delete(*args, **kwargs):
+        with cell.database.begin() as session:
+            purge.bury(session, made.uuid, [])
+        cell.scheduler.expire(made.uuid)
+        return keep(*args, **kwargs)
+
+    cell.scheduler.move_claim = delete
+    sweep()
+    assert told(cell) == []
+    assert cell.scheduler.claims == {}
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_a_host_that_begins_meanwhile_is_left_alone(cell, waiting, sweep, has_room):
+    made = waiting()
+    keep = cell.scheduler.move_claim
+
+    def begin(*args, **kwargs):
+        cell.progress.begin_build(made.uuid, "h1", 1)
+        if not has_room:
+            raise exception.NoCapacity("full")
+        return keep(*args, **kwargs)
+
+    cell.scheduler.move_claim = begin
+    sweep()
+    assert told(cell) == []
+    found = get(cell, made.uuid)
+    assert (found.host, found.attempt, found.task_state) == ("h1", 1, states.SPAWNING)

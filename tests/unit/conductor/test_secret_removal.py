@@ -1,0 +1,86 @@
+"""Passwords and files of servers that rest in ERROR are kept nowhere."""
+
+import pytest
+
+from roost import states
+from roost.conductor.cell.task_outcomes import Found, Power
+from roost.db.cell import guest_config, instances
+from roost.objects import BlockDevice, InjectedFile, Provisions
+from roost.rpc.compute import Compute
+from tests.builders import a_wish, an_instance
+from tests.unit.conductor import conftest
+from tests.unit.conductor.test_reschedule import fail, under_way
+from tests.unit.conductor.test_task_outcomes import _overdue
+
+DISK = BlockDevice.of(source_type="image", boot_index=0, size_mb=0)
+
+
+def given():
+    files = [InjectedFile.of(path="/a", contents="c2VjcmV0")]
+    return Provisions.of(files=files, admin_password="secret", block_devices=[DISK])
+
+
+def kept(database, uuid):
+    with database.read() as session:
+        return guest_config.find(session, uuid)
+
+
+def assert_forgotten(database, uuid):
+    found = kept(database, uuid)
+    assert (found.admin_password, found.files) == (None, [])
+    assert found.block_devices == [DISK]
+
+
+def test_by_a_build_that_used_all_its_attempts_up(cell):
+    made = under_way(cell, provisions=given())
+    for attempt, host in ((1, "h1"), (2, "h2")):
+        fail(cell, made.uuid, host, attempt)
+        assert kept(cell.database, made.uuid).files != []  # the next host needs them
+    fail(cell, made.uuid, "h3", 3)
+    assert_forgotten(cell.database, made.uuid)
+
+
+def test_by_a_build_that_its_host_ended(cell):
+    made = under_way(cell, provisions=given())
+    changes = {"vm_state": states.ERROR, "task_state": None}
+    cell.progress.update(made.uuid, changes, {"task_state": states.SPAWNING}, [])
+    assert_forgotten(cell.database, made.uuid)
+
+
+@pytest.fixture
+def power(cell):
+    return Power("conductor1", cell.database, Compute(cell.bus), cell.notifier)
+
+
+def rebuilding(cell):
+    made = an_instance(
+        host="h1", vm_state=states.ACTIVE, task_state=states.REBUILD_SPAWNING, provisions=given()
+    )
+    with cell.database.begin() as session:
+        instances.create(session, made)
+    return made.uuid
+
+
+def test_by_a_rebuild_that_failed(cell, power):
+    uuid = rebuilding(cell)
+    expected = {"task_state": states.REBUILD_SPAWNING}
+    power.settle(cell.context, uuid, Found("h1", None, [], "no disk"), expected)
+    assert_forgotten(cell.database, uuid)
+
+
+def test_by_a_rebuild_whose_host_went_down(cell, power):
+    uuid = rebuilding(cell)
+    power.give_up(_overdue(cell))
+    assert_forgotten(cell.database, uuid)
+
+
+def test_by_what_rests_in_cell0(world, monkeypatch):
+    def a_wish_with_secrets(spec):
+        instance = an_instance(flavor=spec.flavor, image=spec.image, provisions=given())
+        return a_wish(spec, instance=instance)
+
+    monkeypatch.setattr(conftest, "a_wish", a_wish_with_secrets)
+    world.scheduler.room = {"h1": 0}
+    _request, (uuid,) = made = world.wish()
+    world.build(made)
+    assert_forgotten(world.cell0, uuid)

@@ -1,0 +1,318 @@
+"""What hosts say of their guests' power, written down; and power tasks that nobody works on."""
+
+import pytest
+
+from roost import exception, states
+from roost.conductor.cell.task_outcomes import Found, Power
+from roost.context import RequestContext
+from roost.db.cell import actions, faults, instances, leases
+from roost.objects import HostFinding, InstanceAction, InstanceActionEvent
+from roost.rpc.compute import Compute
+from tests.builders import NOW, a_uuid, an_instance
+
+EVENT = InstanceActionEvent(
+    event="compute.power_off",
+    host="h1",
+    start_time=NOW,
+    finish_time=NOW,
+    result="Success",
+    details=None,
+)
+
+
+@pytest.fixture
+def power(cell):
+    return Power("conductor1", cell.database, Compute(cell.bus), cell.notifier)
+
+
+@pytest.fixture
+def server(cell):
+    """Make an instance on h1; one under a task has an action that began with it."""
+
+    def server(vm_state=states.ACTIVE, task_state=None, **values):
+        made = an_instance(host="h1", vm_state=vm_state, task_state=task_state, **values)
+        with cell.database.begin() as session:
+            instances.create(session, made)
+            if task_state is not None:
+                actions.start(session, _action(made.uuid))
+        return made.uuid
+
+    return server
+
+
+def _action(uuid, request_id="req-1"):
+    return InstanceAction(
+        instance_uuid=uuid,
+        action="stop",
+        request_id=request_id,
+        user_id="user",
+        project_id="project",
+        start_time=NOW,
+        finish_time=None,
+        message=None,
+        events=[],
+    )
+
+
+def _get(cell, uuid):
+    with cell.database.read() as session:
+        return instances.get(session, uuid)
+
+
+def _history(cell, uuid):
+    with cell.database.read() as session:
+        brief = actions.list_actions(session, uuid)
+        return [actions.get(session, uuid, one.request_id) for one in brief]
+
+
+def _fault(cell, uuid):
+    with cell.database.read() as session:
+        return faults.latest(session, [uuid]).get(uuid)
+
+
+def _states(cell, uuid):
+    found = _get(cell, uuid)
+    return found.vm_state, found.task_state, found.power_state
+
+
+def _settle(power, cell, uuid, found, **expected):
+    power.settle(cell.context, uuid, found, expected)
+
+
+@pytest.mark.parametrize("vm_state", [states.ACTIVE, states.ERROR])
+def test_a_stopped_guest_makes_a_stopped_server_and_ends_the_action(cell, power, server, vm_state):
+    uuid = server(vm_state, states.POWERING_OFF)
+    found = Found("h1", states.SHUTDOWN, [EVENT])
+    _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
+    assert _states(cell, uuid) == (states.STOPPED, None, states.SHUTDOWN)
+    (action,) = _history(cell, uuid)
+    assert action.finish_time is not None
+    assert action.message is None
+    assert [event.event for event in action.events] == ["compute.power_off"]
+
+
+def test_a_failed_stop_leaves_a_server_that_runs_and_says_why(cell, power, server):
+    uuid = server(states.ACTIVE, states.POWERING_OFF)
+    found = Found("h1", states.RUNNING, [EVENT], "It does not want to.")
+    _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
+    assert _states(cell, uuid) == (states.ACTIVE, None, states.RUNNING)
+    assert _history(cell, uuid)[0].message == "It does not want to."
+    assert _fault(cell, uuid) is None
+
+
+@pytest.mark.parametrize("vm_state", [states.ACTIVE, states.STOPPED, states.ERROR])
+def test_of_a_guest_whose_power_nobody_knows_only_the_task_ends(cell, power, server, vm_state):
+    uuid = server(vm_state, states.REBOOTING_HARD)
+    found = Found("h1", states.NOSTATE, [], "The hypervisor is away.")
+    _settle(power, cell, uuid, found, task_state=states.REBOOTING_HARD)
+    assert _states(cell, uuid) == (vm_state, None, states.NOSTATE)
+
+
+@pytest.mark.parametrize("task", [states.POWERING_OFF, None])
+def test_a_guest_that_is_gone_is_an_error_with_a_fault(cell, power, server, task):
+    uuid = server(states.ACTIVE, task)
+    expected = {"task_state": task, "vm_state": states.ACTIVE}
+    _settle(power, cell, uuid, Found("h1", None, [], "It is gone."), **expected)
+    assert _states(cell, uuid) == (states.ERROR, None, states.NOSTATE)
+    fault = _fault(cell, uuid)
+    assert (fault.message, fault.host, fault.code) == ("It is gone.", "h1", 500)
+
+
+def test_what_failed_on_the_host_is_in_the_details_of_a_fault(cell, power, server):
+    uuid = server(states.ACTIVE, states.REBUILDING)
+    told = {name: getattr(EVENT, name) for name in ("event", "host", "start_time", "finish_time")}
+    failed = InstanceActionEvent(**told, result="Error", details="/var/lib is full")
+    found = Found("h1", None, [EVENT, failed], "It failed.")
+    _settle(power, cell, uuid, found, task_state=states.REBUILDING)
+    fault = _fault(cell, uuid)
+    assert (fault.message, fault.details) == ("It failed.", f"{EVENT.host}: /var/lib is full")
+
+
+@pytest.mark.parametrize(
+    ("found", "power_state"),
+    [
+        (Found("h1", states.SHUTDOWN, [EVENT]), states.SHUTDOWN),
+        (Found("h1", states.NOSTATE, [EVENT]), states.NOSTATE),
+        (Found("h1", None, [EVENT], "There is none."), states.NOSTATE),
+        (Found("h1", states.SHUTDOWN, [EVENT], rescued=True), states.SHUTDOWN),
+    ],
+)
+def test_a_stopped_guest_makes_a_server_that_is_put_away(cell, power, server, found, power_state):
+    uuid = server(states.ACTIVE, states.SOFT_DELETING)
+    _settle(power, cell, uuid, found, task_state=states.SOFT_DELETING)
+    assert _states(cell, uuid) == (states.SOFT_DELETED, None, power_state)
+    assert _get(cell, uuid).soft_deleted_at is not None
+    (action,) = _history(cell, uuid)
+    assert action.finish_time is not None
+
+
+def test_what_could_not_be_put_away_stays_to_be_until_its_host_is_told_again(cell, power, server):
+    uuid = server(states.ACTIVE, states.SOFT_DELETING)
+    found = Found("h1", states.RUNNING, [EVENT], "It does not want to.")
+    _settle(power, cell, uuid, found, task_state=states.SOFT_DELETING)
+    assert _states(cell, uuid)[:2] == (states.ACTIVE, states.SOFT_DELETING)
+    (action,) = _history(cell, uuid)
+    assert (action.finish_time, len(action.events)) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    ("found", "vm_state"),
+    [
+        (Found("h1", states.RUNNING), states.ACTIVE),
+        (Found("h1", states.RUNNING, rescued=True), states.RESCUED),
+        (Found("h1", states.SHUTDOWN, [], "It does not want to."), states.STOPPED),
+        (Found("h1", states.NOSTATE, [], "Nobody can tell."), states.ACTIVE),
+        (Found("h1", None, [], "It is gone."), states.ERROR),
+    ],
+)
+def test_a_restored_server_is_as_its_guest_is_found(cell, power, server, found, vm_state):
+    uuid = server(states.SOFT_DELETED, states.RESTORING, soft_deleted_at=NOW)
+    _settle(power, cell, uuid, found, task_state=states.RESTORING)
+    assert _states(cell, uuid)[:2] == (vm_state, None)
+    assert _get(cell, uuid).soft_deleted_at is None
+    assert (_fault(cell, uuid) is not None) == (vm_state == states.ERROR)
+    assert _history(cell, uuid)[0].message == found.reason
+
+
+def test_what_is_put_away_follows_its_guest_in_nothing_but_the_power_state(cell, power, server):
+    uuid = server(states.SOFT_DELETED, soft_deleted_at=NOW)
+    found = Found("h1", states.SHUTDOWN)
+    _settle(power, cell, uuid, found, vm_state=states.SOFT_DELETED, task_state=None)
+    assert _states(cell, uuid) == (states.SOFT_DELETED, None, states.SHUTDOWN)
+    assert (_get(cell, uuid).soft_deleted_at, _history(cell, uuid)) == (NOW, [])
+
+
+def test_a_server_at_rest_whose_guest_stopped_by_itself_has_that_in_its_history(
+    cell, power, server
+):
+    uuid = server(states.ACTIVE, power_state=states.RUNNING)
+    found = Found("h1", states.SHUTDOWN, [], "It had stopped by itself.")
+    _settle(power, cell, uuid, found, vm_state=states.ACTIVE, task_state=None)
+    assert _states(cell, uuid) == (states.STOPPED, None, states.SHUTDOWN)
+    (action,) = _history(cell, uuid)
+    assert (action.action, action.message) == ("stop", "It had stopped by itself.")
+    assert action.finish_time is not None
+
+
+def test_at_rest_the_power_state_alone_may_be_news(cell, power, server):
+    uuid = server(states.ACTIVE, power_state=states.NOSTATE)
+    found = Found("h1", states.RUNNING)
+    _settle(power, cell, uuid, found, vm_state=states.ACTIVE, task_state=None)
+    assert _states(cell, uuid) == (states.ACTIVE, None, states.RUNNING)
+    assert _history(cell, uuid) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("h2", {"task_state": states.POWERING_OFF}),
+        ("h1", {"task_state": states.REBOOTING}),
+        ("h1", {"task_state": None, "vm_state": states.ACTIVE}),
+    ],
+)
+def test_what_is_not_as_expected_stays_as_it_is(cell, power, server, host, expected):
+    uuid = server(states.ACTIVE, states.POWERING_OFF)
+    with pytest.raises(exception.Conflict):
+        _settle(power, cell, uuid, Found(host, states.SHUTDOWN, [EVENT]), **expected)
+    assert _states(cell, uuid)[:2] == (states.ACTIVE, states.POWERING_OFF)
+    assert _history(cell, uuid)[0].events == []
+
+
+def test_only_states_can_be_expected(cell, power, server):
+    with pytest.raises(exception.Invalid):
+        _settle(power, cell, server(), Found("h1", states.SHUTDOWN), project_id="project")
+
+
+def test_a_delete_wins_over_what_is_told_later(cell, power, server):
+    uuid = server(states.ACTIVE, states.DELETING)
+    found = Found("h1", states.SHUTDOWN)
+    with pytest.raises(exception.Conflict):
+        _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
+    assert _states(cell, uuid)[:2] == (states.ACTIVE, states.DELETING)
+
+
+def test_an_instance_that_is_gone_cannot_be_settled(cell, power):
+    with pytest.raises(exception.NotFound):
+        _settle(power, cell, a_uuid(), Found("h1", states.SHUTDOWN), task_state=states.REBOOTING)
+
+
+def _overdue(cell):
+    """What the sweeper takes, once the leases that it gives are over at once."""
+    with cell.database.begin() as session:
+        leases.take_overdue(session, begun_seconds=-1, seconds=-1)
+    with cell.database.begin() as session:
+        (found,) = leases.take_overdue(session, begun_seconds=-1, seconds=30)
+    return found
+
+
+def test_a_host_is_told_again_of_a_task_that_nobody_works_on(cell, power, server):
+    uuid = server(states.STOPPED, states.POWERING_ON)
+    power.tell_again(_overdue(cell))
+    assert cell.bus.sent == [
+        ("h1", "change_power", {"instance_uuid": uuid, "task": states.POWERING_ON})
+    ]
+    assert _states(cell, uuid)[:2] == (states.STOPPED, states.POWERING_ON)
+
+
+def test_what_the_host_then_reports_is_of_the_request_that_asked(cell, power, server):
+    uuid = server(states.STOPPED, states.POWERING_ON)
+    power.tell_again(_overdue(cell))
+    assert [context.request_id for context in cell.bus.contexts] == ["req-1"]
+    assert _get(cell, uuid).task_state == states.POWERING_ON
+
+
+def test_a_late_copy_of_a_report_does_not_end_the_next_task_of_the_kind(cell, power, server):
+    uuid, found = server(states.ACTIVE, states.REBOOTING), Found("h1", states.RUNNING, [EVENT])
+    first = RequestContext(request_id="req-1", overwrite=False)
+    power.settle(first, uuid, found, {"task_state": states.REBOOTING})
+    with cell.database.begin() as session:
+        instances.update(session, uuid, {"task_state": states.REBOOTING}, expected={})
+        actions.start(session, _action(uuid, request_id="req-2"))
+    with pytest.raises(exception.Conflict, match="req-1 is over"):
+        power.settle(first, uuid, found, {"task_state": states.REBOOTING})
+    assert _get(cell, uuid).task_state == states.REBOOTING
+    second = RequestContext(request_id="req-2", overwrite=False)
+    power.settle(second, uuid, found, {"task_state": states.REBOOTING})
+    assert _get(cell, uuid).task_state is None
+    assert [len(action.events) for action in _history(cell, uuid)] == [1, 1]
+
+
+@pytest.mark.parametrize("vm_state", [states.ACTIVE, states.STOPPED, states.ERROR])
+def test_a_task_whose_host_is_down_ends_and_says_so(cell, power, server, vm_state):
+    uuid = server(vm_state, states.REBOOTING_HARD)
+    power.give_up(_overdue(cell))
+    assert _states(cell, uuid)[:2] == (vm_state, None)
+    (action,) = _history(cell, uuid)
+    assert action.finish_time is not None
+    assert "went down" in action.message
+    assert [(event.event, event.result) for event in action.events] == [
+        ("cell-conductor.give_up", "Error")
+    ]
+
+
+def test_a_task_that_its_host_goes_on_with_is_not_given_up(cell, power, server):
+    uuid = server(states.ACTIVE, states.POWERING_OFF)
+    overdue = _overdue(cell)
+    with cell.database.begin() as session:
+        held = [leases.Held(uuid, None, (states.POWERING_OFF,))]
+        assert leases.renew(session, held, host="h1", seconds=60) == set()
+    power.give_up(overdue)
+    assert _states(cell, uuid)[:2] == (states.ACTIVE, states.POWERING_OFF)
+
+
+def test_a_task_that_is_over_is_not_given_up(cell, power, server):
+    uuid = server(states.ACTIVE, states.POWERING_OFF)
+    overdue = _overdue(cell)
+    found = Found("h1", states.SHUTDOWN, [EVENT])
+    _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
+    power.give_up(overdue)
+    assert _states(cell, uuid)[:2] == (states.STOPPED, None)
+    assert _history(cell, uuid)[0].message is None
+
+
+def test_what_a_host_finds_amiss_is_told_to_those_who_listen(cell, power):
+    finding = HostFinding(
+        host="h1", instance_uuid=a_uuid(), kind="guest_left", reason="nobody knows it"
+    )
+    power.notify(cell.context, finding)
+    assert cell.notifier.sent == [("compute.reconcile.guest_left", finding)]

@@ -1,0 +1,65 @@
+import pytest
+
+from roost.db.cell import guest_config, instances
+from roost.objects import BlockDevice, InjectedFile, Provisions
+from tests.builders import an_instance
+
+_GIVEN = Provisions.of(
+    files=[InjectedFile.of(path="/etc/motd", contents="aGVsbG8=")],
+    block_devices=[BlockDevice.of(source_type="image", boot_index=0, size_mb=1024)],
+    admin_password="secret",
+)
+
+
+@pytest.fixture
+def instance(cell_db):
+    instance = an_instance(provisions=_GIVEN)
+    with cell_db.begin() as session:
+        instances.create(session, instance)
+    return instance
+
+
+def test_its_host_gets_an_instance_with_its_provisions(cell_db, instance):
+    with cell_db.read() as session:
+        assert guest_config.get_instance(session, instance.uuid).provisions == _GIVEN
+
+
+def test_others_read_an_instance_without_them(cell_db, instance):
+    with cell_db.read() as session:
+        assert instances.get(session, instance.uuid).provisions is None
+
+
+def test_an_instance_without_provisions_is_whole_too(cell_db):
+    bare = an_instance()
+    with cell_db.begin() as session:
+        instances.create(session, bare)
+        assert guest_config.get_instance(session, bare.uuid).provisions is None
+
+
+def test_the_password_is_forgotten_and_the_rest_is_kept(cell_db, instance):
+    with cell_db.begin() as session:
+        guest_config.forget_password(session, instance.uuid)
+        found = guest_config.find(session, instance.uuid)
+    assert (found.admin_password, found.files) == (None, _GIVEN.files)
+
+
+def test_nothing_is_kept_of_a_buried_instance(cell_db, instance):
+    with cell_db.begin() as session:
+        instances.bury(session, instance.uuid)
+        assert guest_config.find(session, instance.uuid) is None
+
+
+def test_nor_of_one_that_is_taken_back(cell_db, instance):
+    with cell_db.begin() as session:
+        instances.remove(session, [instance.uuid])
+        assert guest_config.find(session, instance.uuid) is None
+
+
+def test_what_a_guest_tells_of_its_password_is_kept_until_it_is_cleared(cell_db, instance):
+    with cell_db.begin() as session:
+        assert guest_config.told_password(session, instance.uuid) == ""
+        guest_config.tell_password(session, instance.uuid, "cipher")
+        assert guest_config.told_password(session, instance.uuid) == "cipher"
+        guest_config.tell_password(session, instance.uuid, "")
+        assert guest_config.told_password(session, instance.uuid) == ""
+        assert guest_config.find(session, instance.uuid) == _GIVEN

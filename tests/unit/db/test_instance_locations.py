@@ -1,0 +1,82 @@
+"""Where instances are, as hosts see it."""
+
+import pytest
+
+from roost import states
+from roost.db.cell import instance_locations, instances
+from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
+from tests.builders import NOW, a_uuid, an_instance
+
+AT_REST = {"vm_state": states.ACTIVE, "task_state": None}
+
+
+@pytest.fixture
+def place(cell_db):
+    def place(host, **values):
+        made = an_instance(host=host, **AT_REST | values)
+        with cell_db.begin() as session:
+            instances.create(session, made)
+        return made.uuid
+
+    return place
+
+
+@pytest.fixture
+def look(cell_db):
+    """Ask as host h1; answer by uuid."""
+
+    def look(*uuids, and_others_here=False):
+        with cell_db.read() as session:
+            found = instance_locations.look(session, "h1", uuids, and_others_here=and_others_here)
+        assert len({each.instance_uuid for each in found}) == len(found)
+        return {each.instance_uuid: each for each in found}
+
+    return look
+
+
+def test_each_instance_is_somewhere(cell_db, place, look):
+    here, there, no_host, stranger = place("h1"), place("h2"), place(None), a_uuid()
+    gone = place("h1")
+    with cell_db.begin() as session:
+        instances.bury(session, gone)
+    found = look(here, there, no_host, gone, stranger)
+    assert [found[uuid].place for uuid in (here, there, no_host, gone, stranger)] == [
+        *(HERE, ELSEWHERE, NOWHERE, DELETED, UNKNOWN)
+    ]
+
+
+def test_its_host_attempt_and_states_are_told(place, look):
+    uuid = place("h2", attempt=3, task_state=states.REBOOTING, power_state=1, launched_at=NOW)
+    (told,) = look(uuid).values()
+    assert (told.host, told.attempt, told.launched) == ("h2", 3, True)
+    assert (told.vm_state, told.task_state, told.power_state) == ("active", "rebooting", 1)
+
+
+def test_what_never_ran_was_not_launched(place, look):
+    (told,) = look(place("h1")).values()
+    assert not told.launched
+
+
+def test_the_others_of_the_host_are_told_if_asked_for(cell_db, place, look):
+    asked, other, gone = place("h2"), place("h1"), place("h1")
+    with cell_db.begin() as session:
+        instances.bury(session, gone)
+    assert set(look(asked)) == {asked}
+    assert set(look(asked, and_others_here=True)) == {asked, other}
+
+
+def test_one_that_is_asked_for_and_belongs_there_is_told_once(place, look):
+    uuid = place("h1")
+    assert list(look(uuid, and_others_here=True)) == [uuid]
+
+
+def test_nothing_asked_is_nothing_told(look):
+    assert look() == {}
+
+
+def test_any_number_may_be_asked_for(place, look):
+    uuid = place("h1")
+    strangers = [a_uuid() for _ in range(1500)]
+    found = look(*strangers, uuid)
+    assert len(found) == 1501
+    assert found[uuid].place == HERE

@@ -1,0 +1,93 @@
+"""Hosts for tests of decisions: a test names only what matters to it."""
+
+import itertools
+import json
+
+import numpy as np
+
+from roost import conf
+from roost.db.scheduler.hosts import RESOURCES, UNLIMITED, HostRow
+from roost.objects import Aggregate
+from roost.scheduler import plugins
+from roost.scheduler.engine import Engine
+from roost.scheduler.hosts import Hosts
+from roost.scheduler.request import Request
+from roost.scheduler.table import by_host, enrol
+from tests.builders import CELL1, NOW, a_spec, a_uuid
+
+
+def filters_of(*names, **options):
+    return plugins.load_filters(conf.of({"scheduler": {"filters": names, **options}}).scheduler)
+
+
+def weighers_of(*names, **options):
+    return plugins.load_weighers(conf.of({"scheduler": {"weighers": names, **options}}).scheduler)
+
+
+FILTERS = filters_of(
+    "enabled", "requested", "retry", "availability_zone", "ram", "cpu", "pcpu", "disk"
+)
+WEIGHERS = weighers_of("ram", "cpu", "disk")
+SIZES = {"vcpus": 8, "pcpus": 0, "memory_mb": 16384, "disk_gb": 100, "instances": UNLIMITED}
+PROFILE = ("hypervisor_type", "hypervisor_version", "architectures", "capabilities", "traits", "labels")  # fmt: skip  # noqa: E501
+_ids = itertools.count(1)
+
+
+def amounts(**some):
+    """So much of each resource, in their order."""
+    return tuple(some.get(name, 0) for name in RESOURCES)
+
+
+def a_row(host="h1", *, used=None, net=None, metrics=None, topology=None, **values):
+    """A host; sizes, and what its profile has, may be named among the values."""
+    sizes = {name: values.pop(name, size) for name, size in SIZES.items()}
+    profile = {name: values.pop(name) for name in PROFILE if name in values}
+    cells, pools = topology or ((), ())
+    parts = [[one.obj_to_primitive() for one in part] for part in (cells, pools)]
+    return HostRow(
+        **{
+            "id": next(_ids),
+            "generation": 1,
+            "described": 1,
+            "host": host,
+            "node": host,
+            "cell_uuid": CELL1,
+            "availability_zone": "nova",
+            "enabled": True,
+            "told_down": False,
+            "reported_at": NOW.timestamp(),
+            "net": net or amounts(**sizes),
+            "ratios": (1.0,) * len(RESOURCES),
+            "used": used if isinstance(used, tuple) else amounts(**(used or {})),
+            "profile": json.dumps(profile),
+            "topology": json.dumps(parts) if topology else None,
+            "metrics": json.dumps(metrics) if metrics else None,
+        }
+        | values
+    )
+
+
+def an_aggregate(*hosts, **metadata):
+    return Aggregate.of(
+        id=1, uuid=a_uuid(), name="aggregate", hosts=list(hosts), metadata=metadata, version=1
+    )
+
+
+def hosts_of(*rows, aggregates=()):
+    hosts = Hosts(rows)
+    enrol(hosts, np.arange(len(rows)), by_host(aggregates))
+    return hosts
+
+
+def an_engine(filters=FILTERS, weighers=WEIGHERS, **options):
+    return Engine(filters, weighers, **options)
+
+
+def a_request(*, count=1, alternates=0, placed=None, group_counts=None, rows_of=None, **spec):
+    return Request.of(
+        a_spec(**spec),
+        placed=[None] * count if placed is None else placed,
+        alternates=alternates,
+        group_counts=group_counts,
+        rows_of=rows_of,
+    )
