@@ -22,7 +22,7 @@ class Level(enum.Enum):
     UNKNOWN = "nobody"
 
 
-class Caller(NamedTuple):
+class MessageSender(NamedTuple):
     """Who sent a message.
 
     :ivar user: of the bus; None: the bus vouches for nobody
@@ -36,7 +36,7 @@ class Caller(NamedTuple):
     host: str | None = None
 
 
-OURSELVES: Final = Caller(Level.PEER, None)
+OURSELVES: Final = MessageSender(Level.PEER, None)
 
 
 class Callers:
@@ -55,15 +55,15 @@ class Callers:
         """The user of the receiver's cell, if it is in one."""
         return None if self.own is None else self.own.partition(SEPARATOR)[0]
 
-    def identify(self, user: str | None) -> Caller:
+    def identify(self, user: str | None) -> MessageSender:
         """Return who a user is."""
         if user == self.own:
-            return Caller(Level.PEER, user)
+            return MessageSender(Level.PEER, user)
         if user is None:
-            return Caller(Level.UNKNOWN, user)
+            return MessageSender(Level.UNKNOWN, user)
         if user in self._api_users:
-            return Caller(Level.API, user)
+            return MessageSender(Level.API, user)
         cell, separator, host = user.partition(SEPARATOR)
         if separator:
-            return Caller(Level.HOST, user, cell, host)
-        return Caller(Level.CELL, user, cell)
+            return MessageSender(Level.HOST, user, cell, host)
+        return MessageSender(Level.CELL, user, cell)

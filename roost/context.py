@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 from oslo_context import context
 
 from roost import exception
-from roost.callers import OURSELVES, Caller
+from roost.callers import OURSELVES, MessageSender
 from roost.clock import boot_clock
 
 # What is told of a caller: to other daemons, in notifications, in logs.
@@ -64,7 +64,7 @@ class RequestContext(context.RequestContext):
         super().__init__(**kwargs)
         self.deadline = deadline
         self.service_catalog = list(service_catalog or ())
-        self.caller: Caller = OURSELVES
+        self.caller: MessageSender = OURSELVES
 
     def to_dict(self) -> dict[str, Any]:
         """Return what anybody may know of the caller."""

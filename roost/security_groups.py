@@ -32,7 +32,7 @@ _MAX_PORT: Final = 65535
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Rule:
+class SecurityGroupRule:
     """What a group lets pass; all that is None is any.
 
     ``port_min`` and ``port_max`` are type and code where the protocol is one of ICMP. Of a rule
@@ -60,7 +60,7 @@ class Group:
     project_id: str
     name: str
     description: str
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[SecurityGroupRule, ...] = ()
 
     def with_words(self, changes: Mapping[str, str]) -> Self:
         """Return the same with another ``name`` or ``description``."""
@@ -123,7 +123,7 @@ def pick_all(groups: Sequence[Group], names: Sequence[str]) -> list[Group]:
     return list({group.id: group for group in found}.values())
 
 
-def checked(rule: Rule) -> Rule:
+def checked(rule: SecurityGroupRule) -> SecurityGroupRule:
     """Return a rule as it is kept: its range of addresses as it was written.
 
     :raises roost.exception.Invalid: when there can be no such rule
@@ -137,15 +137,15 @@ def checked(rule: Rule) -> Rule:
     return rule
 
 
-def same(one: Rule, other: Rule) -> bool:
+def same(one: SecurityGroupRule, other: SecurityGroupRule) -> bool:
     """Tell whether two rules let the same pass, whatever they are called."""
     return _meaning(one) == _meaning(other)
 
 
-def _rules(group_id: str, directions: Sequence[str]) -> tuple[Rule, ...]:
+def _rules(group_id: str, directions: Sequence[str]) -> tuple[SecurityGroupRule, ...]:
     """Return the rules that a group has of itself; coming in, only its own members may."""
     rules = [
-        Rule(
+        SecurityGroupRule(
             id=str(uuid.uuid5(uuid.UUID(group_id), f"{direction} {ethertype}")),
             group_id=group_id,
             direction=direction,
@@ -158,12 +158,12 @@ def _rules(group_id: str, directions: Sequence[str]) -> tuple[Rule, ...]:
     return tuple(sorted(rules, key=lambda rule: rule.id))
 
 
-def _meaning(rule: Rule) -> Sequence[object]:
+def _meaning(rule: SecurityGroupRule) -> Sequence[object]:
     ends = (rule.port_min, rule.port_max, _network(rule), rule.remote_group_id)
     return (rule.group_id, rule.direction, rule.ethertype, rule.protocol, *ends)
 
 
-def _check_protocol(rule: Rule) -> None:
+def _check_protocol(rule: SecurityGroupRule) -> None:
     given = rule.protocol or ""
     known = _NUMBERS.get(given, given)
     if known in _WITH_PORTS:
@@ -181,7 +181,7 @@ def _is_number(protocol: str) -> bool:
     return re.fullmatch("[0-9]{1,3}", protocol) is not None and int(protocol) <= _MAX_BYTE
 
 
-def _check_ports(rule: Rule) -> None:
+def _check_ports(rule: SecurityGroupRule) -> None:
     low, high = rule.port_min, rule.port_max
     if low is None and high is None:
         return
@@ -191,7 +191,7 @@ def _check_ports(rule: Rule) -> None:
         )
 
 
-def _check_icmp(rule: Rule) -> None:
+def _check_icmp(rule: SecurityGroupRule) -> None:
     kind, code = rule.port_min, rule.port_max
     if kind is None and code is not None:
         raise exception.Invalid(f"ICMP code (port-range-max) {code} is without a type.")
@@ -200,7 +200,7 @@ def _check_icmp(rule: Rule) -> None:
             raise exception.Invalid(f"Invalid ICMP type or code {value}: they are from 0 to 255.")
 
 
-def _network(rule: Rule) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+def _network(rule: SecurityGroupRule) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     """Return the range of addresses that is meant."""
     if rule.remote_prefix is None:
         return None
@@ -227,20 +227,23 @@ class Filtering:
     """
 
     ports: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
-    rules: Mapping[str, Sequence[Rule]] = dataclasses.field(default_factory=dict)
+    rules: Mapping[str, Sequence[SecurityGroupRule]] = dataclasses.field(default_factory=dict)
     members: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Self:
         """Read what :meth:`as_dict` has made."""
-        rules = {name: [Rule(**rule) for rule in found] for name, found in values["rules"].items()}
+        rules = {
+            name: [SecurityGroupRule(**rule) for rule in found]
+            for name, found in values["rules"].items()
+        }
         return cls(values["ports"], rules, values["members"])
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON can have it."""
         return dataclasses.asdict(self)
 
-    def of_port(self, port_id: str, direction: str) -> list[Rule]:
+    def of_port(self, port_id: str, direction: str) -> list[SecurityGroupRule]:
         """Return the rules of all groups of a port; each says what may pass, and nothing else."""
         groups = self.ports.get(port_id, ())
         found = [rule for group_id in groups for rule in self.rules.get(group_id, ())]
@@ -248,7 +251,7 @@ class Filtering:
 
 
 @dataclasses.dataclass(frozen=True)
-class Member:
+class GroupMember:
     """An address of a server that lives, and the names of the groups that the server is in."""
 
     port_id: str
@@ -260,7 +263,7 @@ class Member:
 
 
 def on_host(
-    members: Sequence[Member], known: Mapping[str, Sequence[Group]], *, host: str
+    members: Sequence[GroupMember], known: Mapping[str, Sequence[Group]], *, host: str
 ) -> Filtering:
     """Return what may pass at the ports on a host that are among these, all of one network.
 
@@ -296,5 +299,5 @@ def group_as_dict(group: Group) -> dict[str, Any]:
 
 def read_group(values: Mapping[str, Any]) -> Group:
     """Read what :func:`group_as_dict` has made."""
-    rules = tuple(Rule(**rule) for rule in values["rules"])
+    rules = tuple(SecurityGroupRule(**rule) for rule in values["rules"])
     return Group(**{**values, "rules": rules})

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from roost import conf, states
 from roost.api.app import make_app
-from roost.api.dependencies import Options, Parts
+from roost.api.dependencies import ApiOptions, Dependencies
 from roost.api.middleware import NoAuth
 from roost.api.networking.local_networks import usable
 from roost.api.policy import Policy
@@ -36,7 +36,7 @@ from roost.db.cell import actions, instances, services
 from roost.db.cell import models as cell_models
 from roost.db.engine import Database
 from roost.db.types import utcnow
-from roost.image.driver import Member
+from roost.image.driver import ImageMember
 from roost.networks import LocalNetwork, random_mac
 from roost.objects import CellMapping, InstanceAction, NetworkInfo, consoles
 from roost.objects.mapping import CELL0_UUID
@@ -67,7 +67,7 @@ IMAGE = "cccccccc-cccc-4ccc-8ccc-cccccccccccc"
 PRIVATE = LocalNetwork(
     name="private", cidr="10.0.0.0/24", labels=("physnet1",), preferred_labels=("rack7",)
 )
-UNLIMITED = dict.fromkeys(Options().quota, -1)
+UNLIMITED = dict.fromkeys(ApiOptions().quota, -1)
 HOST = "http://falconframework.org"
 ALICE = "alice:project"
 ADMIN = "admin:ops"
@@ -113,7 +113,7 @@ class World:
     buses: dict
     scheduler: FakeSchedulerHosts
     images: FakeImageStore
-    parts: Parts
+    parts: Dependencies
 
     def place(self, cell_uuid=CELL1, **values):
         """Put an instance into a cell, mapped as a super-conductor does it."""
@@ -123,14 +123,14 @@ class World:
                 instances.create(session, instance)
         spec = a_spec(project_id=instance.project_id)
         with self.api_db.begin() as session:
-            wish = a_wish(spec, instance=instance, created_at=instance.created_at)
-            build_requests.create(session, [wish], spec=spec)
+            build_request = a_wish(spec, instance=instance, created_at=instance.created_at)
+            build_requests.create(session, [build_request], spec=spec)
             if cell_uuid is not None:
                 build_requests.forget(session, instance.uuid)
                 instance_mappings.place(session, instance.uuid, cell_uuid)
         return instance
 
-    def wish(self, **values):
+    def build_request(self, **values):
         return self.place(None, **values)
 
     def end(self, instance, cell_uuid=CELL1):
@@ -138,7 +138,7 @@ class World:
         with self.api_db.begin() as session:
             instance_mappings.queue_for_delete(session, instance.uuid)
         with self.databases[cell_uuid].begin() as session:
-            instances.bury(session, instance.uuid)
+            instances.mark_deleted(session, instance.uuid)
         with self.api_db.begin() as session:
             instance_mappings.forget(session, instance.uuid)
 
@@ -150,7 +150,7 @@ class World:
     def shared_image(self, *projects, status="pending", **values):
         """Make an image of the project that others are members of."""
         image = self.image(visibility="shared", **values)
-        members = [Member(project, status, NOW, NOW) for project in projects]
+        members = [ImageMember(project, status, NOW, NOW) for project in projects]
         self.images.shared[image.id] = members
         return image
 
@@ -311,7 +311,7 @@ def _an_action(instance, request_id):
 
 @pytest.fixture
 def options():
-    return Options(max_limit=5, verifies_images=True)
+    return ApiOptions(max_limit=5, verifies_images=True)
 
 
 @pytest.fixture
@@ -335,7 +335,7 @@ def made(api_db, make_database, options, *, authentication=None, policy=None, ne
         a_report("h1", booted_at=NOW), a_report("h2", cell_uuid=CELL2, availability_zone="east")
     )
     with futures.ThreadPoolExecutor(8) as executor:
-        parts = Parts(
+        parts = Dependencies(
             authentication=authentication or NoAuth(),
             api_database=api_db,
             cells=Cells(api_db, make_database=by_url.get, make_bus=buses.get),

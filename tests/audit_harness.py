@@ -3,7 +3,7 @@
 import datetime
 
 from roost import audit, conf, states
-from roost.audit.executor import Mender
+from roost.audit.executor import RepairExecutor
 from roost.cells import Cells
 from roost.db.api import build_requests, instance_mappings, quota
 from roost.db.api import cells as cell_rows
@@ -114,15 +114,15 @@ class World:
         """Make a server the way a boot does, without its messages."""
         cell_uuid = {"h1": CELL1, "h2": CELL2}[host]
         spec = a_spec(requested_host=host)
-        wish = a_wish(spec)
-        uuid = wish.instance_uuid
+        build_request = a_wish(spec)
+        uuid = build_request.instance_uuid
         with self.api_db.begin() as session:
             quota.take(session, project_id="project", user_id="user", defaults=UNLIMITED, **SIZES)
-            build_requests.create(session, [wish], spec=spec)
+            build_requests.create(session, [build_request], spec=spec)
         self.schedulers.select_destinations(
             a_context(), request_spec=spec, instance_uuids=[uuid], alternates=0
         )
-        instance = wish.instance
+        instance = build_request.instance
         instance.host = instance.node = host
         instance.vm_state, instance.task_state = states.ACTIVE, None
         with self.databases[cell_uuid].begin() as session:
@@ -140,7 +140,7 @@ class World:
         self.guests[host][host].discard(uuid)
         self.schedulers.release_claims(a_context(), instance_uuids=[uuid])
         with self.databases[{"h1": CELL1, "h2": CELL2}[host]].begin() as session:
-            instances.bury(session, uuid)
+            instances.mark_deleted(session, uuid)
         with self.api_db.begin() as session:
             instance_mappings.forget(session, uuid)
 
@@ -174,7 +174,7 @@ class World:
     @property
     def mender(self):
         ports = LeftoverPorts(self.neutron)
-        return Mender(self.api_db, self.cells, self.schedulers, outside_ports=ports)
+        return RepairExecutor(self.api_db, self.cells, self.schedulers, outside_ports=ports)
 
     def plug(self, uuid, *, made=True):
         """Let Neutron have a port of a server; ``made`` None: it bears no mark."""

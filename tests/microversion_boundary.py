@@ -125,7 +125,7 @@ def tell_event(world, name, tag=None):
     return asking(world.client, "POST /v2.1/os-server-external-events", {"events": [event]})
 
 
-def wish(world, answer):
+def build_request(world, answer):
     """Return the instance that an accepted create has stored."""
     assert answer.status_code == 202, answer.text
     with world.api_db.read() as session:

@@ -34,11 +34,11 @@ class Microversions(Directive):
         return [nodes.table("", group)]
 
 
-def _row(difference: microversion_history.Difference) -> list[str]:
+def _row(difference: microversion_history.MicroversionChange) -> list[str]:
     return [microversions.name(difference.minor), difference.what, _here(difference)]
 
 
-def _here(difference: microversion_history.Difference) -> str:
+def _here(difference: microversion_history.MicroversionChange) -> str:
     if difference.served:
         return "served"
     kind, _, name = difference.needs.partition(" ")

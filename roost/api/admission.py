@@ -23,13 +23,13 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from roost.api import faults
-from roost.api.callers import Caller, Places, Share
+from roost.api.callers import ApiCaller, ConcurrencyLimit, FairShare
 from roost.api.middleware import REQUEST_ID_HEADERS
 
 LOG = logging.getLogger(__name__)
 PATIENCE: Final = 30.0  # seconds that a request waits for its turn; clients give up after 60
 BODY_SECONDS: Final = 30.0  # that a whole body may take to come
-_ALL: Final = Share(proven=1.0, unproven=1.0)
+_ALL: Final = FairShare(proven=1.0, unproven=1.0)
 _UPLOADS_OF: Final = 4  # of so many places there is one more for an upload
 _SENDING_OF: Final = 4  # long answers that are sent at once, for each place to work in
 _SHORT: Final = 65536  # bytes of an answer that are not worth counting
@@ -77,16 +77,16 @@ def leave_turn() -> None:
         leave()
 
 
-class Turns:
+class FairQueue:
     """Places to work in; those who wait for one get it in turn by caller.
 
     :param share: of the places, what one caller may have; beyond it, it waits while places are free
     """
 
-    def __init__(self, places: int, share: Share = _ALL) -> None:
-        self._places = Places(places, share)
+    def __init__(self, places: int, share: FairShare = _ALL) -> None:
+        self._places = ConcurrencyLimit(places, share)
         self._lock = threading.Lock()
-        self._waiting: dict[Caller, collections.deque[threading.Event]] = {}
+        self._waiting: dict[ApiCaller, collections.deque[threading.Event]] = {}
 
     @property
     def waiting(self) -> int:
@@ -94,7 +94,7 @@ class Turns:
         with self._lock:
             return sum(len(turns) for turns in self._waiting.values())
 
-    def take(self, caller: Caller, *, patience: float) -> bool:
+    def take(self, caller: ApiCaller, *, patience: float) -> bool:
         """Wait for a place; False: none within ``patience`` seconds."""
         with self._lock:
             if caller not in self._waiting and not self._places.take(caller):
@@ -103,7 +103,7 @@ class Turns:
             self._waiting.setdefault(caller, collections.deque()).append(turn)
         return turn.wait(patience) or not self._withdraw(caller, turn)
 
-    def give_back(self, caller: Caller) -> None:
+    def give_back(self, caller: ApiCaller) -> None:
         """Hand a place to the next one: of the caller who was served longest ago.
 
         It may be the turn of several: whoever gives back has less of its share, too.
@@ -114,13 +114,13 @@ class Turns:
                 for following in called:
                     self._call(following)
 
-    def _call(self, caller: Caller) -> None:
+    def _call(self, caller: ApiCaller) -> None:
         turns = self._waiting.pop(caller)
         turns.popleft().set()
         if turns:
             self._waiting[caller] = turns  # behind all others
 
-    def _withdraw(self, caller: Caller, turn: threading.Event) -> bool:
+    def _withdraw(self, caller: ApiCaller, turn: threading.Event) -> bool:
         """Wait no longer; False: the place came this moment."""
         with self._lock:
             if turn.is_set():
@@ -132,7 +132,7 @@ class Turns:
             return True
 
 
-class Gate:
+class Admission:
     """A WSGI application before another one.
 
     :param at_once: requests that are worked on
@@ -152,19 +152,21 @@ class Gate:
         *,
         at_once: int,
         waiting: int,
-        share: Share,
+        share: FairShare,
         max_body: int,
-        caller: Callable[[Environ], Caller | None],
+        caller: Callable[[Environ], ApiCaller | None],
         is_upload: Callable[[Environ], bool] = lambda _environ: False,
         patience: float = PATIENCE,
     ) -> None:
         self._app = app
-        self._turns = Turns(at_once)
+        self._turns = FairQueue(at_once)
         # who is let in has a token, of which this worker may not have heard yet
-        self._uploads = Turns(max(1, at_once // _UPLOADS_OF), Share(share.proven, share.proven))
+        self._uploads = FairQueue(
+            max(1, at_once // _UPLOADS_OF), FairShare(share.proven, share.proven)
+        )
         self._is_upload = is_upload
-        self._places = Places(at_once + waiting, share)
-        self._sending = Places(at_once * _SENDING_OF, share)
+        self._places = ConcurrencyLimit(at_once + waiting, share)
+        self._sending = ConcurrencyLimit(at_once * _SENDING_OF, share)
         self._max_body = max_body
         self._caller = caller
         self._patience = patience
@@ -201,7 +203,11 @@ class Gate:
             self._places.give_back(caller)
 
     def _work(
-        self, turns: Turns, caller: Caller, environ: Environ, start_response: Callable[..., Any]
+        self,
+        turns: FairQueue,
+        caller: ApiCaller,
+        environ: Environ,
+        start_response: Callable[..., Any],
     ) -> Iterable[bytes]:
         with self._place(turns, caller) as placed:
             if not placed:
@@ -213,7 +219,7 @@ class Gate:
     def _hand_out(
         self,
         pieces: Iterable[bytes],
-        caller: Caller,
+        caller: ApiCaller,
         environ: Environ,
         start_response: Callable[..., Any],
         told: list[Any],
@@ -239,7 +245,7 @@ class Gate:
         return refused(status)(environ, start_response)
 
     @contextmanager
-    def _place(self, turns: Turns, caller: Caller) -> Iterator[bool]:
+    def _place(self, turns: FairQueue, caller: ApiCaller) -> Iterator[bool]:
         placed = turns.take(caller, patience=self._patience)
         token = _TURN.set(functools.partial(turns.give_back, caller) if placed else None)
         try:

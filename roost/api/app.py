@@ -5,12 +5,12 @@ from typing import Any
 import falcon
 
 from roost.api import dispatch, faults, middleware, routes
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.dispatch import ProjectPaths
 from roost.api.legacy import removed
 
 
-def make_app(parts: Parts) -> faults.App:
+def make_app(dependencies: Dependencies) -> faults.App:
     """Return the WSGI application: ``routes.ROUTES``, served by ``parts``. Does no I/O.
 
     A request passes, from the outside in:
@@ -29,7 +29,7 @@ def make_app(parts: Parts) -> faults.App:
         middleware.RequestIds(),
         middleware.LegacyPaths(),
         middleware.Microversions(),
-        parts.authentication,
+        dependencies.authentication,
         ProjectPaths(routes.ROUTES),
     ]
     app = falcon.App(middleware=passed)
@@ -37,6 +37,6 @@ def make_app(parts: Parts) -> faults.App:
     app.req_options.keep_blank_qs_values = True
     app.req_options.auto_parse_qs_csv = False
     faults.install(app)
-    for path, resource in removed.beside(dispatch.doors(routes.ROUTES, parts)).items():
+    for path, resource in removed.beside(dispatch.dispatchers(routes.ROUTES, dependencies)).items():
         app.add_route(path, resource)
     return app

@@ -8,34 +8,34 @@ from typing import Any, Final, NamedTuple
 _NETWORK: Final = 64  # bits of an IPv6 address that tell one customer from the next
 
 
-class Caller(NamedTuple):
+class ApiCaller(NamedTuple):
     """Whose request it is; ``proven``: they have shown who they are, and may have more places."""
 
     name: str
     proven: bool
 
 
-class Share(NamedTuple):
+class FairShare(NamedTuple):
     """The part of the places that one caller may have, from 0 to 1, by whether it is proven."""
 
     proven: float
     unproven: float
 
-    def of(self, places: int, caller: Caller) -> int:
+    def of(self, places: int, caller: ApiCaller) -> int:
         return max(1, int(places * (self.proven if caller.proven else self.unproven)))
 
 
-class Places:
+class ConcurrencyLimit:
     """Places. Of those that others leave, each caller may have its share: few never have all."""
 
-    def __init__(self, most: int, share: Share) -> None:
+    def __init__(self, most: int, share: FairShare) -> None:
         self._most = most
         self._share = share
         self._lock = threading.Lock()
         self._of: dict[str, int] = {}
         self.taken = 0
 
-    def take(self, caller: Caller) -> int:
+    def take(self, caller: ApiCaller) -> int:
         """Take a place and return 0; or return the status of a refusal."""
         with self._lock:
             has = self._of.get(caller.name, 0)
@@ -47,7 +47,7 @@ class Places:
             self.taken += 1
             return 0
 
-    def give_back(self, caller: Caller) -> None:
+    def give_back(self, caller: ApiCaller) -> None:
         with self._lock:
             self.taken -= 1
             left = self._of.pop(caller.name) - 1
@@ -55,12 +55,12 @@ class Places:
                 self._of[caller.name] = left
 
 
-def stranger(environ: Mapping[str, Any]) -> Caller:
+def anonymous_caller(environ: Mapping[str, Any]) -> ApiCaller:
     """Return whose share somebody takes of whom only the address is known.
 
     Whoever has one IPv6 address has its whole network, so networks are told apart there.
     """
-    return Caller(f"address {_network(str(environ.get('REMOTE_ADDR', '')))}", proven=False)
+    return ApiCaller(f"address {_network(str(environ.get('REMOTE_ADDR', '')))}", proven=False)
 
 
 def _network(text: str) -> str:

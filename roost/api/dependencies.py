@@ -23,7 +23,7 @@ from roost.servicegroup.driver import ServiceGroup
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options:
+class ApiOptions:
     """The options that change what the API answers.
 
     ``max_request_body_size`` and ``max_image_size`` (of an upload) are bytes.
@@ -87,7 +87,7 @@ class Options:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Parts:
+class Dependencies:
     """The parts that handlers use. ``executor`` asks several cells at once.
 
     Without ``network_driver`` servers are connected to ``networks``, those of the local driver.
@@ -103,7 +103,7 @@ class Parts:
     policy: Policy
     authentication: Authentication
     executor: futures.Executor
-    options: Options = dataclasses.field(default_factory=Options)
+    options: ApiOptions = dataclasses.field(default_factory=ApiOptions)
     network_driver: Networking | None = None
 
     def now(self) -> datetime.datetime:

@@ -15,7 +15,7 @@ import falcon
 
 from roost import exception
 from roost.api import service_catalog
-from roost.api.dependencies import Options, Parts
+from roost.api.dependencies import ApiOptions, Dependencies
 from roost.api.middleware import COMPUTE
 from roost.api.request import Answer, Call, Query
 from roost.api.route import DATA, Route
@@ -64,28 +64,28 @@ MAX_DEPTH: Final = 64
 _BODILESS: Final = ("GET", "HEAD", "DELETE")
 
 
-def doors(routes: Sequence[Route], parts: Parts) -> dict[str, "Door"]:
+def dispatchers(routes: Sequence[Route], dependencies: Dependencies) -> dict[str, "Dispatcher"]:
     """Return a Falcon resource for each path of the table, the handlers made once.
 
     One that another service has here refuses everything, and says so.
     """
-    nouns = {route.noun: route.noun(parts) for route in routes}
+    nouns = {route.noun: route.noun(dependencies) for route in routes}
     by_path: dict[str, list[Route]] = {}
     for route in routes:
         by_path.setdefault(route.path, []).append(route)
-    return {path: Door(of_path, nouns, parts) for path, of_path in by_path.items()}
+    return {path: Dispatcher(of_path, nouns, dependencies) for path, of_path in by_path.items()}
 
 
-class Door:
+class Dispatcher:
     """Serves one path. Falcon finds ``on_get`` and the like, one for each method of the path."""
 
     def __init__(
-        self, routes: Sequence[Route], nouns: Mapping[type[Any], Any], parts: Parts
+        self, routes: Sequence[Route], nouns: Mapping[type[Any], Any], dependencies: Dependencies
     ) -> None:
         self._routes = routes
         self._nouns = nouns
-        self._parts = parts
-        self._refusal = service_catalog.message(routes[0].path, service_catalog.roots(parts))
+        self._dependencies = dependencies
+        self._refusal = service_catalog.message(routes[0].path, service_catalog.roots(dependencies))
         for method in {route.method for route in routes}:
             setattr(self, f"on_{method.lower()}", self._serve)
 
@@ -95,7 +95,7 @@ class Door:
         route = self._find(req.method, req.context.version)
         if not route.slash and req.env["PATH_INFO"].endswith("/"):
             raise exception.NotFound
-        policy = self._parts.policy
+        policy = self._dependencies.policy
         policy.require(req.context.caller, route.policy)
         answer = route.handler(
             self._nouns[route.noun],
@@ -105,8 +105,8 @@ class Door:
                 path=req.path,
                 params=_safe(params),
                 query=_query(req, route),
-                body=_body(req, route, self._parts.options),
-                base_url=self._parts.options.public_url or _base_url(req),
+                body=_body(req, route, self._dependencies.options),
+                base_url=self._dependencies.options.public_url or _base_url(req),
                 policy=policy,
                 rule=route.policy,
             ),
@@ -131,7 +131,7 @@ def _query(req: falcon.Request, route: Route) -> Query:
     return Query(values)
 
 
-def _body(req: falcon.Request, route: Route, options: Options) -> Any:
+def _body(req: falcon.Request, route: Route, options: ApiOptions) -> Any:
     if DATA in route.takes:
         _check_kind(req, route, options)
         return _upload(req, options.max_image_size)
@@ -145,7 +145,7 @@ def _body(req: falcon.Request, route: Route, options: Options) -> Any:
     return body
 
 
-def _check_kind(req: falcon.Request, route: Route, options: Options) -> None:
+def _check_kind(req: falcon.Request, route: Route, options: ApiOptions) -> None:
     """Refuse a body of another kind, or of none: browsers let any page send such a one."""
     said = req.content_type or ("" if options.wants_content_type else route.takes[0])
     kind = said.partition(";")[0].strip().lower()

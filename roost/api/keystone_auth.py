@@ -17,7 +17,7 @@ from keystoneauth1.access import AccessInfoV3
 from oslo_config import cfg
 
 from roost import exception
-from roost.api.callers import Caller, stranger
+from roost.api.callers import ApiCaller, anonymous_caller
 from roost.api.middleware import TOKEN
 from roost.api.policy import Policy
 from roost.clock import boot_clock
@@ -88,7 +88,7 @@ class Keystone:
         req.context.caller = self._context(found.user, found.service, **ids)
         self._remember(req.get_header(TOKEN), req.context.caller)
 
-    def caller(self, environ: Mapping[str, Any]) -> Caller | None:
+    def caller(self, environ: Mapping[str, Any]) -> ApiCaller | None:
         """Return whose share of the API's places a request takes, before anybody asks Keystone.
 
         A token that passed lately tells its project. Any other one takes of its address' share, so
@@ -99,7 +99,7 @@ class Keystone:
         if not token and environ.get("PATH_INFO") not in self._open_paths:
             return None
         known = self._projects.get(_hash(token)) if token else None
-        return Caller(str(known), proven=True) if known else stranger(environ)
+        return ApiCaller(str(known), proven=True) if known else anonymous_caller(environ)
 
     def _identify(self, environ: Mapping[str, Any]) -> Any:
         """Return what keystonemiddleware found out about the tokens of a request."""

@@ -13,31 +13,33 @@ from roost.objects import Instance, InstanceMapping, RequestSpec
 
 
 @dataclasses.dataclass(frozen=True)
-class Located:
+class ServerRef:
     """An instance and its cell; no cell: it is still a wish."""
 
     instance: Instance
     cell: Cell | None
 
 
-class Whereabouts:
+class ServerLocator:
     """Asks the API database where, then the cell what: one statement each."""
 
     def __init__(self, database: Database, cells: Cells) -> None:
         self._database = database
         self._cells = cells
 
-    def find(self, call: Call, uuid: str, *, deleted: bool = False) -> Located:
+    def find(self, call: Call, uuid: str, *, deleted: bool = False) -> ServerRef:
         """Return a server that the caller may touch.
 
         :param deleted: a deleted one will do, until it is purged
         :raises roost.exception.NotFound: when there is none, or none for this caller
         """
-        wish, mapping = self._wish_or_mapping(call, uuid, deleted=deleted)
-        if wish is None and mapping.cell_uuid is None:  # it was placed between two statements
-            wish, mapping = self._wish_or_mapping(call, uuid, deleted=deleted)
-        if wish is not None:
-            return Located(wish, None)
+        build_request, mapping = self._wish_or_mapping(call, uuid, deleted=deleted)
+        if (
+            build_request is None and mapping.cell_uuid is None
+        ):  # it was placed between two statements
+            build_request, mapping = self._wish_or_mapping(call, uuid, deleted=deleted)
+        if build_request is not None:
+            return ServerRef(build_request, None)
         if mapping.cell_uuid is None:
             raise missing(uuid)
         return self._in_cell(mapping, deleted=deleted)
@@ -53,7 +55,7 @@ class Whereabouts:
             mapping = _mapping(session, call, uuid, deleted=deleted)
             return mapping, build_requests.find_spec(session, mapping.request_uuid)
 
-    def _in_cell(self, mapping: InstanceMapping, *, deleted: bool) -> Located:
+    def _in_cell(self, mapping: InstanceMapping, *, deleted: bool) -> ServerRef:
         """Return what the cell has. While it is away, a server that is to be deleted is gone."""
         uuid = str(mapping.instance_uuid)
         cell = self._cells.get(str(mapping.cell_uuid))
@@ -66,7 +68,7 @@ class Whereabouts:
             raise
         if instance is None:
             raise missing(uuid)
-        return Located(instance, cell)
+        return ServerRef(instance, cell)
 
     def _wish_or_mapping(
         self, call: Call, uuid: str, *, deleted: bool
@@ -74,8 +76,8 @@ class Whereabouts:
         with self._database.read() as session:
             mapping = _mapping(session, call, uuid, deleted=deleted)
             unplaced = mapping.cell_uuid is None
-            wish = build_requests.find(session, uuid) if unplaced else None
-        return (None if wish is None else wish.instance), mapping
+            build_request = build_requests.find(session, uuid) if unplaced else None
+        return (None if build_request is None else build_request.instance), mapping
 
 
 def _mapping(session: Session, call: Call, uuid: str, *, deleted: bool) -> InstanceMapping:

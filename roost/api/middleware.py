@@ -9,7 +9,7 @@ import falcon
 
 from roost import exception
 from roost.api import microversions
-from roost.api.callers import Caller, stranger
+from roost.api.callers import ApiCaller, anonymous_caller
 from roost.context import RequestContext
 
 _REQUEST_ID: Final = re.compile(r"req-[0-9a-fA-F-]{36}", re.ASCII)
@@ -74,7 +74,7 @@ class Authentication(Protocol):
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Put a :class:`RequestContext` into ``req.context.caller``, or raise why there is none."""
 
-    def caller(self, environ: Mapping[str, Any]) -> Caller | None:
+    def caller(self, environ: Mapping[str, Any]) -> ApiCaller | None:
         """Return whose share of the API's places a request takes, before anybody proves anything.
 
         None: it needs no place, since it will be refused at once. It is asked for every request,
@@ -103,12 +103,12 @@ class NoAuth:
             overwrite=False,
         )
 
-    def caller(self, environ: Mapping[str, Any]) -> Caller:
+    def caller(self, environ: Mapping[str, Any]) -> ApiCaller:
         """Return whose share of the API's places a request takes: its project's or address'."""
         token = environ.get("HTTP_X_AUTH_TOKEN")
         if token and token != ANONYMOUS:
-            return Caller(f"project {_who(token)[1]}", proven=True)
-        return stranger(environ)
+            return ApiCaller(f"project {_who(token)[1]}", proven=True)
+        return anonymous_caller(environ)
 
 
 def is_upload(environ: Mapping[str, Any]) -> bool:

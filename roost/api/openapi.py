@@ -20,7 +20,7 @@ from oslo_policy import policy as oslo_policy
 
 from roost.api import faults, microversions, policies, service_catalog
 from roost.api.answers import ANSWERS
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.middleware import COMPUTE, TOKEN
 from roost.api.policy import ANYBODY
 from roost.api.request import Answer, Call
@@ -302,8 +302,8 @@ def _error() -> dict[str, Any]:
 class OpenApi:
     """Handlers of ``/openapi.json``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._elsewhere = service_catalog.roots(parts)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._elsewhere = service_catalog.roots(dependencies)
 
     def show(self, call: Call) -> Answer:
         """Answer what all microversions know, or exactly what one does.

@@ -7,7 +7,7 @@ Where a caller's catalog says that other services are.
 
 from typing import Final
 
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.networking.local import LocalNetworking
 from roost.api.request import Call
 from roost.context import RequestContext
@@ -19,10 +19,10 @@ _IMAGE: Final = "This cloud has an image service of its own: the catalog says wh
 _NETWORK: Final = "This cloud has a network service of its own: the catalog says where."
 
 
-def roots(parts: Parts) -> frozenset[str]:
+def roots(dependencies: Dependencies) -> frozenset[str]:
     """Return where the paths begin that are not served here, as parts are put together."""
-    images = _IMAGES if isinstance(parts.images, OutsideImageStore) else ()
-    networks = () if isinstance(parts.networking, LocalNetworking) else _NETWORKS
+    images = _IMAGES if isinstance(dependencies.images, OutsideImageStore) else ()
+    networks = () if isinstance(dependencies.networking, LocalNetworking) else _NETWORKS
     return frozenset([*images, *networks])
 
 

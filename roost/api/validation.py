@@ -304,7 +304,7 @@ BEFORE_SINCE: Final = 66  # since 2.66 lists can be asked for changes before a t
 _END_OF_SECOND: Final = 999_999  # microseconds
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """The first moment that is meant, and the last."""
 
     first: datetime.datetime
@@ -327,14 +327,14 @@ class Changes(NamedTuple):
         )
 
 
-def span(said: str) -> Span:
+def span(said: str) -> TimeSpan:
     """Read a time.
 
     :raises ValueError: when it is none
     """
     first = timestamp(said)
     exact = "." in said or "," in said
-    return Span(first, first if exact else first.replace(microsecond=_END_OF_SECOND))
+    return TimeSpan(first, first if exact else first.replace(microsecond=_END_OF_SECOND))
 
 
 def changes(call: Call, *, since: int = 1) -> Changes:
@@ -351,6 +351,6 @@ def changes(call: Call, *, since: int = 1) -> Changes:
     return Changes(begin and begin.first, end and end.last)
 
 
-def _span(call: Call, name: str, since: int) -> Span | None:
+def _span(call: Call, name: str, since: int) -> TimeSpan | None:
     said = call.query.one(name) if call.version >= since else None
     return None if said is None else span(said)

@@ -15,9 +15,9 @@ from roost import exception, states
 from roost.audit.findings import compare, stray_ports
 from roost.audit.snapshot import (
     Claim,
+    ClaimLister,
     Ledger,
     LiveInstance,
-    Schedulers,
     Snapshot,
     Stream,
     miscounted,
@@ -30,7 +30,7 @@ from roost.db.api import quota
 from roost.db.cell import audits as in_cell
 from roost.db.cell import ports, services
 from roost.db.engine import Database
-from roost.db.spans import Span, Which, spans
+from roost.db.spans import UuidRange, Which, spans
 from roost.external.neutron_ports import ServerPort
 from roost.servicegroup.driver import ServiceGroup
 
@@ -55,7 +55,7 @@ class Suspects:
     unchecked: list[str] = dataclasses.field(default_factory=list)
 
 
-class OutsidePorts(Protocol):
+class PortLister(Protocol):
     """What an audit asks of a network service: see :mod:`roost.external.neutron_ports`."""
 
     def pages(self) -> Iterator[list[ServerPort]]: ...
@@ -79,12 +79,12 @@ class Collector:
         self,
         api_database: Database,
         cells: Cells,
-        schedulers: Schedulers,
+        schedulers: ClaimLister,
         *,
         group: ServiceGroup,
         guests: bool = True,
         reservation_lifetime: float | None = None,
-        outside_ports: OutsidePorts | None = None,
+        outside_ports: PortLister | None = None,
     ) -> None:
         self._api_database = api_database
         self._cells = cells
@@ -257,7 +257,7 @@ class Collector:
                 with _noting(snapshot.unchecked, f"cell {cell.name}"):
                     for uuids in some:
                         with cell.database.read() as session:
-                            snapshot.buried |= in_cell.list_buried(session, uuids)
+                            snapshot.buried |= in_cell.list_deleted(session, uuids)
 
     # claims
 
@@ -267,7 +267,7 @@ class Collector:
             return Stream(self._schedulers.all_claims(self._context))
         return None
 
-    def _take(self, snapshot: Snapshot, claims: Stream | None, span: Span) -> Stream | None:
+    def _take(self, snapshot: Snapshot, claims: Stream | None, span: UuidRange) -> Stream | None:
         """Note the claims of a span; return what is left of them, None when they end early."""
         if claims is not None:
             with _noting(snapshot.unchecked, "claims"):
@@ -299,7 +299,7 @@ class Collector:
             with self._api_database.read() as session:
                 snapshot.now = clock.now(session)
                 snapshot.mappings.update(api_level.mappings(session, some))
-                snapshot.wishes.update(api_level.wishes(session, some))
+                snapshot.wishes.update(api_level.build_requests_of(session, some))
 
     def _read_quota(self, snapshot: Snapshot) -> None:
         with self._api_database.read() as session:

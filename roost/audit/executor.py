@@ -34,7 +34,7 @@ NO_LONGER_SO: Final = "no longer so"
 _AT_ONCE: Final = 500  # claims that one message names
 
 
-class Schedulers(Protocol):
+class ClaimRepairs(Protocol):
     """What repairs need of the schedulers' client."""
 
     def release_claims(
@@ -48,14 +48,14 @@ class Schedulers(Protocol):
     def recount(self, context: RequestContext, *, host: str) -> bool: ...
 
 
-class OutsidePorts(Protocol):
+class PortRepairs(Protocol):
     """What repairs need of a network service."""
 
     def let_go(self, port_id: str, *, instance_uuid: str) -> bool: ...
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class RepairOutcome:
     """What became of a repair; ``done``: there is nothing left to do about it."""
 
     repair: Repair
@@ -70,7 +70,7 @@ class Outcome:
 Some = Sequence[Repair]
 
 
-class Mender:
+class RepairExecutor:
     """Carries repairs out. All it needs arrives here.
 
     :param outside_ports: the network service that has the ports of instances; None: they are rows
@@ -80,16 +80,16 @@ class Mender:
         self,
         api_database: Database,
         cells: Cells,
-        schedulers: Schedulers,
+        schedulers: ClaimRepairs,
         *,
-        outside_ports: OutsidePorts | None = None,
+        outside_ports: PortRepairs | None = None,
     ) -> None:
         self._api_database = api_database
         self._cells = cells
         self._schedulers = schedulers
         self._outside_ports = outside_ports
         self._context = admin_context()
-        self._hands: Mapping[str, Callable[[Some], Iterator[Outcome]]] = {
+        self._hands: Mapping[str, Callable[[Some], Iterator[RepairOutcome]]] = {
             repairs.RELEASE: self._release,
             repairs.RESTORE: self._restore,
             repairs.RECONCILE: self._reconcile,
@@ -100,14 +100,14 @@ class Mender:
             repairs.MAP: self._each(self._map),
             repairs.REMAP: self._each(self._remap),
             repairs.FORGET: self._each(self._forget),
-            repairs.TELL_CELL: self._each(self._tell_cell),
+            repairs.TELL_CELL: self._each(self._notify_cell),
             repairs.CATCH_UP: self._each(self._catch_up),
             repairs.AGREE: self._each(self._agree),
             repairs.END_LEASE: self._each(self._end_lease),
-            repairs.LEAVE: self._each(lambda repair: Outcome(repair, LEFT_ALONE, done=False)),
+            repairs.LEAVE: self._each(lambda repair: RepairOutcome(repair, LEFT_ALONE, done=False)),
         }
 
-    def carry_out(self, plan: Iterable[Repair]) -> Iterator[Outcome]:
+    def carry_out(self, plan: Iterable[Repair]) -> Iterator[RepairOutcome]:
         """Do all of it, in order; what fails is told, and the rest done all the same."""
         for action, some in itertools.groupby(plan, lambda repair: repair.action):
             for outcome in self._hands[action](list(some)):
@@ -116,7 +116,7 @@ class Mender:
 
     # with one message per host
 
-    def _release(self, some: Some) -> Iterator[Outcome]:
+    def _release(self, some: Some) -> Iterator[RepairOutcome]:
         for (host,), found in _by(some, "host"):
             for start in range(0, len(found), _AT_ONCE):
                 part = found[start : start + _AT_ONCE]
@@ -127,22 +127,22 @@ class Mender:
                     instance_uuids=named,
                     host=host,
                 )
-                yield from _told(part, tell, "released")
+                yield from _sent(part, tell, "released")
 
-    def _reconcile(self, some: Some) -> Iterator[Outcome]:
+    def _reconcile(self, some: Some) -> Iterator[RepairOutcome]:
         for (cell_uuid, host), found in _by(some, "cell_uuid", "host"):
-            tell = functools.partial(self._tell_host, str(cell_uuid), str(host))
-            yield from _told(found, tell, "seen to by its host")
+            tell = functools.partial(self._notify_host, str(cell_uuid), str(host))
+            yield from _sent(found, tell, "seen to by its host")
 
-    def _tell_host(self, cell_uuid: str, host: str) -> None:
+    def _notify_host(self, cell_uuid: str, host: str) -> None:
         self._cells.get(cell_uuid).compute.on(host).reconcile_guests(self._context)
 
-    def _recount_hosts(self, some: Some) -> Iterator[Outcome]:
+    def _recount_hosts(self, some: Some) -> Iterator[RepairOutcome]:
         for (host,), found in _by(some, "host"):
             tell = functools.partial(self._schedulers.recount, self._context, host=str(host))
-            yield from _told(found, tell, "recounted")
+            yield from _sent(found, tell, "recounted")
 
-    def _restore(self, some: Some) -> Iterator[Outcome]:
+    def _restore(self, some: Some) -> Iterator[RepairOutcome]:
         for (cell_uuid, host), found in _by(some, "cell_uuid", "host"):
             try:
                 restored = self._restore_on(str(cell_uuid), str(host), found)
@@ -151,7 +151,7 @@ class Mender:
                 continue
             for repair in found:
                 done = repair.subject in restored
-                yield Outcome(repair, "restored" if done else NOT_RESTORED, done=done)
+                yield RepairOutcome(repair, "restored" if done else NOT_RESTORED, done=done)
 
     def _restore_on(self, cell_uuid: str, host: str, found: Some) -> set[str]:
         """Return the instances that got a claim; others may have got one or gone meanwhile."""
@@ -179,8 +179,10 @@ class Mender:
 
     # one by one
 
-    def _each(self, mend: Callable[[Repair], Outcome]) -> Callable[[Some], Iterator[Outcome]]:
-        def mend_all(some: Some) -> Iterator[Outcome]:
+    def _each(
+        self, mend: Callable[[Repair], RepairOutcome]
+    ) -> Callable[[Some], Iterator[RepairOutcome]]:
+        def mend_all(some: Some) -> Iterator[RepairOutcome]:
             for repair in some:
                 try:
                     yield mend(repair)
@@ -189,11 +191,11 @@ class Mender:
 
         return mend_all
 
-    def _recount_project(self, repair: Repair) -> Outcome:
+    def _recount_project(self, repair: Repair) -> RepairOutcome:
         found = self._write(lambda session: quota.recount(session, repair.subject))
         return _swapped(repair, "recounted", done=found.used != found.counted)
 
-    def _free_port(self, repair: Repair) -> Outcome:
+    def _free_port(self, repair: Repair) -> RepairOutcome:
         freed = False
         for cell in self._cells.all():
             freed = freed or _write(
@@ -201,18 +203,18 @@ class Mender:
             )
         return _swapped(repair, "freed", done=freed)
 
-    def _let_go(self, repair: Repair) -> Outcome:
+    def _let_go(self, repair: Repair) -> RepairOutcome:
         """Let a port of Neutron go; its instance is buried, and nobody comes back from there."""
         if self._outside_ports is None:
             raise exception.Unavailable("there is no network service to ask")
         done = self._outside_ports.let_go(repair.subject, instance_uuid=str(repair.instance_uuid))
         return _swapped(repair, "let go", done=done)
 
-    def _map(self, repair: Repair) -> Outcome:
+    def _map(self, repair: Repair) -> RepairOutcome:
         cell_uuid = str(repair.cell_uuid)
         found = self._heard(repair)
         if found is None:
-            return Outcome(repair, NO_LONGER_SO)
+            return RepairOutcome(repair, NO_LONGER_SO)
         instance, put_away_at, turns = found
         request = str(uuids.uuid4())  # the one it came with is not known any more
         done = self._write(
@@ -227,10 +229,10 @@ class Mender:
         )
         return _swapped(repair, "mapped", done=done)
 
-    def _catch_up(self, repair: Repair) -> Outcome:
+    def _catch_up(self, repair: Repair) -> RepairOutcome:
         found = self._heard(repair)
         if found is None:
-            return Outcome(repair, NO_LONGER_SO)
+            return RepairOutcome(repair, NO_LONGER_SO)
         _instance, put_away_at, turns = found
         done = self._write(
             lambda session: api_level.catch_up(
@@ -247,28 +249,28 @@ class Mender:
         if instance is None or heard is None:
             return None
         since = instance.soft_deleted_at or self._api_database.now()
-        return instance, since if heard.is_put_away else None, heard.turn
+        return instance, since if heard.is_soft_deleted else None, heard.turn
 
-    def _tell_cell(self, repair: Repair) -> Outcome:
+    def _notify_cell(self, repair: Repair) -> RepairOutcome:
         with self._cells.get(str(repair.cell_uuid)).database.read() as session:
             heard = soft_delete.find(session, repair.subject)
         if heard is None:
-            return Outcome(repair, NO_LONGER_SO)
+            return RepairOutcome(repair, NO_LONGER_SO)
         done = self._write(
             lambda session: api_level.say_again(
-                session, repair.subject, but_put_away=heard.is_put_away, heard=heard.turn
+                session, repair.subject, but_put_away=heard.is_soft_deleted, heard=heard.turn
             )
         )
         return _swapped(repair, "left to the next super-conductor", done=done)
 
-    def _agree(self, repair: Repair) -> Outcome:
+    def _agree(self, repair: Repair) -> RepairOutcome:
         cell = self._cells.get(str(repair.cell_uuid))
         done = cells_cell.agree(self._api_database, cell, repair.subject)
         return _swapped(repair, "noted", done=done)
 
-    def _remap(self, repair: Repair) -> Outcome:
+    def _remap(self, repair: Repair) -> RepairOutcome:
         if repair.before is not None and self._lives_in(repair.before, repair.subject):
-            return Outcome(repair, NO_LONGER_SO)
+            return RepairOutcome(repair, NO_LONGER_SO)
         done = self._write(
             lambda session: api_level.move(
                 session, repair.subject, before=repair.before, cell_uuid=str(repair.cell_uuid)
@@ -284,32 +286,32 @@ class Mender:
         with cell.database.read() as session:
             return bool(in_cell.list_live(session, [uuid]))
 
-    def _forget(self, repair: Repair) -> Outcome:
+    def _forget(self, repair: Repair) -> RepairOutcome:
         if repair.cell_uuid is None:
             return self._forget_unplaced(repair)
         cell_uuid = repair.cell_uuid
         with self._cells.get(cell_uuid).database.read() as session:
-            buried = bool(in_cell.list_buried(session, [repair.subject]))
+            buried = bool(in_cell.list_deleted(session, [repair.subject]))
             known = in_cell.knows(session, repair.subject)
         if not known:
             advice = "delete it as its user would, unless that cell's database is to be restored"
             why = f"{repair.why}, nor ever did; {advice}"
-            return Outcome(repair, LEFT_ALONE, done=False, why=why)
+            return RepairOutcome(repair, LEFT_ALONE, done=False, why=why)
         done = buried and self._write(
             lambda session: api_level.forget_buried(session, repair.subject, cell_uuid=cell_uuid)
         )
         return _swapped(repair, "forgotten", done=done)
 
-    def _forget_unplaced(self, repair: Repair) -> Outcome:
+    def _forget_unplaced(self, repair: Repair) -> RepairOutcome:
         """No cell may have it: all are asked, and one that is away keeps it as it is."""
         for cell in self._cells.all():
             with cell.database.read() as session:
                 if in_cell.knows(session, repair.subject):
-                    return Outcome(repair, NO_LONGER_SO)
+                    return RepairOutcome(repair, NO_LONGER_SO)
         done = self._write(lambda session: api_level.forget_unplaced(session, repair.subject))
         return _swapped(repair, "forgotten", done=done)
 
-    def _end_lease(self, repair: Repair) -> Outcome:
+    def _end_lease(self, repair: Repair) -> RepairOutcome:
         done = self._write(lambda session: api_level.end_lease(session, repair.subject))
         return _swapped(repair, "left to the next super-conductor", done=done)
 
@@ -323,22 +325,22 @@ def _write(database: Database, step: Callable[[Session], Any]) -> Any:
         return step(session)
 
 
-def _swapped(repair: Repair, what: str, *, done: bool) -> Outcome:
-    return Outcome(repair, what if done else NO_LONGER_SO)
+def _swapped(repair: Repair, what: str, *, done: bool) -> RepairOutcome:
+    return RepairOutcome(repair, what if done else NO_LONGER_SO)
 
 
-def _failed(repair: Repair, error: exception.RoostError, *, what: str = "failed") -> Outcome:
-    return Outcome(repair, what, done=False, why=f"{repair.why}; {error.message}")
+def _failed(repair: Repair, error: exception.RoostError, *, what: str = "failed") -> RepairOutcome:
+    return RepairOutcome(repair, what, done=False, why=f"{repair.why}; {error.message}")
 
 
-def _told(some: Some, tell: Callable[[], object], what: str) -> Iterator[Outcome]:
+def _sent(some: Some, tell: Callable[[], object], what: str) -> Iterator[RepairOutcome]:
     """Tell somebody of several repairs at once."""
     try:
         tell()
     except exception.RoostError as error:
         yield from (_failed(repair, error) for repair in some)
     else:
-        yield from (Outcome(repair, what) for repair in some)
+        yield from (RepairOutcome(repair, what) for repair in some)
 
 
 def _by(some: Some, *names: str) -> Iterator[tuple[tuple[Any, ...], list[Repair]]]:

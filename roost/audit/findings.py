@@ -8,7 +8,7 @@ from typing import Final
 
 from roost import states
 from roost.audit import snapshot as audit_snapshot
-from roost.audit.snapshot import LiveInstance, Mapped, Snapshot
+from roost.audit.snapshot import LiveInstance, MappedInstance, Snapshot
 from roost.db.api.quota import RESOURCES
 from roost.external.neutron_ports import ServerPort
 
@@ -48,7 +48,7 @@ def instances_without_claim(
             yield instance, claimed, f"is on {instance.host}, its claim on {claimed}"
 
 
-def is_old(mapping: Mapped, instance: LiveInstance) -> bool:
+def is_old(mapping: MappedInstance, instance: LiveInstance) -> bool:
     """Tell whether a mapping has seen less than its cell has heard of: it is an old copy."""
     return mapping.turns < instance.turns
 
@@ -205,10 +205,10 @@ def _put_away_unlike_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
             yield instance.uuid, "was put away or restored since its mapping was written"
         if is_old(mapping, instance) or mapping.unheard:
             continue
-        is_away = instance.vm_state == states.SOFT_DELETED
-        if instance.task_state is None and is_away and not mapping.put_away:
+        is_unavailable = instance.vm_state == states.SOFT_DELETED
+        if instance.task_state is None and is_unavailable and not mapping.put_away:
             yield instance.uuid, "is put away, but its mapping counts it as in use"
-        elif instance.task_state is None and mapping.put_away and not is_away:
+        elif instance.task_state is None and mapping.put_away and not is_unavailable:
             yield instance.uuid, f"is {instance.vm_state}, but its mapping says it is put away"
 
 

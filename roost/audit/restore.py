@@ -30,7 +30,7 @@ LOCKED_BY: Final = "owner"  # who of its project needs can unlock it
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class ApiRecord:
     """What the API level knows of a server."""
 
     mapping: InstanceMapping
@@ -43,7 +43,9 @@ class Asked:
         return self.spec.numa_topology is None and not self.spec.pci_requests
 
 
-def remade(asked: Asked, *, host: str, guest: stale_rows.Guest, now: datetime.datetime) -> Instance:
+def remade(
+    asked: ApiRecord, *, host: str, guest: stale_rows.DescribedGuest, now: datetime.datetime
+) -> Instance:
     """Return the instance that a guest on a host is of, named after its uuid."""
     mapping, spec, uuid = asked.mapping, asked.spec, str(asked.mapping.instance_uuid)
     made, name = stale_rows.origin(guest), f"restored-{uuid}"
@@ -94,7 +96,7 @@ COMPUTE: Final = "roost-compute"
 _SEEN: Final = ("host", "attempt", "vm_state", "task_state")
 
 
-class Row(stale_rows.Row, Protocol):
+class CellRow(stale_rows.InstanceRow, Protocol):
     """A live instance, as its cell has it."""
 
     @property
@@ -108,7 +110,7 @@ class Row(stale_rows.Row, Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Difference:
+class RestoreDifference:
     """One row, guest or daemon, and what would put it right.
 
     ``row`` and ``state_id`` are what the cell says; ``changes`` what its row is to say instead.
@@ -119,15 +121,15 @@ class Difference:
     action: str
     why: str
     host: str | None = None
-    row: Row | None = None
-    guest: stale_rows.Guest | None = None
-    asked: Asked | None = None
+    row: CellRow | None = None
+    guest: stale_rows.DescribedGuest | None = None
+    asked: ApiRecord | None = None
     state_id: str | None = None
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 Guests = Mapping[str, Sequence[Mapping[str, Any]]]
-Homes = Mapping[str, stale_rows.Guest]
+Homes = Mapping[str, stale_rows.DescribedGuest]
 
 
 def check_told(guests: Any, state: Any) -> None:
@@ -137,7 +139,7 @@ def check_told(guests: Any, state: Any) -> None:
     """
     try:
         for said in guests:
-            guest = stale_rows.Told.of(said)
+            guest = stale_rows.ReportedGuests.of(said)
             operator.index(guest.power_state)
             operator.index(guest.attempt or 0)
             uuids.UUID(said["uuid"])
@@ -148,26 +150,26 @@ def check_told(guests: Any, state: Any) -> None:
         raise exception.Invalid(f"what it says of itself cannot be read: {error!r}") from error
 
 
-def announced(guests: Guests) -> dict[str, dict[str, stale_rows.Guest]]:
+def announced(guests: Guests) -> dict[str, dict[str, stale_rows.DescribedGuest]]:
     """Return the guests that are somebody's servers, each by the hosts that have it."""
-    found: dict[str, dict[str, stale_rows.Guest]] = {}
+    found: dict[str, dict[str, stale_rows.DescribedGuest]] = {}
     for host, some in guests.items():
         for said in some:
             if said["announced"]:
-                found.setdefault(said["uuid"], {})[host] = stale_rows.Told.of(said)
+                found.setdefault(said["uuid"], {})[host] = stale_rows.ReportedGuests.of(said)
     return found
 
 
 def compare(
-    rows: Sequence[Row],
+    rows: Sequence[CellRow],
     guests: Guests,
     *,
     mapped: Collection[str],
     silent: Collection[str] = (),
     buried: Collection[str] = (),
-    asked: Mapping[str, Asked] | None = None,
+    asked: Mapping[str, ApiRecord] | None = None,
     back: Mapping[str, TakenBack] | None = None,
-) -> Iterator[Difference]:
+) -> Iterator[RestoreDifference]:
     """Yield what differs in one cell.
 
     :param rows: all that live
@@ -180,16 +182,16 @@ def compare(
     """
     for host in sorted(silent):
         why = "it does not answer, so its servers are not compared, and no row is buried"
-        yield Difference(None, LEAVE, why, host)
+        yield RestoreDifference(None, LEAVE, why, host)
     found, unclear = announced(guests), _unclear(guests)
     for row in rows:
         if row.host in unclear.get(row.uuid, ()):
             why = "its host has a guest of it and cannot say how that is"
-            yield Difference(row.uuid, LEAVE, why, row.host)
+            yield RestoreDifference(row.uuid, LEAVE, why, row.host)
         elif row.uuid in found:
             yield from _behind(row, found[row.uuid], silent, (back or {}).get(row.uuid))
         elif not silent and row.uuid not in mapped:
-            yield Difference(row.uuid, BURY, "it has no guest and no mapping", row.host, row)
+            yield RestoreDifference(row.uuid, BURY, "it has no guest and no mapping", row.host, row)
     known = {row.uuid for row in rows}.union(buried)
     for uuid, homes in found.items():
         if uuid not in known:
@@ -208,7 +210,7 @@ def _unclear(guests: Guests) -> dict[str, set[str]]:
 
 def strangers(
     known: Mapping[str, str], told: Mapping[str, Mapping[str, Any]]
-) -> Iterator[Difference]:
+) -> Iterator[RestoreDifference]:
     """Yield the hosts that were replaced since: no twin could begin while no conductor was up.
 
     :param known: the ids of state paths that the cell knows, by host
@@ -217,10 +219,10 @@ def strangers(
     for host, state in told.items():
         if state and known.get(host, state["state_id"]) != state["state_id"]:
             why = "its row knows the machine or state path before this one"
-            yield Difference(None, KNOW, why, host, state_id=known[host], changes=state)
+            yield RestoreDifference(None, KNOW, why, host, state_id=known[host], changes=state)
 
 
-def _lost(uuid: str, homes: Homes, asked: Asked | None) -> Difference:
+def _lost(uuid: str, homes: Homes, asked: ApiRecord | None) -> RestoreDifference:
     (host, guest), *others = homes.items()
     if others:
         why = f"its row is lost, and there are guests of it on {_listed(homes)}"
@@ -229,13 +231,13 @@ def _lost(uuid: str, homes: Homes, asked: Asked | None) -> Difference:
     elif not asked.is_enough:
         why = "its row is lost, with the CPUs and devices that it has, and its guest stays"
     else:
-        return Difference(uuid, REMAKE, "its row is lost", host, guest=guest, asked=asked)
-    return Difference(uuid, LEAVE, why, host)
+        return RestoreDifference(uuid, REMAKE, "its row is lost", host, guest=guest, asked=asked)
+    return RestoreDifference(uuid, LEAVE, why, host)
 
 
 def _behind(
-    row: Row, homes: Homes, silent: Collection[str], back: TakenBack | None
-) -> Iterator[Difference]:
+    row: CellRow, homes: Homes, silent: Collection[str], back: TakenBack | None
+) -> Iterator[RestoreDifference]:
     """Yield a row that is older than its guest, unless it is about to end."""
     if row.task_state == states.DELETING:
         return
@@ -244,7 +246,7 @@ def _behind(
     if row.host not in homes:
         why = _why_not(row, homes, silent)
         if why is not None:
-            yield Difference(row.uuid, LEAVE, f"its row is on {row.host}, {why}", host)
+            yield RestoreDifference(row.uuid, LEAVE, f"its row is on {row.host}, {why}", host)
             return
     changes = _changes(row, guest, back)
     if row.host != host:
@@ -252,14 +254,14 @@ def _behind(
     if changes:
         why = ", ".join(f"{name} {value}" for name, value in _told(row).items() if name in changes)
         why = f"its row says {why}" if why else "its row does not know what its guest is of"
-        yield Difference(row.uuid, SETTLE, why, host, row, guest, changes=changes)
+        yield RestoreDifference(row.uuid, SETTLE, why, host, row, guest, changes=changes)
 
 
-def _told(row: Row) -> dict[str, Any]:
+def _told(row: CellRow) -> dict[str, Any]:
     return {name: getattr(row, name) for name in _SEEN}
 
 
-def _why_not(row: Row, homes: Homes, silent: Collection[str]) -> str | None:
+def _why_not(row: CellRow, homes: Homes, silent: Collection[str]) -> str | None:
     """Say why a row may not go to a guest elsewhere; None: it may."""
     (guest, *others) = homes.values()
     if others:
@@ -273,7 +275,9 @@ def _listed(homes: Homes) -> str:
     return " and ".join(sorted(homes))
 
 
-def _changes(row: Row, guest: stale_rows.Guest, back: TakenBack | None) -> dict[str, Any]:
+def _changes(
+    row: CellRow, guest: stale_rows.DescribedGuest, back: TakenBack | None
+) -> dict[str, Any]:
     """Return what a row lacks; of one that was taken back the guest must have heard, too.
 
     Where it has not, the super-conductors tell the cell of the latest turn.
@@ -285,7 +289,7 @@ def _changes(row: Row, guest: stale_rows.Guest, back: TakenBack | None) -> dict[
     return changes | ({"turns": back.turn} if "vm_state" in changes else {})
 
 
-def repair(cell: Cell, difference: Difference) -> bool:
+def repair(cell: Cell, difference: RestoreDifference) -> bool:
     """Put one right, if what the cell says still is as it was found; tell whether it was."""
     try:
         return _repair(cell, difference)
@@ -294,7 +298,7 @@ def repair(cell: Cell, difference: Difference) -> bool:
 
 
 @retried
-def _repair(cell: Cell, difference: Difference) -> bool:
+def _repair(cell: Cell, difference: RestoreDifference) -> bool:
     do = _REPAIRS.get(difference.action)
     if do is None:
         return False
@@ -302,19 +306,19 @@ def _repair(cell: Cell, difference: Difference) -> bool:
         return do(session, difference)
 
 
-def _bury(session: Session, difference: Difference) -> bool:
+def _bury(session: Session, difference: RestoreDifference) -> bool:
     row = _unchanged(difference)
     instances.update(session, row.uuid, {}, expected=_told(row))
-    return purge.bury(session, row.uuid, [])
+    return purge.delete_with_record(session, row.uuid, [])
 
 
-def _unchanged(difference: Difference) -> Row:
+def _unchanged(difference: RestoreDifference) -> CellRow:
     if difference.row is None:
         raise exception.Internal(f"{difference.action}: there is no row")
     return difference.row
 
 
-def _settle(session: Session, difference: Difference) -> bool:
+def _settle(session: Session, difference: RestoreDifference) -> bool:
     row, guest, changes = _unchanged(difference), difference.guest, {**difference.changes}
     if guest is not None and guest.power_state != states.NOSTATE:
         changes["power_state"] = guest.power_state
@@ -331,7 +335,7 @@ def _settle(session: Session, difference: Difference) -> bool:
     return True
 
 
-def _remake(session: Session, difference: Difference) -> bool:
+def _remake(session: Session, difference: RestoreDifference) -> bool:
     asked, host, guest = difference.asked, difference.host, difference.guest
     if asked is None or host is None or guest is None:
         return False
@@ -339,7 +343,7 @@ def _remake(session: Session, difference: Difference) -> bool:
     return instances.create(session, made)
 
 
-def _know(session: Session, difference: Difference) -> bool:
+def _know(session: Session, difference: RestoreDifference) -> bool:
     return services.note_state(
         session,
         str(difference.host),
@@ -349,7 +353,7 @@ def _know(session: Session, difference: Difference) -> bool:
     )
 
 
-_REPAIRS: Final[Mapping[str, Callable[[Session, Difference], bool]]] = {
+_REPAIRS: Final[Mapping[str, Callable[[Session, RestoreDifference], bool]]] = {
     BURY: _bury,
     SETTLE: _settle,
     REMAKE: _remake,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from roost.context import RequestContext
-from roost.db.spans import Span
+from roost.db.spans import UuidRange
 from roost.external.neutron_ports import ServerPort
 
 RESOURCES: Final = ("vcpus", "pcpus", "memory_mb", "disk_gb", "instances")
@@ -20,7 +20,7 @@ Amounts = tuple[int, ...]  # so much of each of RESOURCES
 Claim = Mapping[str, Any]
 
 
-class Schedulers(Protocol):
+class ClaimLister(Protocol):
     """What an audit needs of the schedulers' client."""
 
     def check(self, context: RequestContext) -> None: ...
@@ -68,7 +68,7 @@ class Stream:
         self._claims = claims
         self._next = next(claims, None)
 
-    def take(self, span: Span) -> list[Claim]:
+    def take(self, span: UuidRange) -> list[Claim]:
         """Return the claims of a span; spans must be taken in order."""
         taken = []
         while self._next is not None and span.has(self._next["instance_uuid"]):
@@ -78,7 +78,7 @@ class Stream:
 
 
 def miscounted(
-    schedulers: Schedulers, context: RequestContext
+    schedulers: ClaimLister, context: RequestContext
 ) -> dict[Node, tuple[Amounts, Amounts]]:
     """Return the nodes that do not count as in use what their claims hold: used, claimed."""
     return {
@@ -103,7 +103,7 @@ def _overdue(claims: Iterable[Claim], lifetime: datetime.timedelta) -> dict[str,
 _LONG_AGO: Final = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
 
-class Mapped(Protocol):
+class MappedInstance(Protocol):
     """Where an instance is said to be; None: nowhere yet.
 
     ``put_away``: its user has deleted it and can restore it; ``unheard``: its cell may not know.
@@ -159,7 +159,7 @@ class Snapshot:
     """
 
     instances: list[LiveInstance] = dataclasses.field(default_factory=list)
-    mappings: dict[str, Mapped] = dataclasses.field(default_factory=dict)
+    mappings: dict[str, MappedInstance] = dataclasses.field(default_factory=dict)
     wishes: dict[str, datetime.datetime] = dataclasses.field(default_factory=dict)
     now: datetime.datetime = _LONG_AGO
     claims: dict[str, str] | None = None

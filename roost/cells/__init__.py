@@ -4,8 +4,8 @@ Used by what stands outside all cells: api, super-conductor, roost-manage. A cel
 them one bounded wait, then nothing; and mostly not that, since somebody looks at them before.
 """
 
-from roost.cells.breaker import Limits
+from roost.cells.breaker import CallLimits
 from roost.cells.cell import Cell
 from roost.cells.registry import Cells, Watch
 
-__all__ = ["Cell", "Cells", "Limits", "Watch"]
+__all__ = ["CallLimits", "Cell", "Cells", "Watch"]

@@ -23,7 +23,7 @@ _FIRST_PAUSE: Final = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
+class CallLimits:
     """How long one waits for a part of a cell, in seconds, and how many may use it at once.
 
     :param timeout: how long it may take to answer
@@ -36,7 +36,7 @@ class Limits:
     places: int = 64
 
 
-class Passage:
+class GuardedCall:
     """One use of the part, from the moment it was let in."""
 
     def __init__(self, begun: float) -> None:
@@ -54,7 +54,7 @@ class _Open:
     reason: str
 
 
-class Breaker:
+class CircuitBreaker:
     """Lets uses of ``name`` pass while it answers.
 
     :param ask: raises Unavailable while the part does not answer; takes a bounded time
@@ -68,7 +68,7 @@ class Breaker:
         name: str,
         ask: Callable[[], None],
         *,
-        limits: Limits,
+        limits: CallLimits,
         clock: Callable[[], float] = time.monotonic,
         spawn: Callable[[Callable[[], None]], None] | None = None,
         pause: Callable[[float], bool] | None = None,
@@ -81,7 +81,7 @@ class Breaker:
         self._stopping = threading.Event()
         self._pause = pause or self._stopping.wait
         self._change = threading.Condition()
-        self._inside: set[Passage] = set()
+        self._inside: set[GuardedCall] = set()
         self._open: _Open | None = None
         self._closed_at = self._last_answer = float("-inf")
 
@@ -99,22 +99,22 @@ class Breaker:
             )
 
     @contextlib.contextmanager
-    def passing(self) -> Iterator[Passage]:
+    def passing(self) -> Iterator[GuardedCall]:
         """Let one use pass; it says by :meth:`Passage.blame` when the part itself failed.
 
         :raises roost.exception.Away: at once, when the part is away; nothing was done
         """
-        passage = self._enter()
+        guarded_call = self._enter()
         try:
-            yield passage
+            yield guarded_call
         finally:
-            self._leave(passage)
+            self._leave(guarded_call)
 
     def close(self) -> None:
         """Look no more."""
         self._stopping.set()
 
-    def _enter(self) -> Passage:
+    def _enter(self) -> GuardedCall:
         with self._change:
             until = self._clock() + self._limits.timeout
             self.check()
@@ -124,29 +124,29 @@ class Breaker:
                 if left <= 0 or not self._change.wait(left):
                     raise exception.Away(f"{self.name} is too busy: {len(self._inside)} are inside")
                 self.check()
-            passage = Passage(self._clock())
-            self._inside.add(passage)
-            return passage
+            guarded_call = GuardedCall(self._clock())
+            self._inside.add(guarded_call)
+            return guarded_call
 
     def _refuse_a_crowd(self) -> None:
         """Keep threads out of a part that lets nobody go: it may be away, and nobody knows yet."""
         if len(self._inside) < CROWD:
             return
-        oldest = min(passage.begun for passage in self._inside)
+        oldest = min(guarded_call.begun for guarded_call in self._inside)
         silent = self._clock() - max(oldest, self._last_answer)
         if silent > self._limits.timeout / 2:
             raise exception.Away(f"{self.name} has not answered anybody for {silent:.1f} s")
 
-    def _leave(self, passage: Passage) -> None:
+    def _leave(self, guarded_call: GuardedCall) -> None:
         with self._change:
-            self._inside.discard(passage)
-            if passage.error is None:
+            self._inside.discard(guarded_call)
+            if guarded_call.error is None:
                 self._last_answer = self._clock()
                 self._change.notify()
-            elif self._open is None and passage.begun >= self._closed_at:
-                self._give_up(passage.error)
+            elif self._open is None and guarded_call.begun >= self._closed_at:
+                self._abandon(guarded_call.error)
 
-    def _give_up(self, error: exception.Unavailable) -> None:
+    def _abandon(self, error: exception.Unavailable) -> None:
         LOG.warning("%s is away, doing without it: %s", self.name, error.message)
         self._open = _Open(self._clock(), error.message)
         self._change.notify_all()

@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from roost import exception, states
-from roost.cells.breaker import Breaker, Limits
+from roost.cells.breaker import CallLimits, CircuitBreaker
 from roost.cells.limits import HostCalls
 from roost.context import RequestContext
 from roost.db import guarded
@@ -39,7 +39,7 @@ from roost.rpc.compute import Compute
 from roost.rpc.transport import BROKEN
 
 
-class Bus(Protocol):
+class CellBus(Protocol):
     """What is needed of a bus; see :class:`roost.rpc.transport.Bus`."""
 
     def client(self, topic: str, version_cap: str | None = None) -> Any: ...
@@ -58,12 +58,12 @@ class GuardedBus:
     """
 
     def __init__(
-        self, name: str, bus: Bus, limits: Limits, host_calls: HostCalls | None = None
+        self, name: str, bus: CellBus, limits: CallLimits, host_calls: HostCalls | None = None
     ) -> None:
         self._bus = bus
         self._host_calls = host_calls
         self._seconds = limits.timeout
-        self.breaker = Breaker(
+        self.breaker = CircuitBreaker(
             name, functools.partial(bus.ping, seconds=self._seconds), limits=limits
         )
 
@@ -89,11 +89,11 @@ class GuardedBus:
 
         :raises roost.exception.Unavailable: when it does not answer; from now on it is away
         """
-        with self.breaker.passing() as passage:
+        with self.breaker.passing() as guarded_call:
             try:
                 self._bus.ping(seconds=self._seconds)
             except exception.Unavailable as error:
-                passage.blame(error)
+                guarded_call.blame(error)
                 raise
 
     def cast(self, send: Callable[[], None]) -> None:
@@ -101,14 +101,14 @@ class GuardedBus:
 
         :raises roost.exception.Away: at once, when the bus is known to be away
         """
-        with self.breaker.passing() as passage:
+        with self.breaker.passing() as guarded_call:
             try:
                 send()
             except exception.Unavailable as error:
-                passage.blame(error)
+                guarded_call.blame(error)
                 raise
             except BROKEN as error:  # not that nobody listens there
-                passage.blame(exception.Unavailable(str(error)))
+                guarded_call.blame(exception.Unavailable(str(error)))
                 raise
 
     def close(self) -> None:
@@ -148,13 +148,13 @@ class Cell:
         self,
         mapping: CellMapping,
         database: Database,
-        bus: Bus | None,
+        bus: CellBus | None,
         *,
-        limits: Limits,
+        limits: CallLimits,
         host_calls: HostCalls | None = None,
     ) -> None:
         self.mapping = mapping
-        self._rows = Breaker(
+        self._rows = CircuitBreaker(
             f"the database of the {self}", functools.partial(guarded.ask, database), limits=limits
         )
         self.database = GuardedDatabase(database, self._rows)
@@ -182,7 +182,7 @@ class Cell:
         return not self._rows.is_open
 
     @property
-    def is_away(self) -> bool:
+    def is_unavailable(self) -> bool:
         """Whether its database or its bus is known not to answer: it takes no new instances."""
         return not self.is_readable or (self._bus is not None and self._bus.breaker.is_open)
 
@@ -217,7 +217,7 @@ class Cell:
         except exception.NotFound:  # it may go at any moment: somebody else may end it, too
             return False
         if host is not None:
-            self._tell(context, host, instance_uuid)
+            self._cast_delete(context, host, instance_uuid)
         return True
 
     @retried
@@ -230,7 +230,7 @@ class Cell:
                 instances.update(session, instance_uuid, ending, expected={})
             actions.start(session, _delete_action(context, instance_uuid))
             if instance.host is None:
-                purge.bury(session, instance_uuid, [])
+                purge.delete_with_record(session, instance_uuid, [])
             return str(instance.host) if instance.host is not None else None
 
     def close(self) -> None:
@@ -239,7 +239,7 @@ class Cell:
         if self._bus is not None:
             self._bus.close()
 
-    def _tell(self, context: RequestContext, host: str, instance_uuid: str) -> None:
+    def _cast_delete(self, context: RequestContext, host: str, instance_uuid: str) -> None:
         """Cast a hint; the row says it, too, so a lost one is sent again by the sweeper."""
         try:
             self.compute.on(host).terminate_instance(context, instance_uuid=instance_uuid)
@@ -266,14 +266,14 @@ def _delete_action(context: RequestContext, instance_uuid: str) -> InstanceActio
 _Write = Callable[[Session], str | None]
 
 
-def put_away(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: int) -> bool:
+def soft_delete(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: int) -> bool:
     """Let an instance be put away, and tell its host.
 
     :returns: False when it cannot be put away, only deleted, or is gone
     :raises roost.exception.Unavailable: when the cell cannot be reached
     """
     record = _record(context, instance_uuid, "delete")
-    write = functools.partial(rows.put_away, record=record, turn=turn)
+    write = functools.partial(rows.soft_delete, record=record, turn=turn)
     return _begin(cell, context, record, write, task=states.SOFT_DELETING)
 
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from roost import concurrency, exception
-from roost.cells.breaker import Limits
-from roost.cells.cell import Bus, Cell
+from roost.cells.breaker import CallLimits
+from roost.cells.cell import Cell, CellBus
 from roost.cells.limits import HostCalls
 from roost.db.api import cells as cell_rows
 from roost.db.cell import services
@@ -65,7 +65,7 @@ class Watch:
 
 
 REMEMBERED = 10.0  # seconds that a mapping is taken for true
-_NO_OTHER = Limits()
+_NO_OTHER = CallLimits()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,8 +88,8 @@ class Cells:
         api_database: Database,
         *,
         make_database: Callable[[str], Database],
-        make_bus: Callable[[str], Bus],
-        limits: Limits = _NO_OTHER,
+        make_bus: Callable[[str], CellBus],
+        limits: CallLimits = _NO_OTHER,
         host_calls: HostCalls | None = None,
     ) -> None:
         self._api_database = api_database
@@ -111,7 +111,7 @@ class Cells:
 
     def away(self) -> list[Cell]:
         """Return the cells that cannot be reached, as far as is known."""
-        return [cell for cell in self.all() if cell.is_away]
+        return [cell for cell in self.all() if cell.is_unavailable]
 
     def get(self, uuid: str) -> Cell:
         """Return a cell.

@@ -64,7 +64,7 @@ class GroupCopies:
         for cell in self._with_servers(project_id):
             try:
                 self.bring(cell, project_id)
-                self._tell(context, cell, project_id)
+                self._notify_hosts(context, cell, project_id)
             except exception.RoostError as error:
                 LOG.warning("%s does not know the groups of %s yet: %s", cell, project_id,
                             error.message)  # fmt: skip
@@ -96,7 +96,7 @@ class GroupCopies:
             if known.get(project_id) != groups.get(project_id, []):
                 LOG.warning("%s had old security groups of project %s", cell, project_id)
                 self.bring(cell, project_id)
-                self._tell(admin_context(), cell, project_id)
+                self._notify_hosts(admin_context(), cell, project_id)
 
     def _by_project(self) -> dict[str, list[Group]]:
         with self.database.read() as session:
@@ -124,7 +124,7 @@ class GroupCopies:
             return security_groups.list_groups(session, project_id)
 
     @staticmethod
-    def _tell(context: RequestContext, cell: Cell, project_id: str) -> None:
+    def _notify_hosts(context: RequestContext, cell: Cell, project_id: str) -> None:
         with cell.database.read() as session:
             hosts = cell_security_groups.hosts_of(session, project_id)
         for host in hosts:

@@ -18,7 +18,7 @@ from concurrent import futures
 from typing import Any, Final, NamedTuple, TypeVar
 
 from roost.api import admission
-from roost.api.callers import Places, stranger
+from roost.api.callers import ConcurrencyLimit, anonymous_caller
 
 GRACE: Final = 30.0  # seconds that a transfer may stand still
 SLOWEST: Final = 4096  # bytes a second that it must have on average
@@ -51,7 +51,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
-class Answer(NamedTuple):
+class PacedAnswer(NamedTuple):
     """What the application answered; ``pieces`` that are no list are made as they are sent."""
 
     status: int
@@ -68,7 +68,9 @@ class Asgi:
     :param bodies: places for bodies that are received ahead, by address
     """
 
-    def __init__(self, app: admission.Wsgi, *, threads: int, max_body: int, bodies: Places) -> None:
+    def __init__(
+        self, app: admission.Wsgi, *, threads: int, max_body: int, bodies: ConcurrencyLimit
+    ) -> None:
         self._app = app
         self._max_body = max_body
         self._bodies = bodies
@@ -93,7 +95,7 @@ class Asgi:
         length = admission.expected(environ, self._max_body)
         if not length:
             return 0
-        sender = stranger(environ)
+        sender = anonymous_caller(environ)
         refusal = self._bodies.take(sender)
         if refusal:
             return refusal
@@ -109,13 +111,13 @@ class Asgi:
         return 0
 
     @staticmethod
-    def _call(app: admission.Wsgi, environ: admission.Environ) -> Answer:
+    def _call(app: admission.Wsgi, environ: admission.Environ) -> PacedAnswer:
         told: list[Any] = []
         pieces = app(environ, lambda status, headers, _error=None: told.extend((status, headers)))
         status, headers = told
-        return Answer(int(status.split(" ", 1)[0]), headers, pieces)
+        return PacedAnswer(int(status.split(" ", 1)[0]), headers, pieces)
 
-    async def _send(self, answer: Answer, receive: Receive, send: Send) -> None:
+    async def _send(self, answer: PacedAnswer, receive: Receive, send: Send) -> None:
         headers = [(name.lower().encode(), text.encode("latin-1")) for name, text in answer.headers]
         start = {"type": "http.response.start", "status": answer.status, "headers": headers}
         if isinstance(answer.pieces, list | tuple):

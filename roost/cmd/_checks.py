@@ -8,19 +8,19 @@ import oslo_messaging as messaging
 from oslo_config import cfg
 
 from roost import exception, migrations
-from roost.cmd._waiting import Check
+from roost.cmd._waiting import StartupCheck
 from roost.db.engine import Database
 
 DEFAULT_PORT = 5672
 SECONDS = 5  # for a broker's port to answer
 
 
-def schema(database: Database, kind: str) -> Check:
+def schema(database: Database, kind: str) -> StartupCheck:
     """The database can be reached, and ``roost-manage db sync`` has been run on it."""
-    return Check(f"the {kind} database", lambda: migrations.check(database, kind))
+    return StartupCheck(f"the {kind} database", lambda: migrations.check(database, kind))
 
 
-def broker(conf: cfg.ConfigOpts, url: str | None) -> Check:
+def broker(conf: cfg.ConfigOpts, url: str | None) -> StartupCheck:
     """One of the brokers of a bus takes connections.
 
     oslo.messaging would wait by itself, but without growing pauses and deaf to a stop. Whether the
@@ -28,16 +28,16 @@ def broker(conf: cfg.ConfigOpts, url: str | None) -> Check:
     """
     target = messaging.TransportURL.parse(conf, url)
     if target.transport == "fake":
-        return Check("the bus in this process", lambda: None)
+        return StartupCheck("the bus in this process", lambda: None)
     places = [(host.hostname, host.port or DEFAULT_PORT) for host in target.hosts]
     places = places or [("localhost", DEFAULT_PORT)]
     named = ", ".join(f"{host}:{port}" for host, port in places)
-    return Check(f"the broker at {named}", _one_answers(places))
+    return StartupCheck(f"the broker at {named}", _one_answers(places))
 
 
-def address(host: str, port: int) -> Check:
+def address(host: str, port: int) -> StartupCheck:
     """Nobody else listens where this daemon is to."""
-    return Check(f"{host} port {port} to be free", lambda: _bind(host, port))
+    return StartupCheck(f"{host} port {port} to be free", lambda: _bind(host, port))
 
 
 def is_loopback(host: str) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, Self
 
 from roost import exception
-from roost.cmd._waiting import Check, Waiting, growing_pauses
+from roost.cmd._waiting import StartupCheck, StartupWait, growing_pauses
 from roost.rpc.interface import Interface
 from roost.rpc.transport import Bus
 
@@ -74,7 +74,7 @@ CLOSING = 10.0  # seconds that buses and engines get for closing
 ENDLESS = 86400.0  # seconds
 
 
-class Server(Protocol):
+class DaemonServer(Protocol):
     """What a daemon serves with, at a place that it may have to wait for."""
 
     @property
@@ -108,7 +108,7 @@ class RpcServer:
         self.place = f"the bus {bus.name!r} to let {interface.topic} in"
         self._server = bus.server(interface, manager, name)
         self._threads = threads
-        self.ears = self._server.ears
+        self.consumer_state = self._server.consumer_state
 
     def start(self) -> None:
         try:
@@ -140,9 +140,9 @@ class Daemon:
         self,
         name: str,
         *,
-        checks: Sequence[Check] = (),
-        on_start: Sequence[Check] = (),
-        servers: Sequence[Server] = (),
+        checks: Sequence[StartupCheck] = (),
+        on_start: Sequence[StartupCheck] = (),
+        servers: Sequence[DaemonServer] = (),
         periodics: Sequence[Periodic] = (),
         drain: Sequence[Callable[[float], object]] = (),
         on_stop: Sequence[Callable[[], object]] = (),
@@ -160,7 +160,7 @@ class Daemon:
         self._stopping = threading.Event()
         self._stopped = threading.Event()
         self._starting = threading.Lock()
-        self._started: list[Server] = []
+        self._started: list[DaemonServer] = []
         self.serving = False
         self.on_give_up: Callable[[], object] = lambda: None
 
@@ -184,7 +184,9 @@ class Daemon:
         :returns: whether it serves now; False when :meth:`stop` came first
         """
         with self._starting:
-            waiting = Waiting(self.name, stopping=self._stopping, tell=tell, pauses=self._pauses)
+            waiting = StartupWait(
+                self.name, stopping=self._stopping, tell=tell, pauses=self._pauses
+            )
             self.serving = waiting.until(self.needs) and self._start_servers(waiting)
             if self.serving:
                 for periodic in self.periodics:
@@ -213,7 +215,7 @@ class Daemon:
             self._stopped.set()
         LOG.info("%s has stopped", self.name)
 
-    def give_up(self, why: str) -> None:
+    def abandon(self, why: str) -> None:
         """Stop for good, because somebody else is what this daemon was; returns at once.
 
         Then ``on_give_up`` is called, which ends the process.
@@ -238,13 +240,15 @@ class Daemon:
         """
         LOG.info("%s has reloaded what can be reloaded without a restart", self.name)
 
-    def _start_servers(self, waiting: Waiting) -> bool:
+    def _start_servers(self, waiting: StartupWait) -> bool:
         return all(
-            waiting.until([Check(server.place, functools.partial(self._start_server, server))])
+            waiting.until(
+                [StartupCheck(server.place, functools.partial(self._start_server, server))]
+            )
             for server in self.servers
         )
 
-    def _start_server(self, server: Server) -> None:
+    def _start_server(self, server: DaemonServer) -> None:
         server.start()
         self._started.append(server)
 
@@ -263,7 +267,7 @@ class Daemon:
             )
 
 
-def _ended(server: Server) -> Callable[[], None]:
+def _ended(server: DaemonServer) -> Callable[[], None]:
     def end() -> None:
         server.stop()
         server.wait()

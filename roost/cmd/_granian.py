@@ -29,7 +29,7 @@ from roost.cmd._asgi import Asgi
 from roost.cmd._daemon import Closable
 from roost.cmd._http import Wsgi
 from roost.cmd._run import Systemd
-from roost.cmd._waiting import Check, Waiting
+from roost.cmd._waiting import StartupCheck, StartupWait
 
 LOG = logging.getLogger(__name__)
 _SET_PARENT_DEATH_SIGNAL: Final = 1  # PR_SET_PDEATHSIG of prctl(2)
@@ -41,7 +41,7 @@ def run(
     *,
     name: str,
     make_app: Callable[[], Wsgi],
-    checks: Sequence[Check] = (),
+    checks: Sequence[StartupCheck] = (),
     closing: Sequence[Closable] = (),
 ) -> NoReturn:
     """Serve ``[api] listen`` and ``port`` until SIGTERM, then finish what is under way and exit.
@@ -55,10 +55,10 @@ def run(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until Granian takes them over
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     free = _checks.address(str(conf.api.listen), conf.api.port)
-    Waiting(name, stopping=threading.Event(), tell=systemd.status).until([*checks, free])
+    StartupWait(name, stopping=threading.Event(), tell=systemd.status).until([*checks, free])
     for opened in closing:
         opened.close()
-    identity = _http.Identity.of(conf)
+    identity = _http.TlsIdentity.of(conf)
     server = _server(conf, name, systemd, identity)
     probe = _Probe(systemd, conf.api.listen, conf.api.port, secret=identity is not None)
     loader = functools.partial(_load, conf, make_app, probe, os.getpid())
@@ -68,7 +68,7 @@ def run(
 
 
 def _server(
-    conf: cfg.ConfigOpts, name: str, systemd: Systemd, identity: _http.Identity | None
+    conf: cfg.ConfigOpts, name: str, systemd: Systemd, identity: _http.TlsIdentity | None
 ) -> "_Server":
     listening = _http.listen(str(conf.api.listen), conf.api.port)
     return _Server(

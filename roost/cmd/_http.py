@@ -27,9 +27,9 @@ from oslo_config import cfg
 
 from roost import concurrency, exception
 from roost.api import admission
-from roost.api.callers import Places, Share, stranger
+from roost.api.callers import ConcurrencyLimit, FairShare, anonymous_caller
 from roost.cmd._asgi import Asgi, Pace
-from roost.cmd._daemon import Server
+from roost.cmd._daemon import DaemonServer
 
 LOG = logging.getLogger(__name__)
 IDLE_SECONDS: Final = 75  # that a connection may wait for its next request
@@ -46,7 +46,7 @@ Wsgi = admission.Wsgi
 
 
 @dataclasses.dataclass(frozen=True)
-class Identity:
+class TlsIdentity:
     """What a server proves with who it is: files of its certificate and of the key to it."""
 
     certificate: pathlib.Path
@@ -81,8 +81,8 @@ def in_process(
     threads: int,
     max_body: int,
     address_share: float,
-    identity: Identity | None = None,
-) -> Server:
+    identity: TlsIdentity | None = None,
+) -> DaemonServer:
     """Return the server that fits the threads of this process.
 
     :param threads: requests at once
@@ -102,9 +102,9 @@ def in_process(
     )
 
 
-def bodies(address_share: float) -> Places:
+def bodies(address_share: float) -> ConcurrencyLimit:
     """Return places for bodies that are on their way, of which each address may have its share."""
-    return Places(CONNECTIONS, Share(proven=address_share, unproven=address_share))
+    return ConcurrencyLimit(CONNECTIONS, FairShare(proven=address_share, unproven=address_share))
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -129,7 +129,7 @@ def bound(listening: Any) -> None:
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
 
 
-def granian_options(identity: Identity | None) -> dict[str, Any]:
+def granian_options(identity: TlsIdentity | None) -> dict[str, Any]:
     """Return what Granian is told wherever it serves."""
     return {
         "interface": Interfaces.ASGINL,
@@ -170,7 +170,7 @@ class ThreadedHttp:
         threads: int,
         max_body: int,
         address_share: float,
-        identity: Identity | None = None,
+        identity: TlsIdentity | None = None,
     ) -> None:
         self.host, self.port = host, port
         self._identity = identity
@@ -241,7 +241,7 @@ class GreenHttp:
         threads: int,
         max_body: int,
         address_share: float,
-        identity: Identity | None = None,
+        identity: TlsIdentity | None = None,
     ) -> None:
         self.host, self.port = host, port
         self._identity = identity
@@ -331,7 +331,7 @@ def _protocol() -> type:
     return Protocol
 
 
-def _bounded(app: Wsgi, max_body: int, bodies: Places) -> Wsgi:
+def _bounded(app: Wsgi, max_body: int, bodies: ConcurrencyLimit) -> Wsgi:
     """Read the body in green threads before anything is done with it, all in a bounded time."""
 
     def serve(environ: admission.Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -347,13 +347,13 @@ def _bounded(app: Wsgi, max_body: int, bodies: Places) -> Wsgi:
     return serve
 
 
-def _read_body(environ: admission.Environ, max_body: int, bodies: Places) -> int:
+def _read_body(environ: admission.Environ, max_body: int, bodies: ConcurrencyLimit) -> int:
     """Read a body, unless it is too long; return the status of a refusal, 0 for none."""
     import eventlet
 
     if not admission.expected(environ, max_body):
         return 0
-    sender = stranger(environ)
+    sender = anonymous_caller(environ)
     refusal = bodies.take(sender)
     if refusal:
         return refusal

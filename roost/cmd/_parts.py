@@ -7,7 +7,7 @@ from typing import Final
 from oslo_config import cfg
 
 from roost import exception
-from roost.cells import Cells, Limits, Watch
+from roost.cells import CallLimits, Cells, Watch
 from roost.cells.limits import HostCalls
 from roost.db.engine import Database
 from roost.external.vendor_data import VendorServices
@@ -37,7 +37,7 @@ def cells(
 
     :param host_calls: bounds those who wait for hosts
     """
-    limits = Limits(
+    limits = CallLimits(
         timeout=conf.cells.timeout,
         longest_pause=conf.cells.longest_pause,
         places=conf.rpc_threads,

@@ -126,7 +126,7 @@ class _Outcome:
         """The exit status of the process."""
         return self._shared[0]
 
-    def give_up(self, pid: int) -> None:
+    def abandon(self, pid: int) -> None:
         """Let a process end, and exit with 1."""
         self._shared[0] = 1
         os.kill(pid, signal.SIGTERM)
@@ -168,7 +168,7 @@ class _Worker(cotyledon.Service):
         self._systemd = systemd
         self._daemon = make_daemon(conf)
         # who else would start it again
-        self._daemon.on_give_up = functools.partial(outcome.give_up, os.getppid())
+        self._daemon.on_give_up = functools.partial(outcome.abandon, os.getppid())
 
     def run(self) -> None:
         if self._daemon.start(self._systemd.status):
@@ -215,7 +215,7 @@ class _Green(service.ServiceBase):  # type: ignore[misc]
 
     def start(self) -> None:
         self._daemon = self._make_daemon(self._conf)
-        self._daemon.on_give_up = functools.partial(self._outcome.give_up, os.getpid())
+        self._daemon.on_give_up = functools.partial(self._outcome.abandon, os.getpid())
         if self._daemon.start(self._systemd.status):
             self._systemd.ready()
 

@@ -13,7 +13,7 @@ LONGEST_PAUSE = 30.0  # seconds
 
 
 @dataclasses.dataclass(frozen=True)
-class Check:
+class StartupCheck:
     """Something that must be so before a daemon serves; ``ask`` raises the reason why it is not."""
 
     name: str
@@ -25,7 +25,7 @@ def growing_pauses() -> Iterator[float]:
     return (min(2.0**step, LONGEST_PAUSE) for step in itertools.count())
 
 
-class Waiting:
+class StartupWait:
     """Asks checks until they pass, or until ``stopping`` is set.
 
     :param tell: called with a line about what it waits for
@@ -47,11 +47,11 @@ class Waiting:
         self._pauses = pauses
         self._pause = pause or stopping.wait
 
-    def until(self, checks: Iterable[Check]) -> bool:
+    def until(self, checks: Iterable[StartupCheck]) -> bool:
         """Ask one after the other; return whether all have passed: False means stopped."""
         return all(self._until_passed(check) for check in checks)
 
-    def _until_passed(self, check: Check) -> bool:
+    def _until_passed(self, check: StartupCheck) -> bool:
         for attempt, pause in enumerate(self._pauses()):
             if self._stopping.is_set():
                 return False
@@ -70,7 +70,7 @@ class Waiting:
             self._pause(pause)
         return False
 
-    def _why_not(self, check: Check) -> str | None:
+    def _why_not(self, check: StartupCheck) -> str | None:
         """Ask in a thread: some libraries block for ever on a broker that is away."""
         asked = _Asked(check)
         while not asked.over.wait(timeout=0.5):
@@ -82,7 +82,7 @@ class Waiting:
 class _Asked:
     """One attempt of a check, on its way."""
 
-    def __init__(self, check: Check) -> None:
+    def __init__(self, check: StartupCheck) -> None:
         self.over = threading.Event()
         self.reason: str | None = None
         self._check = check

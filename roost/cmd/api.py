@@ -15,9 +15,9 @@ from oslo_config import cfg
 from roost import migrations, networks
 from roost.api import admission
 from roost.api.app import make_app
-from roost.api.callers import Share
+from roost.api.callers import FairShare
 from roost.api.compute.service_views import NOVA_NAMES
-from roost.api.dependencies import Options, Parts
+from roost.api.dependencies import ApiOptions, Dependencies
 from roost.api.keystone_auth import Keystone
 from roost.api.middleware import Authentication, NoAuth, is_upload
 from roost.api.networking.driver import load_networking
@@ -28,7 +28,7 @@ from roost.cells.limits import HostCalls, HostLimits
 from roost.cmd import _checks, _granian, _http, _options, _parts, _run, _wsgi_middleware
 from roost.cmd._daemon import Closable, Daemon
 from roost.cmd._http import Wsgi
-from roost.cmd._waiting import Check
+from roost.cmd._waiting import StartupCheck
 from roost.hardware import pci_aliases
 from roost.image.driver import load_hasty_store
 from roost.objects import consoles
@@ -46,7 +46,7 @@ class Api:
     """The application, and what it stands on."""
 
     app: Wsgi
-    checks: Sequence[Check]
+    checks: Sequence[StartupCheck]
     open: Callable[[], None]
     stop: Callable[[], None]
     closing: Sequence[Closable]
@@ -62,12 +62,12 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         threads=admission.threads(conf.api.threads, conf.api.max_waiting),
         max_body=conf.api.max_request_body_size,
         address_share=conf.api.address_share,
-        identity=_http.Identity.of(conf),
+        identity=_http.TlsIdentity.of(conf),
     )
     return Daemon(
         NAME,
         checks=api.checks,
-        on_start=[Check("the way for answers", api.open)],
+        on_start=[StartupCheck("the way for answers", api.open)],
         servers=[server],
         on_stop=[api.stop],
         closing=api.closing,
@@ -88,7 +88,7 @@ def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
     group = load_group(conf, binary=NAME)
     policy = Policy(conf)
     policy.load()
-    parts = Parts(
+    parts = Dependencies(
         api_database=database,
         cells=cells,
         super_conductor=SuperConductor(bus),
@@ -151,20 +151,20 @@ def _warn_of_strangers(host: str | None) -> None:
         )
 
 
-def _gate(conf: cfg.ConfigOpts, parts: Parts) -> admission.Gate:
-    return admission.Gate(
+def _gate(conf: cfg.ConfigOpts, parts: Dependencies) -> admission.Admission:
+    return admission.Admission(
         make_app(parts),
         at_once=conf.api.threads,
         waiting=conf.api.max_waiting,
-        share=Share(proven=conf.api.project_share, unproven=conf.api.address_share),
+        share=FairShare(proven=conf.api.project_share, unproven=conf.api.address_share),
         max_body=conf.api.max_request_body_size,
         caller=parts.authentication.caller,
         is_upload=is_upload,
     )
 
 
-def _api_options(conf: cfg.ConfigOpts) -> Options:
-    return Options(
+def _api_options(conf: cfg.ConfigOpts) -> ApiOptions:
+    return ApiOptions(
         max_limit=conf.api.max_limit,
         max_instances_per_request=conf.api.max_instances_per_request,
         max_request_body_size=conf.api.max_request_body_size,
@@ -204,7 +204,7 @@ def main() -> None:
     if concurrency.selected() == concurrency.EVENTLET:
         _run.run(conf, build)
     api = _options.explained(lambda: put_together(conf))
-    _options.explained(lambda: _http.Identity.of(conf))
+    _options.explained(lambda: _http.TlsIdentity.of(conf))
     _granian.run(
         conf,
         name=NAME,

@@ -12,21 +12,21 @@ from oslo_config import cfg
 from roost import migrations, networks, security_groups
 from roost.cmd import _checks, _options, _parts, _run
 from roost.cmd._daemon import Daemon, Periodic, RpcServer
-from roost.cmd._waiting import Check
+from roost.cmd._waiting import StartupCheck
 from roost.conductor.cell import sweeper as cell_sweeper
-from roost.conductor.cell.builds import Progress
-from roost.conductor.cell.delete import NONE, Deletion, OutsidePorts
+from roost.conductor.cell.builds import BuildProgress
+from roost.conductor.cell.delete import NONE, Deletion, ExternalPorts
 from roost.conductor.cell.interfaces import Interfaces
-from roost.conductor.cell.liveness import Lookout, Patience
+from roost.conductor.cell.liveness import HostTimeouts, LivenessReporter
 from roost.conductor.cell.manager import CellConductorManager
 from roost.conductor.cell.reschedule import Rescheduling
-from roost.conductor.cell.security_groups import Filterings
+from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.sweeper import CellSweeper
-from roost.conductor.cell.task_outcomes import ForsakenImages, Power
+from roost.conductor.cell.task_outcomes import AbandonedImages, TaskOutcomes
 from roost.context import admin_context
 from roost.db.engine import Database
 from roost.external.neutron import DRIVER, Neutron
-from roost.external.neutron_ports import Ports
+from roost.external.neutron_ports import NeutronPorts
 from roost.image.driver import load_store
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
@@ -50,18 +50,20 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     rescheduling = _rescheduling(
         conf, database, scheduler, compute, notifier=notifier, outside_ports=outside_ports
     )
-    power = Power(conf.host, database, compute, notifier)
+    power = TaskOutcomes(conf.host, database, compute, notifier)
     deletion = Deletion(conf.host, database, scheduler, compute, outside_ports)
-    filterings = Filterings(
+    filterings = HostSecurityGroups(
         database, compute, filters=conf.network.driver in security_groups.DRIVERS
     )
     manager = _manager(
         conf, database, rescheduling, deletion=deletion, power=power, filterings=filterings
     )
     group = load_group(conf, binary=NAME)
-    patience = Patience.of(down_time=conf.service_down_time)
+    patience = HostTimeouts.of(down_time=conf.service_down_time)
     interval = conf.conductor.liveness_interval
-    lookout = Lookout(database, group, scheduler, interval=interval, patience=patience)
+    liveness_reporter = LivenessReporter(
+        database, group, scheduler, interval=interval, patience=patience
+    )
     remedies = cell_sweeper.remedies(
         builds=cell_sweeper.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
         deletes=cell_sweeper.Deletes(deletion, compute, filterings),
@@ -71,7 +73,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     sweeper = CellSweeper(
         database,
         remedies,
-        surely_down=lookout.surely_down,
+        surely_down=liveness_reporter.surely_down,
         lease_seconds=conf.conductor.task_lease_seconds,
         stale_seconds=conf.conductor.stale_task_seconds,
     )
@@ -82,28 +84,30 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         NAME,
         checks=[_checks.schema(database, migrations.CELL), _checks.broker(conf, None)],
         on_start=[
-            Check("its cell to be mapped", settle),
-            Check("the way for answers", bus.expect_replies),
-            Check("the way for the scheduler's answers", scheduler_bus.expect_replies),
+            StartupCheck("its cell to be mapped", settle),
+            StartupCheck("the way for answers", bus.expect_replies),
+            StartupCheck("the way for the scheduler's answers", scheduler_bus.expect_replies),
         ],
         servers=[RpcServer(bus, CellConductor, manager, name=conf.host, threads=conf.rpc_threads)],
         periodics=[
             Periodic(patience.own_interval, heartbeat, "heartbeat"),
-            *_looking(conf, lookout),
-            *_sweeping(conf, sweeper, ForsakenImages(database, load_store(conf))),
+            *_looking(conf, liveness_reporter),
+            *_sweeping(conf, sweeper, AbandonedImages(database, load_store(conf))),
         ],
         closing=[group, scheduler_bus, bus, database],
     )
 
 
-def _looking(conf: cfg.ConfigOpts, lookout: Lookout) -> list[Periodic]:
+def _looking(conf: cfg.ConfigOpts, liveness_reporter: LivenessReporter) -> list[Periodic]:
     return [
-        Periodic(lambda: conf.service_report_interval, lookout.beat, "service group"),
-        Periodic(LOOK, lookout.look, "lookout"),
+        Periodic(lambda: conf.service_report_interval, liveness_reporter.beat, "service group"),
+        Periodic(LOOK, liveness_reporter.look, "lookout"),
     ]
 
 
-def _sweeping(conf: cfg.ConfigOpts, sweeper: CellSweeper, images: ForsakenImages) -> list[Periodic]:
+def _sweeping(
+    conf: cfg.ConfigOpts, sweeper: CellSweeper, images: AbandonedImages
+) -> list[Periodic]:
     return [
         Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper"),
         Periodic(lambda: conf.conductor.sweep_interval, images.sweep, "forsaken images"),
@@ -117,7 +121,7 @@ def _rescheduling(
     compute: Compute,
     *,
     notifier: Notifier,
-    outside_ports: OutsidePorts,
+    outside_ports: ExternalPorts,
 ) -> Rescheduling:
     return Rescheduling(
         host=conf.host,
@@ -130,9 +134,9 @@ def _rescheduling(
     )
 
 
-def _outside_ports(conf: cfg.ConfigOpts) -> OutsidePorts:
+def _outside_ports(conf: cfg.ConfigOpts) -> ExternalPorts:
     """Return who lets ports go that are not rows of this cell."""
-    return Ports(Neutron(conf).ours) if conf.network.driver == DRIVER else NONE
+    return NeutronPorts(Neutron(conf).ours) if conf.network.driver == DRIVER else NONE
 
 
 def _manager(
@@ -141,13 +145,13 @@ def _manager(
     rescheduling: Rescheduling,
     *,
     deletion: Deletion,
-    power: Power,
-    filterings: Filterings,
+    power: TaskOutcomes,
+    filterings: HostSecurityGroups,
 ) -> CellConductorManager:
     known = networks.parse(conf.network.local_networks)
     return CellConductorManager(
         database,
-        progress=Progress(
+        progress=BuildProgress(
             host=conf.host,
             database=database,
             networks=known,

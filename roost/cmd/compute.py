@@ -12,12 +12,12 @@ from oslo_config import cfg
 from roost import exception
 from roost.cmd import _checks, _options, _parts, _run
 from roost.cmd._daemon import Daemon, Periodic, RpcServer
-from roost.cmd._waiting import Check
+from roost.cmd._waiting import StartupCheck
 from roost.compute import host as compute_host
 from roost.compute import task_queues
 from roost.compute.config_drive import ConfigDrives
 from roost.compute.host import Host
-from roost.compute.host_identity import StatePath
+from roost.compute.host_identity import HostIdentity
 from roost.compute.host_report import HostSettings
 from roost.compute.image_cache import ImageCache
 from roost.compute.leases import LeaseKeeper
@@ -56,25 +56,25 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         try:
             manager.heartbeat()
         except exception.Conflict as error:
-            daemon.give_up(error.message)
+            daemon.abandon(error.message)
 
     def take_state_path() -> None:
         try:
             state.hold()
         except exception.Conflict as error:
-            daemon.give_up(error.message)
+            daemon.abandon(error.message)
             raise
 
-    state = StatePath(pathlib.Path(conf.state_path, conf.host))
+    state = HostIdentity(pathlib.Path(conf.state_path, conf.host))
     client = CellSchedulerClient(scheduler_bus)
     manager = _manager(conf, conductor, client=client, group=group, state=state)
     daemon = Daemon(
         NAME,
         checks=[_checks.broker(conf, None)],
         on_start=[
-            Check("the state path", take_state_path),
-            Check("the way for answers", bus.expect_replies),
-            Check("a cell-conductor", manager.start),
+            StartupCheck("the state path", take_state_path),
+            StartupCheck("the way for answers", bus.expect_replies),
+            StartupCheck("a cell-conductor", manager.start),
         ],
         servers=[RpcServer(bus, Compute, manager, name=conf.host, threads=conf.rpc_threads)],
         periodics=[
@@ -123,7 +123,7 @@ def _manager(
     *,
     client: CellSchedulerClient,
     group: ServiceGroup,
-    state: StatePath,
+    state: HostIdentity,
 ) -> ComputeManager:
     virt = compute_host.load_virt(conf)
     tracker = ResourceTracker(
@@ -162,7 +162,7 @@ def _manager(
             tasks=concurrency.executor(TASKS),
         ),
         interfaces=max(1, conf.rpc_threads // 2),
-        door=consoles.ConsoleDoor(virt, _door(conf)),
+        door=consoles.ConsoleListener(virt, _door(conf)),
         resumes=conf.compute.resume_guests_state_on_host_boot,
         state=state,
         most_lost=conf.compute.max_lost_servers,
@@ -180,9 +180,9 @@ def _signatures(conf: cfg.ConfigOpts) -> Signatures:
     )
 
 
-def _door(conf: cfg.ConfigOpts) -> consoles.Settings:
+def _door(conf: cfg.ConfigOpts) -> consoles.ConsoleSettings:
     group = conf.consoles
-    return consoles.Settings(
+    return consoles.ConsoleSettings(
         listen=str(group.host_listen),
         port=group.host_port,
         address=str(group.host_address) if group.host_address else None,

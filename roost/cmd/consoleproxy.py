@@ -13,7 +13,7 @@ from oslo_config import cfg
 from roost import exception, migrations
 from roost.cmd import _checks, _http, _options, _parts, _run
 from roost.cmd._daemon import Daemon, Periodic
-from roost.consoleproxy.proxy import ConsoleProxy, Settings
+from roost.consoleproxy.proxy import ConsoleProxy, ProxySettings
 from roost.consoleproxy.tokens import Tokens
 
 NAME = "roost-consoleproxy"
@@ -39,9 +39,9 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     )
 
 
-def _settings(conf: cfg.ConfigOpts) -> Settings:
+def _settings(conf: cfg.ConfigOpts) -> ProxySettings:
     group = conf.console_proxy
-    return Settings(
+    return ProxySettings(
         host=str(group.listen),
         port=group.port,
         tls=_tls(conf),
@@ -66,7 +66,7 @@ def _web(group: cfg.ConfigOpts.GroupAttr) -> dict[str, pathlib.Path]:
 
 
 def _tls(conf: cfg.ConfigOpts) -> ssl.SSLContext | None:
-    identity = _http.Identity.of(conf, "console_proxy")
+    identity = _http.TlsIdentity.of(conf, "console_proxy")
     if identity is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

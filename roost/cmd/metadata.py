@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from roost import exception, migrations, networks
 from roost.api import admission
-from roost.api.callers import Caller, Share, stranger
+from roost.api.callers import ApiCaller, FairShare, anonymous_caller
 from roost.cells import Cells
 from roost.cmd import _checks, _http, _options, _parts, _run
 from roost.cmd._daemon import Daemon
@@ -20,7 +20,7 @@ from roost.metadata.app import make_app
 from roost.metadata.guests import Guests
 
 NAME = "roost-metadata"
-_SHARE: Final = Share(proven=0.125, unproven=0.125)  # of all places that one guest may have
+_SHARE: Final = FairShare(proven=0.125, unproven=0.125)  # of all places that one guest may have
 _MAX_BODY: Final = 64 * 1024
 
 
@@ -36,7 +36,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         vendors=_parts.vendors(conf),
         seconds=options.cache_seconds,
     )
-    app = admission.Gate(
+    app = admission.Admission(
         make_app(guests, _identity(conf, cells)),
         at_once=options.threads,
         waiting=options.max_waiting,
@@ -60,7 +60,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     )
 
 
-def _identity(conf: cfg.ConfigOpts, cells: Cells) -> identity.Identity:
+def _identity(conf: cfg.ConfigOpts, cells: Cells) -> identity.CallerIdentity:
     if conf.metadata.identify == "address":
         known = [network.id for network in networks.parse(conf.network.local_networks)]
         host = conf.metadata.host or conf.host
@@ -72,10 +72,12 @@ def _identity(conf: cfg.ConfigOpts, cells: Cells) -> identity.Identity:
     return identity.BySignature(conf.metadata.shared_secret)
 
 
-def _caller(environ: Mapping[str, Any]) -> Caller:
+def _caller(environ: Mapping[str, Any]) -> ApiCaller:
     """Return whose share of the places a request takes, before anybody has proved anything."""
     instance = environ.get(identity.INSTANCE)
-    return Caller(f"instance {instance}", proven=False) if instance else stranger(environ)
+    return (
+        ApiCaller(f"instance {instance}", proven=False) if instance else anonymous_caller(environ)
+    )
 
 
 def main() -> None:

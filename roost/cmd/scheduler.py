@@ -14,9 +14,9 @@ from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.rpc.scheduler import CellScheduler, Scheduler
 from roost.rpc.transport import Bus
 from roost.scheduler import plugins
-from roost.scheduler.liveness import Silence
+from roost.scheduler.liveness import LivenessTimeouts
 from roost.scheduler.manager import SchedulerManager
-from roost.servicegroup.driver import Listening
+from roost.servicegroup.driver import ListeningTime
 
 NAME = "roost-scheduler"
 FORGET_INTERVAL: Final = 3600.0  # seconds between two looks for groups deleted long ago
@@ -29,8 +29,8 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     url = conf.scheduler.transport_url
     bus = Bus(conf, url)
     database = _parts.database(conf, "scheduler_database")
-    silence = Silence(host=conf.scheduler.host_silence, cell=conf.scheduler.cell_silence)
-    listening = Listening(gap=silence.gap)
+    silence = LivenessTimeouts(host=conf.scheduler.host_silence, cell=conf.scheduler.cell_silence)
+    listening = ListeningTime(gap=silence.gap)
     manager = SchedulerManager(
         database,
         driver=plugins.load_driver(conf.scheduler),
@@ -44,7 +44,9 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     )
 
     def listen() -> None:
-        listening.note(database.now().timestamp(), hears=cells.ears.heard_within(silence.gap))
+        listening.note(
+            database.now().timestamp(), hears=cells.consumer_state.received_within(silence.gap)
+        )
 
     return Daemon(
         NAME,
@@ -53,7 +55,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         periodics=[
             Periodic(lambda: EXPIRY_INTERVAL, manager.expire_claims, "expiry"),
             Periodic(FORGET_INTERVAL, manager.forget_deleted, "deleted groups"),
-            Periodic(silence.gap / 3, cells.ears.call, "echo"),
+            Periodic(silence.gap / 3, cells.consumer_state.call, "echo"),
             Periodic(LISTEN, listen, "listening"),
         ],
         closing=[bus, database],

@@ -15,12 +15,12 @@ from roost.cells import Cells
 from roost.cells.security_groups import GroupCopies
 from roost.cmd import _checks, _options, _parts, _run
 from roost.cmd._daemon import Daemon, Periodic, RpcServer
-from roost.cmd._waiting import Check
-from roost.conductor.super.boot import Boots
+from roost.cmd._waiting import StartupCheck
+from roost.conductor.super.boot import BootService
 from roost.conductor.super.manager import SuperConductorManager
 from roost.conductor.super.purge import Archive, Purge
 from roost.conductor.super.scheduler_sync import Snapshots
-from roost.conductor.super.soft_delete import PutAways
+from roost.conductor.super.soft_delete import SoftDeletes
 from roost.conductor.super.sweeper import SuperSweeper
 from roost.db.engine import Database
 from roost.rpc.notifications import Notifier
@@ -51,14 +51,14 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         cells=cells,
         boots=boots,
         patience=conf.conductor.sweep_interval,
-        put_aways=PutAways(database, cells, conf.conductor.reclaim_instance_interval),
+        soft_deletes=SoftDeletes(database, cells, conf.conductor.reclaim_instance_interval),
     )
     return Daemon(
         NAME,
         checks=[_checks.schema(database, migrations.API), _checks.broker(conf, None)],
         on_start=[
-            Check("the way for answers", scheduler_bus.expect_replies),
-            Check("the watch on the cells", watch.start),
+            StartupCheck("the way for answers", scheduler_bus.expect_replies),
+            StartupCheck("the watch on the cells", watch.start),
         ],
         servers=[RpcServer(bus, SuperConductor, manager, name=conf.host, threads=conf.rpc_threads)],
         periodics=[
@@ -94,8 +94,8 @@ def _boots(
     scheduler: SchedulerClient,
     *,
     groups: GroupCopies | None,
-) -> Boots:
-    return Boots(
+) -> BootService:
+    return BootService(
         host=conf.host,
         database=database,
         cells=cells,

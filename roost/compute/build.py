@@ -23,10 +23,10 @@ from typing import Any, Final, TypeVar
 from roost import exception, states
 from roost.compute import image_cache
 from roost.compute.host import Host
-from roost.compute.instance_events import Timeline
+from roost.compute.instance_events import InstanceEvents
 from roost.compute.leases import Lease, LostLease
 from roost.compute.network.driver import AwaitsPlugging
-from roost.compute.virt.driver import Kernel, Placement, WatchesSteps
+from roost.compute.virt.driver import GuestPlacement, Kernel, WatchesSteps
 from roost.context import RequestContext
 from roost.flow import Flow, Step
 from roost.objects import Instance, NetworkInfo, Selection
@@ -69,7 +69,7 @@ class Build:
     network_info: NetworkInfo = dataclasses.field(default_factory=lambda: NetworkInfo.of(vifs=[]))
 
     def __post_init__(self) -> None:
-        self.timeline = Timeline(self.host.name)
+        self.timeline = InstanceEvents(self.host.name)
         self.lease = Lease(
             self.host.leases,
             self.uuid,
@@ -177,7 +177,7 @@ def hand_back(build: Build, why: str, *, reschedulable: bool) -> None:
         events=build.timeline.events,
     )
     try:
-        build.host.patience.insist(f"giving back {build}", send, stopping=build.host.stopping)
+        build.host.patience.retry(f"giving back {build}", send, stopping=build.host.stopping)
     except exception.Unavailable as error:
         LOG.error("%s could not be given back: %s", build, error.message)  # noqa: TRY400
 
@@ -207,7 +207,7 @@ def begin(build: Build) -> None:
     """Take the build up, if the instance is still wanted here; done once per attempt."""
     if build.begun:
         return
-    _insist(build, "beginning", functools.partial(_begin, build))
+    _retry(build, "beginning", functools.partial(_begin, build))
     if not build.begun:
         raise build.unwanted("it was deleted, moved, given another place, or begun before")
     if build.host.virt.exists(build.uuid):
@@ -294,15 +294,15 @@ def network(build: Build) -> None:
         return
     allocate = functools.partial(build.host.networks.allocate, build.context, build.instance)
     try:
-        build.network_info = _insist(build, "networks of", allocate)
+        build.network_info = _retry(build, "networks of", allocate)
     except exception.Conflict as error:
         raise build.unwanted(error.message) from error
 
 
-def _insist(build: Build, what: str, send: Callable[[], T]) -> T:
+def _retry(build: Build, what: str, send: Callable[[], T]) -> T:
     """Ask until there is an answer, or the build is to end: a conductor may die over a question."""
     try:
-        return build.host.patience.insist(f"{what} {build}", send, stopping=build.stopped)
+        return build.host.patience.retry(f"{what} {build}", send, stopping=build.stopped)
     except exception.Unavailable:
         build.check_stopped()
         raise
@@ -342,7 +342,7 @@ def spawn(build: Build) -> None:
             build.instance,
             image_path=build.image_path,
             network_info=build.network_info,
-            placement=Placement.of(build.selection or build.instance),
+            placement=GuestPlacement.of(build.selection or build.instance),
             config_drive=drive,
             kernel=build.kernel,
         )
@@ -373,7 +373,7 @@ def announce(build: Build) -> None:
     """
     send = functools.partial(_send_active, build, _active(build))
     try:
-        _insist_on_verdict(build, send)
+        _retry_outcome(build, send)
     except exception.Unavailable as error:
         if not build.lease.is_over():
             _leave(build, error)
@@ -383,9 +383,9 @@ def announce(build: Build) -> None:
     build.host.note_announced(build.uuid)
 
 
-def _insist_on_verdict(build: Build, send: Callable[[], None]) -> None:
+def _retry_outcome(build: Build, send: Callable[[], None]) -> None:
     try:
-        build.host.patience.insist(f"announcing {build}", send, stopping=build.stopped)
+        build.host.patience.retry(f"announcing {build}", send, stopping=build.stopped)
     except exception.Unavailable as error:
         if not build.wanted:
             raise NoLongerWanted("it is being deleted, or is elsewhere") from error
@@ -414,7 +414,7 @@ def _wait_for_verdict(build: Build, send: Callable[[], None]) -> bool:
     _switch(build, build.host.virt.power_off)
     while True:
         try:
-            _insist_on_verdict(build, send)
+            _retry_outcome(build, send)
         except exception.Unavailable as error:
             if build.host.stopping.is_set():
                 _leave(build, error)

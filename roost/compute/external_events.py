@@ -18,7 +18,7 @@ from typing import Final
 from roost import exception
 from roost.compute.host import Host
 from roost.compute.locks import Locks
-from roost.compute.network.driver import DescribesPorts, HearsEvents
+from roost.compute.network.driver import DescribesPorts, ReceivesEvents
 from roost.compute.virt.driver import AttachesInterfaces
 from roost.context import RequestContext, admin_context
 from roost.objects import ExternalEvent, Instance, NetworkInfo, network
@@ -77,13 +77,13 @@ class News:
         return put
 
     def _hear(self, _context: RequestContext, event: ExternalEvent) -> None:
-        if isinstance(self._host.networks, HearsEvents):
+        if isinstance(self._host.networks, ReceivesEvents):
             self._host.networks.hear(event)
 
     def _refresh(self, context: RequestContext, event: ExternalEvent) -> None:
         """Look at the ports; a build under way does that by itself when it ends."""
         networks, uuid = self._host.networks, str(event.instance_uuid)
-        if isinstance(networks, HearsEvents) and not self._is_building(uuid):
+        if isinstance(networks, ReceivesEvents) and not self._is_building(uuid):
             with self._locks.hold(uuid):
                 networks.refresh(context, uuid)
 

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from roost import plugins
 from roost.compute.config_drive import ConfigDrives
 from roost.compute.image_cache import ImageCache
-from roost.compute.leases import LeaseKeeper, Patience
+from roost.compute.leases import LeaseKeeper, RetryPolicy
 from roost.compute.network.driver import NetworkDriver, PlugsGuests
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.virt.driver import VirtDriver
@@ -36,7 +36,7 @@ class Host:
     store: ImageStore
     tracker: ResourceTracker
     leases: LeaseKeeper
-    patience: Patience = dataclasses.field(default_factory=Patience)
+    patience: RetryPolicy = dataclasses.field(default_factory=RetryPolicy)
     stopping: threading.Event = dataclasses.field(default_factory=threading.Event)
 
     def plug(self, instance: Instance, info: NetworkInfo) -> NetworkInfo:

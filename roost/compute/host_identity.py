@@ -19,7 +19,7 @@ _FILE: Final = "identity.json"
 _LOCK: Final = "lock"
 
 
-class StatePath:
+class HostIdentity:
     """The identity of one daemon of one host.
 
     :param folder: the host's own, which must survive restarts

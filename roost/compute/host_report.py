@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Self
 from oslo_config import cfg
 
 from roost import exception
-from roost.compute.virt.driver import HostResources, Load, Placement
+from roost.compute.virt.driver import GuestPlacement, HostResources, Load
 from roost.objects import HostReport, Instance, InstancePlace, PciAllocation, PciPool
 from roost.objects.topology import sizes_of
 
@@ -39,13 +39,13 @@ class Share:
     """What one instance takes: how much, and which CPUs, NUMA cells and devices."""
 
     amounts: Amounts
-    placement: Placement = dataclasses.field(default_factory=Placement)
+    placement: GuestPlacement = dataclasses.field(default_factory=GuestPlacement)
 
 
 NOTHING: Final = Share(Amounts(0, 0, 0))
 
 
-def share_of(instance: Instance, placement: Placement) -> Share:
+def share_of(instance: Instance, placement: GuestPlacement) -> Share:
     """Return what an instance takes."""
     vcpus, pcpus, memory_mb, disk_gb = sizes_of(
         instance.flavor, instance.image, placement.numa_topology
@@ -98,7 +98,7 @@ def _check_amounts(host: str, asked: Amounts, *, used: Amounts, limit: Amounts) 
 
 
 def _check_pinning(
-    host: str, placement: Placement, *, others: Sequence[Share], has: HostResources
+    host: str, placement: GuestPlacement, *, others: Sequence[Share], has: HostResources
 ) -> None:
     """No CPU that is given to one instance may be given to another."""
     free = {cpu for cell in has.numa_cells for cpu in cell.pcpus}

@@ -214,7 +214,7 @@ class ImageCache:
         self._folder.use(path, user)
         with self._locks.hold(path.name):
             if not path.exists():
-                self._insist(context, image, path=path, stopping=stopping)
+                self._retry(context, image, path=path, stopping=stopping)
             _touch(path)
         self._verify(image, path, trusted)
         return path
@@ -260,7 +260,7 @@ class ImageCache:
             is_final = isinstance(error, exception.Invalid)
             raise _failed(image, error, reschedulable=not is_final) from error
 
-    def _insist(
+    def _retry(
         self,
         context: RequestContext,
         image: ImageMeta,

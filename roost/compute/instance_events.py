@@ -8,7 +8,7 @@ from roost.exception import details
 from roost.objects import InstanceActionEvent
 
 
-class Timeline:
+class InstanceEvents:
     """Gathers the events of one operation, to be sent in one go with its outcome."""
 
     def __init__(self, host: str) -> None:

@@ -28,7 +28,7 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Patience:
+class RetryPolicy:
     """Repeats what could not be delivered, with growing pauses, for a bounded time.
 
     :param seconds: how long to insist in all
@@ -50,7 +50,7 @@ class Patience:
         self._longest = longest
         self._clock = clock
 
-    def insist(self, what: str, send: Callable[[], T], *, stopping: threading.Event) -> T:
+    def retry(self, what: str, send: Callable[[], T], *, stopping: threading.Event) -> T:
         """Call ``send``, which must be safe to repeat, until it is answered, whatever the answer.
 
         :param what: names it in the log

@@ -12,15 +12,15 @@ from roost import exception, states
 from roost.compute import build, external_events
 from roost.compute.external_events import NetworkHealer
 from roost.compute.host import Host
-from roost.compute.host_identity import StatePath
+from roost.compute.host_identity import HostIdentity
 from roost.compute.leases import Lease
 from roost.compute.locks import Locks
 from roost.compute.network.driver import DescribesPorts, FiltersGuests
 from roost.compute.operations import consoles, delete, interfaces, power, rebuild, snapshot, tasks
-from roost.compute.operations.consoles import ConsoleDoor
+from roost.compute.operations.consoles import ConsoleListener
 from roost.compute.reconcile import Reconciler
 from roost.compute.task_queues import BuildQueue, Executors, TaskQueue
-from roost.compute.virt.driver import TellsOfGuests, TidiesUp
+from roost.compute.virt.driver import ReportsGuestEvents, TidiesUp
 from roost.context import RequestContext, admin_context
 from roost.flow import Flow
 from roost.objects import (
@@ -36,18 +36,18 @@ from roost.servicegroup.driver import ServiceGroup
 LOG = logging.getLogger(__name__)
 BINARY: Final = "roost-compute"
 PATIENCE: Final = 10.0  # seconds that a change of interfaces waits for others of its server
-_REBUILD: Final = tasks.Kind(rebuild.rebuild, states.REBUILD_TASKS, spoils=True)
+_REBUILD: Final = tasks.TaskKind(rebuild.rebuild, states.REBUILD_TASKS, spoils=True)
 # What is done under each of the tasks of :data:`roost.states.LIFE_TASKS`.
 KINDS: Final[tasks.Kinds] = {
     **dict.fromkeys(states.REBUILD_TASKS, _REBUILD),
-    **dict.fromkeys(states.IMAGE_TASKS, tasks.Kind(snapshot.snapshot, states.IMAGE_TASKS)),
-    states.RESCUING: tasks.Kind(tasks.rescue, (states.RESCUING,)),
-    states.UNRESCUING: tasks.Kind(tasks.unrescue, (states.UNRESCUING,)),
-    states.UPDATING_PASSWORD: tasks.Kind(tasks.set_password, (states.UPDATING_PASSWORD,)),
+    **dict.fromkeys(states.IMAGE_TASKS, tasks.TaskKind(snapshot.snapshot, states.IMAGE_TASKS)),
+    states.RESCUING: tasks.TaskKind(tasks.rescue, (states.RESCUING,)),
+    states.UNRESCUING: tasks.TaskKind(tasks.unrescue, (states.UNRESCUING,)),
+    states.UPDATING_PASSWORD: tasks.TaskKind(tasks.set_password, (states.UPDATING_PASSWORD,)),
 }
 
 
-class Reporter(Protocol):
+class ReportsHost(Protocol):
     """What :class:`roost.scheduler.client.Reporter` is to this host."""
 
     def tick(self, now: float) -> object:
@@ -72,14 +72,14 @@ class ComputeManager:
         host: Host,
         *,
         availability_zone: str,
-        reporter: Reporter,
+        reporter: ReportsHost,
         group: ServiceGroup,
         executors: Executors,
         interfaces: int = 8,
         flow: Flow[build.Build] | None = None,
-        door: ConsoleDoor | None = None,
+        door: ConsoleListener | None = None,
         resumes: bool = False,
-        state: StatePath | None = None,
+        state: HostIdentity | None = None,
         most_lost: int = 3,
     ) -> None:
         self._host = host
@@ -89,7 +89,7 @@ class ComputeManager:
         self._group = group
         self._cell_uuid: str | None = None
         self._locks = Locks()
-        self._door = door or ConsoleDoor(host.virt)
+        self._door = door or ConsoleListener(host.virt)
         self._flow = flow or build.build_flow()
         self._executors = executors
         self._tasks = TaskQueue()
@@ -139,13 +139,13 @@ class ComputeManager:
         self._tasks.open()
 
     def _listen(self) -> None:
-        if isinstance(self._host.virt, TellsOfGuests):
+        if isinstance(self._host.virt, ReportsGuestEvents):
             self._host.virt.listen(self._reconciler.hear)
 
     @property
     def hears_of_guests(self) -> bool:
         """Whether there ever is anything to :meth:`follow`."""
-        return isinstance(self._host.virt, TellsOfGuests)
+        return isinstance(self._host.virt, ReportsGuestEvents)
 
     def heartbeat(self) -> None:
         """Tell the cell that this host is alive; call it again and again.
@@ -394,8 +394,8 @@ class ComputeManager:
     def describe_state(self, context: RequestContext) -> dict[str, Any]:
         return {} if self._state is None else self._state.told()
 
-    def reconcile_guests(self, context: RequestContext, *, give_up: bool = False) -> None:
-        self._reconciler.run(give_up=give_up)
+    def reconcile_guests(self, context: RequestContext, *, abandon: bool = False) -> None:
+        self._reconciler.run(abandon=abandon)
 
     def set_enabled(self, context: RequestContext, *, enabled: bool, version: int) -> None:
         self._host.tracker.set_enabled(enabled, version=version)

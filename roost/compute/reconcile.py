@@ -24,18 +24,18 @@ from typing import Final
 
 from roost import exception, states
 from roost.compute.host import Host
-from roost.compute.instance_events import Timeline
+from roost.compute.instance_events import InstanceEvents
 from roost.compute.locks import Locks
 from roost.compute.network.driver import PlugsGuests
 from roost.compute.virt.driver import Guest
 from roost.context import RequestContext, admin_context
-from roost.objects import HostFinding, InstanceActionEvent, Whereabouts, stale_rows
+from roost.objects import HostFinding, InstanceActionEvent, InstanceLocation, stale_rows
 from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE
 
 LOG = logging.getLogger(__name__)
 
 
-class Remedy(enum.Enum):
+class Correction(enum.Enum):
     """What is done about a difference: the last word of the notification's event."""
 
     DESTROY = "leftover_destroyed"
@@ -58,66 +58,72 @@ _DID: Final = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Verdict:
+class GuestDecision:
     """What is to be done, and why, in words for operators."""
 
-    remedy: Remedy
+    remedy: Correction
     why: str
 
 
-_FOLLOW_POWER: Final = Verdict(Remedy.FOLLOW, "its row did not know the power state")
+_FOLLOW_POWER: Final = GuestDecision(Correction.FOLLOW, "its row did not know the power state")
 _LOSSES_OF: Final = 3600.0  # seconds
 _UNKNOWN: Final = "its cell knows no such instance"
 _OLD_ROW: Final = "see roost-manage cell after-restore"
 _CUT_OFF: Final = "its guest had ended with its host, which was started again"
 
 
-def judge(guest: Guest | None, row: Whereabouts, *, resumes: bool = False) -> Verdict | None:
+def decide(
+    guest: Guest | None, row: InstanceLocation, *, resumes: bool = False
+) -> GuestDecision | None:
     """Compare a guest, or that there is none, with its row; None: nothing is to be done.
 
     :param resumes: whether guests that ran run again after their node was started again
     """
     if row.place == HERE:
-        verdict = _judge_at_home(guest, row)
+        decision = _judge_at_home(guest, row)
         if guest is None or not guest.cut_off:
-            return verdict
-        return _judge_cut_off(verdict, row, resumes=resumes)
+            return decision
+        return _judge_cut_off(decision, row, resumes=resumes)
     return None if guest is None else _judge_stray(guest, row)
 
 
-def _judge_cut_off(verdict: Verdict | None, row: Whereabouts, *, resumes: bool) -> Verdict | None:
+def _judge_cut_off(
+    decision: GuestDecision | None, row: InstanceLocation, *, resumes: bool
+) -> GuestDecision | None:
     """Say what to do about a guest that its node took down with it.
 
     One that was paused stays down: what it would go on with is lost.
     """
-    if verdict is None or verdict.remedy is not Remedy.FOLLOW:
-        return verdict
+    if decision is None or decision.remedy is not Correction.FOLLOW:
+        return decision
     ran = row.vm_state in (states.ACTIVE, states.RESCUED) and row.power_state == states.RUNNING
-    return Verdict(Remedy.START if resumes and ran else Remedy.FOLLOW, _CUT_OFF)
+    return GuestDecision(Correction.START if resumes and ran else Correction.FOLLOW, _CUT_OFF)
 
 
-def _judge_stray(guest: Guest, row: Whereabouts) -> Verdict:
+def _judge_stray(guest: Guest, row: InstanceLocation) -> GuestDecision:
     if row.place == DELETED:
-        return Verdict(Remedy.DESTROY, "its instance is deleted")
+        return GuestDecision(Correction.DESTROY, "its instance is deleted")
     where = _whereabouts(row)
     if guest.announced:
-        return Verdict(Remedy.LEAVE, f"{where}, and the guest was announced: {_OLD_ROW}")
+        return GuestDecision(Correction.LEAVE, f"{where}, and the guest was announced: {_OLD_ROW}")
     if row.place == ELSEWHERE and guest.attempt is not None and guest.attempt < row.attempt:
-        return Verdict(Remedy.DESTROY, f"{where}, the guest is of attempt {guest.attempt}")
+        return GuestDecision(
+            Correction.DESTROY, f"{where}, the guest is of attempt {guest.attempt}"
+        )
     if row.place == NOWHERE and row.vm_state == states.ERROR and not row.launched:
-        return Verdict(Remedy.DESTROY, "the build of its instance was given up")
+        return GuestDecision(Correction.DESTROY, "the build of its instance was given up")
     if row.place == ELSEWHERE:
         where = f"{where}, and nothing says that the guest is of an earlier"
-    return Verdict(Remedy.LEAVE, where)
+    return GuestDecision(Correction.LEAVE, where)
 
 
-def _whereabouts(row: Whereabouts) -> str:
+def _whereabouts(row: InstanceLocation) -> str:
     if row.place == ELSEWHERE:
         return f"attempt {row.attempt} of its instance is on {row.host}"
     return "its instance is on no host" if row.place == NOWHERE else _UNKNOWN
 
 
-def _judge_at_home(guest: Guest | None, row: Whereabouts) -> Verdict | None:
+def _judge_at_home(guest: Guest | None, row: InstanceLocation) -> GuestDecision | None:
     if row.task_state is not None:
         return None
     if row.vm_state == states.SOFT_DELETED:
@@ -127,19 +133,19 @@ def _judge_at_home(guest: Guest | None, row: Whereabouts) -> Verdict | None:
     return None if guest is None else _judge_found(guest, row)
 
 
-def _judge_found(guest: Guest, row: Whereabouts) -> Verdict | None:
+def _judge_found(guest: Guest, row: InstanceLocation) -> GuestDecision | None:
     """Say what to do about the guest of a server in ERROR that had none when it was looked at."""
     known = states.as_found(guest.power_state, rescued=guest.rescued)
     if row.vm_state != states.ERROR or row.power_state != states.NOSTATE:
         return None
-    found = Verdict(Remedy.FIND, "its guest, which was gone, is there again")
+    found = GuestDecision(Correction.FIND, "its guest, which was gone, is there again")
     return found if guest.announced and known is not None else None
 
 
-def _judge_guest(guest: Guest | None, row: Whereabouts) -> Verdict | None:
+def _judge_guest(guest: Guest | None, row: InstanceLocation) -> GuestDecision | None:
     """Say what to do about a guest that its row is to follow."""
     if guest is None:
-        return Verdict(Remedy.GIVE_UP, "its guest is gone from this host")
+        return GuestDecision(Correction.GIVE_UP, "its guest is gone from this host")
     found = states.as_found(guest.power_state, rescued=guest.rescued)
     if found not in (None, row.vm_state):
         return _judge_other(guest, row)
@@ -148,24 +154,26 @@ def _judge_guest(guest: Guest | None, row: Whereabouts) -> Verdict | None:
     return None
 
 
-def _judge_put_away(guest: Guest, row: Whereabouts) -> Verdict | None:
+def _judge_put_away(guest: Guest, row: InstanceLocation) -> GuestDecision | None:
     """Say what to do about the guest of a server that its user has deleted: it is stopped."""
     if guest.power_state not in (states.NOSTATE, states.SHUTDOWN):
-        return Verdict(Remedy.STOP, f"its guest {_DID[guest.power_state]}, though it is put away")
+        return GuestDecision(
+            Correction.STOP, f"its guest {_DID[guest.power_state]}, though it is put away"
+        )
     return None if guest.power_state in (states.NOSTATE, row.power_state) else _FOLLOW_POWER
 
 
-def _judge_other(guest: Guest, row: Whereabouts) -> Verdict:
+def _judge_other(guest: Guest, row: InstanceLocation) -> GuestDecision:
     """Say what to do about a guest in another state than its row."""
     if guest.rescued:
-        return Verdict(Remedy.FOLLOW, "its guest was rescued")
+        return GuestDecision(Correction.FOLLOW, "its guest was rescued")
     did = _DID[guest.power_state]
     if row.vm_state == states.STOPPED:
-        return Verdict(Remedy.STOP, f"its guest {did}, though it is to be stopped")
-    return Verdict(Remedy.FOLLOW, f"its guest {did} by itself")
+        return GuestDecision(Correction.STOP, f"its guest {did}, though it is to be stopped")
+    return GuestDecision(Correction.FOLLOW, f"its guest {did} by itself")
 
 
-def is_behind(guest: Guest | None, row: Whereabouts) -> bool:
+def is_behind(guest: Guest | None, row: InstanceLocation) -> bool:
     """Tell whether guest or row does not know yet of the other what both are to agree on.
 
     A guest of a server at rest is an announced one, and its row is no older than the guest.
@@ -176,9 +184,9 @@ def is_behind(guest: Guest | None, row: Whereabouts) -> bool:
     return unannounced or stale_rows.is_old(row, guest)
 
 
-def _is_lost(guest: Guest | None, row: Whereabouts) -> bool:
-    verdict = judge(guest, row)
-    return verdict is not None and verdict.remedy is Remedy.GIVE_UP
+def _is_lost(guest: Guest | None, row: InstanceLocation) -> bool:
+    decision = decide(guest, row)
+    return decision is not None and decision.remedy is Correction.GIVE_UP
 
 
 class Losses:
@@ -209,9 +217,9 @@ class Losses:
             self._at.append(self._clock())
 
     @contextlib.contextmanager
-    def allowed(self, *, give_up: bool) -> Iterator[None]:
+    def allowed(self, *, abandon: bool) -> Iterator[None]:
         """Let any number be given up while the block lasts, if an operator says so."""
-        self._all = give_up
+        self._all = abandon
         try:
             yield
         finally:
@@ -246,16 +254,16 @@ class Reconciler:
         self._heard: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._left: dict[str, str] = {}
         self._unfinished: set[str] = set()  # guests of builds that have not ended
-        self.counts: collections.Counter[Remedy] = collections.Counter()
+        self.counts: collections.Counter[Correction] = collections.Counter()
 
-    def run(self, *, give_up: bool = False) -> None:
+    def run(self, *, abandon: bool = False) -> None:
         """Compare everything once; any thread may ask for it.
 
         :param give_up: also all servers whose guests are gone, however many these are
         :raises roost.exception.Unavailable: when the cell does not answer; what was not judged yet
             is judged next time
         """
-        with self._one_at_a_time, self._losses.allowed(give_up=give_up):
+        with self._one_at_a_time, self._losses.allowed(abandon=abandon):
             self._compare(admin_context())
 
     def hear(self, uuid: str | None) -> None:
@@ -303,8 +311,8 @@ class Reconciler:
         for row in rows:
             guest = guests.get(row.instance_uuid)
             self._note(guest, row)
-            verdict = self._judge(guest, row)
-            if self._is_news(row.instance_uuid, verdict) or is_behind(guest, row):
+            decision = self._judge(guest, row)
+            if self._is_news(row.instance_uuid, decision) or is_behind(guest, row):
                 self._look_again(context, row.instance_uuid)
         done = self.counts - before
         if done:
@@ -351,7 +359,7 @@ class Reconciler:
 
     def _ask(
         self, context: RequestContext, uuids: Iterable[str], *, and_others_here: bool = False
-    ) -> list[Whereabouts]:
+    ) -> list[InstanceLocation]:
         return self._host.conductor.whereabouts(
             context,
             host=self._host.name,
@@ -359,7 +367,7 @@ class Reconciler:
             and_others_here=and_others_here,
         )
 
-    def _note(self, guest: Guest | None, row: Whereabouts) -> None:
+    def _note(self, guest: Guest | None, row: InstanceLocation) -> None:
         """Remember a guest whose build has not ended, and forget it when it has."""
         uuid = str(row.instance_uuid)
         if guest is not None and row.place == HERE and row.vm_state == states.BUILDING:
@@ -367,20 +375,20 @@ class Reconciler:
         else:
             self._unfinished.discard(uuid)
 
-    def _judge(self, guest: Guest | None, row: Whereabouts) -> Verdict | None:
-        verdict = judge(guest, row, resumes=self._resumes)
-        if verdict is None or verdict.remedy is not Remedy.GIVE_UP or self._losses.may_be:
-            return verdict
-        why = f"{verdict.why}, and so are others: see roost-manage cell give-up-missing"
-        return Verdict(Remedy.MISS, why)
+    def _judge(self, guest: Guest | None, row: InstanceLocation) -> GuestDecision | None:
+        decision = decide(guest, row, resumes=self._resumes)
+        if decision is None or decision.remedy is not Correction.GIVE_UP or self._losses.may_be:
+            return decision
+        why = f"{decision.why}, and so are others: see roost-manage cell give-up-missing"
+        return GuestDecision(Correction.MISS, why)
 
-    def _is_news(self, uuid: str, verdict: Verdict | None) -> bool:
+    def _is_news(self, uuid: str, decision: GuestDecision | None) -> bool:
         """Tell whether a difference is to be acted on: one that is left alone is told of once."""
-        if verdict is None:
+        if decision is None:
             self._left.pop(uuid, None)
             return False
-        waits = verdict.remedy in (Remedy.LEAVE, Remedy.MISS)
-        return not waits or self._left.get(uuid) != verdict.why
+        waits = decision.remedy in (Correction.LEAVE, Correction.MISS)
+        return not waits or self._left.get(uuid) != decision.why
 
     def _look_again(self, context: RequestContext, uuid: str) -> None:
         """Judge once more, alone with the instance, and act."""
@@ -394,11 +402,11 @@ class Reconciler:
                 self._note(guest, row)
                 if guest is not None and is_behind(guest, row):
                     self._catch_up(context, guest, row)
-                verdict = self._judge(guest, row)
-                if verdict is not None and self._is_news(uuid, verdict):
-                    self._remedy(context, guest, row, verdict)
+                decision = self._judge(guest, row)
+                if decision is not None and self._is_news(uuid, decision):
+                    self._remedy(context, guest, row, decision)
 
-    def _catch_up(self, context: RequestContext, guest: Guest, row: Whereabouts) -> None:
+    def _catch_up(self, context: RequestContext, guest: Guest, row: InstanceLocation) -> None:
         """Let a guest be an announced one, or an old row know how its guest was made."""
         uuid = str(row.instance_uuid)
         if not guest.announced:
@@ -415,41 +423,51 @@ class Reconciler:
             )
 
     def _remedy(
-        self, context: RequestContext, guest: Guest | None, row: Whereabouts, verdict: Verdict
+        self,
+        context: RequestContext,
+        guest: Guest | None,
+        row: InstanceLocation,
+        decision: GuestDecision,
     ) -> None:
         uuid = str(row.instance_uuid)
         try:
-            self._act(context, guest, row, verdict)
+            self._act(context, guest, row, decision)
         except exception.Unavailable:
             raise
         except (exception.Conflict, exception.NotFound) as error:
             LOG.info("%s is not to be put right any more: %s", uuid, error.message)
         except Exception:
-            LOG.exception("%s cannot be put right: %s", uuid, verdict.why)
+            LOG.exception("%s cannot be put right: %s", uuid, decision.why)
         else:
-            self._tell(context, uuid, verdict)
+            self._send_outcome(context, uuid, decision)
 
     def _act(
-        self, context: RequestContext, guest: Guest | None, row: Whereabouts, verdict: Verdict
+        self,
+        context: RequestContext,
+        guest: Guest | None,
+        row: InstanceLocation,
+        decision: GuestDecision,
     ) -> None:
         uuid = str(row.instance_uuid)
-        if verdict.remedy is Remedy.DESTROY:
+        if decision.remedy is Correction.DESTROY:
             self._host.destroy(uuid)
-        elif verdict.remedy in (Remedy.LEAVE, Remedy.MISS):
-            self._left[uuid] = verdict.why
-        elif verdict.remedy is Remedy.STOP and guest is not None:
+        elif decision.remedy in (Correction.LEAVE, Correction.MISS):
+            self._left[uuid] = decision.why
+        elif decision.remedy is Correction.STOP and guest is not None:
             self._host.virt.power_off(uuid)
             self._report(context, row, dataclasses.replace(guest, power_state=states.SHUTDOWN))
-        elif verdict.remedy is Remedy.START and guest is not None:
-            self._start(context, guest, row, verdict.why)
+        elif decision.remedy is Correction.START and guest is not None:
+            self._start(context, guest, row, decision.why)
         else:
-            self._report(context, row, guest, verdict.why)
-            if verdict.remedy is Remedy.GIVE_UP:
+            self._report(context, row, guest, decision.why)
+            if decision.remedy is Correction.GIVE_UP:
                 self._losses.note()
 
-    def _start(self, context: RequestContext, guest: Guest, row: Whereabouts, why: str) -> None:
+    def _start(
+        self, context: RequestContext, guest: Guest, row: InstanceLocation, why: str
+    ) -> None:
         """Start a guest; one that cannot be is told of as it is, and its user may try again."""
-        timeline = Timeline(self._host.name)
+        timeline = InstanceEvents(self._host.name)
         try:
             with timeline.step("compute.start"):
                 self._host.virt.power_on(guest.uuid)
@@ -463,7 +481,7 @@ class Reconciler:
     def _report(
         self,
         context: RequestContext,
-        row: Whereabouts,
+        row: InstanceLocation,
         guest: Guest | None,
         why: str | None = None,
         *,
@@ -481,15 +499,15 @@ class Reconciler:
             reason=why and f"{why[0].upper()}{why[1:].removesuffix('.')}.",
         )
 
-    def _tell(self, context: RequestContext, uuid: str, verdict: Verdict) -> None:
+    def _send_outcome(self, context: RequestContext, uuid: str, decision: GuestDecision) -> None:
         """Count it, log it, and have those told who listen."""
-        self.counts[verdict.remedy] += 1
-        LOG.warning("%s: %s: %s", uuid, verdict.remedy.value, verdict.why)
+        self.counts[decision.remedy] += 1
+        LOG.warning("%s: %s: %s", uuid, decision.remedy.value, decision.why)
         finding = HostFinding(
             host=self._host.name,
             instance_uuid=uuid,
-            kind=verdict.remedy.value,
-            reason=verdict.why,
+            kind=decision.remedy.value,
+            reason=decision.why,
         )
         try:
             self._host.conductor.report_finding(context, finding=finding)

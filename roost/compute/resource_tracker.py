@@ -43,7 +43,7 @@ from roost.compute.host_report import (
     share_of,
 )
 from roost.compute.virt.capabilities import traits_of
-from roost.compute.virt.driver import Load, MeasuresHost, Placement, TellsLoad, VirtDriver
+from roost.compute.virt.driver import GuestPlacement, Load, MeasuresHost, ReportsLoad, VirtDriver
 from roost.objects import HostReport, Instance, Selection
 
 LOG = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ class ResourceTracker:
             without it, by its row and by this host's own ratios
         :raises roost.exception.NoCapacity: naming resource, asked and free
         """
-        wanted = share_of(instance, Placement.of(selection or instance))
+        wanted = share_of(instance, GuestPlacement.of(selection or instance))
         has = self._driver.resources()
         limit = most(
             has,
@@ -279,7 +279,7 @@ class ResourceTracker:
 
     def _load(self) -> Load | None:
         """Return how busy the node is; a driver that cannot tell must not silence its host."""
-        if not isinstance(self._driver, TellsLoad):
+        if not isinstance(self._driver, ReportsLoad):
             return None
         try:
             return self._driver.load()
@@ -312,7 +312,7 @@ class ResourceTracker:
 
 
 def _entry_of(instance: Instance) -> _Entry:
-    return _Entry(_stage_of(instance), share_of(instance, Placement.of(instance)))
+    return _Entry(_stage_of(instance), share_of(instance, GuestPlacement.of(instance)))
 
 
 def _stage_of(instance: Instance) -> Stage:

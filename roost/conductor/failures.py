@@ -15,7 +15,7 @@ from roost.objects.instance import placement_details
 
 
 @dataclasses.dataclass(frozen=True)
-class Reason:
+class PlacementFailure:
     """Why a build ends without a server.
 
     ``message`` is for the user; ``counted`` the same for operators, with the numbers of hosts and
@@ -62,7 +62,7 @@ class Reason:
         return None if self.counted == self.message else self.counted
 
 
-def moment(name: str, *, host: str, result: str, details: str) -> InstanceActionEvent:
+def instant_event(name: str, *, host: str, result: str, details: str) -> InstanceActionEvent:
     """Return an event that begins and ends now.
 
     :param host: of the conductor that it happens on

@@ -12,7 +12,7 @@ from roost.scheduler.client import CellSchedulerClient, SchedulerClient
 
 
 @dataclasses.dataclass(frozen=True)
-class Destinations:
+class PlacementQuery:
     """Asks the scheduler, and sends the notifications that schedulers of old used to send."""
 
     scheduler: SchedulerClient | CellSchedulerClient

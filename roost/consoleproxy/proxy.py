@@ -29,8 +29,8 @@ from websockets.typing import Subprotocol
 from roost import exception
 from roost.clock import boot_clock
 from roost.consoleproxy import sessions
-from roost.consoleproxy.sessions import Visit
-from roost.consoleproxy.tokens import Place, Tokens
+from roost.consoleproxy.sessions import ConsoleSession
+from roost.consoleproxy.tokens import ConsoleTarget, Tokens
 
 _NAME: Final = "token"
 _USUAL_PORTS: Final = {"http": 80, "ws": 80, "https": 443, "wss": 443}
@@ -98,12 +98,12 @@ _OTHER: Final = "application/octet-stream"
 
 
 @dataclasses.dataclass(frozen=True)
-class File:
+class StaticFile:
     content_type: str
     data: bytes
 
 
-def find(folders: Mapping[str, pathlib.Path], target: str) -> File | None:
+def find(folders: Mapping[str, pathlib.Path], target: str) -> StaticFile | None:
     """Return the file that a request asks for; None: there is none.
 
     :param folders: by the first part of paths that lead there; the empty one has all else
@@ -120,7 +120,7 @@ def find(folders: Mapping[str, pathlib.Path], target: str) -> File | None:
     if folder is None:
         return None
     path = folder.joinpath(*parts)
-    return File(_type(path), path.read_bytes()) if path.is_file() else None
+    return StaticFile(_type(path), path.read_bytes()) if path.is_file() else None
 
 
 def _type(path: pathlib.Path) -> str:
@@ -142,7 +142,7 @@ Receive = Callable[[socket.socket, Any], None]
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class ProxySettings:
     """How to serve.
 
     :param web: folders of the pages, as in :func:`roost.consoleproxy.proxy.find`
@@ -166,20 +166,20 @@ class _Caller(ServerConnection):
     """A connection, and where its token leads once that is known."""
 
     token: str = ""
-    place: Place | None = None
+    place: ConsoleTarget | None = None
 
 
 class ConsoleProxy:
     """A server for ``cmd/``. ``port`` 0 lets the system choose; then it is the port served."""
 
-    def __init__(self, settings: Settings, tokens: Tokens) -> None:
+    def __init__(self, settings: ProxySettings, tokens: Tokens) -> None:
         self._settings = settings
         self._tokens = tokens
         self.host, self.port = settings.host, settings.port
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._callers: set[threading.Thread] = set()
-        self._visits: set[Visit] = set()
+        self._visits: set[ConsoleSession] = set()
         self._listener: socket.socket | None = None
         self._serving: threading.Thread | None = None
 
@@ -251,7 +251,7 @@ class ConsoleProxy:
                 LOG.info("instance %s: its console is closed", visit.place.instance_uuid)
                 visit.end()
 
-    def _open(self) -> list[Visit]:
+    def _open(self) -> list[ConsoleSession]:
         with self._lock:
             return list(self._visits)
 
@@ -319,9 +319,9 @@ class ConsoleProxy:
             LOG.warning("instance %s: %s", place.instance_uuid, error.message)
             caller.close(_FAILED, "The console cannot be reached.")
             return
-        self._stay(Visit(place, caller, console, idle=self._settings.idle_seconds))
+        self._stay(ConsoleSession(place, caller, console, idle=self._settings.idle_seconds))
 
-    def _stay(self, visit: Visit) -> None:
+    def _stay(self, visit: ConsoleSession) -> None:
         place = visit.place
         with self._lock:
             self._visits.add(visit)
@@ -338,7 +338,7 @@ class ConsoleProxy:
             LOG.info("instance %s: its %s console was left", place.instance_uuid, place.kind)
 
 
-def _file(found: File | None) -> Response:
+def _file(found: StaticFile | None) -> Response:
     if found is None:
         return _answer(404, "Not Found", b"There is nothing here.\n")
     return _answer(200, "OK", found.data, content_type=found.content_type)

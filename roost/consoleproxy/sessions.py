@@ -15,14 +15,14 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection
 
 from roost import exception
-from roost.consoleproxy.tokens import Place
+from roost.consoleproxy.tokens import ConsoleTarget
 from roost.objects import consoles
 
 _DOOR_SECONDS: Final = 10.0  # seconds that a host has to let somebody in
 _LONGEST: Final = 1024  # bytes of what it answers
 
 
-def enter(place: Place, token: str) -> socket.socket:
+def enter(place: ConsoleTarget, token: str) -> socket.socket:
     """Return a connection on which the console speaks next.
 
     :raises roost.exception.Unavailable: when the host does not let us in
@@ -43,7 +43,7 @@ def enter(place: Place, token: str) -> socket.socket:
     return door
 
 
-def _await_welcome(door: socket.socket, place: Place) -> None:
+def _await_welcome(door: socket.socket, place: ConsoleTarget) -> None:
     """Read exactly the welcome: what comes after it is the console's."""
     said = b""
     while not said.endswith(consoles.END):
@@ -55,7 +55,7 @@ def _await_welcome(door: socket.socket, place: Place) -> None:
         raise _closed(place, "it answers what no door does")
 
 
-def _closed(place: Place, why: str) -> exception.Unavailable:
+def _closed(place: ConsoleTarget, why: str) -> exception.Unavailable:
     return exception.Unavailable(
         f"The consoles at port {place.port} of {place.host} cannot be reached: {why}"
     )
@@ -66,7 +66,7 @@ _CHUNK: Final = 65536  # bytes
 _PATIENCE: Final = 60.0  # seconds in which a guest must take what is typed
 
 
-class Visit:
+class ConsoleSession:
     """Lasts until either side ends it, nobody says anything for long, or :meth:`end`.
 
     :param idle: seconds after which nobody has said anything for long
@@ -74,7 +74,7 @@ class Visit:
 
     def __init__(
         self,
-        place: Place,
+        place: ConsoleTarget,
         browser: ServerConnection,
         console: socket.socket,
         *,

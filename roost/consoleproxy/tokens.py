@@ -11,7 +11,7 @@ from roost.objects import consoles
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class ConsoleTarget:
     """Where a token leads: a door of a host, until a moment by the clock of this process."""
 
     digest: str
@@ -32,7 +32,7 @@ class Tokens:
         self._database = database
         self._clock = clock
 
-    def find(self, token: str) -> Place | None:
+    def find(self, token: str) -> ConsoleTarget | None:
         """Return where a token leads; None: nowhere, or no longer.
 
         :raises roost.exception.Unavailable: when the database is away
@@ -44,7 +44,7 @@ class Tokens:
             found = console_tokens.find(session, consoles.digest(token), now=now)
         if found is None:
             return None
-        return Place(
+        return ConsoleTarget(
             digest=found.digest,
             instance_uuid=found.instance_uuid,
             kind=found.kind,

@@ -25,7 +25,7 @@ _GRACE_SECONDS: Final = 1  # for what the server says when it ends a statement
 
 
 @dataclasses.dataclass(frozen=True)
-class Patience:
+class Timeouts:
     """How long one waits for a server, in seconds: to connect, and for each of its answers.
 
     ``answer`` None: as long as it takes. After that time the server ends a statement, and a
@@ -37,7 +37,7 @@ class Patience:
     answer: float | None
 
 
-def make_engine(url: sa.URL, *, connections: int, patience: Patience) -> sa.Engine:
+def make_engine(url: sa.URL, *, connections: int, patience: Timeouts) -> sa.Engine:
     """Return the engine of a database; nothing is connected yet.
 
     :param connections: the size of the pool
@@ -64,7 +64,7 @@ def make_engine(url: sa.URL, *, connections: int, patience: Patience) -> sa.Engi
     return engine
 
 
-def _completed(url: sa.URL, patience: Patience) -> sa.URL:
+def _completed(url: sa.URL, patience: Timeouts) -> sa.URL:
     """Say what the URL leaves open.
 
     Psycopg 3 cannot be made cooperative; under eventlet psycopg2 stands in for it. MySQL's "utf8",
@@ -77,7 +77,7 @@ def _completed(url: sa.URL, patience: Patience) -> sa.URL:
     return url.update_query_dict({**defaults, **url.query})
 
 
-def _mysql_defaults(patience: Patience) -> dict[str, str]:
+def _mysql_defaults(patience: Timeouts) -> dict[str, str]:
     defaults = {"charset": "utf8mb4", "connect_timeout": _whole(patience.connect)}
     if patience.answer is not None:
         seconds = _whole(patience.answer + _GRACE_SECONDS)
@@ -85,7 +85,7 @@ def _mysql_defaults(patience: Patience) -> dict[str, str]:
     return defaults
 
 
-def _postgresql_defaults(patience: Patience) -> dict[str, str]:
+def _postgresql_defaults(patience: Timeouts) -> dict[str, str]:
     """TCP notices a server that vanished; one whose kernel still answers, psycopg's own clock."""
     defaults = {"connect_timeout": _whole(patience.connect)}
     if patience.answer is not None:

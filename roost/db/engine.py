@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from roost import exception
 from roost.db import clock, errors
-from roost.db.drivers import Patience, make_engine
+from roost.db.drivers import Timeouts, make_engine
 from roost.exception import Deadlock, Full, Lost, ReadOnly, Unavailable
 
 P = ParamSpec("P")
@@ -50,7 +50,7 @@ class Database:
     ) -> None:
         self.url = url
         self._connections = connections
-        self._patience = Patience(connect_timeout, answer_timeout)
+        self._patience = Timeouts(connect_timeout, answer_timeout)
         self._clock = clock.Reckoned()
 
     @functools.cached_property

@@ -14,7 +14,7 @@ _ANYTHING: Final = sa.select(1)
 _IT_IS_THERE: Final = (exception.Deadlock, exception.ReadOnly, exception.Unfinished)
 
 
-class Passage(Protocol):
+class GuardedTransaction(Protocol):
     """One transaction on its way."""
 
     def blame(self, error: exception.Unavailable) -> None: ...
@@ -23,7 +23,7 @@ class Passage(Protocol):
 class Guard(Protocol):
     """Who stands before the database."""
 
-    def passing(self) -> contextlib.AbstractContextManager[Passage]: ...
+    def passing(self) -> contextlib.AbstractContextManager[GuardedTransaction]: ...
 
 
 class GuardedDatabase(Database):
@@ -62,7 +62,7 @@ class GuardedDatabase(Database):
     @contextlib.contextmanager
     def _guarded(self, *, reads: bool) -> Iterator[Session]:
         inside: BaseException | None = None
-        with self._guard.passing() as passage:
+        with self._guard.passing() as guarded_call:
             try:
                 with self._database.read() if reads else self._database.begin() as session:
                     try:
@@ -74,7 +74,7 @@ class GuardedDatabase(Database):
                 raise
             except exception.Unavailable as error:
                 if error is not inside:  # else another database's, or a bus's
-                    passage.blame(error)
+                    guarded_call.blame(error)
                 raise
 
     def knock(self) -> None:

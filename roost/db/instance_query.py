@@ -82,7 +82,7 @@ class Wanted:
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class ListedInstance:
     """A listed instance; ``values`` are those of the order's columns, by which lists are merged.
 
     Making the object costs more than reading its row, and of what is read for a merge much is

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 
 @dataclasses.dataclass(frozen=True)
-class Span:
+class UuidRange:
     """All uuids from ``first`` on that come ``before`` another; "": from the first, to the last."""
 
     first: str = ""
@@ -17,22 +17,22 @@ class Span:
         return self.first <= uuid and (not self.before or uuid < self.before)
 
 
-Which = Span | Collection[str]
+Which = UuidRange | Collection[str]
 
 
-def spans(count: int, *, size: int) -> Iterator[Span]:
+def spans(count: int, *, size: int) -> Iterator[UuidRange]:
     """Divide all uuids into spans, so that each has about ``size`` of ``count`` random ones."""
     digits = 0
     while 16**digits * size < count:
         digits += 1
     starts = [f"{number:0{digits}x}" for number in range(1, 16**digits)] if digits else []
     for first, before in zip(["", *starts], [*starts, ""], strict=True):
-        yield Span(first, before)
+        yield UuidRange(first, before)
 
 
 def within(column: sa.ColumnElement[str], which: Which) -> sa.ColumnElement[bool]:
     """Return the condition that a uuid is one of these."""
-    if not isinstance(which, Span):
+    if not isinstance(which, UuidRange):
         return column.in_(which)
     bounds = [column >= which.first] if which.first else []
     if which.before:

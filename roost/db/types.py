@@ -34,7 +34,7 @@ class Uuid(sa.types.TypeDecorator[str]):
         return None if value is None else value.encode("ascii", "replace").decode("ascii")
 
 
-class Words(sa.types.TypeDecorator[list[str]]):
+class StringList(sa.types.TypeDecorator[list[str]]):
     """A list of words, as JSON; nothing is an empty one."""
 
     impl = LongText

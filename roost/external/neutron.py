@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from roost import exception
 from roost.context import RequestContext
-from roost.external.session import Identity
+from roost.external.session import ServiceSessions
 
 GROUP: Final = "neutron"
 DRIVER: Final = "neutron"  # what [network] driver says where the ports of instances are Neutron's
@@ -50,7 +50,7 @@ class Neutron:
     """
 
     def __init__(self, conf: cfg.ConfigOpts, *, hasty: bool = False) -> None:
-        self._identity = Identity(conf, GROUP, hasty=hasty)
+        self._identity = ServiceSessions(conf, GROUP, hasty=hasty)
         self._own: Any = None
 
     def ours(self) -> Any:
@@ -79,14 +79,14 @@ class Neutron:
 
     def _connected(self, session: Session) -> Any:
         connection = self._identity.connection(session, "network")
-        with told_apart():  # it asks for the versions that there are
+        with translated_errors():  # it asks for the versions that there are
             network = connection.network
             network.get_endpoint  # noqa: B018 - raises if the catalog has no such service
         return network
 
 
 @contextlib.contextmanager
-def told_apart() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     """Turn what openstacksdk raises into kinds of failure.
 
     :raises roost.exception.NotFound: for what is not there
@@ -142,6 +142,6 @@ def named(ask: Callable[..., Iterable[Any]], by: str, ids: Collection[str]) -> l
     """
     wanted, found = sorted(ids), []
     for start in range(0, len(wanted), NAMED):
-        with told_apart():
+        with translated_errors():
             found += list(ask(**{by: wanted[start : start + NAMED]}))
     return found

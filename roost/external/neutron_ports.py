@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception
-from roost.external.neutron import Changed, Connect, named, told_apart
+from roost.external.neutron import Changed, Connect, named, translated_errors
 from roost.objects import Instance, NetworkInfo, NetworkRequest, Vif, VifAddress
 
 LOG = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class _Surroundings:
     floating: Mapping[str, Sequence[Any]]
 
 
-class Ports:
+class NeutronPorts:
     """Does with ports what instances need, with our own right.
 
     :param connect: returns the network proxy of openstacksdk
@@ -57,7 +57,7 @@ class Ports:
         return self._held([instance_uuid])[instance_uuid]
 
     def _held(self, instance_uuids: Collection[str]) -> dict[str, list[Any]]:
-        with told_apart():
+        with translated_errors():
             found = named(self._connect().ports, "device_id", instance_uuids)
         ours = [port for port in found if (port.device_owner or "").startswith(OWNER)]
         held: dict[str, list[Any]] = {uuid: [] for uuid in instance_uuids}
@@ -71,7 +71,7 @@ class Ports:
         """Let an instance have one port per request, all bound to a host; it keeps those it has.
 
         :raises BindingFailed: when Neutron cannot connect one of them to that host
-        :raises roost.exception.RoostError: as :func:`roost.external.neutron.told_apart` does
+        :raises roost.exception.RoostError: as :func:`roost.external.neutron.translated_errors` does
         """
         held = {mark(port)["position"]: port for port in reversed(self.held(instance.uuid))}
         for position, request in enumerate(requests):
@@ -117,7 +117,7 @@ class Ports:
         profile = {name: value for name, value in port.binding_profile.items() if name != _MARK}
         swap = {} if if_revision is None else {"if_revision": if_revision}
         try:
-            with told_apart():
+            with translated_errors():
                 if mark(port)["made"]:
                     self._connect().delete_port(port.id, ignore_missing=True, **swap)
                 else:
@@ -143,7 +143,7 @@ class Ports:
         return {uuid: _info(ports, around) for uuid, ports in held.items()}
 
     def _surroundings(self, ports: Sequence[Any]) -> _Surroundings:
-        with told_apart():
+        with translated_errors():
             network = self._connect()
         ids = {port.network_id for port in ports}
         floating = collections.defaultdict(list)
@@ -164,7 +164,7 @@ class Ports:
 
     def _rebind(self, port: Any, host: str) -> Any:
         if port.binding_host_id != host or port.binding_vif_type in _UNBINDABLE:
-            with told_apart():
+            with translated_errors():
                 port = self._connect().update_port(port.id, binding_host_id=host)
         return _bound(port, host)
 
@@ -188,7 +188,7 @@ class Ports:
             asked["fixed_ips"] = [{"ip_address": request.fixed_ip}]
         if request.security_groups:
             asked["security_groups"] = list(request.security_groups)
-        with told_apart():
+        with translated_errors():
             return self._connect().create_port(**asked)
 
     def _take_given(
@@ -201,20 +201,20 @@ class Ports:
         said: dict[str, Any],
     ) -> Any:
         """Take a port that is free, or was for this instance before; whoever is first has it."""
-        with told_apart():
+        with translated_errors():
             port = self._connect().get_port(request.port_id)
         if port.device_id not in ("", None, instance.uuid):
             raise exception.Conflict(f"Port {port.id} is still in use.")
         profile = {**(port.binding_profile or {}), _MARK: {**said, "made": False}}
         changes = _binding(instance, host=host, zone=zone, profile=profile)
-        with told_apart():
+        with translated_errors():
             return self._connect().update_port(
                 port, if_revision=port.revision_number, **changes, **self._name(instance)
             )
 
     def _name(self, instance: Instance) -> dict[str, str]:
         if self._extensions is None:
-            with told_apart():
+            with translated_errors():
                 self._extensions = frozenset(one.alias for one in self._connect().extensions())
         return {"dns_name": str(instance.hostname)} if _DNS in self._extensions else {}
 
@@ -336,7 +336,7 @@ class LeftoverPorts:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._connect = connect
-        self._ports = Ports(connect)
+        self._ports = NeutronPorts(connect)
         self._seconds = seconds
         self._clock = clock
 
@@ -362,7 +362,7 @@ class LeftoverPorts:
 
         :raises roost.exception.Unavailable: when Neutron does not answer
         """
-        with told_apart():
+        with translated_errors():
             network = self._connect()
         return _server_ports(named(network.ports, "id", port_ids))
 
@@ -374,7 +374,7 @@ class LeftoverPorts:
         :raises roost.exception.Unavailable: when Neutron does not answer
         """
         try:
-            with told_apart():
+            with translated_errors():
                 port = self._connect().get_port(port_id)
             marked = [one for one in _server_ports([port]) if one.made is not None]
             if [one.instance_uuid for one in marked] != [instance_uuid]:
@@ -386,10 +386,10 @@ class LeftoverPorts:
 
     def _all(self) -> Iterator[Any]:
         """Return all ports: of owners, Neutron compares whole names only, and theirs have zones."""
-        with told_apart():
+        with translated_errors():
             ports = self._connect().ports(limit=_PAGE, fields=list(_FIELDS))
         while True:
-            with told_apart():
+            with translated_errors():
                 port = next(ports, None)
             if port is None:
                 return

@@ -50,7 +50,7 @@ class Hanging(requests.RequestException):
     """
 
 
-class _Passage:
+class _GuardedCall:
     """One request, from the moment it was let through."""
 
     def __init__(self, begun: float, timeout: float) -> None:
@@ -58,7 +58,7 @@ class _Passage:
         self.timeout = timeout
 
 
-class Breaker:
+class ServiceBreaker:
     """Whether one service hangs.
 
     :param name: where it is, for the log
@@ -69,8 +69,8 @@ class Breaker:
         self._name = name
         self._clock = clock
         self._lock = threading.Lock()
-        self._inside: set[_Passage] = set()
-        self._probe: _Passage | None = None
+        self._inside: set[_GuardedCall] = set()
+        self._probe: _GuardedCall | None = None
         self._refuses_until: float | None = None  # None: it does not hang
         self._last_answer = float("-inf")
 
@@ -81,7 +81,7 @@ class Breaker:
         :param timeout: seconds that it may wait; None: for ever
         :raises Hanging: at once, when the service hangs; nothing was sent
         """
-        passage = self._enter(float("inf") if timeout is None else timeout)
+        guarded_call = self._enter(float("inf") if timeout is None else timeout)
         hangs = False
         try:
             yield
@@ -89,33 +89,33 @@ class Breaker:
             hangs = True
             raise
         finally:
-            self._leave(passage, hangs=hangs)
+            self._leave(guarded_call, hangs=hangs)
 
-    def _enter(self, timeout: float) -> _Passage:
+    def _enter(self, timeout: float) -> _GuardedCall:
         with self._lock:
-            passage = _Passage(self._clock(), timeout)
+            guarded_call = _GuardedCall(self._clock(), timeout)
             if self._refuses_until is None:
-                self._refuse_a_crowd(passage.begun)
-            elif self._probe is not None or passage.begun < self._refuses_until:
+                self._refuse_a_crowd(guarded_call.begun)
+            elif self._probe is not None or guarded_call.begun < self._refuses_until:
                 raise Hanging(f"{self._name} does not answer")
             else:
-                self._probe = passage
-            self._inside.add(passage)
-            return passage
+                self._probe = guarded_call
+            self._inside.add(guarded_call)
+            return guarded_call
 
     def _refuse_a_crowd(self, now: float) -> None:
         """Keep threads out of a service that answers nobody: it may hang, and nobody knows yet."""
         if len(self._inside) < CROWD:
             return
-        oldest = min(self._inside, key=lambda passage: passage.begun)
+        oldest = min(self._inside, key=lambda guarded_call: guarded_call.begun)
         silent = now - max(oldest.begun, self._last_answer)
         if silent > oldest.timeout / 2:
             raise Hanging(f"{self._name} has not answered anybody for {silent:.1f} s")
 
-    def _leave(self, passage: _Passage, *, hangs: bool) -> None:
+    def _leave(self, guarded_call: _GuardedCall, *, hangs: bool) -> None:
         with self._lock:
-            self._inside.discard(passage)
-            probed = self._probe is passage
+            self._inside.discard(guarded_call)
+            probed = self._probe is guarded_call
             if probed:
                 self._probe = None
             if hangs:
@@ -137,7 +137,7 @@ class Adapter(session.TCPKeepAliveAdapter):
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
-        self._breakers: dict[str, Breaker] = {}
+        self._breakers: dict[str, ServiceBreaker] = {}
 
     def send(self, request: requests.PreparedRequest, *args: Any, **more: Any) -> requests.Response:
         """Do as the base does.
@@ -145,7 +145,7 @@ class Adapter(session.TCPKeepAliveAdapter):
         :raises Hanging: instead of waiting for a place that hangs
         """
         place = urlsplit(request.url or "").netloc
-        breaker = self._breakers.setdefault(str(place), Breaker(str(place)))
+        breaker = self._breakers.setdefault(str(place), ServiceBreaker(str(place)))
         with breaker.passing(_longest(more.get("timeout"))):
             answer: requests.Response = super().send(request, *args, **more)
         return answer
@@ -181,7 +181,7 @@ _ASKING: Final = (
 _NEVER: Final = "9999-12-31T23:59:59.000000Z"
 
 
-class Identity:
+class ServiceSessions:
     """The sessions of one service.
 
     :param group: the service's group of options; its ``auth_type`` left out, ``[service_user]``
@@ -206,9 +206,9 @@ class Identity:
         )
         self._discovered: dict[str, discover.Discover] = {}
 
-    def hasty(self) -> "Identity":
+    def hasty(self) -> "ServiceSessions":
         """Return the same, ``hasty``, with connections of its own."""
-        return Identity(*self._settings, hasty=True)
+        return ServiceSessions(*self._settings, hasty=True)
 
     def user_session(self, context: RequestContext) -> session.Session:
         """Return a session that speaks as the user of ``context``.
@@ -279,12 +279,12 @@ class Identity:
 
 def user_session(conf: cfg.ConfigOpts, group: str, context: RequestContext) -> session.Session:
     """Return :meth:`Identity.user_session` for a single piece of work."""
-    return Identity(conf, group).user_session(context)
+    return ServiceSessions(conf, group).user_session(context)
 
 
 def own_session(conf: cfg.ConfigOpts, group: str) -> session.Session:
     """Return :meth:`Identity.own_session` for a single piece of work."""
-    return Identity(conf, group).own_session()
+    return ServiceSessions(conf, group).own_session()
 
 
 class _Believed(AccessInfoPlugin):

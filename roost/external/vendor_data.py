@@ -17,7 +17,7 @@ from keystoneauth1.session import Session
 from oslo_config import cfg
 
 from roost import exception
-from roost.external.session import Identity
+from roost.external.session import ServiceSessions
 
 LOG = logging.getLogger(__name__)
 GROUP: Final = "vendordata_dynamic_auth"
@@ -60,7 +60,7 @@ class VendorServices:
         options = conf.guest_data
         return cls(
             parse(options.vendordata_dynamic_targets),
-            session=Identity(conf, GROUP, hasty=True).told_session(),
+            session=ServiceSessions(conf, GROUP, hasty=True).told_session(),
             connect_timeout=options.vendordata_dynamic_connect_timeout,
             read_timeout=options.vendordata_dynamic_read_timeout,
             fatal=options.vendordata_dynamic_failure_fatal,

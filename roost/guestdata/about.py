@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Self
 
-from roost.objects import Instance, NetworkInfo, Provisions, Vif
+from roost.objects import GuestConfig, Instance, NetworkInfo, Vif
 
 Tree = dict[str, bytes]
 
@@ -38,7 +38,7 @@ SEED_BYTES: Final = 512
 
 
 @dataclasses.dataclass(frozen=True)
-class File:
+class GuestFile:
     """A file that the user wants the guest to have."""
 
     path: str
@@ -76,7 +76,7 @@ class About:
     instance: Instance
     network_info: NetworkInfo
     operator: Operator = _SAYS_NOTHING
-    files: Sequence[File] = ()
+    files: Sequence[GuestFile] = ()
     disk_tags: Sequence[str] = ()
     admin_password: str | None = None
     password: str = ""
@@ -98,12 +98,12 @@ class About:
 
         :param with_secrets: tell the administrator's password, as long as it is known
         """
-        given = instance.provisions or Provisions.of()
+        given = instance.provisions or GuestConfig.of()
         return cls(
             instance=instance,
             network_info=network_info or NetworkInfo.of(vifs=[]),
             operator=operator,
-            files=[File(each.path, base64.b64decode(each.contents)) for each in given.files],
+            files=[GuestFile(each.path, base64.b64decode(each.contents)) for each in given.files],
             disk_tags=[disk.tag for disk in given.block_devices if disk.tag],
             admin_password=given.admin_password if with_secrets else None,
             password=password,

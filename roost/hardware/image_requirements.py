@@ -41,7 +41,7 @@ class Platform(Protocol):
     def capabilities(self) -> Mapping[str, str]: ...
 
 
-class ImageDemands(NamedTuple):
+class ImageRequirements(NamedTuple):
     """What an image says; None: nothing."""
 
     architecture: str | None = None
@@ -60,9 +60,9 @@ class ImageDemands(NamedTuple):
             )
         )
 
-    def beyond(self, other: "ImageDemands") -> "ImageDemands":
+    def beyond(self, other: "ImageRequirements") -> "ImageRequirements":
         """Return what this says and the other does not."""
-        return ImageDemands(
+        return ImageRequirements(
             *(
                 None if own is None or (known and canonical(own) == canonical(known)) else own
                 for own, known in zip(self, other, strict=True)
@@ -72,15 +72,15 @@ class ImageDemands(NamedTuple):
     def unmet(self, host: Platform) -> list[str]:
         """Return what a host is not, as properties of today."""
         return [
-            f"{_NAMES[name][0]}={wish}"
-            for name, wish in self._asdict().items()
-            if wish is not None and not fits(name, wish, host)
+            f"{_NAMES[name][0]}={build_request}"
+            for name, build_request in self._asdict().items()
+            if build_request is not None and not fits(name, build_request, host)
         ]
 
 
-def fits(name: str, wish: str, host: Platform) -> bool:
+def fits(name: str, build_request: str, host: Platform) -> bool:
     """Tell whether a host is what one of the fields of :class:`ImageDemands` says."""
-    return _FITS[name](wish, host)
+    return _FITS[name](build_request, host)
 
 
 def canonical(word: str) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from oslo_utils import strutils
 
 from roost import exception
-from roost.hardware.properties import HardwareWords, choice
+from roost.hardware.properties import HardwareProperties, choice
 from roost.objects import Flavor, ImageMeta, InstanceNUMACell, InstanceNUMATopology
 
 _SHARED: Final = "shared"
@@ -27,7 +27,7 @@ def numa_topology_of(flavor: Flavor, image: ImageMeta | None) -> InstanceNUMATop
 
     :raises roost.exception.Invalid: for what contradicts itself, or cannot be had
     """
-    words = HardwareWords(flavor, image)
+    words = HardwareProperties(flavor, image)
     policy = _cpu_policy(words, flavor)
     threads = _thread_policy(words, policy)
     _check_emulator(words, policy)
@@ -53,7 +53,7 @@ def numa_topology_of(flavor: Flavor, image: ImageMeta | None) -> InstanceNUMATop
 # CPUs
 
 
-def _cpu_policy(words: HardwareWords, flavor: Flavor) -> str:
+def _cpu_policy(words: HardwareProperties, flavor: Flavor) -> str:
     asked = words.one_of("cpu_policy", (_SHARED, _DEDICATED, _MIXED), called="CPU policy")
     by_resources = _policy_by_resources(flavor)
     if asked and by_resources and asked != by_resources:
@@ -85,7 +85,7 @@ def _policy_by_resources(flavor: Flavor) -> str | None:
     return None
 
 
-def _thread_policy(words: HardwareWords, policy: str) -> str:
+def _thread_policy(words: HardwareProperties, policy: str) -> str:
     threads = words.one_of("cpu_thread_policy", _THREAD_POLICIES, called="CPU thread policy")
     if threads and policy == _SHARED:
         raise exception.Invalid(
@@ -94,7 +94,7 @@ def _thread_policy(words: HardwareWords, policy: str) -> str:
     return threads or "prefer"
 
 
-def _check_emulator(words: HardwareWords, policy: str) -> None:
+def _check_emulator(words: HardwareProperties, policy: str) -> None:
     """Let a hypervisor's own threads only go where there are CPUs for them."""
     name = "emulator_threads_policy"
     asked = choice(f"hw:{name}", words.flavor_word(name), ("isolate", "share"))
@@ -110,7 +110,7 @@ def _check_emulator(words: HardwareWords, policy: str) -> None:
         )
 
 
-def _pinned(words: HardwareWords, policy: str, vcpus: int) -> set[int]:
+def _pinned(words: HardwareProperties, policy: str, vcpus: int) -> set[int]:
     """Return which of the server's CPUs are dedicated ones of the host."""
     mask = words.flavor_word("cpu_dedicated_mask")
     everything = set(range(vcpus))
@@ -150,7 +150,7 @@ def _cpus(name: str, text: str, vcpus: int) -> set[int]:
 # Cells
 
 
-def _nodes(words: HardwareWords) -> int | None:
+def _nodes(words: HardwareProperties) -> int | None:
     asked = words.word("numa_nodes")
     if asked is None:
         for name in ("numa_cpus", "numa_mem"):
@@ -164,7 +164,7 @@ def _nodes(words: HardwareWords) -> int | None:
     return int(asked)
 
 
-def _shares(words: HardwareWords, flavor: Flavor, nodes: int) -> list[tuple[set[int], int]]:
+def _shares(words: HardwareProperties, flavor: Flavor, nodes: int) -> list[tuple[set[int], int]]:
     """Return CPUs and MiB of memory of each cell."""
     cpus, memory = words.numbered("numa_cpus"), words.numbered("numa_mem")
     if cpus or memory:
@@ -214,7 +214,7 @@ def _megabytes(node: int, text: str) -> int:
 # Pages
 
 
-def _page_size(words: HardwareWords) -> str | None:
+def _page_size(words: HardwareProperties) -> str | None:
     """Return a size of pages: by name, or KiB as digits.
 
     Huge pages are few. So an image may only choose among those that its flavor allows.

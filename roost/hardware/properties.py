@@ -15,7 +15,7 @@ from roost.objects.flavor import Flavor, ImageMeta
 _MOST: Final = 2**62
 
 
-class HardwareWords:
+class HardwareProperties:
     """The words of one flavor and one image, by what follows ``hw:`` and ``hw_``."""
 
     def __init__(self, flavor: Flavor, image: ImageMeta | None) -> None:

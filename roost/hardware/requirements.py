@@ -13,21 +13,23 @@ from roost import exception
 from roost.hardware import extra_specs, rules, values
 from roost.hardware.numa import numa_topology_of
 from roost.hardware.pci_aliases import NUMA_POLICIES, PciAlias
-from roost.hardware.properties import HardwareWords
+from roost.hardware.properties import HardwareProperties
 from roost.objects import Flavor, ImageMeta, InstanceNUMATopology, PciRequest
 
 _ALIASES: Final = "pci_passthrough:alias"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Demands:
+class Requirements:
     """What a RequestSpec asks for under the same names."""
 
     numa_topology: InstanceNUMATopology | None = None
     pci_requests: Sequence[PciRequest] = ()
 
 
-def demands_of(flavor: Flavor, image: ImageMeta | None, aliases: Mapping[str, PciAlias]) -> Demands:
+def requirements_of(
+    flavor: Flavor, image: ImageMeta | None, aliases: Mapping[str, PciAlias]
+) -> Requirements:
     """Return what a new server demands, if this flavor may be had with this image.
 
     :param image: None: any
@@ -39,7 +41,7 @@ def demands_of(flavor: Flavor, image: ImageMeta | None, aliases: Mapping[str, Pc
     if image is not None:
         _check_fit(flavor, image)
     rules.check(flavor, image)
-    return Demands(
+    return Requirements(
         numa_topology=numa_topology_of(flavor, image),
         pci_requests=pci_requests_of(flavor, image, aliases=aliases),
     )
@@ -66,9 +68,9 @@ def check_rescue_image(flavor: Flavor, image: ImageMeta, *, own: ImageMeta | Non
     :raises roost.exception.Invalid: naming what is not done, or cannot be
     """
     values.check_image(image)
-    found = rules.rescue_device(HardwareWords(flavor, image))
+    found = rules.rescue_device(HardwareProperties(flavor, image))
     if found is not None:
-        rules.check_own_bus(HardwareWords(flavor, own), "hw_rescue_bus", found[1])
+        rules.check_own_bus(HardwareProperties(flavor, own), "hw_rescue_bus", found[1])
 
 
 def pci_requests_of(
@@ -78,7 +80,7 @@ def pci_requests_of(
 
     :raises roost.exception.Invalid: for what contradicts itself, or cannot be had
     """
-    policy = HardwareWords(flavor, image).one_of(
+    policy = HardwareProperties(flavor, image).one_of(
         "pci_numa_affinity_policy", NUMA_POLICIES, called="PCI NUMA affinity policy"
     )
     asked = flavor.extra_specs.get(_ALIASES, "").strip()

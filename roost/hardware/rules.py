@@ -12,7 +12,7 @@ from typing import Final
 
 from roost import exception
 from roost.hardware import traits
-from roost.hardware.properties import HardwareWords
+from roost.hardware.properties import HardwareProperties
 from roost.hardware.values import (
     AGREED_CHOICES,
     AGREED_NUMBERS,
@@ -36,7 +36,7 @@ from roost.objects.flavor import Flavor, ImageMeta
 _LEVELS: Final = ("sockets", "cores", "threads")
 
 
-def shape_of(words: HardwareWords) -> tuple[int, int, int] | None:
+def shape_of(words: HardwareProperties) -> tuple[int, int, int] | None:
     """Return how many sockets, of how many cores, of how many threads; None: nobody asks.
 
     An image's wishes count before those of its flavor, within what the flavor allows at most.
@@ -54,12 +54,12 @@ def shape_of(words: HardwareWords) -> tuple[int, int, int] | None:
     return max(fitting, key=lambda shape: _nearness(shape, wishes))
 
 
-def _wishes(words: HardwareWords, who: str) -> dict[str, int]:
+def _wishes(words: HardwareProperties, who: str) -> dict[str, int]:
     """Return the shape that somebody would like, as far as he says."""
     return _numbers(words, who, "cpu_")
 
 
-def _limits(words: HardwareWords) -> dict[str, int]:
+def _limits(words: HardwareProperties) -> dict[str, int]:
     """Return the most of each that may be; what an image says must be within its flavor's."""
     flavor, image = _numbers(words, "flavor", "cpu_max_"), _numbers(words, "image", "cpu_max_")
     _check_within("hw_cpu_max_", image, flavor)
@@ -75,7 +75,7 @@ def _check_within(prefix: str, asked: Mapping[str, int], most: Mapping[str, int]
             raise exception.Invalid(f"{prefix}{name} is '{many}', but may be {limit} at most.")
 
 
-def _numbers(words: HardwareWords, who: str, prefix: str) -> dict[str, int]:
+def _numbers(words: HardwareProperties, who: str, prefix: str) -> dict[str, int]:
     start = "hw:" if who == "flavor" else "hw_"
     said = {name: counted(words, f"{start}{prefix}{name}") for name in _LEVELS}
     return {name: many for name, many in said.items() if many is not None}
@@ -102,7 +102,7 @@ def _nearness(shape: tuple[int, ...], wishes: Mapping[str, int]) -> int:
     return sum(wishes.get(name) == many for name, many in zip(_LEVELS, shape, strict=True))
 
 
-_Check = Callable[[HardwareWords], object]
+_Check = Callable[[HardwareProperties], object]
 UEFI: Final = "uefi"
 Q35: Final = "q35"
 _DISK_WAYS: Final = ("total", "read", "write")
@@ -127,7 +127,7 @@ def complaints(flavor: Flavor, image: ImageMeta | None) -> list[str]:
 
 
 def _complaints(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
-    words = HardwareWords(flavor, image)
+    words = HardwareProperties(flavor, image)
     checks: list[_Check] = [functools.partial(check_value, name=name) for name in words.names()]
     if not checks:
         return
@@ -141,7 +141,7 @@ def _complaints(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
 # What it is started by
 
 
-def machine(words: HardwareWords, default: str | None = None) -> str | None:
+def machine(words: HardwareProperties, default: str | None = None) -> str | None:
     """Return the machine of a guest; None: what its host's QEMU takes by itself.
 
     :param default: of guests whose image names none
@@ -164,7 +164,7 @@ def is_q35(name: str | None) -> bool:
     return name is not None and (name == Q35 or name.startswith("pc-q35"))
 
 
-def secure_boot(words: HardwareWords) -> bool:
+def secure_boot(words: HardwareProperties) -> bool:
     """Tell whether only signed systems are to start; "optional" is what UEFI makes of it.
 
     :raises roost.exception.Invalid: when flavor and image do not agree, or there is no UEFI
@@ -184,12 +184,12 @@ def secure_boot(words: HardwareWords) -> bool:
 # Disks and what else is on a bus
 
 
-def disk_bus(words: HardwareWords, of_machine: str | None) -> str:
+def disk_bus(words: HardwareProperties, of_machine: str | None) -> str:
     """Return what disks are on, if their users do not say."""
     return _bus(words, "hw_disk_bus", VIRTIO, of_machine)
 
 
-def cd_bus(words: HardwareWords, of_machine: str | None) -> str:
+def cd_bus(words: HardwareProperties, of_machine: str | None) -> str:
     """Return what CDs are on."""
     return _bus(words, "hw_cdrom_bus", SCSI, of_machine)
 
@@ -207,7 +207,7 @@ def check_bus(name: str, bus: str, of_machine: str | None) -> None:
         )
 
 
-def check_own_bus(words: HardwareWords, name: str, bus: str) -> None:
+def check_own_bus(words: HardwareProperties, name: str, bus: str) -> None:
     """Make sure that a guest has a bus that is asked for beside its flavor and image.
 
     :param name: of the word that asks for it
@@ -217,13 +217,13 @@ def check_own_bus(words: HardwareWords, name: str, bus: str) -> None:
     usb_model(words, {bus})
 
 
-def _bus(words: HardwareWords, name: str, usual: str, of_machine: str | None) -> str:
+def _bus(words: HardwareProperties, name: str, usual: str, of_machine: str | None) -> str:
     found = chosen(words, name) or usual
     check_bus(name, found, of_machine)
     return found
 
 
-def rescue_device(words: HardwareWords) -> tuple[bool, str] | None:
+def rescue_device(words: HardwareProperties) -> tuple[bool, str] | None:
     """Return whether an image that others are rescued from is a CD, and its bus; None: as it comes.
 
     :raises roost.exception.Invalid: for what cannot be
@@ -237,13 +237,13 @@ def rescue_device(words: HardwareWords) -> tuple[bool, str] | None:
     return is_cd, bus or (SCSI if is_cd else VIRTIO)
 
 
-def input_bus(words: HardwareWords) -> str | None:
+def input_bus(words: HardwareProperties) -> str | None:
     """Return what people's devices are on, beside the keyboard and mouse that every PC has."""
     pointer = agreed(words, "pointer_model")
     return agreed(words, "input_bus") or ("usb" if pointer == "usbtablet" else None)
 
 
-def usb_model(words: HardwareWords, buses: Collection[str | None]) -> str | None:
+def usb_model(words: HardwareProperties, buses: Collection[str | None]) -> str | None:
     """Return the model of the USB controller; for what is on USB there must be one.
 
     :param buses: those of disks and CDs
@@ -262,7 +262,7 @@ def usb_model(words: HardwareWords, buses: Collection[str | None]) -> str | None
 # Other devices
 
 
-def serial_ports(words: HardwareWords) -> int:
+def serial_ports(words: HardwareProperties) -> int:
     """Return how many serial ports there are; an image may ask for fewer than its flavor has.
 
     :raises roost.exception.Invalid: when it asks for more
@@ -276,7 +276,7 @@ def serial_ports(words: HardwareWords) -> int:
     return asked or most or 1
 
 
-def tpm(words: HardwareWords) -> tuple[str, str] | None:
+def tpm(words: HardwareProperties) -> tuple[str, str] | None:
     """Return the model and the version of a TPM; None: there is none.
 
     :raises roost.exception.Invalid: for a model without a version, or not of its version
@@ -291,7 +291,7 @@ def tpm(words: HardwareWords) -> tuple[str, str] | None:
     return model or "tpm-tis", version
 
 
-def video_ram(words: HardwareWords) -> int | None:
+def video_ram(words: HardwareProperties) -> int | None:
     """Return the MB of memory of a graphics card; None: as much as QEMU gives it.
 
     :raises roost.exception.Invalid: for more than the flavor allows
@@ -305,7 +305,7 @@ def video_ram(words: HardwareWords) -> int | None:
     return memory_mb
 
 
-def is_quiesced(words: HardwareWords) -> bool:
+def is_quiesced(words: HardwareProperties) -> bool:
     """Tell whether no image is made of a guest while it cannot be made quiet.
 
     :raises roost.exception.Invalid: when nobody in it could do that
@@ -319,7 +319,7 @@ def is_quiesced(words: HardwareWords) -> bool:
 # Limits
 
 
-def disk_limits(words: HardwareWords) -> dict[str, int]:
+def disk_limits(words: HardwareProperties) -> dict[str, int]:
     """Return what each disk may do, by the names that follow ``quota:disk_``.
 
     :raises roost.exception.Invalid: for a limit of all beside one of a part, which QEMU cannot keep
@@ -336,7 +336,7 @@ def disk_limits(words: HardwareWords) -> dict[str, int]:
     return limits
 
 
-def vif_rates(words: HardwareWords) -> dict[str, int]:
+def vif_rates(words: HardwareProperties) -> dict[str, int]:
     """Return what each interface may carry, by the names that follow ``quota:vif_``.
 
     :raises roost.exception.Invalid: for a peak without an average
@@ -352,7 +352,7 @@ def vif_rates(words: HardwareWords) -> dict[str, int]:
     return rates
 
 
-def _said(words: HardwareWords, prefix: str, names: Collection[str]) -> dict[str, int]:
+def _said(words: HardwareProperties, prefix: str, names: Collection[str]) -> dict[str, int]:
     found = {name: counted(words, f"{prefix}{name}") for name in names}
     return {name: most for name, most in found.items() if most is not None}
 
@@ -360,23 +360,23 @@ def _said(words: HardwareWords, prefix: str, names: Collection[str]) -> dict[str
 # What only makes sense or not
 
 
-def _check_buses(words: HardwareWords) -> None:
+def _check_buses(words: HardwareProperties) -> None:
     """Look at the buses, as far as the machine is known."""
     known = machine(words)
     usb_model(words, {disk_bus(words, known), cd_bus(words, known)})
 
 
-def _check_random(words: HardwareWords) -> None:
+def _check_random(words: HardwareProperties) -> None:
     if words.spec("hw_rng:rate_period") and not words.spec("hw_rng:rate_bytes"):
         raise exception.Invalid("hw_rng:rate_period means nothing without hw_rng:rate_bytes.")
 
 
-def _check_video(words: HardwareWords) -> None:
+def _check_video(words: HardwareProperties) -> None:
     if video_ram(words) is not None and chosen(words, "hw_video_model") == "none":
         raise exception.Invalid("hw_video_ram needs an hw_video_model other than none.")
 
 
-def _check_memory(words: HardwareWords) -> None:
+def _check_memory(words: HardwareProperties) -> None:
     """Lock memory only where none of it is promised twice, as that with a size of pages is not."""
     if agreed_truth(words, "locked_memory") and not (
         words.flavor_word("mem_page_size") or words.image_word("mem_page_size")
@@ -384,7 +384,7 @@ def _check_memory(words: HardwareWords) -> None:
         raise exception.Invalid("hw:locked_memory needs hw:mem_page_size, such as small.")
 
 
-def _check_addresses(words: HardwareWords) -> None:
+def _check_addresses(words: HardwareProperties) -> None:
     mode = agreed(words, "maxphysaddr_mode")
     bits = agreed_number(words, "maxphysaddr_bits")
     if (mode == EMULATE) != (bits is not None):
@@ -393,7 +393,7 @@ def _check_addresses(words: HardwareWords) -> None:
         )
 
 
-def _check_architecture(words: HardwareWords) -> None:
+def _check_architecture(words: HardwareProperties) -> None:
     """Refuse to emulate; a host that has the architecture itself need not."""
     own, emulated = words.image_word("architecture"), words.image_word("emulation_architecture")
     if own is not None and emulated is not None and own != emulated:
@@ -403,7 +403,7 @@ def _check_architecture(words: HardwareWords) -> None:
         )
 
 
-def _check_traits(words: HardwareWords) -> None:
+def _check_traits(words: HardwareProperties) -> None:
     """Refuse traits that no host can both have and not have."""
     said = words.said()
     for name, value in traits.named_by(said):

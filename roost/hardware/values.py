@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 from roost import exception
-from roost.hardware.properties import HardwareWords, choice, number, truth
+from roost.hardware.properties import HardwareProperties, choice, number, truth
 from roost.objects.flavor import Flavor, ImageMeta
 
 IDE: Final = "ide"
@@ -115,7 +115,7 @@ NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
 }
 
 
-def check_value(words: HardwareWords, name: str) -> None:
+def check_value(words: HardwareProperties, name: str) -> None:
     """Make sure that a host can read a word, if it is one of these.
 
     :raises roost.exception.Invalid: naming it, and what it may be
@@ -125,7 +125,7 @@ def check_value(words: HardwareWords, name: str) -> None:
             read(words, name)
 
 
-def chosen(words: HardwareWords, name: str) -> str | None:
+def chosen(words: HardwareProperties, name: str) -> str | None:
     """Return one of :data:`CHOICES`; None: nobody says.
 
     :raises roost.exception.Invalid: when it is none of those that it may be
@@ -133,7 +133,7 @@ def chosen(words: HardwareWords, name: str) -> str | None:
     return choice(name, _said(words, name), CHOICES[name])
 
 
-def flagged(words: HardwareWords, name: str) -> bool | None:
+def flagged(words: HardwareProperties, name: str) -> bool | None:
     """Return one of :data:`TRUTHS`; None: nobody says.
 
     :raises roost.exception.Invalid: when it is neither yes nor no
@@ -142,7 +142,7 @@ def flagged(words: HardwareWords, name: str) -> bool | None:
     return None if text is None else truth(name, text)
 
 
-def counted(words: HardwareWords, name: str) -> int | None:
+def counted(words: HardwareProperties, name: str) -> int | None:
     """Return one of :data:`NUMBERS`; None: nobody says.
 
     :raises roost.exception.Invalid: when it is no number, or one that it may not be
@@ -151,7 +151,7 @@ def counted(words: HardwareWords, name: str) -> int | None:
     return number(name, _said(words, name), least=least, most=most)
 
 
-def agreed(words: HardwareWords, name: str) -> str | None:
+def agreed(words: HardwareProperties, name: str) -> str | None:
     """Return one of :data:`AGREED_CHOICES`; None: nobody says.
 
     :raises roost.exception.Invalid: when it may not be, or flavor and image say different things
@@ -159,18 +159,18 @@ def agreed(words: HardwareWords, name: str) -> str | None:
     return _agreed(words, name, chosen)
 
 
-def agreed_truth(words: HardwareWords, name: str) -> bool | None:
+def agreed_truth(words: HardwareProperties, name: str) -> bool | None:
     """Return one of :data:`AGREED_TRUTHS`, as :func:`agreed` does."""
     return _agreed(words, name, flagged)
 
 
-def agreed_number(words: HardwareWords, name: str) -> int | None:
+def agreed_number(words: HardwareProperties, name: str) -> int | None:
     """Return one of :data:`AGREED_NUMBERS`, as :func:`agreed` does."""
     return _agreed(words, name, counted)
 
 
 def _agreed(
-    words: HardwareWords, name: str, read: Callable[[HardwareWords, str], _T | None]
+    words: HardwareProperties, name: str, read: Callable[[HardwareProperties, str], _T | None]
 ) -> _T | None:
     flavor, image = (read(words, f"{start}{name}") for start in _BOTH)
     if flavor is not None and image is not None and flavor != image:
@@ -181,7 +181,7 @@ def _agreed(
     return image if flavor is None else flavor
 
 
-def _said(words: HardwareWords, name: str) -> str | None:
+def _said(words: HardwareProperties, name: str) -> str | None:
     return words.spec(name) if ":" in name else words.image_property(name)
 
 

@@ -34,7 +34,7 @@ KERNEL_BYTES: Final = 512 << 20  # that each may have: hosts copy them for every
 
 
 @dataclasses.dataclass(frozen=True)
-class Member:
+class ImageMember:
     """A project that a shared image is for, too, and what it says to that (``status``)."""
 
     project_id: str
@@ -43,7 +43,7 @@ class Member:
     updated_at: datetime.datetime
 
 
-Members = Sequence[Member]
+Members = Sequence[ImageMember]
 EditProperties = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
@@ -119,7 +119,7 @@ class ImageStore(Protocol):
         :raises roost.exception.Invalid: for values that mean nothing
         """
 
-    def give_up(self, context: RequestContext, image_id: str) -> None:
+    def abandon(self, context: RequestContext, image_id: str) -> None:
         """Forget an image whose data will not come. May be repeated; active images are left."""
 
     def delete(self, context: RequestContext, image_id: str) -> None:

@@ -25,8 +25,8 @@ from oslo_config import cfg
 
 from roost import exception
 from roost.context import RequestContext
-from roost.external.session import Identity
-from roost.image.driver import ACTIVE, QUEUED, EditProperties, Member, Members, is_own, may_see
+from roost.external.session import ServiceSessions
+from roost.image.driver import ACTIVE, QUEUED, EditProperties, ImageMember, Members, is_own, may_see
 from roost.image.glance_client import Http, Incoming, Outgoing, ask, json_of
 from roost.objects import ImageMeta
 
@@ -77,14 +77,14 @@ def image_of(found: Mapping[str, Any]) -> ImageMeta:
         raise exception.Unavailable("What Glance answers is no image.", why=repr(error)) from error
 
 
-def member_of(found: Mapping[str, Any]) -> Member:
+def member_of(found: Mapping[str, Any]) -> ImageMember:
     """Return a project that an answer names as one that an image is shared with.
 
     :raises roost.exception.Unavailable: when this is no member, so that somebody else has answered
     """
     try:
         times = [datetime.datetime.fromisoformat(found[at]) for at in ("created_at", "updated_at")]
-        return Member(str(found["member_id"]), str(found["status"]), *times)
+        return ImageMember(str(found["member_id"]), str(found["status"]), *times)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise exception.Unavailable("What Glance answers is no member.", why=repr(error)) from error
 
@@ -181,13 +181,13 @@ class GlanceImageStore:
     :param options: the values of ``[glance]``
     """
 
-    def __init__(self, identity: Identity, options: cfg.ConfigOpts.GroupAttr) -> None:
+    def __init__(self, identity: ServiceSessions, options: cfg.ConfigOpts.GroupAttr) -> None:
         self._identity = identity
         self._options = options
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
-        return cls(Identity(conf, GROUP), conf.glance)
+        return cls(ServiceSessions(conf, GROUP), conf.glance)
 
     def hasty(self) -> Self:
         return type(self)(self._identity.hasty(), self._options)
@@ -246,7 +246,7 @@ class GlanceImageStore:
         until = time.monotonic() + _BUSY
         while True:
             try:
-                return self.give_up(context, image_id)
+                return self.abandon(context, image_id)
             except exception.RoostError as error:
                 if time.monotonic() > until:
                     LOG.warning("image %s is left without data: %s", image_id, error.message)
@@ -284,7 +284,7 @@ class GlanceImageStore:
             answer = ask(http, "PATCH", f"/images/{image_id}", data=document, headers=headers)
             return image_of(json_of(answer))
 
-    def give_up(self, context: RequestContext, image_id: str) -> None:
+    def abandon(self, context: RequestContext, image_id: str) -> None:
         with contextlib.suppress(exception.NotFound), self._asking(context, image_id) as http:
             if _own(http, context, image_id).status in _UNFILLED:
                 ask(http, "DELETE", f"/images/{image_id}")

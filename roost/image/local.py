@@ -36,12 +36,12 @@ from roost.image.driver import (
     QUEUED,
     VISIBILITIES,
     EditProperties,
-    Member,
+    ImageMember,
     Members,
     is_own,
     may_see,
 )
-from roost.image.local_quota import Limits, Room, Said
+from roost.image.local_quota import ImageLimits, Room, Said
 from roost.objects import ImageMeta
 
 LOG = logging.getLogger(__name__)
@@ -64,13 +64,13 @@ class LocalImageStore:
     :param limits: of each project, for what its users make; None: there are none
     """
 
-    def __init__(self, path: str | os.PathLike[str], limits: Limits | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], limits: ImageLimits | None = None) -> None:
         self.path = pathlib.Path(path)
-        self._room = Room(self.path, limits or Limits(), self._readable)
+        self._room = Room(self.path, limits or ImageLimits(), self._readable)
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
-        limits = Limits(images=conf.quota.images, size=conf.quota.image_bytes)
+        limits = ImageLimits(images=conf.quota.images, size=conf.quota.image_bytes)
         return cls(conf.image.local_path or pathlib.Path(conf.state_path, "images"), limits)
 
     def list_images(self, context: RequestContext) -> list[ImageMeta]:
@@ -177,7 +177,7 @@ class LocalImageStore:
 
         return self.change(context, image_id, edited)
 
-    def give_up(self, context: RequestContext, image_id: str) -> None:
+    def abandon(self, context: RequestContext, image_id: str) -> None:
         with contextlib.suppress(exception.NotFound, exception.Conflict):
             self._waiting(context, image_id)  # unless there is such a thing, no folder is made
             with self._locked():
@@ -212,11 +212,11 @@ class LocalImageStore:
             with self._locked():
                 self._room.check(owner, images=1, size=1)
 
-    def limits(self, owner: str) -> Limits:
+    def limits(self, owner: str) -> ImageLimits:
         """Return the limits of a project."""
         return self._room.limits(owner)
 
-    def usage(self, owner: str) -> Limits:
+    def usage(self, owner: str) -> ImageLimits:
         """Return what a project has, with what comes."""
         with self._locked():
             return self._room.usage(owner)
@@ -254,7 +254,7 @@ class LocalImageStore:
             raise _not_found(image_id)
         return image
 
-    def _members(self, image_id: str) -> list[Member]:
+    def _members(self, image_id: str) -> list[ImageMember]:
         kept = self._file(image_id, "members.json")
         try:
             return [_member(values) for values in json.loads(kept.read_text())]
@@ -444,14 +444,14 @@ def _image(values: dict[str, Any]) -> ImageMeta:
     return ImageMeta.of(**{name: values[name] for name in ImageMeta.fields if name not in later})
 
 
-def _plain_member(member: Member) -> dict[str, str]:
+def _plain_member(member: ImageMember) -> dict[str, str]:
     values = dataclasses.asdict(member)
     return values | {name: values[name].isoformat() for name in _TIMES}
 
 
-def _member(values: dict[str, str]) -> Member:
+def _member(values: dict[str, str]) -> ImageMember:
     times = {name: datetime.datetime.fromisoformat(values[name]) for name in _TIMES}
-    return Member(values["project_id"], values["status"], **times)
+    return ImageMember(values["project_id"], values["status"], **times)
 
 
 def _is_uuid(text: str) -> bool:

@@ -32,7 +32,7 @@ _UUID: Final = slice(1, 37)  # of the image, in the name of a part
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
+class ImageLimits:
     """How many images a project may have, and how many bytes of all of them; -1: no limit."""
 
     images: int = -1
@@ -46,7 +46,7 @@ class Room:
     """
 
     def __init__(
-        self, path: pathlib.Path, limits: Limits, images: Callable[[], Iterable[Said]]
+        self, path: pathlib.Path, limits: ImageLimits, images: Callable[[], Iterable[Said]]
     ) -> None:
         self._path = path
         self._limits = limits
@@ -58,7 +58,7 @@ class Room:
         :raises roost.exception.QuotaExceeded: when it may not
         """
         limits = self.limits(owner)
-        if owner is None or limits == Limits():
+        if owner is None or limits == ImageLimits():
             return
         mine = self._of(owner)
         _check("images", images, has=len(mine), limit=limits.images)
@@ -82,15 +82,15 @@ class Room:
         """Tell whether data of this image counts."""
         return image.owner is not None and self.limits(image.owner).size >= 0
 
-    def limits(self, owner: str | None) -> Limits:
+    def limits(self, owner: str | None) -> ImageLimits:
         """Return the limits of a project: its own, as far as it has any."""
         own = {} if owner is None else self._own().get(owner, {})
         return dataclasses.replace(self._limits, **own)
 
-    def usage(self, owner: str) -> Limits:
+    def usage(self, owner: str) -> ImageLimits:
         """Return how many images a project has, and how many bytes of them."""
         mine = self._of(owner)
-        return Limits(images=len(mine), size=self._size(owner, mine))
+        return ImageLimits(images=len(mine), size=self._size(owner, mine))
 
     def with_own(self, owner: str, changes: Mapping[str, int | None]) -> tuple[pathlib.Path, bytes]:
         """Return what is to be in which file when a project has these limits of its own.

@@ -9,7 +9,7 @@ import falcon
 from roost import exception
 from roost.metadata import documents
 from roost.metadata.guests import Guests
-from roost.metadata.identity import Identity
+from roost.metadata.identity import CallerIdentity
 
 LOG = logging.getLogger(__name__)
 MAX_PASSWORD: Final = 1020  # bytes; what its readers have room for
@@ -33,20 +33,20 @@ _AGAIN: Final = "5"  # seconds after which another try may do
 App = falcon.App[falcon.Request, falcon.Response]
 
 
-def make_app(guests: Guests, identity: Identity) -> App:
+def make_app(guests: Guests, identity: CallerIdentity) -> App:
     """Return the application. Does no I/O."""
     app: App = falcon.App(middleware=[_Record()])
     app.add_error_handler(Exception, _accident)
     app.add_error_handler(falcon.HTTPError, _falcon_error)
     app.add_error_handler(exception.RoostError, _known_kind)
-    app.add_sink(_Door(guests, identity).serve, "/")
+    app.add_sink(_Dispatcher(guests, identity).serve, "/")
     return app
 
 
-class _Door:
+class _Dispatcher:
     """Every request comes through here."""
 
-    def __init__(self, guests: Guests, identity: Identity) -> None:
+    def __init__(self, guests: Guests, identity: CallerIdentity) -> None:
         self._guests = guests
         self._identity = identity
 
@@ -60,7 +60,7 @@ class _Door:
         if req.method in _READS:
             _answer(resp, path, self._guests.documents(asker).find(path))
         elif documents.takes_password(path) and req.method == "POST":
-            self._guests.tell_password(asker, _password(req))
+            self._guests.save_password(asker, _password(req))
             resp.status = falcon.HTTP_200
         else:
             raise falcon.HTTPMethodNotAllowed(_READS)

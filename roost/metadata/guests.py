@@ -56,27 +56,27 @@ class Guests:
         self._memory.put(asker.instance_uuid, found)
         return found
 
-    def tell_password(self, asker: Asker, password: str) -> None:
+    def save_password(self, asker: Asker, password: str) -> None:
         """Keep the password that a guest tells of itself.
 
         :raises roost.exception.Conflict: when it has told one before
         """
-        self._tell_password(asker, password)
+        self._save_password(asker, password)
         self._memory.forget(asker.instance_uuid)
 
     @retried
-    def _tell_password(self, asker: Asker, password: str) -> None:
+    def _save_password(self, asker: Asker, password: str) -> None:
         uuid = asker.instance_uuid
         with self._cell(uuid).database.begin() as session:
             _check(asker, instances.get(session, uuid))
-            if not guest_config.tell_first_password(session, uuid, password):
+            if not guest_config.save_first_password(session, uuid, password):
                 raise exception.Conflict("The password has been told before.")
 
     def _read(self, asker: Asker) -> Documents:
         uuid = asker.instance_uuid
         with self._cell(uuid).database.read() as session:
             instance = guest_config.get_instance(session, uuid)
-            password = guest_config.told_password(session, uuid)
+            password = guest_config.read_password(session, uuid)
         about = About.of(
             instance, instance.network_info, operator=self._operator, password=password
         )

@@ -32,7 +32,7 @@ class Asker:
     host: str | None = None
 
 
-class Identity(Protocol):
+class CallerIdentity(Protocol):
     """One way to learn who asks."""
 
     def of(self, environ: Mapping[str, Any]) -> Asker:

@@ -27,14 +27,14 @@ _UNREACHABLE = (
 )
 
 
-class Database(Protocol):
+class MigratedDatabase(Protocol):
     """What migrations need of a database; its string names it without secrets."""
 
     @property
     def engine(self) -> sa.Engine: ...
 
 
-def sync(database: Database, schema: str, revision: str = "head") -> None:
+def sync(database: MigratedDatabase, schema: str, revision: str = "head") -> None:
     """Bring a database up to a revision; nothing happens when it is there already.
 
     Two that run at once do it once: the second waits for the first.
@@ -48,7 +48,7 @@ def sync(database: Database, schema: str, revision: str = "head") -> None:
         upgrade.upgrade(connection, schema, revision)
 
 
-def version(database: Database, schema: str) -> str | None:
+def version(database: MigratedDatabase, schema: str) -> str | None:
     """Return the revision that a database is at; None: the schema is not there.
 
     :raises roost.exception.Unavailable: when the database cannot be reached
@@ -67,7 +67,7 @@ def head(schema: str) -> str:
     return max(path.name.partition("_")[0] for path in revisions)
 
 
-def check(database: Database, schema: str) -> None:
+def check(database: MigratedDatabase, schema: str) -> None:
     """Make sure that a database can be worked with; one that is newer than we are can.
 
     :raises roost.exception.Unavailable: when it cannot be reached or is behind; the message says
@@ -94,7 +94,7 @@ def version_table(schema: str) -> str:
 
 
 @contextlib.contextmanager
-def _connected(database: Database) -> Iterator[sa.Connection]:
+def _connected(database: MigratedDatabase) -> Iterator[sa.Connection]:
     try:
         with database.engine.begin() as connection:
             yield connection

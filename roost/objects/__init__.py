@@ -8,8 +8,8 @@ from roost.objects.base import RoostObject
 from roost.objects.explanation import Explanation, FilterVerdict, NearMiss, RankedHost
 from roost.objects.flavor import Flavor, ImageMeta, Keypair
 from roost.objects.groups import Aggregate, CellLiveness, ServerGroup, SnapshotRange
-from roost.objects.host import HostFinding, HostReport, Service, Whereabouts
-from roost.objects.instance import BlockDevice, InjectedFile, Instance, InstanceFault, Provisions
+from roost.objects.host import HostFinding, HostReport, InstanceLocation, Service
+from roost.objects.instance import BlockDevice, GuestConfig, InjectedFile, Instance, InstanceFault
 from roost.objects.mapping import CellMapping, HostMapping, InstanceMapping
 from roost.objects.network import ExternalEvent, NetworkInfo, NetworkRequest, Vif, VifAddress
 from roost.objects.notification import BuildPayload, DestinationsPayload
@@ -36,6 +36,7 @@ __all__ = [
     "ExternalEvent",
     "FilterVerdict",
     "Flavor",
+    "GuestConfig",
     "HostFinding",
     "HostMapping",
     "HostReport",
@@ -45,6 +46,7 @@ __all__ = [
     "InstanceAction",
     "InstanceActionEvent",
     "InstanceFault",
+    "InstanceLocation",
     "InstanceMapping",
     "InstanceNUMACell",
     "InstanceNUMATopology",
@@ -58,7 +60,6 @@ __all__ = [
     "PciAllocation",
     "PciPool",
     "PciRequest",
-    "Provisions",
     "RankedHost",
     "RequestSpec",
     "Retry",
@@ -70,5 +71,4 @@ __all__ = [
     "TriedHost",
     "Vif",
     "VifAddress",
-    "Whereabouts",
 ]

@@ -133,7 +133,7 @@ UNKNOWN: Final = "unknown"
 
 
 @base.VersionedObjectRegistry.register
-class Whereabouts(base.RoostObject):
+class InstanceLocation(base.RoostObject):
     """Where an instance is, to a host that asks.
 
     ``place`` is ``here``, ``elsewhere`` (on ``host``), ``nowhere`` (it lives, and no host has it),
@@ -158,7 +158,8 @@ class Whereabouts(base.RoostObject):
 class HostFinding(base.RoostObject):
     """Something that a host found to be other than its cell says, and what it did about it.
 
-    ``kind`` says what it did, in one word of :class:`roost.compute.reconcile.Remedy`; ``reason``
+    ``kind`` says what it did, in one word of :class:`roost.compute.reconcile.Correction`;
+    ``reason``
     why, in words for operators.
     """
 

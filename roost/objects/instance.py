@@ -52,7 +52,7 @@ class Instance(base.RoostObject):
         "root_device_name": fields.StringField(nullable=True, default=base.NOTHING),
         "security_groups": fields.ListOfStringsField(default=["default"]),
         "trusted_certs": fields.ListOfStringsField(default=[]),
-        "provisions": fields.ObjectField("Provisions", nullable=True, default=base.NOTHING),
+        "provisions": fields.ObjectField("GuestConfig", nullable=True, default=base.NOTHING),
         "metadata": fields.DictOfStringsField(),
         "tags": fields.ListOfStringsField(),
         "access_ip_v4": fields.StringField(nullable=True),
@@ -164,7 +164,7 @@ class BlockDevice(base.RoostObject):
 
 
 @base.VersionedObjectRegistry.register
-class Provisions(base.RoostObject):
+class GuestConfig(base.RoostObject):
     """What may be large or secret, and only whoever makes the guest needs.
 
     ``admin_password`` is forgotten as soon as the guest has been built, and with the ``files`` when

@@ -14,7 +14,7 @@ from roost import states
 from roost.objects import ImageMeta
 
 
-class Row(Protocol):
+class InstanceRow(Protocol):
     """An instance that lives, as its cell has it."""
 
     @property
@@ -27,7 +27,7 @@ class Row(Protocol):
     def task_state(self) -> str | None: ...
 
 
-class Guest(Protocol):
+class DescribedGuest(Protocol):
     """A guest as its host describes it, see :class:`roost.compute.virt.driver.Guest`."""
 
     @property
@@ -47,7 +47,7 @@ class Guest(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Told:
+class ReportedGuests:
     """A guest in a message of its host, which says less if it is of an earlier release."""
 
     power_state: int
@@ -62,7 +62,7 @@ class Told:
         return cls(**{name: value for name, value in said.items() if name in names})
 
 
-def is_old(row: Row, guest: Guest) -> bool:
+def is_old(row: InstanceRow, guest: DescribedGuest) -> bool:
     """Tell whether a guest proves that its row is an old copy.
 
     A row that is to be rebuilt has the attempt that is to come: no guest of it was announced yet.
@@ -71,7 +71,7 @@ def is_old(row: Row, guest: Guest) -> bool:
     return guest.announced and (guest.attempt or 0) > known
 
 
-def origin(guest: Guest) -> dict[str, Any]:
+def origin(guest: DescribedGuest) -> dict[str, Any]:
     """Return what a row is to know of how its guest was made, as far as the guest remembers it."""
     known: dict[str, Any] = {} if guest.attempt is None else {"attempt": guest.attempt}
     if guest.image is not None:
@@ -79,7 +79,7 @@ def origin(guest: Guest) -> dict[str, Any]:
     return known
 
 
-def lacking(row: Row, guest: Guest, *, restored: bool = False) -> dict[str, Any]:
+def lacking(row: InstanceRow, guest: DescribedGuest, *, restored: bool = False) -> dict[str, Any]:
     """Return what a row lacks that was put back, while no conductor changes rows; {}: nothing.
 
     It follows its guest, whatever it says itself. What was being made of it is over.
@@ -98,13 +98,13 @@ def lacking(row: Row, guest: Guest, *, restored: bool = False) -> dict[str, Any]
     return changes
 
 
-def _is_over(row: Row, guest: Guest) -> bool:
+def _is_over(row: InstanceRow, guest: DescribedGuest) -> bool:
     """Tell whether what is being made by its row is that very guest, or an earlier one."""
     building = row.vm_state == states.BUILDING
     return building or (row.task_state in states.REBUILD_TASKS and is_old(row, guest))
 
 
-def _follows(row: Row, *, old: bool, restored: bool) -> bool:
+def _follows(row: InstanceRow, *, old: bool, restored: bool) -> bool:
     """Tell whether a row rests as its guest does: one in ERROR only after a later rebuild."""
     kept = {states.ERROR: old, states.SOFT_DELETED: restored}
     follows = kept.get(row.vm_state or "", row.vm_state in states.WITH_GUEST)

@@ -15,7 +15,7 @@ GONE = "gone"
 
 
 @dataclasses.dataclass(frozen=True)
-class Wish:
+class BootRequest:
     """What to boot: names or ids as the API takes them."""
 
     flavor: str
@@ -38,7 +38,7 @@ class Wish:
 
 
 @dataclasses.dataclass
-class Server:
+class WatchedServer:
     """A server under watch. Times are those of ``time.monotonic``, in seconds."""
 
     id: str
@@ -56,7 +56,7 @@ class Server:
         return None if self.done is None else self.done - self.asked
 
 
-Progress = Callable[[Sequence[Server]], None]
+Progress = Callable[[Sequence[WatchedServer]], None]
 
 
 def choose(items: Iterable[dict[str, Any]], wanted: str | None, kind: str) -> str:
@@ -74,20 +74,26 @@ def choose(items: Iterable[dict[str, Any]], wanted: str | None, kind: str) -> st
 
 def boot(
     client: Client,
-    wish: Wish,
+    build_request: BootRequest,
     *,
     count: int,
     timeout: float,
     per_request: int = 1,
     show: Progress = lambda _servers: None,
-) -> list[Server]:
+) -> list[WatchedServer]:
     """Boot ``count`` servers and return them when all are done, or after ``timeout`` seconds."""
     deadline = time.monotonic() + timeout
-    servers: list[Server] = []
+    servers: list[WatchedServer] = []
     sizes = [min(per_request, count - begun) for begun in range(0, count, per_request)]
     with futures.ThreadPoolExecutor(AT_ONCE) as pool:
         asked = [
-            pool.submit(_create, client, wish, name=f"{wish.prefix}-{number:02}", count=size)
+            pool.submit(
+                _create,
+                client,
+                build_request,
+                name=f"{build_request.prefix}-{number:02}",
+                count=size,
+            )
             for number, size in enumerate(sizes, 1)
         ]
         for request in futures.as_completed(asked):
@@ -99,8 +105,8 @@ def boot(
 
 
 def watch(
-    client: Client, servers: Sequence[Server], *, timeout: float, show: Progress
-) -> Sequence[Server]:
+    client: Client, servers: Sequence[WatchedServer], *, timeout: float, show: Progress
+) -> Sequence[WatchedServer]:
     """Look at the servers until all are done, or for ``timeout`` seconds."""
     deadline = time.monotonic() + timeout
     while any(server.done is None for server in servers) and time.monotonic() < deadline:
@@ -111,7 +117,7 @@ def watch(
     return servers
 
 
-def refresh(client: Client, servers: Sequence[Server]) -> None:
+def refresh(client: Client, servers: Sequence[WatchedServer]) -> None:
     """Take in the states that the API tells."""
     if all(server.done is not None for server in servers):
         return
@@ -143,12 +149,12 @@ def delete_all(client: Client, *, timeout: float, show: Callable[[int], None]) -
     return len(left)
 
 
-def states(servers: Iterable[Server]) -> dict[str, int]:
+def states(servers: Iterable[WatchedServer]) -> dict[str, int]:
     """Count servers by state."""
     return dict(collections.Counter(server.state for server in servers))
 
 
-def spread(servers: Iterable[Server]) -> dict[str, int]:
+def spread(servers: Iterable[WatchedServer]) -> dict[str, int]:
     """Count servers by host, in order of name."""
     return dict(sorted(collections.Counter(s.host for s in servers if s.host).items()))
 
@@ -161,12 +167,14 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
 
-def _create(client: Client, wish: Wish, *, name: str, count: int) -> list[Server]:
+def _create(
+    client: Client, build_request: BootRequest, *, name: str, count: int
+) -> list[WatchedServer]:
     asked = time.monotonic()
-    ids = client.create_servers(wish.body(name), count=count)
+    ids = client.create_servers(build_request.body(name), count=count)
     accepted = time.monotonic()
     names = [name] if count == 1 else [f"{name}-{number}" for number in range(1, count + 1)]
     return [
-        Server(id=server_id, name=own, asked=asked, accepted=accepted)
+        WatchedServer(id=server_id, name=own, asked=asked, accepted=accepted)
         for server_id, own in zip(ids, names, strict=False)
     ]

@@ -27,7 +27,7 @@ from roost.rig.processes import Supervisor
 from roost.rig.settings import parse_settings, read_inventory
 
 
-class Commands(click.Group):
+class RigCommands(click.Group):
     """Commands whose own failures are one line, not a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -60,7 +60,7 @@ def cache_option(function: Callable[..., None]) -> Callable[..., None]:
     )(function)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=RigCommands, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """A small cloud of Roost's daemons on this machine, for tests and for looking at."""
 
@@ -260,7 +260,7 @@ def boot(
         _delete_all(client, timeout)
         return
     usual_flavor, usual_image = usual(plan)
-    wish = boots.Wish(
+    build_request = boots.BootRequest(
         flavor=boots.choose(client.flavors(), flavor or usual_flavor, "flavor"),
         image=boots.choose(client.images(), image or usual_image, "image"),
         networks=networks,
@@ -269,7 +269,7 @@ def boot(
     with screen.progress(console, count) as show:
         booted = boots.boot(
             client,
-            wish,
+            build_request,
             count=count,
             timeout=timeout if wait else 0,
             per_request=per_request,

@@ -13,11 +13,11 @@ from rich.panel import Panel
 
 from roost import concurrency, exception
 from roost.rig import boots, clouds, lifecycle, screen, timeline
-from roost.rig.boots import Server, Wish
+from roost.rig.boots import BootRequest, WatchedServer
 from roost.rig.client import Client, client_of
 from roost.rig.install import IMAGE
 from roost.rig.plan import Plan, new_plan
-from roost.rig.timeline import Timeline
+from roost.rig.timeline import BootTimeline
 
 CELLS = 2
 HOSTS = 3
@@ -50,27 +50,27 @@ def run(state: pathlib.Path, *, keep: bool, console: Console) -> bool:
 
 def _show(plan: Plan, console: Console) -> bool:
     client = client_of(plan)
-    wish = Wish(
+    build_request = BootRequest(
         flavor=boots.choose(client.flavors(), "m1.tiny", "flavor"),
         image=boots.choose(client.images(), IMAGE, "image"),
     )
     console.rule(f"booting {SERVERS} servers", align="left")
     with screen.progress(console, SERVERS) as show:
-        servers = boots.boot(client, wish, count=SERVERS, timeout=TIMEOUT, show=show)
+        servers = boots.boot(client, build_request, count=SERVERS, timeout=TIMEOUT, show=show)
     lines = [timeline_of(plan, client, server) for server in servers]
     for line in lines:
         console.print(timeline.render(line))
     console.print(timeline.summary(lines))
     screen.report(console, plan, servers)
-    moved = _reschedule(plan, client, wish, servers, console)
+    moved = _reschedule(plan, client, build_request, servers, console)
     well = all(server.state == "ACTIVE" for server in servers)
     console.print(_verdict(servers, moved))
     return well and moved is not None and moved.state == "ACTIVE"
 
 
-def timeline_of(plan: Plan, client: Client, server: Server) -> Timeline:
+def timeline_of(plan: Plan, client: Client, server: WatchedServer) -> BootTimeline:
     """Ask for the steps of a server's boot."""
-    return Timeline(
+    return BootTimeline(
         name=server.name,
         state=server.state,
         cell=plan.cell_of(server.host),
@@ -79,7 +79,7 @@ def timeline_of(plan: Plan, client: Client, server: Server) -> Timeline:
     )
 
 
-def failing_hosts(plan: Plan, servers: Sequence[Server]) -> list[str]:
+def failing_hosts(plan: Plan, servers: Sequence[WatchedServer]) -> list[str]:
     """Return the emptiest hosts, where the next server goes; each cell keeps one that works."""
     load = collections.Counter(server.host for server in servers)
     failing = []
@@ -90,8 +90,12 @@ def failing_hosts(plan: Plan, servers: Sequence[Server]) -> list[str]:
 
 
 def _reschedule(
-    plan: Plan, client: Client, wish: Wish, servers: Sequence[Server], console: Console
-) -> Timeline | None:
+    plan: Plan,
+    client: Client,
+    build_request: BootRequest,
+    servers: Sequence[WatchedServer],
+    console: Console,
+) -> BootTimeline | None:
     """Let hosts fail in the middle of a build until a server had to move; return its story."""
     failing = failing_hosts(plan, servers)
     console.rule(
@@ -101,7 +105,9 @@ def _reschedule(
     plan.faults_file.write_text(json.dumps(rules))
     try:
         for number in range(1, TRIES + 1):
-            unlucky = Wish(wish.flavor, wish.image, prefix=f"unlucky-{number}")
+            unlucky = BootRequest(
+                build_request.flavor, build_request.image, prefix=f"unlucky-{number}"
+            )
             (server,) = boots.boot(client, unlucky, count=1, timeout=TIMEOUT)
             line = timeline_of(plan, client, server)
             if len(line.hosts_tried) > 1:
@@ -133,7 +139,7 @@ def _welcome(plan: Plan) -> Panel:
     )
 
 
-def _verdict(servers: Sequence[Server], moved: Timeline | None) -> str:
+def _verdict(servers: Sequence[WatchedServer], moved: BootTimeline | None) -> str:
     active = sum(server.state == "ACTIVE" for server in servers)
     counted = f"{active} of {len(servers)} servers are ACTIVE"
     if moved is None:

@@ -20,7 +20,7 @@ from roost import exception
 from roost.context import admin_context
 from roost.db.types import utcnow
 from roost.rig.client import Client, client_of, moment
-from roost.rig.plan import API_LEVEL, CONSOLES, METADATA, Daemon, Plan
+from roost.rig.plan import API_LEVEL, CONSOLES, METADATA, Plan, PlannedDaemon
 from roost.rig.processes import Process, Supervisor, usage
 from roost.rpc import consumer_check
 from roost.rpc.transport import BROKEN, Bus
@@ -183,7 +183,7 @@ def _bus(url: str) -> Bus:
     return bus
 
 
-def _ping(plan: Plan, daemon: Daemon, bus: Bus) -> tuple[bool, str]:
+def _ping(plan: Plan, daemon: PlannedDaemon, bus: Bus) -> tuple[bool, str]:
     if daemon.topic is None:
         return _ping_http(plan, daemon)
     try:
@@ -218,7 +218,7 @@ def _answers(url: str, seconds: float = PING_SECONDS) -> bool:
     return True
 
 
-def _ping_http(plan: Plan, daemon: Daemon) -> tuple[bool, str]:
+def _ping_http(plan: Plan, daemon: PlannedDaemon) -> tuple[bool, str]:
     if daemon.name == METADATA:
         return _timed(lambda: metadata_answers(plan))
     if daemon.name == CONSOLES:
@@ -232,7 +232,7 @@ def _timed(ask: Callable[[], bool]) -> tuple[bool, str]:
     return answered, f"in {(time.monotonic() - began) * 1000:.0f} ms" if answered else "no"
 
 
-def _rpc_answers(daemon: Daemon, bus: Bus) -> bool:
+def _rpc_answers(daemon: PlannedDaemon, bus: Bus) -> bool:
     client = bus.client(str(daemon.topic))
     try:
         client.prepare(server=daemon.name, timeout=PING_SECONDS).call(admin_context(), _PING)

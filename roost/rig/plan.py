@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 from roost import callers, exception
 from roost.compute.virt.fake.inventory import ALL_OTHERS
 from roost.rig.files import Options, config_text, merged, write_secret
-from roost.rig.hypervisors.network import Network, free_subnet
+from roost.rig.hypervisors.network import RigLinks, free_subnet
 from roost.rig.hypervisors.options import OF_ALL, of_consoles, of_host, of_proxy
 from roost.rig.openstack.plan import Openstack, new_openstack
 from roost.rig.services.private import free_port
@@ -46,7 +46,7 @@ _HEARTBEATS: Mapping[str, float] = {"service_report_interval": 2.0, "service_dow
 
 
 @dataclasses.dataclass(frozen=True)
-class Daemon:
+class PlannedDaemon:
     """One daemon of the rig: the program that it runs, and the options that it gets.
 
     ``topic`` is what it serves RPC under (None: it speaks HTTP).
@@ -134,9 +134,9 @@ class Plan:
         return self.driver == LIBVIRT
 
     @property
-    def network(self) -> Network:
+    def network(self) -> RigLinks:
         """The links of the hosts, where guests are real."""
-        return Network(self.rig, self.subnet)
+        return RigLinks(self.rig, self.subnet)
 
     @property
     def cell_names(self) -> list[str]:
@@ -261,7 +261,7 @@ class Plan:
         return {API_LEVEL: "api", "scheduler": "scheduler", **cells}
 
     @functools.cached_property
-    def daemons(self) -> list[Daemon]:
+    def daemons(self) -> list[PlannedDaemon]:
         """All daemons, in the order in which starting them is calmest."""
         return [
             *map(self._scheduler, self._copies_of("scheduler")),
@@ -308,7 +308,7 @@ class Plan:
         """Return what the daemons of a level are told of their database."""
         return {"connection": self.database_url(whose, as_=whose)}
 
-    def find(self, name: str) -> Daemon:
+    def find(self, name: str) -> PlannedDaemon:
         """Return one daemon.
 
         :raises roost.exception.NotFound: with the names that there are
@@ -325,15 +325,15 @@ class Plan:
     def log_file(self, name: str) -> pathlib.Path:
         return self.state / "log" / f"{name}.log"
 
-    def _scheduler(self, name: str) -> Daemon:
+    def _scheduler(self, name: str) -> PlannedDaemon:
         own = {"scheduler_database": self._data(_SCHEDULER)}
         return self._daemon(name, "roost-scheduler", topic="scheduler", own=own)
 
-    def _super_conductor(self, name: str) -> Daemon:
+    def _super_conductor(self, name: str) -> PlannedDaemon:
         own = {"api_database": self._data(API_LEVEL)}
         return self._daemon(name, "roost-super-conductor", topic="super-conductor", own=own)
 
-    def _api(self) -> Daemon:
+    def _api(self) -> PlannedDaemon:
         own: Options = {
             "api_database": self._data(API_LEVEL),
             "api": {
@@ -348,7 +348,7 @@ class Plan:
             own = {**own, "consoles": of_consoles(self.console_endpoint)}
         return self._daemon("api", "roost-api", topic=None, own=own)
 
-    def _metadata(self) -> Daemon:
+    def _metadata(self) -> PlannedDaemon:
         own: Options = {
             "api_database": self._data(API_LEVEL),
             "metadata": {
@@ -359,7 +359,7 @@ class Plan:
         }
         return self._daemon(METADATA, "roost-metadata", topic=None, own=own)
 
-    def _cell(self, cell: str) -> list[Daemon]:
+    def _cell(self, cell: str) -> list[PlannedDaemon]:
         data = {"cell_database": self._data(cell)}
         conductors = [
             self._daemon(name, "roost-cell-conductor", topic="cell-conductor", cell=cell, own=data)
@@ -370,7 +370,7 @@ class Plan:
             *map(self._led, (self._host(cell, one) for one in self.hosts_of(cell))),
         ]
 
-    def _host(self, cell: str, host: str) -> Daemon:
+    def _host(self, cell: str, host: str) -> PlannedDaemon:
         own = self._guests(host) if self.real else self._pretended()
         return self._daemon(host, "roost-compute", topic="compute", cell=cell, own=own, user=host)
 
@@ -386,14 +386,14 @@ class Plan:
             secret=self.metadata_secret,
         )
 
-    def _led(self, host: Daemon) -> Daemon:
+    def _led(self, host: PlannedDaemon) -> PlannedDaemon:
         """Return a compute that reaches the broker, and this machine, from where it runs."""
         if not self.real:
             return host
         led = self.network.led(host.options, broker=urlsplit(self.bus).hostname)
         return dataclasses.replace(host, options=led)
 
-    def _consoleproxy(self) -> Daemon:
+    def _consoleproxy(self) -> PlannedDaemon:
         own = {"api_database": self._data(API_LEVEL), "console_proxy": of_proxy(self.console_port)}
         return self._daemon(CONSOLES, "roost-consoleproxy", topic=None, own=own)
 
@@ -406,7 +406,7 @@ class Plan:
         own: Options,
         cell: str | None = None,
         user: str | None = None,
-    ) -> Daemon:
+    ) -> PlannedDaemon:
         common: Options = {
             "DEFAULT": {
                 "host": name,
@@ -423,7 +423,7 @@ class Plan:
             schedulers = self.bus_url(API_LEVEL, as_=user or cell)
             common = merged(common, {"scheduler": {"transport_url": schedulers}})
         options = merged(merged(common, own), self._said)
-        return Daemon(name=name, program=program, topic=topic, cell=cell, options=options)
+        return PlannedDaemon(name=name, program=program, topic=topic, cell=cell, options=options)
 
     def save(self) -> None:
         """Write the plan, and each daemon's configuration file, into the rig's folder."""

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from roost.rig import boots
-from roost.rig.boots import Server
+from roost.rig.boots import WatchedServer
 from roost.rig.plan import Plan
 
 WIDTH = 110  # without a terminal
@@ -46,7 +46,7 @@ def progress(screen: Console, count: int) -> Iterator[boots.Progress]:
         yield lambda servers: live.update(_picture(servers, count))
 
 
-def report(screen: Console, plan: Plan, servers: Sequence[Server]) -> None:
+def report(screen: Console, plan: Plan, servers: Sequence[WatchedServer]) -> None:
     """Print states, where the servers are, how long they took, and what went wrong."""
     times = [server.seconds for server in servers if server.seconds is not None]
     accepted = [server.accepted - server.asked for server in servers]
@@ -63,7 +63,7 @@ def report(screen: Console, plan: Plan, servers: Sequence[Server]) -> None:
 def _lines(screen: Console, count: int) -> boots.Progress:
     last = [""]
 
-    def show(servers: Sequence[Server]) -> None:
+    def show(servers: Sequence[WatchedServer]) -> None:
         done = sum(server.done is not None for server in servers)
         line = f"  {done}/{count} done: {_counts(boots.states(servers))}"
         if line != last[0]:
@@ -73,7 +73,7 @@ def _lines(screen: Console, count: int) -> boots.Progress:
     return show
 
 
-def _picture(servers: Sequence[Server], count: int) -> RenderableType:
+def _picture(servers: Sequence[WatchedServer], count: int) -> RenderableType:
     done = sum(server.done is not None for server in servers)
     bar = Table.grid(padding=(0, 1))
     bar.add_row(
@@ -83,7 +83,7 @@ def _picture(servers: Sequence[Server], count: int) -> RenderableType:
     return Group(bar, Text(f"  {_counts(boots.spread(servers)) or 'no host yet'}", style="dim"))
 
 
-def _cells(plan: Plan, servers: Sequence[Server]) -> dict[str, int]:
+def _cells(plan: Plan, servers: Sequence[WatchedServer]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for host, count in boots.spread(servers).items():
         cell = plan.cell_of(host)

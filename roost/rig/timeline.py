@@ -22,7 +22,7 @@ COLOURS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Timeline:
+class BootTimeline:
     """The boot of one server; times in milliseconds since its first step."""
 
     name: str
@@ -50,7 +50,7 @@ class Timeline:
         return list(dict.fromkeys(hosts))
 
 
-def render(timeline: Timeline) -> RenderableType:
+def render(timeline: BootTimeline) -> RenderableType:
     """Draw a timeline as a title and a table with bars."""
     if not timeline.events:
         return Group(_title(timeline, took=""), Text("  no steps are known", style="dim"))
@@ -69,7 +69,7 @@ def render(timeline: Timeline) -> RenderableType:
     return Group(_title(timeline, took=f" in {timeline.total_ms:.0f} ms"), table, Text())
 
 
-def summary(timelines: Sequence[Timeline]) -> Table:
+def summary(timelines: Sequence[BootTimeline]) -> Table:
     """Draw one line per server: where it is, and how long it took."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("server", "state", "cell", "host"):
@@ -83,7 +83,7 @@ def summary(timelines: Sequence[Timeline]) -> Table:
     return table
 
 
-def _title(timeline: Timeline, took: str) -> Text:
+def _title(timeline: BootTimeline, took: str) -> Text:
     title = Text()
     title.append(timeline.name, style="bold")
     title.append("  ").append_text(_state(timeline.state)).append(took)
@@ -91,7 +91,7 @@ def _title(timeline: Timeline, took: str) -> Text:
     return title
 
 
-def _row(timeline: Timeline, event: Event) -> list[RenderableType]:
+def _row(timeline: BootTimeline, event: Event) -> list[RenderableType]:
     colour = "red" if event.failed else COLOURS.get(event.who, "white")
     lasted = _ms(event.finish - event.start) if event.finish else 0.0
     return [
@@ -104,7 +104,7 @@ def _row(timeline: Timeline, event: Event) -> list[RenderableType]:
     ]
 
 
-def _bar(timeline: Timeline, event: Event, lasted: float) -> str:
+def _bar(timeline: BootTimeline, event: Event, lasted: float) -> str:
     scale = BAR / max(timeline.total_ms, 1)
     before = min(BAR - 1, int(timeline.offset_ms(event) * scale))
     length = max(1, min(BAR - before, round(lasted * scale)))

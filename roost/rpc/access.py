@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from roost import exception
-from roost.callers import Caller, Level
+from roost.callers import Level, MessageSender
 
 ROWS: Final = "rows"
 NOTHING: Final = "nothing"
@@ -16,7 +16,7 @@ def names(compared: str | None) -> bool:
     return compared not in (None, ROWS, NOTHING)
 
 
-class Admission:
+class AccessCheck:
     """Who may call one method.
 
     :param name: of the method, for messages
@@ -37,7 +37,7 @@ class Admission:
         own_host: str | None,
         own_cell: str | None,
         in_cell: str | None,
-        check_cell: Callable[[Caller, str], None] | None,
+        check_cell: Callable[[MessageSender, str], None] | None,
     ) -> None:
         self._name = name
         self._levels = frozenset(levels)
@@ -46,7 +46,7 @@ class Admission:
         self._in_cell = in_cell
         self._check_cell = check_cell
 
-    def check(self, caller: Caller, arguments: Mapping[str, Any]) -> None:
+    def check(self, caller: MessageSender, arguments: Mapping[str, Any]) -> None:
         """Compare a message with its caller, before anything is done.
 
         :raises roost.exception.Forbidden: naming the user, and what it may not do
@@ -62,14 +62,14 @@ class Admission:
         if caller.cell is not None and self._check_cell is not None and names(self._own_cell):
             self._check_cell(caller, str(_find(arguments, str(self._own_cell))))
 
-    def _may_call(self, caller: Caller) -> bool:
+    def _may_call(self, caller: MessageSender) -> bool:
         if self._in_cell is not None and caller.cell not in (None, self._in_cell):
             return False
         # The whole cell may do what its hosts may: hosts may have no users of their own.
         asks_as = {caller.level, Level.HOST} if caller.level is Level.CELL else {caller.level}
         return not self._levels.isdisjoint(asks_as)
 
-    def _refusal(self, caller: Caller, why: str) -> exception.Forbidden:
+    def _refusal(self, caller: MessageSender, why: str) -> exception.Forbidden:
         who = f"the user {caller.user!r} of the bus" if caller.user else "somebody without a user"
         return exception.Forbidden(f"{self._name}(): {who} {why}; see [bus] api_users")
 

@@ -7,12 +7,12 @@ from roost.objects import (
     HostFinding,
     Instance,
     InstanceActionEvent,
+    InstanceLocation,
     NetworkInfo,
     NetworkRequest,
     RoostObject,
     Selection,
     Vif,
-    Whereabouts,
 )
 from roost.rpc import interface
 from roost.rpc.access import NOTHING
@@ -218,7 +218,7 @@ class CellConductor(interface.Interface):
         host: str,
         instance_uuids: list[str],
         and_others_here: bool = False,
-    ) -> list[Whereabouts]:
+    ) -> list[InstanceLocation]:
         """Return where instances are by their rows, as seen from a host.
 
         :param and_others_here: return all others that belong on that host, too; the host has no

@@ -171,8 +171,8 @@ class Compute(interface.Interface):
         Nothing, if it has no state path of which its cell is to know.
         """
 
-    @interface.call(since="1.0", added={"give_up": "1.3"})
-    def reconcile_guests(self, context: RequestContext, *, give_up: bool = False) -> None:
+    @interface.call(since="1.0", added={"abandon": "1.3"})
+    def reconcile_guests(self, context: RequestContext, *, abandon: bool = False) -> None:
         """Put right, now, what the hypervisor has other than the cell says.
 
         As the host does by itself now and then: what it cannot prove to be its own leftover stays.

@@ -23,7 +23,7 @@ AGAIN: Final = 1.0  # seconds until the next one after one that was lost
 PERSEVERE: Final = 60.0  # seconds of deafness after which an operator must know
 
 
-class Echo:
+class SelfPing:
     """Served beside every interface, so that its server can be asked whether it is there."""
 
     target = messaging.Target(namespace=NAMESPACE, version=VERSION)
@@ -33,11 +33,11 @@ class Echo:
         """Do nothing: that it came is all there is to it."""
 
 
-class Deaf(exception.Unavailable):
+class ConsumerLost(exception.Unavailable):
     """The broker took a message for us, or could have, and we will not get it."""
 
 
-class Ears:
+class ConsumerCheck:
     """Listens to one server's queues, or to a queue of answers.
 
     :param name: who listens, in words
@@ -74,7 +74,7 @@ class Ears:
         self._told = False
 
     @property
-    def deaf_since(self) -> float | None:
+    def lost_since(self) -> float | None:
         """When the first message was sent that did not come; None: all came."""
         return self._deaf_since
 
@@ -83,7 +83,7 @@ class Ears:
         self._heard_at = self._clock()
         self._came.set()
 
-    def heard_within(self, seconds: float) -> bool:
+    def received_within(self, seconds: float) -> bool:
         """Tell whether anything came in the last so many seconds."""
         return self._heard_at is not None and self._clock() - self._heard_at <= seconds
 
@@ -134,7 +134,7 @@ class Ears:
         self._came.clear()
         try:
             self._send()
-        except Deaf as error:
+        except ConsumerLost as error:
             return self._miss(began, error.message)
         except exception.Unavailable as error:
             LOG.debug("%s: the bus is away: %s", self._name, error.message)

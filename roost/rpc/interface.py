@@ -21,7 +21,7 @@ from kombu import exceptions as kombu_exceptions
 from roost import exception
 from roost.callers import Callers, Level
 from roost.context import RequestContext
-from roost.rpc.access import Admission, names
+from roost.rpc.access import AccessCheck, names
 
 LOG = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -236,12 +236,12 @@ def endpoint(interface: type[Interface], manager: object, callers: Callers | Non
 
 def _admission(
     interface: type[Interface], name: str, manager: object, callers: Callers
-) -> Admission:
+) -> AccessCheck:
     declared = interface.methods[name].declared
     check_cell = getattr(manager, "check_cell", None)
     if names(declared.own_cell) and check_cell is None:
         raise ContractBroken(f"{type(manager).__name__} lacks check_cell(), for {name}()")
-    return Admission(
+    return AccessCheck(
         name,
         interface.callers_of(name),
         own_host=declared.own_host,
@@ -255,7 +255,7 @@ def _shape(signature: inspect.Signature) -> list[tuple[object, ...]]:
     return [(p.name, p.kind, p.default) for p in signature.parameters.values()]
 
 
-def _served(method: Callable[..., Any], kind: str, admission: Admission) -> Callable[..., Any]:
+def _served(method: Callable[..., Any], kind: str, admission: AccessCheck) -> Callable[..., Any]:
     """Run the manager's method; our own kinds of failure are answers, not accidents."""
     signature = inspect.signature(method)
 
@@ -276,7 +276,7 @@ def _served(method: Callable[..., Any], kind: str, admission: Admission) -> Call
     return serve
 
 
-def _admit(admission: Admission, context: RequestContext, arguments: dict[str, Any]) -> None:
+def _admit(admission: AccessCheck, context: RequestContext, arguments: dict[str, Any]) -> None:
     """Let a message in, or tell operators; its sender hears of it if it waits for an answer."""
     try:
         admission.check(context.caller, arguments)

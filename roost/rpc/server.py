@@ -13,7 +13,7 @@ from roost import exception
 from roost.callers import BUS_USER
 from roost.context import RequestContext
 from roost.rpc import oslo_driver
-from roost.rpc.consumer_check import Ears
+from roost.rpc.consumer_check import ConsumerCheck
 
 LOG = logging.getLogger(__name__)
 TELL_SECONDS: Final = 10.0  # between two lines of the log about messages turned away
@@ -28,12 +28,12 @@ class Served(RPCServer):  # type: ignore[misc] # oslo.messaging has no types
     is dropped, like one that the broker lost: rows are the truth, and are swept.
     """
 
-    ears: Ears
+    consumer_state: ConsumerCheck
     room: threading.BoundedSemaphore
     _told_at = float("-inf")
 
     def _on_incoming(self, incoming: Any) -> None:
-        self.ears.note()
+        self.consumer_state.note()
         RequestContext.stamp(incoming[0].ctxt)
         incoming[0].ctxt[BUS_USER] = oslo_driver.sender_of(incoming[0])
         if self.room.acquire(blocking=False):
@@ -56,7 +56,7 @@ class Served(RPCServer):  # type: ignore[misc] # oslo.messaging has no types
             LOG.warning("%s: and its caller cannot be told: %s", self._target.topic, lost)
 
 
-class Server:
+class InterfaceServer:
     """One served interface; started once, stopped once. It finds out by itself whether it hears.
 
     :param server: the oslo.messaging server to run
@@ -79,19 +79,19 @@ class Server:
         self._lock = threading.Lock()
         self._stopped = False
         repair = self._reopen if can_break else None
-        self.ears = Ears(place, echo, repair=repair, interval=interval)
-        self._server.ears = self.ears
+        self.consumer_state = ConsumerCheck(place, echo, repair=repair, interval=interval)
+        self._server.consumer_state = self.consumer_state
         self._server.room = threading.BoundedSemaphore(ROOM)
 
     def start(self, threads: int | None = None) -> None:
         """Listen; ``threads`` messages are worked on at once."""
         self._stopped = False
         self._server.start(override_pool_size=threads)
-        self.ears.start()
+        self.consumer_state.start()
 
     def stop(self) -> None:
         """Take no more messages. Those that the broker has handed over already are worked on."""
-        self.ears.stop()
+        self.consumer_state.stop()
         with self._lock:
             self._stopped = True
         self._server.stop()

@@ -30,16 +30,16 @@ from roost import concurrency, exception
 from roost.callers import Callers
 from roost.context import RequestContext, admin_context
 from roost.rpc import consumer_check, oslo_driver
-from roost.rpc.consumer_check import Deaf, Ears, Echo
+from roost.rpc.consumer_check import ConsumerCheck, ConsumerLost, SelfPing
 from roost.rpc.interface import Interface, endpoint
 from roost.rpc.serializer import ContextSerializer, CopyingSerializer, ObjectSerializer
-from roost.rpc.server import Served, Server
+from roost.rpc.server import InterfaceServer, Served
 
 LOG = logging.getLogger(__name__)
 PAUSE: Final = 1.0  # seconds between two looks whether the bus is back
 
 
-class Breaker:
+class BusBreaker:
     """Whether a bus is known to be away.
 
     While it is, one thread tries to reach it; others need not.
@@ -56,7 +56,7 @@ class Breaker:
         self._closed = threading.Event()
 
     @property
-    def is_away(self) -> bool:
+    def is_unavailable(self) -> bool:
         return self._away
 
     def check(self) -> None:
@@ -179,11 +179,11 @@ class Bus:
         self.callers = Callers(user, conf.bus.api_users)
         self.serializer: ContextSerializer = wire(self.objects, self.callers)
         self._interval: float = conf.bus.echo_interval
-        self._breaker = Breaker(self.name, self._reach)
+        self._breaker = BusBreaker(self.name, self._reach)
         self._replies = threading.Event()
         self._warming: threading.Thread | None = None
         self._closed = threading.Event()
-        self.answers = Ears(
+        self.answers = ConsumerCheck(
             f"the queue of answers on the bus {self.name!r}",
             self._answer_oneself,
             repair=lambda: oslo_driver.reopen_answers(self.transport),
@@ -205,7 +205,7 @@ class Bus:
         )
         return _Client(client, self)
 
-    def server(self, interface: type[Interface], manager: object, name: str) -> Server:
+    def server(self, interface: type[Interface], manager: object, name: str) -> InterfaceServer:
         """Return a server, not started, that offers exactly what ``interface`` declares.
 
         :raises roost.rpc.interface.ContractBroken: when ``manager`` does not honour it
@@ -213,19 +213,19 @@ class Bus:
         served = messaging.get_rpc_server(
             self.transport,
             self._target(interface.topic, server=name),
-            [endpoint(interface, manager, self.callers), Echo()],
+            [endpoint(interface, manager, self.callers), SelfPing()],
             serializer=self.serializer,
             access_policy=messaging.ExplicitRPCAccessPolicy,
             server_cls=Served,
         )
-        server = Server(
+        server = InterfaceServer(
             served,
             place=f"{interface.topic} on the bus {self.name!r}",
             echo=self._echo(interface.topic, name),
             interval=self._interval,
             can_break=not self.in_process,
         )
-        self._listeners.append(server.ears)
+        self._listeners.append(server.consumer_state)
         return server
 
     @contextlib.contextmanager
@@ -300,7 +300,7 @@ class Bus:
             except BROKEN as error:
                 raise exception.Unavailable(str(error)) from error
             except messaging.MessageUndeliverable as error:
-                raise Deaf("its queue is gone") from error
+                raise ConsumerLost("its queue is gone") from error
 
         return send
 
@@ -311,9 +311,9 @@ class Bus:
         except BROKEN as error:
             raise exception.Unavailable(str(error)) from error
         except messaging.MessageUndeliverable as error:
-            raise Deaf("it is gone") from error
+            raise ConsumerLost("it is gone") from error
         except messaging.MessagingTimeout as error:
-            raise Deaf("nothing came") from error
+            raise ConsumerLost("nothing came") from error
         self.answers.note()
 
     def _target(self, topic: str, server: str | None = None) -> messaging.Target:

@@ -22,8 +22,8 @@ from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler import server_groups as group_rows
 from roost.db.scheduler import usage as usage_rows
-from roost.scheduler.claim_requests import LookAgain, Order
-from roost.scheduler.claim_transaction import Books
+from roost.scheduler.claim_requests import ClaimRequest, StaleRead
+from roost.scheduler.claim_transaction import ClaimTransaction
 from roost.scheduler.drivers import Driver
 from roost.scheduler.table import HostTable, Members
 
@@ -133,12 +133,12 @@ class Batches:
         self._clock = clock
         self.counts: collections.Counter[str] = collections.Counter()
 
-    def carry_out(self, orders: Sequence[Order]) -> list[Order]:
+    def carry_out(self, orders: Sequence[ClaimRequest]) -> list[ClaimRequest]:
         """Do what can be done; return those to be done again, of which nothing is changed."""
         now, later = _one_per_instance(_readable(orders))
         self.counts["transactions"] += 1
         self.counts["orders"] += len(now)
-        again: list[Order] = []
+        again: list[ClaimRequest] = []
         try:
             again = self._transact(now)
         except (claim_rows.ClaimMoved, exception.Deadlock) as error:
@@ -153,32 +153,34 @@ class Batches:
         return [*_without_hopeless(again), *later]
 
     @db_engine.retried
-    def _transact(self, orders: Sequence[Order]) -> list[Order]:
+    def _transact(self, orders: Sequence[ClaimRequest]) -> list[ClaimRequest]:
         orders = [order for order in orders if not order.done]  # some are, when it is repeated
         stale = self._table.stale()
-        applied: list[Order] = []
+        applied: list[ClaimRequest] = []
         try:
             with self._database.begin() as session:
-                books = self._open(session, orders, stale)
-                again = self._decide(books, orders, applied)
-                again += self._compare(books, applied)
-                grown = self._write(books, applied)
+                transaction = self._open(session, orders, stale)
+                again = self._decide(transaction, orders, applied)
+                again += self._compare(transaction, applied)
+                grown = self._write(transaction, applied)
         except BaseException:
             self._table.mark(stale)
             self._table.forget_look()
             for order in reversed(applied):
-                books.revert(order.change)
+                transaction.revert(order.change)
             raise
-        self._note(books, applied, grown)
+        self._note(transaction, applied, grown)
         return again
 
-    def _open(self, session: Session, orders: Sequence[Order], stale: set[int]) -> Books:
+    def _open(
+        self, session: Session, orders: Sequence[ClaimRequest], stale: set[int]
+    ) -> ClaimTransaction:
         fresh = self._table.refresh(session, stale)
         held = claim_rows.find(session, {uuid for order in orders for uuid in order.sees()})
         groups = {claim.group_uuid for claim in held.values()}
         groups |= {order.spec.group.uuid for order in orders if order.spec and order.spec.group}
         self._members.lock(session, [uuid for uuid in groups if uuid])
-        return Books(
+        return ClaimTransaction(
             session,
             table=self._table,
             driver=self._driver,
@@ -187,32 +189,39 @@ class Batches:
             fresh=fresh,
         )
 
-    def _decide(self, books: Books, orders: Sequence[Order], applied: list[Order]) -> list[Order]:
+    def _decide(
+        self,
+        transaction: ClaimTransaction,
+        orders: Sequence[ClaimRequest],
+        applied: list[ClaimRequest],
+    ) -> list[ClaimRequest]:
         """Let each order decide; those that want a fresh look are returned."""
         again = []
         for order in orders:
             order.tries += 1
             try:
-                order.check_cell(books)
-                order.change = order.decide(books)
-            except LookAgain:
+                order.check_cell(transaction)
+                order.change = order.decide(transaction)
+            except StaleRead:
                 again.append(order)
                 continue
             except Exception as error:  # noqa: BLE001 - it is this order's own
                 order.error, order.done = error, True
                 continue
-            books.apply(order.change)
+            transaction.apply(order.change)
             applied.append(order)
         return again
 
-    def _compare(self, books: Books, applied: list[Order]) -> list[Order]:
+    def _compare(
+        self, transaction: ClaimTransaction, applied: list[ClaimRequest]
+    ) -> list[ClaimRequest]:
         """Lock the hosts that change, and see to those that are not as they were remembered.
 
         Orders that no longer fit are taken out of ``applied`` and returned.
         """
-        touched = {order: order.change.host_ids(books.hosts) for order in applied}
+        touched = {order: order.change.host_ids(transaction.hosts) for order in applied}
         ids = set().union(*touched.values())
-        locked = host_rows.usages(books.session, ids, lock=True)
+        locked = host_rows.usages(transaction.session, ids, lock=True)
         different = {usage.id: usage for usage in locked if not self._is_known(usage)}
         gone = ids.difference(usage.id for usage in locked)
         if not (different or gone):
@@ -223,18 +232,23 @@ class Batches:
             order for order in applied if not touched[order].isdisjoint({*different, *gone})
         ]
         for order in reversed(concerned):
-            books.revert(order.change)
+            transaction.revert(order.change)
             applied.remove(order)
-        self._table.take_over(books.session, list(different.values()))
-        return self._redo(books, concerned, applied, gone=gone)
+        self._table.take_over(transaction.session, list(different.values()))
+        return self._redo(transaction, concerned, applied, gone=gone)
 
     def _redo(
-        self, books: Books, concerned: Sequence[Order], applied: list[Order], *, gone: set[int]
-    ) -> list[Order]:
+        self,
+        transaction: ClaimTransaction,
+        concerned: Sequence[ClaimRequest],
+        applied: list[ClaimRequest],
+        *,
+        gone: set[int],
+    ) -> list[ClaimRequest]:
         again = []
         for order in concerned:
-            lost = not order.change.host_ids(books.hosts).isdisjoint(gone)
-            if not lost and books.redo(order.change):
+            lost = not order.change.host_ids(transaction.hosts).isdisjoint(gone)
+            if not lost and transaction.redo(order.change):
                 applied.append(order)
                 self.counts["rechecked"] += 1
             else:
@@ -250,10 +264,10 @@ class Batches:
         remembered = (int(hosts.generation[row]), int(hosts.described[row]))
         return remembered == (usage.generation, usage.described)
 
-    def _write(self, books: Books, applied: Sequence[Order]) -> set[str]:
+    def _write(self, transaction: ClaimTransaction, applied: Sequence[ClaimRequest]) -> set[str]:
         """Write all changes; return the groups whose generation grew."""
-        session = books.session
-        gained = [claim for order in applied for claim in order.change.claims(books.hosts)]
+        session = transaction.session
+        gained = [claim for order in applied for claim in order.change.claims(transaction.hosts)]
         lost = [claim for order in applied for claim in order.change.lost]
         grown = {claim.group_uuid for claim in (*gained, *lost) if claim.group_uuid}
         if grown:
@@ -263,16 +277,18 @@ class Batches:
         claim_rows.insert(session, gained, now=self._clock())
         return grown
 
-    def _note(self, books: Books, applied: Sequence[Order], grown: set[str]) -> None:
-        changed = set().union(*(order.change.host_ids(books.hosts) for order in applied))
+    def _note(
+        self, transaction: ClaimTransaction, applied: Sequence[ClaimRequest], grown: set[str]
+    ) -> None:
+        changed = set().union(*(order.change.host_ids(transaction.hosts) for order in applied))
         self._table.committed(changed)
-        self._members.committed(books.joined, grown)
+        self._members.committed(transaction.joined, grown)
         for order in applied:
-            order.committed(books)
+            order.committed(transaction)
             order.done = True
 
 
-def _readable(orders: Iterable[Order]) -> list[Order]:
+def _readable(orders: Iterable[ClaimRequest]) -> list[ClaimRequest]:
     """Fail those that name no instances that anybody could look up: others wait in their batch."""
     found = []
     for order in orders:
@@ -285,10 +301,12 @@ def _readable(orders: Iterable[Order]) -> list[Order]:
     return found
 
 
-def _one_per_instance(orders: Sequence[Order]) -> tuple[list[Order], list[Order]]:
+def _one_per_instance(
+    orders: Sequence[ClaimRequest],
+) -> tuple[list[ClaimRequest], list[ClaimRequest]]:
     """Keep an order back that names an instance of one before it, whose outcome it must see."""
-    now: list[Order] = []
-    later: list[Order] = []
+    now: list[ClaimRequest] = []
+    later: list[ClaimRequest] = []
     named: set[str] = set()
     for order in orders:
         (now if named.isdisjoint(order.sees()) else later).append(order)
@@ -296,13 +314,13 @@ def _one_per_instance(orders: Sequence[Order]) -> tuple[list[Order], list[Order]
     return now, later
 
 
-def _fail(orders: Iterable[Order], error: Exception) -> None:
+def _fail(orders: Iterable[ClaimRequest], error: Exception) -> None:
     for order in orders:
         if not order.done:
             order.error, order.done = error, True
 
 
-def _without_hopeless(orders: Iterable[Order]) -> list[Order]:
+def _without_hopeless(orders: Iterable[ClaimRequest]) -> list[ClaimRequest]:
     """Give up those that lost too often."""
     hopeful = []
     for order in orders:

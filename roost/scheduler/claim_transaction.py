@@ -11,16 +11,16 @@ from roost.objects import RequestSpec, Selection
 from roost.scheduler import engine
 from roost.scheduler.drivers import Driver
 from roost.scheduler.engine import Placement
-from roost.scheduler.hosts import Hosts
+from roost.scheduler.hosts import HostColumns
 from roost.scheduler.request import Request, hinted_instances
 from roost.scheduler.table import HostTable, Members
-from roost.scheduler.topology import Held
+from roost.scheduler.topology import HeldTopology
 
 _LIMITED = ("vcpus", "pcpus", "memory_mb", "disk_gb")
 
 
 @dataclasses.dataclass
-class Change:
+class ClaimChange:
     """What an order does to the claims: instances that get places, and claims that go.
 
     Memory has it already; the database gets it when the transaction writes.
@@ -31,7 +31,7 @@ class Change:
     restored: list[Claim] = dataclasses.field(default_factory=list)
     lost: list[Claim] = dataclasses.field(default_factory=list)
 
-    def claims(self, hosts: Hosts) -> list[Claim]:
+    def claims(self, hosts: HostColumns) -> list[Claim]:
         """Return the claims to be made."""
         made = [
             _claim(uuid, place, request=self.request, hosts=hosts)
@@ -40,13 +40,13 @@ class Change:
         ]
         return made + self.restored
 
-    def host_ids(self, hosts: Hosts) -> set[int]:
+    def host_ids(self, hosts: HostColumns) -> set[int]:
         """Return the hosts whose use changes."""
         gaining = {int(hosts.ids[place.row]) for place in self.gained.values()}
         return gaining.union(claim.host_id for claim in (*self.restored, *self.lost))
 
 
-class Books:
+class ClaimTransaction:
     """Hosts, claims and groups as one transaction sees them.
 
     :param held: the claims there are of all instances that the orders name
@@ -72,7 +72,7 @@ class Books:
         self.joined: collections.Counter[tuple[str, int]] = collections.Counter()
 
     @property
-    def hosts(self) -> Hosts:
+    def hosts(self) -> HostColumns:
         return self.table.hosts
 
     def request(
@@ -93,7 +93,7 @@ class Books:
             rows_of=self._rows_of((*hinted_instances(spec), *instance_uuids)),
         )
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: ClaimChange) -> None:
         """Let the next orders see what goes, and who joined its group; places are taken already."""
         for claim in change.lost:
             self._in_memory(claim, -1)
@@ -101,7 +101,7 @@ class Books:
             self._in_memory(claim, 1)
         self._count(change, 1)
 
-    def revert(self, change: Change) -> None:
+    def revert(self, change: ClaimChange) -> None:
         """Undo :meth:`apply`, and give the places back."""
         if change.request is not None:
             engine.undo(change.request, self.hosts, list(change.gained.values()))
@@ -111,14 +111,14 @@ class Books:
             self._in_memory(claim, -1)
         self._count(change, -1)
 
-    def redo(self, change: Change) -> bool:
+    def redo(self, change: ClaimChange) -> bool:
         """Do a reverted change again on hosts that were read anew; tell whether it still fits."""
         if change.request is not None and not self._take_again(change, change.request):
             return False
         self.apply(change)
         return True
 
-    def _take_again(self, change: Change, request: Request) -> bool:
+    def _take_again(self, change: ClaimChange, request: Request) -> bool:
         again, change.gained = change.gained, {}
         for uuid, place in again.items():
             if self.driver.why_not(request, self.hosts, place.row) is not None:
@@ -151,12 +151,12 @@ class Books:
         self.hosts.take(row, tuple(sign * size for size in claim.sizes))
         topology = self.hosts.topology[row]
         if claim.details and topology is not None:
-            held = Held.from_json(claim.details)
+            held = HeldTopology.from_json(claim.details)
             self.hosts.topology[row] = (
                 topology.taking(held) if sign > 0 else topology.giving_back(held)
             )
 
-    def _count(self, change: Change, sign: int) -> None:
+    def _count(self, change: ClaimChange, sign: int) -> None:
         """Note who joins and leaves groups; restored claims know of none."""
         group = change.request.spec.group if change.request else None
         if group is not None:
@@ -167,7 +167,7 @@ class Books:
                 self.joined[claim.group_uuid, claim.host_id] -= sign
 
 
-def selection(hosts: Hosts, row: int, *, claimed: Placement | None = None) -> Selection:
+def selection(hosts: HostColumns, row: int, *, claimed: Placement | None = None) -> Selection:
     """Return a host as others are told of it; ``claimed`` has what a claim holds there."""
     one = hosts.one(row)
     held = claimed.held if claimed else None
@@ -183,7 +183,7 @@ def selection(hosts: Hosts, row: int, *, claimed: Placement | None = None) -> Se
     )
 
 
-def _claim(uuid: str, place: Placement, *, request: Request, hosts: Hosts) -> Claim:
+def _claim(uuid: str, place: Placement, *, request: Request, hosts: HostColumns) -> Claim:
     spec = request.spec
     return Claim(
         instance_uuid=uuid,

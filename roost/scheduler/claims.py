@@ -12,8 +12,8 @@ from roost.db.scheduler.claims import Claim
 from roost.objects import InstancePlace, RequestSpec, Selection
 from roost.objects.explanation import nearest_misses, verdicts_of
 from roost.scheduler.batches import Batches, GroupCommit
-from roost.scheduler.claim_requests import Drop, Move, Order, Release, Restore, Select
-from roost.scheduler.topology import Held
+from roost.scheduler.claim_requests import ClaimRequest, Drop, Move, Release, Restore, Select
+from roost.scheduler.topology import HeldTopology
 
 LOG = logging.getLogger(__name__)
 _EXPIRED_AT_ONCE: Final = 500
@@ -98,7 +98,7 @@ class Claims:
     ) -> list[str]:
         """Claim what instances without a claim have on a host; return who got one."""
         details = {
-            place.instance_uuid: Held.of(place.numa_topology, place.pci).to_json()
+            place.instance_uuid: HeldTopology.of(place.numa_topology, place.pci).to_json()
             for place in places
         }
         order = Restore(holdings, host_id=host_id, details=details)
@@ -118,14 +118,14 @@ class Claims:
                 LOG.warning("%s: its claim expired, no host confirmed it", claim.instance_uuid)
         return len(expired)
 
-    def _submit(self, order: Order) -> None:
+    def _submit(self, order: ClaimRequest) -> None:
         if order.instance_uuids:
             self._commits.submit(order)
             if order.error is not None:
                 raise order.error
 
 
-def _log_refusal(order: Order, spec: RequestSpec, error: exception.NoValidHost) -> None:
+def _log_refusal(order: ClaimRequest, spec: RequestSpec, error: exception.NoValidHost) -> None:
     """Say in one line who is not placed, and why."""
     first, *others = order.instance_uuids
     LOG.info(

@@ -22,7 +22,7 @@ Codes = npt.NDArray[np.int32]
 NOWHERE: Final = -1
 
 
-class Words(Generic[T]):
+class Interned(Generic[T]):
     """Each thing's number, given when it is first met."""
 
     def __init__(self) -> None:
@@ -139,9 +139,9 @@ class Shared:
     """What all rows, and all views of them, have in common."""
 
     def __init__(self) -> None:
-        self.names: Words[str] = Words()
-        self.profiles: Words[str] = Words()
-        self.memberships: Words[Membership] = Words()
+        self.names: Interned[str] = Interned()
+        self.profiles: Interned[str] = Interned()
+        self.memberships: Interned[Membership] = Interned()
         self._told: set[str] = set()
         self._heard = 0
 

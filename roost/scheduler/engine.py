@@ -17,10 +17,10 @@ import numpy as np
 
 from roost.scheduler.columns import Columns, Floats, Mask
 from roost.scheduler.filters import AnyFilter, Filter, HostFilter, Miss
-from roost.scheduler.hosts import Hosts
+from roost.scheduler.hosts import HostColumns
 from roost.scheduler.ranking import REFUSED, PlugIns, Ranking, asked_of, refuse, weigh
 from roost.scheduler.request import Request
-from roost.scheduler.topology import Held, fit
+from roost.scheduler.topology import HeldTopology, fit
 from roost.scheduler.weighers import Weighing
 
 Refusals = dict[str, dict[str, int]]
@@ -31,7 +31,7 @@ class Placement(NamedTuple):
     """The row of an instance's host, and the CPUs and devices that it holds there, if any."""
 
     row: int
-    held: Held | None = None
+    held: HeldTopology | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Engine:
         self._seed = seed
         self._random = random.Random(seed)  # noqa: S311 - spreads load, hides nothing
         self._rankings: collections.OrderedDict[Hashable, Ranking] = collections.OrderedDict()
-        self._ranked: Hosts | None = None
+        self._ranked: HostColumns | None = None
 
     def twin(self) -> Self:
         """Return an engine with the same plug-ins and no memory in common."""
@@ -96,7 +96,7 @@ class Engine:
         self._seed = seed
         self._random = random.Random(seed)  # noqa: S311 - spreads load, hides nothing
 
-    def decide(self, request: Request, hosts: Hosts) -> Decision:
+    def decide(self, request: Request, hosts: HostColumns) -> Decision:
         """Choose a host for each instance without one, all or none.
 
         What the chosen hosts give is taken from ``hosts`` (see :func:`undo`).
@@ -112,13 +112,13 @@ class Engine:
             chosen.append(placement)
         return Decision(chosen, search.alternates(chosen), fitting=len(search.taken))
 
-    def search(self, request: Request, hosts: Hosts) -> "Search":
+    def search(self, request: Request, hosts: HostColumns) -> "Search":
         """Begin to look for hosts."""
         plug_ins = PlugIns.of(request, filters=self._filters, weighers=self._weighers)
         ranking = self._ranking(plug_ins, hosts, request)
         return Search(request, hosts, plug_ins=plug_ins, ranking=ranking, choose=self._choose)
 
-    def why_not(self, request: Request, hosts: Hosts, row: int) -> str | None:
+    def why_not(self, request: Request, hosts: HostColumns, row: int) -> str | None:
         """Return why one host cannot take an instance of the request now; None: it can."""
         alone = hosts.some(np.array([row], dtype=np.intp))
         for each in asked_of(request, self._filters):
@@ -132,7 +132,11 @@ class Engine:
         return None
 
     def judge(
-        self, request: Request, hosts: Hosts, *, barred: dict[int, tuple[str, str]] | None = None
+        self,
+        request: Request,
+        hosts: HostColumns,
+        *,
+        barred: dict[int, tuple[str, str]] | None = None,
     ) -> list[Verdict]:
         """Return what each filter says, in order: each is asked about those that passed before.
 
@@ -172,7 +176,7 @@ class Engine:
         weigh(total, request, hosts, [*plug_ins.kept_weighers, *plug_ins.fresh_weighers])
         return total
 
-    def scores(self, request: Request, hosts: Hosts) -> tuple[Floats, dict[str, Floats]]:
+    def scores(self, request: Request, hosts: HostColumns) -> tuple[Floats, dict[str, Floats]]:
         """Return every host's score, and what each weigher adds to it, for explanations."""
         plug_ins = PlugIns.of(request, filters=self._filters, weighers=self._weighers)
         parts = {}
@@ -183,7 +187,7 @@ class Engine:
         search = self.search(request, hosts)
         return search.scores().copy(), parts
 
-    def _ranking(self, plug_ins: PlugIns, hosts: Hosts, request: Request) -> Ranking:
+    def _ranking(self, plug_ins: PlugIns, hosts: HostColumns, request: Request) -> Ranking:
         if self._ranked is not hosts:
             self._ranked = hosts
             self._rankings.clear()
@@ -216,7 +220,7 @@ class Search:
     def __init__(
         self,
         request: Request,
-        hosts: Hosts,
+        hosts: HostColumns,
         *,
         plug_ins: PlugIns,
         ranking: Ranking,
@@ -295,12 +299,12 @@ class Search:
         return placement
 
 
-def take(request: Request, hosts: Hosts, row: int) -> Placement:
+def take(request: Request, hosts: HostColumns, row: int) -> Placement:
     """Give an instance what it asks of a host that passed."""
     held = None
     if request.wants_topology:
         found = fit(request.spec.numa_topology, request.spec.pci_requests, hosts.topology[row])
-        if isinstance(found, Held):
+        if isinstance(found, HeldTopology):
             held = found
             hosts.topology[row] = hosts.topology[row].taking(held)
     hosts.take(row, request.asked)
@@ -309,7 +313,7 @@ def take(request: Request, hosts: Hosts, row: int) -> Placement:
     return Placement(row, held)
 
 
-def undo(request: Request, hosts: Hosts, placements: Sequence[Placement]) -> None:
+def undo(request: Request, hosts: HostColumns, placements: Sequence[Placement]) -> None:
     """Undo :func:`take`."""
     for row, held in placements:
         hosts.give_back(row, request.asked)
@@ -330,7 +334,7 @@ def _first_refusal(
 
 
 def _barred(
-    filters: Sequence[HostFilter], request: Request, hosts: Hosts, passing: Mask
+    filters: Sequence[HostFilter], request: Request, hosts: HostColumns, passing: Mask
 ) -> dict[int, tuple[str, str]]:
     """Ask per-host filters about all hosts that pass the others."""
     rows = np.flatnonzero(passing).tolist() if filters else []
@@ -338,7 +342,7 @@ def _barred(
     return {row: refused for row, refused in asked if refused is not None}
 
 
-def _verdict(each: Filter, request: Request, hosts: Hosts, passing: Mask) -> Verdict:
+def _verdict(each: Filter, request: Request, hosts: HostColumns, passing: Mask) -> Verdict:
     """Ask a filter, and take those it refuses out of ``passing``."""
     asked = int(np.count_nonzero(passing))
     reasons: dict[str, int] = {}

@@ -21,8 +21,8 @@ from roost.scheduler import engine
 from roost.scheduler.claim_transaction import selection
 from roost.scheduler.drivers import Driver
 from roost.scheduler.engine import Decision, Refusals, Verdict
-from roost.scheduler.hosts import Hosts
-from roost.scheduler.liveness import Hearing, Silence
+from roost.scheduler.hosts import HostColumns
+from roost.scheduler.liveness import LivenessTimeouts, ReceiveWindow
 from roost.scheduler.ranking import REFUSED
 from roost.scheduler.request import Request, hinted_instances
 from roost.scheduler.table import HostTable
@@ -30,7 +30,9 @@ from roost.scheduler.table import HostTable
 _NOBODY: Final = "no host is known"
 
 
-def no_valid_host(request: Request, decision: Decision, *, hosts: Hosts) -> exception.NoValidHost:
+def no_valid_host(
+    request: Request, decision: Decision, *, hosts: HostColumns
+) -> exception.NoValidHost:
     """Make the error of a decision that found no place: it carries what every filter said."""
     found = shown_verdicts(decision.verdicts, hosts)
     return exception.NoValidHost(
@@ -42,7 +44,7 @@ def no_valid_host(request: Request, decision: Decision, *, hosts: Hosts) -> exce
     )
 
 
-def shown_verdicts(found: Sequence[Verdict], hosts: Hosts) -> list[FilterVerdict]:
+def shown_verdicts(found: Sequence[Verdict], hosts: HostColumns) -> list[FilterVerdict]:
     """Return verdicts as others are told of them."""
     return [
         FilterVerdict.of(
@@ -76,7 +78,7 @@ def uncounted(refusals: Refusals, *, wanted: int = 1) -> str:
     return f"No valid host was found{for_all}: {'; '.join(reasons) or _NOBODY}"
 
 
-def _near_miss(verdict: Verdict, hosts: Hosts) -> NearMiss | None:
+def _near_miss(verdict: Verdict, hosts: HostColumns) -> NearMiss | None:
     if verdict.closest is None:
         return None
     row, lacks = verdict.closest
@@ -110,8 +112,8 @@ class DryRuns:
         database: db_engine.Database,
         *,
         driver: Driver,
-        silence: Silence | None,
-        hearing: Hearing | None,
+        silence: LivenessTimeouts | None,
+        hearing: ReceiveWindow | None,
         now: Callable[[], datetime.datetime],
     ) -> None:
         self._database = database
@@ -128,7 +130,7 @@ class DryRuns:
                 request = self._request(session, spec, instances)
             return self._explained(request, self._table.hosts)
 
-    def _explained(self, request: Request, hosts: Hosts) -> Explanation:
+    def _explained(self, request: Request, hosts: HostColumns) -> Explanation:
         judge = self._driver.engine
         verdicts = judge.judge(request, hosts)
         ranked = self._ranked(request, hosts)
@@ -158,7 +160,7 @@ class DryRuns:
             rows_of=self._table.rows({uuid: claim.host_id for uuid, claim in held.items()}),
         )
 
-    def _ranked(self, request: Request, hosts: Hosts) -> list[RankedHost]:
+    def _ranked(self, request: Request, hosts: HostColumns) -> list[RankedHost]:
         scores, parts = self._driver.engine.scores(request, hosts)
         best = np.argsort(-scores, kind="stable")[:_RANKED].tolist()
         return [

@@ -38,7 +38,7 @@ class Position(NamedTuple):
     described: int
 
 
-class Journal:
+class ChangeLog:
     """Rows whose usage changed, and rows of which anything may have changed, in order.
 
     An epoch ends when all rows may have changed, or when there is too much to remember.
@@ -83,7 +83,7 @@ _PLAIN: Final = (
 )  # fmt: skip
 
 
-class Hosts(Columns):
+class HostColumns(Columns):
     """All hosts that are known. What is given out of them is noted in the ``journal``.
 
     ``generation`` and ``described`` are those of the rows in the database; ``reported_at`` is in
@@ -100,7 +100,7 @@ class Hosts(Columns):
 
     def __init__(self, rows: Sequence[HostRow] = (), *, shared: Shared | None = None) -> None:
         self.shared = shared or Shared()
-        self.journal = Journal()
+        self.journal = ChangeLog()
         self._largest: tuple[int, ...] | None = None
         self._read(rows)
 
@@ -141,7 +141,7 @@ class Hosts(Columns):
 
     def add(self, rows: Sequence[HostRow]) -> None:
         """Append hosts."""
-        new = Hosts(rows, shared=self.shared)
+        new = HostColumns(rows, shared=self.shared)
         for name in _PLAIN:
             columns = (getattr(self, name), getattr(new, name))
             setattr(self, name, np.concatenate(columns, axis=-1))
@@ -155,7 +155,7 @@ class Hosts(Columns):
 
     def overwrite(self, at: Rows, rows: Sequence[HostRow]) -> None:
         """Replace hosts by what is known of them now."""
-        new = Hosts(rows, shared=self.shared)
+        new = HostColumns(rows, shared=self.shared)
         for name in _PLAIN:
             getattr(self, name)[..., at] = getattr(new, name)
         self._largest = None

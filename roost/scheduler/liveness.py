@@ -8,7 +8,7 @@ _LEAST_GAP: Final = 3.0  # seconds: a machine that is busy for a moment is not d
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Silence:
+class LivenessTimeouts:
     """Seconds of silence after which a host, and a cell that has once reported, is down."""
 
     host: float = 120.0
@@ -20,20 +20,20 @@ class Silence:
         return max(min(self.host, self.cell) / 3, _LEAST_GAP)
 
 
-class Hearing(Protocol):
-    """What is asked of :class:`roost.servicegroup.driver.Listening`."""
+class ReceiveWindow(Protocol):
+    """What is asked of :class:`roost.servicegroup.driver.ListeningTime`."""
 
     def seconds(self, now: float) -> float: ...
 
 
-class Always:
+class AlwaysReceiving:
     """Has listened from the beginning, without a break."""
 
     def seconds(self, now: float) -> float:
         return math.inf
 
 
-class Horizon:
+class ReceiveHorizon:
     """Since when one must have been heard of to be up.
 
     While we listen it follows the time at a distance. It stops while we cannot hear, and until we
@@ -43,7 +43,7 @@ class Horizon:
     :param distance: seconds of silence after which one is down
     """
 
-    def __init__(self, distance: float, hearing: Hearing) -> None:
+    def __init__(self, distance: float, hearing: ReceiveWindow) -> None:
         self._distance = distance
         self._hearing = hearing
         self._at = -math.inf

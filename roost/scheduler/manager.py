@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from roost import exception
-from roost.callers import Caller, Level
+from roost.callers import Level, MessageSender
 from roost.clock import boot_clock
 from roost.context import RequestContext
 from roost.db import engine as db_engine
@@ -36,7 +36,7 @@ from roost.scheduler.batches import Batches
 from roost.scheduler.claims import Claims
 from roost.scheduler.drivers import Driver
 from roost.scheduler.explain import DryRuns
-from roost.scheduler.liveness import Hearing, Silence
+from roost.scheduler.liveness import LivenessTimeouts, ReceiveWindow
 from roost.scheduler.reports import Reports
 from roost.scheduler.table import HostTable
 
@@ -54,7 +54,7 @@ class CellUsers:
         self._database = database
         self._known: dict[str, tuple[str, float]] = {}  # of a user: its cell, and when it was read
 
-    def cell_of(self, caller: Caller) -> str | None:
+    def cell_of(self, caller: MessageSender) -> str | None:
         """Return the uuid of the cell that a caller is confined to; None: it is not.
 
         :raises roost.exception.Forbidden: when nobody knows of which cell it is
@@ -69,7 +69,7 @@ class CellUsers:
             )
         return found
 
-    def check(self, caller: Caller, cell_uuid: str) -> None:
+    def check(self, caller: MessageSender, cell_uuid: str) -> None:
         """Let a caller speak for its own cell only; for one without user its conductors come first.
 
         :raises roost.exception.Forbidden: when it is another's
@@ -132,8 +132,8 @@ class SchedulerManager:
         database: db_engine.Database,
         *,
         driver: Driver,
-        silence: Silence | None = None,
-        hearing: Hearing | None = None,
+        silence: LivenessTimeouts | None = None,
+        hearing: ReceiveWindow | None = None,
         reservation_lifetime: float = RESERVATION_LIFETIME,
         clock: Callable[[], datetime.datetime] | None = None,
     ) -> None:
@@ -157,7 +157,7 @@ class SchedulerManager:
         """Forget server groups and aggregates that were deleted long ago; now and then."""
         return self._database.write(tombstones.forget)
 
-    def check_cell(self, caller: Caller, cell_uuid: str) -> None:
+    def check_cell(self, caller: MessageSender, cell_uuid: str) -> None:
         """Make sure that a caller speaks for a cell that it names.
 
         :raises roost.exception.Forbidden: when it does not

@@ -12,7 +12,7 @@ import numpy as np
 
 from roost.scheduler.columns import Columns, Floats, Rows
 from roost.scheduler.filters import ASK_AGAIN, AnyFilter, Filter, HostFilter
-from roost.scheduler.hosts import Hosts, Position
+from roost.scheduler.hosts import HostColumns, Position
 from roost.scheduler.request import Request
 from roost.scheduler.weighers import Weighing, multiplier_of
 
@@ -67,7 +67,7 @@ class Ranking:
     _position: Position
     _scale: tuple[int, ...]
 
-    def __init__(self, plug_ins: PlugIns, hosts: Hosts, request: Request) -> None:
+    def __init__(self, plug_ins: PlugIns, hosts: HostColumns, request: Request) -> None:
         filters, weighers = plug_ins.kept_filters, plug_ins.kept_weighers
         self._hosts = hosts
         self._firm_filters = [each for each in filters if not each.by_usage]

@@ -23,9 +23,14 @@ from roost.db.scheduler import server_groups as group_rows
 from roost.db.scheduler.hosts import RESOURCES, Usage
 from roost.objects import Aggregate
 from roost.scheduler.columns import Membership, Rows
-from roost.scheduler.hosts import Hosts
-from roost.scheduler.liveness import Always, Hearing, Horizon, Silence
-from roost.scheduler.topology import Held, HostTopology
+from roost.scheduler.hosts import HostColumns
+from roost.scheduler.liveness import (
+    AlwaysReceiving,
+    LivenessTimeouts,
+    ReceiveHorizon,
+    ReceiveWindow,
+)
+from roost.scheduler.topology import HeldTopology, HostTopology
 
 ByHost = Mapping[str, Sequence[Aggregate]]
 _ZONE: Final = "availability_zone"
@@ -45,7 +50,7 @@ def by_host(aggregates: Iterable[Aggregate]) -> ByHost:
     return found
 
 
-def enrol(hosts: Hosts, rows: Rows, aggregates: ByHost) -> None:
+def enrol(hosts: HostColumns, rows: Rows, aggregates: ByHost) -> None:
     """Let hosts know their aggregates, and what follows.
 
     The zone of an aggregate is that of its hosts, whatever they report; of several ratios the
@@ -61,7 +66,7 @@ def enrol(hosts: Hosts, rows: Rows, aggregates: ByHost) -> None:
     hosts.rescale()
 
 
-def _join(hosts: Hosts, row: int, membership: Membership) -> None:
+def _join(hosts: HostColumns, row: int, membership: Membership) -> None:
     hosts.membership[row] = hosts.shared.memberships.learn(membership)
     zones = membership.values(_ZONE)
     if zones:
@@ -146,17 +151,17 @@ class HostTable:
     def __init__(
         self,
         *,
-        silence: Silence | None = None,
-        hearing: Hearing | None = None,
+        silence: LivenessTimeouts | None = None,
+        hearing: ReceiveWindow | None = None,
         max_age: float = 1.0,
         whole_every: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime.datetime],
     ) -> None:
-        self.hosts = Hosts()
-        silence, hearing = silence or Silence(), hearing or Always()
-        self._host_horizon = Horizon(silence.host, hearing)
-        self._cell_horizon = Horizon(silence.cell, hearing)
+        self.hosts = HostColumns()
+        silence, hearing = silence or LivenessTimeouts(), hearing or AlwaysReceiving()
+        self._host_horizon = ReceiveHorizon(silence.host, hearing)
+        self._cell_horizon = ReceiveHorizon(silence.cell, hearing)
         self._max_age = max_age
         self._whole_every = whole_every
         self._clock = clock
@@ -312,7 +317,7 @@ class HostTable:
         exact = {int(hosts.ids[row]): row for row in rows if hosts.topology[row] is not None}
         for host_id, details in claim_rows.details_on(session, exact) if exact else ():
             topology: HostTopology = hosts.topology[exact[host_id]]
-            hosts.topology[exact[host_id]] = topology.taking(Held.from_json(details))
+            hosts.topology[exact[host_id]] = topology.taking(HeldTopology.from_json(details))
 
     def _number_rows(self) -> None:
         self._rows = {host_id: row for row, host_id in enumerate(self.hosts.ids.tolist())}

@@ -64,7 +64,7 @@ def load_group(conf: cfg.ConfigOpts, *, binary: str) -> ServiceGroup:
     return group
 
 
-class Listening:
+class ListeningTime:
     """Notes again and again whether we could hear, and tells since when without a break.
 
     What interrupts it: that nothing could be heard, or that nobody noted anything for too long, as

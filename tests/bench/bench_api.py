@@ -28,7 +28,7 @@ import falcon.testing
 
 from roost import states
 from roost.api import microversions
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import instances
 from tests import api_harness
@@ -61,7 +61,7 @@ def main():
 
 
 def _measure_growth(asked):
-    options = Options(quota=UNLIMITED)
+    options = ApiOptions(quota=UNLIMITED)
     with tempfile.TemporaryDirectory() as folder, api_harness.made_in(folder, options) as world:
         rows = list(growth.measure(world, lambda ask: _least(ask, asked)))
     table(f"CPU ms of requests about one server; spin {1000 * spin():.1f} ms", rows)
@@ -113,7 +113,7 @@ def _run(tree, asked):
 
 
 def _measure(asked):
-    options = Options(max_limit=SERVERS, quota=UNLIMITED)
+    options = ApiOptions(max_limit=SERVERS, quota=UNLIMITED)
     with tempfile.TemporaryDirectory() as folder, api_harness.made_in(folder, options) as world:
         server = _fill(world)
         return {

@@ -18,7 +18,7 @@ from roost import concurrency
 concurrency.select([])
 
 from roost.rig import boots
-from roost.rig.boots import Wish
+from roost.rig.boots import BootRequest
 from roost.rig.client import Client
 from roost.rig.install import IMAGE
 from roost.rig.plan import Plan
@@ -31,19 +31,19 @@ def main():
     asked = _arguments()
     plan = Plan.load(asked.state.resolve())
     client = Client(plan.endpoint)
-    wish = Wish(
+    build_request = BootRequest(
         flavor=boots.choose(client.flavors(), "m1.tiny", "flavor"),
         image=boots.choose(client.images(), IMAGE, "image"),
         networks=asked.networks,
         prefix="bench",
     )
     print(f"{asked.servers} servers, {boots.AT_ONCE} requests at once, {plan.database_host}")
-    _measure(plan, "boot", asked.servers, lambda: _boot(client, wish, asked.servers))
+    _measure(plan, "boot", asked.servers, lambda: _boot(client, build_request, asked.servers))
     _measure(plan, "delete", asked.servers, lambda: _delete(client))
 
 
-def _boot(client, wish, count):
-    servers = boots.boot(client, wish, count=count, timeout=600)
+def _boot(client, build_request, count):
+    servers = boots.boot(client, build_request, count=count, timeout=600)
     print(f"  states     {boots.states(servers)}")
     for name, values in (
         ("accepted", [server.accepted - server.asked for server in servers]),

@@ -27,7 +27,7 @@ concurrency.select([])
 
 from roost.compute.image_cache import ImageCache
 from roost.compute.virt.libvirt import images, probe
-from roost.compute.virt.libvirt.base_images import Bases
+from roost.compute.virt.libvirt.base_images import BaseImages
 from roost.context import admin_context
 from roost.image.local import LocalImageStore
 from roost.rig import services
@@ -167,7 +167,7 @@ def _images(folder, size):
     image = store.add(admin_context(), name="random", data=data, disk_format="raw")
     cache, stopping = ImageCache(store, folder=folder / "images"), threading.Event()
     (folder / "bases").mkdir()
-    bases = Bases(folder / "bases", standing=set, lifetime=0.0)
+    bases = BaseImages(folder / "bases", standing=set, lifetime=0.0)
 
     def fetch():
         return cache.ensure(admin_context(), image, stopping=stopping, user=image.id)

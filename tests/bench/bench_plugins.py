@@ -19,7 +19,7 @@ import numpy as np
 
 from roost.objects import Locality
 from roost.scheduler.filters import ASK_AGAIN, Filter
-from roost.scheduler.hosts import Hosts
+from roost.scheduler.hosts import HostColumns
 from tests.builders import (
     CELL1,
     CELL2,
@@ -77,7 +77,7 @@ def a_host(number: int):
     )
 
 
-def many_hosts(count: int) -> Hosts:
+def many_hosts(count: int) -> HostColumns:
     rows = [a_host(number) for number in range(count)]
     names = [row.host for row in rows]
     aggregates = [
@@ -127,7 +127,7 @@ def question_for(each):
     return next((request for request in found if each.applies_to(request)), None)
 
 
-def measure(each, hosts: Hosts) -> str | None:
+def measure(each, hosts: HostColumns) -> str | None:
     request = question_for(each)
     if request is None:
         return None

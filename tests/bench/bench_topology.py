@@ -6,7 +6,7 @@ python -m tests.bench.bench_topology
 import functools
 import time
 
-from roost.scheduler.topology import Held, HostTopology, fit
+from roost.scheduler.topology import HeldTopology, HostTopology, fit
 from tests.builders import a_numa_cell, a_numa_topology, a_pci_pool, a_pci_request
 
 ROUNDS, CALLS = 5, 1000
@@ -70,13 +70,13 @@ def main():
         costs = [cost(functools.partial(fit, numa, pci, host)) for host in (small, large)]
         print(f"{what:<40}" + "".join(f"{each:>14.1f}" for each in costs))
     held = fit(pinned(4, 4), near(1), small)
-    assert isinstance(held, Held)
+    assert isinstance(held, HeldTopology)
     text = held.to_json()
     for what, step in {
         "taking": lambda: small.taking(held),
         "as objects": lambda: (held.numa, held.pci),
         "to JSON": held.to_json,
-        "from JSON": lambda: Held.from_json(text),
+        "from JSON": lambda: HeldTopology.from_json(text),
     }.items():
         print(f"{what:<40}{cost(step):>14.1f}")
 

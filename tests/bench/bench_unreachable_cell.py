@@ -20,7 +20,7 @@ from roost import concurrency
 concurrency.select([])
 
 from roost.rig import boots, services
-from roost.rig.boots import Wish
+from roost.rig.boots import BootRequest
 from roost.rig.client import Client
 from roost.rig.forwarder import Forwarder
 from roost.rig.install import IMAGE
@@ -72,7 +72,7 @@ class Bench:
     def __init__(self, client, asked):
         self._client = client
         self._count = asked.count
-        self._wish = Wish(
+        self._wish = BootRequest(
             flavor=boots.choose(client.flavors(), "m1.tiny", "flavor"),
             image=boots.choose(client.images(), IMAGE, "image"),
             networks="none",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import yaml
 
 from roost.rig.openstack import contents
-from roost.rig.openstack.identity import Identity
+from roost.rig.openstack.identity import KeystoneAdmin
 from roost.rig.openstack.plan import ADMIN, GLANCE, MEMBER, REGION
 from roost.rig.plan import Plan
 from tests.clients.volumes import no_volumes
@@ -49,7 +49,7 @@ def clouds(plan: Plan, folder: pathlib.Path) -> Iterator[pathlib.Path]:
     :param folder: an empty one, theirs to write into
     """
     openstack = plan.openstack
-    identity = Identity(openstack.identity, openstack.passwords[ADMIN])
+    identity = KeystoneAdmin(openstack.identity, openstack.passwords[ADMIN])
     identity.project(_OTHER)
     identity.user(_OTHER, openstack.passwords[MEMBER], _OTHER, "member")
     contents.add_image(contents.admin_session(openstack), openstack.url(GLANCE), _IMAGE)

@@ -14,7 +14,7 @@ PASSWORD = "secret"  # of everybody but the administrator
 REGION = plan.REGION
 
 
-class Keystone(identity.Identity):
+class Keystone(identity.KeystoneAdmin):
     """A Keystone of one's own, with an administrator; use it in a ``with`` block.
 
     :param installed: the folder of ``roost.rig.openstack.packages``

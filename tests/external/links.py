@@ -3,7 +3,7 @@
 import pathlib
 import subprocess
 
-from roost.compute.network.bridge.segment import Names
+from roost.compute.network.bridge.segment import SegmentNames
 
 
 def links():
@@ -18,7 +18,7 @@ def tables():
 
 def left_of(network, folder):
     """What there is of a network on this machine."""
-    names = Names(network)
+    names = SegmentNames(network)
     found = [name for name in (names.bridge, names.outer) if name in links()]
     found += [names.namespace] if pathlib.Path("/run/netns", names.namespace).exists() else []
     found += [names.table] * tables().count(names.table)

@@ -79,9 +79,13 @@ class Pair:
         self.taken = []  # casts that the broker took: to whom, and the number
 
     @property
-    def ears(self):
+    def consumer_state(self):
         """All that listen, in words and with what they know of themselves."""
-        return [ears for side in self.sides for ears in (side.bus.answers, side.server.ears)]
+        return [
+            consumer_state
+            for side in self.sides
+            for consumer_state in (side.bus.answers, side.server.consumer_state)
+        ]
 
     def works(self, sender, other, kind, number):
         """Send a message from one side to the other; tell whether it came, and was answered."""

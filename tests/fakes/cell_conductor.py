@@ -3,7 +3,7 @@
 import collections
 
 from roost import exception, states
-from roost.objects import NetworkInfo, Whereabouts
+from roost.objects import InstanceLocation, NetworkInfo
 from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
 from roost.security_groups import Filtering
 from tests.builders import CELL1, a_vif
@@ -197,10 +197,10 @@ class FakeCellConductor:
         found = self.instances.get(uuid)
         if found is None:
             place = DELETED if uuid in self.buried else UNKNOWN
-            return Whereabouts.of(instance_uuid=uuid, place=place)
+            return InstanceLocation.of(instance_uuid=uuid, place=place)
         place = NOWHERE if found.host is None else HERE if found.host == host else ELSEWHERE
         told = ("host", "attempt", "vm_state", "task_state", "power_state")
-        return Whereabouts.of(
+        return InstanceLocation.of(
             instance_uuid=uuid,
             place=place,
             launched=found.launched_at is not None,

@@ -44,7 +44,7 @@ class FakeImageStore:
         told = {"hash_algo": "sha256", "hash_value": hashlib.sha256(whole).hexdigest()}
         return self._put(image, status=ACTIVE, size=len(whole), **told)
 
-    def give_up(self, _context, image_id):
+    def abandon(self, _context, image_id):
         if image_id in self.images and self.images[image_id].status == QUEUED:
             del self.images[image_id]
 

@@ -33,7 +33,7 @@ def build(conf):
         threads=conf.api.threads,
         max_body=conf.api.max_request_body_size,
         address_share=conf.api.address_share,
-        identity=_http.Identity.of(conf),
+        identity=_http.TlsIdentity.of(conf),
     )
     return Daemon("hello", servers=[server])
 

@@ -103,7 +103,7 @@ def map_nowhere(world):
 
 def bury_behind_the_back(world):
     with world.databases[CELL1].begin() as session:
-        instances.bury(session, world.servers[0])
+        instances.mark_deleted(session, world.servers[0])
     world.guests["h1"]["h1"].discard(world.servers[0])
     world.schedulers.release_claims(a_context(), instance_uuids=world.servers[:1])
 
@@ -112,7 +112,7 @@ def put_away(world, *, row=states.SOFT_DELETED):
     """Let the first server be put away, or only its mapping say so."""
     uuid = world.servers[0]
     with world.api_db.begin() as session:
-        mappings.put_away(session, uuid)
+        mappings.soft_delete(session, uuid)
         mappings.note_heard(session, uuid, turn=1)
     mine = INSTANCES.c.uuid == uuid
     values = {"vm_state": row, "soft_deleted_at": NOW, "turns": 1}
@@ -152,11 +152,11 @@ def lose_the_mapping_of_what_is_put_away(world):
 
 def lose_a_wish(world):
     spec = a_spec()
-    wish = a_wish(spec)
+    build_request = a_wish(spec)
     with world.api_db.begin() as session:
         quota.take(session, project_id="project", user_id="user", defaults=UNLIMITED, **SIZES)
-        build_requests.create(session, [wish], spec=spec)
-        build_requests.forget(session, wish.instance_uuid)
+        build_requests.create(session, [build_request], spec=spec)
+        build_requests.forget(session, build_request.instance_uuid)
 
 
 @pytest.mark.parametrize(
@@ -267,18 +267,18 @@ def test_servers_that_come_and_go_are_no_findings(world):
 
 def test_a_wish_that_waits_for_long_is_handed_to_the_next_worker(world):
     spec = a_spec()
-    wish = a_wish(spec, created_at=datetime.datetime.now(datetime.UTC) - AN_HOUR)
+    build_request = a_wish(spec, created_at=datetime.datetime.now(datetime.UTC) - AN_HOUR)
     with world.api_db.begin() as session:
         quota.take(session, project_id="project", user_id="user", defaults=UNLIMITED, **SIZES)
-        build_requests.create(session, [wish], spec=spec)
+        build_requests.create(session, [build_request], spec=spec)
         build_requests.lease(
-            session, owner="stuck", seconds=9e5, instance_uuids=[wish.instance_uuid]
+            session, owner="stuck", seconds=9e5, instance_uuids=[build_request.instance_uuid]
         )
     assert world.found() == ["build requests stuck"]
     world.repair()
     with world.api_db.read() as session:
         waiting = build_requests.list_waiting(session, older_than=datetime.timedelta(0))
-    assert [one.instance_uuid for one in waiting] == [wish.instance_uuid]
+    assert [one.instance_uuid for one in waiting] == [build_request.instance_uuid]
 
 
 def test_what_only_people_can_decide_is_left_with_the_reason(world):
@@ -356,11 +356,11 @@ def test_ports_of_neutron_are_let_go_when_their_server_is_buried(world):
 @pytest.mark.parametrize("made", [True, False, None])
 def test_ports_of_servers_that_live_or_are_to_live_are_no_findings(world, made):
     spec = a_spec()
-    wish = a_wish(spec, created_at=datetime.datetime.now(datetime.UTC))
+    build_request = a_wish(spec, created_at=datetime.datetime.now(datetime.UTC))
     with world.api_db.begin() as session:
         quota.take(session, project_id="project", user_id="user", defaults=UNLIMITED, **SIZES)
-        build_requests.create(session, [wish], spec=spec)
-    for uuid in (world.servers[0], world.servers[5], wish.instance_uuid):
+        build_requests.create(session, [build_request], spec=spec)
+    for uuid in (world.servers[0], world.servers[5], build_request.instance_uuid):
         world.plug(uuid, made=made)
     assert world.found() == []
 

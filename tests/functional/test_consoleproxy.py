@@ -14,12 +14,12 @@ from websockets.sync.client import connect
 
 from roost import exception
 from roost.compute.operations import consoles as operations_consoles
-from roost.compute.operations.consoles import ConsoleDoor
-from roost.compute.virt.driver import HostResources, Placement
+from roost.compute.operations.consoles import ConsoleListener
+from roost.compute.virt.driver import GuestPlacement, HostResources
 from roost.compute.virt.fake.console import GREETINGS
 from roost.compute.virt.fake.driver import FakeDriver
 from roost.compute.virt.fake.faults import Faults
-from roost.consoleproxy.proxy import ConsoleProxy, Settings
+from roost.consoleproxy.proxy import ConsoleProxy, ProxySettings
 from roost.consoleproxy.tokens import Tokens
 from roost.objects import NetworkInfo, consoles
 from tests.api_harness import ALICE, options, world
@@ -47,7 +47,7 @@ class Host:
 
     def __init__(self, folder):
         self.virt = FakeDriver(RESOURCES, folder=folder, faults=Faults(None, host="h1"))
-        self.door = ConsoleDoor(self.virt)
+        self.door = ConsoleListener(self.virt)
 
     def spawn(self, instance):
         self.virt.spawn(
@@ -55,7 +55,7 @@ class Host:
             instance,
             image_path=None,
             network_info=NetworkInfo.of(vifs=[]),
-            placement=Placement(),
+            placement=GuestPlacement(),
         )
 
     def open_console(self, *, instance_uuid, **asked):
@@ -84,7 +84,7 @@ def serve(world):
     started = []
 
     def serve(**values):
-        proxy = ConsoleProxy(Settings(**{"port": 0} | values), Tokens(world.api_db))
+        proxy = ConsoleProxy(ProxySettings(**{"port": 0} | values), Tokens(world.api_db))
         proxy.start()
         started.append(proxy)
         return proxy

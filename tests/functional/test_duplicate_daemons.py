@@ -108,7 +108,7 @@ def test_an_empty_twin_waits_for_a_word_and_gives_up_nothing_even_then(
     assert statuses(cloud, servers) == {"ACTIVE"}
     before.wait()
     hosts = cloud._collector._cells.of_host(host).compute
-    hosts.on(host).reconcile_guests(admin_context(), give_up=True)
+    hosts.on(host).reconcile_guests(admin_context(), abandon=True)
     assert statuses(cloud, servers) == {"ERROR"}
     shutil.copytree(state_of(cloud, host) / "guests", tmp_path / "empty" / host / "guests")
     wait_until(lambda: statuses(cloud, servers) == {"ACTIVE"}, "the servers to be back")

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from roost.api import admission
-from roost.api.callers import Caller, Share
+from roost.api.callers import ApiCaller, FairShare
 from roost.cmd import _http
 from tests.functional import http_servers
 from tests.stories.cloud import wait_until
@@ -122,14 +122,14 @@ def served(monkeypatch):
     """A server in this process that has little patience; the gate before its application."""
     monkeypatch.setattr(admission, "BODY_SECONDS", 0.5)
     monkeypatch.setattr(_http, "SEND_SECONDS", 1)
-    share = Share(proven=0.5, unproven=0.5)
-    app = admission.Gate(
+    share = FairShare(proven=0.5, unproven=0.5)
+    app = admission.Admission(
         App(),
         at_once=4,
         waiting=4,
         share=share,
         max_body=1000,
-        caller=lambda _: Caller("all", proven=True),
+        caller=lambda _: ApiCaller("all", proven=True),
         is_upload=lambda environ: environ["PATH_INFO"] == "/upload",
     )
     server = _http.ThreadedHttp(

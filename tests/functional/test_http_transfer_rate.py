@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from roost.api import admission
-from roost.api.callers import Caller, Share
+from roost.api.callers import ApiCaller, FairShare
 from roost.cmd import _asgi, _http
 from tests.functional.http_servers import free_port
 from tests.stories.cloud import wait_until
@@ -67,13 +67,13 @@ class Served:
 
     def __init__(self):
         self.app = App()
-        self.gate = admission.Gate(
+        self.gate = admission.Admission(
             self.app,
             at_once=AT_ONCE,
             waiting=AT_ONCE,
-            share=Share(proven=0.5, unproven=0.5),
+            share=FairShare(proven=0.5, unproven=0.5),
             max_body=1000,
-            caller=lambda environ: Caller(environ.get("HTTP_X_CALLER", "a"), proven=True),
+            caller=lambda environ: ApiCaller(environ.get("HTTP_X_CALLER", "a"), proven=True),
             is_upload=is_upload,
             patience=0.2,
         )

@@ -77,4 +77,4 @@ def test_an_api_in_this_process_serves_https(authority, port):
 def test_a_certificate_without_its_key_is_refused_by_name(authority):
     given = conf.of({"api": {"certificate_file": str(authority.certificate)}})
     with pytest.raises(exception.Invalid, match="key_file must name a file"):
-        _http.Identity.of(given)
+        _http.TlsIdentity.of(given)

@@ -16,7 +16,7 @@ from roost.guestdata import Operator, ec2, openstack
 from roost.metadata.app import make_app
 from roost.metadata.guests import Guests
 from roost.metadata.identity import ByAddress, BySignature
-from roost.objects import InjectedFile, NetworkRequest, Provisions
+from roost.objects import GuestConfig, InjectedFile, NetworkRequest
 from tests.api_harness import PRIVATE, options, world
 from tests.builders import CELL1, CELL2, a_keypair, a_uuid
 
@@ -93,7 +93,7 @@ def place(world):
 
 @pytest.fixture
 def guest(place):
-    given = Provisions.of(
+    given = GuestConfig.of(
         files=[InjectedFile.of(path="/etc/banner", contents="aGVsbG8=")],
         admin_password="secret",
         boot_roles=["member", "reader"],
@@ -302,9 +302,9 @@ def test_who_is_no_instance_is_told_nothing(service, guest, name):
 
 
 def test_a_server_that_is_not_placed_or_deleted_is_not_there(service, world, guest):
-    assert service.get("/latest", world.wish(uuid=a_uuid())).status_code == 404
+    assert service.get("/latest", world.build_request(uuid=a_uuid())).status_code == 404
     with world.databases[CELL1].begin() as session:
-        instances.bury(session, guest.uuid)
+        instances.mark_deleted(session, guest.uuid)
     assert service.get("/latest", guest).status_code == 404
 
 
@@ -327,7 +327,7 @@ def test_a_password_is_told_once_and_read_back(service, world, guest):
     assert service.get("/openstack/latest/password", guest).text == "ZW5jcnlwdGVk"
     assert service.tell(guest, "b3RoZXI=", version="2013-04-04").status_code == 409
     with world.databases[CELL1].read() as session:
-        assert guest_config.told_password(session, guest.uuid) == "ZW5jcnlwdGVk"
+        assert guest_config.read_password(session, guest.uuid) == "ZW5jcnlwdGVk"
         assert guest_config.find(session, guest.uuid).files  # as they were
 
 

@@ -11,7 +11,7 @@ from roost.rpc.transport import Bus
 from roost.scheduler import client as client_module
 from roost.scheduler import plugins
 from roost.scheduler.client import CellSchedulerClient, Reporter, SchedulerClient
-from roost.scheduler.liveness import Silence
+from roost.scheduler.liveness import LivenessTimeouts
 from roost.scheduler.manager import SchedulerManager
 from tests.builders import a_context, a_report, a_selection, a_spec, a_uuid
 from tests.stories.cloud import wait_until
@@ -35,7 +35,7 @@ def client(make_database):
     servers = []
     for name in ("one", "two"):
         driver = plugins.load_driver(options.scheduler)
-        manager = SchedulerManager(database, driver=driver, silence=Silence(host=10**9))
+        manager = SchedulerManager(database, driver=driver, silence=LivenessTimeouts(host=10**9))
         servers.append(bus.server(Scheduler, manager, name))
         servers.append(bus.server(CellScheduler, manager, name))
     for server in servers:

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from roost import conf, exception
-from roost.cells.breaker import Limits
+from roost.cells.breaker import CallLimits
 from roost.cells.cell import GuardedBus
 from roost.context import admin_context
 from roost.rpc import transport
@@ -34,7 +34,7 @@ def test_nobody_waits_for_it_to_take_a_message(bus):
 
 
 def test_the_bus_of_a_cell_is_away_from_then_on(bus):
-    guarded = GuardedBus("the bus of cell1", bus, Limits(timeout=0.3))
+    guarded = GuardedBus("the bus of cell1", bus, CallLimits(timeout=0.3))
     with pytest.raises(exception.Unavailable) as first:
         tell(Compute(guarded))
     assert not isinstance(first.value, exception.Away)

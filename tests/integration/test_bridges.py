@@ -13,13 +13,13 @@ import pytest
 from roost import exception
 from roost.compute.network.bridge.driver import BridgeDriver
 from roost.compute.network.bridge.metadata import Metadata
-from roost.compute.network.bridge.segment import METADATA, Names
-from roost.compute.network.bridge.settings import MetadataService, Settings
+from roost.compute.network.bridge.segment import METADATA, SegmentNames
+from roost.compute.network.bridge.settings import BridgeSettings, MetadataService
 from roost.compute.network.bridge.system import System
 from roost.metadata.identity import BySignature
 from roost.networks import random_mac
 from roost.objects import NetworkInfo
-from roost.security_groups import EGRESS, INGRESS, Rule
+from roost.security_groups import EGRESS, INGRESS, SecurityGroupRule
 from tests.builders import a_uuid, a_vif, an_instance
 from tests.external.links import left_of, links
 from tests.external.wire import BROADCAST, Wire, arp, ethernet, ip, udp, wait_until_it_forwards
@@ -32,7 +32,9 @@ SECRET = "what agents share"
 
 def lets(direction, **values):
     """Return a rule of IPv4."""
-    return Rule(id=a_uuid(), group_id=a_uuid(), direction=direction, ethertype="IPv4", **values)
+    return SecurityGroupRule(
+        id=a_uuid(), group_id=a_uuid(), direction=direction, ethertype="IPv4", **values
+    )
 
 
 ALL = (lets(INGRESS), lets(EGRESS))
@@ -43,7 +45,7 @@ class Host:
 
     def __init__(self, folder, **settings):
         self.conductor = FakeCellConductor()
-        self.settings = Settings(folder, **settings)
+        self.settings = BridgeSettings(folder, **settings)
         self.start()
 
     def start(self):
@@ -59,13 +61,13 @@ class Host:
             self.conductor.let_pass(vif, *rules)
         bound = self.driver.plug(instance, NetworkInfo.of(vifs=vifs)).vifs
         for vif in bound:
-            wait_until_it_forwards(Names(vif.network_id).outer)
+            wait_until_it_forwards(SegmentNames(vif.network_id).outer)
         return bound
 
     def stop(self, *network_ids):
         """End it as the process would; what it has made stays."""
         for network_id in network_ids:
-            self.metadata.remove(Names(network_id))
+            self.metadata.remove(SegmentNames(network_id))
 
     def clean(self):
         for uuid in self.driver.plugged():
@@ -204,7 +206,7 @@ def test_guests_send_nothing_but_ipv4_and_arp(two):
 
 def test_the_host_itself_hears_nothing_of_its_guests(two, network):
     one, other = two
-    ear = socket_on(Names(network).bridge)
+    ear = socket_on(SegmentNames(network).bridge)
     with ear:
         frame = udp(one.mac, one.ip, "255.255.255.255")
         assert heard(one, other, frame) == [frame]
@@ -246,7 +248,7 @@ def test_guests_of_different_networks_hear_nothing_of_each_other(host):
 
 def test_what_crosses_a_bridge_is_filtered_whatever_the_host_says_of_others(guests, network):
     guests(5)
-    asks = pathlib.Path("/sys/class/net", Names(network).bridge, "bridge/nf_call_iptables")
+    asks = pathlib.Path("/sys/class/net", SegmentNames(network).bridge, "bridge/nf_call_iptables")
     assert asks.read_text().strip() == "1"
 
 
@@ -271,7 +273,7 @@ def test_another_driver_goes_on_where_one_was_killed(host, network, tmp_path):
 
 def test_what_somebody_removed_is_made_again(host, network, tmp_path):
     (vif,) = host.plug(an_instance(), vif_in(network, 5))
-    names = Names(network)
+    names = SegmentNames(network)
     System().end(tmp_path / f"dhcp/{network}.pid", knows=f"{network}.conf")
     ip("netns", "delete", names.namespace)
     subprocess.run(["/usr/sbin/nft", "delete", "table", "bridge", names.table], check=True)

@@ -99,7 +99,12 @@ def test_whichever_node_is_killed_all_rpc_works_again_and_nothing_taken_is_lost(
         for number in (first, (first + 1) % 3, (first + 2) % 3):
             scene.cluster.kill(number)
             assert traffic.until_all_work(since=time.monotonic()) < PROMISED
-            until(lambda: not any(ears.deaf_since for ears in scene.ears), "hearing everywhere")
+            until(
+                lambda: (
+                    not any(consumer_state.lost_since for consumer_state in scene.consumer_state)
+                ),
+                "hearing everywhere",
+            )
     until(
         lambda: all(n in other.manager.heard for other, n in scene.taken), "all casts taken heard"
     )

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost import exception
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.db.api import models as api_models
 from roost.db.api import quota
 from roost.db.engine import Database, retried
@@ -186,7 +186,7 @@ def test_servers_are_created_once_or_refused_for_now_during_a_failover(cluster, 
     def make_database(_name, metadata):
         return cluster.create(metadata)
 
-    api_db, options = cluster.create(api_models.metadata), Options()
+    api_db, options = cluster.create(api_models.metadata), ApiOptions()
     options.quota.update(instances=-1, cores=-1, ram=-1)
     with api_harness.made(api_db, make_database, options) as world:
 

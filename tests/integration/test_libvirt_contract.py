@@ -9,11 +9,11 @@ import re
 
 import pytest
 
-from roost.compute.virt.driver import Kernel, Placement
+from roost.compute.virt.driver import GuestPlacement, Kernel
 from roost.compute.virt.libvirt import images, probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.elements import parse
-from roost.compute.virt.libvirt.settings import Settings
+from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.objects import NetworkInfo
 from roost.rig.hypervisors import linux_guest, needs
 from tests.builders import a_context, a_flavor, a_vif, an_image
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.timeout(600)  # the first one makes a guest, and libvir
 
 @pytest.fixture
 def make_driver(libvirtd, tmp_path, request):
-    settings = Settings(
+    settings = LibvirtSettings(
         node="h1",
         folder=tmp_path / "instances",
         uri=libvirtd.uri,
@@ -64,7 +64,7 @@ def half_made(driver, image_path):
                 instance,
                 image_path=image_path,
                 network_info=NetworkInfo.of(vifs=[vif]),
-                placement=Placement(),
+                placement=GuestPlacement(),
             )
 
     return half_made
@@ -135,7 +135,7 @@ def test_uefi_and_a_tpm_are_the_guests_and_go_with_it(driver, a_guest, awake, im
         instance,
         image_path=image_path,
         network_info=NetworkInfo.of(vifs=[a_vif()]),
-        placement=Placement(),
+        placement=GuestPlacement(),
         kernel=Kernel(kernel, ramdisk, "console=ttyS0 quiet"),
     )
     awake(instance.uuid)
@@ -205,7 +205,7 @@ def started_by(driver, awake, image_path):
             instance,
             image_path=image_path,
             network_info=NetworkInfo.of(vifs=[]),
-            placement=Placement(),
+            placement=GuestPlacement(),
             kernel=kernel,
         )
         awake(instance.uuid)

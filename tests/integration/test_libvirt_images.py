@@ -11,7 +11,7 @@ import pytest
 
 from roost import exception
 from roost.compute.virt.libvirt import images, new_disks
-from roost.compute.virt.libvirt.base_images import Bases, base_of
+from roost.compute.virt.libvirt.base_images import BaseImages, base_of
 from roost.compute.virt.libvirt.images import Image
 
 MIB = 1 << 20
@@ -41,7 +41,7 @@ def standing():
 def bases(tmp_path, standing):
     folder = tmp_path / "bases"
     folder.mkdir()
-    return Bases(folder, standing=lambda: standing, lifetime=60.0)
+    return BaseImages(folder, standing=lambda: standing, lifetime=60.0)
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_a_base_that_is_needed_while_all_are_looked_at_stays(base):
             return set()
         return {base.name}
 
-    Bases(base.parent, standing=standing, lifetime=60.0).tidy()
+    BaseImages(base.parent, standing=standing, lifetime=60.0).tidy()
     assert base.exists()
 
 
@@ -190,8 +190,8 @@ def test_bases_stay_when_it_cannot_be_seen_what_stands_on_them_or_they_are_to(ba
         raise OSError
 
     with pytest.raises(OSError):
-        Bases(base.parent, standing=standing, lifetime=1.0).tidy()
-    Bases(base.parent, standing=set, lifetime=0.0).tidy()
+        BaseImages(base.parent, standing=standing, lifetime=1.0).tidy()
+    BaseImages(base.parent, standing=set, lifetime=0.0).tidy()
     assert base.exists()
 
 
@@ -201,7 +201,7 @@ def full(tmp_path, bases, standing):
     images = [tmp_path / f"{name}.img" for name in ("first", "second", "third")]
     for path in images:
         path.write_bytes(os.urandom(MIB))
-    full = Bases(tmp_path / "bases", standing=lambda: standing, lifetime=0.0, most=2 * MIB)
+    full = BaseImages(tmp_path / "bases", standing=lambda: standing, lifetime=0.0, most=2 * MIB)
     for path in images[:2]:
         hold(full, path)
     return full, images
@@ -283,7 +283,7 @@ def test_bases_are_fewer_once_there_may_be_fewer(full, tmp_path, standing):
     for name in ("first", "second"):
         make_old(tmp_path / f"bases/{name}.raw", seconds=300)
     standing.add("second.raw")
-    Bases(tmp_path / "bases", standing=lambda: standing, lifetime=0.0, most=MIB).tidy()
+    BaseImages(tmp_path / "bases", standing=lambda: standing, lifetime=0.0, most=MIB).tidy()
     assert there(tmp_path) == ["second"]
 
 

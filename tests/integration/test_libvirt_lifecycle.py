@@ -9,10 +9,10 @@ import pytest
 import requests
 
 from roost import conf, exception
-from roost.compute.virt.driver import Placement
+from roost.compute.virt.driver import GuestPlacement
 from roost.compute.virt.libvirt import probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
-from roost.compute.virt.libvirt.settings import Settings
+from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.objects import NetworkInfo
 from roost.rig.embedded import EmbeddedRig
 from roost.rig.hypervisors import linux_guest
@@ -143,7 +143,7 @@ def test_a_guest_that_ends_by_itself_is_seen_at_once(cloud, libvirtd, server):
 
 @pytest.fixture
 def driver(libvirtd, tmp_path):
-    settings = Settings(
+    settings = LibvirtSettings(
         node="h2",
         folder=tmp_path / "instances",
         uri=libvirtd.uri,
@@ -190,7 +190,7 @@ def refused(driver, tmp_path):
                 instance,
                 image_path=path,
                 network_info=NetworkInfo.of(vifs=[]),
-                placement=Placement(),
+                placement=GuestPlacement(),
             )
         assert not driver.exists(instance.uuid)
         return failed.value
@@ -214,7 +214,7 @@ def test_while_libvirtd_is_away_nobody_says_that_there_are_no_guests(driver, lib
 
 
 def test_a_libvirtd_that_hangs_is_waited_for_only_so_long(libvirtd, tmp_path):
-    settings = Settings(
+    settings = LibvirtSettings(
         node="h2", folder=tmp_path, uri=libvirtd.uri, virt_type="qemu", call_seconds=5.0
     )
     driver = LibvirtDriver(settings)

@@ -17,8 +17,8 @@ from roost import exception
 from roost.compute.network.bindings import tap_of
 from roost.compute.virt.libvirt import probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
-from roost.compute.virt.libvirt.settings import MigrationSettings, Settings, TimeoutAction
-from roost.compute.virt.live_migration import Outcome, Phase, Presence
+from roost.compute.virt.libvirt.settings import LibvirtSettings, MigrationSettings, TimeoutAction
+from roost.compute.virt.live_migration import MigrationOutcome, Phase, Presence
 from roost.concurrency import abandonable
 from roost.objects import NetworkInfo
 from roost.rig.hypervisors import linux_guest
@@ -161,7 +161,7 @@ class Hosts:
 
     def _settings(self, node, folder, libvirtd):
         moving = MigrationSettings(uri=libvirtd.uri, address=libvirtd.address, post_copy=True)
-        return Settings(
+        return LibvirtSettings(
             node=node,
             folder=folder,
             uri=libvirtd.uri,
@@ -199,22 +199,24 @@ def image_path(request, tmp_path):
 
 def test_a_move_outlives_the_daemon_that_began_it(spawned):
     with spawned.hosts.slowed():
-        settings, arrival = spawned.hosts.settings, spawned.prepare(with_image=False)
-    with begun_elsewhere(settings, spawned.uuid, arrival) as daemon:
+        settings, incoming = spawned.hosts.settings, spawned.prepare(with_image=False)
+    with begun_elsewhere(settings, spawned.uuid, incoming) as daemon:
         wait_until(spawned.has_copied, "something is copied", timeout=SOON)
         assert daemon.poll() is None
-    assert spawned.outcome() is Outcome.WAIT
-    wait_until(lambda: spawned.outcome() is Outcome.ARRIVED, "it has arrived", timeout=SOON)
+    assert spawned.outcome() is MigrationOutcome.WAIT
+    wait_until(
+        lambda: spawned.outcome() is MigrationOutcome.ARRIVED, "it has arrived", timeout=SOON
+    )
     spawned.finish()
     assert spawned.where() == (Presence.ABSENT, Presence.HERE)
 
 
 @contextlib.contextmanager
-def begun_elsewhere(settings, uuid, arrival):
+def begun_elsewhere(settings, uuid, incoming):
     """Have a process of its own move a guest, until it is killed."""
     daemon = subprocess.Popen([sys.executable, "-c", DAEMON], stdin=subprocess.PIPE)
     try:
-        pickle.dump((settings, uuid, arrival), daemon.stdin)
+        pickle.dump((settings, uuid, incoming), daemon.stdin)
         daemon.stdin.flush()
         yield daemon
     finally:
@@ -268,16 +270,16 @@ def forget(move):
 def with_domain(was, is_):
     """Return what is changed of a departure whose guest asks for something else."""
 
-    def changed(departure):
-        domain = departure.details["domain"]
+    def changed(outgoing):
+        domain = outgoing.details["domain"]
         assert was in domain
-        return {"details": departure.details | {"domain": domain.replace(was, is_)}}
+        return {"details": outgoing.details | {"domain": domain.replace(was, is_)}}
 
     return changed
 
 
-def with_large_disks(departure):
-    (disk,) = departure.disks
+def with_large_disks(outgoing):
+    (disk,) = outgoing.disks
     return {"disks": (dataclasses.replace(disk, used=2**60),)}
 
 
@@ -294,9 +296,9 @@ def test_a_disk_of_plain_bytes_goes_as_it_is(hosts, a_move, image_path):
 
 
 def test_a_guest_that_cannot_run_at_its_destination_is_refused_with_the_reason(spawned):
-    departure = spawned.source.departures().describe(spawned.uuid)
+    outgoing = spawned.source.departures().describe(spawned.uuid)
     check = spawned.destination.arrivals().check
-    check(departure)
+    check(outgoing)
     for kind, why, changed in (
         (
             exception.Unsupported,
@@ -312,7 +314,7 @@ def test_a_guest_that_cannot_run_at_its_destination_is_refused_with_the_reason(s
         (exception.NoCapacity, "h2 has", with_large_disks),
     ):
         with pytest.raises(kind, match=why):
-            check(dataclasses.replace(departure, **changed(departure)))
+            check(dataclasses.replace(outgoing, **changed(outgoing)))
     assert spawned.where() == (Presence.HERE, Presence.ABSENT)
 
 
@@ -402,9 +404,9 @@ def test_a_linux_that_takes_too_long_is_held_until_it_has_arrived(linux):
     move, held = between(linux, "h2", "h1"), []
     forcing = {"timeout_action": TimeoutAction.FORCE_COMPLETE, "post_copy": False}
     with move.hosts.slowed(bandwidth=4, seconds_per_gib=1, **forcing):
-        move.source, arrival = move.hosts.source(), move.prepare()
+        move.source, incoming = move.hosts.source(), move.prepare()
         departures = move.source.departures()
-        moving = abandonable(lambda: departures.move(move.uuid, arrival), name="a move")
+        moving = abandonable(lambda: departures.move(move.uuid, incoming), name="a move")
         while not moving.done():
             found = departures.progress(move.uuid)
             is_held = found is not None and found.phase is Phase.SWITCHING

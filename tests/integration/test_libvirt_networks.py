@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from roost import networks
-from roost.compute.network.bridge.segment import Names
+from roost.compute.network.bridge.segment import SegmentNames
 from roost.compute.network.bridge.system import System
 from roost.rig import services
 from roost.rig.embedded import EmbeddedRig
@@ -49,7 +49,7 @@ def cloud(network_programs, libvirtd, linux_image, tmp_path_factory):
 
 
 def left():
-    return [Names(network).namespace for network in (ONE, OTHER)]
+    return [SegmentNames(network).namespace for network in (ONE, OTHER)]
 
 
 def boot(cloud, network, address, script=""):
@@ -103,7 +103,7 @@ def crash(libvirtd):
     for pid in libvirtd.guests().values():
         os.kill(pid, signal.SIGKILL)
     system = System()
-    names = Names(ONE)
+    names = SegmentNames(ONE)
     for pid in system.run("ip", "netns", "pids", names.namespace).split():
         if pathlib.Path("/proc", pid, "comm").read_text() == "dnsmasq\n":
             os.kill(int(pid), signal.SIGKILL)
@@ -134,7 +134,7 @@ def test_guests_that_ran_when_their_host_went_down_run_again_on_their_networks(
 def test_with_the_last_guest_of_a_network_goes_its_bridge(cloud):
     (server_id,) = [boot(cloud, OTHER, "10.77.0.13")]
     cloud.wait([server_id], "ACTIVE")
-    bridge = pathlib.Path("/sys/class/net", Names(OTHER).bridge)
+    bridge = pathlib.Path("/sys/class/net", SegmentNames(OTHER).bridge)
     assert bridge.exists()
     cloud.delete_all()
     assert not bridge.exists()

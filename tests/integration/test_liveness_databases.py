@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost import states
-from roost.conductor.cell.liveness import Lookout, Patience
+from roost.conductor.cell.liveness import HostTimeouts, LivenessReporter
 from roost.db.cell import identity, instances, services
 from roost.db.cell import models as cell_models
 from roost.db.engine import Database, retried
@@ -142,17 +142,19 @@ def test_two_conductors_and_what_they_see_meet_in_the_schedulers(fresh, schedule
                 cells.take_in(session, liveness, reported_at=NOW)
 
     group = DatabaseGroup(down_time=60)
-    ready = Patience(silence=0, gap=10**9)
-    lookouts = [Lookout(cell, group, Schedulers, interval=10**9, patience=ready) for _ in range(2)]
+    ready = HostTimeouts(silence=0, gap=10**9)
+    lookouts = [
+        LivenessReporter(cell, group, Schedulers, interval=10**9, patience=ready) for _ in range(2)
+    ]
     silent = set()
     for name in NAMES[:10]:
         with cell.begin() as session:
             fake_groups.age(session, 61, host=name)
         silent.add(name)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            list(pool.map(Lookout.look, lookouts))
-        for lookout in lookouts:
-            lookout.look()
+            list(pool.map(LivenessReporter.look, lookouts))
+        for liveness_reporter in lookouts:
+            liveness_reporter.look()
         assert down(scheduler_db) == silent
 
 

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from roost.compute.virt.driver import Placement
+from roost.compute.virt.driver import GuestPlacement
 from roost.compute.virt.libvirt import probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.elements import parse
-from roost.compute.virt.libvirt.settings import Settings
+from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.objects import NetworkInfo
 from roost.rig.hypervisors import needs
 from roost.rig.hypervisors.libvirtd import Libvirtd
@@ -34,7 +34,9 @@ def libvirtd(tmp_path):
 @pytest.fixture
 def driver(libvirtd, tmp_path):
     folder = tmp_path / "instances"
-    return LibvirtDriver(Settings(node="h1", folder=folder, uri=libvirtd.uri, virt_type="qemu"))
+    return LibvirtDriver(
+        LibvirtSettings(node="h1", folder=folder, uri=libvirtd.uri, virt_type="qemu")
+    )
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def spawn(driver, tmp_path):
             instance,
             image_path=path,
             network_info=NetworkInfo.of(vifs=[]),
-            placement=Placement(),
+            placement=GuestPlacement(),
         )
         return instance.uuid
 

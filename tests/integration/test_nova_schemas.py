@@ -13,7 +13,7 @@ import pytest
 from roost import states
 from roost.api import microversions
 from roost.api.compute.service_views import UUIDS, small
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.api.routes import ROUTES
 from roost.api.servers.schemas import ACTION, LACKING
 from roost.db.api import quota
@@ -126,8 +126,8 @@ def shapes(nova_folder):
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    unlimited = Options(
-        max_limit=1000, keeps_deleted=True, quota=dict.fromkeys(Options().quota, -1)
+    unlimited = ApiOptions(
+        max_limit=1000, keeps_deleted=True, quota=dict.fromkeys(ApiOptions().quota, -1)
     )
     folder = tmp_path_factory.mktemp("world")
     with api_harness.made_in(folder, unlimited, authentication=_Administrator()) as world:
@@ -146,7 +146,7 @@ def _many_kinds_of_servers(world):
     """Have servers in lists that are as different as they get, and what they are to be given."""
     world.security_group(name="another")
     world.place(CELL1, **_rich())
-    world.wish()
+    world.build_request()
     world.place(CELL1, image=None, host="h1", vm_state=states.DELETED, deleted_at=NOW)
     failed = world.place(CELL1, vm_state=states.ERROR, task_state=None)
     fault = InstanceFault(

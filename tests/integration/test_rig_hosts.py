@@ -11,8 +11,8 @@ import pytest
 from roost import exception
 from roost.rig import backing, lifecycle
 from roost.rig.hypervisors import hosts, needs
-from roost.rig.hypervisors.machine import Link, Machine
-from roost.rig.hypervisors.network import Network, free_subnet
+from roost.rig.hypervisors.machine import HostNamespace, Link
+from roost.rig.hypervisors.network import RigLinks, free_subnet
 from roost.rig.plan import new_plan
 from roost.rig.processes import Program, Supervisor
 from tests.stories.cloud import wait_until
@@ -37,7 +37,7 @@ def ip(*words):
 
 @pytest.fixture(scope="module")
 def network():
-    made = Network(uuid.uuid4().hex[:8], free_subnet())
+    made = RigLinks(uuid.uuid4().hex[:8], free_subnet())
     ip("link", "add", "name", made.switch, "type", "bridge")
     ip("address", "add", f"{made.gateway}/24", "dev", made.switch)
     ip("link", "set", "dev", made.switch, "up")
@@ -55,7 +55,7 @@ class Host:
             Link(f"eth{n}", network.link(kind, number), network.switch)
             for n, kind in enumerate("mg")
         ]
-        self.machine = Machine(
+        self.machine = HostNamespace(
             name=f"h{number}",
             folder=folder / "a folder" / f"h{number}",
             cache=folder / "cache",

@@ -12,7 +12,7 @@ from roost import conf, exception
 from roost.db.engine import Database
 from roost.db.scheduler import models
 from roost.scheduler import plugins
-from roost.scheduler.liveness import Silence
+from roost.scheduler.liveness import LivenessTimeouts
 from roost.scheduler.manager import SchedulerManager
 from tests import claim_consistency
 from tests.builders import a_context, a_flavor, a_report, a_selection, a_spec, a_uuid
@@ -39,7 +39,9 @@ def managers(database):
     """Two schedulers, as two processes would be."""
     options = conf.of({}).scheduler
     return [
-        SchedulerManager(database, driver=plugins.load_driver(options), silence=Silence(host=10**9))
+        SchedulerManager(
+            database, driver=plugins.load_driver(options), silence=LivenessTimeouts(host=10**9)
+        )
         for _ in range(2)
     ]
 

@@ -9,10 +9,10 @@ from roost import exception
 from roost.compute.network.bindings import Binding
 from roost.compute.network.bridge.system import System
 from roost.compute.network.vifs import OpenVSwitch, Vifs
-from roost.compute.virt.driver import Placement
+from roost.compute.virt.driver import GuestPlacement
 from roost.compute.virt.libvirt import probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
-from roost.compute.virt.libvirt.settings import Settings
+from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.networks import random_mac
 from roost.objects import NetworkInfo
 from tests.builders import a_context, a_flavor, a_vif, an_instance
@@ -70,7 +70,9 @@ def plug(vifs, instance, *ports):
 @pytest.fixture
 def virt(libvirtd, tmp_path):
     driver = LibvirtDriver(
-        Settings(node="h1", folder=tmp_path / "instances", uri=libvirtd.uri, virt_type="qemu")
+        LibvirtSettings(
+            node="h1", folder=tmp_path / "instances", uri=libvirtd.uri, virt_type="qemu"
+        )
     )
     yield driver
     for uuid in driver.list_guests():
@@ -84,7 +86,7 @@ def spawn(virt, instance, info, tmp_path):
         instance,
         image_path=tmp_path / "sector.img",
         network_info=info,
-        placement=Placement(),
+        placement=GuestPlacement(),
     )
 
 

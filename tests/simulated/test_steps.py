@@ -245,13 +245,13 @@ SCENARIOS = [
     Scenario("make an image", make_an_image),
     Scenario("back up twice", back_up_twice_what_is_stopped),
     Scenario("delete while its image is made", delete_while_its_image_is_made),
-    Scenario("put away", put_away_and_leave, kept_for=LONG),
-    Scenario("put away and restore", put_away_and_restore, kept_for=LONG),
-    Scenario("put away twice", put_away_twice_what_is_stopped, kept_for=LONG),
-    Scenario("put away in a task", put_away_while_its_image_is_made, kept_for=LONG),
-    Scenario("reclaim", put_away_and_let_it_be_reclaimed, kept_for=10),
-    Scenario("put away and delete by force", put_away_and_delete_by_force, kept_for=LONG),
-    Scenario("cannot be put away", delete_for_good_what_cannot_be_put_away, kept_for=LONG),
+    Scenario("put away", put_away_and_leave, retained_for=LONG),
+    Scenario("put away and restore", put_away_and_restore, retained_for=LONG),
+    Scenario("put away twice", put_away_twice_what_is_stopped, retained_for=LONG),
+    Scenario("put away in a task", put_away_while_its_image_is_made, retained_for=LONG),
+    Scenario("reclaim", put_away_and_let_it_be_reclaimed, retained_for=10),
+    Scenario("put away and delete by force", put_away_and_delete_by_force, retained_for=LONG),
+    Scenario("cannot be put away", delete_for_good_what_cannot_be_put_away, retained_for=LONG),
 ]
 # The scenario that goes through a flow.
 BY_FLOW = {

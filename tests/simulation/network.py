@@ -22,7 +22,7 @@ from roost import exception
 from roost.callers import Callers
 from roost.context import admin_context
 from roost.rpc import consumer_check
-from roost.rpc.consumer_check import Echo
+from roost.rpc.consumer_check import SelfPing
 from roost.rpc.interface import Interface, endpoint
 from roost.rpc.serializer import CopyingSerializer, ObjectSerializer
 from roost.rpc.transport import REMOTE_KINDS, Bus
@@ -167,7 +167,7 @@ class SimEars:
     def note(self) -> None:
         self._heard_at = self._loop.now
 
-    def heard_within(self, seconds: float) -> bool:
+    def received_within(self, seconds: float) -> bool:
         return self._loop.now - self._heard_at <= seconds
 
 
@@ -192,7 +192,7 @@ class SimBus(Bus):
         )
 
     def server(self, interface: type[Interface], manager: object, name: str) -> Any:
-        offered = [endpoint(interface, manager, self.callers), Echo()]
+        offered = [endpoint(interface, manager, self.callers), SelfPing()]
         policy = messaging.ExplicitRPCAccessPolicy
         dispatcher = messaging.RPCDispatcher(offered, self.serializer, policy)
         client = self.client(interface.topic).prepare(
@@ -226,7 +226,7 @@ class SimServer:
     def __init__(
         self, network: Network, dispatcher: Any, topic: str, name: str, hearing: SimEars
     ) -> None:
-        self._network, self._dispatcher, self.ears = network, dispatcher, hearing
+        self._network, self._dispatcher, self.consumer_state = network, dispatcher, hearing
         self._topic, self._name = topic, name
         self._backlog: collections.deque[Incoming] = collections.deque()
         self._idle = 0
@@ -249,7 +249,7 @@ class SimServer:
             self._quiet.wait()
 
     def take(self, incoming: Incoming) -> None:
-        self.ears.note()
+        self.consumer_state.note()
         if isinstance(incoming.ctxt, dict):
             incoming.ctxt["received_at"] = self._network.loop.own_clock(self.owner)
         self._backlog.append(incoming)

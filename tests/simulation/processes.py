@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from roost.cmd import _checks
-from roost.cmd._waiting import Check
+from roost.cmd._waiting import StartupCheck
 from roost.compute import host_identity
 from roost.compute.virt.fake import driver as fake_driver
-from roost.compute.virt.fake.faults import Rule
+from roost.compute.virt.fake.faults import FaultRule
 from tests.simulation.loop import Killed, Task
 from tests.simulation.substitutes import Executor
 
@@ -124,7 +124,7 @@ class SimFaults:
         kind = world.sea.guest_fails(step)
         if kind is not None:
             world.note(f"{step} fails on {self._host}: {kind}")
-            Rule(step, kind=kind).strike(step)
+            FaultRule(step, kind=kind).strike(step)
 
 
 class Silent:
@@ -137,7 +137,7 @@ class Silent:
         return lambda *_told, **_named: None
 
 
-class StatePath(host_identity.StatePath):
+class StatePath(host_identity.HostIdentity):
     """One that nobody else holds: two daemons are never on one, and a crash lets go of nothing."""
 
     def hold(self) -> None:
@@ -157,7 +157,7 @@ def replacements(world: "World") -> list[tuple[Any, str, Any]]:
         driver._faults = SimFaults(world, conf.host)
         return driver
 
-    always = lambda *_things: Check("nothing", lambda: None)  # noqa: E731
+    always = lambda *_things: StartupCheck("nothing", lambda: None)  # noqa: E731
     found: list[tuple[Any, str, Any]] = [(_checks, "schema", always), (_checks, "broker", always)]
     by_name: dict[str, Any] = {
         "Bus": world.bus,

@@ -70,8 +70,8 @@ class Outcome:
 def play(seed: int, *, tell: Callable[[str], None] = lambda _: None) -> Outcome:
     """Run the story of a seed; what it says is the same each time."""
     sea = Storm(seed)
-    kept_for = random.Random(f"{seed} kept").choice((0, 0, KEPT_FOR))
-    with World(seed, sea, tell=tell, kept_for=kept_for) as world:
+    retained_for = random.Random(f"{seed} kept").choice((0, 0, KEPT_FOR))
+    with World(seed, sea, tell=tell, retained_for=retained_for) as world:
         story = Story(world, sea, random.Random(f"{seed} story"))
         wrong, seconds = story.run()
         wrong += [f"{task} had an accident: {error!r}" for task, error in world.loop.accidents]
@@ -158,7 +158,7 @@ class Story:
         if status == 404 and not tried:
             self.wrong.append(f"{name} was accepted, but the API does not know it")
         self.gone.add(name)
-        if self.world.kept_for and self.random.random() < 0.5:
+        if self.world.retained_for and self.random.random() < 0.5:
             self._someday(lambda: self._restore(name, seen.uuid), 0.5, 20)
 
     def _restore(self, name: str, uuid: str) -> None:

@@ -77,7 +77,7 @@ class Scenario:
     name: str
     act: Callable[["User"], object]
     failing: dict[str, str] = dataclasses.field(default_factory=dict)
-    kept_for: int = 0
+    retained_for: int = 0
 
 
 class User:
@@ -184,7 +184,7 @@ class User:
 def run(scenario: Scenario, reef: Reef, *, seed: object = 0) -> Iterator[str]:
     """Run a scenario and yield what is wrong in the end; then delete all, and what is left."""
     reef.failing = dict(scenario.failing)
-    with World(seed, reef, kept_for=scenario.kept_for) as world:
+    with World(seed, reef, retained_for=scenario.retained_for) as world:
         world.on_death = lambda process: world.loop.after(1.0, lambda: world.start(process.name))
         world.start()
         world.loop.run(world.loop.now + 2.5)
@@ -197,7 +197,7 @@ def run(scenario: Scenario, reef: Reef, *, seed: object = 0) -> Iterator[str]:
             yield str(error)
         yield from _order(world, user)
         reef.watching = False
-        world.do(lambda: _delete_all(world, user, by_force=bool(scenario.kept_for)))
+        world.do(lambda: _delete_all(world, user, by_force=bool(scenario.retained_for)))
         yield from _order(world, user)
         for task, error in world.loop.accidents:
             yield f"{task} had an accident: {error!r}"

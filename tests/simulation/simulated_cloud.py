@@ -142,9 +142,9 @@ class World:
         *,
         tell: Callable[[str], None] = lambda _: None,
         ground: Ground | None = None,
-        kept_for: int = 0,
+        retained_for: int = 0,
     ) -> None:
-        self._seed, self.kept_for = seed, kept_for
+        self._seed, self.retained_for = seed, retained_for
         self.ground = ground or Ground.get()
         self.plan, self.modules = self.ground.plan, self.ground.modules
         self.sea, self._tell = sea or Calm(), tell
@@ -161,7 +161,7 @@ class World:
         substitutes.install()
         self.ground.clear()
         for conf in self.ground.confs.values():
-            conf.set_override("reclaim_instance_interval", self.kept_for, group="conductor")
+            conf.set_override("reclaim_instance_interval", self.retained_for, group="conductor")
         for module, name, ours in replacements(self):
             self._open.callback(setattr, module, name, getattr(module, name))
             setattr(module, name, ours)

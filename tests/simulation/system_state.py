@@ -35,7 +35,7 @@ class Seen:
     rows: list[tuple[str, sa.Row]] = dataclasses.field(default_factory=list)  # (cell, row)
     buried: list[str] = dataclasses.field(default_factory=list)
     mapping: sa.Row | None = None
-    wish: bool = False
+    build_request: bool = False
     claims: list[sa.Row] = dataclasses.field(default_factory=list)
     guests: dict[str, int] = dataclasses.field(default_factory=dict)  # host -> power state
     rescued: bool = False  # a guest of it is
@@ -46,7 +46,15 @@ class Seen:
     @property
     def is_nothing(self) -> bool:
         return not any(
-            (self.rows, self.mapping, self.wish, self.claims, self.guests, self.ports, self.builds)
+            (
+                self.rows,
+                self.mapping,
+                self.build_request,
+                self.claims,
+                self.guests,
+                self.ports,
+                self.builds,
+            )
         )
 
     def __str__(self) -> str:
@@ -57,7 +65,7 @@ class Seen:
         claims = [f"{claim.state} on {claim.host}" for claim in self.claims]
         return (
             f"rows {rows}, buried in {self.buried}, mapped {self.mapping is not None}, wish"
-            f" {self.wish}, claims {claims}, guests {self.guests}, ports {self.ports},"
+            f" {self.build_request}, claims {claims}, guests {self.guests}, ports {self.ports},"
             f" builds {self.builds}, faults {self.faults}"
         )
 
@@ -125,7 +133,7 @@ class Truth:
                 yield f"image {path.stem} waits for data that will not come"
 
     def _unwhole(self, seen: Seen) -> Iterator[str]:
-        if seen.wish:
+        if seen.build_request:
             yield "still is a wish"
         yield from self._wrongly_put_away(seen)
         if len(seen.rows) != 1:
@@ -199,7 +207,7 @@ class Truth:
     ) -> None:
         wishes, mappings, cells = rows
         for row in wishes:
-            self.of(row.instance_uuid).wish = True
+            self.of(row.instance_uuid).build_request = True
             self.names[row.instance_uuid] = _name_in(json.loads(row.instance))
         for row in mappings:
             self.of(row.instance_uuid).mapping = row

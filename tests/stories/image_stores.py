@@ -225,12 +225,12 @@ def test_properties_are_changed_and_those_not_named_stay_as_edit_says(store, add
 
 def test_an_image_is_given_up_as_often_as_one_likes(store, snapshot, as_alice):
     for _ in range(2):
-        store.give_up(as_alice, snapshot.id)
+        store.abandon(as_alice, snapshot.id)
     with pytest.raises(exception.NotFound):
         store.get(as_alice, snapshot.id)
 
 
 def test_an_image_that_has_its_data_is_not_given_up(store, add, as_alice):
     image = add()
-    store.give_up(as_alice, image.id)
+    store.abandon(as_alice, image.id)
     assert store.get(as_alice, image.id) == image

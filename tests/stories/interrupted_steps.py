@@ -16,15 +16,15 @@ from roost.compute.network.bridge.dhcp import Dhcp
 from roost.compute.network.bridge.driver import BridgeDriver
 from roost.compute.network.bridge.firewall import Firewall
 from roost.compute.network.bridge.metadata import Metadata
-from roost.compute.network.bridge.ports import Records
+from roost.compute.network.bridge.ports import BridgeRecords
 from roost.compute.network.bridge.segment import Links
-from roost.compute.network.bridge.settings import Settings as BridgeSettings
+from roost.compute.network.bridge.settings import BridgeSettings
 from roost.compute.network.bridge.system import System
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.virt.libvirt import base_images, folder, images, new_disks
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.folder import GuestFolder
-from roost.compute.virt.libvirt.settings import Settings
+from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.objects import NetworkRequest
 from tests.builders import a_context, a_flavor, a_spec, a_uuid, a_vif
 from tests.fakes.cell_conductor import FakeCellConductor
@@ -35,7 +35,7 @@ BUILD = {
     "begin": (FakeCellConductor, "begin_build"),
     "claim": (ResourceTracker, "claim"),
     "addresses": (FakeCellConductor, "allocate_networks"),
-    "record of ports": (Records, "write"),
+    "record of ports": (BridgeRecords, "write"),
     "firewall": (Firewall, "ensure"),
     "bridge": (Links, "ensure"),
     "dhcp": (Dhcp, "ensure"),
@@ -55,7 +55,7 @@ DELETE = {
     "domain": (libvirt.virDomain, "undefineFlags"),
     "folder set aside": (pathlib.Path, "rename"),
     "folder": (GuestFolder, "remove"),
-    "record of ports": (Records, "write"),
+    "record of ports": (BridgeRecords, "write"),
     "dhcp": (Dhcp, "remove"),
     "bridge": (Links, "remove"),
     "firewall": (Firewall, "remove"),
@@ -117,7 +117,7 @@ class SteppedHost(Rig):
         super().__init__(site.path)
         system, settings = System(), BridgeSettings(site.path / "bridge")
         self.virt = LibvirtDriver(
-            Settings(
+            LibvirtSettings(
                 node="h1",
                 folder=site.path / "instances",
                 uri=site.libvirt_uri,

@@ -2,7 +2,7 @@
 
 import pathlib
 
-from roost.compute.virt.driver import Placement
+from roost.compute.virt.driver import GuestPlacement
 from roost.compute.virt.libvirt.agent import notes_of
 from roost.compute.virt.libvirt.console import Console
 from roost.compute.virt.libvirt.cpus import CpuModel, Topology
@@ -10,9 +10,9 @@ from roost.compute.virt.libvirt.disks import Disk, Drive, own_order
 from roost.compute.virt.libvirt.domain import Domain
 from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.hardware import Hardware
-from roost.compute.virt.libvirt.identity import Identity
-from roost.compute.virt.libvirt.interfaces import Interface, all_of
-from roost.compute.virt.libvirt.pci import Address, Device, Kind
+from roost.compute.virt.libvirt.identity import GuestIdentity
+from roost.compute.virt.libvirt.interfaces import GuestInterface, all_of
+from roost.compute.virt.libvirt.pci import Device, DevicePoolKey, PciAddress
 from roost.objects import InstanceNUMACell, InstanceNUMATopology
 from tests.builders import a_flavor, a_vif, an_image, an_instance
 
@@ -33,7 +33,7 @@ def a_hardware(specs=None, properties=None, *, vcpus=2, machine=None):
 def a_domain(**values):
     return Domain(
         **{
-            "identity": Identity(UUID, 2),
+            "identity": GuestIdentity(UUID, 2),
             "title": "my server",
             "vcpus": 2,
             "memory_mb": 512,
@@ -52,7 +52,7 @@ def a_topology(*, emulator_apart=False, **values):
                                "host_cell": 1, "pinning": [6], "page_kb": 2048} | values),
         InstanceNUMACell.of(id=1, cpus=[2, 3], memory_mb=256, host_cell=0),
     ]  # fmt: skip
-    placed = Placement(numa_topology=InstanceNUMATopology.of(cells=cells))
+    placed = GuestPlacement(numa_topology=InstanceNUMATopology.of(cells=cells))
     return Topology.of(placed, floating={0: [0, 1], 1: [4, 5]}, emulator_apart=emulator_apart)
 
 
@@ -115,7 +115,7 @@ def a_domain_of_a_machine(**values):
     root = Disk(FOLDER / "root.qcow2", "vda", order, packed=hardware.packed)
     vifs = [a_vif(**ON_A_BRIDGE), a_vif()]
     return a_domain(
-        identity=Identity(UUID, 2, notes=notes_of(hardware)),
+        identity=GuestIdentity(UUID, 2, notes=notes_of(hardware)),
         hardware=hardware,
         topology=Topology(locked=hardware.locked),
         disks=(root,),
@@ -131,11 +131,14 @@ def a_demanding_domain():
     hardware = a_hardware(ALL_SPECS, ALL_PROPERTIES)
     root = Disk(FOLDER / "root", "sda", 1, bus=hardware.disk_bus, tuning=hardware.tuning)
     return a_domain(
-        identity=Identity(UUID, 2, notes=notes_of(hardware)),
+        identity=GuestIdentity(UUID, 2, notes=notes_of(hardware)),
         hardware=hardware,
         disks=(root,),
         drive=Drive(FOLDER / "config_drive.iso", "sdb", hardware.cd_bus),
-        interfaces=(Interface.of(a_vif(**ON_A_BRIDGE), hardware.vifs), Interface.of(a_vif())),
+        interfaces=(
+            GuestInterface.of(a_vif(**ON_A_BRIDGE), hardware.vifs),
+            GuestInterface.of(a_vif()),
+        ),
         slots=8,
     )
 
@@ -155,7 +158,7 @@ DOMAINS = {
         virt_type="kvm",
         disks=(Disk(FOLDER / "root.qcow2", "vda", boot_order=1), Disk(FOLDER / "b", "vdb")),
         drive=Drive(FOLDER / "config_drive.iso"),
-        interfaces=(Interface.of(a_vif()), Interface.of(a_vif(**ON_A_BRIDGE))),
+        interfaces=(GuestInterface.of(a_vif()), GuestInterface.of(a_vif(**ON_A_BRIDGE))),
     ),
     "with all that is asked for": a_demanding_domain(),
     "of a machine with all": a_domain_of_a_machine(),
@@ -163,13 +166,13 @@ DOMAINS = {
     "with a device": a_domain(
         devices=(
             Device(
-                Address("0000", "0a", "00", "0"),
-                Kind("10de", "1eb8", "type-PCI", 0, frozenset()),
+                PciAddress("0000", "0a", "00", "0"),
+                DevicePoolKey("10de", "1eb8", "type-PCI", 0, frozenset()),
             ),
         )
     ),
     "on Open vSwitch": a_domain(
-        interfaces=(Interface.of(a_vif(**ON_A_SWITCH)), Interface.of(a_vif(**ALONE)))
+        interfaces=(GuestInterface.of(a_vif(**ON_A_SWITCH)), GuestInterface.of(a_vif(**ALONE)))
     ),
     "with its own kernel": a_domain(
         kernel=DirectKernel(FOLDER / "kernel", FOLDER / "ramdisk", "console=ttyS0"),

@@ -33,7 +33,7 @@ def renew(database, *held, seconds=LONG):
 
 
 def held(instance, attempt=1, tasks=BEGUN):
-    return leases.Held(instance.uuid, attempt, tasks)
+    return leases.HeldLease(instance.uuid, attempt, tasks)
 
 
 def uuids(found):

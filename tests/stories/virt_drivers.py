@@ -16,16 +16,16 @@ from roost import exception
 from roost.compute.virt.driver import (
     AttachesInterfaces,
     GivesConsoles,
+    GuestPlacement,
     KeepsConsoles,
     MeasuresGuests,
     MeasuresHost,
     PausesGuests,
-    Placement,
+    ReportsLoad,
     RescuesGuests,
     SetsPasswords,
     SnapshotsGuests,
     SuspendsGuests,
-    TellsLoad,
 )
 from roost.objects import ImageMeta, NetworkInfo, consoles
 from roost.states import HELD, NOSTATE, RUNNING, SAVED, SHUTDOWN
@@ -63,7 +63,7 @@ def spawn(driver, image_path, a_guest):
             instance,
             image_path=image_path,
             network_info=NetworkInfo.of(vifs=[*vifs]),
-            placement=Placement(),
+            placement=GuestPlacement(),
         )
         return instance.uuid
 
@@ -95,7 +95,7 @@ def test_what_a_node_measures_are_numbers_by_name(able):
 
 
 def test_how_busy_a_node_is_are_averages_and_users(able):
-    found = able(TellsLoad).load()
+    found = able(ReportsLoad).load()
     assert len(found.averages) == 3
     assert min(*found.averages, found.users) >= 0
 
@@ -149,7 +149,7 @@ def test_a_guest_needs_no_image(driver, a_guest):
         instance,
         image_path=None,
         network_info=NetworkInfo.of(vifs=[]),
-        placement=Placement(),
+        placement=GuestPlacement(),
     )
     assert driver.exists(instance.uuid)
 
@@ -187,7 +187,7 @@ def test_a_config_drive_is_copied_and_goes_with_its_guest(driver, image_path, a_
         instance,
         image_path=image_path,
         network_info=NetworkInfo.of(vifs=[]),
-        placement=Placement(),
+        placement=GuestPlacement(),
         config_drive=drive,
     )
     drive.unlink()

@@ -12,8 +12,8 @@ import time
 import pytest
 
 from roost import exception
-from roost.compute.virt.driver import Placement
-from roost.compute.virt.live_migration import MigratesGuests, Outcome, Presence, settle
+from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.live_migration import MigratesGuests, MigrationOutcome, Presence, outcome_of
 from roost.concurrency import abandonable
 from roost.objects import NetworkInfo
 from roost.states import HELD, RUNNING
@@ -45,20 +45,20 @@ class Move:
             self.instance,
             image_path=self.image_path,
             network_info=self.info,
-            placement=Placement(),
+            placement=GuestPlacement(),
             **values,
         )
 
     def prepare(self, *, with_image=True):
-        departure = self.source.departures().describe(self.uuid)
-        self.destination.arrivals().check(departure)
+        outgoing = self.source.departures().describe(self.uuid)
+        self.destination.arrivals().check(outgoing)
         return self.destination.arrivals().prepare(
             a_context(),
             self.instance,
-            departure,
+            outgoing,
             image_path=self.image_path if with_image else None,
             network_info=self.info_there,
-            placement=Placement(),
+            placement=GuestPlacement(),
         )
 
     def run(self, **values):
@@ -74,16 +74,16 @@ class Move:
         return tuple(host.presence(self.uuid) for host in hosts)
 
     def outcome(self):
-        return settle(self.source.presence(self.uuid), self.destination.presence(self.uuid))
+        return outcome_of(self.source.presence(self.uuid), self.destination.presence(self.uuid))
 
     @contextlib.contextmanager
     def under_way(self):
         """Yield the future of a move that has copied something and needs seconds for the rest."""
         with self.hosts.slowed():
             self.source = self.hosts.source()
-            arrival = self.prepare(with_image=False)
+            incoming = self.prepare(with_image=False)
             move = self.source.departures().move
-            moving = abandonable(lambda: move(self.uuid, arrival), name="a move")
+            moving = abandonable(lambda: move(self.uuid, incoming), name="a move")
             wait_until(self.has_copied, "something is copied", timeout=SOON)
             yield moving
 
@@ -154,14 +154,14 @@ def test_a_guest_that_has_gone_is_at_home_there(spawned):
 
 
 def test_what_has_gone_may_be_moved_and_finished_again(spawned):
-    arrival = spawned.prepare()
+    incoming = spawned.prepare()
     for _ in range(2):
-        spawned.source.departures().move(spawned.uuid, arrival)
+        spawned.source.departures().move(spawned.uuid, incoming)
     for _ in range(2):
         spawned.finish()
     assert spawned.where() == (Presence.ABSENT, Presence.HERE)
     with pytest.raises(exception.NotFound):
-        spawned.source.departures().move(spawned.uuid, arrival)
+        spawned.source.departures().move(spawned.uuid, incoming)
 
 
 def test_whoever_asks_on_the_way_learns_where_a_guest_is(spawned):
@@ -172,9 +172,9 @@ def test_whoever_asks_on_the_way_learns_where_a_guest_is(spawned):
             told.append(spawned.source.departures().progress(spawned.uuid))
             time.sleep(LOOK)
     moving.result()
-    assert {*seen} <= {Outcome.STAYED, Outcome.WAIT, Outcome.ARRIVED}
-    assert seen[0] is Outcome.WAIT
-    assert spawned.outcome() is Outcome.ARRIVED
+    assert {*seen} <= {MigrationOutcome.STAYED, MigrationOutcome.WAIT, MigrationOutcome.ARRIVED}
+    assert seen[0] is MigrationOutcome.WAIT
+    assert spawned.outcome() is MigrationOutcome.ARRIVED
     copied = [one.memory_processed + one.disk_processed for one in told if one is not None]
     assert copied[-1] > copied[0]
     assert all(one.memory_total or one.disk_total for one in told if one is not None)
@@ -198,7 +198,7 @@ def test_a_move_whose_destination_dies_leaves_the_guest_where_it_was(no_end, spa
 
 def assert_stayed(move, *, and_goes=True):
     """Put back what was to be moved, and move it after all."""
-    wait_until(lambda: move.outcome() is Outcome.STAYED, "it has stayed", timeout=SOON)
+    wait_until(lambda: move.outcome() is MigrationOutcome.STAYED, "it has stayed", timeout=SOON)
     for _ in range(2):
         move.destination.arrivals().cancel(move.uuid)
         move.source.departures().stay(move.uuid)
@@ -208,15 +208,15 @@ def assert_stayed(move, *, and_goes=True):
     if and_goes:
         move.source = move.hosts.source()
         move.run()
-        assert move.outcome() is Outcome.ARRIVED
+        assert move.outcome() is MigrationOutcome.ARRIVED
 
 
 def test_a_guest_goes_once_at_a_time_and_nobody_takes_it_for_gone(no_end, spawned):
     with spawned.under_way() as moving:
-        arrival = None
+        incoming = None
         for step in (
             lambda: spawned.source.departures().describe(spawned.uuid),
-            lambda: spawned.source.departures().move(spawned.uuid, arrival),
+            lambda: spawned.source.departures().move(spawned.uuid, incoming),
             lambda: spawned.source.departures().finish(spawned.uuid),
             lambda: spawned.destination.arrivals().finish(spawned.instance, b""),
         ):
@@ -262,9 +262,9 @@ def test_a_stopped_guest_does_not_go(spawned):
 
 
 def test_a_host_takes_no_guest_that_it_has(spawned):
-    departure = spawned.source.departures().describe(spawned.uuid)
+    outgoing = spawned.source.departures().describe(spawned.uuid)
     with pytest.raises(exception.Conflict):
-        spawned.source.arrivals().check(departure)
+        spawned.source.arrivals().check(outgoing)
     with pytest.raises(exception.Conflict):
         spawned.source.arrivals().cancel(spawned.uuid)
     with pytest.raises(exception.Conflict):

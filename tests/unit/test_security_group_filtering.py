@@ -7,8 +7,8 @@ from roost.security_groups import (
     EGRESS,
     INGRESS,
     Filtering,
-    Member,
-    Rule,
+    GroupMember,
+    SecurityGroupRule,
     default_group,
     group_as_dict,
     new_group,
@@ -20,15 +20,17 @@ DEFAULT = default_group("one")
 WEB = dataclasses.replace(
     new_group("one", name="web", description=""),
     rules=(
-        Rule(id="r1", group_id="web", direction=EGRESS, ethertype="IPv4"),
-        Rule(id="r2", group_id="web", direction=INGRESS, ethertype="IPv4", protocol="tcp",
+        SecurityGroupRule(id="r1", group_id="web", direction=EGRESS, ethertype="IPv4"),
+        SecurityGroupRule(id="r2", group_id="web", direction=INGRESS, ethertype="IPv4", protocol="tcp",
              port_min=80, port_max=80, remote_group_id=DEFAULT.id),
     ),
 )  # fmt: skip
 
 
 def member(last, *groups, project="one", host="h1"):
-    return Member(f"port{last}", project, "net", f"10.0.0.{last}", host, groups or ("default",))
+    return GroupMember(
+        f"port{last}", project, "net", f"10.0.0.{last}", host, groups or ("default",)
+    )
 
 
 def test_a_host_is_told_of_its_own_ports_and_of_members_wherever_they_are():

@@ -3,13 +3,13 @@
 import pytest
 
 from roost import exception
-from roost.security_groups import Rule, checked, default_group, new_group, pick, same
+from roost.security_groups import SecurityGroupRule, checked, default_group, new_group, pick, same
 from tests.builders import a_uuid
 
 
 def a_rule(**values):
     asked = {"id": a_uuid(), "group_id": "g", "direction": "ingress", "ethertype": "IPv4"}
-    return Rule(**{**asked, **values})
+    return SecurityGroupRule(**{**asked, **values})
 
 
 @pytest.mark.parametrize(

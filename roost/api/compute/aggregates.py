@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api.compute.availability_zones import HoldServers, Zones
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.pagination import micros
 from roost.api.policy import ADMIN, rule
 from roost.api.request import Answer, Call
@@ -130,7 +130,7 @@ def created(aggregate: Aggregate, *, version: int) -> dict[str, Any]:
 
 LOG = logging.getLogger(__name__)
 _IDENTITY: Final = re.compile("-?[0-9]{1,18}", re.ASCII)
-Alter = Callable[[Session], rows.Change]
+Alter = Callable[[Session], rows.AggregateChange]
 
 
 class Aggregates:
@@ -139,11 +139,11 @@ class Aggregates:
     Each change is committed first; then the schedulers are told, who would learn it anyway.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._database = parts.api_database
-        self._cells = parts.cells
-        self._scheduler = parts.scheduler
-        self._zones = Zones(parts)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._database = dependencies.api_database
+        self._cells = dependencies.cells
+        self._scheduler = dependencies.scheduler
+        self._zones = Zones(dependencies)
 
     def list_all(self, call: Call) -> Answer:
         with self._database.read() as session:
@@ -157,7 +157,7 @@ class Aggregates:
 
     def create(self, call: Call) -> Answer:
         made = self._create(call.body["aggregate"])
-        self._tell(call, made)
+        self._notify_schedulers(call, made)
         return Answer({"aggregate": created(made, version=call.version)})
 
     def update(self, call: Call) -> Answer:
@@ -177,7 +177,7 @@ class Aggregates:
             gone = self._delete(identity)
         except exception.Conflict as error:
             raise exception.Invalid(_cannot("delete", identity, error)) from error
-        self._tell(call, gone)
+        self._notify_schedulers(call, gone)
         return Answer()
 
     def act(self, call: Call) -> Answer:
@@ -219,7 +219,7 @@ class Aggregates:
             changed = self._commit(alter)
         except (rows.InTwoZones, HoldServers) as error:
             raise refusal(_cannot(doing, _identity(call), error)) from error
-        self._tell(call, changed)
+        self._notify_schedulers(call, changed)
         return _shown(changed, call)
 
     @retried
@@ -240,7 +240,7 @@ class Aggregates:
         with self._database.begin() as session:
             return rows.delete(session, identity)
 
-    def _tell(self, call: Call, changed: Aggregate) -> None:
+    def _notify_schedulers(self, call: Call, changed: Aggregate) -> None:
         try:
             self._scheduler.update_aggregates(call.context, aggregates=[changed])
         except exception.RoostError as error:

@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from roost import exception
 from roost.api.compute.service_views import COMPUTE
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
 from roost.api.pagination import micros
 from roost.api.policy import ADMIN, READER, rule
@@ -53,17 +53,17 @@ class HoldServers(exception.Conflict):
 class Zones:
     """The zones of hosts, as the API database and the cells know them."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._database = parts.api_database
-        self._cells = parts.cells
-        self._gatherer = Gatherer(parts.executor, timeout=parts.options.cell_timeout)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._database = dependencies.api_database
+        self._cells = dependencies.cells
+        self._gatherer = Gatherer(dependencies.executor, timeout=dependencies.options.cell_timeout)
 
     def by_host(self) -> dict[str, str]:
         """Return the zones of the hosts that have one by an aggregate."""
         with self._database.read() as session:
             return aggregates.zones(session)
 
-    def check_moves(self, session: Session, change: aggregates.Change) -> None:
+    def check_moves(self, session: Session, change: aggregates.AggregateChange) -> None:
         """Make sure that a change takes no server to another zone.
 
         To be called before the change is committed. A server that is built at this moment may be
@@ -206,11 +206,11 @@ SECONDS: Final = 3.0
 class AvailabilityZones:
     """Handlers of ``/os-availability-zone``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._scheduler = parts.scheduler
-        self._zones = Zones(parts)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._scheduler = dependencies.scheduler
+        self._zones = Zones(dependencies)
         self._brief: Recent[dict[str, Any]] = Recent(seconds=SECONDS)
-        self._compute = parts.options.daemon_names.get(COMPUTE, COMPUTE)
+        self._compute = dependencies.options.daemon_names.get(COMPUTE, COMPUTE)
 
     def list_brief(self, call: Call) -> Answer:
         """Tell of the zones as they were some seconds ago: every user may ask, and often."""

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api import pagination
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.pagination import self_links
 from roost.api.policy import ADMIN, READER, rule
 from roost.api.request import Answer, Call, truth
@@ -254,8 +254,8 @@ _NOT_TO_PUBLIC: Final = 7  # since 2.7 nobody is given access to a flavor that a
 class FlavorAccess:
     """Handlers of ``/flavors/{flavor_id}/os-flavor-access`` and ``action``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._database = parts.api_database
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._database = dependencies.api_database
 
     def list_all(self, call: Call) -> Answer:
         """List the projects that have access.
@@ -314,9 +314,9 @@ _CHECKED_SPECS: Final = 86  # since 2.86 extra specs are looked at when they are
 class Flavors:
     """Handlers of ``/flavors``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._database = parts.api_database
-        self._most = parts.options.max_limit
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._database = dependencies.api_database
+        self._most = dependencies.options.max_limit
 
     def list_brief(self, call: Call) -> Answer:
         return self._list(call, brief)

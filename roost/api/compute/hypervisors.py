@@ -23,8 +23,8 @@ from roost import exception
 from roost.api import pagination
 from roost.api.compute import service_views
 from roost.api.compute.service_views import COMPUTE
-from roost.api.compute.services import Daemons, Found
-from roost.api.dependencies import Parts
+from roost.api.compute.services import FoundServices, ServiceReader
+from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
 from roost.api.policy import ADMIN, rule
 from roost.api.request import Answer, Call
@@ -108,7 +108,7 @@ Name = tuple[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
-class Node:
+class HypervisorNode:
     """A node as the schedulers know it, and its service as far as its cell tells.
 
     ``servers`` are those on its host; None: they are not asked for, or its cell does not tell.
@@ -129,7 +129,7 @@ def shown_id(node: HostReport, *, version: int) -> str | int:
     return node.node_uuid if version >= UUIDS else service_views.small(node.node_uuid)
 
 
-def brief(node: Node, *, version: int) -> dict[str, Any]:
+def brief(node: HypervisorNode, *, version: int) -> dict[str, Any]:
     """Return a hypervisor of a plain list."""
     shown: dict[str, Any] = {
         "id": shown_id(node.report, version=version),
@@ -142,7 +142,7 @@ def brief(node: Node, *, version: int) -> dict[str, Any]:
     return shown
 
 
-def full(node: Node, *, version: int, now: datetime.datetime) -> dict[str, Any]:
+def full(node: HypervisorNode, *, version: int, now: datetime.datetime) -> dict[str, Any]:
     """Return a hypervisor with details."""
     report = node.report
     shown = {
@@ -157,12 +157,12 @@ def full(node: Node, *, version: int, now: datetime.datetime) -> dict[str, Any]:
     return {**shown, **amounts(report), "cpu_info": _cpu_info(report, version=version)}
 
 
-def with_uptime(node: Node, *, version: int, now: datetime.datetime) -> dict[str, Any]:
+def with_uptime(node: HypervisorNode, *, version: int, now: datetime.datetime) -> dict[str, Any]:
     """Return a hypervisor and for how long it is up, as before 2.88."""
     return {**brief(node, version=version), "uptime": uptime(node, now=now)}
 
 
-def uptime(node: Node, *, now: datetime.datetime) -> str | None:
+def uptime(node: HypervisorNode, *, now: datetime.datetime) -> str | None:
     """Write for how long a node is up as ``uptime`` does; None: nobody can tell."""
     booted_at = node.report.booted_at
     if booted_at is None or not node.up:
@@ -220,7 +220,7 @@ def _cpu_info(host: HostReport, *, version: int) -> str | dict[str, Any]:
     return told if version >= CPU_INFO else json.dumps(told)
 
 
-def _service(node: Node, *, version: int) -> dict[str, Any]:
+def _service(node: HypervisorNode, *, version: int) -> dict[str, Any]:
     """Return the service of a node; of one whose cell is away only the host is known."""
     service = node.service
     if service is None:
@@ -244,24 +244,26 @@ class Hypervisors:
     enabled, and what is on them. Where a cell is away, the schedulers' word counts for its nodes.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._scheduler = parts.scheduler
-        self._cells = parts.cells
-        self._daemons = Daemons(parts)
-        self._gatherer = Gatherer(parts.executor, timeout=parts.options.cell_timeout)
-        self._most = parts.options.max_limit
-        self._parts = parts
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._scheduler = dependencies.scheduler
+        self._cells = dependencies.cells
+        self._daemons = ServiceReader(dependencies)
+        self._gatherer = Gatherer(dependencies.executor, timeout=dependencies.options.cell_timeout)
+        self._most = dependencies.options.max_limit
+        self._dependencies = dependencies
 
     def list_brief(self, call: Call) -> Answer:
         return self._list(call, lambda node: brief(node, version=call.version))
 
     def list_detailed(self, call: Call) -> Answer:
-        now = self._parts.now()
+        now = self._dependencies.now()
         return self._list(call, lambda node: full(node, version=call.version, now=now))
 
     def show(self, call: Call) -> Answer:
         (node,) = self._nodes([self._one(call)], servers=_with_servers(call))
-        return Answer({"hypervisor": full(node, version=call.version, now=self._parts.now())})
+        return Answer(
+            {"hypervisor": full(node, version=call.version, now=self._dependencies.now())}
+        )
 
     def uptime(self, call: Call) -> Answer:
         """Tell for how long a node is up (until 2.87).
@@ -270,7 +272,7 @@ class Hypervisors:
         :raises roost.exception.VersionTooOld: when its driver does not tell
         """
         (node,) = self._nodes([self._one(call)])
-        shown = with_uptime(node, version=call.version, now=self._parts.now())
+        shown = with_uptime(node, version=call.version, now=self._dependencies.now())
         if not node.up:
             raise exception.Invalid(
                 f"Compute service of {node.report.host} is unavailable at this time."
@@ -373,14 +375,14 @@ class Hypervisors:
             raise exception.NotFound(f"No hypervisor matching '{pattern}' could be found.")
         return found
 
-    def _nodes(self, found: Sequence[HostReport], *, servers: bool = False) -> list[Node]:
+    def _nodes(self, found: Sequence[HostReport], *, servers: bool = False) -> list[HypervisorNode]:
         """Put together what schedulers and cells know of nodes."""
         one = found[0].host if len(found) == 1 else None
-        daemons = self._daemons.find(host=one, binary=COMPUTE) if found else Found([], [])
+        daemons = self._daemons.find(host=one, binary=COMPUTE) if found else FoundServices([], [])
         seen = {each.service.host: each for each in daemons.seen}
         names = self._servers(found) if servers else {}
         return [
-            Node(
+            HypervisorNode(
                 report=host,
                 service=seen[host.host].service if host.host in seen else None,
                 up=seen[host.host].up if host.host in seen else host.up,

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from roost import exception
 from roost.api import pagination
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.pagination import micros
 from roost.api.policy import ADMIN, rule
 from roost.api.request import Answer, Call
@@ -261,11 +261,11 @@ def _owned(keypair: Keypair, *, version: int) -> dict[str, Any]:
 class Keypairs:
     """Handlers of ``/os-keypairs``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._database = parts.api_database
-        self._limits = parts.options.quota
-        self._most = parts.options.max_limit
-        self._now = parts.now
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._database = dependencies.api_database
+        self._limits = dependencies.options.quota
+        self._most = dependencies.options.max_limit
+        self._now = dependencies.now
 
     def list_all(self, call: Call) -> Answer:
         owner = _owner(call, call.query.one("user_id"))

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from roost.api.compute import quota_resources
 from roost.api.compute.quota_resources import NO_FILES, NO_NETWORKS
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.policy import ADMIN, READER, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
@@ -85,9 +85,9 @@ class Limits:
     What is reserved is in use: the query's ``reserved`` makes no difference.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._database = parts.api_database
-        self._defaults = quota_resources.defaults(parts.options.quota)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._database = dependencies.api_database
+        self._defaults = quota_resources.defaults(dependencies.options.quota)
 
     def show(self, call: Call) -> Answer:
         other = call.query.one("tenant_id")

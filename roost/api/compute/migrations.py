@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api import validation
-from roost.api.dependencies import Parts
-from roost.api.locator import Whereabouts
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerLocator
 from roost.api.policy import ADMIN, MANAGER, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
@@ -56,8 +56,8 @@ LIST_QUERY: Final = Schema(
 class Migrations:
     """Handlers of ``/os-migrations`` and of ``/servers/{id}/migrations``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
 
     def list_all(self, call: Call) -> Answer:
         """Return none, once it is known that the query can be meant."""
@@ -68,12 +68,12 @@ class Migrations:
         return Answer({"migrations": []})
 
     def list_of_server(self, call: Call) -> Answer:
-        self._whereabouts.find(call, call.params["server_id"])
+        self._locator.find(call, call.params["server_id"])
         return Answer({"migrations": []})
 
     def show_of_server(self, call: Call) -> Answer:
         server, migration = call.params["server_id"], call.params["migration_id"]
-        self._whereabouts.find(call, server)
+        self._locator.find(call, server)
         raise exception.NotFound(f"Migration {migration} not found for instance {server}.")
 
 

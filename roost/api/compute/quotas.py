@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api.compute import quota_resources
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.policy import ADMIN, ANYBODY, READER, rule
 from roost.api.request import Answer, Call, truth
 from roost.api.route import Route, row
@@ -122,9 +122,9 @@ class QuotaSets:
     limits of their own has the project's.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._database = parts.api_database
-        self._defaults = quota_resources.defaults(parts.options.quota)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._database = dependencies.api_database
+        self._defaults = quota_resources.defaults(dependencies.options.quota)
 
     def show(self, call: Call) -> Answer:
         project, user = _project(call), _user(call)
@@ -218,9 +218,9 @@ class QuotaSets:
 class QuotaClassSets:
     """Handlers of ``/os-quota-class-sets``: the class ``default`` is every project's."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._database = parts.api_database
-        self._defaults = quota_resources.defaults(parts.options.quota)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._database = dependencies.api_database
+        self._defaults = quota_resources.defaults(dependencies.options.quota)
 
     def show(self, call: Call) -> Answer:
         name = call.params["class_name"]

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api import pagination
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.policy import ADMIN, MEMBER, READER, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
@@ -115,11 +115,11 @@ class ServerGroups:
     snapshot.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._database = parts.api_database
-        self._scheduler = parts.scheduler
-        self._limits = parts.options.quota
-        self._most = parts.options.max_limit
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._database = dependencies.api_database
+        self._scheduler = dependencies.scheduler
+        self._limits = dependencies.options.quota
+        self._most = dependencies.options.max_limit
 
     def list_all(self, call: Call) -> Answer:
         everywhere = "all_projects" in call.query and call.allows(ALL_PROJECTS_POLICY)
@@ -134,7 +134,7 @@ class ServerGroups:
 
     def create(self, call: Call) -> Answer:
         group = self._create(_asked(call))
-        self._tell(call, group)
+        self._notify_schedulers(call, group)
         return _shown(call, group)
 
     def show(self, call: Call) -> Answer:
@@ -144,7 +144,7 @@ class ServerGroups:
         return _shown(call, group)
 
     def delete(self, call: Call) -> Answer:
-        self._tell(call, self._delete(call))
+        self._notify_schedulers(call, self._delete(call))
         return Answer()
 
     @retried
@@ -164,7 +164,7 @@ class ServerGroups:
             _check_owner(call, rows.get(session, identity))
             return rows.delete(session, identity)
 
-    def _tell(self, call: Call, group: ServerGroup) -> None:
+    def _notify_schedulers(self, call: Call, group: ServerGroup) -> None:
         try:
             self._scheduler.update_groups(call.context, groups=[group])
         except exception.RoostError as error:

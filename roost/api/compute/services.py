@@ -19,7 +19,7 @@ from typing import Any, Final
 from roost import exception
 from roost.api.compute import service_views as views
 from roost.api.compute.availability_zones import Zones
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
 from roost.api.policy import ADMIN, rule
 from roost.api.request import Answer, Call, truth
@@ -91,7 +91,7 @@ LEGACY_UPDATE: Final = Schema(
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
+class ServiceState:
     """A daemon, where it is, and whether it is up."""
 
     cell: Cell
@@ -100,29 +100,29 @@ class Seen:
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class FoundServices:
     """The daemons that cells tell of, and the cells that tell nothing."""
 
-    seen: Sequence[Seen]
+    seen: Sequence[ServiceState]
     away: Sequence[Cell]
 
-    def raise_if_away(self) -> None:
+    def raise_if_unavailable(self) -> None:
         """Raise :class:`roost.exception.Unavailable` if what was not found may be there."""
         if self.away:
             raise exception.Unavailable("not all cells tell which daemons they have")
 
 
-class Daemons:
+class ServiceReader:
     """Asks the cells for their daemons, and the service group whether they are up."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._cells = parts.cells
-        self._parts = parts
-        self._gatherer = Gatherer(parts.executor, timeout=parts.options.cell_timeout)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._cells = dependencies.cells
+        self._dependencies = dependencies
+        self._gatherer = Gatherer(dependencies.executor, timeout=dependencies.options.cell_timeout)
 
     def find(
         self, *, host: str | None = None, binary: str | None = None, uuid: str | None = None
-    ) -> Found:
+    ) -> FoundServices:
         """Return daemons, cell by cell, in order of their first report.
 
         :param host: only those on this host
@@ -131,20 +131,20 @@ class Daemons:
         """
         hosts = None if host is None else [host]
 
-        def of_cell(cell: Cell) -> list[Seen]:
+        def of_cell(cell: Cell) -> list[ServiceState]:
             with cell.database.read() as session:
                 roll = rows.call_roll(session, hosts=hosts, binary=binary, uuid=uuid)
             return self.see(cell, roll)
 
         cells = [cell for cell in self._cells.all() if not cell.is_cell0]
         gathered = self._gatherer.from_each(cells, of_cell)
-        return Found([seen for _, some in gathered.answers for seen in some], gathered.away)
+        return FoundServices([seen for _, some in gathered.answers for seen in some], gathered.away)
 
-    def see(self, cell: Cell, roll: rows.RollCall) -> list[Seen]:
+    def see(self, cell: Cell, roll: rows.RollCall) -> list[ServiceState]:
         """Return the daemons of a roll call, each up or not."""
-        group = self._parts.service_group
+        group = self._dependencies.service_group
         up = group.find_up(roll.services, cell_uuid=cell.uuid, now=roll.now)
-        return [Seen(cell, service, service.uuid in up) for service in roll.services]
+        return [ServiceState(cell, service, service.uuid in up) for service in roll.services]
 
 
 LOG = logging.getLogger(__name__)
@@ -155,11 +155,11 @@ _NUMBER: Final = re.compile("[0-9]{1,10}", re.ASCII)
 class Services:
     """Handlers of ``/os-services``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._zones = Zones(parts)
-        self._daemons = Daemons(parts)
-        self._names = parts.options.daemon_names
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
+        self._zones = Zones(dependencies)
+        self._daemons = ServiceReader(dependencies)
+        self._names = dependencies.options.daemon_names
 
     def list_all(self, call: Call) -> Answer:
         host, asked = call.query.one("host") or None, call.query.one("binary") or None
@@ -197,7 +197,7 @@ class Services:
         changes = _legacy_changes(todo, call.body, call.version)
         found = self._daemons.find(host=host, binary=views.own_name(binary))
         if not found.seen:
-            found.raise_if_away()
+            found.raise_if_unavailable()
             raise exception.NotFound(f"Could not find binary {binary} on host {host}.")
         changed = self._change(call, found.seen[0], changes)
         return Answer({"service": _as_asked(_legacy_view(todo, changed.service), binary)})
@@ -215,16 +215,16 @@ class Services:
         cell.forget_services(seen.cell, seen.service.host, binary=seen.service.binary)
         return Answer()
 
-    def _forget_host(self, call: Call, seen: Seen) -> None:
+    def _forget_host(self, call: Call, seen: ServiceState) -> None:
         """Let all but its cell forget a host: then the daemon can still be named, if we fail."""
         host = seen.service.host
         cell.refuse_while_in_use(seen.cell.database, host)
-        self._parts.scheduler.remove_host(call.context, host=host)
-        left, _ = cell.leave_api_level(self._parts.api_database, host)
+        self._dependencies.scheduler.remove_host(call.context, host=host)
+        left, _ = cell.leave_api_level(self._dependencies.api_database, host)
         if not left:
             return
         try:
-            self._parts.scheduler.update_aggregates(call.context, aggregates=left)
+            self._dependencies.scheduler.update_aggregates(call.context, aggregates=left)
         except exception.RoostError as error:
             LOG.warning("the schedulers do not know yet that %s left aggregates: %s", host, error)
 
@@ -233,16 +233,16 @@ class Services:
         if not cells:
             return []
         away = {cell.uuid for cell in cells}
-        with self._parts.api_database.read() as session:
+        with self._dependencies.api_database.read() as session:
             mapped = [one for one in cell_rows.list_hosts(session) if one.cell_uuid in away]
         return [one.host for one in mapped if host in (None, one.host)]
 
-    def _identified(self, call: Call) -> Seen:
+    def _identified(self, call: Call) -> ServiceState:
         """Return the daemon that the path names: by its uuid, by a number before 2.53."""
         asked = call.params["service_id"]
         return self._by_uuid(asked) if call.version >= views.UUIDS else self._by_number(asked)
 
-    def _by_number(self, number: str) -> Seen:
+    def _by_number(self, number: str) -> ServiceState:
         if not _NUMBER.fullmatch(number):
             raise exception.Invalid("Invalid input received: service_id must be an integer")
         found = self._daemons.find()
@@ -250,20 +250,20 @@ class Services:
         if len(same) > 1:
             raise exception.Invalid(f"Service id {number} refers to multiple services.")
         if not same:
-            found.raise_if_away()
+            found.raise_if_unavailable()
             raise exception.NotFound(f"Service {number} could not be found.")
         return same[0]
 
-    def _by_uuid(self, uuid: str) -> Seen:
+    def _by_uuid(self, uuid: str) -> ServiceState:
         if not is_uuid(uuid):
             raise exception.Invalid(f"Invalid uuid {uuid}")
         found = self._daemons.find(uuid=str(uuids.UUID(uuid)))
         if not found.seen:
-            found.raise_if_away()
+            found.raise_if_unavailable()
             raise exception.NotFound(f"Service {uuid} could not be found.")
         return found.seen[0]
 
-    def _change(self, call: Call, seen: Seen, changes: Mapping[str, Any]) -> Seen:
+    def _change(self, call: Call, seen: ServiceState, changes: Mapping[str, Any]) -> ServiceState:
         """Write the row, then tell the host and the schedulers: they would learn it anyway.
 
         That a daemon was forced down is told to the schedulers by its cell-conductors.
@@ -277,10 +277,10 @@ class Services:
         roll = _write(cell.database, service, changes)
         (changed,) = self._daemons.see(cell, roll)
         if "disabled" in changes:
-            self._tell(call, changed)
+            self._notify_host(call, changed)
         return changed
 
-    def _tell(self, call: Call, seen: Seen) -> None:
+    def _notify_host(self, call: Call, seen: ServiceState) -> None:
         """Tell the host and the schedulers.
 
         A host that is down, or cannot be told, hears of it by its next heartbeat; its reports until
@@ -296,13 +296,13 @@ class Services:
             except exception.RoostError as error:
                 LOG.warning("the host %s does not know yet that it is changed: %s", host, error)
         try:
-            self._parts.scheduler.set_host_enabled(
+            self._dependencies.scheduler.set_host_enabled(
                 call.context, host=host, enabled=enabled, version=version
             )
         except exception.RoostError as error:
             LOG.warning("the scheduler does not know yet that %s is changed: %s", host, error)
 
-    def _views(self, found: Sequence[Seen], call: Call) -> list[dict[str, Any]]:
+    def _views(self, found: Sequence[ServiceState], call: Call) -> list[dict[str, Any]]:
         zones = self._zones.by_host()
         return [
             views.full(

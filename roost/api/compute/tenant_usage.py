@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 from roost import exception
 from roost.api import pagination
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.gather import Gathered, Gatherer
 from roost.api.pagination import micros
 from roost.api.policy import ADMIN, READER, rule
@@ -119,12 +119,12 @@ class TenantUsage:
     missing from the answer; where lists may not be partial, there is none.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._cells = parts.cells
-        self._gatherer = Gatherer(parts.executor, timeout=parts.options.cell_timeout)
-        self._partial = parts.options.skip_cells_away
-        self._most = parts.options.max_limit
-        self._now = parts.now
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._cells = dependencies.cells
+        self._gatherer = Gatherer(dependencies.executor, timeout=dependencies.options.cell_timeout)
+        self._partial = dependencies.options.skip_cells_away
+        self._most = dependencies.options.max_limit
+        self._now = dependencies.now
 
     def list_all(self, call: Call) -> Answer:
         """Tell of all projects that used anything; a page may end within a project."""

@@ -10,7 +10,7 @@ Rules of the version documents.
 from typing import Any, Final
 
 from roost.api import microversions
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.policy import ANYBODY, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
@@ -110,7 +110,7 @@ def network_resources(base_url: str) -> list[dict[str, Any]]:
 class Versions:
     """Handlers of the roots of Compute, Image and Network."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, dependencies: Dependencies) -> None:
         """Nothing is needed: the documents follow from the address."""
 
     def list_compute(self, call: Call) -> Answer:

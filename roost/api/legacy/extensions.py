@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api import service_catalog
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.policy import ANYBODY, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
@@ -91,8 +91,8 @@ SERVED: Final = {
 class Extensions:
     """Handlers of ``/extensions``."""
 
-    def __init__(self, parts: Parts) -> None:
-        roots = service_catalog.roots(parts)
+    def __init__(self, dependencies: Dependencies) -> None:
+        roots = service_catalog.roots(dependencies)
         self._served = [
             alias for alias in SERVED if service_catalog.message(f"/v2.1/{alias}", roots) is None
         ]

@@ -8,8 +8,8 @@ import logging
 from collections.abc import Callable, Mapping
 
 from roost import exception
-from roost.api.dependencies import Parts
-from roost.api.locator import Located
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerRef
 from roost.api.request import Answer, Call
 from roost.objects import ExternalEvent, network
 
@@ -19,11 +19,11 @@ LOG = logging.getLogger(__name__)
 class ServerAddresses:
     """Actions on servers."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._proxies = parts.networking.proxies
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._proxies = dependencies.networking.proxies
 
     @property
-    def actions(self) -> Mapping[str, Callable[[Call, Located], Answer]]:
+    def actions(self) -> Mapping[str, Callable[[Call, ServerRef], Answer]]:
         return {
             "addFixedIp": self._add_fixed,
             "removeFixedIp": self._remove_fixed,
@@ -31,31 +31,31 @@ class ServerAddresses:
             "removeFloatingIp": self._remove_floating,
         }
 
-    def _add_fixed(self, call: Call, located: Located) -> Answer:
+    def _add_fixed(self, call: Call, server_ref: ServerRef) -> Answer:
         network_id = call.body["addFixedIp"]["networkId"]
-        self._proxies.add_fixed(call, located.instance, network_id)
-        return _changed(call, located)
+        self._proxies.add_fixed(call, server_ref.instance, network_id)
+        return _changed(call, server_ref)
 
-    def _remove_fixed(self, call: Call, located: Located) -> Answer:
+    def _remove_fixed(self, call: Call, server_ref: ServerRef) -> Answer:
         address = call.body["removeFixedIp"]["address"]
-        self._proxies.remove_fixed(call, located.instance, address)
-        return _changed(call, located)
+        self._proxies.remove_fixed(call, server_ref.instance, address)
+        return _changed(call, server_ref)
 
-    def _add_floating(self, call: Call, located: Located) -> Answer:
+    def _add_floating(self, call: Call, server_ref: ServerRef) -> Answer:
         asked = call.body["addFloatingIp"]
         fixed = asked.get("fixed_address")
-        self._proxies.associate(call, located.instance, asked["address"], fixed_address=fixed)
-        return _changed(call, located)
+        self._proxies.associate(call, server_ref.instance, asked["address"], fixed_address=fixed)
+        return _changed(call, server_ref)
 
-    def _remove_floating(self, call: Call, located: Located) -> Answer:
+    def _remove_floating(self, call: Call, server_ref: ServerRef) -> Answer:
         address = call.body["removeFloatingIp"]["address"]
-        self._proxies.dissociate(call, located.instance, address)
-        return _changed(call, located)
+        self._proxies.dissociate(call, server_ref.instance, address)
+        return _changed(call, server_ref)
 
 
-def _changed(call: Call, located: Located) -> Answer:
+def _changed(call: Call, server_ref: ServerRef) -> Answer:
     """Let the host of a server look at its ports; that is a hint, and Neutron sends it, too."""
-    instance, cell = located.instance, located.cell
+    instance, cell = server_ref.instance, server_ref.cell
     if cell is not None and instance.host is not None:
         event = ExternalEvent.of(
             name=network.NETWORK_CHANGED,

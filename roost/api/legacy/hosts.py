@@ -17,8 +17,8 @@ from roost import exception
 from roost.api.compute.availability_zones import Zones
 from roost.api.compute.hypervisors import amounts
 from roost.api.compute.service_views import COMPUTE, zone
-from roost.api.compute.services import Daemons, Seen
-from roost.api.dependencies import Parts
+from roost.api.compute.services import ServiceReader, ServiceState
+from roost.api.dependencies import Dependencies
 from roost.api.policy import ADMIN, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
@@ -108,10 +108,10 @@ _USED_MAX: Final = "(used_max)"
 class Hosts:
     """Handlers of ``/os-hosts``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._scheduler = parts.scheduler
-        self._daemons = Daemons(parts)
-        self._zones = Zones(parts)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._scheduler = dependencies.scheduler
+        self._daemons = ServiceReader(dependencies)
+        self._zones = Zones(dependencies)
 
     def list_all(self, call: Call) -> Answer:
         """Answer one row for each daemon, of all zones or of one."""
@@ -136,7 +136,7 @@ class Hosts:
         self._compute(call)
         raise exception.Unsupported("The requested functionality is not supported.")
 
-    def _compute(self, call: Call) -> Seen:
+    def _compute(self, call: Call) -> ServiceState:
         """Return the compute of the host that the path names.
 
         :raises roost.exception.NotFound: when there is none
@@ -144,7 +144,7 @@ class Hosts:
         host = call.params["host_name"]
         found = self._daemons.find(host=host, binary=COMPUTE)
         if not found.seen:
-            found.raise_if_away()
+            found.raise_if_unavailable()
             raise exception.NotFound(f"Compute host {host} could not be found.")
         return found.seen[0]
 

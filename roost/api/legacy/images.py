@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api import pagination, service_catalog
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.pagination import self_links, time
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
@@ -108,9 +108,9 @@ _FILTERS: Final[Mapping[str, _Test]] = {
 class _Proxies:
     """The images of the store, as far as the caller may see them."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._store = parts.images
-        self._most = parts.options.max_limit
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._store = dependencies.images
+        self._most = dependencies.options.max_limit
 
     def _find(self, call: Call) -> ImageMeta:
         return self._store.get(call.context, call.params["image_id"])

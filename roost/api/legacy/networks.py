@@ -12,7 +12,7 @@ Schemas of networks in the words of Compute before 2.36.
 import ipaddress
 from typing import Any, Final
 
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.networking.proxied import FloatingIp, ProxiedNetwork, ProxiedSubnet
 from roost.api.policy import ANYBODY, MEMBER, READER, rule
 from roost.api.request import Answer, Call
@@ -173,8 +173,8 @@ def _first(network: ProxiedNetwork, version: int) -> ProxiedSubnet | None:
 class _Proxies:
     """What the network driver knows of networks, as far as the caller may see it."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._proxies = parts.networking.proxies
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._proxies = dependencies.networking.proxies
 
 
 class OsNetworks(_Proxies):

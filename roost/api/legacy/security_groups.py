@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api import pagination
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.networking.local_networks import scope
 from roost.api.policy import MEMBER, READER, rule
 from roost.api.request import Answer, Call
@@ -38,7 +38,7 @@ from roost.api.validation import (
     query,
     wrapped,
 )
-from roost.security_groups import INGRESS, Group, Rule, checked
+from roost.security_groups import INGRESS, Group, SecurityGroupRule, checked
 
 LIST_POLICY = "os_compute_api:os-security-groups:get"
 SHOW_POLICY = "os_compute_api:os-security-groups:show"
@@ -117,7 +117,7 @@ def full(group: Group) -> dict[str, Any]:
     }
 
 
-def shown_rule(one: Rule, group: Group) -> dict[str, Any]:
+def shown_rule(one: SecurityGroupRule, group: Group) -> dict[str, Any]:
     """Return a rule of a group."""
     low, high = _ports(one)
     return {
@@ -130,14 +130,14 @@ def shown_rule(one: Rule, group: Group) -> dict[str, Any]:
     }
 
 
-def _source(one: Rule, group: Group) -> dict[str, Any]:
+def _source(one: SecurityGroupRule, group: Group) -> dict[str, Any]:
     if one.remote_group_id is not None:
         named = {"name": one.remote_group_name, "tenant_id": group.project_id}
         return {"group": named, "ip_range": {}}
     return {"group": {}, "ip_range": {"cidr": one.remote_prefix or _ANY_ADDRESS[one.ethertype]}}
 
 
-def _ports(one: Rule) -> tuple[int | None, int | None]:
+def _ports(one: SecurityGroupRule) -> tuple[int | None, int | None]:
     """Return what the rule says of ports, or types and codes; all of them as numbers, too."""
     if one.protocol is None:
         return None, None
@@ -152,9 +152,9 @@ _EVERYWHERE: Final = "0.0.0.0/0"
 class OsSecurityGroups:
     """Handlers of ``/os-security-groups``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._groups = parts.networking.groups
-        self._most = parts.options.max_limit
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._groups = dependencies.networking.groups
+        self._most = dependencies.options.max_limit
 
     def list_all(self, call: Call) -> Answer:
         everybody = all_projects(call) and scope(call) is None
@@ -187,8 +187,8 @@ class OsSecurityGroups:
 class OsSecurityGroupRules:
     """Handlers of ``/os-security-group-rules``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._groups = parts.networking.groups
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._groups = dependencies.networking.groups
 
     def create(self, call: Call) -> Answer:
         rule = checked(_rule(call.body["security_group_rule"]))
@@ -222,7 +222,7 @@ def _words(call: Call) -> dict[str, str]:
     return {"name": asked["name"], "description": asked["description"] or ""}
 
 
-def _rule(asked: Mapping[str, Any]) -> Rule:
+def _rule(asked: Mapping[str, Any]) -> SecurityGroupRule:
     """Return the rule that is asked for; who lets a group in may leave the rest out.
 
     :raises roost.exception.Invalid: when too little is said
@@ -232,7 +232,7 @@ def _rule(asked: Mapping[str, Any]) -> Rule:
     if not source and None in (protocol, low, high):
         raise exception.Invalid("Not enough parameters to build a valid rule.")
     prefix = None if source else asked.get("cidr") or _EVERYWHERE
-    return Rule(
+    return SecurityGroupRule(
         id=str(uuid.uuid4()),
         group_id=asked["parent_group_id"],
         direction=INGRESS,

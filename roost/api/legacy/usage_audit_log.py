@@ -9,7 +9,7 @@ import datetime
 from typing import Any, Final
 
 from roost import exception
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.policy import ADMIN, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
@@ -45,9 +45,9 @@ _FORMS: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f")
 class UsageAuditLog:
     """Handlers of ``/os-instance_usage_audit_log``, over whole months."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._database = parts.api_database
-        self._now = parts.now
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._database = dependencies.api_database
+        self._now = dependencies.now
 
     def show_last(self, _call: Call) -> Answer:
         """Tell of the last month that is over."""

@@ -17,10 +17,10 @@ from roost.api.networking.proxied import NetworkProxies
 from roost.api.request import Call
 from roost.db.engine import Session
 from roost.objects import Instance, Locality, NetworkRequest
-from roost.security_groups import Group, Rule
+from roost.security_groups import Group, SecurityGroupRule
 
 
-class SecurityGroups(Protocol):
+class SecurityGroupDriver(Protocol):
     """Knows the security groups of projects, and which servers are in them."""
 
     def list_all(self, call: Call, project_id: str | None) -> list[Group]:
@@ -56,13 +56,13 @@ class SecurityGroups(Protocol):
         :raises roost.exception.Conflict: for one in use, or the default group
         """
 
-    def get_rule(self, call: Call, rule_id: str) -> Rule:
+    def get_rule(self, call: Call, rule_id: str) -> SecurityGroupRule:
         """Return a rule.
 
         :raises roost.exception.NotFound: when there is none that the caller may touch
         """
 
-    def add_rule(self, call: Call, rule: Rule) -> Rule:
+    def add_rule(self, call: Call, rule: SecurityGroupRule) -> SecurityGroupRule:
         """Let a group have a rule, and return it; its id may become another.
 
         :raises roost.exception.NotFound: when a group is not there
@@ -106,7 +106,7 @@ class Networking(Protocol):
     """Judges what servers are to be connected to."""
 
     @property
-    def groups(self) -> SecurityGroups:
+    def groups(self) -> SecurityGroupDriver:
         """Who knows security groups."""
 
     @property

@@ -13,7 +13,15 @@ from roost.db.api import security_groups as rows
 from roost.db.engine import Database, Session, retried
 from roost.objects import Instance
 from roost.rpc.super_conductor import SuperConductor
-from roost.security_groups import DEFAULT, Group, Rule, default_group, new_group, pick, pick_all
+from roost.security_groups import (
+    DEFAULT,
+    Group,
+    SecurityGroupRule,
+    default_group,
+    new_group,
+    pick,
+    pick_all,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -73,7 +81,7 @@ class LocalGroups:
         self._delete(group_id)
         self.tell(call, group.project_id)
 
-    def get_rule(self, call: Call, rule_id: str) -> Rule:
+    def get_rule(self, call: Call, rule_id: str) -> SecurityGroupRule:
         with self._database.read() as session:
             found = rows.find_rule(session, rule_id)
         if found is None:
@@ -82,7 +90,7 @@ class LocalGroups:
         call.may_touch(group.project_id, name=f"Security group rule {rule_id}")
         return rule
 
-    def add_rule(self, call: Call, rule: Rule) -> Rule:
+    def add_rule(self, call: Call, rule: SecurityGroupRule) -> SecurityGroupRule:
         group = self.get(call, rule.group_id)
         if rule.remote_group_id is not None:
             remote = self.get(call, rule.remote_group_id)
@@ -179,7 +187,7 @@ class LocalGroups:
             rows.delete(session, group_id)
 
     @retried
-    def _add_rule(self, rule: Rule) -> None:
+    def _add_rule(self, rule: SecurityGroupRule) -> None:
         with self._database.begin() as session:
             rows.add_rule(session, rule, defaults=self._quota, at=self._now())
 

@@ -12,7 +12,7 @@ from roost.api.networking.neutron_groups import NeutronGroups, check_filtered
 from roost.api.networking.neutron_proxies import NeutronProxies
 from roost.api.request import Call
 from roost.db.engine import Session
-from roost.external.neutron import Neutron, told_apart
+from roost.external.neutron import Neutron, translated_errors
 from roost.objects import Instance, Locality, NetworkRequest
 from roost.security_groups import Group
 
@@ -125,7 +125,7 @@ def _any(network: Any, call: Call, *, make: bool) -> str | None:
 def _made_for(network: Any, project: str) -> str:
     """Let Neutron make the network that it makes for who asks for none."""
     try:
-        with told_apart():
+        with translated_errors():
             return str(network.get_auto_allocated_topology(project).id)
     except exception.Unavailable:
         raise
@@ -177,7 +177,7 @@ def _request(
 
 def _network(network: Any, call: Call, network_id: str, missing: type[exception.RoostError]) -> Any:
     try:
-        with told_apart():
+        with translated_errors():
             found = network.get_network(network_id)
     except exception.NotFound as error:
         raise missing(f"Network {network_id} could not be found.") from error
@@ -200,12 +200,12 @@ def _check_address(network: Any, found: Any, address: str, *, alone: bool) -> No
     if not alone:
         raise exception.Invalid("Unable to launch multiple instances with a single fixed_ip.")
     try:
-        with told_apart():
+        with translated_errors():
             port = _probe(network, found, address)
     except exception.AddressInUse as error:
         raise exception.Invalid(f"Fixed IP {address} is already in use.") from error
     try:
-        with told_apart():
+        with translated_errors():
             network.delete_port(port.id, ignore_missing=True)
     except exception.Unavailable:
         LOG.warning("port %s checked an address, and stays until the next check of it", port.id)
@@ -217,7 +217,7 @@ def _probe(network: Any, found: Any, address: str) -> Any:
     asked = {"network_id": found.id, "fixed_ips": [{"ip_address": address}]}
     ours = {"is_admin_state_up": False, "description": CHECKED}
     try:
-        with told_apart():
+        with translated_errors():
             return network.create_port(**asked, **ours)
     except exception.AddressInUse:
         theirs = {"network_id": found.id, "fixed_ips": f"ip_address={address}"}

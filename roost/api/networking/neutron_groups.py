@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api.request import Call
-from roost.external.neutron import Changed, Neutron, told_apart
+from roost.external.neutron import Changed, Neutron, translated_errors
 from roost.objects import Instance
-from roost.security_groups import DEFAULT, Group, Rule, pick, pick_all
+from roost.security_groups import DEFAULT, Group, SecurityGroupRule, pick, pick_all
 
 _PORT_SECURITY: Final = "port-security"  # the extension by which it can be switched off
 _TRIES: Final = 5  # to change a port that others change, too
@@ -29,7 +29,7 @@ class NeutronGroups:
 
     def get(self, call: Call, group_id: str) -> Group:
         network = self._of_user(call)
-        with told_apart():
+        with translated_errors():
             found = network.get_security_group(group_id)
         call.may_touch(found.project_id, name=f"Security group {group_id}")
         return _with_names(network, _group(found))
@@ -38,7 +38,7 @@ class NeutronGroups:
         """Do nothing: Neutron knows."""
 
     def create(self, call: Call, project_id: str, *, name: str, description: str) -> Group:
-        with told_apart():
+        with translated_errors():
             made = self._of_user(call).create_security_group(
                 name=name, description=description, project_id=project_id
             )
@@ -46,32 +46,32 @@ class NeutronGroups:
 
     def change(self, call: Call, group_id: str, changes: Mapping[str, str]) -> Group:
         group = self.get(call, group_id)
-        with told_apart():
+        with translated_errors():
             self._of_user(call).update_security_group(group_id, **changes)
         return group.with_words(changes)
 
     def delete(self, call: Call, group_id: str) -> None:
         self.get(call, group_id)
-        with told_apart():
+        with translated_errors():
             self._of_user(call).delete_security_group(group_id, ignore_missing=True)
 
-    def get_rule(self, call: Call, rule_id: str) -> Rule:
-        with told_apart():
+    def get_rule(self, call: Call, rule_id: str) -> SecurityGroupRule:
+        with translated_errors():
             found = self._of_user(call).get_security_group_rule(rule_id)
         call.may_touch(found.project_id, name=f"Security group rule {rule_id}")
         return _rule(found.to_dict(original_names=True))
 
-    def add_rule(self, call: Call, rule: Rule) -> Rule:
+    def add_rule(self, call: Call, rule: SecurityGroupRule) -> SecurityGroupRule:
         self.get(call, rule.group_id)
         remote = self.get(call, rule.remote_group_id) if rule.remote_group_id else None
-        with told_apart():
+        with translated_errors():
             made = self._of_user(call).create_security_group_rule(**_asked(rule))
         name = remote.name if remote else None
         return dataclasses.replace(rule, id=made.id, remote_group_name=name)
 
     def delete_rule(self, call: Call, rule_id: str) -> None:
         self.get_rule(call, rule_id)
-        with told_apart():
+        with translated_errors():
             self._of_user(call).delete_security_group_rule(rule_id, ignore_missing=True)
 
     def named(self, call: Call, names: Sequence[str]) -> list[Group]:
@@ -130,13 +130,13 @@ def _is_secured(neutron: Any, thing: Any) -> bool:
     """
     if thing.is_port_security_enabled:
         return True
-    with told_apart():
+    with translated_errors():
         return all(one.alias != _PORT_SECURITY for one in neutron.extensions())
 
 
 def _list(network: Any, project_id: str | None) -> list[Group]:
     query = {} if project_id is None else {"project_id": project_id}
-    with told_apart():
+    with translated_errors():
         groups = [_group(one) for one in network.security_groups(**query)]
     names = {group.id: group.name for group in groups}
     return [_named(group, names) for group in groups]
@@ -145,12 +145,12 @@ def _list(network: Any, project_id: str | None) -> list[Group]:
 def _by_id(network: Any, ids: set[str]) -> list[Group]:
     if not ids:
         return []
-    with told_apart():
+    with translated_errors():
         return [_group(one) for one in network.security_groups(id=sorted(ids))]
 
 
 def _ports(network: Any, instance: Instance) -> list[Any]:
-    with told_apart():
+    with translated_errors():
         return list(network.ports(device_id=instance.uuid))
 
 
@@ -168,7 +168,7 @@ def _swap(network: Any, port: Any, change: Callable[[set[str]], set[str]]) -> No
         if change(before) == before:
             return
         try:
-            with told_apart():
+            with translated_errors():
                 network.update_port(
                     port.id,
                     security_groups=sorted(change(before)),
@@ -177,7 +177,7 @@ def _swap(network: Any, port: Any, change: Callable[[set[str]], set[str]]) -> No
         except Changed:
             if not tries_left:
                 raise
-            with told_apart():
+            with translated_errors():
                 port = network.get_port(port.id)
         else:
             return
@@ -209,8 +209,8 @@ def _group(found: Any) -> Group:
     )
 
 
-def _rule(found: Mapping[str, Any]) -> Rule:
-    return Rule(
+def _rule(found: Mapping[str, Any]) -> SecurityGroupRule:
+    return SecurityGroupRule(
         id=found["id"],
         group_id=found["security_group_id"],
         direction=found["direction"],
@@ -224,7 +224,7 @@ def _rule(found: Mapping[str, Any]) -> Rule:
     )
 
 
-def _asked(rule: Rule) -> dict[str, Any]:
+def _asked(rule: SecurityGroupRule) -> dict[str, Any]:
     """Return a rule as Neutron takes it, which gives it an id of its own."""
     asked = {
         "security_group_id": rule.group_id,

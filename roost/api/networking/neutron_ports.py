@@ -3,14 +3,14 @@
 from typing import Any, Final
 
 from roost import exception
-from roost.external.neutron import told_apart
+from roost.external.neutron import translated_errors
 
 _NO_IP_NEEDED: Final = ("deferred", "none")
 
 
 def available(network: Any, project: str) -> list[Any]:
     """Return the networks of a project, and those that all share."""
-    with told_apart():
+    with translated_errors():
         own = list(network.networks(project_id=project, is_shared=False))
         return [*own, *network.networks(is_shared=True)]
 
@@ -27,7 +27,7 @@ def given(network: Any, port_id: str, *, alone: bool, missing: type[exception.Ro
             "Unable to launch multiple instances with a single configured port ID."
         )
     try:
-        with told_apart():
+        with translated_errors():
             port = network.get_port(port_id)
     except exception.NotFound as error:
         raise missing(f"Port id {port_id} could not be found.") from error
@@ -42,7 +42,7 @@ def check_quota(network: Any, project: str, *, asked: int) -> None:
     """Raise :class:`roost.exception.QuotaExceeded` unless a project may have so many ports more."""
     if not asked:
         return
-    with told_apart():
+    with translated_errors():
         ports = network.get_quota(project, details=True).ports
     limit, used = int(ports["limit"]), int(ports["used"]) + int(ports["reserved"])
     if 0 <= limit < used + asked:

@@ -9,7 +9,7 @@ from roost import exception
 from roost.api.networking.neutron_ports import available
 from roost.api.networking.proxied import FloatingIp, ProxiedNetwork, ProxiedSubnet
 from roost.api.request import Call
-from roost.external.neutron import Neutron, named, told_apart
+from roost.external.neutron import Neutron, named, translated_errors
 from roost.objects import Instance
 
 
@@ -54,7 +54,7 @@ class NeutronProxies:
         if len(wanted) > 1:
             raise exception.Invalid("There are several such pools of floating IPs: name one by id.")
         try:
-            with told_apart():
+            with translated_errors():
                 made = network.create_ip(floating_network_id=wanted[0].id)
         except exception.NoCapacity as error:
             raise exception.NotFound(f"No more floating IPs in pool {wanted[0].name}.") from error
@@ -71,7 +71,7 @@ class NeutronProxies:
         found = _by_address(network, address)
         port, fixed = _end(_ports(network, instance), fixed_address)
         try:
-            with told_apart():
+            with translated_errors():
                 network.update_ip(found.id, port_id=port.id, fixed_ip_address=fixed)
         except (exception.NotFound, exception.Conflict) as error:
             raise exception.Invalid(
@@ -86,7 +86,7 @@ class NeutronProxies:
             raise exception.Conflict(
                 f"Floating IP {address} is not associated with instance {instance.uuid}."
             )
-        with told_apart():
+        with translated_errors():
             network.update_ip(found.id, port_id=None)
 
     def add_fixed(self, call: Call, instance: Instance, network_id: str) -> None:
@@ -94,7 +94,7 @@ class NeutronProxies:
         ports = [one for one in _ports(network, instance) if one.network_id == network_id]
         if not ports:
             raise exception.Invalid(f"Instance {instance.uuid} is not in network {network_id}.")
-        with told_apart():
+        with translated_errors():
             subnets = list(network.subnets(network_id=network_id))
         refused: exception.RoostError = exception.Invalid(f"{network_id} has no subnet.")
         for subnet in subnets:
@@ -120,7 +120,7 @@ class NeutronProxies:
 def _missing(message: str) -> Iterator[None]:
     """Tell what is not there in the words of Compute."""
     try:
-        with told_apart():
+        with translated_errors():
             yield
     except exception.NotFound as error:
         raise exception.NotFound(message) from error
@@ -136,7 +136,7 @@ def _proxied(network: Any, found: Sequence[Any]) -> list[ProxiedNetwork]:
 
 
 def _pools(network: Any) -> list[Any]:
-    with told_apart():
+    with translated_errors():
         return list(network.networks(is_router_external=True))
 
 
@@ -169,7 +169,7 @@ def _by_address(network: Any, address: str) -> Any:
 
 def _ports(network: Any, instance: Instance) -> list[Any]:
     """Return the ports of a server, in the order of its interfaces."""
-    with told_apart():
+    with translated_errors():
         found = {one.id: one for one in network.ports(device_id=instance.uuid)}
     vifs = instance.network_info.vifs if instance.network_info else []
     known = [vif.id for vif in vifs if vif.id in found]
@@ -195,5 +195,5 @@ def _end(ports: Sequence[Any], fixed_address: str | None) -> tuple[Any, str]:
 
 
 def _change(network: Any, port: Any, fixed_ips: list[dict[str, str]]) -> None:
-    with told_apart():
+    with translated_errors():
         network.update_port(port.id, fixed_ips=fixed_ips, if_revision=port.revision_number)

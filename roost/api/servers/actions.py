@@ -29,14 +29,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from roost import exception, states
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.legacy import removed
 from roost.api.legacy.floating_ips import ServerAddresses
-from roost.api.locator import Located, Whereabouts, missing
+from roost.api.locator import ServerLocator, ServerRef, missing
 from roost.api.request import Answer, Call
 from roost.api.servers import consoles, locks, policies, tasks
 from roost.api.servers import images as servers_images
-from roost.api.servers.delete import ServerDelete, ServerPutAway
+from roost.api.servers.delete import ServerDelete, ServerSoftDelete
 from roost.api.servers.guest_config import password
 from roost.api.servers.images import ServerSnapshot
 from roost.api.servers.rebuild import ServerRebuild
@@ -65,13 +65,13 @@ class PowerAction:
     word: str
     task_of: Callable[[Any], str]
 
-    def __call__(self, call: Call, located: Located) -> Answer:
+    def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
         """Write down what is to be done, then tell the host.
 
         :raises roost.exception.Conflict: when that cannot be done to a server in its state
         """
         (asked,) = call.body.values()
-        _change(call, located, word=self.word, task=self.task_of(asked))
+        _change(call, server_ref, word=self.word, task=self.task_of(asked))
         return Answer()
 
 
@@ -86,11 +86,11 @@ ACTIONS: Final[Mapping[str, PowerAction]] = {
 }
 
 
-def _change(call: Call, located: Located, *, word: str, task: str) -> None:
-    instance = tasks.put_under(call, located, word=word, task=task)
+def _change(call: Call, server_ref: ServerRef, *, word: str, task: str) -> None:
+    instance = tasks.put_under(call, server_ref, word=word, task=task)
     uuid = str(instance.uuid)
-    tasks.tell(
-        located,
+    tasks.cast_to_host(
+        server_ref,
         instance,
         lambda host: host.change_power(call.context, instance_uuid=uuid, task=task),
     )
@@ -103,28 +103,28 @@ _UNRESCUE: Final = "unrescue"
 class ServerRescue:
     """The action ``rescue``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
 
-    def __call__(self, call: Call, located: Located) -> Answer:
+    def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
         """Write down what is to be done, tell the host, and say what password it gets.
 
         :raises roost.exception.Invalid: when there is no such image, or it cannot be had as it asks
         :raises roost.exception.Conflict: when that cannot be done to a server in its state
         """
         asked = call.body[_RESCUE] or {}
-        changes = {"task_image": self._image(call, asked, located.instance)}
+        changes = {"task_image": self._image(call, asked, server_ref.instance)}
         task = states.RESCUING
-        instance = tasks.put_under(call, located, word=_RESCUE, task=task, changes=changes)
+        instance = tasks.put_under(call, server_ref, word=_RESCUE, task=task, changes=changes)
         secret = asked.get("adminPass") or password()
-        tasks.do(call, located, instance, password=secret)
-        told = self._parts.options.instance_password
+        tasks.do(call, server_ref, instance, password=secret)
+        told = self._dependencies.options.instance_password
         return Answer({"adminPass": secret} if told else {}, status=200)
 
     def _image(self, call: Call, asked: dict[str, Any], instance: Instance) -> ImageMeta:
         """Return the image asked for, or else the server's own."""
         if asked.get("rescue_image_ref"):
-            image = servers_images.usable(call, self._parts, asked["rescue_image_ref"])
+            image = servers_images.usable(call, self._dependencies, asked["rescue_image_ref"])
             check_rescue_image(instance.flavor, image, own=instance.image)
             return image
         if instance.image is None:
@@ -133,22 +133,22 @@ class ServerRescue:
         return own
 
 
-def unrescue(call: Call, located: Located) -> Answer:
+def unrescue(call: Call, server_ref: ServerRef) -> Answer:
     """Write down that the server is to be started as usual, and tell the host."""
-    instance = tasks.put_under(call, located, word=_UNRESCUE, task=states.UNRESCUING)
-    tasks.do(call, located, instance)
+    instance = tasks.put_under(call, server_ref, word=_UNRESCUE, task=states.UNRESCUING)
+    tasks.do(call, server_ref, instance)
     return Answer()
 
 
 _WHY = "An administrator has reset the state of the server."
 
 
-def reset(call: Call, located: Located) -> Answer:
+def reset(call: Call, server_ref: ServerRef) -> Answer:
     """Let the row say so.
 
     :raises roost.exception.Conflict: while it is built or deleted, or for an active one on no host
     """
-    instance, cell = located.instance, located.cell
+    instance, cell = server_ref.instance, server_ref.cell
     vm_state = call.body["os-resetState"]["state"]
     if cell is None:
         raise _refused(instance)
@@ -200,31 +200,31 @@ def _fault(uuid: str) -> InstanceFault:
 _WORD: Final = "changePassword"
 
 
-def change(call: Call, located: Located) -> Answer:
+def change(call: Call, server_ref: ServerRef) -> Answer:
     """Write down that it is to be changed, and tell the host what it is to be.
 
     :raises roost.exception.Conflict: when that cannot be done to a server in its state
     """
     task = states.UPDATING_PASSWORD
-    instance = tasks.put_under(call, located, word=_WORD, task=task)
-    tasks.do(call, located, instance, password=call.body[_WORD]["adminPass"])
+    instance = tasks.put_under(call, server_ref, word=_WORD, task=task)
+    tasks.do(call, server_ref, instance, password=call.body[_WORD]["adminPass"])
     return Answer()
 
 
-def inject(_call: Call, located: Located) -> Answer:
+def inject(_call: Call, server_ref: ServerRef) -> Answer:
     """Accept it.
 
     :raises roost.exception.Conflict: while the server is on no host
     """
-    if located.instance.host is None:
-        uuid = located.instance.uuid
+    if server_ref.instance.host is None:
+        uuid = server_ref.instance.uuid
         raise exception.Conflict(
             f"Instance {uuid} is on no host: no guest can be told of its network."
         )
     return Answer()
 
 
-Act = Callable[[Call, Located], Answer]
+Act = Callable[[Call, ServerRef], Answer]
 _ACTIONS: Final[Mapping[str, Act]] = {
     **ACTIONS,
     "unrescue": unrescue,
@@ -245,35 +245,35 @@ _DESPITE_LOCKS: Final = (
 class ServerActions:
     """Handler of ``/servers/{id}/action``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
-        snapshots, groups = ServerSnapshot(parts), ServerSecurityGroups(parts)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
+        snapshots, groups = ServerSnapshot(dependencies), ServerSecurityGroups(dependencies)
         self._actions: dict[str, Act] = {
             **_ACTIONS,
-            "os-getConsoleOutput": consoles.ConsoleLog(parts),
-            **consoles.RemoteConsoles(parts).actions,
-            **ServerAddresses(parts).actions,
-            **locks.ServerLocks(parts).actions,
-            "rebuild": ServerRebuild(parts),
-            "rescue": ServerRescue(parts),
+            "os-getConsoleOutput": consoles.ConsoleLog(dependencies),
+            **consoles.RemoteConsoles(dependencies).actions,
+            **ServerAddresses(dependencies).actions,
+            **locks.ServerLocks(dependencies).actions,
+            "rebuild": ServerRebuild(dependencies),
+            "rescue": ServerRescue(dependencies),
             "createImage": snapshots.create_image,
             "createBackup": snapshots.create_backup,
             "addSecurityGroup": groups.add,
             "removeSecurityGroup": groups.remove,
-            "forceDelete": ServerDelete(parts).force,
-            "restore": ServerPutAway(parts),
+            "forceDelete": ServerDelete(dependencies).force,
+            "restore": ServerSoftDelete(dependencies),
         }
 
     def act(self, call: Call) -> Answer:
         """Do the one thing that the body names, if the caller may."""
-        located = self._whereabouts.find(call, call.params["server_id"])
+        server_ref = self._locator.find(call, call.params["server_id"])
         (name,) = call.body
         removed.refuse_action(name)
         _refuse_unknown(call, name)
-        _require(call, policies.ACTIONS[name], located)
+        _require(call, policies.ACTIONS[name], server_ref)
         if name not in _DESPITE_LOCKS:
-            locks.refuse(call, located.instance)
-        return self._actions[name](call, located)
+            locks.refuse(call, server_ref.instance)
+        return self._actions[name](call, server_ref)
 
 
 def _refuse_unknown(call: Call, name: str) -> None:
@@ -292,7 +292,7 @@ def _refuse_unknown(call: Call, name: str) -> None:
     raise exception.Invalid(f"There is no such action: {name}")
 
 
-def _require(call: Call, rule: str, located: Located) -> None:
+def _require(call: Call, rule: str, server_ref: ServerRef) -> None:
     """Raise :class:`roost.exception.Forbidden` unless the caller may do this to that server."""
-    if not call.allows(rule, project_id=located.instance.project_id):
+    if not call.allows(rule, project_id=server_ref.instance.project_id):
         raise exception.Forbidden(f"Policy doesn't allow {rule} to be performed.")

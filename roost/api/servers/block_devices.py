@@ -10,7 +10,7 @@ from typing import Any, Final
 from roost import exception
 from roost.api.request import truth
 from roost.hardware import rules
-from roost.hardware.properties import HardwareWords, choice
+from roost.hardware.properties import HardwareProperties, choice
 from roost.hardware.values import BUSES
 from roost.objects import BlockDevice, Flavor
 from roost.objects.instance import FORMATS, IMAGE, SWAP
@@ -43,7 +43,7 @@ def image_of(asked: Asked) -> str:
     return named.pop()
 
 
-def devices_of(asked: Asked, words: HardwareWords, flavor: Flavor) -> list[BlockDevice]:
+def devices_of(asked: Asked, words: HardwareProperties, flavor: Flavor) -> list[BlockDevice]:
     """Return all disks that the guest is to have: its root disk, ephemeral ones, swap.
 
     :param words: of its flavor and image, which say what buses it has
@@ -115,7 +115,7 @@ def _check_kind(device: Asked) -> None:
     choice("guest_format", content, FORMATS)
 
 
-def _device(asked: Asked, words: HardwareWords, flavor: Flavor) -> BlockDevice:
+def _device(asked: Asked, words: HardwareProperties, flavor: Flavor) -> BlockDevice:
     bus = choice("disk_bus", asked.get("disk_bus") or None, BUSES)
     if bus is not None:
         rules.check_own_bus(words, "disk_bus", bus)

@@ -24,13 +24,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from roost import exception
-from roost.api.dependencies import Parts
-from roost.api.locator import Located, Whereabouts
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerLocator, ServerRef
 from roost.api.policy import ADMIN, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.servers import policies
-from roost.api.servers.host_calls import ServerHosts, heard
+from roost.api.servers.host_calls import ServerHosts, answering_host
 from roost.api.validation import EVER, Document, grown, of, wrapped
 from roost.db import clock
 from roost.db.api import console_tokens
@@ -118,10 +118,10 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")
 class ConsoleLog:
     """The action ``os-getConsoleOutput``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._hosts = ServerHosts(parts)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._hosts = ServerHosts(dependencies)
 
-    def __call__(self, call: Call, located: Located) -> Answer:
+    def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
         """Show the last lines, without what terminals would take for orders.
 
         :raises roost.exception.Conflict: when the server is on no host
@@ -129,10 +129,10 @@ class ConsoleLog:
         :raises roost.exception.Unsupported: when its hypervisor keeps none
         :raises roost.exception.Timeout: when its host does not answer
         """
-        with heard(call, located.instance):
-            text = self._hosts.of(located).get_console_output(
+        with answering_host(call, server_ref.instance):
+            text = self._hosts.of(server_ref).get_console_output(
                 call.context,
-                instance_uuid=located.instance.uuid,
+                instance_uuid=server_ref.instance.uuid,
                 lines=_lines(call.body["os-getConsoleOutput"].get("length")),
             )
         return Answer({"output": _CONTROL.sub("", text)}, status=200)
@@ -162,11 +162,11 @@ KINDS: Final = {
 class RemoteConsoles:
     """Handler of ``/servers/{id}/remote-consoles``, and of the actions before it."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
-        self._hosts = ServerHosts(parts)
-        self._database = parts.api_database
-        self._options = parts.options
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
+        self._hosts = ServerHosts(dependencies)
+        self._database = dependencies.api_database
+        self._options = dependencies.options
 
     def create(self, call: Call) -> Answer:
         """Let the caller come to a console; tell where.
@@ -176,24 +176,24 @@ class RemoteConsoles:
         :raises roost.exception.Unsupported: when no hypervisor has it, or this one has none
         :raises roost.exception.Timeout: when its host does not answer
         """
-        located = self._whereabouts.find(call, call.params["server_id"])
+        server_ref = self._locator.find(call, call.params["server_id"])
         asked = call.body["remote_console"]
-        url = self._open(call, located, protocol=asked["protocol"], type_=asked["type"])
+        url = self._open(call, server_ref, protocol=asked["protocol"], type_=asked["type"])
         return Answer(remote_console(asked["protocol"], asked["type"], url))
 
-    def act(self, call: Call, located: Located) -> Answer:
+    def act(self, call: Call, server_ref: ServerRef) -> Answer:
         """Do the same, as an action: each protocol had one."""
         ((name, asked),) = call.body.items()
-        url = self._open(call, located, protocol=PROTOCOLS[name], type_=asked["type"])
+        url = self._open(call, server_ref, protocol=PROTOCOLS[name], type_=asked["type"])
         return Answer(console(asked["type"], url), status=200)
 
-    def _open(self, call: Call, located: Located, *, protocol: str, type_: str) -> str:
-        instance = located.instance
-        host = self._hosts.of(located)
+    def _open(self, call: Call, server_ref: ServerRef, *, protocol: str, type_: str) -> str:
+        instance = server_ref.instance
+        host = self._hosts.of(server_ref)
         kind = _kind(protocol, type_)
         token = consoles.new_token()
         digest = consoles.digest(token)
-        with heard(call, instance):
+        with answering_host(call, instance):
             door = host.open_console(
                 call.context,
                 instance_uuid=instance.uuid,
@@ -205,7 +205,7 @@ class RemoteConsoles:
         return url(self._options.console_urls[kind], kind, token)
 
     @property
-    def actions(self) -> dict[str, Callable[[Call, Located], Answer]]:
+    def actions(self) -> dict[str, Callable[[Call, ServerRef], Answer]]:
         """What each action is done by."""
         return dict.fromkeys(PROTOCOLS, self.act)
 
@@ -243,8 +243,8 @@ _ALL_SINCE: Final = 31
 class ConsoleTokens:
     """Handler of ``/os-console-auth-tokens``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._database = parts.api_database
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._database = dependencies.api_database
 
     def show(self, call: Call) -> Answer:
         """Tell where a token leads. Until 2.30 only those of RDP were shown, and nobody has one.

@@ -23,7 +23,7 @@ from roost import exception, states
 from roost.api import faults
 from roost.api.compute import quota_resources
 from roost.api.compute.flavors import may_use
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.networking.requested_networks import new_ports
 from roost.api.request import Call, short_ip, truth
 from roost.api.servers import guest_config, policies, scheduler_hints
@@ -34,16 +34,16 @@ from roost.api.servers.scheduler_hints import hints_of
 from roost.api.servers.tags import unique
 from roost.db.api import build_requests, flavors, quota
 from roost.db.engine import retried
-from roost.hardware.requirements import Demands, demands_of
+from roost.hardware.requirements import Requirements, requirements_of
 from roost.objects import (
     BuildRequest,
     Flavor,
+    GuestConfig,
     ImageMeta,
     Instance,
     Keypair,
     Locality,
     NetworkRequest,
-    Provisions,
     RequestSpec,
     instance,
 )
@@ -51,7 +51,7 @@ from roost.security_groups import DEFAULT, Group
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Place:
+class RequestedPlacement:
     """Where a user wants a server: any of these may be left open.
 
     ``forced``: on that host, whatever filters think of it.
@@ -64,16 +64,16 @@ class Place:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Question:
+class PlacementRequest:
     """Servers of one kind, with all names resolved; ``hints`` are the user's, each a list."""
 
     project_id: str
     user_id: str
     flavor: Flavor
     image: ImageMeta | None
-    demands: Demands = dataclasses.field(default_factory=Demands)
+    demands: Requirements = dataclasses.field(default_factory=Requirements)
     locality: Sequence[Locality] = ()
-    place: Place = dataclasses.field(default_factory=Place)
+    place: RequestedPlacement = dataclasses.field(default_factory=RequestedPlacement)
     hints: Mapping[str, list[str]] = dataclasses.field(default_factory=dict)
 
     def spec(self, count: int, *, request_uuid: str | None = None) -> RequestSpec:
@@ -102,7 +102,7 @@ _MAX_HOSTNAME: Final = 63
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Order:
+class CreateRequest:
     """A create request whose names are resolved: ``least`` to ``most`` servers of one kind."""
 
     call: Call
@@ -110,12 +110,12 @@ class Order:
     flavor: Flavor
     image: ImageMeta
     keypair: Keypair | None
-    demands: Demands
+    demands: Requirements
     networks: list[NetworkRequest]
     security_groups: list[Group]
-    provisions: Provisions
+    provisions: GuestConfig
     locality: list[Locality]
-    place: Place
+    place: RequestedPlacement
     hints: dict[str, list[str]]
     least: int
     most: int
@@ -149,20 +149,20 @@ class _Draft:
     tried: bool = False
 
     @classmethod
-    def of(cls, order: Order, now: datetime.datetime) -> "_Draft":
+    def of(cls, order: CreateRequest, now: datetime.datetime) -> "_Draft":
         request_uuid, *uuids = (str(uuid.uuid4()) for _ in range(order.most + 1))
         return cls(request_uuid, f"r-{secrets.token_hex(4)}", uuids, now)
 
-    def instances(self, order: Order, count: int) -> list[Instance]:
+    def instances(self, order: CreateRequest, count: int) -> list[Instance]:
         return [_instance(order, self, index, count) for index in range(count)]
 
 
 class ServerCreate:
     """Takes orders for servers."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._networking = parts.networking
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
+        self._networking = dependencies.networking
 
     def accept(self, call: Call) -> Accepted:
         """Store what is asked for, then tell the super-conductors.
@@ -171,16 +171,16 @@ class ServerCreate:
         :raises roost.exception.QuotaExceeded: when the project may not have so much
         """
         order = self._resolve(call)
-        accepted = self._store(order, _Draft.of(order, self._parts.now()))
-        self._tell(call, accepted)
+        accepted = self._store(order, _Draft.of(order, self._dependencies.now()))
+        self._cast_build(call, accepted)
         return accepted
 
-    def _resolve(self, call: Call) -> Order:
+    def _resolve(self, call: Call) -> CreateRequest:
         asked = call.body["server"]
         if asked.get("trusted_image_certificates"):
             call.require(policies.TRUSTED_CERTS)
-            check_verification(self._parts.options)
-        least, most = _counts(asked, self._parts.options.max_instances_per_request)
+            check_verification(self._dependencies.options)
+        least, most = _counts(asked, self._dependencies.options.max_instances_per_request)
         place = self._place(call, asked)
         names = [str(group["name"]) for group in asked.get("security_groups") or []]
         groups = self._networking.groups.named(call, names)
@@ -189,27 +189,27 @@ class ServerCreate:
         if not flavor.root_gb:
             call.require(policies.ZERO_DISK)
         image = self._image(call, image_of(asked))
-        demands = demands_of(flavor, image, self._parts.options.pci_aliases)
-        return Order(
+        demands = requirements_of(flavor, image, self._dependencies.options.pci_aliases)
+        return CreateRequest(
             call=call,
             asked=asked,
             flavor=flavor,
             image=image,
-            keypair=keypair_of(asked, call.context, self._parts.api_database),
+            keypair=keypair_of(asked, call.context, self._dependencies.api_database),
             demands=demands,
             networks=networks,
             security_groups=groups,
             provisions=provisions_of(asked, flavor, image, roles=call.context.roles or ()),
             locality=self._networking.locality(networks),
             place=place,
-            hints=hints_of(call, asked, self._parts.api_database),
+            hints=hints_of(call, asked, self._dependencies.api_database),
             least=least,
             most=most,
         )
 
     def _flavor(self, call: Call, flavorid: str) -> Flavor:
         try:
-            with self._parts.api_database.read() as session:
+            with self._dependencies.api_database.read() as session:
                 flavor = flavors.get(session, flavorid)
                 usable = may_use(session, call, flavor) and not flavor.disabled
         except exception.NotFound as error:
@@ -220,9 +220,9 @@ class ServerCreate:
 
     def _image(self, call: Call, image_id: str) -> ImageMeta:
         missing = "Can not find requested image"
-        return usable(call, self._parts, image_id, missing=missing)
+        return usable(call, self._dependencies, image_id, missing=missing)
 
-    def _place(self, call: Call, asked: dict[str, Any]) -> Place:
+    def _place(self, call: Call, asked: dict[str, Any]) -> RequestedPlacement:
         """Read where the server may go; hosts are named by administrators only."""
         zone, host, node = _zone_parts(asked.get("availability_zone") or "")
         forced = host or node
@@ -237,18 +237,20 @@ class ServerCreate:
             host, node = asked.get("host", ""), asked.get("hypervisor_hostname", "")
         if host:
             self._check_host(host)
-        return Place(zone=zone or None, host=host or None, node=node or None, forced=bool(forced))
+        return RequestedPlacement(
+            zone=zone or None, host=host or None, node=node or None, forced=bool(forced)
+        )
 
     def _check_host(self, host: str) -> None:
         try:
-            self._parts.cells.search(host)
+            self._dependencies.cells.search(host)
         except exception.NotFound as error:
             raise exception.Invalid(f"Compute host {host} could not be found.") from error
 
     @retried
-    def _store(self, order: Order, draft: "_Draft") -> Accepted:
+    def _store(self, order: CreateRequest, draft: "_Draft") -> Accepted:
         """Take the quota, join the group and insert the wishes: all or nothing."""
-        with self._parts.api_database.begin() as session:
+        with self._dependencies.api_database.begin() as session:
             stored = draft.tried and build_requests.find_spec(session, draft.request_uuid)
             if stored:
                 return Accepted(
@@ -260,38 +262,40 @@ class ServerCreate:
             count = self._take_quota(session, order)
             spec = _spec(order, count, draft.request_uuid)
             wishes = [
-                _wish(order, draft.request_uuid, wish) for wish in draft.instances(order, count)
+                _build_request(order, draft.request_uuid, build_request)
+                for build_request in draft.instances(order, count)
             ]
             spec.group = scheduler_hints.join(
                 session,
                 order.call,
                 hints=spec.hints,
-                instance_uuids=[wish.instance_uuid for wish in wishes],
-                defaults=self._parts.options.quota,
+                instance_uuids=[build_request.instance_uuid for build_request in wishes],
+                defaults=self._dependencies.options.quota,
             )
             self._networking.take(
                 session,
                 project_id=order.call.project_id,
                 requests=order.networks,
                 groups=order.security_groups,
-                uuids=[wish.instance_uuid for wish in wishes],
+                uuids=[build_request.instance_uuid for build_request in wishes],
             )
             build_requests.create(session, wishes, spec=spec)
         return Accepted(
-            request_uuid=spec.request_uuid, instances=[wish.instance for wish in wishes]
+            request_uuid=spec.request_uuid,
+            instances=[build_request.instance for build_request in wishes],
         )
 
-    def _check_limits(self, session: Any, order: Order) -> None:
+    def _check_limits(self, session: Any, order: CreateRequest) -> None:
         """Look at the limits of what is counted for each server by itself."""
         metadata, files = order.asked.get("metadata"), order.provisions.files
         if metadata or files:
-            defaults, context = self._parts.options.quota, order.call.context
+            defaults, context = self._dependencies.options.quota, order.call.context
             whose = {"project_id": order.call.project_id, "user_id": str(context.user_id)}
             limits = quota.bounds(session, defaults=defaults, **whose)
             quota_resources.check(metadata or {}, most=limits["metadata_items"])
             guest_config.check(files, limits=limits)
 
-    def _take_quota(self, session: Any, order: Order) -> int:
+    def _take_quota(self, session: Any, order: CreateRequest) -> int:
         """Take as much as fits, of what the user said would do; return how many servers that is."""
         count, context = order.most, order.call.context
         while True:
@@ -303,16 +307,16 @@ class ServerCreate:
                     instances=count,
                     cores=count * order.flavor.vcpus,
                     ram=count * order.flavor.memory_mb,
-                    defaults=self._parts.options.quota,
+                    defaults=self._dependencies.options.quota,
                 )
             except exception.QuotaExceeded as error:
                 count = min(count - 1, _room(error, order.flavor))
                 if count < order.least:
-                    raise _told(error) from error
+                    raise _quota_error(error) from error
             else:
                 return self._within_ports(session, order, count, limit=limits["ports"])
 
-    def _within_ports(self, session: Any, order: Order, count: int, *, limit: int) -> int:
+    def _within_ports(self, session: Any, order: CreateRequest, count: int, *, limit: int) -> int:
         """Return how many of the servers may have their ports; give back what others have taken.
 
         :raises roost.exception.QuotaExceeded: when these are too few
@@ -332,9 +336,9 @@ class ServerCreate:
             quota.give_back(session, project_id=project, instances=less, **back)
         return fitting
 
-    def _tell(self, call: Call, accepted: Accepted) -> None:
+    def _cast_build(self, call: Call, accepted: Accepted) -> None:
         try:
-            self._parts.super_conductor.schedule_and_build_instances(
+            self._dependencies.super_conductor.schedule_and_build_instances(
                 call.context,
                 request_uuid=accepted.request_uuid,
                 instance_uuids=[instance.uuid for instance in accepted.instances],
@@ -361,16 +365,16 @@ def _counts(asked: dict[str, Any], most_allowed: int) -> tuple[int, int]:
 
 def _zone_parts(asked: str) -> tuple[str, str, str]:
     """Read ``zone``, ``zone:host``, ``zone:host:node`` or ``zone::node``."""
-    parts = asked.split(":")
-    if len(parts) > 3:  # noqa: PLR2004 - as said above
+    dependencies = asked.split(":")
+    if len(dependencies) > 3:  # noqa: PLR2004 - as said above
         raise exception.Invalid(f"Unable to parse availability_zone {asked!r}")
-    zone, host, node = [*parts, "", ""][:3]
+    zone, host, node = [*dependencies, "", ""][:3]
     return zone, host, node
 
 
-def _spec(order: Order, count: int, request_uuid: str) -> RequestSpec:
+def _spec(order: CreateRequest, count: int, request_uuid: str) -> RequestSpec:
     context = order.call.context
-    question = Question(
+    question = PlacementRequest(
         project_id=order.call.project_id,
         user_id=str(context.user_id),
         flavor=order.flavor,
@@ -383,7 +387,7 @@ def _spec(order: Order, count: int, request_uuid: str) -> RequestSpec:
     return question.spec(count, request_uuid=request_uuid)
 
 
-def _wish(order: Order, request_uuid: str, instance: Instance) -> BuildRequest:
+def _build_request(order: CreateRequest, request_uuid: str, instance: Instance) -> BuildRequest:
     context = order.call.context
     return BuildRequest(
         instance_uuid=instance.uuid,
@@ -396,7 +400,7 @@ def _wish(order: Order, request_uuid: str, instance: Instance) -> BuildRequest:
     )
 
 
-def _instance(order: Order, draft: _Draft, index: int, count: int) -> Instance:
+def _instance(order: CreateRequest, draft: _Draft, index: int, count: int) -> Instance:
     asked, context = order.asked, order.call.context
     suffix = f"-{index + 1}" if count > 1 else ""
     identity = draft.uuids[index]
@@ -462,7 +466,7 @@ def _room(error: exception.QuotaExceeded, flavor: Flavor) -> int:
     )
 
 
-def _told(error: exception.QuotaExceeded) -> exception.QuotaExceeded:
+def _quota_error(error: exception.QuotaExceeded) -> exception.QuotaExceeded:
     """Say it in the words that OpenStack's clients match."""
     over, details = error.details["resources"], error.details
 

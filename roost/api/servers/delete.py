@@ -10,8 +10,8 @@ import logging
 from typing import Final
 
 from roost import exception, states
-from roost.api.dependencies import Parts
-from roost.api.locator import Located, Whereabouts, missing
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerLocator, ServerRef, missing
 from roost.api.request import Answer, Call
 from roost.api.servers import locks, tasks
 from roost.api.validation import is_uuid
@@ -27,11 +27,11 @@ LOG = logging.getLogger(__name__)
 _RESTORE: Final = "restore"
 
 
-class ServerPutAway:
+class ServerSoftDelete:
     """Puts servers away; as an action it restores one."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
 
     def put_away(self, call: Call, uuid: str) -> bool:
         """Let a user be rid of a server for now; one that is put away stays so.
@@ -45,8 +45,8 @@ class ServerPutAway:
             return False
         turn = mapping.turns
         try:
-            cell = self._parts.cells.get(str(mapping.cell_uuid))
-            done = cells_cell.put_away(cell, call.context, uuid, turn=turn)
+            cell = self._dependencies.cells.get(str(mapping.cell_uuid))
+            done = cells_cell.soft_delete(cell, call.context, uuid, turn=turn)
         except exception.Unavailable as error:
             LOG.warning("%s: to be put away when its cell can be reached: %s", uuid, error)
             return True
@@ -54,17 +54,17 @@ class ServerPutAway:
             self._note_heard(uuid, turn)
         return done
 
-    def __call__(self, call: Call, located: Located) -> Answer:
+    def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
         """Count the server again, and let it come back.
 
         :raises roost.exception.Conflict: when it is not put away
         :raises roost.exception.QuotaExceeded: when its project has no room for it any more
         """
-        instance, cell = located.instance, located.cell
+        instance, cell = server_ref.instance, server_ref.cell
         uuid = str(instance.uuid)
         turn = None if cell is None else _turn(cell, uuid)
         if cell is None or turn is None or not self._take_back(uuid, turn):
-            raise _refused(located)
+            raise _refused(server_ref)
         try:
             done = cells_cell.restore(cell, call.context, uuid, turn=turn + 1)
         except exception.Unavailable as error:
@@ -78,20 +78,22 @@ class ServerPutAway:
     @retried
     def _let_go(self, call: Call, uuid: str) -> InstanceMapping | None:
         """Let it count against nothing, and return its mapping; None: it cannot be put away."""
-        with self._parts.api_database.begin() as session:
+        with self._dependencies.api_database.begin() as session:
             mapping = instance_mappings.find(session, uuid)
             if mapping is None:
                 raise missing(uuid)
             call.may_touch(mapping.project_id, name=f"Instance {uuid}")
-            mappings.put_away(session, uuid)
+            mappings.soft_delete(session, uuid)
             found = instance_mappings.get(session, uuid)
         return None if found.put_away_at is None or found.queued_for_delete else found
 
     @retried
     def _take_back(self, uuid: str, turn: int) -> bool:
         """Let it count again, if it does not; tell whether it was put away in this turn."""
-        with self._parts.api_database.begin() as session:
-            if mappings.take_back(session, uuid, turn=turn, defaults=self._parts.options.quota):
+        with self._dependencies.api_database.begin() as session:
+            if mappings.take_back(
+                session, uuid, turn=turn, defaults=self._dependencies.options.quota
+            ):
                 return True
             found = instance_mappings.find(session, uuid)
             if found is None or found.queued_for_delete:
@@ -101,7 +103,7 @@ class ServerPutAway:
 
     @retried
     def _note_heard(self, uuid: str, turn: int) -> None:
-        with self._parts.api_database.begin() as session:
+        with self._dependencies.api_database.begin() as session:
             mappings.note_heard(session, uuid, turn=turn)
 
 
@@ -114,11 +116,11 @@ def _turn(cell: Cell, uuid: str) -> int | None:
         heard = rows.find(session, uuid)
     if heard is None:
         raise missing(uuid)
-    return heard.turn if heard.is_put_away and heard.is_at_rest else None
+    return heard.turn if heard.is_soft_deleted and heard.is_at_rest else None
 
 
-def _refused(located: Located) -> exception.Conflict:
-    found = located.instance
+def _refused(server_ref: ServerRef) -> exception.Conflict:
+    found = server_ref.instance
     return tasks.refused(
         str(found.uuid),
         word=_RESTORE,
@@ -139,24 +141,24 @@ class ServerDelete:
     that is away does not keep the user waiting.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
-        self._put_away = ServerPutAway(parts)
-        self._locks = locks.ServerLocks(parts)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
+        self._put_away = ServerSoftDelete(dependencies)
+        self._locks = locks.ServerLocks(dependencies)
 
     def delete(self, call: Call) -> Answer:
         uuid = call.params["server_id"]
         if not is_uuid(uuid):
             raise missing(uuid)
         self._refuse_locked(call, uuid)
-        if self._parts.options.keeps_deleted and self._put_away.put_away(call, uuid):
+        if self._dependencies.options.keeps_deleted and self._put_away.put_away(call, uuid):
             return Answer()
         return self._end(call, uuid)
 
-    def force(self, call: Call, located: Located) -> Answer:
+    def force(self, call: Call, server_ref: ServerRef) -> Answer:
         """Delete a server that was found, and is not locked."""
-        return self._end(call, str(located.instance.uuid))
+        return self._end(call, str(server_ref.instance.uuid))
 
     def _refuse_locked(self, call: Call, uuid: str) -> None:
         """Raise :class:`roost.exception.Conflict` if it is locked for this caller.
@@ -164,20 +166,20 @@ class ServerDelete:
         Its cell tells; while that is away, its mapping.
         """
         try:
-            located = self._whereabouts.find(call, uuid)
+            server_ref = self._locator.find(call, uuid)
         except exception.NotFound:
             return  # what follows says so
         except exception.Unavailable:
             self._locks.refuse_without_cell(call, uuid)
         else:
-            locks.refuse(call, located.instance)
+            locks.refuse(call, server_ref.instance)
 
     def _end(self, call: Call, uuid: str) -> Answer:
         mapping = self._let_go(call, uuid)
         if mapping is None or mapping.cell_uuid is None:
             return Answer()
         try:
-            ended = self._parts.cells.get(mapping.cell_uuid).end_instance(call.context, uuid)
+            ended = self._dependencies.cells.get(mapping.cell_uuid).end_instance(call.context, uuid)
         except exception.Unavailable as error:
             if mapping.queued_for_delete:
                 raise missing(uuid) from error
@@ -203,7 +205,7 @@ class ServerDelete:
         self, call: Call, uuid: str, *, seen: list[InstanceMapping]
     ) -> tuple[bool, InstanceMapping | None]:
         """``seen``: the mapping as it was when this was tried before, which may have worked."""
-        with self._parts.api_database.begin() as session:
+        with self._dependencies.api_database.begin() as session:
             mapping = instance_mappings.find(session, uuid)
             if seen and _is_let_go(mapping, before=seen[0]):
                 return True, None

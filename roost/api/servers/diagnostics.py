@@ -10,12 +10,12 @@ Rules of the diagnostics of servers.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from roost.api.dependencies import Parts
-from roost.api.locator import Whereabouts
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerLocator
 from roost.api.policy import ADMIN, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
-from roost.api.servers.host_calls import ServerHosts, heard
+from roost.api.servers.host_calls import ServerHosts, answering_host
 from roost.objects import Instance
 
 SHOW_POLICY = "os_compute_api:os-server-diagnostics"
@@ -67,9 +67,9 @@ def _free(measured: Mapping[str, Any]) -> dict[str, Any]:
 class ServerDiagnostics:
     """Handler of ``/servers/{id}/diagnostics``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
-        self._hosts = ServerHosts(parts)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
+        self._hosts = ServerHosts(dependencies)
 
     def show(self, call: Call) -> Answer:
         """Tell what the hypervisor measures.
@@ -78,10 +78,10 @@ class ServerDiagnostics:
         :raises roost.exception.Unsupported: when its hypervisor measures nothing
         :raises roost.exception.Timeout: when its host does not answer
         """
-        located = self._whereabouts.find(call, call.params["server_id"])
-        instance = located.instance
-        host = self._hosts.of(located)
-        with heard(call, instance):
+        server_ref = self._locator.find(call, call.params["server_id"])
+        instance = server_ref.instance
+        host = self._hosts.of(server_ref)
+        with answering_host(call, instance):
             measured = host.get_diagnostics(call.context, instance_uuid=instance.uuid)
         return Answer(full(measured, instance, version=call.version))
 

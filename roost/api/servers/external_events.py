@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
 from roost.api.policy import SERVICE, rule
 from roost.api.request import Answer, Call
@@ -79,7 +79,7 @@ def _document(minor: int) -> dict[str, Any]:
 CREATE: Final = Schema({minor: _document(minor) for minor in (1, *_SINCE)})
 
 
-def told(event: ExternalEvent, *, code: int) -> dict[str, Any]:
+def shown_event(event: ExternalEvent, *, code: int) -> dict[str, Any]:
     """Return an event as it was sent, and whether somebody takes care of it."""
     shown = {
         "name": event.name,
@@ -100,7 +100,7 @@ _POWER: Final = ("POWER_ON", "POWER_OFF")
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class ServerLocation:
     """Where a server is; no host: on none, or its cell cannot be reached now."""
 
     cell: Cell | None = None
@@ -110,9 +110,9 @@ class Place:
 class ServerExternalEvents:
     """Handler of ``/os-server-external-events``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._gatherer = Gatherer(parts.executor, timeout=parts.options.cell_timeout)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
+        self._gatherer = Gatherer(dependencies.executor, timeout=dependencies.options.cell_timeout)
 
     def create(self, call: Call) -> Answer:
         """Hand events to hosts, and tell of each whether that was done.
@@ -125,25 +125,27 @@ class ServerExternalEvents:
         codes = _deliver(call, events, codes, places)
         if ACCEPTED not in codes:
             raise exception.NotFound("No instances found for any event")
-        told = [_told(event, code) for event, code in zip(events, codes, strict=True)]
+        told = [_result_of(event, code) for event, code in zip(events, codes, strict=True)]
         done = all(code == ACCEPTED for code in codes)
         return Answer({"events": told}, status=ACCEPTED if done else _PARTLY)
 
-    def _places(self, uuids: set[str]) -> dict[str, Place]:
+    def _places(self, uuids: set[str]) -> dict[str, ServerLocation]:
         """Return where servers are; who is not named is nowhere."""
-        with self._parts.api_database.read() as session:
+        with self._dependencies.api_database.read() as session:
             cells = instance_mappings.cells_of(session, uuids)
-        places = {server: Place() for server, cell_uuid in cells.items() if cell_uuid is None}
+        places = {
+            server: ServerLocation() for server, cell_uuid in cells.items() if cell_uuid is None
+        }
         by_cell: dict[str, list[str]] = collections.defaultdict(list)
         for server, cell_uuid in cells.items():
             if cell_uuid is not None:
                 by_cell[cell_uuid].append(server)
-        asked = [self._parts.cells.get(cell_uuid) for cell_uuid in by_cell]
+        asked = [self._dependencies.cells.get(cell_uuid) for cell_uuid in by_cell]
         found = self._gatherer.from_each(asked, lambda cell: _hosts(cell, by_cell[cell.uuid]))
         for cell in found.away:
-            places |= dict.fromkeys(by_cell[cell.uuid], Place())
+            places |= dict.fromkeys(by_cell[cell.uuid], ServerLocation())
         for cell, hosts in found.answers:
-            places |= {server: Place(cell, host) for server, host in hosts.items()}
+            places |= {server: ServerLocation(cell, host) for server, host in hosts.items()}
         return places
 
 
@@ -161,7 +163,7 @@ def _event(asked: Mapping[str, Any]) -> ExternalEvent:
     )
 
 
-def _judge(event: ExternalEvent, places: Mapping[str, Place]) -> int:
+def _judge(event: ExternalEvent, places: Mapping[str, ServerLocation]) -> int:
     place = places.get(str(event.instance_uuid))
     if place is None:
         return UNKNOWN
@@ -175,22 +177,25 @@ def _judge(event: ExternalEvent, places: Mapping[str, Place]) -> int:
 
 
 def _deliver(
-    call: Call, events: Sequence[ExternalEvent], codes: list[int], places: Mapping[str, Place]
+    call: Call,
+    events: Sequence[ExternalEvent],
+    codes: list[int],
+    places: Mapping[str, ServerLocation],
 ) -> list[int]:
     """Tell each host of its events in one message; return the codes as they are then."""
     by_host: dict[tuple[str, str], list[int]] = collections.defaultdict(list)
     for at, event in enumerate(events):
-        place = places.get(str(event.instance_uuid), Place())
+        place = places.get(str(event.instance_uuid), ServerLocation())
         if codes[at] == ACCEPTED and place.cell is not None:
             by_host[place.cell.uuid, str(place.host)].append(at)
     for (_, host), all_at in by_host.items():
         cell = places[str(events[all_at[0]].instance_uuid)].cell
-        if cell is not None and not _tell(call, cell, host, [events[at] for at in all_at]):
+        if cell is not None and not _cast_events(call, cell, host, [events[at] for at in all_at]):
             codes = [NOT_READY if at in all_at else code for at, code in enumerate(codes)]
     return codes
 
 
-def _tell(call: Call, cell: Cell, host: str, events: Iterable[ExternalEvent]) -> bool:
+def _cast_events(call: Call, cell: Cell, host: str, events: Iterable[ExternalEvent]) -> bool:
     try:
         cell.compute.on(host).external_instance_events(call.context, events=list(events))
     except exception.Unavailable as error:
@@ -199,10 +204,10 @@ def _tell(call: Call, cell: Cell, host: str, events: Iterable[ExternalEvent]) ->
     return True
 
 
-def _told(event: ExternalEvent, code: int) -> dict[str, Any]:
+def _result_of(event: ExternalEvent, code: int) -> dict[str, Any]:
     if code != ACCEPTED:
         event.status = network.FAILED
-    return told(event, code=code)
+    return shown_event(event, code=code)
 
 
 ROUTES: Final[tuple[Route, ...]] = (

@@ -15,8 +15,8 @@ from roost.api.servers.block_devices import devices_of
 from roost.context import RequestContext
 from roost.db.api import keypairs
 from roost.db.engine import Database
-from roost.hardware.properties import HardwareWords
-from roost.objects import Flavor, ImageMeta, InjectedFile, Keypair, Provisions
+from roost.hardware.properties import HardwareProperties
+from roost.objects import Flavor, GuestConfig, ImageMeta, InjectedFile, Keypair
 
 # Resource -> what a refusal says of it.
 _SAID: Final = {
@@ -64,15 +64,15 @@ _YES: Final = ("1", "t", "true", "on", "y", "yes")
 
 def provisions_of(
     asked: Mapping[str, Any], flavor: Flavor, image: ImageMeta, *, roles: Sequence[str] = ()
-) -> Provisions:
+) -> GuestConfig:
     """Return all that only whoever makes the guest needs.
 
     :param roles: those of the user who asks
     :raises roost.exception.Invalid: for disks that cannot be had
     """
-    return Provisions.of(
+    return GuestConfig.of(
         files=files_of(asked),
-        block_devices=devices_of(asked, HardwareWords(flavor, image), flavor),
+        block_devices=devices_of(asked, HardwareProperties(flavor, image), flavor),
         admin_password=asked.get("adminPass") or password(),
         boot_roles=sorted(roles),
     )

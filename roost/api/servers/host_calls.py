@@ -8,9 +8,9 @@ from typing import Final
 
 from roost import exception
 from roost.api.compute.service_views import COMPUTE
-from roost.api.compute.services import Daemons
-from roost.api.dependencies import Parts
-from roost.api.locator import Located
+from roost.api.compute.services import ServiceReader
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerRef
 from roost.api.request import Call
 from roost.api.servers import policies
 from roost.cells import Cell
@@ -26,15 +26,15 @@ _REFUSED: Final = "The host of this server refused that."
 class ServerHosts:
     """Looks whether a host is up, before anybody waits for it."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._daemons = Daemons(parts)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._daemons = ServiceReader(dependencies)
 
-    def of(self, located: Located) -> Compute:
+    def of(self, server_ref: ServerRef) -> Compute:
         """Return the way to the host of a server.
 
         :raises roost.exception.Conflict: when the server is on no host, or its host is down
         """
-        instance, cell = located.instance, located.cell
+        instance, cell = server_ref.instance, server_ref.cell
         if cell is None or instance.host is None:
             raise exception.Conflict(f"Instance {instance.uuid} is not ready")
         if self._is_down(cell, str(instance.host)):
@@ -52,7 +52,7 @@ class ServerHosts:
 
 
 @contextlib.contextmanager
-def heard(call: Call, instance: Instance) -> Iterator[None]:
+def answering_host(call: Call, instance: Instance) -> Iterator[None]:
     """Let users hear what the host of a server says in the block, but nothing about its machine.
 
     Who may see hosts of servers hears all of it.

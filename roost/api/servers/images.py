@@ -14,8 +14,8 @@ from typing import Any, Final
 from roost import exception, states
 from roost.api import service_catalog
 from roost.api.compute import quota_resources
-from roost.api.dependencies import Options, Parts
-from roost.api.locator import Located
+from roost.api.dependencies import ApiOptions, Dependencies
+from roost.api.locator import ServerRef
 from roost.api.request import Answer, Call
 from roost.api.servers import tasks
 from roost.db.cell import images
@@ -32,18 +32,20 @@ from roost.objects import ImageMeta, Instance
 _MISSING: Final = "Image {} could not be found."
 
 
-def usable(call: Call, parts: Parts, image_id: str, *, missing: str = _MISSING) -> ImageMeta:
+def usable(
+    call: Call, dependencies: Dependencies, image_id: str, *, missing: str = _MISSING
+) -> ImageMeta:
     """Return an image that is there for the caller, and whole, as is what it names.
 
     :param missing: what is said when it is not there
     :raises roost.exception.Invalid: when there is none
     """
-    image = _active(call, parts, image_id, missing)
-    _check_named(call, parts, image)
+    image = _active(call, dependencies, image_id, missing)
+    _check_named(call, dependencies, image)
     return image
 
 
-def _check_named(call: Call, parts: Parts, image: ImageMeta) -> None:
+def _check_named(call: Call, dependencies: Dependencies, image: ImageMeta) -> None:
     """Make sure that the caller may also use the kernel and the ramdisk that an image names.
 
     And that they are as small as such are.
@@ -53,7 +55,7 @@ def _check_named(call: Call, parts: Parts, image: ImageMeta) -> None:
     for name in (KERNEL_ID, RAMDISK_ID):
         if named := image.properties.get(name, "").strip():
             try:
-                _check_small(_active(call, parts, named, _MISSING))
+                _check_small(_active(call, dependencies, named, _MISSING))
             except exception.Invalid as error:
                 raise exception.Invalid(f"{name} of image {image.id}: {error.message}") from error
 
@@ -65,9 +67,9 @@ def _check_small(image: ImageMeta) -> None:
         )
 
 
-def _active(call: Call, parts: Parts, image_id: str, missing: str) -> ImageMeta:
+def _active(call: Call, dependencies: Dependencies, image_id: str, missing: str) -> ImageMeta:
     try:
-        image = parts.images.get(call.context, image_id)
+        image = dependencies.images.get(call.context, image_id)
     except (exception.NotFound, exception.Forbidden) as error:
         raise exception.Invalid(missing.format(image_id)) from error
     if image.status != ACTIVE:
@@ -75,7 +77,7 @@ def _active(call: Call, parts: Parts, image_id: str, missing: str) -> ImageMeta:
     return image
 
 
-def check_verification(options: Options) -> None:
+def check_verification(options: ApiOptions) -> None:
     """Make sure that this cloud can verify what images are signed by.
 
     :raises roost.exception.Invalid: when it cannot
@@ -93,7 +95,7 @@ _NOT_INHERITED: Final = ("img_signature", "cache_in_nova", "bittorrent", "os_has
 
 
 @dataclasses.dataclass(frozen=True)
-class _Order:
+class _ImageRequest:
     """What an action asks for: its name, the task, and what the image is to say of itself.
 
     ``rotation``: how many backups are kept; None: it is none.
@@ -109,10 +111,10 @@ class _Order:
 class ServerSnapshot:
     """The actions ``createImage`` and ``createBackup``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
 
-    def create_image(self, call: Call, located: Located) -> Answer:
+    def create_image(self, call: Call, server_ref: ServerRef) -> Answer:
         """Write down that an image is to be made, describe it, and tell the host.
 
         :raises roost.exception.Conflict: when that cannot be done to a server in its state
@@ -120,20 +122,20 @@ class ServerSnapshot:
             project not one more
         """
         asked = call.body["createImage"]
-        properties = {"image_type": "snapshot", **self._metadata(asked, located.instance)}
+        properties = {"image_type": "snapshot", **self._metadata(asked, server_ref.instance)}
         task = states.IMAGE_SNAPSHOT_PENDING
-        order = _Order("createImage", task, asked["name"].strip(), properties)
-        return self._begin(call, located, order)
+        order = _ImageRequest("createImage", task, asked["name"].strip(), properties)
+        return self._begin(call, server_ref, order)
 
-    def create_backup(self, call: Call, located: Located) -> Answer:
+    def create_backup(self, call: Call, server_ref: ServerRef) -> Answer:
         """Do the same with an image that takes the place of the oldest of its type."""
         asked = call.body["createBackup"]
-        metadata = self._metadata(asked, located.instance)
+        metadata = self._metadata(asked, server_ref.instance)
         kind = {"image_type": "backup", "backup_type": asked["backup_type"]}
         return self._begin(
             call,
-            located,
-            _Order(
+            server_ref,
+            _ImageRequest(
                 word="createBackup",
                 task=states.IMAGE_BACKUP,
                 name=asked["name"].strip(),
@@ -142,38 +144,38 @@ class ServerSnapshot:
             ),
         )
 
-    def _begin(self, call: Call, located: Located, order: _Order) -> Answer:
-        image = self._image(call, located.instance, order)
-        if isinstance(self._parts.images, LimitedImageStore):
-            self._parts.images.check_room(located.instance.project_id)
+    def _begin(self, call: Call, server_ref: ServerRef, order: _ImageRequest) -> Answer:
+        image = self._image(call, server_ref.instance, order)
+        if isinstance(self._dependencies.images, LimitedImageStore):
+            self._dependencies.images.check_room(server_ref.instance.project_id)
         instance = tasks.put_under(
             call,
-            located,
+            server_ref,
             word=order.word,
             task=order.task,
             changes={"task_image": _with_rotation(image, order.rotation)},
         )
         try:
-            self._describe(call, located, image)
+            self._describe(call, server_ref, image)
         finally:  # a host that finds no such image ends the task
-            tasks.do(call, located, instance, image_id=image.id)
-        root = service_catalog.images_root(call, self._parts.images)
+            tasks.do(call, server_ref, instance, image_id=image.id)
+        root = service_catalog.images_root(call, self._dependencies.images)
         return _answer(call, image, order, root=root)
 
-    def _describe(self, call: Call, located: Located, image: ImageMeta) -> None:
+    def _describe(self, call: Call, server_ref: ServerRef, image: ImageMeta) -> None:
         """Let the store know of an image, unless its task has ended before it did.
 
         :raises roost.exception.Conflict: then
         """
-        self._parts.images.create(call.context, image)
-        if not _is_awaited(located, image):
-            self._parts.images.give_up(call.context, image.id)
+        self._dependencies.images.create(call.context, image)
+        if not _is_awaited(server_ref, image):
+            self._dependencies.images.abandon(call.context, image.id)
             raise exception.Conflict(
-                f"Instance {located.instance.uuid} was changed before its image could be made."
+                f"Instance {server_ref.instance.uuid} was changed before its image could be made."
             )
 
-    def _image(self, call: Call, instance: Instance, order: _Order) -> ImageMeta:
-        base, now = instance.image, self._parts.now()
+    def _image(self, call: Call, instance: Instance, order: _ImageRequest) -> ImageMeta:
+        base, now = instance.image, self._dependencies.now()
         return ImageMeta.of(
             id=str(uuid.uuid4()),
             name=order.name,
@@ -202,19 +204,19 @@ class ServerSnapshot:
         :raises roost.exception.QuotaExceeded: when it may not say so much
         """
         metadata: Mapping[str, str] = asked.get("metadata") or {}
-        with self._parts.api_database.read() as session:
-            limits = self._parts.options.quota
+        with self._dependencies.api_database.read() as session:
+            limits = self._dependencies.options.quota
             most = quota_resources.read(session, instance, defaults=limits)
         quota_resources.check(metadata, most=most)
         return metadata
 
 
-def _is_awaited(located: Located, image: ImageMeta) -> bool:
+def _is_awaited(server_ref: ServerRef, image: ImageMeta) -> bool:
     """Tell whether a task still is to make this image; a cell that is away now is believed to."""
-    assert located.cell is not None
+    assert server_ref.cell is not None
     try:
-        with located.cell.database.read() as session:
-            return images.waiting(session, str(located.instance.uuid)) == image.id
+        with server_ref.cell.database.read() as session:
+            return images.waiting(session, str(server_ref.instance.uuid)) == image.id
     except exception.Unavailable:
         return True
 
@@ -239,7 +241,7 @@ def _with_rotation(image: ImageMeta, rotation: int | None) -> ImageMeta:
     return ImageMeta.of(**image.values() | {"properties": properties})
 
 
-def _answer(call: Call, image: ImageMeta, order: _Order, *, root: str) -> Answer:
+def _answer(call: Call, image: ImageMeta, order: _ImageRequest, *, root: str) -> Answer:
     """Name the image; before 2.45 not if it goes as soon as it is there."""
     if call.version >= _ID_SINCE:
         return Answer({"image_id": image.id})

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api import pagination, validation
-from roost.api.dependencies import Parts
-from roost.api.locator import Located, Whereabouts
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerLocator, ServerRef
 from roost.api.pagination import micros
 from roost.api.policy import ADMIN, READER, rule
 from roost.api.request import Answer, Call
@@ -66,7 +66,7 @@ DETAILS: Final = 84
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Looker:
+class EventViewer:
     """Who looks, in which version; ``sees_inside``: hosts and traces, ``sees_why``: causes."""
 
     version: int
@@ -79,7 +79,7 @@ class Looker:
         return self.sees_inside or self.version >= EVENTS_SINCE
 
 
-def brief(action: InstanceAction, looker: Looker) -> dict[str, Any]:
+def brief(action: InstanceAction, viewer: EventViewer) -> dict[str, Any]:
     """Return an action of the list."""
     shown = {
         "action": action.action,
@@ -90,34 +90,34 @@ def brief(action: InstanceAction, looker: Looker) -> dict[str, Any]:
         "start_time": micros(action.start_time),
         "message": action.message,
     }
-    if looker.version >= UPDATED_AT:
+    if viewer.version >= UPDATED_AT:
         shown["updated_at"] = micros(action.updated_at or action.start_time)
     return shown
 
 
-def full(action: InstanceAction, looker: Looker) -> dict[str, Any]:
+def full(action: InstanceAction, viewer: EventViewer) -> dict[str, Any]:
     """Return an action with its events, if this looker may see them."""
-    shown = brief(action, looker)
-    if looker.sees_events:
+    shown = brief(action, viewer)
+    if viewer.sees_events:
         project = action.project_id or ""
-        shown["events"] = [_event(event, looker, project) for event in action.events]
+        shown["events"] = [_event(event, viewer, project) for event in action.events]
     return shown
 
 
-def _event(event: InstanceActionEvent, looker: Looker, project_id: str) -> dict[str, Any]:
+def _event(event: InstanceActionEvent, viewer: EventViewer, project_id: str) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "event": event.event,
         "start_time": micros(event.start_time),
         "finish_time": micros(event.finish_time),
         "result": event.result,
     }
-    if looker.sees_inside:
+    if viewer.sees_inside:
         shown["traceback"] = None
-    if looker.version >= HOSTS:
+    if viewer.version >= HOSTS:
         shown["hostId"] = host_id(event.host, project_id)
-        if looker.sees_inside and event.host is not None:
+        if viewer.sees_inside and event.host is not None:
             shown["host"] = event.host
-    if looker.version >= DETAILS and looker.sees_why:
+    if viewer.version >= DETAILS and viewer.sees_why:
         shown["details"] = event.details
     return shown
 
@@ -128,50 +128,52 @@ _OF_DELETED_SINCE = 21
 class InstanceActions:
     """Handlers of ``/servers/{id}/os-instance-actions``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
-        self._most = parts.options.max_limit
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
+        self._most = dependencies.options.max_limit
 
     def list_brief(self, call: Call) -> Answer:
-        located = self._find(call)
-        looker = _looker(call)
+        server_ref = self._find(call)
+        viewer = _looker(call)
         changes = validation.changes(call, since=PAGES)
-        found = [one for one in _actions(located) if changes.have(one.updated_at or one.start_time)]
+        found = [
+            one for one in _actions(server_ref) if changes.have(one.updated_at or one.start_time)
+        ]
         if call.version < PAGES:
-            return Answer({"instanceActions": [brief(one, looker) for one in found]})
+            return Answer({"instanceActions": [brief(one, viewer) for one in found]})
         limit = pagination.limit(call, most=self._most)
         page = pagination.after(found, call, identity="request_id")[:limit]
         last = page[-1].request_id if page else ""
         return Answer(
             {
-                "instanceActions": [brief(one, looker) for one in page],
+                "instanceActions": [brief(one, viewer) for one in page],
                 **pagination.links(call, "links", full=len(page) == limit, last=last),
             }
         )
 
     def show(self, call: Call) -> Answer:
-        located, request_id = self._find(call), call.params["request_id"]
-        if located.cell is None:
+        server_ref, request_id = self._find(call), call.params["request_id"]
+        if server_ref.cell is None:
             raise exception.NotFound(f"Action for request_id {request_id} could not be found.")
-        with located.cell.database.read() as session:
-            action = rows.get(session, located.instance.uuid, request_id)
+        with server_ref.cell.database.read() as session:
+            action = rows.get(session, server_ref.instance.uuid, request_id)
         return Answer({"instanceAction": full(action, _looker(call))})
 
-    def _find(self, call: Call) -> Located:
+    def _find(self, call: Call) -> ServerRef:
         deleted = call.version >= _OF_DELETED_SINCE
-        return self._whereabouts.find(call, call.params["server_id"], deleted=deleted)
+        return self._locator.find(call, call.params["server_id"], deleted=deleted)
 
 
-def _actions(located: Located) -> list[InstanceAction]:
+def _actions(server_ref: ServerRef) -> list[InstanceAction]:
     """Return the actions, the newest first; a wish has none yet that were recorded."""
-    if located.cell is None:
+    if server_ref.cell is None:
         return []
-    with located.cell.database.read() as session:
-        return rows.list_actions(session, located.instance.uuid)
+    with server_ref.cell.database.read() as session:
+        return rows.list_actions(session, server_ref.instance.uuid)
 
 
-def _looker(call: Call) -> Looker:
-    return Looker(
+def _looker(call: Call) -> EventViewer:
+    return EventViewer(
         version=call.version,
         sees_inside=call.allows(EVENTS_POLICY),
         sees_why=call.allows(EVENT_DETAILS_POLICY),

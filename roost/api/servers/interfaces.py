@@ -18,13 +18,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from roost import exception, states
-from roost.api.dependencies import Parts
-from roost.api.locator import Located, Whereabouts
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerLocator, ServerRef
 from roost.api.policy import MEMBER, READER, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.servers import locks, tasks
-from roost.api.servers.host_calls import ServerHosts, for_users, heard
+from roost.api.servers.host_calls import ServerHosts, answering_host, for_users
 from roost.api.servers.tags import TAG
 from roost.api.validation import UUID, Schema, of, wrapped
 from roost.cells import Cell
@@ -105,10 +105,10 @@ class _Ready:
 class ServerInterfaces:
     """Handlers of ``/servers/{id}/os-interface``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
-        self._hosts = ServerHosts(parts)
-        self._networking = parts.networking
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
+        self._hosts = ServerHosts(dependencies)
+        self._networking = dependencies.networking
 
     def list_all(self, call: Call) -> Answer:
         vifs = _vifs(self._find(call).instance)
@@ -139,9 +139,9 @@ class ServerInterfaces:
 
         :raises roost.exception.Conflict: when its state does not let it go
         """
-        located = self._find(call)
-        ready = self._ready(call, located, DETACH)
-        vif = _vif(located.instance, call.params["port_id"])
+        server_ref = self._find(call)
+        ready = self._ready(call, server_ref, DETACH)
+        vif = _vif(server_ref.instance, call.params["port_id"])
         with _recorded(call, ready, DETACH):
             ready.host.detach_interface(call.context, instance=ready.instance, port_id=vif.id)
         self._networking.detach(ready.instance, vif.id)
@@ -157,15 +157,15 @@ class ServerInterfaces:
                 self._networking.detach(instance, port_id)
             raise
 
-    def _find(self, call: Call) -> Located:
-        return self._whereabouts.find(call, call.params["server_id"])
+    def _find(self, call: Call) -> ServerRef:
+        return self._locator.find(call, call.params["server_id"])
 
-    def _ready(self, call: Call, located: Located, word: str) -> _Ready:
+    def _ready(self, call: Call, server_ref: ServerRef, word: str) -> _Ready:
         """Return the server, if its interfaces may be changed now, by this caller."""
-        _check_state(call, located.instance, word)
-        host = self._hosts.of(located)
-        assert located.cell is not None  # else it has no host
-        return _Ready(located.instance, located.cell, host)
+        _check_state(call, server_ref.instance, word)
+        host = self._hosts.of(server_ref)
+        assert server_ref.cell is not None  # else it has no host
+        return _Ready(server_ref.instance, server_ref.cell, host)
 
 
 def _vifs(instance: Instance) -> list[Vif]:
@@ -207,7 +207,7 @@ def _recorded(call: Call, ready: _Ready, word: str) -> Iterator[None]:
         _begin(ready.cell, record)
     except exception.Unavailable as error:
         raise exception.Away(error.message) from error  # so nobody asks the host
-    with heard(call, ready.instance):
+    with answering_host(call, ready.instance):
         try:
             yield
         except Exception as error:

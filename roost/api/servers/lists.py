@@ -12,9 +12,9 @@ from typing import Any, Final
 from roost import exception, states
 from roost.api import validation
 from roost.api.compute.service_views import COMPUTE, host_status
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
-from roost.api.locator import Whereabouts
+from roost.api.locator import ServerLocator
 from roost.api.request import Call, truth
 from roost.api.servers import policies, views
 from roost.api.servers.schemas import (
@@ -38,7 +38,7 @@ from roost.db import ordering
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import faults, instance_lists
 from roost.db.cell import services as service_rows
-from roost.db.instance_query import NEWEST_FIRST, Found, Wanted, values_of
+from roost.db.instance_query import NEWEST_FIRST, ListedInstance, Wanted, values_of
 from roost.db.ordering import Sort
 from roost.db.patterns import Pattern
 from roost.objects import Instance, InstanceMapping
@@ -122,7 +122,7 @@ def _asks_for_kernels(call: Call) -> bool:
     return any(_is_asked(call, n) and call.query.one(n) for n in ("kernel_id", "ramdisk_id"))
 
 
-def _moments(call: Call) -> dict[str, validation.Span]:
+def _moments(call: Call) -> dict[str, validation.TimeSpan]:
     return {
         column: validation.span(str(call.query.one(name)))
         for name, column in MOMENTS.items()
@@ -281,10 +281,12 @@ class ServerLists:
     none is missed.
     """
 
-    def __init__(self, parts: Parts, gatherer: Gatherer, whereabouts: Whereabouts) -> None:
-        self._parts = parts
+    def __init__(
+        self, dependencies: Dependencies, gatherer: Gatherer, whereabouts: ServerLocator
+    ) -> None:
+        self._dependencies = dependencies
         self._gatherer = gatherer
-        self._whereabouts = whereabouts
+        self._locator = whereabouts
 
     def page(self, call: Call, wanted: Wanted, *, limit: int) -> Page:
         """Return the wanted instances, in order.
@@ -293,15 +295,17 @@ class ServerLists:
         :raises roost.exception.Unavailable: when some may be missing, and the options forbid that
         """
         after = self._after(call, wanted)
-        with self._parts.api_database.read() as session:
+        with self._dependencies.api_database.read() as session:
             wishes = build_requests.list_page(session, wanted, after=after, limit=limit)
         gathered = self._gatherer.from_each(
-            self._parts.cells.all(), lambda cell: _from_cell(cell, wanted, after, limit)
+            self._dependencies.cells.all(), lambda cell: _from_cell(cell, wanted, after, limit)
         )
         unreachable = self._unreachable(call, wanted, gathered.away, limit)
         placed = {found.uuid for _, page in gathered.answers for found in page}
         waiting = [found for found in wishes if found.uuid not in placed | unreachable.keys()]
-        pages: list[list[tuple[Cell | None, Found]]] = [[(None, found) for found in waiting]]
+        pages: list[list[tuple[Cell | None, ListedInstance]]] = [
+            [(None, found) for found in waiting]
+        ]
         pages += [[(cell, found) for found in page] for cell, page in gathered.answers]
         pages.append([(None, _as_found(mapping)) for mapping in unreachable.values()])
         merged = heapq.merge(*pages, key=lambda pair: ordering.rank(pair[1].values, wanted.order))
@@ -347,10 +351,10 @@ class ServerLists:
             return {}
         plain = _KNOWN_WITHOUT_CELL.issuperset(call.query.values) and wanted.deleted is False
         if not plain or call.version < views.SINCE:
-            if self._parts.options.skip_cells_away:
+            if self._dependencies.options.skip_cells_away:
                 return {}
             raise exception.Unavailable("not all cells tell which servers they have")
-        with self._parts.api_database.read() as session:
+        with self._dependencies.api_database.read() as session:
             mappings = instance_mappings.list_in_cells(
                 session,
                 [cell.uuid for cell in away],
@@ -378,15 +382,15 @@ class ServerLists:
 
     def _host_statuses(self, cell: Cell, roll: service_rows.RollCall) -> Callable[[str], str]:
         """Return what tells the status of a host of this cell."""
-        group = self._parts.service_group
+        group = self._dependencies.service_group
         up = group.find_up(roll.services, cell_uuid=cell.uuid, now=roll.now)
         statuses = {
             service.host: host_status(service, up=service.uuid in up) for service in roll.services
         }
         return lambda host: statuses.get(host, host_status(None, up=False))
 
-    def _asked(self, uuids: dict[str, Any]) -> dict[str, build_requests.Asked]:
-        with self._parts.api_database.read() as session:
+    def _asked(self, uuids: dict[str, Any]) -> dict[str, build_requests.SchedulingDetails]:
+        with self._dependencies.api_database.read() as session:
             return build_requests.asked_for(session, list(uuids))
 
     def _after(self, call: Call, wanted: Wanted) -> Sequence[Any] | None:
@@ -394,27 +398,29 @@ class ServerLists:
         if not marker:
             return None
         try:
-            found = self._whereabouts.find(call, marker, deleted=True)
+            found = self._locator.find(call, marker, deleted=True)
         except exception.NotFound as error:
             raise exception.Invalid(f"marker [{marker}] not found") from error
         except exception.Unavailable:
             if tuple(wanted.order) != NEWEST_FIRST:
                 raise
-            mapping, _ = self._whereabouts.find_mapping(call, marker, deleted=True)
+            mapping, _ = self._locator.find_mapping(call, marker, deleted=True)
             return _as_found(mapping).values
         return values_of(found.instance, wanted.order)
 
 
-def _as_found(mapping: InstanceMapping) -> Found:
+def _as_found(mapping: InstanceMapping) -> ListedInstance:
     """Return the place of an instance among the newest; all else of it is out of reach."""
 
     def load() -> Instance:
         raise exception.Internal("an instance in a cell that is away")
 
-    return Found(mapping.instance_uuid, [mapping.created_at, mapping.instance_uuid], load)
+    return ListedInstance(mapping.instance_uuid, [mapping.created_at, mapping.instance_uuid], load)
 
 
-def _from_cell(cell: Cell, wanted: Wanted, after: Sequence[Any] | None, limit: int) -> list[Found]:
+def _from_cell(
+    cell: Cell, wanted: Wanted, after: Sequence[Any] | None, limit: int
+) -> list[ListedInstance]:
     with cell.database.read() as session:
         return instance_lists.list_page(session, wanted, after=after, limit=limit)
 

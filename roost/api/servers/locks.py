@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from roost import exception
-from roost.api.dependencies import Parts
-from roost.api.locator import Located, missing
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerRef, missing
 from roost.api.request import Answer, Call
 from roost.api.servers import policies, tasks
 from roost.cells import Cell
@@ -22,7 +22,7 @@ from roost.db.engine import retried
 from roost.objects import Instance, InstanceAction
 
 LOG = logging.getLogger(__name__)
-Act = Callable[[Call, Located], Answer]
+Act = Callable[[Call, ServerRef], Answer]
 OWNER: Final = "owner"
 OTHER: Final = "admin"
 _ADMIN: Final = "admin_api"
@@ -38,8 +38,8 @@ def refuse(call: Call, instance: Instance) -> None:
 class ServerLocks:
     """Locks and unlocks servers, and lets their mappings know."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._api_database = parts.api_database
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._api_database = dependencies.api_database
 
     @property
     def actions(self) -> dict[str, Act]:
@@ -52,9 +52,9 @@ class ServerLocks:
         if locked and not call.allows(_ADMIN):
             raise _refused(uuid)
 
-    def lock(self, call: Call, located: Located) -> Answer:
+    def lock(self, call: Call, server_ref: ServerRef) -> Answer:
         """Lock a server. An owner's lock changes nothing of a server that is locked."""
-        instance, cell = located.instance, _cell(located)
+        instance, cell = server_ref.instance, _cell(server_ref)
         uuid, who = str(instance.uuid), _who(call, instance)
         changes = {"locked": True, "locked_by": who, "locked_reason": _reason(call)}
         expected = {"locked": False} if who == OWNER else {}
@@ -63,12 +63,12 @@ class ServerLocks:
         self._agree(cell, uuid)
         return Answer()
 
-    def unlock(self, call: Call, located: Located) -> Answer:
+    def unlock(self, call: Call, server_ref: ServerRef) -> Answer:
         """Unlock a server, whoever locked it, if the caller may that.
 
         :raises roost.exception.Forbidden: when somebody else has locked it
         """
-        instance, cell = located.instance, _cell(located)
+        instance, cell = server_ref.instance, _cell(server_ref)
         uuid = str(instance.uuid)
         if instance.locked_by not in (None, _who(call, instance)):
             rule = policies.UNLOCK_OVERRIDE
@@ -110,13 +110,13 @@ def _refused(uuid: str) -> exception.Conflict:
     return exception.Conflict(f"Instance {uuid} is locked")
 
 
-def _cell(located: Located) -> Cell:
-    if located.cell is None:
+def _cell(server_ref: ServerRef) -> Cell:
+    if server_ref.cell is None:
         raise exception.Conflict(
-            f"Instance {located.instance.uuid} is being scheduled; it can be locked or unlocked"
+            f"Instance {server_ref.instance.uuid} is being scheduled; it can be locked or unlocked"
             " when it has a host, in a moment."
         )
-    return located.cell
+    return server_ref.cell
 
 
 def _reason(call: Call) -> str | None:

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from roost import exception, states
 from roost.api.compute import quota_resources
-from roost.api.dependencies import Parts
-from roost.api.locator import Located, Whereabouts, missing
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerLocator, ServerRef, missing
 from roost.api.policy import MEMBER, READER, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
@@ -71,7 +71,7 @@ class Edited:
     changed: bool
 
 
-def change(located: Located, kind: metadata.Kind, edit: Edit, *, doing: str) -> Edited:
+def change(server_ref: ServerRef, kind: metadata.Kind, edit: Edit, *, doing: str) -> Edited:
     """Edit what a server has of one kind; what others write meanwhile is not lost.
 
     :param edit: decides by what there is and does nothing else, since it may be called again
@@ -80,10 +80,10 @@ def change(located: Located, kind: metadata.Kind, edit: Edit, *, doing: str) -> 
         that has no cell yet
     :raises roost.exception.NotFound: when the server is gone
     """
-    uuid = str(located.instance.uuid)
-    if located.cell is None:
-        raise _refused(uuid, located.instance.vm_state, doing)
-    database, tried = located.cell.database, list[Any]()
+    uuid = str(server_ref.instance.uuid)
+    if server_ref.cell is None:
+        raise _refused(uuid, server_ref.instance.vm_state, doing)
+    database, tried = server_ref.cell.database, list[Any]()
     for _ in range(_TRIES):
         edited = _try(database, uuid, kind, edit, doing=doing, tried=tried)
         if edited is not None:
@@ -130,10 +130,10 @@ _DELETE: Final = "delete metadata"
 class ServerMetadata:
     """Handlers of ``/servers/{id}/metadata``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._database = parts.api_database
-        self._limits = parts.options.quota
-        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._database = dependencies.api_database
+        self._limits = dependencies.options.quota
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
 
     def list_all(self, call: Call) -> Answer:
         return Answer({"metadata": dict(self._find(call).instance.metadata)})
@@ -159,31 +159,31 @@ class ServerMetadata:
 
     def delete(self, call: Call) -> Answer:
         key = call.params["key"]
-        located = self._find(call)
-        locks.refuse(call, located.instance)
-        _without(key, located.instance.metadata, gone=False)  # that is told before its state is
+        server_ref = self._find(call)
+        locks.refuse(call, server_ref.instance)
+        _without(key, server_ref.instance.metadata, gone=False)  # that is told before its state is
 
         def edit(before: Metadata, again: bool) -> Metadata:
             return _without(key, before, gone=again)
 
-        change(located, metadata.METADATA, edit, doing=_DELETE)
+        change(server_ref, metadata.METADATA, edit, doing=_DELETE)
         return Answer()
 
-    def _find(self, call: Call) -> Located:
-        return self._whereabouts.find(call, call.params["server_id"])
+    def _find(self, call: Call) -> ServerRef:
+        return self._locator.find(call, call.params["server_id"])
 
     def _write(self, call: Call, asked: Metadata, *, keep: bool) -> Edited:
         """Write what is asked for; ``keep`` what there is besides."""
-        located = self._find(call)
-        locks.refuse(call, located.instance)
-        most = self._most(located.instance)
+        server_ref = self._find(call)
+        locks.refuse(call, server_ref.instance)
+        most = self._most(server_ref.instance)
 
         def edit(before: Metadata, _again: bool) -> Metadata:
             after = {**before, **asked} if keep else dict(asked)
             quota_resources.check(after, most=most)
             return after
 
-        return change(located, metadata.METADATA, edit, doing=_UPDATE)
+        return change(server_ref, metadata.METADATA, edit, doing=_UPDATE)
 
     def _most(self, instance: Instance) -> int:
         with self._database.read() as session:

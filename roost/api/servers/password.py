@@ -8,8 +8,8 @@ The passwords that guests tell.
 from typing import Final
 
 from roost import exception
-from roost.api.dependencies import Parts
-from roost.api.locator import Whereabouts
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerLocator
 from roost.api.policy import MEMBER, READER, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
@@ -38,33 +38,35 @@ RULES = [
 class ServerPassword:
     """Handlers of ``/servers/{id}/os-server-password``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
 
     def show(self, call: Call) -> Answer:
         """Tell it; empty: the guest has told none, or it was cleared."""
-        located = self._whereabouts.find(call, call.params["server_id"])
-        if located.cell is None:
+        server_ref = self._locator.find(call, call.params["server_id"])
+        if server_ref.cell is None:
             return Answer({"password": ""})
-        with located.cell.database.read() as session:
-            return Answer({"password": guest_config.told_password(session, located.instance.uuid)})
+        with server_ref.cell.database.read() as session:
+            return Answer(
+                {"password": guest_config.read_password(session, server_ref.instance.uuid)}
+            )
 
     def clear(self, call: Call) -> Answer:
         """Forget it here; in the guest it stays as it is.
 
         :raises roost.exception.Conflict: while the server has no cell
         """
-        located = self._whereabouts.find(call, call.params["server_id"])
-        if located.cell is None:
-            raise exception.Conflict(f"Instance {located.instance.uuid} is not ready")
-        _clear(located.cell, str(located.instance.uuid))
+        server_ref = self._locator.find(call, call.params["server_id"])
+        if server_ref.cell is None:
+            raise exception.Conflict(f"Instance {server_ref.instance.uuid} is not ready")
+        _clear(server_ref.cell, str(server_ref.instance.uuid))
         return Answer()
 
 
 @retried
 def _clear(cell: Cell, uuid: str) -> None:
     with cell.database.begin() as session:
-        guest_config.tell_password(session, uuid, "")
+        guest_config.save_password(session, uuid, "")
 
 
 _PATH_V21: Final = "/v2.1/servers/{server_id}/os-server-password"

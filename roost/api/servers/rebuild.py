@@ -10,15 +10,15 @@ from typing import Any, Final, NamedTuple
 
 from roost import exception, states
 from roost.api.compute import quota_resources
-from roost.api.dependencies import Parts
-from roost.api.locator import Located
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerRef
 from roost.api.request import Answer, Call, short_ip, truth
 from roost.api.servers import guest_config, images, policies, tasks, views
 from roost.api.servers.guest_config import keypair_of, password
-from roost.api.servers.views import looker
+from roost.api.servers.views import viewer_of
 from roost.db.api import quota, server_groups
 from roost.hardware import traits
-from roost.hardware.image_requirements import ImageDemands
+from roost.hardware.image_requirements import ImageRequirements
 from roost.hardware.numa import numa_topology_of
 from roost.hardware.pci_aliases import PciAlias
 from roost.hardware.requirements import check_other_image, pci_requests_of
@@ -44,10 +44,10 @@ _PLAIN: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
 class ServerRebuild:
     """The action ``rebuild``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
 
-    def __call__(self, call: Call, located: Located) -> Answer:
+    def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
         """Write down what is to be done, tell the host, and show the server.
 
         :raises roost.exception.Invalid: for what cannot be had
@@ -55,29 +55,29 @@ class ServerRebuild:
         :raises roost.exception.QuotaExceeded: when it may not have so much metadata
         """
         asked = call.body[_WORD]
-        _refuse(call, asked, project_id=located.instance.project_id)
+        _refuse(call, asked, project_id=server_ref.instance.project_id)
         if asked.get("trusted_image_certificates"):
-            images.check_verification(self._parts.options)
-        image = self._image(call, located.instance)
+            images.check_verification(self._dependencies.options)
+        image = self._image(call, server_ref.instance)
         files = guest_config.files_of(asked) if "personality" in asked else None
-        self._check_limits(located.instance, asked.get("metadata") or {}, files or [])
+        self._check_limits(server_ref.instance, asked.get("metadata") or {}, files or [])
         instance = tasks.put_under(
             call,
-            located,
+            server_ref,
             word=_WORD,
             task=states.REBUILDING,
             changes=self._changes(call) | {"task_image": image},
             files=files,
         )
         secret = asked.get("adminPass") or password()
-        tasks.do(call, located, instance, password=secret)
+        tasks.do(call, server_ref, instance, password=secret)
         return self._answer(call, instance, image, secret)
 
     def _image(self, call: Call, instance: Instance) -> ImageMeta:
         """Return the new image, which must fit where the server is."""
-        image = images.usable(call, self._parts, call.body[_WORD]["imageRef"])
+        image = images.usable(call, self._dependencies, call.body[_WORD]["imageRef"])
         check_other_image(instance.flavor, image, before=instance.image)
-        _check_demands(instance, image, self._parts.options.pci_aliases)
+        _check_demands(instance, image, self._dependencies.options.pci_aliases)
         self._check_place(call, instance, image)
         _check_disk(instance, image)
         return image
@@ -90,10 +90,10 @@ class ServerRebuild:
         :raises roost.exception.Invalid: naming what it is not
         :raises roost.exception.Conflict: when nobody knows
         """
-        wishes = _wishes_beyond(instance, image)
+        wishes = _requests_beyond(instance, image)
         if not wishes:
             return
-        known = self._parts.scheduler.list_hosts(call.context, host=str(instance.host))
+        known = self._dependencies.scheduler.list_hosts(call.context, host=str(instance.host))
         here = next((one for one in known if one.node == instance.node), None)
         if here is None:
             raise exception.Conflict("Nobody knows what the server's host is; try again later.")
@@ -110,7 +110,7 @@ class ServerRebuild:
             column: clean(asked[name]) for name, (column, clean) in _PLAIN.items() if name in asked
         }
         if "key_name" in asked:
-            keypair = keypair_of(asked, call.context, self._parts.api_database)
+            keypair = keypair_of(asked, call.context, self._dependencies.api_database)
             changes |= {"key_name": asked["key_name"], "keypair": keypair}
         return changes
 
@@ -118,8 +118,8 @@ class ServerRebuild:
         self, instance: Instance, metadata: Mapping[str, str], files: Sequence[InjectedFile]
     ) -> None:
         if metadata or files:
-            with self._parts.api_database.read() as session:
-                defaults = self._parts.options.quota
+            with self._dependencies.api_database.read() as session:
+                defaults = self._dependencies.options.quota
                 whose = {"project_id": instance.project_id, "user_id": instance.user_id}
                 limits = quota.bounds(session, defaults=defaults, **whose)
             quota_resources.check(metadata, most=limits["metadata_items"])
@@ -128,15 +128,15 @@ class ServerRebuild:
     def _answer(self, call: Call, instance: Instance, image: ImageMeta, secret: str) -> Answer:
         instance.image = image  # that it will have
         shown = views.Shown(instance=instance, groups=self._groups(call, str(instance.uuid)))
-        told = {"adminPass": secret} if self._parts.options.instance_password else {}
-        body = views.rebuilt(shown, looker(call)) | told
+        told = {"adminPass": secret} if self._dependencies.options.instance_password else {}
+        body = views.rebuilt(shown, viewer_of(call)) | told
         location = f"{call.base_url}/v2.1/servers/{instance.uuid}"
         return Answer({"server": body}, headers={"Location": location})
 
     def _groups(self, call: Call, uuid: str) -> list[str]:
         if call.version < _GROUPS_SINCE:
             return []
-        with self._parts.api_database.read() as session:
+        with self._dependencies.api_database.read() as session:
             return server_groups.list_of_instance(session, uuid)
 
 
@@ -168,12 +168,12 @@ def _found(
         return error.message
 
 
-class _Wishes(NamedTuple):
+class _HardwareRequests(NamedTuple):
     """What an image asks of a host."""
 
     required: frozenset[str]  # traits
     forbidden: frozenset[str]
-    demands: ImageDemands
+    demands: ImageRequirements
 
     def __bool__(self) -> bool:
         return any((self.required, self.forbidden, *self.demands))
@@ -188,15 +188,15 @@ class _Wishes(NamedTuple):
         ]
 
 
-def _wishes_beyond(instance: Instance, image: ImageMeta) -> _Wishes:
+def _requests_beyond(instance: Instance, image: ImageMeta) -> _HardwareRequests:
     """Return what nobody looked for when the place of a server was chosen."""
     old = instance.image.properties if instance.image else {}
     wanted, had = image.properties.items(), (*old.items(), *instance.flavor.extra_specs.items())
     required, forbidden = traits.required_by, traits.forbidden_by
-    return _Wishes(
+    return _HardwareRequests(
         required=frozenset(required(wanted)).difference(required(had)),
         forbidden=frozenset(forbidden(wanted)).difference(forbidden(had)),
-        demands=ImageDemands.of(image.properties).beyond(ImageDemands.of(old)),
+        demands=ImageRequirements.of(image.properties).beyond(ImageRequirements.of(old)),
     )
 
 

@@ -8,9 +8,9 @@ Rules of the security groups of servers.
 from typing import Final
 
 from roost import exception
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.legacy import security_groups
-from roost.api.locator import Located, Whereabouts
+from roost.api.locator import ServerLocator, ServerRef
 from roost.api.policy import READER, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
@@ -34,63 +34,63 @@ RULES = [
 class ServerSecurityGroups:
     """Handlers of ``/servers/{id}/os-security-groups``, and of the actions that change them."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
-        self._groups = parts.networking.groups
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
+        self._groups = dependencies.networking.groups
 
     def list_all(self, call: Call) -> Answer:
-        instance = self._whereabouts.find(call, call.params["server_id"]).instance
+        instance = self._locator.find(call, call.params["server_id"]).instance
         groups = self._groups.of_server(call, instance)
         return Answer({"security_groups": [security_groups.full(one) for one in groups]})
 
-    def add(self, call: Call, located: Located) -> Answer:
+    def add(self, call: Call, server_ref: ServerRef) -> Answer:
         """Let a server be in a group.
 
         :raises roost.exception.NotFound: when there is no such group
         :raises roost.exception.Conflict: when the server is in no cell yet
         """
-        cell = _cell(located)
-        self._groups.join(call, located.instance, call.body["addSecurityGroup"]["name"])
-        self._tell(call, located, cell)
+        cell = _cell(server_ref)
+        self._groups.join(call, server_ref.instance, call.body["addSecurityGroup"]["name"])
+        self._notify_host(call, server_ref, cell)
         return Answer()
 
-    def remove(self, call: Call, located: Located) -> Answer:
+    def remove(self, call: Call, server_ref: ServerRef) -> Answer:
         """Let a server not be in a group any more.
 
         :raises roost.exception.NotFound: when it is not in it
         :raises roost.exception.Conflict: when it cannot leave it, or is in no cell yet
         """
-        cell = _cell(located)
-        self._groups.leave(call, located.instance, call.body["removeSecurityGroup"]["name"])
-        self._tell(call, located, cell)
+        cell = _cell(server_ref)
+        self._groups.leave(call, server_ref.instance, call.body["removeSecurityGroup"]["name"])
+        self._notify_host(call, server_ref, cell)
         return Answer()
 
-    def _tell(self, call: Call, located: Located, cell: Cell) -> None:
+    def _notify_host(self, call: Call, server_ref: ServerRef, cell: Cell) -> None:
         """Write the names into the server's row, which shows them, also to its guest.
 
         Who writes looks again afterwards: of several who change them, the last one writes what is
         there in the end.
         """
-        written, names = None, self._names(call, located)
+        written, names = None, self._names(call, server_ref)
         while written != names:
-            _write(cell, str(located.instance.uuid), names)
-            written, names = names, self._names(call, located)
-        self._groups.tell(call, str(located.instance.project_id))
+            _write(cell, str(server_ref.instance.uuid), names)
+            written, names = names, self._names(call, server_ref)
+        self._groups.tell(call, str(server_ref.instance.project_id))
 
-    def _names(self, call: Call, located: Located) -> list[str]:
-        return [group.name for group in self._groups.of_server(call, located.instance)]
+    def _names(self, call: Call, server_ref: ServerRef) -> list[str]:
+        return [group.name for group in self._groups.of_server(call, server_ref.instance)]
 
 
-def _cell(located: Located) -> Cell:
-    if located.cell is None:
-        raise exception.Conflict(f"Instance {located.instance.uuid} is not ready")
-    return located.cell
+def _cell(server_ref: ServerRef) -> Cell:
+    if server_ref.cell is None:
+        raise exception.Conflict(f"Instance {server_ref.instance.uuid} is not ready")
+    return server_ref.cell
 
 
 @retried
 def _write(cell: Cell, uuid: str, names: list[str]) -> None:
     with cell.database.begin() as session:
-        metadata.tell_groups(session, uuid, names)
+        metadata.save_groups(session, uuid, names)
 
 
 ROUTES: Final[tuple[Route, ...]] = (

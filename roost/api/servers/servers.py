@@ -28,9 +28,9 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api import pagination
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
-from roost.api.locator import Located, Whereabouts, missing
+from roost.api.locator import ServerLocator, ServerRef, missing
 from roost.api.policy import ADMIN, READER, rule
 from roost.api.request import Answer, Call, short_ip, truth
 from roost.api.route import Route, row
@@ -40,7 +40,7 @@ from roost.api.servers.create import ServerCreate
 from roost.api.servers.delete import ServerDelete
 from roost.api.servers.lists import Listed, Page, ServerLists
 from roost.api.servers.schemas import ACTION
-from roost.api.servers.views import looker, plain_addresses
+from roost.api.servers.views import plain_addresses, viewer_of
 from roost.db.api import build_requests, instance_mappings, server_groups
 from roost.db.cell import instances
 from roost.db.engine import Database, retried
@@ -94,8 +94,8 @@ IPS_RULES = [
 class ServerIps:
     """Handlers of ``/servers/{id}/ips``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
 
     def list_all(self, call: Call) -> Answer:
         return Answer({"addresses": self._addresses(call)})
@@ -108,7 +108,7 @@ class ServerIps:
         return Answer({network: found[network]})
 
     def _addresses(self, call: Call) -> dict[str, list[dict[str, Any]]]:
-        info = self._whereabouts.find(call, call.params["server_id"]).instance.network_info
+        info = self._locator.find(call, call.params["server_id"]).instance.network_info
         return plain_addresses(info.vifs if info else [])
 
 
@@ -148,11 +148,11 @@ def _node(cell: InstanceNUMACell, *, sees_host: bool) -> dict[str, Any]:
 class ServerTopology:
     """Handler of ``/servers/{id}/topology``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
 
     def show(self, call: Call) -> Answer:
-        instance = self._whereabouts.find(call, call.params["server_id"]).instance
+        instance = self._locator.find(call, call.params["server_id"]).instance
         sees_host = call.allows(TOPOLOGY_HOST_POLICY, project_id=instance.project_id)
         return Answer(full(instance.numa_topology, sees_host=sees_host))
 
@@ -175,14 +175,14 @@ _CHANGEABLE = {
 class Servers:
     """Handlers of ``/servers``."""
 
-    def __init__(self, parts: Parts) -> None:
-        options = parts.options
-        self._parts = parts
-        self._create = ServerCreate(parts)
-        self._delete = ServerDelete(parts)
-        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
-        gatherer = Gatherer(parts.executor, timeout=options.cell_timeout)
-        self._lists = ServerLists(parts, gatherer, self._whereabouts)
+    def __init__(self, dependencies: Dependencies) -> None:
+        options = dependencies.options
+        self._dependencies = dependencies
+        self._create = ServerCreate(dependencies)
+        self._delete = ServerDelete(dependencies)
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
+        gatherer = Gatherer(dependencies.executor, timeout=options.cell_timeout)
+        self._lists = ServerLists(dependencies, gatherer, self._locator)
 
     def list_brief(self, call: Call) -> Answer:
         return self._list(call, detailed=False)
@@ -192,32 +192,32 @@ class Servers:
 
     def show(self, call: Call) -> Answer:
         try:
-            located = self._whereabouts.find(call, call.params["server_id"])
+            server_ref = self._locator.find(call, call.params["server_id"])
         except exception.Unavailable:
             if call.version < views.SINCE:
                 raise
             return self._shown_from_afar(call)
-        return self._shown(call, located)
+        return self._shown(call, server_ref)
 
     def create(self, call: Call) -> Answer:
         accepted = self._create.accept(call)
         first = accepted.instances[0]
         if truth(str(call.body["server"].get("return_reservation_id", "")), name="it"):
             return Answer({"reservation_id": first.reservation_id})
-        secret = accepted.password if self._parts.options.instance_password else None
+        secret = accepted.password if self._dependencies.options.instance_password else None
         groups = [one["name"] for one in call.body["server"].get("security_groups") or []]
         shown = views.created(first, groups=groups, password=secret, base_url=call.base_url)
         location = f"{call.base_url}/v2.1/servers/{first.uuid}"
         return Answer({"server": shown}, headers={"Location": location})
 
     def update(self, call: Call) -> Answer:
-        located = self._whereabouts.find(call, call.params["server_id"])
+        server_ref = self._locator.find(call, call.params["server_id"])
         asked = call.body["server"]
         if not asked:
-            return self._shown(call, located, views.updated)
-        if located.cell is None:
+            return self._shown(call, server_ref, views.updated)
+        if server_ref.cell is None:
             raise exception.Conflict(
-                f"Instance {located.instance.uuid} is being scheduled; it can be changed when it"
+                f"Instance {server_ref.instance.uuid} is being scheduled; it can be changed when it"
                 " has a host, in a moment."
             )
         changes = {
@@ -226,17 +226,21 @@ class Servers:
             if name in asked
         }
         if "pinned_availability_zone" in asked:
-            move(self._parts.api_database, located.instance, asked["pinned_availability_zone"])
-        instance = _change(located.cell.database, located.instance.uuid, changes)
-        return self._shown(call, Located(instance, located.cell), views.updated)
+            move(
+                self._dependencies.api_database,
+                server_ref.instance,
+                asked["pinned_availability_zone"],
+            )
+        instance = _change(server_ref.cell.database, server_ref.instance.uuid, changes)
+        return self._shown(call, ServerRef(instance, server_ref.cell), views.updated)
 
     def delete(self, call: Call) -> Answer:
         return self._delete.delete(call)
 
     def _list(self, call: Call, *, detailed: bool) -> Answer:
-        limit = pagination.limit(call, most=self._parts.options.max_limit)
+        limit = pagination.limit(call, most=self._dependencies.options.max_limit)
         wanted = lists.wanted(call)
-        seen_by = looker(call)
+        seen_by = viewer_of(call)
         if wanted and detailed and seen_by.sees_host:
             wanted = dataclasses.replace(wanted, with_user_data=True)
         if call.query.number("limit") == 0:
@@ -250,21 +254,21 @@ class Servers:
         full = len(page) == limit
         return Answer({"servers": shown, **pagination.links(call, "servers", full=full, last=last)})
 
-    def _shown(self, call: Call, located: Located, view: Any = views.full) -> Answer:
-        (shown,) = self._details(call, [Listed(located.cell, located.instance)])
-        shown = dataclasses.replace(shown, groups=self._groups(call, located.instance.uuid))
-        return Answer({"server": view(shown, looker(call))})
+    def _shown(self, call: Call, server_ref: ServerRef, view: Any = views.full) -> Answer:
+        (shown,) = self._details(call, [Listed(server_ref.cell, server_ref.instance)])
+        shown = dataclasses.replace(shown, groups=self._groups(call, server_ref.instance.uuid))
+        return Answer({"server": view(shown, viewer_of(call))})
 
     def _shown_from_afar(self, call: Call) -> Answer:
         """Show what is known of a server whose cell is away."""
-        mapping, spec = self._whereabouts.find_mapping(call, call.params["server_id"])
+        mapping, spec = self._locator.find_mapping(call, call.params["server_id"])
         groups = self._groups(call, mapping.instance_uuid)
-        return Answer({"server": views.shown(mapping, spec, looker(call), groups=groups)})
+        return Answer({"server": views.shown(mapping, spec, viewer_of(call), groups=groups)})
 
     def _groups(self, call: Call, uuid: str) -> list[str]:
         if call.version < _GROUPS_SINCE:
             return []
-        with self._parts.api_database.read() as session:
+        with self._dependencies.api_database.read() as session:
             return server_groups.list_of_instance(session, uuid)
 
     def _details(self, call: Call, page: Page) -> list[Any]:
@@ -283,16 +287,16 @@ def _change(database: Database, uuid: str, changes: Mapping[str, Any]) -> Instan
         return instances.get(session, uuid)
 
 
-def _brief(found: Instance | InstanceMapping, looker: views.Looker) -> dict[str, Any]:
+def _brief(found: Instance | InstanceMapping, viewer: views.Viewer) -> dict[str, Any]:
     if isinstance(found, InstanceMapping):
-        return views.unreachable_brief(found, looker)
-    return views.brief(views.Shown(instance=found), looker)
+        return views.unreachable_brief(found, viewer)
+    return views.brief(views.Shown(instance=found), viewer)
 
 
-def _detailed(found: views.Shown | InstanceMapping, looker: views.Looker) -> dict[str, Any]:
+def _detailed(found: views.Shown | InstanceMapping, viewer: views.Viewer) -> dict[str, Any]:
     if isinstance(found, InstanceMapping):
-        return views.detailed(found, looker)
-    return views.full(found, looker)
+        return views.detailed(found, viewer)
+    return views.full(found, viewer)
 
 
 def _clean(name: str, value: Any) -> Any:

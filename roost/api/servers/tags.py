@@ -12,8 +12,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from roost import exception
-from roost.api.dependencies import Parts
-from roost.api.locator import Located, Whereabouts
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerLocator, ServerRef
 from roost.api.policy import MEMBER, READER, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
@@ -56,8 +56,8 @@ Tags = Sequence[str]
 class ServerTags:
     """Handlers of ``/servers/{id}/tags``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._whereabouts = Whereabouts(parts.api_database, parts.cells)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
 
     def list_all(self, call: Call) -> Answer:
         return Answer({"tags": list(self._find(call).instance.tags)})
@@ -98,8 +98,8 @@ class ServerTags:
         self._change(call, lambda _tags, _again: [], doing="delete tags")
         return Answer()
 
-    def _find(self, call: Call) -> Located:
-        return self._whereabouts.find(call, call.params["server_id"])
+    def _find(self, call: Call) -> ServerRef:
+        return self._locator.find(call, call.params["server_id"])
 
     def _change(self, call: Call, edit: Edit, *, doing: str) -> Edited:
         return change(self._find(call), metadata.TAGS, edit, doing=doing)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from roost import exception, states
-from roost.api.locator import Located, missing
+from roost.api.locator import ServerRef, missing
 from roost.api.request import Call
 from roost.cells import Cell
 from roost.db.cell import actions, guest_config, instances
@@ -49,7 +49,7 @@ LOG = logging.getLogger(__name__)
 
 def put_under(
     call: Call,
-    located: Located,
+    server_ref: ServerRef,
     *,
     word: str,
     task: str,
@@ -63,7 +63,7 @@ def put_under(
     :param files: what the guest finds in place of those it had; None: the same
     :raises roost.exception.Conflict: when that cannot be done to a server in its state
     """
-    instance, cell = located.instance, located.cell
+    instance, cell = server_ref.instance, server_ref.cell
     uuid = str(instance.uuid)
     refusal = functools.partial(refused, uuid, word=word, task=task)
     if cell is None:
@@ -108,11 +108,13 @@ def _is_recorded(session: Session, record: InstanceAction) -> bool:
         return False
 
 
-def tell(located: Located, instance: Instance, send: Callable[[Compute], None]) -> None:
+def cast_to_host(
+    server_ref: ServerRef, instance: Instance, send: Callable[[Compute], None]
+) -> None:
     """Send a hint to the host of an instance; the row says it, too."""
-    assert located.cell is not None
+    assert server_ref.cell is not None
     try:
-        send(located.cell.compute.on(str(instance.host)))
+        send(server_ref.cell.compute.on(str(instance.host)))
     except exception.Unavailable as error:
         LOG.warning(
             "%s: host %s does not know yet that it is %s: %s",
@@ -120,10 +122,10 @@ def tell(located: Located, instance: Instance, send: Callable[[Compute], None]) 
         )  # fmt: skip
 
 
-def do(call: Call, located: Located, instance: Instance, **told: str) -> None:
+def do(call: Call, server_ref: ServerRef, instance: Instance, **told: str) -> None:
     """Tell the host of an instance to do its task, with what only this message knows."""
     task = {"instance_uuid": str(instance.uuid), "task": str(instance.task_state)}
-    tell(located, instance, lambda host: host.do_task(call.context, **task, **told))
+    cast_to_host(server_ref, instance, lambda host: host.do_task(call.context, **task, **told))
 
 
 def refused(

@@ -21,7 +21,7 @@ from roost.api.compute import flavors
 from roost.api.pagination import micros, self_links, time
 from roost.api.request import Call
 from roost.api.servers import policies
-from roost.db.api.build_requests import Asked
+from roost.db.api.build_requests import SchedulingDetails
 from roost.objects import (
     ImageMeta,
     Instance,
@@ -93,7 +93,7 @@ KNOWN_STATUSES: Final = frozenset(
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Looker:
+class Viewer:
     """Who looks at a server, in which version, and what they may see of the cloud's inside.
 
     ``sees_counts``: how many hosts could not take it, not only why. ``sees_specs``: the extra specs
@@ -118,7 +118,7 @@ class Shown:
     instance: Instance
     fault: InstanceFault | None = None
     host_status: str = ""
-    asked: Asked | None = None
+    asked: SchedulingDetails | None = None
     groups: Sequence[str] | None = None
 
 
@@ -130,10 +130,10 @@ class Field:
     """
 
     name: str
-    value: Callable[[Shown, Looker], Any]
+    value: Callable[[Shown, Viewer], Any]
     since: int = microversions.MINIMUM
     until: int = microversions.MAXIMUM
-    when: Callable[[Shown, Looker], bool] = lambda _shown, _looker: True
+    when: Callable[[Shown, Viewer], bool] = lambda _shown, _looker: True
 
 
 def status(instance: Instance) -> str:
@@ -141,41 +141,41 @@ def status(instance: Instance) -> str:
     return _status_of(State(instance.vm_state, instance.task_state))
 
 
-def brief(shown: Shown, looker: Looker) -> dict[str, Any]:
+def brief(shown: Shown, viewer: Viewer) -> dict[str, Any]:
     """Return a server of a plain list."""
     instance = shown.instance
     return {
         "id": instance.uuid,
         "name": instance.display_name,
-        "links": self_links(looker.base_url, "servers", instance.uuid),
+        "links": self_links(viewer.base_url, "servers", instance.uuid),
     }
 
 
-def full(shown: Shown, looker: Looker) -> dict[str, Any]:
+def full(shown: Shown, viewer: Viewer) -> dict[str, Any]:
     """Return a server with all that this looker may know."""
     return {
-        field.name: field.value(shown, looker)
+        field.name: field.value(shown, viewer)
         for field in FIELDS
-        if field.since <= looker.version <= field.until and field.when(shown, looker)
+        if field.since <= viewer.version <= field.until and field.when(shown, viewer)
     }
 
 
-def updated(shown: Shown, looker: Looker) -> dict[str, Any]:
+def updated(shown: Shown, viewer: Viewer) -> dict[str, Any]:
     """Return a server that was changed: before 2.75 less than one that is looked at."""
-    told = full(shown, looker)
-    if looker.version >= _UPDATED_IN_FULL:
+    told = full(shown, viewer)
+    if viewer.version >= _UPDATED_IN_FULL:
         return told
     info = shown.instance.network_info
     told["addresses"] = plain_addresses(info.vifs if info else [])
     return {name: value for name, value in told.items() if name in _UPDATED}
 
 
-def rebuilt(shown: Shown, looker: Looker) -> dict[str, Any]:
+def rebuilt(shown: Shown, viewer: Viewer) -> dict[str, Any]:
     """Return the answer to an accepted rebuild: before 2.75 less than one that is looked at."""
-    told = updated(shown, looker)
-    if looker.version >= _REBUILT_KEY:
+    told = updated(shown, viewer)
+    if viewer.version >= _REBUILT_KEY:
         told["key_name"] = shown.instance.key_name
-    if looker.version >= _REBUILT_USER_DATA:
+    if viewer.version >= _REBUILT_USER_DATA:
         told.pop(_SRV + "user_data", None)  # once will do, as administrators are told it, too
         told["user_data"] = shown.instance.user_data
     return told
@@ -241,7 +241,7 @@ def _address(ip: str, mac: str, *, floats: bool) -> dict[str, Any]:
     }
 
 
-def _updated(shown: Shown, _looker: Looker) -> str | None:
+def _updated(shown: Shown, _looker: Viewer) -> str | None:
     return time(shown.instance.updated_at or shown.instance.created_at)
 
 
@@ -252,10 +252,10 @@ def image(found: ImageMeta | None, base_url: str) -> Any:
     return {"id": found.id, "links": self_links(base_url, "images", found.id)[1:]}
 
 
-def _image(shown: Shown, looker: Looker) -> Any:
+def _image(shown: Shown, viewer: Viewer) -> Any:
     found = shown.instance.image
-    told = image(found, looker.base_url)
-    if found is None or looker.version < _IMAGE_PROPERTIES:
+    told = image(found, viewer.base_url)
+    if found is None or viewer.version < _IMAGE_PROPERTIES:
         return told
     return {**told, "properties": _properties(found)}
 
@@ -272,68 +272,68 @@ def _properties(found: ImageMeta) -> dict[str, str]:
     }
 
 
-def _flavor(shown: Shown, looker: Looker) -> Mapping[str, Any]:
+def _flavor(shown: Shown, viewer: Viewer) -> Mapping[str, Any]:
     flavor = shown.instance.flavor
-    if looker.version >= _FLAVOR_EMBEDDED:
-        return flavors.embedded(flavor, with_specs=looker.sees_specs)
+    if viewer.version >= _FLAVOR_EMBEDDED:
+        return flavors.embedded(flavor, with_specs=viewer.sees_specs)
     return {
         "id": flavor.flavorid,
-        "links": self_links(looker.base_url, "flavors", flavor.flavorid)[1:],
+        "links": self_links(viewer.base_url, "flavors", flavor.flavorid)[1:],
     }
 
 
-def _addresses(shown: Shown, _looker: Looker) -> dict[str, Any]:
+def _addresses(shown: Shown, _looker: Viewer) -> dict[str, Any]:
     info = shown.instance.network_info
     return addresses(info.vifs if info else [])
 
 
-def _fault(shown: Shown, looker: Looker) -> dict[str, Any]:
+def _fault(shown: Shown, viewer: Viewer) -> dict[str, Any]:
     fault = shown.fault
     if fault is None:
         return {}
     counted = counted_message(fault)
-    message = counted if counted and looker.sees_counts else fault.message
+    message = counted if counted and viewer.sees_counts else fault.message
     told = {"code": fault.code, "message": message, "created": time(fault.created_at)}
-    if looker.sees_host and fault.details and (looker.sees_counts or not counted):
+    if viewer.sees_host and fault.details and (viewer.sees_counts or not counted):
         told["details"] = fault.details
     return told
 
 
-def _has_fault(shown: Shown, _looker: Looker) -> bool:
+def _has_fault(shown: Shown, _looker: Viewer) -> bool:
     return shown.fault is not None and shown.instance.vm_state in (states.ERROR, states.DELETED)
 
 
-def _sees_host(_shown: Shown, looker: Looker) -> bool:
-    return looker.sees_host
+def _sees_host(_shown: Shown, viewer: Viewer) -> bool:
+    return viewer.sees_host
 
 
-def _sees_host_status(_shown: Shown, looker: Looker) -> bool:
-    return looker.sees_host_status
+def _sees_host_status(_shown: Shown, viewer: Viewer) -> bool:
+    return viewer.sees_host_status
 
 
-def _has_progress(shown: Shown, _looker: Looker) -> bool:
+def _has_progress(shown: Shown, _looker: Viewer) -> bool:
     return status(shown.instance) in _PROGRESSING
 
 
-def _has_groups(shown: Shown, _looker: Looker) -> bool:
+def _has_groups(shown: Shown, _looker: Viewer) -> bool:
     return shown.groups is not None
 
 
-def _pinned_zone(shown: Shown, _looker: Looker) -> str | None:
+def _pinned_zone(shown: Shown, _looker: Viewer) -> str | None:
     return shown.asked.zone if shown.asked else None
 
 
-def _hints(shown: Shown, _looker: Looker) -> dict[str, Any]:
+def _hints(shown: Shown, _looker: Viewer) -> dict[str, Any]:
     """Return the user's hints; one that has one value is that value, as most are sent."""
     hints = shown.asked.hints if shown.asked else {}
     return {name: some[0] if len(some) == 1 else list(some) for name, some in hints.items()}
 
 
-def _of(name: str) -> Callable[[Shown, Looker], Any]:
+def _of(name: str) -> Callable[[Shown, Viewer], Any]:
     return lambda shown, _looker: getattr(shown.instance, name)
 
 
-def _always(value: Any) -> Callable[[Shown, Looker], Any]:
+def _always(value: Any) -> Callable[[Shown, Viewer], Any]:
     return lambda _shown, _looker: value
 
 
@@ -408,18 +408,18 @@ UNKNOWN: Final = "UNKNOWN"
 _GROUPS_SINCE: Final = 71
 
 
-def unreachable_brief(mapping: InstanceMapping, looker: Looker) -> dict[str, Any]:
+def unreachable_brief(mapping: InstanceMapping, viewer: Viewer) -> dict[str, Any]:
     """Return a server of a plain list."""
     return {
         "id": mapping.instance_uuid,
         "status": UNKNOWN,
-        "links": self_links(looker.base_url, "servers", mapping.instance_uuid),
+        "links": self_links(viewer.base_url, "servers", mapping.instance_uuid),
     }
 
 
-def detailed(mapping: InstanceMapping, looker: Looker) -> dict[str, Any]:
+def detailed(mapping: InstanceMapping, viewer: Viewer) -> dict[str, Any]:
     """Return a server of a list with details."""
-    return unreachable_brief(mapping, looker) | {
+    return unreachable_brief(mapping, viewer) | {
         "tenant_id": mapping.project_id,
         "created": time(mapping.created_at),
     }
@@ -428,22 +428,22 @@ def detailed(mapping: InstanceMapping, looker: Looker) -> dict[str, Any]:
 def shown(
     mapping: InstanceMapping,
     spec: RequestSpec | None,
-    looker: Looker,
+    viewer: Viewer,
     *,
     groups: Sequence[str],
 ) -> dict[str, Any]:
     """Return one server, with what was asked for when it was created."""
-    found = detailed(mapping, looker) | {
+    found = detailed(mapping, viewer) | {
         "user_id": mapping.user_id,
         "OS-EXT-STS:power_state": states.NOSTATE,
         "OS-EXT-AZ:availability_zone": (spec and spec.availability_zone) or UNKNOWN,
     }
     if spec is not None:
         found |= {
-            "flavor": flavors.embedded(spec.flavor, with_specs=looker.sees_specs),
-            "image": image(spec.image, looker.base_url),
+            "flavor": flavors.embedded(spec.flavor, with_specs=viewer.sees_specs),
+            "image": image(spec.image, viewer.base_url),
         }
-    if looker.version >= _GROUPS_SINCE:
+    if viewer.version >= _GROUPS_SINCE:
         found["server_groups"] = list(groups)
     return found
 
@@ -453,8 +453,8 @@ def service(host: str, binary: str) -> dict[str, Any]:
     return {"binary": binary, "host": host, "status": UNKNOWN}
 
 
-def looker(call: Call) -> Looker:
-    return Looker(
+def viewer_of(call: Call) -> Viewer:
+    return Viewer(
         version=call.version,
         base_url=call.base_url,
         sees_host=call.allows(policies.SHOW_HOST),

@@ -13,7 +13,7 @@ from roost.api.pagination import time
 from roost.api.policy import ADMIN, MEMBER, READER, rule
 from roost.api.request import Call
 from roost.api.validation import MAX_INTEGER, PAGE, TEXT, UUID, always, query
-from roost.image.driver import DISK_FORMATS, MEMBER_STATUSES, QUEUED, Member
+from roost.image.driver import DISK_FORMATS, MEMBER_STATUSES, QUEUED, ImageMember
 from roost.objects import ImageMeta
 
 LIST_POLICY = "roost:images:list"
@@ -225,7 +225,7 @@ def full_list(call: Call, page: Sequence[ImageMeta], *, more: bool) -> dict[str,
     return shown
 
 
-def member(image_id: str, one: Member) -> dict[str, Any]:
+def member(image_id: str, one: ImageMember) -> dict[str, Any]:
     """Return a project that an image is shared with."""
     return {
         "image_id": image_id,

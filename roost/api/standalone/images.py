@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api import faults, pagination
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.request import Answer, Call, truth
 from roost.api.route import DATA, Route, row
 from roost.api.standalone import image_schemas
@@ -29,8 +29,8 @@ from roost.image.driver import (
     QUEUED,
     SHARED,
     EditableImageStore,
+    ImageMember,
     ImageStore,
-    Member,
     Members,
     projects,
 )
@@ -91,9 +91,9 @@ _WORDS = frozenset(
 class Images:
     """Handlers of ``/image/v2/images``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._store = parts.images
-        self._most = parts.options.max_limit
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._store = dependencies.images
+        self._most = dependencies.options.max_limit
 
     def list_all(self, call: Call) -> Answer:
         seen = listed(
@@ -164,9 +164,9 @@ _WITH_DATA: Final = frozenset({"disk_format", "container_format"})  # tell what 
 class ImageEdits:
     """The writing half of ``/image/v2/images``, for stores that can be written by users."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._images = parts.images
-        self._now = parts.now
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._images = dependencies.images
+        self._now = dependencies.now
 
     def create(self, call: Call) -> Answer:
         image = _described(call, now=self._now())
@@ -342,9 +342,9 @@ _ONLY_SHARED: Final = "Only shared images have members."
 class ImageMembers:
     """Handlers of ``/image/v2/images/{id}/members``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._images = parts.images
-        self._now = parts.now
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._images = dependencies.images
+        self._now = dependencies.now
 
     def list_all(self, call: Call) -> Answer:
         image = self._store.get(call.context, call.params["image_id"])
@@ -359,7 +359,7 @@ class ImageMembers:
     def create(self, call: Call) -> Answer:
         image, project, now = own(call, self._store), call.body["member"], self._now()
         _check_shared(image)
-        new = Member(project, PENDING, created_at=now, updated_at=now)
+        new = ImageMember(project, PENDING, created_at=now, updated_at=now)
 
         def with_new(members: Members) -> Members:
             if project in projects(members):
@@ -412,7 +412,7 @@ def _check_shared(image: ImageMeta) -> None:
         raise exception.Forbidden(_ONLY_SHARED)
 
 
-def _find(call: Call, members: Members) -> Member:
+def _find(call: Call, members: Members) -> ImageMember:
     for one in members:
         if one.project_id == call.params["member_id"]:
             return one

@@ -8,7 +8,7 @@ Tags in the network API: the same paths below each noun.
 from typing import Any, Final, Protocol
 
 from roost import exception
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.standalone import network_schemas
@@ -39,12 +39,12 @@ _COLUMNS: Final = {
 class NetworkTags:
     """Handlers of ``/network/v2.0/{networks|subnets|ports}/{id}/tags``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._database = parts.api_database
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._database = dependencies.api_database
         self._nouns: dict[str, _Noun] = {
-            "network_id": Networks(parts),
-            "subnet_id": Subnets(parts),
-            "port_id": Ports(parts),
+            "network_id": Networks(dependencies),
+            "subnet_id": Subnets(dependencies),
+            "port_id": Ports(dependencies),
         }
 
     def list_all(self, call: Call) -> Answer:

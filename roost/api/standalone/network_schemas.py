@@ -239,7 +239,7 @@ SHOWN_EXTENSIONS: Final = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Port:
+class ShownPort:
     """A port as the API level and the cells together know it; no host for who may not see it."""
 
     id: str
@@ -301,7 +301,7 @@ def subnet(network: LocalNetwork | Network) -> dict[str, Any]:
     }
 
 
-def port(one: Port) -> dict[str, Any]:
+def port(one: ShownPort) -> dict[str, Any]:
     """Return a port."""
     subnet = LocalNetwork(name="", cidr="0.0.0.0/0", given_id=one.network_id).subnet_id
     return {

@@ -15,7 +15,7 @@ from typing import Any
 from roost import exception
 from roost.api import faults
 from roost.api.compute import quota_resources
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.networking.local_networks import LocalNetworks
 from roost.api.request import Answer, Call, truth
 from roost.api.standalone import network_schemas
@@ -42,7 +42,7 @@ def _asked(call: Call, name: str) -> list[str]:
     return [tag for value in call.query.all(name) for tag in value.split(",") if tag]
 
 
-class Leavers:
+class DepartedServers:
     """Forgets them as a sweep would; those of cells that are away are left to it."""
 
     def __init__(self, database: Database, cells: Cells) -> None:
@@ -84,12 +84,12 @@ _CHANGED = ("name", "description", "admin_state_up")
 class Networks:
     """Handlers of ``/network/v2.0/networks``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._networks = LocalNetworks(parts.networks, parts.api_database)
-        self._database = parts.api_database
-        self._leavers = Leavers(parts.api_database, parts.cells)
-        self._quota = quota_resources.defaults(parts.options.quota)
-        self._now = parts.now
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._networks = LocalNetworks(dependencies.networks, dependencies.api_database)
+        self._database = dependencies.api_database
+        self._leavers = DepartedServers(dependencies.api_database, dependencies.cells)
+        self._quota = quota_resources.defaults(dependencies.options.quota)
+        self._now = dependencies.now
 
     def list_all(self, call: Call) -> Answer:
         shown = [network_schemas.full(one) for one in _seen(self._networks, call)]
@@ -166,11 +166,11 @@ class Networks:
 class Subnets:
     """Handlers of ``/network/v2.0/subnets``: a network has one, whose id follows from its own."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._networks = LocalNetworks(parts.networks, parts.api_database)
-        self._database = parts.api_database
-        self._leavers = Leavers(parts.api_database, parts.cells)
-        self._quota = quota_resources.defaults(parts.options.quota)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._networks = LocalNetworks(dependencies.networks, dependencies.api_database)
+        self._database = dependencies.api_database
+        self._leavers = DepartedServers(dependencies.api_database, dependencies.cells)
+        self._quota = quota_resources.defaults(dependencies.options.quota)
 
     def list_all(self, call: Call) -> Answer:
         shown = [network_schemas.subnet(one) for one in _seen(self._networks, call) if one.cidr]

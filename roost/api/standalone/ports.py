@@ -12,7 +12,7 @@ from typing import Any, Final
 from roost import exception
 from roost.api import faults, pagination
 from roost.api.compute import quota_resources
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
 from roost.api.networking.local_networks import LocalNetworks, require_choice, scope, usable
 from roost.api.request import Answer, Call
@@ -45,14 +45,14 @@ class Ports:
     A list leaves out what is in cells that are away.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._networks = LocalNetworks(parts.networks, parts.api_database)
-        self._quota = quota_resources.defaults(parts.options.quota)
-        self._gatherer = Gatherer(parts.executor, timeout=parts.options.cell_timeout)
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
+        self._networks = LocalNetworks(dependencies.networks, dependencies.api_database)
+        self._quota = quota_resources.defaults(dependencies.options.quota)
+        self._gatherer = Gatherer(dependencies.executor, timeout=dependencies.options.cell_timeout)
 
     def list_all(self, call: Call) -> Answer:
-        most = self._parts.options.max_limit
+        most = self._dependencies.options.max_limit
         limit = pagination.limit(call, most=most)
         found = self._find(call, _wanted(call), call.query.one("marker") or "", limit)
         shown = [network_schemas.port(one) for one in found]
@@ -99,7 +99,7 @@ class Ports:
         self._change(port, {})
         return port.id
 
-    def _one(self, call: Call) -> network_schemas.Port:
+    def _one(self, call: Call) -> network_schemas.ShownPort:
         """Return the port that the path names.
 
         :raises roost.exception.NotFound: when the caller sees none
@@ -111,18 +111,18 @@ class Ports:
 
     def _find(
         self, call: Call, wanted: dict[str, list[str]], after: str, limit: int
-    ) -> list[network_schemas.Port]:
+    ) -> list[network_schemas.ShownPort]:
         """Return ports in order of their ids; one made beforehand is in a cell, too, once used."""
         asked: dict[str, Any] = {"project_id": scope(call), "wanted": wanted}
         asked |= {"after": after, "limit": limit}
-        with self._parts.api_database.read() as session:
+        with self._dependencies.api_database.read() as session:
             made = {port.id: _made(port) for port in ports.list_ports(session, **asked)}
 
         def in_cell(cell: Cell) -> list[PortRow]:
             with cell.database.read() as session:
                 return cell_ports.list_live(session, **asked)
 
-        gathered = self._gatherer.from_each(self._parts.cells.all(), in_cell)
+        gathered = self._gatherer.from_each(self._dependencies.cells.all(), in_cell)
         for row in itertools.chain(*(rows for _, rows in gathered.answers)):
             made[row.id] = _plugged(row, made.get(row.id), show_host=scope(call) is None)
         return [made[port_id] for port_id in sorted(made)][:limit]
@@ -166,11 +166,11 @@ class Ports:
         raise exception.NoCapacity(f"No more IP addresses available on network {network.id}.")
 
     def _has_mac(self, mac: str) -> bool:
-        with self._parts.api_database.read() as session:
+        with self._dependencies.api_database.read() as session:
             return ports.has_mac(session, mac)
 
     def _now(self) -> datetime.datetime:
-        return self._parts.now()
+        return self._dependencies.now()
 
     def _free(self, network: LocalNetwork, draft: MadePort) -> Iterator[str]:
         """Yield addresses to try: the one asked for, or a few at random, then every free one."""
@@ -184,7 +184,7 @@ class Ports:
             address = network.subnet[ours + secrets.randbelow(rest)]
             if may_be_given(network, address):
                 yield str(address)
-        with self._parts.api_database.read() as session:
+        with self._dependencies.api_database.read() as session:
             taken = ports.addresses(session, network.id)
         for number in range(network.subnet.num_addresses - 1, 1, -1):
             address = network.subnet[number]
@@ -198,25 +198,25 @@ class Ports:
             with cell.database.read() as session:
                 return cell_ports.list_live(session, project_id=None, wanted=wanted, limit=1)
 
-        gathered = self._gatherer.from_each(self._parts.cells.all(), in_cell)
+        gathered = self._gatherer.from_each(self._dependencies.cells.all(), in_cell)
         return any(rows for _, rows in gathered.answers)
 
     @retried
     def _create(self, port: MadePort, network: LocalNetwork) -> bool:
-        with self._parts.api_database.begin() as session:
+        with self._dependencies.api_database.begin() as session:
             quota.lock(session, port.project_id)  # before the network, as boots do
             _hold(session, network)
             return ports.create(session, port, defaults=self._quota)
 
     @retried
-    def _change(self, port: network_schemas.Port, changes: dict[str, Any]) -> None:
-        with self._parts.api_database.begin() as session:
+    def _change(self, port: network_schemas.ShownPort, changes: dict[str, Any]) -> None:
+        with self._dependencies.api_database.begin() as session:
             if not ports.change(session, port.id, changes):
                 raise exception.Conflict(f"Port {port.id} was made with its server, and not here.")
 
     @retried
-    def _delete(self, port: network_schemas.Port) -> None:
-        with self._parts.api_database.begin() as session:
+    def _delete(self, port: network_schemas.ShownPort) -> None:
+        with self._dependencies.api_database.begin() as session:
             if ports.find(session, port.id) is None:
                 raise exception.Conflict(
                     f"Port {port.id} is of server {port.instance_uuid}, and goes with it."
@@ -266,24 +266,24 @@ def _address(asked: dict[str, Any], network: LocalNetwork) -> str:
     return fixed_ip(str(ipaddress.ip_address(wished[0])), network) if wished else ""
 
 
-def _made(port: MadePort) -> network_schemas.Port:
+def _made(port: MadePort) -> network_schemas.ShownPort:
     values = dataclasses.asdict(port)
     del values["created_at"]
-    return network_schemas.Port(**values)
+    return network_schemas.ShownPort(**values)
 
 
 def _plugged(
-    row: PortRow, made: network_schemas.Port | None, *, show_host: bool
-) -> network_schemas.Port:
+    row: PortRow, made: network_schemas.ShownPort | None, *, show_host: bool
+) -> network_schemas.ShownPort:
     values = dataclasses.asdict(row) | {"is_plugged": row.host is not None}
     if not show_host:
         values["host"] = None
     return (
         dataclasses.replace(made, **values | _kept(made))
         if made
-        else network_schemas.Port(**values)
+        else network_schemas.ShownPort(**values)
     )
 
 
-def _kept(made: network_schemas.Port) -> dict[str, Any]:
+def _kept(made: network_schemas.ShownPort) -> dict[str, Any]:
     return {"project_id": made.project_id}

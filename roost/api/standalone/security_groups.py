@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from roost.api import faults, pagination
-from roost.api.dependencies import Parts
+from roost.api.dependencies import Dependencies
 from roost.api.networking.local_networks import scope
 from roost.api.policy import MEMBER, READER, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.standalone.networks import owner, words
 from roost.api.validation import NAME, PAGE, TEXT, UUID, always, of, query, wrapped
-from roost.security_groups import EGRESS, ETHERTYPES, INGRESS, Group, Rule, checked
+from roost.security_groups import EGRESS, ETHERTYPES, INGRESS, Group, SecurityGroupRule, checked
 
 LIST_POLICY = "roost:security_groups:list"
 SHOW_POLICY = "roost:security_groups:show"
@@ -123,7 +123,7 @@ def full(group: Group) -> dict[str, Any]:
     }
 
 
-def shown_rule(one: Rule, project_id: str) -> dict[str, Any]:
+def shown_rule(one: SecurityGroupRule, project_id: str) -> dict[str, Any]:
     """Return a rule of a project's group."""
     return {
         "id": one.id,
@@ -154,9 +154,9 @@ _RULE_FILTERS: Final = (
 class SecurityGroups:
     """Handlers of ``/network/v2.0/security-groups``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._groups = parts.networking.groups
-        self._most = parts.options.max_limit
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._groups = dependencies.networking.groups
+        self._most = dependencies.options.max_limit
 
     def list_all(self, call: Call) -> Answer:
         shown = [full(one) for one in self._groups.list_all(call, scope(call))]
@@ -186,9 +186,9 @@ class SecurityGroups:
 class SecurityGroupRules:
     """Handlers of ``/network/v2.0/security-group-rules``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._groups = parts.networking.groups
-        self._most = parts.options.max_limit
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._groups = dependencies.networking.groups
+        self._most = dependencies.options.max_limit
 
     def list_all(self, call: Call) -> Answer:
         groups = self._groups.list_all(call, scope(call))
@@ -229,9 +229,9 @@ def _passes(call: Call, shown: Mapping[str, Any], filters: tuple[str, ...]) -> b
     return all(str(shown[name]) in call.query.all(name) for name in filters if name in call.query)
 
 
-def _rule(asked: Mapping[str, Any]) -> Rule:
+def _rule(asked: Mapping[str, Any]) -> SecurityGroupRule:
     protocol = asked.get("protocol")
-    return Rule(
+    return SecurityGroupRule(
         id=str(uuid.uuid4()),
         group_id=asked["security_group_id"],
         direction=asked["direction"],

@@ -8,7 +8,7 @@ import click
 
 from roost.audit import Collector, Report, plan
 from roost.audit import audit as look
-from roost.audit.executor import Mender, Outcome
+from roost.audit.executor import RepairExecutor, RepairOutcome
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_one, show_rows, warn
 
@@ -63,11 +63,11 @@ def audit(
         tell(report, verbose=verbose, as_json=as_json)
 
 
-def _mend(deployment: Deployment, report: Report, *, dry_run: bool) -> list[Outcome]:
+def _mend(deployment: Deployment, report: Report, *, dry_run: bool) -> list[RepairOutcome]:
     repairs = plan(report.findings, report.snapshot)
     if dry_run:
-        return [Outcome(repair, f"would {repair.action}") for repair in repairs]
-    mender = Mender(
+        return [RepairOutcome(repair, f"would {repair.action}") for repair in repairs]
+    mender = RepairExecutor(
         deployment.api_database,
         deployment.cells,
         deployment.scheduler,
@@ -93,7 +93,7 @@ def collector(deployment: Deployment, *, guests: bool = True) -> Collector:
 
 
 def tell(
-    report: Report, *, verbose: bool, as_json: bool, outcomes: Sequence[Outcome] | None = None
+    report: Report, *, verbose: bool, as_json: bool, outcomes: Sequence[RepairOutcome] | None = None
 ) -> None:
     """Answer with a report; exit with 1 unless it is clean and complete.
 
@@ -107,7 +107,7 @@ def tell(
         click.get_current_context().exit(1)
 
 
-def _tell(report: Report, outcomes: Sequence[Outcome], *, verbose: bool) -> None:
+def _tell(report: Report, outcomes: Sequence[RepairOutcome], *, verbose: bool) -> None:
     if outcomes:
         show_rows([_row(outcome) for outcome in outcomes], _COLUMNS, as_json=False)
     counts = [{"audit": kind, "found": count} for kind, count in report.counts.items()]
@@ -121,7 +121,7 @@ def _tell(report: Report, outcomes: Sequence[Outcome], *, verbose: bool) -> None
         warn(f"could not look at {what}")
 
 
-def _tell_json(report: Report, outcomes: Sequence[Outcome] | None) -> None:
+def _tell_json(report: Report, outcomes: Sequence[RepairOutcome] | None) -> None:
     answer = {
         "counts": report.counts,
         "findings": [dataclasses.asdict(finding) for finding in report.findings],
@@ -132,7 +132,7 @@ def _tell_json(report: Report, outcomes: Sequence[Outcome] | None) -> None:
     show_one(answer, as_json=True)
 
 
-def _row(outcome: Outcome) -> dict[str, Any]:
+def _row(outcome: RepairOutcome) -> dict[str, Any]:
     repair = outcome.repair
     values = (repair.subject, repair.host, outcome.what, outcome.why)
     return dict(zip(_COLUMNS, values, strict=True))

@@ -136,6 +136,6 @@ def give_up_missing(deployment: Deployment, *, host: str, as_json: bool) -> None
     again later brings its server back.
     """
     cell = deployment.cells.of_host(host)
-    cell.compute.on(host).reconcile_guests(admin_context(), give_up=True)
+    cell.compute.on(host).reconcile_guests(admin_context(), abandon=True)
     told = f"{host} has given up the servers whose guests are gone"
     show_done(told, {"host": host, "cell": cell.name}, as_json=as_json)

@@ -7,7 +7,7 @@ import click
 
 from roost import exception, states
 from roost.audit import restore
-from roost.audit.restore import Asked
+from roost.audit.restore import ApiRecord
 from roost.cells import Cell
 from roost.cmd.manage.cell_hosts import COMPUTE
 from roost.cmd.manage.deployment import Deployment, pass_deployment
@@ -16,7 +16,7 @@ from roost.context import admin_context
 from roost.db.api import build_requests, cells, instance_mappings, soft_delete
 from roost.db.cell import audits as in_cell
 from roost.db.cell import instances, services
-from roost.db.spans import Span
+from roost.db.spans import UuidRange
 
 _COLUMNS: Final = ("cell", "server", "host", "what", "why", "done")
 _AT_ONCE: Final = 1000
@@ -75,11 +75,11 @@ def _release(deployment: Deployment, buried: Sequence[str]) -> None:
         warn(f"claims of buried rows are left to roost-manage audit --repair: {error.message}")
 
 
-def _differences(deployment: Deployment, cell: Cell) -> list[restore.Difference]:
+def _differences(deployment: Deployment, cell: Cell) -> list[restore.RestoreDifference]:
     hosts = _hosts(deployment, cell)
     guests, states_told = _ask(cell, hosts)
     with cell.database.read() as session:
-        rows = in_cell.list_live(session, Span())
+        rows = in_cell.list_live(session, UuidRange())
         known_states = services.states_of(session, binary=COMPUTE)
     live = {row.uuid for row in rows}
     rowless = sorted(restore.announced(guests).keys() - live)
@@ -121,7 +121,7 @@ def _known(cell: Cell, uuids: Sequence[str]) -> set[str]:
         return instances.list_known(session, uuids)
 
 
-def _asked(deployment: Deployment, cell: Cell, uuids: Sequence[str]) -> dict[str, Asked]:
+def _asked(deployment: Deployment, cell: Cell, uuids: Sequence[str]) -> dict[str, ApiRecord]:
     """Return what the API level knows of servers of this cell.
 
     Also of those that it has placed nowhere: it is older than their placing, but knows the request.
@@ -136,7 +136,7 @@ def _asked(deployment: Deployment, cell: Cell, uuids: Sequence[str]) -> dict[str
         for mapping in mappings:
             uuid, spec = str(mapping.instance_uuid), specs.get(str(mapping.request_uuid))
             if mapping.cell_uuid in (cell.uuid, None) and spec is not None:
-                asked[uuid] = Asked(mapping, spec, uuid in locked)
+                asked[uuid] = ApiRecord(mapping, spec, uuid in locked)
     return asked
 
 

@@ -18,7 +18,7 @@ _COLUMNS = ("cell", "check", "passed", "what_to_do")
 
 
 @dataclasses.dataclass(frozen=True)
-class Check:
+class CellCheck:
     """One thing that must hold; ``ask`` raises a RoostError that says what to do."""
 
     cell: str
@@ -41,23 +41,23 @@ def verify(
         context.exit(1)
 
 
-def _checks_of(deployment: Deployment, name: str | None) -> Iterator[Check]:
+def _checks_of(deployment: Deployment, name: str | None) -> Iterator[CellCheck]:
     if name is None:
-        yield Check("-", "there is a cell0", lambda: _cell0(deployment))
-        yield Check("-", "there is a cell for servers", lambda: _any_cell(deployment))
+        yield CellCheck("-", "there is a cell0", lambda: _cell0(deployment))
+        yield CellCheck("-", "there is a cell for servers", lambda: _any_cell(deployment))
     for cell in deployment.named_cells(name):
         yield from _checks_of_one(deployment, cell)
 
 
-def _checks_of_one(deployment: Deployment, cell: Cell) -> Iterator[Check]:
-    yield Check(cell.name, "database and schema", lambda: deployment.checked(cell))
-    yield Check(cell.name, "the database is this cell's", lambda: _identity(deployment, cell))
+def _checks_of_one(deployment: Deployment, cell: Cell) -> Iterator[CellCheck]:
+    yield CellCheck(cell.name, "database and schema", lambda: deployment.checked(cell))
+    yield CellCheck(cell.name, "the database is this cell's", lambda: _identity(deployment, cell))
     if not cell.is_cell0:
-        yield Check(cell.name, "bus", lambda: _bus(deployment, cell))
-        yield Check(cell.name, "hosts are mapped", lambda: _hosts(deployment, cell))
+        yield CellCheck(cell.name, "bus", lambda: _bus(deployment, cell))
+        yield CellCheck(cell.name, "hosts are mapped", lambda: _hosts(deployment, cell))
 
 
-def _row(check: Check) -> dict[str, object]:
+def _row(check: CellCheck) -> dict[str, object]:
     try:
         check.ask()
     except exception.RoostError as error:
@@ -65,7 +65,7 @@ def _row(check: Check) -> dict[str, object]:
     return {**_told(check), "passed": True, "what_to_do": None}
 
 
-def _told(check: Check) -> dict[str, object]:
+def _told(check: CellCheck) -> dict[str, object]:
     return {"cell": check.cell, "check": check.name}
 
 

@@ -34,7 +34,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=pathlib.Path)
 
 
-class Commands(click.Group):
+class ManageCommands(click.Group):
     """Tells an operator's mistakes, and what is away, in a sentence; exits with 1 then."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -56,7 +56,7 @@ class Commands(click.Group):
 
 
 @click.group(
-    cls=Commands,
+    cls=ManageCommands,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, and all is well; 1 failed, or something is wrong; 2 the command"
     " line is wrong.",

@@ -149,7 +149,7 @@ _url = url_option("--database-url", "This database, whatever the configuration s
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class SchemaDatabase:
     """A database, and the schema that it is to have."""
 
     schema: str
@@ -225,24 +225,26 @@ def version(
 
 def _places(
     deployment: Deployment, schema: str, cell_name: str | None, *, all_cells: bool, url: str | None
-) -> list[Place]:
+) -> list[SchemaDatabase]:
     if sum((cell_name is not None, all_cells, url is not None)) > 1:
         raise click.UsageError("--cell, --all-cells and --database-url exclude each other.")
     if url is not None:
         if schema == "all":
             raise click.UsageError("--database-url needs to know which SCHEMA is there.")
-        return [Place(schema, deployment.database(url))]
+        return [SchemaDatabase(schema, deployment.database(url))]
     if cell_name is not None or all_cells:
         if schema not in ("all", migrations.CELL):
             raise click.UsageError(f"--cell and --all-cells are for the schema cell, not {schema}.")
         cells = deployment.named_cells(cell_name)
-        return [Place(migrations.CELL, cell.database) for cell in cells]
+        return [SchemaDatabase(migrations.CELL, cell.database) for cell in cells]
     return _configured(deployment, migrations.SCHEMAS if schema == "all" else (schema,))
 
 
-def _configured(deployment: Deployment, schemas: tuple[str, ...]) -> list[Place]:
+def _configured(deployment: Deployment, schemas: tuple[str, ...]) -> list[SchemaDatabase]:
     found = [(schema, deployment.configured(schema)) for schema in schemas]
-    places = [Place(schema, database) for schema, database in found if database is not None]
+    places = [
+        SchemaDatabase(schema, database) for schema, database in found if database is not None
+    ]
     if not places:
         options = " or ".join(f"[{schema}_database] connection" for schema in schemas)
         raise exception.Invalid(
@@ -252,7 +254,7 @@ def _configured(deployment: Deployment, schemas: tuple[str, ...]) -> list[Place]
     return places
 
 
-def _synced(place: Place, revision: str) -> dict[str, str | None]:
+def _synced(place: SchemaDatabase, revision: str) -> dict[str, str | None]:
     before = migrations.version(place.database, place.schema)
     migrations.sync(place.database, place.schema, revision)
     after = migrations.version(place.database, place.schema)
@@ -265,7 +267,7 @@ def _synced(place: Place, revision: str) -> dict[str, str | None]:
     }
 
 
-def _row(place: Place) -> dict[str, str | None]:
+def _row(place: SchemaDatabase) -> dict[str, str | None]:
     row = {
         "schema": place.schema,
         "database": str(place.database),

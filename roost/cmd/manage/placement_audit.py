@@ -10,7 +10,7 @@ import click
 
 from roost.audit import PLACEMENT, plan
 from roost.audit import audit as look
-from roost.audit.executor import Mender, Outcome
+from roost.audit.executor import RepairExecutor, RepairOutcome
 from roost.audit.repairs import LEAVE, RECOUNT_HOST, RELEASE, RESTORE
 from roost.cmd.manage.audit import collector, settle_option, tell, verbose_option
 from roost.cmd.manage.deployment import Deployment, pass_deployment
@@ -68,9 +68,9 @@ def heal(deployment: Deployment, *, dry_run: bool, settle: float, as_json: bool)
     report = look(collector(deployment, guests=False), settle=settle, kinds=PLACEMENT)
     repairs = plan(report.findings, report.snapshot)
     if dry_run:
-        outcomes = [Outcome(repair, _PLANNED[repair.action]) for repair in repairs]
+        outcomes = [RepairOutcome(repair, _PLANNED[repair.action]) for repair in repairs]
     else:
-        mender = Mender(deployment.api_database, deployment.cells, scheduler)
+        mender = RepairExecutor(deployment.api_database, deployment.cells, scheduler)
         outcomes = list(mender.carry_out(repairs))
     _tell(outcomes, as_json=as_json)
     for what in report.unchecked:
@@ -79,7 +79,7 @@ def heal(deployment: Deployment, *, dry_run: bool, settle: float, as_json: bool)
         click.get_current_context().exit(1)
 
 
-def _tell(outcomes: Sequence[Outcome], *, as_json: bool) -> None:
+def _tell(outcomes: Sequence[RepairOutcome], *, as_json: bool) -> None:
     if outcomes or as_json:
         rows = sorted(map(_row, outcomes), key=lambda row: [row[name] or "" for name in _COLUMNS])
         show_rows(rows, _COLUMNS, as_json=as_json)
@@ -87,7 +87,7 @@ def _tell(outcomes: Sequence[Outcome], *, as_json: bool) -> None:
         click.echo("claims and instances agree")
 
 
-def _row(outcome: Outcome) -> dict[str, Any]:
+def _row(outcome: RepairOutcome) -> dict[str, Any]:
     repair = outcome.repair
     instance = None if repair.action == RECOUNT_HOST else repair.subject
     values = (instance, repair.host, outcome.what, outcome.why)

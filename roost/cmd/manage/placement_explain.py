@@ -10,7 +10,7 @@ from roost.cmd.manage import placement_request
 from roost.cmd.manage.arguments import host_and_node
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_one, show_rows
-from roost.cmd.manage.placement_request import Asked
+from roost.cmd.manage.placement_request import RequestOptions
 from roost.context import admin_context
 from roost.objects import Explanation, FilterVerdict, RankedHost
 from roost.objects.explanation import plain
@@ -68,7 +68,7 @@ def explain(
     if server is not None:
         spec = placement_request.of_server(deployment, server)
     else:
-        asked = Asked(flavor=str(flavor), **more)
+        asked = RequestOptions(flavor=str(flavor), **more)
         spec = placement_request.of_options(deployment, asked, count=count)
     found = deployment.answering_scheduler.explain(
         admin_context(), request_spec=spec, instances=count

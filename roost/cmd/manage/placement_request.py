@@ -7,21 +7,21 @@ from typing import Final
 from roost import exception, networks
 from roost.api.networking.local_networks import Known
 from roost.api.networking.requested_networks import locality_of, networks_of
-from roost.api.servers.create import Place, Question
+from roost.api.servers.create import PlacementRequest, RequestedPlacement
 from roost.api.servers.scheduler_hints import GROUP
 from roost.cmd.manage.deployment import Deployment
 from roost.cmd.manage.flavor import named_flavor
 from roost.context import admin_context
 from roost.db.api import aggregates, build_requests, instance_mappings, server_groups
 from roost.hardware import pci_aliases
-from roost.hardware.requirements import demands_of
+from roost.hardware.requirements import requirements_of
 from roost.objects import ImageMeta, Locality, RequestSpec, ServerGroup
 
 _NO_NETWORK: Final = "none"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Asked:
+class RequestOptions:
     """What an operator asks for, by names and ids; ``hints`` are ``KEY=VALUE``."""
 
     flavor: str
@@ -49,7 +49,7 @@ def of_server(deployment: Deployment, uuid: str) -> RequestSpec:
     return _for_now(deployment, spec)
 
 
-def of_options(deployment: Deployment, asked: Asked, *, count: int) -> RequestSpec:
+def of_options(deployment: Deployment, asked: RequestOptions, *, count: int) -> RequestSpec:
     """Return the question that the API would ask for so many servers.
 
     :raises roost.exception.RoostError: when the API would refuse them
@@ -59,12 +59,12 @@ def of_options(deployment: Deployment, asked: Asked, *, count: int) -> RequestSp
     image = _image(deployment, asked.image) if asked.image else None
     hints = _hints(asked)
     aliases = pci_aliases.parse(deployment.conf.pci.alias)
-    question = Question(
+    question = PlacementRequest(
         project_id=asked.project,
         user_id="roost-manage",
         flavor=flavor,
         image=image,
-        demands=demands_of(flavor, image, aliases),
+        demands=requirements_of(flavor, image, aliases),
         locality=_locality(deployment, asked.network),
         place=_place(deployment, asked),
         hints=hints,
@@ -93,12 +93,12 @@ def _image(deployment: Deployment, name: str) -> ImageMeta:
     return named[0]
 
 
-def _place(deployment: Deployment, asked: Asked) -> Place:
+def _place(deployment: Deployment, asked: RequestOptions) -> RequestedPlacement:
     if asked.force and not asked.host:
         raise exception.Invalid("--force needs --host: filters are passed by on one host only")
     if asked.host:
         deployment.cells.of_host(asked.host)
-    return Place(zone=asked.zone, host=asked.host, forced=asked.force)
+    return RequestedPlacement(zone=asked.zone, host=asked.host, forced=asked.force)
 
 
 def _locality(deployment: Deployment, names: Sequence[str]) -> list[Locality]:
@@ -112,7 +112,7 @@ def _locality(deployment: Deployment, names: Sequence[str]) -> list[Locality]:
     return locality_of(requests, known)
 
 
-def _hints(asked: Asked) -> dict[str, list[str]]:
+def _hints(asked: RequestOptions) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for entry in asked.hints:
         key, equals, value = entry.partition("=")

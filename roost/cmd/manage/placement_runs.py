@@ -10,7 +10,7 @@ from roost.cmd.manage.output import show_one, show_rows
 from roost.scheduler import plugins
 from roost.scheduler.drivers import Driver
 from roost.scheduler.simulation.report import Outline, Summary
-from roost.scheduler.simulation.study import Run
+from roost.scheduler.simulation.study import StudyRun
 
 _WEIGHS_NOTHING: Final = "chance"  # a driver that no weigher makes a difference to
 
@@ -51,7 +51,7 @@ def ways(
     return found
 
 
-def show(outline: Outline, runs: Mapping[str, Run], *, as_json: bool) -> None:
+def show(outline: Outline, runs: Mapping[str, StudyRun], *, as_json: bool) -> None:
     """Print what holds whoever places, and then how each way did, side by side."""
     if as_json:
         summaries = {name: dataclasses.asdict(run.summary) for name, run in runs.items()}
@@ -68,7 +68,7 @@ def show(outline: Outline, runs: Mapping[str, Run], *, as_json: bool) -> None:
     show_rows(rows, ("figure", *columns), as_json=False)
 
 
-def write(path: pathlib.Path, runs: Mapping[str, Run]) -> None:
+def write(path: pathlib.Path, runs: Mapping[str, StudyRun]) -> None:
     """Write how each way went over time, one after the other.
 
     :raises OSError: when the file cannot be written

@@ -18,7 +18,7 @@ from roost.scheduler.drivers import Driver
 from roost.scheduler.simulation import amounts, course, inventory, plot, trace
 from roost.scheduler.simulation.course import Window
 from roost.scheduler.simulation.report import NAMES
-from roost.scheduler.simulation.study import POINTS, Run, Study
+from roost.scheduler.simulation.study import POINTS, Study, StudyRun
 from roost.scheduler.simulation.trace import Trace
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
@@ -171,7 +171,7 @@ def _window(read: Trace, since: float | None, until: float | None) -> Window:
     return Window(start, end)
 
 
-def _run(study: Study, ways: Mapping[str, Driver]) -> dict[str, Run]:
+def _run(study: Study, ways: Mapping[str, Driver]) -> dict[str, StudyRun]:
     runs = {}
     with _progress() as progress:
         for name, driver in ways.items():

@@ -11,10 +11,10 @@ from roost.cmd.manage.output import json_option, show_done, show_one, show_rows
 from roost.conf.quota import OPTIONS
 from roost.db.api import ports, security_groups
 from roost.db.api import quota as rows
-from roost.db.api.quota import Difference
+from roost.db.api.quota import QuotaDifference
 from roost.db.engine import Database, retried
 from roost.image.local import LocalImageStore
-from roost.image.local_quota import Limits
+from roost.image.local_quota import ImageLimits
 
 _NAMES: Final = tuple(option.name for option in OPTIONS)
 _OF_IMAGES: Final = {"images": "images", "image_bytes": "size"}
@@ -128,7 +128,7 @@ def _limit(entry: str) -> tuple[str, int]:
     return name, int(text)
 
 
-def _of_images(amounts: Limits) -> dict[str, int]:
+def _of_images(amounts: ImageLimits) -> dict[str, int]:
     return {name: getattr(amounts, field) for name, field in _OF_IMAGES.items()}
 
 
@@ -168,12 +168,12 @@ def audit(deployment: Deployment, *, repair: bool, as_json: bool) -> None:
 
 
 @retried
-def _recount(database: Database, project: str) -> Difference:
+def _recount(database: Database, project: str) -> QuotaDifference:
     with database.begin() as session:
         return rows.recount(session, project)
 
 
-def _table(found: dict[str, Difference]) -> list[dict[str, object]]:
+def _table(found: dict[str, QuotaDifference]) -> list[dict[str, object]]:
     return [
         {"project": project, "resource": name, "charged": used[name], "has": counted[name]}
         for project, (used, counted) in found.items()

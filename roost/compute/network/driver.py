@@ -51,7 +51,7 @@ class NetworkDriver(Protocol):
 
 
 @runtime_checkable
-class HearsEvents(Protocol):
+class ReceivesEvents(Protocol):
     """A driver whose ports live elsewhere, where they may change."""
 
     def hear(self, event: ExternalEvent) -> None:
@@ -62,7 +62,7 @@ class HearsEvents(Protocol):
 
 
 @runtime_checkable
-class DescribesPorts(HearsEvents, Protocol):
+class DescribesPorts(ReceivesEvents, Protocol):
     """One that can be asked how the ports are, in case an event was lost."""
 
     def describe(self, instance_uuids: Collection[str]) -> Mapping[str, NetworkInfo]:

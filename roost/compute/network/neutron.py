@@ -17,7 +17,7 @@ from roost import exception, states
 from roost.compute.network.vifs import Vifs
 from roost.context import RequestContext
 from roost.external.neutron import Neutron
-from roost.external.neutron_ports import BindingFailed, Ports, is_active, mark
+from roost.external.neutron_ports import BindingFailed, NeutronPorts, is_active, mark
 from roost.objects import ExternalEvent, Instance, NetworkInfo, NetworkRequest, Vif, network
 from roost.rpc.cell_conductor import CellConductor
 
@@ -86,7 +86,7 @@ _LOOK: Final = 10.0  # seconds between two looks at ports, in case an event was 
 
 
 @dataclasses.dataclass(frozen=True)
-class Waiting:
+class PortWait:
     """How long a build waits for its ports, and whether it fails if they do not work by then."""
 
     seconds: float = 300.0
@@ -106,12 +106,12 @@ class NeutronDriver:
 
     def __init__(
         self,
-        ports: Ports,
+        ports: NeutronPorts,
         conductor: CellConductor,
         *,
         host: str,
         zone: str,
-        waiting: Waiting,
+        waiting: PortWait,
         vifs: Vifs | None = None,
     ) -> None:
         self._ports = ports
@@ -126,11 +126,11 @@ class NeutronDriver:
     def from_conf(cls, conf: cfg.ConfigOpts, conductor: CellConductor) -> Self:
         group = conf.neutron
         return cls(
-            Ports(Neutron(conf).ours),
+            NeutronPorts(Neutron(conf).ours),
             conductor,
             host=conf.host,
             zone=conf.compute.availability_zone,
-            waiting=Waiting(group.vif_plugging_timeout, group.vif_plugging_is_fatal),
+            waiting=PortWait(group.vif_plugging_timeout, group.vif_plugging_is_fatal),
             vifs=Vifs.from_conf(conf) if conf.compute.virt_driver == _LIBVIRT else None,
         )
 
@@ -188,7 +188,7 @@ class NeutronDriver:
             while not stopped.is_set() and (waiting := _missing(info)):
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    self._give_up(instance, f"did not work within {self._waiting.seconds:g} s")
+                    self._abandon(instance, f"did not work within {self._waiting.seconds:g} s")
                     break
                 info = self._look(instance, info, waiting, seconds=left, stopped=stopped)
         finally:
@@ -208,7 +208,7 @@ class NeutronDriver:
         pause = min(seconds, self._waiting.look)
         heard = self._plugging.wait(instance.uuid, waiting, seconds=pause, stopped=stopped)
         if not all(heard.values()):
-            self._give_up(instance, "could not be plugged")
+            self._abandon(instance, "could not be plugged")
         works = {port_id for port_id, works in heard.items() if works}
         if works != {*waiting}:
             works |= self._active(instance)
@@ -223,7 +223,7 @@ class NeutronDriver:
             LOG.warning("%s: its ports cannot be looked at: %s", instance.uuid, error.message)
             return set()
 
-    def _give_up(self, instance: Instance, why: str) -> None:
+    def _abandon(self, instance: Instance, why: str) -> None:
         LOG.warning("%s: ports %s on %s", instance.uuid, why, self._host)
         if self._waiting.is_fatal:
             raise exception.BuildFailed(f"The ports of the server {why}.")

@@ -127,7 +127,7 @@ class Switch(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Record:
+class VifRecord:
     """An instance's ports as they are to be, and those of which there may be something left."""
 
     ports: tuple[Binding, ...] = ()
@@ -214,12 +214,12 @@ class Vifs:
     def _become(self, uuid: str, wanted: Sequence[Binding]) -> None:
         known = self._read(uuid)
         leaving = tuple(one for one in known.everything if one not in wanted)
-        self._write(uuid, Record(tuple(wanted), leaving))
+        self._write(uuid, VifRecord(tuple(wanted), leaving))
         for binding in leaving:
             self._remove(uuid, binding)
         for binding in wanted:
             self._have(uuid, binding)
-        self._write(uuid, Record(tuple(wanted)))
+        self._write(uuid, VifRecord(tuple(wanted)))
 
     def _have(self, uuid: str, binding: Binding) -> None:
         if binding.kind == OVS:
@@ -240,15 +240,15 @@ class Vifs:
     def _is_there(self, link: str) -> bool:
         return self._system.succeeds("ip", "link", "show", "dev", link)
 
-    def _read(self, uuid: str) -> Record:
+    def _read(self, uuid: str) -> VifRecord:
         path = self._path(uuid)
         if not path.exists():
-            return Record()
+            return VifRecord()
         lists = json.loads(path.read_text())
-        return Record(**{name: tuple(Binding(**one) for one in lists[name]) for name in lists})
+        return VifRecord(**{name: tuple(Binding(**one) for one in lists[name]) for name in lists})
 
-    def _write(self, uuid: str, record: Record) -> None:
-        if record == Record():
+    def _write(self, uuid: str, record: VifRecord) -> None:
+        if record == VifRecord():
             self._path(uuid).unlink(missing_ok=True)
         else:
             write_whole(self._path(uuid), json.dumps(dataclasses.asdict(record)))

@@ -59,7 +59,7 @@ _PAUSE: Final = 0.1  # seconds after an accept() that failed
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class ConsoleSettings:
     """Where the door is; ``address`` is what the proxy is told. Port 0: any that is free."""
 
     listen: str = "127.0.0.1"
@@ -74,7 +74,7 @@ class _Grant:
     until: float
 
 
-class ConsoleDoor:
+class ConsoleListener:
     """Opens when the first console is asked for, so most hosts have none.
 
     :param clock: seconds that only grow
@@ -83,12 +83,12 @@ class ConsoleDoor:
     def __init__(
         self,
         virt: VirtDriver,
-        settings: Settings | None = None,
+        settings: ConsoleSettings | None = None,
         *,
         clock: Callable[[], float] = boot_clock,
     ) -> None:
         self._virt = virt
-        self._settings = settings or Settings()
+        self._settings = settings or ConsoleSettings()
         self._clock = clock
         self._lock = threading.Lock()
         self._grants: dict[str, _Grant] = {}
@@ -228,7 +228,7 @@ def tail(virt: VirtDriver, instance_uuid: str, *, lines: int | None) -> str:
 
 def let_in(
     virt: VirtDriver,
-    door: ConsoleDoor,
+    door: ConsoleListener,
     instance_uuid: str,
     *,
     kind: str,

@@ -9,7 +9,7 @@ import logging
 
 from roost import exception, states
 from roost.compute.host import Host
-from roost.compute.instance_events import Timeline
+from roost.compute.instance_events import InstanceEvents
 from roost.context import RequestContext
 
 LOG = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ def is_due(host: Host, *, context: RequestContext, instance_uuid: str) -> bool:
         host=host.name,
         tasks=[states.DELETING],
     )
-    found = host.patience.insist(f"the end of {instance_uuid}", ask, stopping=host.stopping)
+    found = host.patience.retry(f"the end of {instance_uuid}", ask, stopping=host.stopping)
     return found is not None
 
 
@@ -40,13 +40,13 @@ def terminate(host: Host, *, context: RequestContext, instance_uuid: str) -> Non
 
     :raises roost.exception.Unavailable: when the conductor could not be told for a long time
     """
-    timeline = Timeline(host.name)
+    timeline = InstanceEvents(host.name)
     try:
         with timeline.step("compute.destroy"):
             host.destroy(instance_uuid)
     except Exception:
         LOG.exception("the guest of %s could not be destroyed, it stays deleting", instance_uuid)
-        _tell_of_failure(host, context, instance_uuid=instance_uuid, timeline=timeline)
+        _report_failure(host, context, instance_uuid=instance_uuid, timeline=timeline)
         return
     host.tracker.vacate(instance_uuid)
     finish = functools.partial(
@@ -57,7 +57,7 @@ def terminate(host: Host, *, context: RequestContext, instance_uuid: str) -> Non
         events=timeline.events,
     )
     try:
-        host.patience.insist(f"burying {instance_uuid}", finish, stopping=host.stopping)
+        host.patience.retry(f"burying {instance_uuid}", finish, stopping=host.stopping)
     except exception.NotFound:
         LOG.info("instance %s had been buried before", instance_uuid)
     else:
@@ -65,8 +65,8 @@ def terminate(host: Host, *, context: RequestContext, instance_uuid: str) -> Non
     host.tracker.forget(instance_uuid)  # not before the conductor knows: see resource_tracker
 
 
-def _tell_of_failure(
-    host: Host, context: RequestContext, *, instance_uuid: str, timeline: Timeline
+def _report_failure(
+    host: Host, context: RequestContext, *, instance_uuid: str, timeline: InstanceEvents
 ) -> None:
     """Let the user see the failed step; nothing of the instance changes."""
     try:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from roost import exception, states
 from roost.compute.host import Host
-from roost.compute.instance_events import Timeline
+from roost.compute.instance_events import InstanceEvents
 from roost.compute.leases import Lease, LostLease
 from roost.compute.virt.driver import PausesGuests, SuspendsGuests, VirtDriver
 from roost.context import RequestContext
@@ -72,17 +72,17 @@ def change(
         LOG.info("instance %s is not %s on %s (any more)", instance_uuid, task, host.name)
         return
     LOG.info("instance %s is %s on %s", instance_uuid, task, host.name)
-    timeline = Timeline(host.name)
+    timeline = InstanceEvents(host.name)
     try:
         why = _try(host, instance_uuid, task, lease=lease, timeline=timeline)
     except LostLease as error:
         LOG.info("instance %s is no longer %s: %s", instance_uuid, task, error.message)
         return
-    _tell(host, context, instance_uuid, task, events=timeline.events, why=why)
+    _report(host, context, instance_uuid, task, events=timeline.events, why=why)
 
 
 def _try(
-    host: Host, instance_uuid: str, task: str, *, lease: Lease, timeline: Timeline
+    host: Host, instance_uuid: str, task: str, *, lease: Lease, timeline: InstanceEvents
 ) -> str | None:
     """Do it, and return why it failed, if it did.
 
@@ -133,7 +133,7 @@ def _is_under(host: Host, context: RequestContext, instance_uuid: str, task: str
     return True
 
 
-def _tell(
+def _report(
     host: Host,
     context: RequestContext,
     instance_uuid: str,
@@ -154,7 +154,7 @@ def _tell(
         **as_found(host.virt, instance_uuid),
     )
     try:
-        host.patience.insist(f"{task} of {instance_uuid}", send, stopping=host.stopping)
+        host.patience.retry(f"{task} of {instance_uuid}", send, stopping=host.stopping)
     except (exception.Conflict, exception.NotFound) as error:
         # told before without hearing the answer, or deleted, or given up by the conductor
         LOG.info("instance %s is no longer %s: %s", instance_uuid, task, error.message)

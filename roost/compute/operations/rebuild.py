@@ -13,17 +13,17 @@ import datetime
 import logging
 
 from roost import exception, states
-from roost.compute.operations.tasks import Spared, Task, step
-from roost.compute.virt.driver import ChecksGuests, Guest, Placement
+from roost.compute.operations.tasks import GuestTask, Spared, step
+from roost.compute.virt.driver import ChecksGuests, Guest, GuestPlacement
 from roost.flow import Flow, Step
 from roost.objects import NetworkInfo, stale_rows
-from roost.objects.instance import Provisions
+from roost.objects.instance import GuestConfig
 
 LOG = logging.getLogger(__name__)
 
 
 @step
-def image(task: Task) -> None:
+def image(task: GuestTask) -> None:
     """Have the image here, for :func:`spawn` to find, and be sure that a guest may be of it."""
     following = task.instance.obj_clone()
     following.image = task.image
@@ -34,14 +34,14 @@ def image(task: Task) -> None:
 
 
 @step
-def clear(task: Task) -> None:
+def clear(task: GuestTask) -> None:
     """Let go of the old guest; from here on there is no way back."""
     task.go_on(states.REBUILD_BLOCK_DEVICE_MAPPING, image=task.image)
     task.host.virt.destroy(task.uuid)
 
 
 @step
-def spawn(task: Task) -> None:
+def spawn(task: GuestTask) -> None:
     """Make the new guest. One of a stopped server is stopped at once."""
     now = datetime.datetime.now(datetime.UTC)
     task.go_on(states.REBUILD_SPAWNING, launched_at=now.isoformat())
@@ -55,7 +55,7 @@ def spawn(task: Task) -> None:
             task.instance,
             image_path=task.fetch_image(),
             network_info=info,
-            placement=Placement.of(task.instance),
+            placement=GuestPlacement.of(task.instance),
             config_drive=drive,
             kernel=task.fetch_kernel(),
         )
@@ -63,23 +63,23 @@ def spawn(task: Task) -> None:
         task.host.virt.power_off(task.uuid)
 
 
-def _give_password(task: Task) -> None:
+def _give_password(task: GuestTask) -> None:
     """Let the config drive tell the new password, as long as anybody knows it."""
-    given = task.instance.provisions or Provisions.of()
+    given = task.instance.provisions or GuestConfig.of()
     given.admin_password = task.password
     task.instance.provisions = given
 
 
-def destroy(task: Task) -> None:
+def destroy(task: GuestTask) -> None:
     """Leave no half of a guest; one that is somebody else's by now is not ours to destroy."""
     if not task.lease.is_over():
         task.host.destroy(task.uuid)
 
 
-REBUILD: Flow[Task] = Flow("rebuild", [Step(image), Step(clear), Step(spawn, undo=destroy)])
+REBUILD: Flow[GuestTask] = Flow("rebuild", [Step(image), Step(clear), Step(spawn, undo=destroy)])
 
 
-def rebuild(task: Task) -> None:
+def rebuild(task: GuestTask) -> None:
     """Run the flow, unless its row turns out to be older than the guest.
 
     :raises Spared: then, once the row knows what its guest is of
@@ -96,7 +96,7 @@ def rebuild(task: Task) -> None:
     )
 
 
-def _guest(task: Task) -> Guest | None:
+def _guest(task: GuestTask) -> Guest | None:
     try:
         return task.host.virt.describe(task.uuid)
     except exception.NotFound:

@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 from roost import exception, states
 from roost.compute.host import Host
 from roost.compute.leases import LostLease
-from roost.compute.operations.tasks import Task, step
+from roost.compute.operations.tasks import GuestTask, step
 from roost.compute.virt.driver import SnapshotsGuests
 from roost.context import RequestContext
 from roost.image.driver import ACTIVE
@@ -23,7 +23,7 @@ _BACKUP_OF: Final = ("image_type", "backup_type", "instance_uuid")
 
 
 @step
-def snapshot(task: Task) -> None:
+def snapshot(task: GuestTask) -> None:
     """Send the disk of a guest, and delete the backups that are too many by then."""
     try:
         _take(task)
@@ -41,12 +41,12 @@ def snapshot(task: Task) -> None:
 def forget(host: Host, *, context: RequestContext, image_id: str) -> None:
     """Let an image go whose data will not come; one that has its data stays."""
     try:
-        host.store.give_up(context, image_id)
+        host.store.abandon(context, image_id)
     except exception.RoostError as error:
         LOG.warning("image %s waits for data that will not come: %s", image_id, error.message)
 
 
-def _take(task: Task) -> None:
+def _take(task: GuestTask) -> None:
     virt = task.host.virt
     if not isinstance(virt, SnapshotsGuests):
         raise exception.Unsupported("The hypervisor of this server cannot make images of it.")
@@ -58,13 +58,13 @@ def _take(task: Task) -> None:
         _upload(task, disk)
 
 
-def _upload(task: Task, disk: BinaryIO) -> None:
+def _upload(task: GuestTask, disk: BinaryIO) -> None:
     task.go_on(states.IMAGE_UPLOADING)
     image = task.host.store.upload(task.context, task.image.id, disk)
     LOG.info("%s: image %s has its data, %d bytes", task, image.id, image.size)
 
 
-def _rotate(task: Task) -> None:
+def _rotate(task: GuestTask) -> None:
     """Delete the oldest backups of this type; what cannot be deleted now, the next one will."""
     most = int(task.image.properties[ROTATION])
     found = [image for image in task.host.store.list_images(task.context) if _is_alike(task, image)]
@@ -77,7 +77,7 @@ def _rotate(task: Task) -> None:
             LOG.info("%s: the old backup %s is deleted", task, image.id)
 
 
-def _is_alike(task: Task, image: ImageMeta) -> bool:
+def _is_alike(task: GuestTask, image: ImageMeta) -> bool:
     """Tell whether an image is such a backup; others' say of themselves what they like."""
     wanted = task.image.properties
     same = all(image.properties.get(name) == wanted.get(name) for name in _BACKUP_OF)

@@ -21,7 +21,7 @@ from typing import Any
 from roost import exception
 from roost.compute import image_cache
 from roost.compute.host import Host
-from roost.compute.instance_events import Timeline
+from roost.compute.instance_events import InstanceEvents
 from roost.compute.leases import Lease, LostLease
 from roost.compute.operations.power import as_found
 from roost.compute.virt.driver import Kernel, RescuesGuests, SetsPasswords, WatchesSteps
@@ -36,7 +36,7 @@ class Spared(exception.Conflict):
 
 
 @dataclasses.dataclass(eq=False)
-class Task:
+class GuestTask:
     """One thing to be done to one instance of this host.
 
     :param family: the states of its row in which it is this
@@ -48,7 +48,7 @@ class Task:
     instance: Instance
     family: Sequence[str]
     lease: Lease
-    timeline: Timeline
+    timeline: InstanceEvents
     password: str | None = None
 
     @property
@@ -99,7 +99,7 @@ class Task:
             events=[],
         )
         try:
-            self.host.patience.insist(f"{task} of {self.uuid}", send, stopping=self.host.stopping)
+            self.host.patience.retry(f"{task} of {self.uuid}", send, stopping=self.host.stopping)
         except (exception.Conflict, exception.NotFound) as error:
             raise LostLease(error.message) from error
 
@@ -107,11 +107,11 @@ class Task:
         return f"instance {self.uuid} ({self.instance.task_state})"
 
 
-Do = Callable[[Task], None]
+Do = Callable[[GuestTask], None]
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class TaskKind:
     """A kind of task: what to do, the states of its row meanwhile, and what failing means.
 
     ``spoils``: a guest that it failed on is not fit for use.
@@ -122,14 +122,14 @@ class Kind:
     spoils: bool = False
 
 
-Kinds = Mapping[str, Kind]
+Kinds = Mapping[str, TaskKind]
 
 
 def step(do: Do) -> Do:
     """Before a step: is this still ours to do? And each is timed, for the user to see."""
 
     @functools.wraps(do)
-    def timed(task: Task) -> None:
+    def timed(task: GuestTask) -> None:
         with task.timeline.step(f"compute.{do.__name__}"):
             task.lease.check()
             if isinstance(task.host.virt, WatchesSteps):
@@ -141,7 +141,7 @@ def step(do: Do) -> Do:
 
 def carry_out(
     host: Host,
-    kind: Kind,
+    kind: TaskKind,
     *,
     context: RequestContext,
     instance_uuid: str,
@@ -160,20 +160,20 @@ def carry_out(
     if instance is None:
         LOG.info("instance %s is not %s here (any more)", instance_uuid, kind.family[0])
         return False
-    timeline = Timeline(host.name)
-    task = Task(host, context, instance, kind.family, lease, timeline, password=password)
+    timeline = InstanceEvents(host.name)
+    task = GuestTask(host, context, instance, kind.family, lease, timeline, password=password)
     LOG.info("%s begins on %s", task, host.name)
     try:
         why, spoilt = _try(task, kind)
     except LostLease as error:
         LOG.info("%s ends without a word: %s", task, error.message)
         return True
-    if _tell(task, why=why, failed=spoilt) and kind.spoils and why is None:
+    if _report(task, why=why, failed=spoilt) and kind.spoils and why is None:
         host.note_announced(task.uuid)
     return True
 
 
-def _try(task: Task, kind: Kind) -> tuple[str | None, bool]:
+def _try(task: GuestTask, kind: TaskKind) -> tuple[str | None, bool]:
     """Do it, and return why it failed, if it did, and whether that has spoilt the guest.
 
     :raises LostLease: when it is somebody else's by now
@@ -195,7 +195,7 @@ def _try(task: Task, kind: Kind) -> tuple[str | None, bool]:
     return None, False
 
 
-def _tell(task: Task, *, why: str | None, failed: bool) -> bool:
+def _report(task: GuestTask, *, why: str | None, failed: bool) -> bool:
     """Let the row say how the guest is; insist, because nobody else knows it.
 
     :returns: whether it says so now
@@ -212,7 +212,7 @@ def _tell(task: Task, *, why: str | None, failed: bool) -> bool:
         **as_found(task.host.virt, task.uuid),
     )
     try:
-        task.host.patience.insist(f"the end of {task}", send, stopping=task.host.stopping)
+        task.host.patience.retry(f"the end of {task}", send, stopping=task.host.stopping)
     except (exception.Conflict, exception.NotFound) as error:
         # told before without hearing the answer, or deleted, or given up by the conductor
         LOG.info("%s is over already: %s", task, error.message)
@@ -222,7 +222,7 @@ def _tell(task: Task, *, why: str | None, failed: bool) -> bool:
 
 
 @step
-def rescue(task: Task) -> None:
+def rescue(task: GuestTask) -> None:
     """Start the guest from the image that its row names, unless it is."""
     _able(task).rescue(
         task.context,
@@ -234,18 +234,18 @@ def rescue(task: Task) -> None:
 
 
 @step
-def unrescue(task: Task) -> None:
+def unrescue(task: GuestTask) -> None:
     _able(task).unrescue(task.uuid)
 
 
-def _able(task: Task) -> RescuesGuests:
+def _able(task: GuestTask) -> RescuesGuests:
     if not isinstance(task.host.virt, RescuesGuests):
         raise exception.Unsupported("The hypervisor of this server cannot rescue it.")
     return task.host.virt
 
 
 @step
-def set_password(task: Task) -> None:
+def set_password(task: GuestTask) -> None:
     virt = task.host.virt
     if not isinstance(virt, SetsPasswords):
         raise exception.Unsupported("The hypervisor of this server cannot set its password.")

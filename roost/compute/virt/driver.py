@@ -66,7 +66,7 @@ class Load:
 
 
 @dataclasses.dataclass(frozen=True)
-class Placement:
+class GuestPlacement:
     """Where on its node a guest goes, as far as the scheduler has chosen that.
 
     ``pci`` counts devices of a kind; their addresses are for the driver to choose.
@@ -181,7 +181,7 @@ class VirtDriver(Protocol):
         *,
         image_path: pathlib.Path | None,
         network_info: NetworkInfo,
-        placement: Placement,
+        placement: GuestPlacement,
         config_drive: pathlib.Path | None = None,
         kernel: Kernel | None = None,
     ) -> None:
@@ -382,7 +382,7 @@ class MeasuresGuests(Protocol):
 
 
 @runtime_checkable
-class TellsOfGuests(Protocol):
+class ReportsGuestEvents(Protocol):
     """A driver that hears of it when a guest starts, stops, is held or goes on by itself."""
 
     def listen(self, told: Callable[[str | None], None]) -> None:
@@ -428,7 +428,7 @@ class MeasuresHost(Protocol):
 
 
 @runtime_checkable
-class TellsLoad(Protocol):
+class ReportsLoad(Protocol):
     """A driver that tells how busy its node is; see ``of_this_machine`` in ``driver.py``."""
 
     def load(self) -> Load:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from roost import exception
-from roost.compute.virt.driver import Placement
+from roost.compute.virt.driver import GuestPlacement
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo
 
@@ -31,7 +31,7 @@ class Presence(enum.Enum):
     TORN = "torn"  # post-copy broke: parts of its memory are here, the others elsewhere
 
 
-class Outcome(enum.Enum):
+class MigrationOutcome(enum.Enum):
     """What is to be done about a guest that was to be moved."""
 
     WAIT = "wait"  # it is under way, or the host that would know does not answer
@@ -53,7 +53,7 @@ def check_absent(uuid: str, found: Presence, node: str) -> None:
         raise exception.Conflict(f"The guest {uuid} is {found.value} on {node}.")
 
 
-def settle(source: Presence | None, destination: Presence | None) -> Outcome:
+def outcome_of(source: Presence | None, destination: Presence | None) -> MigrationOutcome:
     """Say what has become of a guest, from what both hosts have of it; None: one does not answer.
 
     The source is asked first: what has left it is at the destination by then.
@@ -61,16 +61,16 @@ def settle(source: Presence | None, destination: Presence | None) -> Outcome:
     it never comes to run twice: what the source has then is not to be started.
     """
     if destination in (Presence.HERE, Presence.STOPPED):
-        return Outcome.ARRIVED
+        return MigrationOutcome.ARRIVED
     if Presence.TORN in (source, destination):
-        return Outcome.TORN
+        return MigrationOutcome.TORN
     if source is Presence.LEAVING or destination is Presence.ARRIVING:
-        return Outcome.WAIT
+        return MigrationOutcome.WAIT
     if source is Presence.HERE:
-        return Outcome.STAYED
+        return MigrationOutcome.STAYED
     if source is None or destination is None:
-        return Outcome.WAIT
-    return Outcome.STAYED if source in _AT_HOME else Outcome.LOST
+        return MigrationOutcome.WAIT
+    return MigrationOutcome.STAYED if source in _AT_HOME else MigrationOutcome.LOST
 
 
 class Phase(enum.Enum):
@@ -117,7 +117,7 @@ class MovingDisk:
 
 
 @dataclasses.dataclass(frozen=True)
-class Departure:
+class MigrationSource:
     """What a source has to say of a guest that is to go.
 
     ``storage`` names the storage that its disks are on: a host that knows it by the same name has
@@ -136,7 +136,7 @@ class Departure:
 
 
 @dataclasses.dataclass(frozen=True)
-class Arrival:
+class MigrationDestination:
     """What a destination has made ready; ``details`` are for the driver of the source alone.
 
     ``copied`` are the devices of the disks that go with the guest: none, where both hosts share
@@ -150,10 +150,10 @@ class Arrival:
     details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
-class Departures(Protocol):
+class MigrationSources(Protocol):
     """What the source does for guests that go."""
 
-    def describe(self, uuid: str) -> Departure:
+    def describe(self, uuid: str) -> MigrationSource:
         """Say of a guest what its destination must know; nothing changes.
 
         :raises roost.exception.Conflict: when it is in no state to go
@@ -161,7 +161,7 @@ class Departures(Protocol):
         :raises roost.exception.Unsupported: when it has what cannot go with it
         """
 
-    def move(self, uuid: str, arrival: Arrival) -> None:
+    def move(self, uuid: str, incoming: MigrationDestination) -> None:
         """Move a guest to where it is awaited; this returns when it runs there, and not here.
 
         It may take hours. One that has gone already is fine. It does not depend on this process: if
@@ -210,10 +210,10 @@ class Departures(Protocol):
         """
 
 
-class Arrivals(Protocol):
+class MigrationDestinations(Protocol):
     """What the destination does for guests that come."""
 
-    def check(self, departure: Departure) -> None:
+    def check(self, outgoing: MigrationSource) -> None:
         """Make sure that a guest could run here; nothing changes.
 
         :raises roost.exception.Conflict: when it is here
@@ -225,12 +225,12 @@ class Arrivals(Protocol):
         self,
         context: RequestContext,
         instance: Instance,
-        departure: Departure,
+        outgoing: MigrationSource,
         *,
         image_path: pathlib.Path | None,
         network_info: NetworkInfo,
-        placement: Placement,
-    ) -> Arrival:
+        placement: GuestPlacement,
+    ) -> MigrationDestination:
         """Make room for a guest; again is fine, and begins anew.
 
         :param image_path: what its root disk was made from, a whole image on this host; None: it
@@ -260,9 +260,9 @@ class Arrivals(Protocol):
 class MigratesGuests(Protocol):
     """A driver whose guests go to other hosts, and come from them, while they run."""
 
-    def departures(self) -> Departures: ...
+    def departures(self) -> MigrationSources: ...
 
-    def arrivals(self) -> Arrivals: ...
+    def arrivals(self) -> MigrationDestinations: ...
 
     def presence(self, uuid: str) -> Presence:
         """Return what this host has of a guest, whoever has died since it was to be moved."""

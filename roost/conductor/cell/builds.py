@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from roost import exception, states
-from roost.conductor.placement_query import Destinations
+from roost.conductor.placement_query import PlacementQuery
 from roost.context import RequestContext
 from roost.db.cell import actions, builds, guest_config, identity, instances, leases, ports
 from roost.db.cell.builds import BuildRow
@@ -46,7 +46,7 @@ EXPECTABLE = ("host", "attempt", "vm_state", "task_state")
 
 
 @dataclasses.dataclass(frozen=True)
-class Progress:
+class BuildProgress:
     """Keeps the rows of this cell's instances true.
 
     :param host: the name of this conductor's host, for the instances' history
@@ -124,7 +124,7 @@ class Progress:
     def renew_leases(
         self,
         host: str,
-        held: Sequence[leases.Held],
+        held: Sequence[leases.HeldLease],
         *,
         seconds: float,
         nothing_else: bool,
@@ -234,7 +234,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
-class Places:
+class BuildClaims:
     """Asks the schedulers on behalf of this cell's builds.
 
     :param max_attempts: hosts that an instance is tried on
@@ -292,7 +292,7 @@ class Places:
     def _ask_scheduler(
         self, context: RequestContext, build: BuildRow
     ) -> tuple[Selection, Sequence[Selection]]:
-        chosen, *alternates = Destinations(self.scheduler, self.notifier).select(
+        chosen, *alternates = PlacementQuery(self.scheduler, self.notifier).select(
             context,
             request_spec=self._narrowed(build),
             instance_uuids=[build.instance_uuid],

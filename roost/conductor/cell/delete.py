@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from roost import exception, states
-from roost.conductor.failures import moment
+from roost.conductor.failures import instant_event
 from roost.context import RequestContext
 from roost.db.cell import instances, purge
 from roost.db.engine import Database, retried
@@ -22,7 +22,7 @@ from roost.rpc.compute import Compute
 from roost.scheduler.client import CellSchedulerClient
 
 
-class OutsidePorts(Protocol):
+class ExternalPorts(Protocol):
     """What a network service keeps for instances."""
 
     def free(self, instance_uuid: str) -> int:
@@ -32,14 +32,14 @@ class OutsidePorts(Protocol):
         """
 
 
-class NoOutsidePorts:
+class NoExternalPorts:
     """All ports are rows."""
 
     def free(self, instance_uuid: str) -> int:
         return 0
 
 
-NONE = NoOutsidePorts()
+NONE = NoExternalPorts()
 
 
 LOG = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class Deletion:
     database: Database
     scheduler: CellSchedulerClient
     compute: Compute
-    outside_ports: OutsidePorts = NONE
+    outside_ports: ExternalPorts = NONE
 
     def finish(
         self,
@@ -76,7 +76,7 @@ class Deletion:
         if instance is not None and instance.task_state != states.DELETING:
             raise exception.Conflict(f"The instance {instance_uuid} is not being deleted.")
         if instance is not None and instance.host not in (host, None):
-            self._tell(context, instance_uuid, str(instance.host))
+            self._notify_host(context, instance_uuid, str(instance.host))
             return
         self._release(context, instance_uuid)
         if self._bury(instance_uuid, events):
@@ -97,14 +97,14 @@ class Deletion:
 
     def _alone(self, why: str) -> InstanceActionEvent:
         name = "cell-conductor.local_delete"
-        return moment(name, host=self.host, result="Success", details=why)
+        return instant_event(name, host=self.host, result="Success", details=why)
 
     @retried
     def _bury(self, instance_uuid: str, events: Sequence[InstanceActionEvent]) -> bool:
         with self.database.begin() as session:
-            return purge.bury(session, instance_uuid, events)
+            return purge.delete_with_record(session, instance_uuid, events)
 
-    def _tell(self, context: RequestContext, instance_uuid: str, host: str) -> None:
+    def _notify_host(self, context: RequestContext, instance_uuid: str, host: str) -> None:
         """Cast a hint to the host that has it now; the sweeper sends a lost one again."""
         try:
             self.compute.on(host).terminate_instance(context, instance_uuid=instance_uuid)

@@ -22,7 +22,7 @@ from roost.db.cell import identity, services
 from roost.db.engine import Database
 from roost.objects import CellLiveness
 from roost.objects.base import version_at
-from roost.servicegroup.driver import Listening, ServiceGroup
+from roost.servicegroup.driver import ListeningTime, ServiceGroup
 
 LOG = logging.getLogger(__name__)
 COMPUTE: Final = "roost-compute"
@@ -36,7 +36,7 @@ class Schedulers(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Patience:
+class HostTimeouts:
     """How long hosts may be silent.
 
     :param silence: seconds that we must have listened, without a break, before a host is down
@@ -82,7 +82,7 @@ class _Sight:
         )
 
 
-class Lookout:
+class LivenessReporter:
     """Looks at one cell, and tells what it sees; one look at a time.
 
     While it cannot hear it tells nothing, and after that nothing bad until hosts had the time to be
@@ -99,7 +99,7 @@ class Lookout:
         schedulers: Schedulers,
         *,
         interval: float,
-        patience: Patience,
+        patience: HostTimeouts,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
@@ -108,7 +108,7 @@ class Lookout:
         self._interval = interval
         self._patience = patience
         self._clock = clock
-        self._listening = Listening(gap=patience.gap)
+        self._listening = ListeningTime(gap=patience.gap)
         self._looked_at = -math.inf
         self._rolled_at: datetime.datetime | None = None  # by the clock of the database
         self._sight: _Sight | None = None
@@ -148,14 +148,14 @@ class Lookout:
         if sight.deaf:
             return  # and so is the cell: when that lasts, its silence tells it
         if self._told is None or now - self._told_all_at >= self._interval:
-            if self._tell(sight.tell(sight.hosts, whole=not sight.unsure)):
+            if self._report(sight.tell(sight.hosts, whole=not sight.unsure)):
                 self._remember(sight)
                 self._told_all_at = now
             return
         changed = dict(sight.hosts.items() - self._told.items())
         if changed:
             LOG.info("hosts that went up (True) or down (False): %s", changed)
-            if self._tell(sight.tell(changed, whole=False)):
+            if self._report(sight.tell(changed, whole=False)):
                 self._remember(sight)
 
     def _remember(self, sight: _Sight) -> None:
@@ -190,7 +190,7 @@ class Lookout:
         self._listening.note(self._clock(), hears=hears and not slept)
         return hears and not slept
 
-    def _tell(self, liveness: CellLiveness) -> bool:
+    def _report(self, liveness: CellLiveness) -> bool:
         """Tell the schedulers; what does not get through is told, with all the rest, next time."""
         try:
             self._schedulers.update_liveness(admin_context(), liveness=liveness)

@@ -2,26 +2,26 @@
 
 from typing import Any
 
-from roost.conductor.cell.builds import Progress
+from roost.conductor.cell.builds import BuildProgress
 from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.interfaces import Interfaces
-from roost.conductor.cell.reschedule import Failure, Rescheduling
-from roost.conductor.cell.security_groups import Filterings
-from roost.conductor.cell.task_outcomes import Found, Power
+from roost.conductor.cell.reschedule import FailedAttempt, Rescheduling
+from roost.conductor.cell.security_groups import HostSecurityGroups
+from roost.conductor.cell.task_outcomes import ObservedGuest, TaskOutcomes
 from roost.context import RequestContext
 from roost.db.cell import identity, instances, services
-from roost.db.cell.leases import Held
+from roost.db.cell.leases import HeldLease
 from roost.db.engine import Database, retried
 from roost.objects import (
     HostFinding,
     Instance,
     InstanceActionEvent,
+    InstanceLocation,
     NetworkInfo,
     NetworkRequest,
     RoostObject,
     Selection,
     Vif,
-    Whereabouts,
 )
 from roost.rpc.serializer import backported
 
@@ -36,12 +36,12 @@ class CellConductorManager:
         self,
         database: Database,
         *,
-        progress: Progress,
+        progress: BuildProgress,
         rescheduling: Rescheduling,
         deletion: Deletion,
-        power: Power,
+        power: TaskOutcomes,
         interfaces: Interfaces,
-        filterings: Filterings,
+        filterings: HostSecurityGroups,
         lease_seconds: float,
     ) -> None:
         self._database = database
@@ -154,7 +154,7 @@ class CellConductorManager:
         reason: str,
         events: list[InstanceActionEvent],
     ) -> None:
-        failure = Failure(instance_uuid, host, attempt, reason, events)
+        failure = FailedAttempt(instance_uuid, host, attempt, reason, events)
         self._rescheduling.build_elsewhere(context, failure)
 
     def abandon_build(
@@ -167,7 +167,7 @@ class CellConductorManager:
         reason: str,
         events: list[InstanceActionEvent],
     ) -> None:
-        failure = Failure(instance_uuid, host, attempt, reason, events)
+        failure = FailedAttempt(instance_uuid, host, attempt, reason, events)
         self._rescheduling.abandon(context, failure)
 
     def finish_delete(
@@ -189,7 +189,7 @@ class CellConductorManager:
         tasks: list[list[Any]],
         nothing_else: bool = False,
     ) -> dict[str, Any]:
-        held = [Held(uuid, attempt, tuple(names)) for uuid, attempt, names in tasks]
+        held = [HeldLease(uuid, attempt, tuple(names)) for uuid, attempt, names in tasks]
         lost = self._progress.renew_leases(
             host, held, seconds=self._lease_seconds, nothing_else=nothing_else
         )
@@ -206,7 +206,7 @@ class CellConductorManager:
         host: str,
         instance_uuids: list[str],
         and_others_here: bool = False,
-    ) -> list[Whereabouts]:
+    ) -> list[InstanceLocation]:
         return self._power.whereabouts(host, instance_uuids, and_others_here=and_others_here)
 
     def begin_task(
@@ -227,7 +227,7 @@ class CellConductorManager:
         rescued: bool = False,
         failed: bool = False,
     ) -> None:
-        found = Found(host, power_state, events, reason, rescued=rescued, failed=failed)
+        found = ObservedGuest(host, power_state, events, reason, rescued=rescued, failed=failed)
         self._power.settle(context, instance_uuid, found, expected)
 
     def report_finding(self, context: RequestContext, *, finding: HostFinding) -> None:

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception, states
-from roost.conductor.cell.builds import Places
-from roost.conductor.cell.delete import NONE, OutsidePorts
-from roost.conductor.failures import Reason, moment
+from roost.conductor.cell.builds import BuildClaims
+from roost.conductor.cell.delete import NONE, ExternalPorts
+from roost.conductor.failures import PlacementFailure, instant_event
 from roost.context import RequestContext
 from roost.db.cell import actions, builds, faults, guest_config, instances, ports
 from roost.db.engine import Database, retried
@@ -39,7 +39,7 @@ _NOWHERE: Final[dict[str, Any]] = {"host": None, "node": None, "numa_topology": 
 
 
 @dataclasses.dataclass(frozen=True)
-class Failure:
+class FailedAttempt:
     """One attempt that failed: where, why, and the steps it got to.
 
     :param reason: when another host is to be tried, in words for administrators; else for the user
@@ -76,13 +76,13 @@ class Rescheduling:
     compute: Compute
     notifier: Notifier
     max_attempts: int
-    outside_ports: OutsidePorts = NONE
+    outside_ports: ExternalPorts = NONE
 
     @property
-    def places(self) -> Places:
-        return Places(self.database, self.scheduler, self.notifier, self.max_attempts)
+    def places(self) -> BuildClaims:
+        return BuildClaims(self.database, self.scheduler, self.notifier, self.max_attempts)
 
-    def build_elsewhere(self, context: RequestContext, failure: Failure) -> None:
+    def build_elsewhere(self, context: RequestContext, failure: FailedAttempt) -> None:
         """Move a build to its next host; nothing happens when the failure is old news."""
         build = self._note(failure)
         if build is None:
@@ -97,18 +97,20 @@ class Rescheduling:
     def go_on(self, context: RequestContext, build: builds.BuildRow) -> None:
         """Find the next host for a build whose failure is written down; may be repeated."""
         if len(build.tried) >= self.max_attempts:
-            self._give_up(context, build, _attempts_used_up(build))
+            self._abandon(context, build, _attempts_used_up(build))
             return
         try:
             chosen, alternates = self.places.take_next(context, build)
         except exception.NoValidHost as error:
-            inside = f". Hosts tried: {_told(build)}"
-            reason = Reason.refused(error, and_so=f". {_count(build)} before.", inside=inside)
-            self._give_up(context, build, reason)
+            inside = f". Hosts tried: {_summary(build)}"
+            reason = PlacementFailure.refused(
+                error, and_so=f". {_count(build)} before.", inside=inside
+            )
+            self._abandon(context, build, reason)
             return
         self._hand_to(context, build, chosen, alternates)
 
-    def tell_again(self, context: RequestContext, build: builds.BuildRow) -> None:
+    def resend(self, context: RequestContext, build: builds.BuildRow) -> None:
         """Tell a host once more that it is to build an instance, now that its claim surely holds.
 
         When the claim ran out and somebody else has the place, the build goes on to the next host.
@@ -123,7 +125,7 @@ class Rescheduling:
             self._follow(context, build.instance_uuid)
         else:
             LOG.info("%s: telling %s again to build it", build.instance_uuid, build.host)
-            self._tell(context, instance, dataclasses.replace(build, selection=place))
+            self._notify_host(context, instance, dataclasses.replace(build, selection=place))
 
     def begin_again(
         self, context: RequestContext, build: builds.BuildRow, *, found: Mapping[str, object]
@@ -145,7 +147,7 @@ class Rescheduling:
             self._follow(context, build.instance_uuid)
         else:
             LOG.info("%s: begins again on %s", build.instance_uuid, build.host)
-            self._tell(context, instance, again)
+            self._notify_host(context, instance, again)
 
     def leave(
         self,
@@ -162,16 +164,16 @@ class Rescheduling:
         event = self._event("cell-conductor.sweep", result="Error", details=why)
         self.build_elsewhere(context, _failure(build, why, event, found))
 
-    def abandon(self, context: RequestContext, failure: Failure) -> None:
+    def abandon(self, context: RequestContext, failure: FailedAttempt) -> None:
         """End a build that no host would cure."""
         build = self._note(failure)
         if build is not None:
-            inside = f"Build failed: {_told(build)}"
-            reason = Reason(f"Build failed: {failure.reason}", inside)
-            self._give_up(context, build, reason)
+            inside = f"Build failed: {_summary(build)}"
+            reason = PlacementFailure(f"Build failed: {failure.reason}", inside)
+            self._abandon(context, build, reason)
 
     @retried
-    def _note(self, failure: Failure) -> builds.BuildRow | None:
+    def _note(self, failure: FailedAttempt) -> builds.BuildRow | None:
         """Write down what failed; None when the instance is deleted or elsewhere by now."""
         with self.database.begin() as session:
             build = builds.find(session, failure.instance_uuid)
@@ -211,7 +213,7 @@ class Rescheduling:
             self._follow(context, build.instance_uuid)
         else:
             LOG.info("%s: goes on to %s", build.instance_uuid, chosen.host)
-            self._tell(context, instance, following)
+            self._notify_host(context, instance, following)
 
     def _follow(self, context: RequestContext, instance_uuid: str) -> None:
         """Somebody was faster: let the claim be where that one put the instance, if anywhere."""
@@ -226,7 +228,9 @@ class Rescheduling:
             except exception.NoCapacity as error:
                 LOG.warning("%s: has no claim on %s: %s", instance_uuid, build.host, error)
 
-    def _tell(self, context: RequestContext, instance: Instance, build: builds.BuildRow) -> None:
+    def _notify_host(
+        self, context: RequestContext, instance: Instance, build: builds.BuildRow
+    ) -> None:
         self.compute.on(build.host).build_and_run_instance(
             context, instance=instance, request_spec=build.spec, selection=build.selection
         )
@@ -304,9 +308,11 @@ class Rescheduling:
         return self._event("cell-conductor.reschedule", result="Success", details=details)
 
     def _event(self, name: str, *, result: str, details: str) -> InstanceActionEvent:
-        return moment(name, host=self.host, result=result, details=details)
+        return instant_event(name, host=self.host, result=result, details=details)
 
-    def _give_up(self, context: RequestContext, build: builds.BuildRow, why: Reason) -> None:
+    def _abandon(
+        self, context: RequestContext, build: builds.BuildRow, why: PlacementFailure
+    ) -> None:
         """Nothing is left of the build but its row in ERROR, and why.
 
         :raises roost.exception.Unavailable: when its claim cannot be released now, or its ports
@@ -321,7 +327,7 @@ class Rescheduling:
         self.notifier.error(context, "instance.create.error", _payload(build, why.counted))
 
     @retried
-    def _end(self, build: builds.BuildRow, why: Reason, *, at: datetime.datetime) -> bool:
+    def _end(self, build: builds.BuildRow, why: PlacementFailure, *, at: datetime.datetime) -> bool:
         with self.database.begin() as session:
             try:
                 done = instances.update(
@@ -354,9 +360,9 @@ def _placed(place: Selection) -> dict[str, Any]:
     }
 
 
-def _attempts_used_up(build: builds.BuildRow) -> Reason:
+def _attempts_used_up(build: builds.BuildRow) -> PlacementFailure:
     start = "Exceeded maximum number of attempts: "
-    return Reason(f"{start}{_count(build)}.", f"{start}{_told(build)}")
+    return PlacementFailure(f"{start}{_count(build)}.", f"{start}{_summary(build)}")
 
 
 def _count(build: builds.BuildRow) -> str:
@@ -364,17 +370,17 @@ def _count(build: builds.BuildRow) -> str:
     return f"{many} host{' was' if many == 1 else 's were'} tried"
 
 
-def _told(build: builds.BuildRow) -> str:
+def _summary(build: builds.BuildRow) -> str:
     return "; ".join(f"{tried.host}: {tried.reason}" for tried in build.tried)
 
 
 def _failure(
     build: builds.BuildRow, why: str, event: InstanceActionEvent, found: Mapping[str, object]
-) -> Failure:
-    return Failure(build.instance_uuid, build.host, build.attempt, why, [event], found)
+) -> FailedAttempt:
+    return FailedAttempt(build.instance_uuid, build.host, build.attempt, why, [event], found)
 
 
-def _tried(failure: Failure) -> TriedHost:
+def _tried(failure: FailedAttempt) -> TriedHost:
     return TriedHost(host=failure.host, node=None, reason=failure.reason)
 
 

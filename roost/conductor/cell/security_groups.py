@@ -17,7 +17,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
-class Filterings:
+class HostSecurityGroups:
     """Answers hosts.
 
     :param filters: whether hosts of this cell filter at all
@@ -49,11 +49,13 @@ class Filterings:
         yield
         if self.filters:
             try:
-                self._tell(context, instance_uuid, but_not=host)
+                self._notify_host(context, instance_uuid, but_not=host)
             except exception.RoostError as error:
                 LOG.warning("%s: hosts do not know its addresses yet: %s", instance_uuid, error)
 
-    def _tell(self, context: RequestContext, instance_uuid: str, *, but_not: str | None) -> None:
+    def _notify_host(
+        self, context: RequestContext, instance_uuid: str, *, but_not: str | None
+    ) -> None:
         with self.database.read() as session:
             project_id = security_groups.project_of(session, instance_uuid)
             hosts = security_groups.hosts_of(session, project_id) if project_id else []

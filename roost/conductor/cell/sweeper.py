@@ -20,28 +20,28 @@ from typing import Final, Protocol
 from roost import exception, states
 from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.reschedule import Rescheduling
-from roost.conductor.cell.security_groups import Filterings
-from roost.conductor.cell.task_outcomes import Power
+from roost.conductor.cell.security_groups import HostSecurityGroups
+from roost.conductor.cell.task_outcomes import TaskOutcomes
 from roost.context import RequestContext, project_context
 from roost.db.cell import builds, leases, left_behind, stale_tasks
-from roost.db.cell.leases import Overdue
+from roost.db.cell.leases import ExpiredLease
 from roost.db.engine import Database, retried
 from roost.rpc.compute import Compute
 
 LOG = logging.getLogger(__name__)
 
 
-class Remedy(Protocol):
+class RecoveryPolicy(Protocol):
     """Sees to the tasks of one kind. Every change expects the task to be as it was found."""
 
-    def host_is_up(self, task: Overdue) -> None:
+    def host_is_up(self, task: ExpiredLease) -> None:
         """The host is alive, but has not worked on this: tell it again."""
 
-    def host_is_down(self, task: Overdue) -> None:
+    def host_is_down(self, task: ExpiredLease) -> None:
         """Nobody can work on this there."""
 
 
-Remedies = Mapping[str, Remedy]
+Remedies = Mapping[str, RecoveryPolicy]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,20 +59,20 @@ class Builds:
     rescheduling: Rescheduling
     patience: int
 
-    def host_is_up(self, task: Overdue) -> None:
+    def host_is_up(self, task: ExpiredLease) -> None:
         build = self._find(task)
         if build is None:
             return
         if build.has_failed_on(build.host):
             self.rescheduling.go_on(_context(task), build)
         elif task.task_state == states.SCHEDULING:
-            self.rescheduling.tell_again(_context(task), build)
+            self.rescheduling.resend(_context(task), build)
         elif build.times_begun_again < self.patience:
             self.rescheduling.begin_again(_context(task), build, found=task.expected)
         else:
             self._leave(task, build, "It was begun here, and nobody was at work on it any more.")
 
-    def host_is_down(self, task: Overdue) -> None:
+    def host_is_down(self, task: ExpiredLease) -> None:
         build = self._find(task)
         if build is None:
             return
@@ -81,12 +81,12 @@ class Builds:
         else:
             self._leave(task, build, "The host is down.")
 
-    def _find(self, task: Overdue) -> builds.BuildRow | None:
+    def _find(self, task: ExpiredLease) -> builds.BuildRow | None:
         with self.database.read() as session:
             build = builds.find(session, task.instance_uuid)
         return build if build is not None and build.attempt == task.attempt else None
 
-    def _leave(self, task: Overdue, build: builds.BuildRow, why: str) -> None:
+    def _leave(self, task: ExpiredLease, build: builds.BuildRow, why: str) -> None:
         self.rescheduling.leave(_context(task), build, why=why, found=task.expected)
 
 
@@ -99,9 +99,9 @@ class Deletes:
 
     deletion: Deletion
     compute: Compute
-    filterings: Filterings
+    filterings: HostSecurityGroups
 
-    def host_is_up(self, task: Overdue) -> None:
+    def host_is_up(self, task: ExpiredLease) -> None:
         if task.host is None:
             self._finish_alone(task, why="it is on no host")
             return
@@ -110,12 +110,12 @@ class Deletes:
             _context(task), instance_uuid=task.instance_uuid
         )
 
-    def host_is_down(self, task: Overdue) -> None:
+    def host_is_down(self, task: ExpiredLease) -> None:
         self._finish_alone(
             task, why=f"{task.host} is down: what is left there goes when it is back"
         )
 
-    def _finish_alone(self, task: Overdue, *, why: str) -> None:
+    def _finish_alone(self, task: ExpiredLease, *, why: str) -> None:
         context = _context(task)
         with self.filterings.changing(context, task.instance_uuid):
             self.deletion.finish_alone(context, task.instance_uuid, why=why)
@@ -125,29 +125,35 @@ class Deletes:
 class PowerTasks:
     """A host that is up is told again; on one that is down the task ends."""
 
-    power: Power
+    power: TaskOutcomes
 
-    def host_is_up(self, task: Overdue) -> None:
-        self.power.tell_again(task)
+    def host_is_up(self, task: ExpiredLease) -> None:
+        self.power.resend(task)
 
-    def host_is_down(self, task: Overdue) -> None:
-        self.power.give_up(task)
+    def host_is_down(self, task: ExpiredLease) -> None:
+        self.power.abandon(task)
 
 
 @dataclasses.dataclass(frozen=True)
 class Passwords:
     """Only the message that was lost knew the password, so nobody can be told again."""
 
-    power: Power
+    power: TaskOutcomes
 
-    def host_is_up(self, task: Overdue) -> None:
-        self.power.give_up(task, why="The password did not reach the server: set it again.")
+    def host_is_up(self, task: ExpiredLease) -> None:
+        self.power.abandon(task, why="The password did not reach the server: set it again.")
 
-    def host_is_down(self, task: Overdue) -> None:
-        self.power.give_up(task)
+    def host_is_down(self, task: ExpiredLease) -> None:
+        self.power.abandon(task)
 
 
-def remedies(*, builds: Remedy, deletes: Remedy, power: Remedy, passwords: Remedy) -> Remedies:
+def remedies(
+    *,
+    builds: RecoveryPolicy,
+    deletes: RecoveryPolicy,
+    power: RecoveryPolicy,
+    passwords: RecoveryPolicy,
+) -> Remedies:
     """Return what to do about each task state."""
     return {
         **dict.fromkeys(states.BUILD_TASKS, builds),
@@ -157,7 +163,7 @@ def remedies(*, builds: Remedy, deletes: Remedy, power: Remedy, passwords: Remed
     }
 
 
-def _context(task: Overdue) -> RequestContext:
+def _context(task: ExpiredLease) -> RequestContext:
     """Return in whose name the sweeper goes on: of the project that the server belongs to."""
     return project_context(task.project_id)
 
@@ -193,7 +199,7 @@ class CellSweeper:
             self._take_up([task for task in tasks if self.remedies[task.task_state] is kind], down)
 
     @retried
-    def _take(self) -> list[Overdue]:
+    def _take(self) -> list[ExpiredLease]:
         with self.database.begin() as session:
             return leases.take_overdue(
                 session,
@@ -220,7 +226,7 @@ class CellSweeper:
         with self.database.begin() as session:
             return stale_tasks.note_sweep(session, seconds=self.stale_seconds)
 
-    def _take_up(self, tasks: Collection[Overdue], down: Collection[str]) -> None:
+    def _take_up(self, tasks: Collection[ExpiredLease], down: Collection[str]) -> None:
         """See to tasks of one kind; whoever they all need may be away, and let each wait long."""
         for task in tasks:
             try:
@@ -233,7 +239,7 @@ class CellSweeper:
             except Exception:
                 LOG.exception("%s: not now", task.instance_uuid)
 
-    def _see_to(self, task: Overdue, down: Collection[str]) -> None:
+    def _see_to(self, task: ExpiredLease, down: Collection[str]) -> None:
         remedy = self.remedies[task.task_state]
         if task.host in down:
             if task.task_state in _LEAVE_GUESTS:
@@ -243,7 +249,7 @@ class CellSweeper:
             remedy.host_is_up(task)
 
     @retried
-    def _note_left_behind(self, task: Overdue) -> None:
+    def _note_left_behind(self, task: ExpiredLease) -> None:
         """Note that the host may have a guest of what goes on, or ends, without it."""
         with self.database.begin() as session:
             left_behind.note(session, task.instance_uuid, str(task.host))

@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception, states
-from roost.conductor.failures import moment
+from roost.conductor.failures import instant_event
 from roost.context import RequestContext, admin_context, project_context
 from roost.db.cell import (
     actions,
@@ -28,7 +28,7 @@ from roost.db.cell import (
     instances,
     left_behind,
 )
-from roost.db.cell.leases import Overdue
+from roost.db.cell.leases import ExpiredLease
 from roost.db.engine import Database, Session, retried
 from roost.db.types import utcnow
 from roost.image.driver import ImageStore
@@ -37,7 +37,7 @@ from roost.objects import (
     InstanceAction,
     InstanceActionEvent,
     InstanceFault,
-    Whereabouts,
+    InstanceLocation,
 )
 from roost.rpc.compute import Compute
 from roost.rpc.notifications import Notifier
@@ -61,7 +61,7 @@ _WITHOUT_HOST: Final = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class ObservedGuest:
     """How a host found a guest: its power state, None: there is none; and what it did before.
 
     ``rescued``: it runs, or would run, from another image. ``failed``: it is not fit for use. And
@@ -77,7 +77,7 @@ class Found:
 
 
 @dataclasses.dataclass(frozen=True)
-class Power:
+class TaskOutcomes:
     """Keeps what rows say of guests true. All it needs arrives here.
 
     :param host: the name of this conductor's host, for the instances' history
@@ -90,7 +90,7 @@ class Power:
 
     def whereabouts(
         self, host: str, instance_uuids: Sequence[str], *, and_others_here: bool
-    ) -> list[Whereabouts]:
+    ) -> list[InstanceLocation]:
         with self.database.read() as session:
             found = instance_locations.look(
                 session, host, instance_uuids, and_others_here=and_others_here
@@ -111,7 +111,7 @@ class Power:
         self,
         context: RequestContext,
         instance_uuid: str,
-        found: Found,
+        found: ObservedGuest,
         expected: Mapping[str, Any],
     ) -> None:
         """Let an instance rest as its guest was found, if its row is as expected.
@@ -148,7 +148,7 @@ class Power:
                 guest_config.forget_secrets(session, instance_uuid)
                 faults.add(session, _fault(instance_uuid, found))
 
-    def tell_again(self, task: Overdue) -> None:
+    def resend(self, task: ExpiredLease) -> None:
         """Tell a host once more what it is to do; of a task that is over this has no effect."""
         with self.database.read() as session:
             asked = actions.request_under_way(session, task.instance_uuid)
@@ -160,7 +160,7 @@ class Power:
         tell = host.do_task if task.task_state in states.LIFE_TASKS else host.change_power
         tell(context, instance_uuid=task.instance_uuid, task=task.task_state)
 
-    def give_up(self, task: Overdue, *, why: str | None = None) -> None:
+    def abandon(self, task: ExpiredLease, *, why: str | None = None) -> None:
         """End a task whose host is down, unless it has renewed its lease meanwhile.
 
         How the guest is by then, the host will see when it is back. A server that was being rebuilt
@@ -174,7 +174,7 @@ class Power:
             LOG.warning("%s on %s: %s", task.instance_uuid, task.host, reason)
 
     @retried
-    def _end(self, task: Overdue, reason: str) -> bool:
+    def _end(self, task: ExpiredLease, reason: str) -> bool:
         uuid, changes = task.instance_uuid, dict[str, Any](task_state=None)
         if task.task_state in _WITHOUT_HOST:
             changes["vm_state"] = _WITHOUT_HOST[task.task_state]
@@ -189,7 +189,9 @@ class Power:
             actions.add_events(session, uuid, [event], finish=True, message=reason)
             if changes.get("vm_state") == states.ERROR:
                 guest_config.forget_secrets(session, uuid)
-                faults.add(session, _fault(uuid, Found(str(task.host), None, reason=reason)))
+                faults.add(
+                    session, _fault(uuid, ObservedGuest(str(task.host), None, reason=reason))
+                )
         return True
 
     def notify(self, context: RequestContext, finding: HostFinding) -> None:
@@ -198,7 +200,7 @@ class Power:
 
     def _gave_up(self, reason: str) -> InstanceActionEvent:
         name = "cell-conductor.give_up"
-        return moment(name, host=self.host, result="Error", details=reason)
+        return instant_event(name, host=self.host, result="Error", details=reason)
 
 
 def _check_not_over(session: Session, instance_uuid: str, request_id: str) -> None:
@@ -207,7 +209,7 @@ def _check_not_over(session: Session, instance_uuid: str, request_id: str) -> No
         raise exception.Conflict(f"Instance {instance_uuid}: {request_id} is over already.")
 
 
-def _changes(found: Found, expected: Mapping[str, Any]) -> dict[str, Any]:
+def _changes(found: ObservedGuest, expected: Mapping[str, Any]) -> dict[str, Any]:
     """Return what to write: for one at rest that is as it was, only the power state."""
     if expected.get("task_state") == states.SOFT_DELETING:
         return _put_away(found)
@@ -224,7 +226,7 @@ def _changes(found: Found, expected: Mapping[str, Any]) -> dict[str, Any]:
     return changes
 
 
-def _put_away(found: Found) -> dict[str, Any]:
+def _put_away(found: ObservedGuest) -> dict[str, Any]:
     """Return what to write of one that was to be put away; nothing: its guest still is there."""
     if found.power_state is not None and found.reason is not None:
         return {}
@@ -232,7 +234,7 @@ def _put_away(found: Found) -> dict[str, Any]:
     return {"vm_state": states.SOFT_DELETED, "task_state": None, "power_state": power_state}
 
 
-def _rests(found: Found, expected: Mapping[str, Any]) -> str | None:
+def _rests(found: ObservedGuest, expected: Mapping[str, Any]) -> str | None:
     """Return the state that an instance is in by its guest; None: the one that it was in."""
     if expected.get("vm_state") == states.SOFT_DELETED:
         return None
@@ -243,7 +245,7 @@ def _rests(found: Found, expected: Mapping[str, Any]) -> str | None:
 
 
 def _by_itself(
-    context: RequestContext, instance_uuid: str, word: str, found: Found
+    context: RequestContext, instance_uuid: str, word: str, found: ObservedGuest
 ) -> InstanceAction:
     now = utcnow()
     return InstanceAction(
@@ -259,7 +261,7 @@ def _by_itself(
     )
 
 
-def _fault(instance_uuid: str, found: Found) -> InstanceFault:
+def _fault(instance_uuid: str, found: ObservedGuest) -> InstanceFault:
     failed = [each for each in found.events if each.details and each.result == "Error"]
     return InstanceFault(
         instance_uuid=instance_uuid,
@@ -275,7 +277,7 @@ _AT_ONCE: Final = 100
 
 
 @dataclasses.dataclass(frozen=True)
-class ForsakenImages:
+class AbandonedImages:
     """Lets the images of a cell go. Any number do this side by side."""
 
     database: Database
@@ -290,12 +292,12 @@ class ForsakenImages:
         with self.database.read() as session:
             found = images.list_forsaken(session, limit=_AT_ONCE)
         for image_id in random.sample([*found], len(found)):  # not always the same one first
-            self._give_up(image_id, of=found[image_id])
+            self._abandon(image_id, of=found[image_id])
             self._forget(image_id)
 
-    def _give_up(self, image_id: str, *, of: str) -> None:
+    def _abandon(self, image_id: str, *, of: str) -> None:
         try:
-            self.store.give_up(admin_context(), image_id)
+            self.store.abandon(admin_context(), image_id)
         except exception.Unavailable:
             raise
         except exception.RoostError as error:

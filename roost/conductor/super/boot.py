@@ -28,8 +28,8 @@ from roost import exception, states
 from roost.cells import Cell, Cells
 from roost.cells.security_groups import GroupCopies
 from roost.clock import boot_clock
-from roost.conductor.failures import Reason
-from roost.conductor.placement_query import Destinations
+from roost.conductor.failures import PlacementFailure
+from roost.conductor.placement_query import PlacementQuery
 from roost.context import RequestContext
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import actions, builds, faults, instances
@@ -51,12 +51,12 @@ from roost.scheduler.client import SchedulerClient
 LOG = logging.getLogger(__name__)
 
 
-class NotOurs(exception.Conflict):
+class LeaseTaken(exception.Conflict):
     """The user deleted the server while it was being placed, or another worker has taken it up."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Boots:
+class BootService:
     """Builds what was asked for. All it needs arrives here.
 
     :param alternates: how many further hosts of the same cell a reschedule may turn to
@@ -96,9 +96,13 @@ class Boots:
         if spec is None:
             return
         away = {cell.uuid for cell in self.cells.away() if not cell.mapping.disabled}
-        work = Work(self, context, spec, owner, until=until, away=away, again=again)
+        work = LeasedRequest(self, context, spec, owner, until=until, away=away, again=again)
         try:
-            fresh = [wish for wish in wishes if not self._was_begun(work, wish)]
+            fresh = [
+                build_request
+                for build_request in wishes
+                if not self._was_begun(work, build_request)
+            ]
             while fresh:
                 fresh = self._place_all(work, fresh, begun)
         except exception.Unavailable:
@@ -121,16 +125,16 @@ class Boots:
             build_requests.hand_back(session, owner)
 
     def _place_all(
-        self, work: "Work", wishes: Sequence[BuildRequest], begun: datetime.datetime
+        self, work: "LeasedRequest", wishes: Sequence[BuildRequest], begun: datetime.datetime
     ) -> list[BuildRequest]:
         """Place wishes; return those that are to be placed anew, as their cell is away."""
         closed = {cell.uuid for cell in self.cells.closed()}
         work.spec.ignore_cells = sorted(closed | work.away)
         leased = self.event("super-conductor.lease", begun)
         asked = utcnow()
-        uuids: list[str] = [wish.instance_uuid for wish in wishes]
+        uuids: list[str] = [build_request.instance_uuid for build_request in wishes]
         try:
-            chosen = Destinations(self.scheduler, self.notifier).select(
+            chosen = PlacementQuery(self.scheduler, self.notifier).select(
                 work.context,
                 request_spec=work.spec,
                 instance_uuids=uuids,
@@ -139,27 +143,29 @@ class Boots:
         except exception.NoValidHost as error:
             events = [leased, self.event("scheduler.select_destinations", asked, error.message)]
             if not self._wait_for_cells(work, wishes):
-                self._bury_all(work, wishes, events, Reason.refused(error))
+                self._bury_all(work, wishes, events, PlacementFailure.refused(error))
             return []
         events = [leased, self.event("scheduler.select_destinations", asked)]
-        aimed = self._aim(work, {u: s[0].cell_uuid for u, s in zip(uuids, chosen, strict=True)})
+        aimed = self._set_target_cells(
+            work, {u: s[0].cell_uuid for u, s in zip(uuids, chosen, strict=True)}
+        )
         tasks = [
-            Placement(
+            PlacedInstance(
                 work,
-                wish,
+                build_request,
                 list(events),
-                aimed=wish.instance_uuid in aimed,
+                aimed=build_request.instance_uuid in aimed,
                 selections=selections,
             )
-            for wish, selections in zip(wishes, chosen, strict=True)
+            for build_request, selections in zip(wishes, chosen, strict=True)
         ]
         turned = [task for task in tasks if self._is_turned_away(task)]
         work.away.update(task.chosen.cell_uuid for task in turned)
-        self._aim(work, {task.uuid: None for task in turned})
-        return [task.wish for task in turned]
+        self._set_target_cells(work, {task.uuid: None for task in turned})
+        return [task.build_request for task in turned]
 
     @staticmethod
-    def _is_turned_away(task: "Placement") -> bool:
+    def _is_turned_away(task: "PlacedInstance") -> bool:
         """Place one wish; tell whether its cell is away, nothing is there and it may go elsewhere.
 
         One whose claim there could not be released is sent there again: it waits for its lease.
@@ -170,19 +176,21 @@ class Boots:
 
     def _bury_all(
         self,
-        work: "Work",
+        work: "LeasedRequest",
         wishes: Sequence[BuildRequest],
         events: Sequence[InstanceActionEvent],
-        why: Reason,
+        why: PlacementFailure,
     ) -> None:
-        aimed = self._aim(work, {wish.instance_uuid: CELL0_UUID for wish in wishes})
-        for wish in wishes:
-            ours = wish.instance_uuid in aimed
-            _carry_out(BURY, Burial(work, wish, list(events), aimed=ours, why=why))
+        aimed = self._set_target_cells(
+            work, {build_request.instance_uuid: CELL0_UUID for build_request in wishes}
+        )
+        for build_request in wishes:
+            ours = build_request.instance_uuid in aimed
+            _carry_out(BURY, Cell0Record(work, build_request, list(events), aimed=ours, why=why))
 
-    def _wait_for_cells(self, work: "Work", wishes: Sequence[BuildRequest]) -> bool:
+    def _wait_for_cells(self, work: "LeasedRequest", wishes: Sequence[BuildRequest]) -> bool:
         """Leave wishes to the sweeper if a cell that is away may have room for them, in time."""
-        age = self.database.now() - min(wish.created_at for wish in wishes)
+        age = self.database.now() - min(build_request.created_at for build_request in wishes)
         if not work.away or age.total_seconds() > self.boot_patience:
             return False
         LOG.info("request %s: waits for cells that are away", work.spec.request_uuid)
@@ -190,29 +198,33 @@ class Boots:
         return True
 
     @retried
-    def _aim(self, work: "Work", cells: Mapping[str, str | None]) -> set[str]:
+    def _set_target_cells(self, work: "LeasedRequest", cells: Mapping[str, str | None]) -> set[str]:
         """Write down where each wish is about to be created; return those that are still ours.
 
         None: nowhere any more, and no cell can have it.
         """
         with self.database.begin() as session:
-            return build_requests.aim(session, cells, owner=work.owner)
+            return build_requests.target_cell(session, cells, owner=work.owner)
 
-    def _was_begun(self, work: "Work", wish: BuildRequest) -> bool:
+    def _was_begun(self, work: "LeasedRequest", build_request: BuildRequest) -> bool:
         """Tell whether a cell has a wish by an earlier try, or may have it; then it is settled."""
-        cells = {wish.cell_uuid} if wish.cell_uuid else set()
+        cells = {build_request.cell_uuid} if build_request.cell_uuid else set()
         if work.again:
-            old = self._is_old(wish)
+            old = self._is_old(build_request)
             cells |= {cell.uuid for cell in self.cells.all() if cell.is_readable or old}
-        return any(self._was_begun_in(work, wish, cell_uuid) for cell_uuid in sorted(cells))
+        return any(
+            self._was_begun_in(work, build_request, cell_uuid) for cell_uuid in sorted(cells)
+        )
 
-    def _is_old(self, wish: BuildRequest) -> bool:
+    def _is_old(self, build_request: BuildRequest) -> bool:
         """Tell whether a wish may have come back with an old copy: any cell may have it."""
-        age = self.database.now() - wish.created_at
+        age = self.database.now() - build_request.created_at
         return 0 < self.stale_seconds < age.total_seconds()
 
-    def _was_begun_in(self, work: "Work", wish: BuildRequest, cell_uuid: str) -> bool:
-        task = Task(work, wish, [], aimed=True)
+    def _was_begun_in(
+        self, work: "LeasedRequest", build_request: BuildRequest, cell_uuid: str
+    ) -> bool:
+        task = BootTask(work, build_request, [], aimed=True)
         try:
             task.cell = self.cells.get(cell_uuid)
             with task.cell.database.read() as session:
@@ -241,13 +253,13 @@ class Boots:
 
 
 @dataclasses.dataclass(frozen=True)
-class Work:
+class LeasedRequest:
     """One request in the hands of one worker; ``owner`` names its lease.
 
     ``until``: when the lease ends, by ``boot_clock``. ``away``: the cells that are.
     """
 
-    boots: Boots
+    boots: BootService
     context: RequestContext
     spec: RequestSpec
     owner: str
@@ -264,7 +276,7 @@ class Work:
 
 
 @dataclasses.dataclass
-class Task:
+class BootTask:
     """One wish on its way to a cell: what the steps below work on.
 
     ``aimed``: it was ours when the cell was written into it. ``created``: the cell may have the
@@ -272,8 +284,8 @@ class Task:
     database that was told so did not commit it.
     """
 
-    work: Work
-    wish: BuildRequest
+    work: LeasedRequest
+    build_request: BuildRequest
     events: list[InstanceActionEvent]
     aimed: bool = dataclasses.field(kw_only=True)
     cell: Cell = dataclasses.field(init=False)
@@ -282,10 +294,10 @@ class Task:
 
     @property
     def uuid(self) -> str:
-        return str(self.wish.instance_uuid)
+        return str(self.build_request.instance_uuid)
 
     @property
-    def boots(self) -> Boots:
+    def boots(self) -> BootService:
         return self.work.boots
 
     @retried
@@ -307,7 +319,7 @@ class Task:
 
 
 @dataclasses.dataclass
-class Placement(Task):
+class PlacedInstance(BootTask):
     """A wish with a host."""
 
     selections: Sequence[Selection] = dataclasses.field(kw_only=True)
@@ -323,7 +335,7 @@ class Placement(Task):
     @property
     def instance(self) -> Instance:
         """The wish, given a place: what is created in the cell and sent to the host."""
-        instance: Instance = self.wish.instance
+        instance: Instance = self.build_request.instance
         instance.host, instance.node = self.chosen.host, self.chosen.node
         instance.numa_topology, instance.pci = self.chosen.numa_topology, list(self.chosen.pci)
         instance.attempt, instance.updated_at = 1, self.cell.database.now()
@@ -334,13 +346,13 @@ class Placement(Task):
 
 
 @dataclasses.dataclass
-class Burial(Task):
+class Cell0Record(BootTask):
     """A wish that no host can take, and why."""
 
-    why: Reason = dataclasses.field(kw_only=True)
+    why: PlacementFailure = dataclasses.field(kw_only=True)
 
 
-def find_cell(task: Placement) -> None:
+def find_cell(task: PlacedInstance) -> None:
     """The chosen host belongs to a cell; a host seen for the first time is mapped now.
 
     From here on the cell knows what its hosts are to let pass.
@@ -351,16 +363,16 @@ def find_cell(task: Placement) -> None:
         task.cell = cells.of_host(task.host)
     except exception.NotFound:
         task.cell = cells.discover(task.host, task.chosen.cell_uuid)
-    task.work.bring_groups(task.cell, task.wish.instance.project_id)
+    task.work.bring_groups(task.cell, task.build_request.instance.project_id)
 
 
-def release_claim(task: Placement) -> None:
+def release_claim(task: PlacedInstance) -> None:
     """Let go of the host, unless the cell may have the instance there: then it is tried again."""
     if not task.created and task.is_ours():
         task.boots.scheduler.release_claims(task.work.context, instance_uuids=[task.uuid])
 
 
-def create_in_cell(task: Placement) -> None:
+def create_in_cell(task: PlacedInstance) -> None:
     """The instance, its build and its history so far, in one transaction."""
     build = builds.BuildRow(
         instance_uuid=task.uuid,
@@ -375,17 +387,17 @@ def create_in_cell(task: Placement) -> None:
 
 
 @retried
-def _create(task: Placement, build: builds.BuildRow, *, begun: datetime.datetime) -> None:
+def _create(task: PlacedInstance, build: builds.BuildRow, *, begun: datetime.datetime) -> None:
     with task.cell.database.begin() as session:
         if instances.create(session, task.instance):  # else an earlier try came as far as this
             builds.create(session, build)
             created = task.boots.event("super-conductor.create_in_cell", begun)
-            actions.start(session, _create_action(task.wish, [*task.events, created]))
+            actions.start(session, _create_action(task.build_request, [*task.events, created]))
         task.created = True  # from here on it may be committed, whatever we hear of it
 
 
 @retried
-def remove_from_cell(task: Task) -> None:
+def remove_from_cell(task: BootTask) -> None:
     """Take the instance out of its cell, while nobody can take the wish up and find it there."""
     if not task.created:
         return
@@ -398,17 +410,17 @@ def remove_from_cell(task: Task) -> None:
 
 
 @retried
-def point_mapping_to_cell(task: Task) -> None:
+def point_mapping_to_cell(task: BootTask) -> None:
     """The wish is fulfilled: mapping and BuildRequest change together, so it is either or."""
     with task.boots.database.begin() as session:
         if build_requests.forget(session, task.uuid, owner=task.work.owner):
             instance_mappings.place(session, task.uuid, task.cell.uuid)
             task.pointed = True
         elif not task.pointed or instance_mappings.find(session, task.uuid) is None:
-            raise NotOurs("deleted by its user, or taken up by another worker")
+            raise LeaseTaken("deleted by its user, or taken up by another worker")
 
 
-def hand_to_compute(task: Placement) -> None:
+def hand_to_compute(task: PlacedInstance) -> None:
     """From here on the host owns it. The cast is a hint: the build's row says it, too."""
     LOG.info("%s: placed on %s in cell %s", task.uuid, task.host, task.cell.name)
     try:
@@ -422,33 +434,33 @@ def hand_to_compute(task: Placement) -> None:
         LOG.warning("%s: %s not told yet: %s", task.uuid, task.host, error.message)
 
 
-def find_cell0(task: Burial) -> None:
+def find_cell0(task: Cell0Record) -> None:
     _check_ours(task)
     task.cell = task.boots.cells.cell0()
 
 
 @retried
-def rest_in_cell0(task: Burial) -> None:
+def record_in_cell0(task: Cell0Record) -> None:
     """The instance in ERROR, with the reason for its user."""
-    wish = task.wish
-    wish.instance.vm_state, wish.instance.task_state = states.ERROR, None
-    if wish.instance.provisions is not None:
-        wish.instance.provisions.forget_secrets()
+    build_request = task.build_request
+    build_request.instance.vm_state, build_request.instance.task_state = states.ERROR, None
+    if build_request.instance.provisions is not None:
+        build_request.instance.provisions.forget_secrets()
     with task.cell.database.begin() as session:
-        if instances.create(session, wish.instance):
+        if instances.create(session, build_request.instance):
             faults.add(session, task.why.fault(task.uuid, host=None))
-            actions.start(session, _create_action(wish, task.events))
+            actions.start(session, _create_action(build_request, task.events))
             actions.add_events(session, task.uuid, [], finish=True, message=task.why.message)
         task.created = True
     LOG.info("%s: %s", task.uuid, task.why.line)
 
 
-def _check_ours(task: Task) -> None:
+def _check_ours(task: BootTask) -> None:
     if not task.aimed:
-        raise NotOurs("deleted by its user, or taken up by another worker")
+        raise LeaseTaken("deleted by its user, or taken up by another worker")
 
 
-PLACE: Flow[Placement] = Flow(
+PLACE: Flow[PlacedInstance] = Flow(
     "place",
     [
         Step(find_cell, undo=release_claim),  # select_destinations made the claim
@@ -457,17 +469,17 @@ PLACE: Flow[Placement] = Flow(
         Step(hand_to_compute),  # never fails
     ],
 )
-BURY: Flow[Burial] = Flow(
+BURY: Flow[Cell0Record] = Flow(
     "bury",
     [
         Step(find_cell0),
-        Step(rest_in_cell0, undo=remove_from_cell),
+        Step(record_in_cell0, undo=remove_from_cell),
         Step(point_mapping_to_cell),
     ],
 )
 # The cell's own sweeper tells the host, after it has made sure of the claim.
-ADOPT: Flow[Task] = Flow("adopt", [Step(point_mapping_to_cell)])
-T = TypeVar("T", bound=Task)
+ADOPT: Flow[BootTask] = Flow("adopt", [Step(point_mapping_to_cell)])
+T = TypeVar("T", bound=BootTask)
 
 
 def _carry_out(flow: Flow[T], task: T) -> exception.RoostError | None:
@@ -477,7 +489,7 @@ def _carry_out(flow: Flow[T], task: T) -> exception.RoostError | None:
     """
     try:
         flow(task)
-    except NotOurs as error:
+    except LeaseTaken as error:
         LOG.info("%s: %s", task.uuid, error.message)
         return error
     except exception.RoostError as error:
@@ -488,22 +500,24 @@ def _carry_out(flow: Flow[T], task: T) -> exception.RoostError | None:
     return None
 
 
-def _create_action(wish: BuildRequest, events: Sequence[InstanceActionEvent]) -> InstanceAction:
+def _create_action(
+    build_request: BuildRequest, events: Sequence[InstanceActionEvent]
+) -> InstanceAction:
     accepted = InstanceActionEvent(
         event="api.accept",
         host=None,
-        start_time=wish.created_at,
-        finish_time=wish.created_at,
+        start_time=build_request.created_at,
+        finish_time=build_request.created_at,
         result="Success",
         details=None,
     )
     return InstanceAction(
-        instance_uuid=wish.instance_uuid,
+        instance_uuid=build_request.instance_uuid,
         action="create",
-        request_id=wish.request_id,
-        user_id=wish.user_id,
-        project_id=wish.project_id,
-        start_time=wish.created_at,
+        request_id=build_request.request_id,
+        user_id=build_request.user_id,
+        project_id=build_request.project_id,
+        start_time=build_request.created_at,
         finish_time=None,
         message=None,
         events=[accepted, *events],

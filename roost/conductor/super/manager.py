@@ -1,7 +1,7 @@
 """What a super-conductor serves: table of contents."""
 
 from roost.cells.security_groups import GroupCopies
-from roost.conductor.super.boot import Boots
+from roost.conductor.super.boot import BootService
 from roost.context import RequestContext
 
 
@@ -11,7 +11,7 @@ class SuperConductorManager:
     :param groups: brings security groups to cells; None: no host filters
     """
 
-    def __init__(self, boots: Boots, groups: GroupCopies | None) -> None:
+    def __init__(self, boots: BootService, groups: GroupCopies | None) -> None:
         self._boots = boots
         self._groups = groups
 

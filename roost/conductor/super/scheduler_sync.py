@@ -52,15 +52,15 @@ class Snapshots:
             told is told the next time
         """
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
-        self._send(revisions.AGGREGATES, aggregates.list_page, self._tell_aggregates)
-        self._send(revisions.SERVER_GROUPS, server_groups.list_page, self._tell_groups)
+        self._send(revisions.AGGREGATES, aggregates.list_page, self._send_aggregates)
+        self._send(revisions.SERVER_GROUPS, server_groups.list_page, self._send_groups)
 
-    def _tell_aggregates(self, found: Sequence[Aggregate], snapshot: SnapshotRange) -> None:
+    def _send_aggregates(self, found: Sequence[Aggregate], snapshot: SnapshotRange) -> None:
         self._scheduler.update_aggregates(
             admin_context(), aggregates=list(found), snapshot=snapshot
         )
 
-    def _tell_groups(self, found: Sequence[ServerGroup], snapshot: SnapshotRange) -> None:
+    def _send_groups(self, found: Sequence[ServerGroup], snapshot: SnapshotRange) -> None:
         self._scheduler.update_groups(admin_context(), groups=list(found), snapshot=snapshot)
 
     def _send(

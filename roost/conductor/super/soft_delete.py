@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
-class PutAways:
+class SoftDeletes:
     """Sees to the servers that are put away.
 
     :param kept_for: seconds for which they can be restored; 0: until somebody deletes them for good
@@ -35,17 +35,17 @@ class PutAways:
 
     database: Database
     cells: Cells
-    kept_for: float
+    retained_for: float
     doubted: set[str] = dataclasses.field(default_factory=set)
 
     def reclaim(self) -> None:
         """Queue for delete what has been put away for so long; the rest is as of any delete."""
-        if not self.kept_for:
+        if not self.retained_for:
             return
-        kept_for = datetime.timedelta(seconds=self.kept_for)
+        retained_for = datetime.timedelta(seconds=self.retained_for)
         while True:
             with self.database.read() as session:
-                due = mappings.list_due(session, kept_for=kept_for)
+                due = mappings.list_due(session, retained_for=retained_for)
             done = [self._is_due(mapping) and self._queue(mapping) for mapping in due]
             if not any(done):
                 break
@@ -70,7 +70,7 @@ class PutAways:
                         " --repair", uuid)  # fmt: skip
         return False
 
-    def tell_cells(self, *, but_not: Collection[str]) -> None:
+    def sync_cells(self, *, but_not: Collection[str]) -> None:
         """Tell cells what they may not have heard of.
 
         :param but_not: cells that are away: they hear of it later
@@ -84,24 +84,24 @@ class PutAways:
             marker = page[-1][0]
             found = sorted((mapping for _, mapping in page), key=_cell_of)
             for _cell, some in itertools.groupby(found, _cell_of):
-                self._tell(list(some))
+                self._sync(list(some))
 
-    def _tell(self, some: Collection[InstanceMapping]) -> None:
+    def _sync(self, some: Collection[InstanceMapping]) -> None:
         """Tell one cell; while it is away, what follows waits, too."""
         for mapping in some:
             try:
-                self._tell_of(mapping)
+                self._sync_one(mapping)
             except exception.RoostError as error:
                 LOG.warning("%s: its cell cannot be told: %s", mapping.instance_uuid, error.message)
                 return
 
-    def _tell_of(self, mapping: InstanceMapping) -> None:
+    def _sync_one(self, mapping: InstanceMapping) -> None:
         uuid, turn = str(mapping.instance_uuid), int(mapping.turns)
         cell, context = self.cells.get(_cell_of(mapping)), project_context(mapping.project_id)
         if mapping.put_away_at is None:
             done = cells_cell.restore(cell, context, uuid, turn=turn)
         else:
-            done = cells_cell.put_away(cell, context, uuid, turn=turn) or self._queue(mapping)
+            done = cells_cell.soft_delete(cell, context, uuid, turn=turn) or self._queue(mapping)
         if done:
             self._note_heard(uuid, turn)
 

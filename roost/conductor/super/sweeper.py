@@ -14,8 +14,8 @@ from typing import Final
 
 from roost import exception
 from roost.cells import Cells
-from roost.conductor.super.boot import Boots
-from roost.conductor.super.soft_delete import PutAways
+from roost.conductor.super.boot import BootService
+from roost.conductor.super.soft_delete import SoftDeletes
 from roost.context import RequestContext, project_context
 from roost.db import clock
 from roost.db.api import build_requests, console_tokens, instance_mappings
@@ -38,15 +38,15 @@ class SuperSweeper:
 
     database: Database
     cells: Cells
-    boots: Boots
+    boots: BootService
     patience: float
-    put_aways: PutAways
+    soft_deletes: SoftDeletes
     missed: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def sweep(self) -> None:
         self.take_up_wishes()
-        self.put_aways.tell_cells(but_not=self._unreadable())
-        self.put_aways.reclaim()
+        self.soft_deletes.sync_cells(but_not=self._unreadable())
+        self.soft_deletes.reclaim()
         self.forget_tokens()
         self.finish_deletes()
 
@@ -72,7 +72,9 @@ class SuperSweeper:
                 older_than=datetime.timedelta(seconds=self.patience),
                 but_not_for=away,
             )
-        for request_uuid, wishes in itertools.groupby(waiting, lambda wish: wish.request_uuid):
+        for request_uuid, wishes in itertools.groupby(
+            waiting, lambda build_request: build_request.request_uuid
+        ):
             self._take_up(request_uuid, list(wishes))
 
     def _take_up(self, request_uuid: str, wishes: Sequence[BuildRequest]) -> None:
@@ -81,7 +83,7 @@ class SuperSweeper:
             self.boots.build(
                 _context_of(wishes[0]),
                 request_uuid,
-                [wish.instance_uuid for wish in wishes],
+                [build_request.instance_uuid for build_request in wishes],
                 again=True,
             )
         except exception.RoostError as error:
@@ -149,5 +151,9 @@ def _by_cell(mappings: Iterable[InstanceMapping]) -> dict[str, list[InstanceMapp
     return found
 
 
-def _context_of(wish: BuildRequest) -> RequestContext:
-    return project_context(str(wish.project_id), user_id=wish.user_id, request_id=wish.request_id)
+def _context_of(build_request: BuildRequest) -> RequestContext:
+    return project_context(
+        str(build_request.project_id),
+        user_id=build_request.user_id,
+        request_id=build_request.request_id,
+    )

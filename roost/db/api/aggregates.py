@@ -32,7 +32,7 @@ class InTwoZones(exception.Conflict):
 
 
 @dataclasses.dataclass(frozen=True)
-class Change:
+class AggregateChange:
     """An aggregate after a change, and the hosts that it moved: host -> zone before and after.
 
     A zone of None stands for the one that the host names itself.
@@ -99,7 +99,7 @@ def update(
     *,
     name: str | None = None,
     metadata: Mapping[str, str | None],
-) -> Change:
+) -> AggregateChange:
     """Change the name, if one is given, and metadata: None takes a key away, others stay.
 
     :raises roost.exception.NotFound: when there is no such aggregate
@@ -122,7 +122,7 @@ def update(
     return _end(session, work)
 
 
-def add_host(session: Session, aggregate_id: int, host: str) -> Change:
+def add_host(session: Session, aggregate_id: int, host: str) -> AggregateChange:
     """Add a host.
 
     :raises roost.exception.NotFound: when there is no such aggregate
@@ -136,7 +136,7 @@ def add_host(session: Session, aggregate_id: int, host: str) -> Change:
     return _end(session, work)
 
 
-def remove_host(session: Session, aggregate_id: int, host: str) -> Change:
+def remove_host(session: Session, aggregate_id: int, host: str) -> AggregateChange:
     """Take a host out.
 
     :raises roost.exception.NotFound: when there is no such aggregate, or it has no such host
@@ -178,7 +178,7 @@ def _begin(session: Session, aggregate_id: int, touched: sa.ColumnElement[bool])
     return _Work(version, get(session, aggregate_id), touched, _zones(session, touched))
 
 
-def _end(session: Session, work: _Work) -> Change:
+def _end(session: Session, work: _Work) -> AggregateChange:
     """Give the aggregate its new version, and tell what has changed."""
     mine = _aggregates.c.id == work.before.id
     stamp = {"version": work.version, "updated_at": database_now()}
@@ -193,7 +193,7 @@ def _end(session: Session, work: _Work) -> Change:
         for host in work.zones.keys() | zones_after.keys()
         if (before := work.zones.get(host, set())) != (now := zones_after.get(host, set()))
     }
-    return Change(after, moved)
+    return AggregateChange(after, moved)
 
 
 def _hosts_of(aggregate_id: int) -> sa.ColumnElement[bool]:

@@ -16,7 +16,7 @@ _mappings = models.instance_mappings
 _requests = models.build_requests
 
 
-class Mapped(NamedTuple):
+class MappingRow(NamedTuple):
     """Where an instance is said to be; None: nowhere yet.
 
     ``put_away``: its user has deleted it and can restore it; ``unheard``: its cell may not know.
@@ -36,7 +36,7 @@ def count_mappings(session: Session) -> int:
     return count
 
 
-def mappings(session: Session, which: Which) -> dict[str, Mapped]:
+def mappings(session: Session, which: Which) -> dict[str, MappingRow]:
     """Return mappings by instance."""
     c = _mappings.c
     away = c.put_away_at.is_not(None)
@@ -46,12 +46,12 @@ def mappings(session: Session, which: Which) -> dict[str, Mapped]:
         ).where(within(c.instance_uuid, which))
     )
     return {
-        uuid: Mapped(cell, bool(queued), bool(put_away), bool(unheard), bool(locked), turns)
+        uuid: MappingRow(cell, bool(queued), bool(put_away), bool(unheard), bool(locked), turns)
         for uuid, cell, queued, put_away, unheard, locked, turns in rows
     }
 
 
-def wishes(session: Session, which: Which) -> dict[str, datetime.datetime]:
+def build_requests_of(session: Session, which: Which) -> dict[str, datetime.datetime]:
     """Return since when instances are wished for, by instance."""
     c = _requests.c
     rows = session.execute(

@@ -18,7 +18,7 @@ from roost import exception
 from roost.db import clock, ordering, wire
 from roost.db.api import models
 from roost.db.engine import Session
-from roost.db.instance_query import Found, Wanted, matches, values_of
+from roost.db.instance_query import ListedInstance, Wanted, matches, values_of
 from roost.objects import BuildRequest, RequestSpec
 
 _requests = models.build_requests
@@ -56,8 +56,8 @@ def forget(session: Session, instance_uuid: str, *, owner: str | None = None) ->
 
 def take_away(session: Session, instance_uuid: str) -> tuple[bool, str | None]:
     """Delete the wish; tell whether it was still there, and which cell may have it already."""
-    aim = sa.select(_requests.c.cell_uuid).where(_requests.c.instance_uuid == instance_uuid)
-    found = session.execute(aim.with_for_update()).one_or_none()
+    target_cell = sa.select(_requests.c.cell_uuid).where(_requests.c.instance_uuid == instance_uuid)
+    found = session.execute(target_cell.with_for_update()).one_or_none()
     if found is None or not forget(session, instance_uuid):
         return False, None
     return True, found.cell_uuid
@@ -155,7 +155,7 @@ def lease(
     return [row_to_request(row) for row in rows]
 
 
-def aim(session: Session, cells: Mapping[str, str | None], *, owner: str) -> set[str]:
+def target_cell(session: Session, cells: Mapping[str, str | None], *, owner: str) -> set[str]:
     """Note in which cell each of these wishes is about to be created, as far as the lease holds.
 
     :param cells: cell by instance; None: no cell can have it
@@ -251,7 +251,7 @@ _COLUMNS: Final = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class SchedulingDetails:
     """What a server tells of its request: the zone that it is pinned to, and the hints."""
 
     zone: str | None
@@ -260,7 +260,7 @@ class Asked:
 
 def list_page(
     session: Session, wanted: Wanted, *, after: Sequence[Any] | None = None, limit: int
-) -> list[Found]:
+) -> list[ListedInstance]:
     """Return the first ``limit`` wishes whose instances are wanted, in order.
 
     In the usual order, by age, no more rows are looked at than it takes to find them; in any other,
@@ -302,16 +302,18 @@ def _rows(session: Session, query: sa.Select[Any]) -> Iterator[BuildRequest]:
         yield row_to_request(row)
 
 
-def _found(request: BuildRequest, wanted: Wanted) -> Found:
+def _found(request: BuildRequest, wanted: Wanted) -> ListedInstance:
     instance = request.instance
-    return Found(request.instance_uuid, values_of(instance, wanted.order), lambda: instance)
+    return ListedInstance(
+        request.instance_uuid, values_of(instance, wanted.order), lambda: instance
+    )
 
 
 def _rank(request: BuildRequest, wanted: Wanted) -> ordering.Ranked:
     return ordering.rank(values_of(request.instance, wanted.order), wanted.order)
 
 
-def asked_for(session: Session, instance_uuids: Sequence[str]) -> dict[str, Asked]:
+def asked_for(session: Session, instance_uuids: Sequence[str]) -> dict[str, SchedulingDetails]:
     """Return, for each of these instances, what its user asked for."""
     mappings, specs = models.instance_mappings, models.request_specs
     rows = session.execute(
@@ -322,7 +324,7 @@ def asked_for(session: Session, instance_uuids: Sequence[str]) -> dict[str, Aske
     return {row.instance_uuid: _asked(row.spec) for row in rows}
 
 
-def _asked(spec: str) -> Asked:
+def _asked(spec: str) -> SchedulingDetails:
     """Read what lists tell of a request; making the whole of it would take ten times as long."""
     found = wire.peek(spec, ("availability_zone", "hints"))
-    return Asked(zone=found.get("availability_zone"), hints=found.get("hints") or {})
+    return SchedulingDetails(zone=found.get("availability_zone"), hints=found.get("hints") or {})

@@ -46,7 +46,7 @@ def known(session: Session, digests: Collection[str]) -> set[str]:
     return set(session.scalars(sa.select(_tokens.c.digest).where(_tokens.c.digest.in_(digests))))
 
 
-def let_go(session: Session, instance_uuid: str) -> None:
+def release(session: Session, instance_uuid: str) -> None:
     """Delete the tokens of a server that is gone."""
     session.execute(sa.delete(_tokens).where(_tokens.c.instance_uuid == instance_uuid))
 

@@ -212,10 +212,10 @@ def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
     if mapping is None or gone.rowcount != 1:
         return None
     build_requests.forget_spec(session, mapping.request_uuid)
-    networks.let_go(session, instance_uuid)
-    ports.let_go(session, instance_uuid)
-    ports.let_go_of_server(session, instance_uuid)
-    security_groups.let_go(session, instance_uuid)
+    networks.release(session, instance_uuid)
+    ports.release(session, instance_uuid)
+    ports.release_made_with_server(session, instance_uuid)
+    security_groups.release(session, instance_uuid)
     if not mapping.queued_for_delete:
         _let_go(session, mapping)
     elif mapping.cell_uuid is not None:
@@ -319,7 +319,7 @@ def _let_go(session: Session, mapping: InstanceMapping) -> None:
 
     Nobody comes to its consoles any more.
     """
-    console_tokens.let_go(session, mapping.instance_uuid)
+    console_tokens.release(session, mapping.instance_uuid)
     if mapping.put_away_at is None:
         quota.give_back(session, **charge(mapping))
     server_groups.leave(session, mapping.instance_uuid)

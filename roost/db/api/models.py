@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from roost.db.types import Key, LongText, UtcDateTime, Uuid, Words
+from roost.db.types import Key, LongText, StringList, UtcDateTime, Uuid
 
 metadata = sa.MetaData()
 
@@ -245,9 +245,9 @@ networks = sa.Table(
     sa.Column("shared", sa.Boolean, nullable=False),
     sa.Column("cidr", sa.String(64)),
     sa.Column("subnet_name", sa.String(255)),
-    sa.Column("subnet_tags", Words),
+    sa.Column("subnet_tags", StringList),
     sa.Column("admin_state_up", sa.Boolean, nullable=False, default=True, server_default="1"),
-    sa.Column("tags", Words),
+    sa.Column("tags", StringList),
     sa.Column("created_at", UtcDateTime, nullable=False),
 )
 
@@ -272,7 +272,7 @@ made_ports = sa.Table(
     sa.Column("ip", sa.String(39), nullable=False),
     sa.Column("mac", sa.String(17), nullable=False, unique=True),
     sa.Column("admin_state_up", sa.Boolean, nullable=False, default=True, server_default="1"),
-    sa.Column("tags", Words),
+    sa.Column("tags", StringList),
     sa.Column("instance_uuid", Uuid, index=True),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("network_id", "ip"),

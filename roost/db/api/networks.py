@@ -158,7 +158,7 @@ def users(session: Session, network_id: str) -> list[str]:
     return [*session.scalars(query)]
 
 
-def let_go(session: Session, instance_uuid: str) -> None:
+def release(session: Session, instance_uuid: str) -> None:
     """Let a server that is gone stand on none."""
     session.execute(sa.delete(_uses).where(_uses.c.instance_uuid == instance_uuid))
 

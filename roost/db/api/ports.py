@@ -60,7 +60,7 @@ def count(project_id: str) -> sa.ScalarSelect[int]:
     return total.where(_c.project_id == project_id).scalar_subquery()
 
 
-def let_go_of_server(session: Session, instance_uuid: str) -> None:
+def release_made_with_server(session: Session, instance_uuid: str) -> None:
     """Let a server that is gone have none."""
     session.execute(sa.delete(_rows).where(_c.instance_uuid == instance_uuid))
 
@@ -182,8 +182,8 @@ def has_mac(session: Session, mac: str) -> bool:
 
 def has_address(session: Session, network_id: str, ip: str) -> bool:
     """Tell whether a port has this address."""
-    aim = sa.select(_ports.c.id).where(_ports.c.network_id == network_id, _ports.c.ip == ip)
-    return session.execute(aim).first() is not None
+    target_cell = sa.select(_ports.c.id).where(_ports.c.network_id == network_id, _ports.c.ip == ip)
+    return session.execute(target_cell).first() is not None
 
 
 def take(session: Session, port_id: str, instance_uuid: str) -> None:
@@ -202,7 +202,7 @@ def take(session: Session, port_id: str, instance_uuid: str) -> None:
         raise exception.Conflict(f"Port {port_id} is still in use.")
 
 
-def let_go(session: Session, instance_uuid: str) -> None:
+def release(session: Session, instance_uuid: str) -> None:
     """Take the ports of a server back that is gone; they are for the next one."""
     session.execute(
         sa.update(_ports).where(_ports.c.instance_uuid == instance_uuid).values(instance_uuid=None)

@@ -26,14 +26,14 @@ _of_users = models.quota_user_limits
 _of_classes = models.quota_class_limits
 
 
-class Limits(NamedTuple):
+class QuotaLimits(NamedTuple):
     """What is set for a project or for its class, and what for one user in it, by resource."""
 
     project: dict[str, int]
     user: dict[str, int]
 
 
-def read(session: Session, project_id: str, user_id: str | None = None) -> Limits:
+def read(session: Session, project_id: str, user_id: str | None = None) -> QuotaLimits:
     """Return the limits that count for a project, its own before those of its class.
 
     By one statement, which boots wait for.
@@ -51,7 +51,7 @@ def read(session: Session, project_id: str, user_id: str | None = None) -> Limit
     for row in session.execute(sa.union_all(*numbered)):
         found[row.at][row.resource] = row.hard_limit
     of_class, of_project, of_user = found
-    return Limits({**of_class, **of_project}, of_user)
+    return QuotaLimits({**of_class, **of_project}, of_user)
 
 
 def of_users(session: Session, project_id: str, *, but: str = "") -> dict[str, tuple[int, int]]:
@@ -271,14 +271,14 @@ def all_usages(session: Session) -> dict[str, dict[str, int]]:
     return {row["project_id"]: {name: row[name] for name in RESOURCES} for row in rows}
 
 
-class Difference(NamedTuple):
+class QuotaDifference(NamedTuple):
     """What a project is charged, and what its mappings and server groups add up to."""
 
     used: dict[str, int]
     counted: dict[str, int]
 
 
-def differences(session: Session) -> dict[str, Difference]:
+def differences(session: Session) -> dict[str, QuotaDifference]:
     """Return the projects that are charged something else than they have.
 
     By one statement, which sees everything as at one moment: so nothing under way is found.
@@ -287,7 +287,7 @@ def differences(session: Session) -> dict[str, Difference]:
     return {project: _difference(amounts) for project, *amounts in rows}
 
 
-def recount(session: Session, project_id: str) -> Difference:
+def recount(session: Session, project_id: str) -> QuotaDifference:
     """Charge a project for what it has; return what it was charged, and what it has.
 
     Whoever takes quota waits for this; who gives it back afterwards counts on.
@@ -299,7 +299,7 @@ def recount(session: Session, project_id: str) -> Difference:
     has = counted(session, project_id).get(project_id, dict.fromkeys(RESOURCES, 0))
     if used != has:
         session.execute(sa.update(_usages).where(_usages.c.project_id == project_id).values(has))
-    return Difference(used, has)
+    return QuotaDifference(used, has)
 
 
 def counted(session: Session, project_id: str | None = None) -> dict[str, dict[str, int]]:
@@ -357,10 +357,10 @@ _COUNTED: Final = sa.union_all(*_having()).subquery()
 _COMPARED: Final = _compared()
 
 
-def _difference(amounts: Sequence[Any]) -> Difference:
+def _difference(amounts: Sequence[Any]) -> QuotaDifference:
     numbers = [int(amount) for amount in amounts]
     count = len(RESOURCES)
-    return Difference(
+    return QuotaDifference(
         dict(zip(RESOURCES, numbers[:count], strict=True)),
         dict(zip(RESOURCES, numbers[count:], strict=True)),
     )

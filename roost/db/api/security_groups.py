@@ -15,7 +15,7 @@ from roost import exception
 from roost.db.api import models, quota
 from roost.db.engine import Session
 from roost.db.insert import insert_once
-from roost.security_groups import Group, Rule, default_group, same
+from roost.security_groups import Group, SecurityGroupRule, default_group, same
 
 _groups = models.security_groups
 _members = models.security_group_members
@@ -49,13 +49,13 @@ def put(session: Session, group_ids: Iterable[str], instance_uuid: str) -> None:
     :raises roost.exception.NotFound: when a group is gone
     """
     wanted = set(group_ids)
-    let_go(session, instance_uuid)
+    release(session, instance_uuid)
     join(session, wanted, [instance_uuid])
     if not wanted:
         insert_once(session, _members, {"instance_uuid": instance_uuid, "group_id": _NONE})
 
 
-def let_go(session: Session, instance_uuid: str) -> None:
+def release(session: Session, instance_uuid: str) -> None:
     """Let a server that is gone be in none."""
     session.execute(sa.delete(_members).where(_members.c.instance_uuid == instance_uuid))
 
@@ -121,7 +121,7 @@ def hold(session: Session, group_id: str) -> Group:
     return get(session, group_id)
 
 
-def find_rule(session: Session, rule_id: str) -> tuple[Rule, Group] | None:
+def find_rule(session: Session, rule_id: str) -> tuple[SecurityGroupRule, Group] | None:
     """Return a rule, and the group that it is of."""
     query = sa.select(_rules.c.group_id).where(_rules.c.id == rule_id)
     group_id = session.execute(query).scalar_one_or_none()
@@ -185,7 +185,7 @@ def delete(session: Session, group_id: str) -> None:
 
 
 def add_rule(
-    session: Session, rule: Rule, *, defaults: Mapping[str, int], at: datetime.datetime
+    session: Session, rule: SecurityGroupRule, *, defaults: Mapping[str, int], at: datetime.datetime
 ) -> None:
     """Let a group have one rule more, once.
 
@@ -272,21 +272,21 @@ def _taken(name: str) -> exception.Conflict:
     return exception.Conflict(f"Security group {name} already exists.")
 
 
-def _rules_of(session: Session, group_ids: Sequence[str]) -> dict[str, list[Rule]]:
+def _rules_of(session: Session, group_ids: Sequence[str]) -> dict[str, list[SecurityGroupRule]]:
     query = (
         sa.select(_rules, _others.c.name.label("remote_group_name"))
         .select_from(_rules.outerjoin(_others, _others.c.id == _rules.c.remote_group_id))
         .where(_rules.c.group_id.in_(group_ids))
         .order_by(_rules.c.created_at, _rules.c.id)
     )
-    found: dict[str, list[Rule]] = {}
+    found: dict[str, list[SecurityGroupRule]] = {}
     for row in session.execute(query).mappings():
-        values = {field.name: row[field.name] for field in dataclasses.fields(Rule)}
-        found.setdefault(row["group_id"], []).append(Rule(**values))
+        values = {field.name: row[field.name] for field in dataclasses.fields(SecurityGroupRule)}
+        found.setdefault(row["group_id"], []).append(SecurityGroupRule(**values))
     return found
 
 
-def _group(row: Any, rules: Sequence[Rule]) -> Group:
+def _group(row: Any, rules: Sequence[SecurityGroupRule]) -> Group:
     return Group(
         id=row.id,
         project_id=row.project_id,
@@ -296,7 +296,7 @@ def _group(row: Any, rules: Sequence[Rule]) -> Group:
     )
 
 
-def _row(rule: Rule, at: datetime.datetime) -> dict[str, Any]:
+def _row(rule: SecurityGroupRule, at: datetime.datetime) -> dict[str, Any]:
     values = dataclasses.asdict(rule)
     del values["remote_group_name"]  # that of the other group's row
     return {**values, "created_at": at}

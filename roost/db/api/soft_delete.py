@@ -29,7 +29,7 @@ class TakenBack(NamedTuple):
     unheard: bool
 
 
-def put_away(session: Session, instance_uuid: str) -> bool:
+def soft_delete(session: Session, instance_uuid: str) -> bool:
     """Let an instance in a cell count against nothing, once; its groups keep it.
 
     :returns: False when it was put away before, is to be deleted for good, or is in no cell
@@ -104,12 +104,12 @@ def taken_back(session: Session, uuids: Collection[str]) -> dict[str, TakenBack]
 
 
 def list_due(
-    session: Session, *, kept_for: datetime.timedelta, limit: int = 1000
+    session: Session, *, retained_for: datetime.timedelta, limit: int = 1000
 ) -> list[InstanceMapping]:
     """Return what has been put away for so long, by the database's clock; the oldest first."""
     rows = session.execute(
         sa.select(_mappings)
-        .where(_c.put_away_at <= clock.now(session) - kept_for, _c.queued_for_delete.is_(False))
+        .where(_c.put_away_at <= clock.now(session) - retained_for, _c.queued_for_delete.is_(False))
         .order_by(_c.put_away_at)
         .limit(limit)
     )

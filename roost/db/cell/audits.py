@@ -40,7 +40,7 @@ def list_on_host(session: Session, host: str) -> list[LiveRow]:
     return [LiveRow(*row) for row in session.execute(query)]
 
 
-def list_buried(session: Session, uuids: Collection[str]) -> set[str]:
+def list_deleted(session: Session, uuids: Collection[str]) -> set[str]:
     """Return those of these instances of which the cell knows that they are no more."""
     query = sa.select(_c.uuid).where(_c.uuid.in_(uuids), _c.deleted_at.is_not(None))
     return set(session.scalars(query))

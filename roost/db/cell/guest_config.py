@@ -8,14 +8,14 @@ from roost.db import wire
 from roost.db.cell import instances, models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
-from roost.objects import InjectedFile, Instance, Provisions
+from roost.objects import GuestConfig, InjectedFile, Instance
 
 _provisions = models.instance_provisions
 
 
-def find(session: Session, instance_uuid: str) -> Provisions | None:
+def find(session: Session, instance_uuid: str) -> GuestConfig | None:
     """Return what a guest is provided with; None where nothing was written down."""
-    found: Provisions | None = wire.load(_value(session, _provisions.c.provisions, instance_uuid))
+    found: GuestConfig | None = wire.load(_value(session, _provisions.c.provisions, instance_uuid))
     return found
 
 
@@ -30,14 +30,14 @@ def get_instance(session: Session, uuid: str) -> Instance:
     return instance
 
 
-def put(session: Session, instance_uuid: str, provisions: Provisions) -> None:
+def put(session: Session, instance_uuid: str, provisions: GuestConfig) -> None:
     """Provide the guest with this and nothing else from the next time on that it is made."""
     _put(session, instance_uuid, provisions=wire.dump(provisions))
 
 
 def put_files(session: Session, instance_uuid: str, files: Sequence[InjectedFile]) -> None:
     """Provide the guest with these files from the next time on that it is made."""
-    found = find(session, instance_uuid) or Provisions.of()
+    found = find(session, instance_uuid) or GuestConfig.of()
     found.files = list(files)
     found.obj_reset_changes()
     put(session, instance_uuid, found)
@@ -60,17 +60,17 @@ def forget_secrets(session: Session, instance_uuid: str) -> None:
         put(session, instance_uuid, found)
 
 
-def told_password(session: Session, instance_uuid: str) -> str:
+def read_password(session: Session, instance_uuid: str) -> str:
     """Return the password that the guest has told of itself, encrypted; empty: none."""
     return _value(session, _provisions.c.password, instance_uuid) or ""
 
 
-def tell_password(session: Session, instance_uuid: str, password: str) -> None:
+def save_password(session: Session, instance_uuid: str, password: str) -> None:
     """Keep the password that a guest tells, encrypted; empty: forget it."""
     _put(session, instance_uuid, password=password or None)
 
 
-def tell_first_password(session: Session, instance_uuid: str, password: str) -> bool:
+def save_first_password(session: Session, instance_uuid: str, password: str) -> bool:
     """Keep a password unless there is one; tell whether it is kept."""
     if insert_once(session, _provisions, {"instance_uuid": instance_uuid, "password": password}):
         return True

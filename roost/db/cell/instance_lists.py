@@ -11,7 +11,7 @@ from roost.db import ordering, wire
 from roost.db.cell import instance_index, models
 from roost.db.cell.instances import row_to_instance
 from roost.db.engine import Session
-from roost.db.instance_query import Found, Wanted
+from roost.db.instance_query import ListedInstance, Wanted
 
 _instances = models.instances
 _FEW: Final = 1000  # rows that the first statement looks at
@@ -20,7 +20,7 @@ _MANY: Final = 32_000  # and any, at most
 
 def list_page(
     session: Session, wanted: Wanted, *, after: Sequence[Any] | None = None, limit: int
-) -> list[Found]:
+) -> list[ListedInstance]:
     """Return the first ``limit`` wanted instances, in order.
 
     That is one statement, unless there are patterns that SQL cannot decide: then it reads what was
@@ -97,8 +97,8 @@ def _columns(wanted: Wanted) -> list[sa.ColumnElement[Any]]:
     return [unread if column is _instances.c.user_data else column for column in _instances.c]
 
 
-def _found(row: sa.Row[Any], wanted: Wanted) -> Found:
-    return Found(row.uuid, _values(row, wanted), functools.partial(row_to_instance, row))
+def _found(row: sa.Row[Any], wanted: Wanted) -> ListedInstance:
+    return ListedInstance(row.uuid, _values(row, wanted), functools.partial(row_to_instance, row))
 
 
 def _values(row: sa.Row[Any], wanted: Wanted) -> list[Any]:

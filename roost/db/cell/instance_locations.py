@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from roost.db import wire
 from roost.db.cell import models
 from roost.db.engine import Session
-from roost.objects import Flavor, ImageMeta, Whereabouts
+from roost.objects import Flavor, ImageMeta, InstanceLocation
 from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
 
 _c = models.instances.c
@@ -21,14 +21,14 @@ _COLUMNS: Final[Sequence[sa.Column[Any]]] = (
 
 def look(
     session: Session, host: str, instance_uuids: Collection[str], *, and_others_here: bool
-) -> list[Whereabouts]:
+) -> list[InstanceLocation]:
     """Return where these instances are, as seen from a host.
 
     :param and_others_here: return all others that belong on that host, too
     """
     found = {row.uuid: _seen_from(host, row) for row in _named(session, instance_uuids)}
     for uuid in instance_uuids:
-        found.setdefault(uuid, Whereabouts.of(instance_uuid=uuid, place=UNKNOWN))
+        found.setdefault(uuid, InstanceLocation.of(instance_uuid=uuid, place=UNKNOWN))
     if and_others_here:
         here = sa.select(*_COLUMNS).where(_c.host == host, _c.deleted_at.is_(None))
         found |= {row.uuid: _seen_from(host, row) for row in session.execute(here)}
@@ -63,8 +63,8 @@ def _named(session: Session, uuids: Collection[str]) -> Iterator[sa.Row[Any]]:
         yield from session.execute(sa.select(*_COLUMNS).where(some))
 
 
-def _seen_from(host: str, row: sa.Row[Any]) -> Whereabouts:
-    return Whereabouts.of(
+def _seen_from(host: str, row: sa.Row[Any]) -> InstanceLocation:
+    return InstanceLocation.of(
         instance_uuid=row.uuid,
         place=_place(host, row),
         host=row.host,

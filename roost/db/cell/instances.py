@@ -136,7 +136,7 @@ def update(
     raise _refused(session, uuid, changes, expected)
 
 
-def bury(session: Session, uuid: str) -> bool:
+def mark_deleted(session: Session, uuid: str) -> bool:
     """Mark an instance as deleted; tell whether this call did it."""
     now = clock.now(session)
     done = session.execute(

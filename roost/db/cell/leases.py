@@ -29,7 +29,7 @@ _WHOSE = ("instance_uuid", "project_id")
 _AT_ONCE = 500  # rows that one statement names, or one sweep takes
 
 
-class Held(NamedTuple):
+class HeldLease(NamedTuple):
     """What a host says it works on: one row, of this attempt (if it says) and in these tasks."""
 
     instance_uuid: str
@@ -37,7 +37,7 @@ class Held(NamedTuple):
     tasks: tuple[str, ...]
 
 
-class Overdue(NamedTuple):
+class ExpiredLease(NamedTuple):
     """A task whose lease has ended, as it was found; ``lease_until`` is the lease of the finder.
 
     A change that expects this very lease loses against a host that has renewed its own since.
@@ -66,7 +66,7 @@ class _Found(NamedTuple):
     lease_until: datetime.datetime | None
 
 
-def renew(session: Session, held: Sequence[Held], *, host: str, seconds: float) -> set[int]:
+def renew(session: Session, held: Sequence[HeldLease], *, host: str, seconds: float) -> set[int]:
     """Renew what a host holds, and return the places of what it has lost.
 
     What the host itself has ended is not lost: a task that is over, and a build that has become a
@@ -87,7 +87,7 @@ def renew(session: Session, held: Sequence[Held], *, host: str, seconds: float) 
 
 
 def end_others(
-    session: Session, held: Iterable[Held], *, host: str, stale_seconds: float = 0
+    session: Session, held: Iterable[HeldLease], *, host: str, stale_seconds: float = 0
 ) -> None:
     """End the leases of all tasks on a host but those that it holds, and those that are stale."""
     kept = {each.instance_uuid for each in held}
@@ -103,7 +103,7 @@ def end_others(
 
 def take_overdue(
     session: Session, *, begun_seconds: float, seconds: float, stale_seconds: float = 0
-) -> list[Overdue]:
+) -> list[ExpiredLease]:
     """Give tasks without a lease a first one, and take those whose lease has ended.
 
     Each is taken by one caller: what another has taken or a host has renewed meanwhile is not.
@@ -170,26 +170,30 @@ def _give(
         )
 
 
-def _taken(session: Session, uuids: Collection[str], until: datetime.datetime) -> list[Overdue]:
+def _taken(
+    session: Session, uuids: Collection[str], until: datetime.datetime
+) -> list[ExpiredLease]:
     if not uuids:
         return []
     c = _instances.c
     rows = session.execute(
-        sa.select(*[c["uuid" if name == "instance_uuid" else name] for name in Overdue._fields])
+        sa.select(
+            *[c["uuid" if name == "instance_uuid" else name] for name in ExpiredLease._fields]
+        )
         .where(c.uuid.in_(uuids), c.lease_until == until)
         .order_by(c.id)
     )
-    return [Overdue(*row) for row in rows]
+    return [ExpiredLease(*row) for row in rows]
 
 
 def _here(host: str) -> sa.ColumnElement[bool]:
     return sa.and_(_instances.c.host == host, _instances.c.deleted_at.is_(None))
 
 
-def _matches(held: Iterable[Held]) -> list[sa.ColumnElement[bool]]:
+def _matches(held: Iterable[HeldLease]) -> list[sa.ColumnElement[bool]]:
     """Return the conditions that find rows of these, one for each kind of work."""
     c = _instances.c
-    kinds: dict[tuple[str, ...], list[Held]] = collections.defaultdict(list)
+    kinds: dict[tuple[str, ...], list[HeldLease]] = collections.defaultdict(list)
     for each in held:
         kinds[each.tasks].append(each)
     found = []
@@ -212,7 +216,7 @@ def _read(session: Session, host: str, uuids: Collection[str]) -> dict[str, _Fou
     return {uuid: _Found(*found) for uuid, *found in rows}
 
 
-def _keeps(held: Held, found: _Found | None, until: datetime.datetime) -> bool:
+def _keeps(held: HeldLease, found: _Found | None, until: datetime.datetime) -> bool:
     if found is None or held.attempt not in (None, found.attempt):
         return False
     if found.task_state in held.tasks:
@@ -222,5 +226,5 @@ def _keeps(held: Held, found: _Found | None, until: datetime.datetime) -> bool:
     return found.vm_state != states.BUILDING and found.task_state != states.DELETING
 
 
-def _chunks(held: Sequence[Held]) -> Iterable[Sequence[Held]]:
+def _chunks(held: Sequence[HeldLease]) -> Iterable[Sequence[HeldLease]]:
     return (held[start : start + _AT_ONCE] for start in range(0, len(held), _AT_ONCE))

@@ -60,7 +60,7 @@ def swap(session: Session, uuid: str, kind: Kind, *, before: Note, value: Any) -
     return True
 
 
-def tell_groups(session: Session, uuid: str, names: Sequence[str]) -> None:
+def save_groups(session: Session, uuid: str, names: Sequence[str]) -> None:
     """Let an instance that lives tell its security groups, which are kept elsewhere."""
     told = sa.update(_instances).where(*_lives(uuid)).values(security_groups=json.dumps(names))
     session.execute(told)

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from roost.db.cell import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
-from roost.security_groups import DEFAULT, Group, Member, group_as_dict, read_group
+from roost.security_groups import DEFAULT, Group, GroupMember, group_as_dict, read_group
 
 _copies = models.security_group_copies
 _instances = models.instances
@@ -49,7 +49,7 @@ def copies(session: Session, project_ids: Collection[str] | None = None) -> dict
 
 def members(
     session: Session, *, host: str, network_ids: Collection[str]
-) -> Mapping[str, list[Member]]:
+) -> Mapping[str, list[GroupMember]]:
     """Return the addresses in networks of all projects that have a port in them on a host."""
     here = (_ports.c.host == host, _ports.c.network_id.in_(network_ids))
     projects = set(session.scalars(_living(sa.select(_instances.c.project_id)).where(*here)))
@@ -57,11 +57,11 @@ def members(
     query = _living(told).where(
         _ports.c.network_id.in_(network_ids), _instances.c.project_id.in_(projects)
     )
-    found: dict[str, list[Member]] = {network_id: [] for network_id in network_ids}
+    found: dict[str, list[GroupMember]] = {network_id: [] for network_id in network_ids}
     for row in session.execute(query.order_by(_ports.c.id)):
         names = json.loads(row.security_groups) if row.security_groups else [DEFAULT]
         found[row.network_id].append(
-            Member(row.id, row.project_id, row.network_id, row.ip, row.host, names)
+            GroupMember(row.id, row.project_id, row.network_id, row.ip, row.host, names)
         )
     return found
 

@@ -17,15 +17,15 @@ from roost.objects import InstanceAction
 _c = models.instances.c
 
 
-class Heard(NamedTuple):
+class Synced(NamedTuple):
     """What a row has heard of: the latest turn, and whether it is put away, or about to be."""
 
     turn: int
-    is_put_away: bool
+    is_soft_deleted: bool
     is_at_rest: bool
 
 
-def find(session: Session, instance_uuid: str) -> Heard | None:
+def find(session: Session, instance_uuid: str) -> Synced | None:
     """Return what an instance that lives has heard of."""
     columns = (_c.turns, _c.vm_state, _c.task_state)
     query = sa.select(*columns).where(_c.uuid == instance_uuid, _c.deleted_at.is_(None))
@@ -34,10 +34,10 @@ def find(session: Session, instance_uuid: str) -> Heard | None:
         return None
     away = row.vm_state == states.SOFT_DELETED and row.task_state != states.RESTORING
     away = away or row.task_state == states.SOFT_DELETING
-    return Heard(row.turns, away, row.task_state is None)
+    return Synced(row.turns, away, row.task_state is None)
 
 
-def put_away(session: Session, *, record: InstanceAction, turn: int) -> str | None:
+def soft_delete(session: Session, *, record: InstanceAction, turn: int) -> str | None:
     """Let an instance be put away, if that is news to it, with an action on record.
 
     :returns: the host that is to do it; None: nobody needs to be told (any more)

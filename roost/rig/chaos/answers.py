@@ -17,7 +17,7 @@ _OURS: Final = 500  # from here on it is not the client's fault
 
 
 @dataclasses.dataclass(frozen=True)
-class Failure:
+class FailedRequest:
     """A request that was not done. Times are those of ``time.monotonic``, in seconds.
 
     :param what: method and noun
@@ -39,7 +39,7 @@ class Answers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.counts: collections.Counter[tuple[str, str]] = collections.Counter()
-        self.failures: list[Failure] = []
+        self.failures: list[FailedRequest] = []
         self.seconds: list[float] = []
 
     @contextlib.contextmanager
@@ -56,7 +56,7 @@ class Answers:
             raise
         except exception.Unavailable as error:
             outcome = LATE if error.details.get("late") else SILENT
-            self._fail(Failure(what, outcome, True, began, time.monotonic(), error.message))
+            self._fail(FailedRequest(what, outcome, True, began, time.monotonic(), error.message))
             raise
         self._note(what, "done", seconds=time.monotonic() - began)
 
@@ -66,13 +66,13 @@ class Answers:
             if seconds is not None:
                 self.seconds.append(seconds)
 
-    def _fail(self, failure: Failure) -> None:
+    def _fail(self, failure: FailedRequest) -> None:
         self._note(failure.what, failure.outcome)
         with self._lock:
             self.failures.append(failure)
 
 
-def _refusal(what: str, error: exception.Conflict, began: float) -> Failure:
+def _refusal(what: str, error: exception.Conflict, began: float) -> FailedRequest:
     status = error.details.get("status", 0)
     clean = status < _OURS if status not in _LATER else bool(error.details.get("retry_after"))
-    return Failure(what, str(status), clean, began, time.monotonic(), error.message)
+    return FailedRequest(what, str(status), clean, began, time.monotonic(), error.message)

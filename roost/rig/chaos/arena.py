@@ -92,18 +92,18 @@ class Arena:
     def ground(self) -> Ground:
         """Return what faults may break."""
         return Ground(
-            daemons=Daemons(self.plan, self.supervisor),
+            daemons=RigProcesses(self.plan, self.supervisor),
             broker=self.broker,
             lay_buses=lambda: backing.create_buses(self.plan, self.broker),
             database=self.database,
             ways=self.ways,
-            ballast=Ballast(self.client),
+            ballast=BallastServers(self.client),
             drivers=FaultsFile(self.plan.faults_file),
         )
 
-    def prototype(self) -> boots.Wish:
+    def prototype(self) -> boots.BootRequest:
         """Return what every server of the storm is like."""
-        return boots.Wish(
+        return boots.BootRequest(
             flavor=boots.choose(self.client.flavors(), "m1.tiny", "flavor"),
             image=boots.choose(self.client.images(), IMAGE, "image"),
         )
@@ -117,7 +117,7 @@ class Arena:
         return found
 
 
-class Daemons:
+class RigProcesses:
     """The rig's processes; one that is started counts as whole when it serves, says its log."""
 
     def __init__(
@@ -139,7 +139,7 @@ class Daemons:
             time.sleep(0.1)
 
 
-class Ballast:
+class BallastServers:
     """Servers of halving sizes on one host, which take nearly all the memory that it has left."""
 
     def __init__(self, client: Client) -> None:

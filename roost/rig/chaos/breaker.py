@@ -31,7 +31,7 @@ class Made:
         return self.began <= until and (self.healed is None or self.healed >= since)
 
 
-class Breaker:
+class FaultInjector:
     """Breaks a ground by a schedule, each fault in a thread of its own.
 
     :param tell: told of each fault when it is made and when it is healed

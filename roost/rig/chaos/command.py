@@ -17,8 +17,8 @@ from rich.table import Table
 from roost.rig import screen
 from roost.rig.chaos import report, schedule
 from roost.rig.chaos.arena import DATABASES, Size
-from roost.rig.chaos.report import Outcome
-from roost.rig.chaos.run import Options, Screen, run
+from roost.rig.chaos.report import ChaosOutcome
+from roost.rig.chaos.run import ChaosOptions, Screen, run
 from roost.rig.plan import new_plan
 from roost.rig.settings import parse_settings
 
@@ -141,9 +141,9 @@ def _options(
     without: str,
     settings: tuple[str, ...],
     **numbers: Any,
-) -> Options:
+) -> ChaosOptions:
     size = Size(cells, hosts, copies, database, parse_settings(settings))
-    return Options(
+    return ChaosOptions(
         kinds=schedule.choose(_words(only), _words(without)),
         size=size,
         command=shlex.join(["roost-rig", *sys.argv[1:]]),
@@ -161,17 +161,17 @@ def _console(json_file: str | None) -> Console:
     return screen.console()
 
 
-def _show_schedule(console: Console, options: Options, state: pathlib.Path) -> None:
+def _show_schedule(console: Console, options: ChaosOptions, state: pathlib.Path) -> None:
     size = options.size
     plan = new_plan(state, cells=size.cells, hosts=size.hosts, copies=size.copies)
     table = Table(box=None, pad_edge=False)
     for heading in ("at s", "lasts s"):
         table.add_column(heading, justify="right")
     table.add_column("what breaks")
-    for fault in options.faults(schedule.Shape.of(plan)):
+    for fault in options.faults(schedule.FaultTargets.of(plan)):
         table.add_row(f"{fault.at:.1f}", f"{fault.lasts:.1f}", str(fault))
     console.print(table)
-    asked = sum(wish.count for wish in options.wishes())
+    asked = sum(build_request.count for build_request in options.wishes())
     console.print(f"{asked} servers would be asked for in {options.minutes:g} minutes")
 
 
@@ -196,7 +196,7 @@ def _seldom(console: Console) -> Callable[[str], None]:
     return say
 
 
-def _write(outcome: Outcome, json_file: str | None) -> None:
+def _write(outcome: ChaosOutcome, json_file: str | None) -> None:
     if json_file is None:
         return
     text = json.dumps(report.as_json(outcome), indent=2)
@@ -206,7 +206,7 @@ def _write(outcome: Outcome, json_file: str | None) -> None:
         pathlib.Path(json_file).write_text(text + "\n")
 
 
-def _tell_verdict(console: Console, outcome: Outcome, state: pathlib.Path) -> None:
+def _tell_verdict(console: Console, outcome: ChaosOutcome, state: pathlib.Path) -> None:
     if outcome.held:
         console.print(
             f"[green]✓[/] seed {outcome.seed}: nothing lost, doubled, leaked, unexplained"

@@ -20,7 +20,7 @@ class Daemons(Protocol):
     def start_process(self, name: str) -> None: ...
 
 
-class Server(Protocol):
+class ServerProcess(Protocol):
     """A broker or a database server that is ours."""
 
     def halt(self, signal: signals.Signals | None = None) -> None: ...
@@ -28,7 +28,7 @@ class Server(Protocol):
     def revive(self) -> None: ...
 
 
-class Broker(Server, Protocol):
+class Broker(ServerProcess, Protocol):
     def forget(self) -> None:
         """Remove all that a halted one keeps."""
 
@@ -68,7 +68,7 @@ class Ground:
     daemons: Daemons
     broker: Broker
     lay_buses: Callable[[], None]
-    database: Server
+    database: ServerProcess
     ways: Mapping[str, Way]
     ballast: Ballast
     drivers: Drivers

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from roost.rig.boots import percentile
 from roost.rig.chaos.breaker import Made
-from roost.rig.chaos.watch import Server
+from roost.rig.chaos.watch import StormServer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Recovery:
     max: float
 
 
-def measure(servers: Iterable[Server], faults: Sequence[Made]) -> Recovery:
+def measure(servers: Iterable[StormServer], faults: Sequence[Made]) -> Recovery:
     """Return how long boots and deletes took that something broken may have harmed.
 
     Those are the ones under way at any time when a fault was in force. Their recovery time runs
@@ -39,7 +39,7 @@ def measure(servers: Iterable[Server], faults: Sequence[Made]) -> Recovery:
     )
 
 
-def _spans(server: Server) -> list[tuple[float, float]]:
+def _spans(server: StormServer) -> list[tuple[float, float]]:
     """Return when each thing began that was asked of a server, and when it was done."""
     spans = []
     if server.settled is not None:

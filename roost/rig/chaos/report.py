@@ -17,13 +17,13 @@ from roost.rig.chaos.breaker import Made
 from roost.rig.chaos.keeper import Sample
 from roost.rig.chaos.recovery import Recovery
 from roost.rig.chaos.verdict import Item
-from roost.rig.chaos.watch import Server
+from roost.rig.chaos.watch import StormServer
 
 _SHOWN = 12  # things of one kind on the screen; JSON has all
 
 
 @dataclasses.dataclass
-class Outcome:
+class ChaosOutcome:
     """All there is to tell of a run.
 
     :param command: what repeats it
@@ -34,7 +34,7 @@ class Outcome:
     command: str
     seed: int
     faults: Sequence[Made]
-    servers: Sequence[Server]
+    servers: Sequence[StormServer]
     answers: Answers
     recovery: Recovery
     quiet: float
@@ -48,7 +48,7 @@ class Outcome:
         return not self.items
 
 
-def as_json(outcome: Outcome) -> dict[str, Any]:
+def as_json(outcome: ChaosOutcome) -> dict[str, Any]:
     """Return an outcome as plain values; seconds, bytes."""
     return {
         "command": outcome.command,
@@ -75,7 +75,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def show(console: Console, outcome: Outcome, *, with_memory: bool) -> None:
+def show(console: Console, outcome: ChaosOutcome, *, with_memory: bool) -> None:
     """Print an outcome."""
     told = as_json(outcome)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
@@ -116,7 +116,7 @@ def memory(samples: Sequence[Sample]) -> dict[str, Any]:
     }
 
 
-def _requests(outcome: Outcome) -> dict[str, int]:
+def _requests(outcome: ChaosOutcome) -> dict[str, int]:
     accepted = [server for server in outcome.servers if server.accepted]
     deleted = [server for server in accepted if server.delete_asked is not None]
     staying = [server for server in accepted if server.delete_asked is None]

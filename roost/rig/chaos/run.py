@@ -21,13 +21,13 @@ from roost import exception
 from roost.rig import lifecycle
 from roost.rig.chaos import recovery, schedule, verdict, wishes
 from roost.rig.chaos.arena import Arena, Size
-from roost.rig.chaos.breaker import Breaker, Made
+from roost.rig.chaos.breaker import FaultInjector, Made
 from roost.rig.chaos.inspection import Inspection, Inspector
 from roost.rig.chaos.keeper import Keeper
-from roost.rig.chaos.report import Outcome, as_json
+from roost.rig.chaos.report import ChaosOutcome, as_json
 from roost.rig.chaos.storm import Storm
-from roost.rig.chaos.verdict import Item, Seen
-from roost.rig.chaos.watch import Server
+from roost.rig.chaos.verdict import Item, Observations
+from roost.rig.chaos.watch import StormServer
 from roost.rig.plan import Plan
 
 MOST = 50  # files
@@ -35,7 +35,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d+")
 
 
 def gather(
-    logs: pathlib.Path, folder: pathlib.Path, items: Iterable[Item], servers: Sequence[Server]
+    logs: pathlib.Path, folder: pathlib.Path, items: Iterable[Item], servers: Sequence[StormServer]
 ) -> None:
     """Write all log lines about each thing into ``folder``.
 
@@ -67,7 +67,7 @@ TICK = 1.0  # seconds between two looks at the clock
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class ChaosOptions:
     """What to do, and for how long.
 
     :param boots_per_minute: servers asked for, on average
@@ -84,7 +84,7 @@ class Options:
     patience: float
     command: str
 
-    def faults(self, shape: schedule.Shape) -> list[schedule.Fault]:
+    def faults(self, shape: schedule.FaultTargets) -> list[schedule.Fault]:
         """Draw what breaks."""
         return schedule.draw(
             self.seed,
@@ -111,21 +111,21 @@ class Screen:
         self.say = say
 
 
-class Run:
+class ChaosRun:
     """One run on one arena, which is up."""
 
-    def __init__(self, options: Options, arena: Arena, screen: Screen) -> None:
+    def __init__(self, options: ChaosOptions, arena: Arena, screen: Screen) -> None:
         self._options = options
         self._arena = arena
         self._screen = screen
         self._began = time.monotonic()
-        faults = options.faults(schedule.Shape.of(arena.plan))
-        self._breaker = Breaker(arena.ground(), faults, tell=self._tell_fault)
+        faults = options.faults(schedule.FaultTargets.of(arena.plan))
+        self._breaker = FaultInjector(arena.ground(), faults, tell=self._tell_fault)
         self._storm = Storm(arena.client, options.wishes(), arena.prototype())
         self._keeper = Keeper(arena.plan, arena.supervisor, made=lambda: list(self._breaker.made))
         self._inspector = Inspector(arena, self._storm, patience=options.patience, say=screen.say)
 
-    def __call__(self) -> Outcome:
+    def __call__(self) -> ChaosOutcome:
         """Break, heal, look; return how it went. Everything is whole then, and still runs."""
         before = self._inspector.rows()
         try:
@@ -175,9 +175,9 @@ class Run:
 
     def _outcome(
         self, seen: Inspection, asked: list[Any], left: list[str], rows: dict[str, tuple[int, int]]
-    ) -> Outcome:
+    ) -> ChaosOutcome:
         items = verdict.judge(
-            Seen(
+            Observations(
                 servers=asked,
                 listed=seen.listed,
                 guests=seen.guests,
@@ -191,7 +191,7 @@ class Run:
                 left=left,
             )
         )
-        return Outcome(
+        return ChaosOutcome(
             command=self._options.command,
             seed=self._options.seed,
             faults=self._breaker.made,
@@ -205,7 +205,7 @@ class Run:
         )
 
 
-def run(options: Options, state: pathlib.Path, screen: Screen, *, keep: bool) -> Outcome:
+def run(options: ChaosOptions, state: pathlib.Path, screen: Screen, *, keep: bool) -> ChaosOutcome:
     """Make a rig, break it, judge it, end it.
 
     When an invariant was broken the rig's folder stays until the next run there, with all logs,
@@ -220,7 +220,7 @@ def run(options: Options, state: pathlib.Path, screen: Screen, *, keep: bool) ->
         try:
             _log_into(arena.plan.state / LOG)
             arena.up(screen.say)
-            outcome = Run(options, arena, screen)()
+            outcome = ChaosRun(options, arena, screen)()
             if keep:
                 _hold(arena, screen)
         except BaseException:
@@ -234,7 +234,7 @@ def run(options: Options, state: pathlib.Path, screen: Screen, *, keep: bool) ->
     return outcome
 
 
-def _keep(plan: Plan, outcome: Outcome) -> None:
+def _keep(plan: Plan, outcome: ChaosOutcome) -> None:
     """Leave what tells of a run that broke an invariant, and no rig."""
     logs = plan.log_file("x").parent
     gather(logs, plan.state / "evidence", outcome.items, outcome.servers)

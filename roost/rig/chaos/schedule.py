@@ -63,7 +63,7 @@ _TRIES: Final = 20  # to find something that is not broken already
 
 
 @dataclasses.dataclass(frozen=True)
-class Shape:
+class FaultTargets:
     """What there is to break."""
 
     daemons: Sequence[str]
@@ -113,7 +113,12 @@ class Fault:
 
 
 def draw(
-    seed: int, shape: Shape, *, minutes: float, per_minute: float, kinds: Collection[str] = KINDS
+    seed: int,
+    shape: FaultTargets,
+    *,
+    minutes: float,
+    per_minute: float,
+    kinds: Collection[str] = KINDS,
 ) -> list[Fault]:
     """Return the faults of a storm, in order of their time.
 
@@ -148,7 +153,7 @@ def choose(only: Collection[str], without: Collection[str]) -> list[str]:
 
 def _draw_one(
     chance: random.Random,
-    shape: Shape,
+    shape: FaultTargets,
     kinds: Sequence[str],
     *,
     number: int,

@@ -14,8 +14,8 @@ from typing import Any, Final
 from roost import exception
 from roost.rig import boots
 from roost.rig.chaos.answers import Answers
-from roost.rig.chaos.watch import ACCEPTED, REFUSED, Register, Server
-from roost.rig.chaos.wishes import Wish
+from roost.rig.chaos.watch import ACCEPTED, REFUSED, Register, StormServer
+from roost.rig.chaos.wishes import StormRequest
 from roost.rig.client import Client
 
 CLIENTS: Final = 16
@@ -33,8 +33,8 @@ class Storm:
     def __init__(
         self,
         client: Client,
-        wishes: Sequence[Wish],
-        prototype: boots.Wish,
+        wishes: Sequence[StormRequest],
+        prototype: boots.BootRequest,
         *,
         pause: float = LOOK_SECONDS,
     ) -> None:
@@ -88,10 +88,10 @@ class Storm:
 
     def _send(self) -> None:
         began = time.monotonic()
-        for wish in self._wishes:
-            if self._over.wait(began + wish.at - time.monotonic()):
+        for build_request in self._wishes:
+            if self._over.wait(began + build_request.at - time.monotonic()):
                 return
-            self._pool.submit(self._ask_for, wish)
+            self._pool.submit(self._ask_for, build_request)
 
     def _watch(self) -> None:
         while not self._closed.wait(self._pause):
@@ -105,10 +105,10 @@ class Storm:
                 server.delete_asked = now
                 self._pool.submit(self._delete, server)
 
-    def _ask_for(self, wish: Wish) -> None:
-        group = self._make_group(wish) if wish.policy else None
-        body = self._body(wish, group)
-        servers = self.register.ask(wish, now=time.monotonic(), group=group)
+    def _ask_for(self, build_request: StormRequest) -> None:
+        group = self._make_group(build_request) if build_request.policy else None
+        body = self._body(build_request, group)
+        servers = self.register.ask(build_request, now=time.monotonic(), group=group)
         answer: dict[str, Any] = {}
         try:
             with self.answers.noted("POST servers"):
@@ -118,25 +118,25 @@ class Storm:
                 _mark(servers, REFUSED)
             return
         _mark(servers, ACCEPTED)
-        if wish.count == 1:
+        if build_request.count == 1:
             servers[0].identify(answer["server"]["id"])
 
-    def _body(self, wish: Wish, group: str | None) -> dict[str, Any]:
-        body = self._prototype.body(wish.name)
-        if wish.count > 1:
-            body["server"] |= {"min_count": wish.count, "return_reservation_id": True}
+    def _body(self, build_request: StormRequest, group: str | None) -> dict[str, Any]:
+        body = self._prototype.body(build_request.name)
+        if build_request.count > 1:
+            body["server"] |= {"min_count": build_request.count, "return_reservation_id": True}
         if group:
             body["os:scheduler_hints"] = {"group": group}
         return body
 
-    def _make_group(self, wish: Wish) -> str | None:
+    def _make_group(self, build_request: StormRequest) -> str | None:
         """Return a group for the servers of one request; without one they do without."""
-        body = {"server_group": {"name": wish.name, "policy": wish.policy}}
+        body = {"server_group": {"name": build_request.name, "policy": build_request.policy}}
         with contextlib.suppress(exception.RoostError), self.answers.noted("POST groups"):
             return str(self._client.post("/os-server-groups", body)["server_group"]["id"])
         return None
 
-    def _delete(self, server: Server) -> None:
+    def _delete(self, server: StormServer) -> None:
         """Delete until it is accepted: an answer that was lost may be asked for again."""
         while not self._closed.is_set():
             with contextlib.suppress(exception.Conflict, exception.Unavailable):
@@ -150,7 +150,7 @@ class Storm:
         with contextlib.suppress(exception.NotFound), self.answers.noted("DELETE server"):
             self._client.delete(f"/servers/{server_id}")
 
-    def _look_at(self, server: Server) -> None:
+    def _look_at(self, server: StormServer) -> None:
         """See whether a server is gone that a list lacks."""
         try:
             with self.answers.noted("GET server"):
@@ -161,7 +161,7 @@ class Storm:
             return
 
 
-def _mark(servers: Sequence[Server], answer: str) -> None:
+def _mark(servers: Sequence[StormServer], answer: str) -> None:
     for server in servers:
         server.answer = answer
         server.answered = time.monotonic()

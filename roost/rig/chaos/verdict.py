@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from roost.audit import Finding
 from roost.rig.chaos import schedule
-from roost.rig.chaos.answers import LATE, Failure
+from roost.rig.chaos.answers import LATE, FailedRequest
 from roost.rig.chaos.breaker import Made
 from roost.rig.chaos.keeper import Death
-from roost.rig.chaos.watch import SETTLED, Server
+from roost.rig.chaos.watch import SETTLED, StormServer
 
 LOST: Final = "lost"
 DOUBLED: Final = "doubled"
@@ -42,7 +42,7 @@ class Item:
 
 
 @dataclasses.dataclass
-class Seen:
+class Observations:
     """All that was seen of a run, when it was quiet or the time for that was over.
 
     ``listed`` are servers as the API lists them; ``guests`` those on the hosts' disks, with their
@@ -50,26 +50,26 @@ class Seen:
     answer; ``left`` what is there when everything was deleted.
     """
 
-    servers: Sequence[Server] = ()
+    servers: Sequence[StormServer] = ()
     listed: Sequence[Mapping[str, Any]] = ()
     guests: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     findings: Sequence[Finding] = ()
     unchecked: Sequence[str] = ()
     queued: Mapping[str, int] = dataclasses.field(default_factory=dict)
     silent: Sequence[str] = ()
-    failures: Sequence[Failure] = ()
+    failures: Sequence[FailedRequest] = ()
     faults: Sequence[Made] = ()
     deaths: Sequence[Death] = ()
     left: Sequence[str] = ()
 
 
-def judge(seen: Seen) -> list[Item]:
+def judge(seen: Observations) -> list[Item]:
     """Return all that should not be, by kind."""
     items = [item for check in _CHECKS for item in check(seen)]
     return sorted(set(items), key=lambda item: (KINDS.index(item.kind), item.subject, item.detail))
 
 
-def reasons(servers: Iterable[Server]) -> dict[str, int]:
+def reasons(servers: Iterable[StormServer]) -> dict[str, int]:
     """Count the servers in ERROR by what they say of it, names and numbers left out."""
     told = collections.Counter(
         _plain(server.fault) for server in servers if server.state == "ERROR" and not server.gone
@@ -77,7 +77,7 @@ def reasons(servers: Iterable[Server]) -> dict[str, int]:
     return dict(told.most_common())
 
 
-def _lost(seen: Seen) -> Iterator[Item]:
+def _lost(seen: Observations) -> Iterator[Item]:
     """A server that was accepted and not deleted is there, ACTIVE or in ERROR."""
     for server in seen.servers:
         if not server.accepted or server.delete_asked is not None:
@@ -88,14 +88,14 @@ def _lost(seen: Seen) -> Iterator[Item]:
             yield Item(LOST, server.name, f"{_id(server)} is still {server.state or 'unseen'}")
 
 
-def _not_deleted(seen: Seen) -> Iterator[Item]:
+def _not_deleted(seen: Observations) -> Iterator[Item]:
     """A server that was deleted is gone."""
     for server in seen.servers:
         if server.delete_asked is not None and server.gone is None:
             yield Item(LEAKED, server.name, f"{_id(server)} was deleted, and is {server.state}")
 
 
-def _doubled(seen: Seen) -> Iterator[Item]:
+def _doubled(seen: Observations) -> Iterator[Item]:
     """A server that was asked for once is there once."""
     for server in seen.servers:
         if len(server.ids) > 1:
@@ -109,7 +109,7 @@ def _doubled(seen: Seen) -> Iterator[Item]:
             yield Item(DOUBLED, uuid, f"has guests on {' and '.join(sorted(hosts))}")
 
 
-def _guests(seen: Seen) -> Iterator[Item]:
+def _guests(seen: Observations) -> Iterator[Item]:
     """The guests on a host are those of its ACTIVE servers, and they run."""
     for server in seen.listed:
         host = server.get("OS-EXT-SRV-ATTR:host") or ""
@@ -122,19 +122,19 @@ def _guests(seen: Seen) -> Iterator[Item]:
             yield Item(LEAKED, uuid, f"has a guest on {host}, and no ACTIVE server")
 
 
-def _groups(seen: Seen) -> Iterator[Item]:
+def _groups(seen: Observations) -> Iterator[Item]:
     """The rule of a group holds for its servers, whatever broke while they were placed."""
     hosts: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
     for server in seen.servers:
         if server.group and server.state == "ACTIVE" and server.gone is None:
-            hosts[server.group, server.wish.policy].append(server.host)
+            hosts[server.group, server.build_request.policy].append(server.host)
     for (group, policy), found in hosts.items():
         expected = {"affinity": 1, "anti-affinity": len(found)}.get(policy)
         if expected is not None and len({*found}) != expected:
             yield Item(UNEXPLAINED, group, f"its servers are on {', '.join(found)} for {policy}")
 
 
-def _strangers(seen: Seen) -> Iterator[Item]:
+def _strangers(seen: Observations) -> Iterator[Item]:
     """Every server there is was asked for, and was not refused."""
     asked = {server.name: server for server in seen.servers}
     for one in seen.listed:
@@ -144,7 +144,7 @@ def _strangers(seen: Seen) -> Iterator[Item]:
             yield Item(DOUBLED, one["id"], f"{one['name']} was refused, and is there")
 
 
-def _audit(seen: Seen) -> Iterator[Item]:
+def _audit(seen: Observations) -> Iterator[Item]:
     for finding in seen.findings:
         kind = _FOUND.get(finding.kind, LEAKED)
         yield Item(kind, finding.subject, f"{finding.kind}: {finding.detail}")
@@ -152,12 +152,12 @@ def _audit(seen: Seen) -> Iterator[Item]:
         yield Item(UNEXPLAINED, "audit", f"could not look at {what}")
 
 
-def _queues(seen: Seen) -> Iterator[Item]:
+def _queues(seen: Observations) -> Iterator[Item]:
     for queue, messages in seen.queued.items():
         yield Item(LEAKED, queue, f"{messages} messages that nobody takes")
 
 
-def _errors(seen: Seen) -> Iterator[Item]:
+def _errors(seen: Observations) -> Iterator[Item]:
     """A server in ERROR says why, and something was broken that explains it."""
     for server in seen.servers:
         if server.state != "ERROR" or server.gone is not None or server.delete_asked is not None:
@@ -168,21 +168,21 @@ def _errors(seen: Seen) -> Iterator[Item]:
             yield Item(UNEXPLAINED, server.name, f"{_id(server)} is in ERROR: {server.fault}")
 
 
-def _may_fail(seen: Seen, server: Server) -> bool:
+def _may_fail(seen: Observations, server: StormServer) -> bool:
     around = _around(seen, server.asked, server.settled or server.asked)
     if _ACCIDENT.search(server.fault):
         return any(made.fault.way == "crash" for made in around)
-    return bool(server.wish.policy) or bool(around)
+    return bool(server.build_request.policy) or bool(around)
 
 
-def _flickers(seen: Seen) -> Iterator[Item]:
+def _flickers(seen: Observations) -> Iterator[Item]:
     """One that is to be deleted when its cell is back may be seen again then, and end."""
     for server in seen.servers:
         if server.flickers and server.delete_asked is None:
             yield Item(UNEXPLAINED, server.name, f"{_id(server)} was gone and there again")
 
 
-def _answers(seen: Seen) -> Iterator[Item]:
+def _answers(seen: Observations) -> Iterator[Item]:
     """An error that the API answers tells its client what to do; silence has a reason."""
     for failure in seen.failures:
         if not failure.clean:
@@ -192,7 +192,7 @@ def _answers(seen: Seen) -> Iterator[Item]:
             yield Item(UNEXPLAINED, _API, f"{failure.what}: {failure.outcome}: {failure.message}")
 
 
-def _may_be_silent(seen: Seen, failure: Failure) -> bool:
+def _may_be_silent(seen: Observations, failure: FailedRequest) -> bool:
     """Tell whether something was broken that makes the API silent, or late."""
     around = _around(seen, failure.began, failure.ended)
     if failure.outcome == LATE:
@@ -203,7 +203,7 @@ def _may_be_silent(seen: Seen, failure: Failure) -> bool:
     )
 
 
-def _daemons(seen: Seen) -> Iterator[Item]:
+def _daemons(seen: Observations) -> Iterator[Item]:
     for death in seen.deaths:
         yield Item(UNEXPLAINED, death.name, f"ended by itself; it logged last: {death.last_lines}")
     for name in seen.silent:
@@ -213,16 +213,16 @@ def _daemons(seen: Seen) -> Iterator[Item]:
             yield Item(UNEXPLAINED, str(made.fault), made.failed)
 
 
-def _leftovers(seen: Seen) -> Iterator[Item]:
+def _leftovers(seen: Observations) -> Iterator[Item]:
     for what in seen.left:
         yield Item(LEAKED, "when all was deleted", what)
 
 
-def _around(seen: Seen, since: float, until: float) -> list[Made]:
+def _around(seen: Observations, since: float, until: float) -> list[Made]:
     return [made for made in seen.faults if made.overlaps(since - AFTERMATH, until)]
 
 
-def _id(server: Server) -> str:
+def _id(server: StormServer) -> str:
     return server.ids[0] if server.ids else "without an id"
 
 
@@ -231,7 +231,7 @@ def _plain(text: str) -> str:
     return re.sub(r"\d+", "N", text) or "(no reason)"
 
 
-Check = Callable[[Seen], Iterator[Item]]
+Check = Callable[[Observations], Iterator[Item]]
 _CHECKS: Final[Sequence[Check]] = (
     _lost,
     _not_deleted,

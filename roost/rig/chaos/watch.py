@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from roost.rig.chaos import wishes
-from roost.rig.chaos.wishes import Wish
+from roost.rig.chaos.wishes import StormRequest
 
 ACCEPTED: Final = "accepted"
 REFUSED: Final = "refused"
@@ -20,7 +20,7 @@ PATIENCE: Final = 60.0  # with a server that is to be deleted once it is ACTIVE,
 
 
 @dataclasses.dataclass
-class Server:
+class StormServer:
     """One server of a request.
 
     :param group: the server group that it was asked to be in
@@ -32,7 +32,7 @@ class Server:
     """
 
     name: str
-    wish: Wish
+    build_request: StormRequest
     asked: float
     answer: str = UNKNOWN
     answered: float | None = None
@@ -70,12 +70,12 @@ class Server:
         if not self.ids or self.delete_accepted is not None or self.gone is not None:
             return False
         begins = self._delete_from()
-        return begins is not None and now >= begins + self.wish.after
+        return begins is not None and now >= begins + self.build_request.after
 
     def _delete_from(self) -> float | None:
-        if self.wish.fate == wishes.STAY:
+        if self.build_request.fate == wishes.STAY:
             return None
-        if self.wish.fate == wishes.ACTIVE:
+        if self.build_request.fate == wishes.ACTIVE:
             return self.asked + PATIENCE if self.settled is None else self.settled
         return self.asked if self.answered is None else self.answered
 
@@ -85,20 +85,22 @@ class Register:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._servers: dict[str, Server] = {}
+        self._servers: dict[str, StormServer] = {}
 
-    def ask(self, wish: Wish, *, now: float, group: str | None = None) -> list[Server]:
+    def ask(
+        self, build_request: StormRequest, *, now: float, group: str | None = None
+    ) -> list[StormServer]:
         """Note that servers are about to be asked for."""
-        made = [Server(name, wish, now, group=group) for name in wish.names]
+        made = [StormServer(name, build_request, now, group=group) for name in build_request.names]
         with self._lock:
             self._servers.update({server.name: server for server in made})
         return made
 
-    def all(self) -> list[Server]:
+    def all(self) -> list[StormServer]:
         with self._lock:
             return list(self._servers.values())
 
-    def take_in(self, seen: Iterable[Mapping[str, Any]], *, now: float) -> list[Server]:
+    def take_in(self, seen: Iterable[Mapping[str, Any]], *, now: float) -> list[StormServer]:
         """Take in a list of servers as the API tells it; return those that it lacks."""
         names = set()
         for one in seen:
@@ -113,7 +115,7 @@ class Register:
         ]
 
 
-def _update(server: Server, seen: Mapping[str, Any], now: float) -> None:
+def _update(server: StormServer, seen: Mapping[str, Any], now: float) -> None:
     server.identify(seen["id"])
     if server.gone is not None:
         server.gone = None

@@ -20,7 +20,7 @@ _POLICIES: Final = {"": 80, "anti-affinity": 10, "soft-anti-affinity": 5, "affin
 
 
 @dataclasses.dataclass(frozen=True)
-class Wish:
+class StormRequest:
     """One request: when (seconds since the storm began), how many servers, and their end.
 
     :param policy: that of a group made for them; empty: none
@@ -43,12 +43,12 @@ class Wish:
         return [f"{self.name}-{number}" for number in range(1, self.count + 1)]
 
 
-def draw(seed: int, *, minutes: float, per_minute: float) -> list[Wish]:
+def draw(seed: int, *, minutes: float, per_minute: float) -> list[StormRequest]:
     """Return the requests of a storm, in order: ``per_minute`` servers on average."""
     chance = random.Random(f"wishes {seed}")  # noqa: S311 - to be repeated, not to be secret
     mean = sum(size * weight for size, weight in _SIZES.items()) / sum(_SIZES.values())
     rate = per_minute / 60 / mean
-    wishes: list[Wish] = []
+    wishes: list[StormRequest] = []
     at = chance.expovariate(rate)
     while at < minutes * 60:
         wishes.append(_draw_one(chance, at, f"storm-{len(wishes) + 1:05}"))
@@ -56,10 +56,10 @@ def draw(seed: int, *, minutes: float, per_minute: float) -> list[Wish]:
     return wishes
 
 
-def _draw_one(chance: random.Random, at: float, name: str) -> Wish:
+def _draw_one(chance: random.Random, at: float, name: str) -> StormRequest:
     fate = _pick(chance, _FATES)
     after = round(chance.uniform(*_AFTER[fate]), 2)
-    return Wish(at, name, _pick(chance, _SIZES), _pick(chance, _POLICIES), fate, after)
+    return StormRequest(at, name, _pick(chance, _SIZES), _pick(chance, _POLICIES), fate, after)
 
 
 def _pick(chance: random.Random, weights: Mapping[T, int]) -> T:

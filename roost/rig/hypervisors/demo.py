@@ -19,7 +19,7 @@ from rich.table import Table
 
 from roost import concurrency
 from roost.rig import backing, boots, clouds, lifecycle, screen
-from roost.rig.boots import Server, Wish
+from roost.rig.boots import BootRequest, WatchedServer
 from roost.rig.client import Client
 from roost.rig.hypervisors import hosts, leftovers
 from roost.rig.install import usual
@@ -39,10 +39,10 @@ _SAYS: Final = {
 
 
 @dataclasses.dataclass
-class Guest:
+class DemoGuest:
     """A server, and what its guest says of itself; ``seconds`` until it was ready."""
 
-    server: Server
+    server: WatchedServer
     address: str = ""
     says: dict[str, str] = dataclasses.field(default_factory=dict)
     seconds: float | None = None
@@ -108,14 +108,14 @@ def _plan(state: pathlib.Path, cache: pathlib.Path, console: Console) -> Plan:
 
 def _boot(plan: Plan, client: Client, console: Console) -> bool:
     flavor, image = usual(plan)
-    wish = Wish(
+    build_request = BootRequest(
         flavor=boots.choose(client.flavors(), flavor, "flavor"),
         image=boots.choose(client.images(), image, "image"),
         prefix="real",
     )
     console.rule(f"booting {SERVERS} servers", align="left")
     with screen.progress(console, SERVERS) as show:
-        servers = boots.boot(client, wish, count=SERVERS, timeout=TIMEOUT, show=show)
+        servers = boots.boot(client, build_request, count=SERVERS, timeout=TIMEOUT, show=show)
     with screen.steps(console, "listening to their consoles") as say:
         guests = listen(client, servers, timeout=TIMEOUT, say=say)
     console.print(table(guests))
@@ -128,10 +128,14 @@ def _boot(plan: Plan, client: Client, console: Console) -> bool:
 
 
 def listen(
-    client: Client, servers: Sequence[Server], *, timeout: float, say: Callable[[str], object]
-) -> list[Guest]:
+    client: Client,
+    servers: Sequence[WatchedServer],
+    *,
+    timeout: float,
+    say: Callable[[str], object],
+) -> list[DemoGuest]:
     """Listen to the consoles of servers that are ACTIVE until all guests are ready."""
-    guests = [Guest(server) for server in servers]
+    guests = [DemoGuest(server) for server in servers]
     waited = [guest for guest in guests if guest.server.state == "ACTIVE"]
     for guest in waited:
         guest.address = _address(client, guest.server.id)
@@ -148,7 +152,7 @@ def listen(
     return guests
 
 
-def _hear(client: Client, guest: Guest) -> None:
+def _hear(client: Client, guest: DemoGuest) -> None:
     path = f"/servers/{guest.server.id}/action"
     said = client.post(path, {"os-getConsoleOutput": {}})["output"]
     found = {name: pattern.findall(said) for name, pattern in _SAYS.items()}
@@ -162,7 +166,7 @@ def _address(client: Client, server_id: str) -> str:
     return str(next((one["addr"] for network in addresses for one in network), ""))
 
 
-def table(guests: Sequence[Guest]) -> Table:
+def table(guests: Sequence[DemoGuest]) -> Table:
     """Draw a line per server: what the API says of it, and what its guest does."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("server", "host", "state", "address"):

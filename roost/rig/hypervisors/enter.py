@@ -11,7 +11,7 @@ import sys
 import click
 
 from roost import exception
-from roost.rig.hypervisors.machine import Machine
+from roost.rig.hypervisors.machine import HostNamespace
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -24,7 +24,7 @@ def main(
     *, folder: pathlib.Path, first: bool, after: str | None, seconds: float, words: tuple[str, ...]
 ) -> None:
     """Become a program on the host that is in FOLDER."""
-    machine = Machine.load(folder)
+    machine = HostNamespace.load(folder)
     if after:
         machine.wait_until(after, seconds=seconds)
     try:

@@ -14,7 +14,7 @@ from roost.compute.network.bridge import system
 from roost.context import admin_context
 from roost.image.local import LocalImageStore
 from roost.rig.hypervisors import gate, libvirtd, linux_guest, needs
-from roost.rig.hypervisors.machine import Link, Machine
+from roost.rig.hypervisors.machine import HostNamespace, Link
 from roost.rig.hypervisors.network import MANAGEMENT, MOST, PREFIX, UPLINK
 from roost.rig.install import LINUX
 from roost.rig.plan import Plan
@@ -49,12 +49,12 @@ def check_wish(*, hosts: int, embedded: bool, mode: str, inventory: bool) -> Non
     needs.check({**needs.GUESTS, **system.PACKAGES, **_NAMESPACES})
 
 
-def machines(plan: Plan) -> list[Machine]:
+def machines(plan: Plan) -> list[HostNamespace]:
     """Return the hosts of a rig."""
     return [_machine(plan, number) for number in range(len(plan.all_hosts))]
 
 
-def machine(plan: Plan, host: str) -> Machine:
+def machine(plan: Plan, host: str) -> HostNamespace:
     """Return one host of a rig.
 
     :raises roost.exception.NotFound: when it has none of that name, or they only pretend
@@ -127,11 +127,11 @@ def end(plan: Plan) -> None:
             raise exception.Timeout(f"the links {', '.join(links)} are still there")
 
 
-def _machine(plan: Plan, number: int) -> Machine:
+def _machine(plan: Plan, number: int) -> HostNamespace:
     host = plan.all_hosts[number]
     cell = plan.cell_names.index(plan.cell_of(host)) + 1
     network = plan.network
-    return Machine(
+    return HostNamespace(
         name=host,
         folder=_folder(plan) / host,
         cache=plan.cache / "libvirt",
@@ -145,7 +145,7 @@ def _machine(plan: Plan, number: int) -> Machine:
     )
 
 
-def _programs(plan: Plan, one: Machine) -> list[Program]:
+def _programs(plan: Plan, one: HostNamespace) -> list[Program]:
     log, daemon = f"{one.name}-virtlogd", f"{one.name}-libvirtd"
     first = _enter(one, "--first")
     then = _enter(one, "--after", "virtlogd-sock")
@@ -160,7 +160,7 @@ def _programs(plan: Plan, one: Machine) -> list[Program]:
     ]
 
 
-def _enter(one: Machine, *how: str) -> list[str]:
+def _enter(one: HostNamespace, *how: str) -> list[str]:
     return [sys.executable, "-m", "roost.rig.hypervisors.enter", *how, str(one.folder)]
 
 

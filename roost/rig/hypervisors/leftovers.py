@@ -6,7 +6,7 @@ import subprocess
 from typing import Final
 
 from roost.rig.hypervisors import hosts
-from roost.rig.hypervisors.machine import Machine
+from roost.rig.hypervisors.machine import HostNamespace
 from roost.rig.hypervisors.network import MANAGEMENT, UPLINK
 from roost.rig.plan import Plan
 
@@ -25,7 +25,7 @@ def count(found: dict[str, dict[str, list[str]]]) -> int:
     return sum(len(names) for kinds in found.values() for names in kinds.values())
 
 
-def _of(plan: Plan, one: Machine) -> dict[str, list[str]]:
+def _of(plan: Plan, one: HostNamespace) -> dict[str, list[str]]:
     own = plan.state / "var" / one.name / one.name
     disks = [name for name in _names(own / "instances", "*") if not name.startswith(_KEPT)]
     disks += _names(own / "instances", "aside.*/*")
@@ -42,7 +42,7 @@ def _of(plan: Plan, one: Machine) -> dict[str, list[str]]:
     }
 
 
-def _domains(one: Machine) -> list[str]:
+def _domains(one: HostNamespace) -> list[str]:
     import libvirt  # optional: only who asks for real guests has it
 
     connection = libvirt.open(one.uri)
@@ -56,6 +56,6 @@ def _names(folder: pathlib.Path, pattern: str) -> list[str]:
     return sorted(path.name for path in folder.glob(pattern))
 
 
-def _told(one: Machine, *words: str) -> str:
+def _told(one: HostNamespace, *words: str) -> str:
     done = subprocess.run(one.inside(words), capture_output=True, text=True, check=True)
     return done.stdout

@@ -48,7 +48,7 @@ class Link:
 
 
 @dataclasses.dataclass(frozen=True)
-class Machine:
+class HostNamespace:
     """One host.
 
     :param folder: what it is; its path may be long

@@ -26,7 +26,7 @@ Options = Mapping[str, Mapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Network:
+class RigLinks:
     """The links of one rig.
 
     :param rig: its name, which is in the names of all links

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from keystoneauth1 import session
 
-from roost.rig.openstack.identity import Identity, ask, login
+from roost.rig.openstack.identity import KeystoneAdmin, ask, login
 from roost.rig.openstack.plan import (
     ADMIN,
     MEMBER,
@@ -38,7 +38,7 @@ def fill_identity(services: Openstack, compute: str) -> None:
 
     :param compute: the address of Roost's API
     """
-    identity = Identity(services.identity, services.passwords[ADMIN])
+    identity = KeystoneAdmin(services.identity, services.passwords[ADMIN])
     identity.project(SERVICE)
     for name in SERVICES:
         identity.user(name, services.passwords[name], SERVICE, "service", "admin")
@@ -76,7 +76,7 @@ def fill_neutron(services: Openstack) -> None:
 
     Other projects get networks of their own when they ask for any (``--nic auto``).
     """
-    networks = Networks(services)
+    networks = NeutronAdmin(services)
     for rule in _RULES:
         networks.make("default-security-group-rule", **rule)
     public = networks.make("network", name=PUBLIC, is_default=True, **{"router:external": True})
@@ -97,7 +97,7 @@ def fill_neutron(services: Openstack) -> None:
     )
 
 
-class Networks:
+class NeutronAdmin:
     """Neutron as its administrator uses it."""
 
     def __init__(self, services: Openstack) -> None:

@@ -28,7 +28,7 @@ def login(url: str, user: str, project: str | None, password: str, **scope: str)
     return session.Session(plugin, timeout=_SECONDS, session=asking)
 
 
-class Identity:
+class KeystoneAdmin:
     """A Keystone whose administrator we are.
 
     :raises roost.exception.Unavailable: from every method, when it refuses or does not answer

@@ -19,7 +19,7 @@ from typing import Final, Literal, overload
 from roost import exception
 from roost.rig.services.mariadb import MariaDB
 from roost.rig.services.postgresql import PostgreSQL
-from roost.rig.services.private import Service, note_of
+from roost.rig.services.private import PrivateService, note_of
 from roost.rig.services.rabbitmq import RabbitMQ
 from roost.rig.services.redis import Redis
 
@@ -27,9 +27,9 @@ __all__ = [
     "KINDS",
     "MariaDB",
     "PostgreSQL",
+    "PrivateService",
     "RabbitMQ",
     "Redis",
-    "Service",
     "find",
     "find_or_start",
     "start",

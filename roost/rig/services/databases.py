@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 import sqlalchemy as sa
 
 from roost import exception
-from roost.rig.services.private import LOOPBACK, Address, Private, Service
+from roost.rig.services.private import LOOPBACK, Private, PrivateService, ServiceAddress
 
 
-class DatabaseServer(Service):
+class DatabaseServer(PrivateService):
     """A database server on which databases can be made."""
 
     kind: ClassVar[str]
     driver: ClassVar[str]
-    usual: ClassVar[Address]
+    usual: ClassVar[ServiceAddress]
     own_database: ClassVar[str]  # one that is always there, to connect to
     create: ClassVar[str]
     drop: ClassVar[str]
@@ -137,16 +137,16 @@ def _literal(name: str) -> str:
     return name.replace("_", r"\_")
 
 
-def private_address(private: Private, user: str) -> Address:
-    return Address(LOOPBACK, private.details["port"], user)
+def private_address(private: Private, user: str) -> ServiceAddress:
+    return ServiceAddress(LOOPBACK, private.details["port"], user)
 
 
-def _named(variable: str, port: int) -> Address | None:
+def _named(variable: str, port: int) -> ServiceAddress | None:
     url = os.environ.get(variable)
     return _address(url, said=variable, port=port) if url else None
 
 
-def _address(text: str, *, said: str, port: int) -> Address:
+def _address(text: str, *, said: str, port: int) -> ServiceAddress:
     try:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):
@@ -156,4 +156,4 @@ def _address(text: str, *, said: str, port: int) -> Address:
             f"{said} must name user and host, like postgresql+psycopg://user:password@host:5432 or"
             " mysql+pymysql://user:password@host:3306"
         )
-    return Address(url.host, url.port or port, url.username, url.password or "")
+    return ServiceAddress(url.host, url.port or port, url.username, url.password or "")

@@ -4,7 +4,7 @@ import pathlib
 from typing import Self
 
 from roost.rig.services.databases import DatabaseServer, private_address
-from roost.rig.services.private import LOOPBACK, Address, Private, free_port, program
+from roost.rig.services.private import LOOPBACK, Private, ServiceAddress, free_port, program
 
 _SETTINGS = [
     f"--bind-address={LOOPBACK}",
@@ -20,7 +20,7 @@ class MariaDB(DatabaseServer):
 
     kind = "mariadb"
     driver = "mysql+pymysql"
-    usual = Address(LOOPBACK, 3306, "root")
+    usual = ServiceAddress(LOOPBACK, 3306, "root")
     own_database = "mysql"
     create = "CREATE DATABASE `{name}` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
     drop = "DROP DATABASE IF EXISTS `{name}`"

@@ -5,7 +5,7 @@ import signal
 from typing import Self
 
 from roost.rig.services.databases import DatabaseServer, private_address
-from roost.rig.services.private import LOOPBACK, Address, Private, free_port, program
+from roost.rig.services.private import LOOPBACK, Private, ServiceAddress, free_port, program
 
 _FOLDER = "/usr/lib/postgresql/*/bin"
 _SETTINGS = {
@@ -21,7 +21,7 @@ class PostgreSQL(DatabaseServer):
 
     kind = "postgresql"
     driver = "postgresql+psycopg"
-    usual = Address(LOOPBACK, 5432, "postgres")
+    usual = ServiceAddress(LOOPBACK, 5432, "postgres")
     own_database = "postgres"
     create = "CREATE DATABASE \"{name}\" ENCODING 'UTF8' TEMPLATE template0"
     drop = 'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'

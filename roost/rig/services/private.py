@@ -28,7 +28,7 @@ _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "LC_
 
 
 @dataclasses.dataclass(frozen=True)
-class Address:
+class ServiceAddress:
     """Where a service listens, and as whom we come."""
 
     host: str
@@ -37,13 +37,13 @@ class Address:
     password: str = ""
 
 
-class Service:
+class PrivateService:
     """A broker or database server that we may use.
 
     :param private: the processes behind it, when they are ours
     """
 
-    def __init__(self, address: Address, private: "Private | None" = None) -> None:
+    def __init__(self, address: ServiceAddress, private: "Private | None" = None) -> None:
         self.address = address
         self.private = private
 

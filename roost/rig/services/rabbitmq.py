@@ -18,9 +18,9 @@ from kombu import exceptions as kombu_exceptions
 from roost import exception
 from roost.rig.services.private import (
     LOOPBACK,
-    Address,
     Private,
-    Service,
+    PrivateService,
+    ServiceAddress,
     free_port,
     is_free,
     program,
@@ -100,15 +100,15 @@ class Administration(Protocol):
     def list_queues(self, vhost: str) -> list[Queue]: ...
 
 
-class RabbitMQ(Service):
+class RabbitMQ(PrivateService):
     """A RabbitMQ node on which virtual hosts can be made."""
 
     kind: ClassVar[str] = "rabbitmq"
-    usual: ClassVar[Address] = Address(LOOPBACK, 5672, "guest", "guest")
+    usual: ClassVar[ServiceAddress] = ServiceAddress(LOOPBACK, 5672, "guest", "guest")
 
     def __init__(
         self,
-        address: Address,
+        address: ServiceAddress,
         private: Private | None = None,
         *,
         administration: Administration,
@@ -161,7 +161,7 @@ class RabbitMQ(Service):
             if cluster is None or node == cluster.nodes[0]:
                 private.spawn([epmd, "-address", LOOPBACK, "-port", environment["ERL_EPMD_PORT"]])
             private.spawn([server], environment)
-        address = Address(LOOPBACK, private.details["port"], "guest", "guest")
+        address = ServiceAddress(LOOPBACK, private.details["port"], "guest", "guest")
         private.wait_until(lambda: _log_in(address), seconds=120)
         way = Ctl([ctl], port=address.port, environment=_environment(private), private=private)
         return cls(address, private, administration=way)
@@ -280,7 +280,7 @@ class Ctl:
 class Management:
     """Administration by the HTTP interface of RabbitMQ's management plug-in."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: ServiceAddress) -> None:
         self._url = f"http://{address.host}:{address.port + _TO_MANAGEMENT}/api"
         self._login = (address.user, address.password)
 
@@ -359,7 +359,7 @@ def _queue(values: Mapping[str, Any]) -> Queue:
     return Queue(values["name"], values.get("messages", 0), values.get("consumers", 0))
 
 
-def _open_way(address: Address) -> Administration:
+def _open_way(address: ServiceAddress) -> Administration:
     """Choose how to make virtual hosts on a node that is not ours."""
     ways: list[Administration] = [Management(address), Ctl(["rabbitmqctl"], port=address.port)]
     closed = []
@@ -376,7 +376,7 @@ def _open_way(address: Address) -> Administration:
     )
 
 
-def _log_in(address: Address) -> None:
+def _log_in(address: ServiceAddress) -> None:
     make: Any = kombu.Connection  # type: ignore[attr-defined]
     connection = make(_url(address, "/", scheme="amqp"), connect_timeout=5)
     try:
@@ -450,12 +450,12 @@ def _environment(private: Private) -> dict[str, str]:
     }
 
 
-def _named(variable: str) -> Address | None:
+def _named(variable: str) -> ServiceAddress | None:
     url = os.environ.get(variable)
     return _address(url, said=variable) if url else None
 
 
-def _address(text: str, *, said: str) -> Address:
+def _address(text: str, *, said: str) -> ServiceAddress:
     try:
         url = urllib.parse.urlsplit(text)
         port = url.port or RabbitMQ.usual.port
@@ -464,10 +464,10 @@ def _address(text: str, *, said: str) -> Address:
     if not (url.hostname and url.username):
         raise exception.Invalid(f"{said} must be like amqp://user:password@host:5672")
     password = urllib.parse.unquote(url.password or "")
-    return Address(url.hostname, port, urllib.parse.unquote(url.username), password)
+    return ServiceAddress(url.hostname, port, urllib.parse.unquote(url.username), password)
 
 
-def _url(address: Address, vhost: str, *, scheme: str) -> str:
+def _url(address: ServiceAddress, vhost: str, *, scheme: str) -> str:
     login = f"{_quoted(address.user)}:{_quoted(address.password)}"
     return f"{scheme}://{login}@{address.host}:{address.port}/{_quoted(vhost)}"
 

@@ -9,9 +9,9 @@ from typing import ClassVar, Self
 from roost import exception
 from roost.rig.services.private import (
     LOOPBACK,
-    Address,
     Private,
-    Service,
+    PrivateService,
+    ServiceAddress,
     free_port,
     program,
 )
@@ -21,11 +21,11 @@ _SECONDS = 5  # for it to answer
 _SETTINGS = ["--bind", LOOPBACK, "--save", "", "--appendonly", "no", "--daemonize", "no"]
 
 
-class Redis(Service):
+class Redis(PrivateService):
     """A Redis server. Whoever uses it takes names that nobody else has."""
 
     kind: ClassVar[str] = "redis"
-    usual: ClassVar[Address] = Address(LOOPBACK, 6379, "")
+    usual: ClassVar[ServiceAddress] = ServiceAddress(LOOPBACK, 6379, "")
 
     @classmethod
     def find(cls) -> Self:
@@ -58,7 +58,7 @@ class Redis(Service):
             folder = private.make_folder(port=free_port())
             own = ["--port", str(private.details["port"]), "--dir", str(folder)]
             private.spawn([server, *own, *_SETTINGS])
-        found = cls(Address(LOOPBACK, private.details["port"], ""), private)
+        found = cls(ServiceAddress(LOOPBACK, private.details["port"], ""), private)
         private.wait_until(found.check, seconds=30)
         return found
 
@@ -101,7 +101,7 @@ class Redis(Service):
         return answer
 
 
-def _address(url: str, *, said: str) -> Address:
+def _address(url: str, *, said: str) -> ServiceAddress:
     try:
         parts = urllib.parse.urlsplit(url)
         port = parts.port or Redis.usual.port
@@ -110,4 +110,4 @@ def _address(url: str, *, said: str) -> Address:
     if not parts.hostname:
         raise exception.Invalid(f"{said} must be like redis://:password@host:6379")
     user, password = (urllib.parse.unquote(x or "") for x in (parts.username, parts.password))
-    return Address(parts.hostname, port, user, password)
+    return ServiceAddress(parts.hostname, port, user, password)

@@ -3,7 +3,7 @@
 from typing import Protocol, Self
 
 from roost.scheduler.engine import Decision, Engine
-from roost.scheduler.hosts import Hosts
+from roost.scheduler.hosts import HostColumns
 from roost.scheduler.request import Request
 
 
@@ -17,13 +17,13 @@ class Driver(Protocol):
         """Return the same driver, with no memory in common."""
         ...
 
-    def decide(self, request: Request, hosts: Hosts) -> Decision:
+    def decide(self, request: Request, hosts: HostColumns) -> Decision:
         """Choose a host for each instance without one, all or none.
 
         What the chosen hosts give is taken from ``hosts``: :func:`roost.scheduler.engine.take`.
         """
         ...
 
-    def why_not(self, request: Request, hosts: Hosts, row: int) -> str | None:
+    def why_not(self, request: Request, hosts: HostColumns, row: int) -> str | None:
         """Return why one host cannot take an instance of the request now; None: it can."""
         ...

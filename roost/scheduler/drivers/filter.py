@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from roost.scheduler.engine import Decision, Engine
 from roost.scheduler.filters import AnyFilter
-from roost.scheduler.hosts import Hosts
+from roost.scheduler.hosts import HostColumns
 from roost.scheduler.request import Request
 from roost.scheduler.weighers import Weighing
 
@@ -32,10 +32,10 @@ class GreedyDriver:
     def twin(self) -> Self:
         return type(self)(self.engine.twin())
 
-    def decide(self, request: Request, hosts: Hosts) -> Decision:
+    def decide(self, request: Request, hosts: HostColumns) -> Decision:
         return self.engine.decide(request, hosts)
 
-    def why_not(self, request: Request, hosts: Hosts, row: int) -> str | None:
+    def why_not(self, request: Request, hosts: HostColumns, row: int) -> str | None:
         return self.engine.why_not(request, hosts, row)
 
 

@@ -20,10 +20,10 @@ from roost.scheduler.columns import Floats, Ints, Mask, Rows
 from roost.scheduler.drivers.filter import GreedyDriver
 from roost.scheduler.engine import Decision, Engine, Placement, take, undo
 from roost.scheduler.filters import AnyFilter
-from roost.scheduler.hosts import Hosts
+from roost.scheduler.hosts import HostColumns
 from roost.scheduler.ranking import REFUSED
 from roost.scheduler.request import Request
-from roost.scheduler.topology import Held, fit
+from roost.scheduler.topology import HeldTopology, fit
 from roost.scheduler.weighers import Weighing
 
 LOG = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class _Offer:
 class Trial:
     """Some hosts apart from all others, on which instances are tried."""
 
-    def __init__(self, request: Request, hosts: Hosts, rows: Rows) -> None:
+    def __init__(self, request: Request, hosts: HostColumns, rows: Rows) -> None:
         self.request = dataclasses.replace(request, group_counts=dict(request.group_counts))
         self.hosts = hosts.some(rows)
         self.open: Mask = np.ones(len(rows), dtype=np.bool_)
@@ -79,7 +79,7 @@ class Trial:
                 found = fit(
                     request.spec.numa_topology, request.spec.pci_requests, hosts.topology[at]
                 )
-                if isinstance(found, Held):
+                if isinstance(found, HeldTopology):
                     hosts.topology[at] = hosts.topology[at].taking(found)
         return bool(passing.any())
 
@@ -103,7 +103,7 @@ class SolverDriver(GreedyDriver):
     def twin(self) -> Self:
         return type(self)(self.engine.twin(), time_limit=self._time_limit)
 
-    def decide(self, request: Request, hosts: Hosts) -> Decision:
+    def decide(self, request: Request, hosts: HostColumns) -> Decision:
         greedy = self.engine.decide(request, hosts)
         wanted = request.unplaced
         if wanted < 2:  # noqa: PLR2004 - with one, greedy is right
@@ -116,7 +116,7 @@ class SolverDriver(GreedyDriver):
         return self._place(request, hosts, rows)
 
     def _solve(
-        self, request: Request, hosts: Hosts, wanted: int, *, incumbent: Sequence[int]
+        self, request: Request, hosts: HostColumns, wanted: int, *, incumbent: Sequence[int]
     ) -> list[int] | None:
         """Return a row per instance that is better than the incumbent, or None."""
         offer = self._offer(request, hosts, wanted, also=incumbent)
@@ -132,7 +132,9 @@ class SolverDriver(GreedyDriver):
         pairs = zip(offer.rows, counts, strict=True)
         return [row for row, count in pairs for _ in range(count)]
 
-    def _offer(self, request: Request, hosts: Hosts, wanted: int, *, also: Sequence[int]) -> _Offer:
+    def _offer(
+        self, request: Request, hosts: HostColumns, wanted: int, *, also: Sequence[int]
+    ) -> _Offer:
         scores = self.engine.search(request, hosts).scores()
         most = max(_FEWEST, _PER_INSTANCE * wanted)
         best = np.argsort(-scores, kind="stable")[:most]
@@ -140,7 +142,7 @@ class SolverDriver(GreedyDriver):
         return _Offer(rows, self._weights(request, hosts, rows, wanted))
 
     def _weights(
-        self, request: Request, hosts: Hosts, rows: Sequence[int], wanted: int
+        self, request: Request, hosts: HostColumns, rows: Sequence[int], wanted: int
     ) -> list[list[float]]:
         """Put one instance after the other on each host, as if it were the only one, and weigh."""
         trial = Trial(request, hosts, np.array(rows, dtype=np.intp))
@@ -154,7 +156,7 @@ class SolverDriver(GreedyDriver):
                 break
         return weights
 
-    def _place(self, request: Request, hosts: Hosts, rows: Sequence[int]) -> Decision:
+    def _place(self, request: Request, hosts: HostColumns, rows: Sequence[int]) -> Decision:
         """Take the solver's places, which every filter has passed in this very state."""
         search = self.engine.search(request, hosts)
         waiting = iter(rows)
@@ -231,7 +233,7 @@ def _new(request: Request, decision: Decision) -> list[Placement]:
     return [place for row, place in pairs if row is None]
 
 
-def _take_again(request: Request, hosts: Hosts, decision: Decision) -> Decision:
+def _take_again(request: Request, hosts: HostColumns, decision: Decision) -> Decision:
     places = iter([take(request, hosts, place.row) for place in _new(request, decision)])
     chosen = [
         next(places) if row is None else place

@@ -82,7 +82,7 @@ class HostFilter:
 AnyFilter = Filter | HostFilter
 
 
-class DemandsFilter(Filter):
+class RequirementsFilter(Filter):
     """Has a refusal per demand; the host that fails the fewest came closest."""
 
     def closest(self, request: Request, hosts: Columns) -> Miss | None:

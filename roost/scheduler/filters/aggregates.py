@@ -5,7 +5,7 @@ from typing import Any, Final, Self
 
 from roost.hardware import spec_language
 from roost.scheduler.columns import Columns, Membership
-from roost.scheduler.filters import DemandsFilter, Filter, Refusal
+from roost.scheduler.filters import Filter, Refusal, RequirementsFilter
 from roost.scheduler.request import Request
 
 _SCOPE: Final = "aggregate_instance_extra_specs"
@@ -13,7 +13,7 @@ _TENANTS: Final = "filter_tenant_id"
 _FLAVORS: Final = "instance_type"
 
 
-class AggregateExtraSpecsFilter(DemandsFilter):
+class AggregateExtraSpecsFilter(RequirementsFilter):
     """Holds extra specs of its scope, and those of none, against the metadata of aggregates."""
 
     name = "aggregate_extra_specs"

@@ -8,14 +8,14 @@ import numpy as np
 from roost.hardware import spec_language
 from roost.scheduler import host_values
 from roost.scheduler.columns import Columns, Mask
-from roost.scheduler.filters import DemandsFilter, Refusal
+from roost.scheduler.filters import Refusal, RequirementsFilter
 from roost.scheduler.request import Request
 
 _SCOPE: Final = "capabilities"
 _VALUES: Final = {**host_values.NUMBERS, **host_values.TEXTS}
 
 
-class ComputeCapabilitiesFilter(DemandsFilter):
+class ComputeCapabilitiesFilter(RequirementsFilter):
     """Holds extra specs against :mod:`roost.scheduler.host_values` and what hosts report else."""
 
     name = "compute_capabilities"

@@ -6,9 +6,9 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from roost.hardware.image_requirements import ImageDemands, fits
+from roost.hardware.image_requirements import ImageRequirements, fits
 from roost.scheduler.columns import Columns, Mask
-from roost.scheduler.filters import DemandsFilter, Filter, Refusal
+from roost.scheduler.filters import Filter, Refusal, RequirementsFilter
 from roost.scheduler.request import Request
 
 _REASONS: Final[Mapping[str, str]] = {
@@ -20,7 +20,7 @@ _REASONS: Final[Mapping[str, str]] = {
 }
 
 
-class ImagePropertiesFilter(DemandsFilter):
+class ImagePropertiesFilter(RequirementsFilter):
     """Keeps to hosts that run guests of the image's architecture, hypervisor and way.
 
     :param architecture: of images that name none; None: any
@@ -52,8 +52,8 @@ class ImagePropertiesFilter(DemandsFilter):
             if wish
         ]
 
-    def _asked(self, request: Request) -> ImageDemands:
-        asked = ImageDemands.of(request.image_properties())
+    def _asked(self, request: Request) -> ImageRequirements:
+        asked = ImageRequirements.of(request.image_properties())
         return asked._replace(architecture=asked.architecture or self._architecture)
 
 

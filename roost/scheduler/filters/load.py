@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from roost.scheduler.columns import Columns, Floats, Ints, Membership
-from roost.scheduler.filters import DemandsFilter, Filter, Miss, Refusal
+from roost.scheduler.filters import Filter, Miss, Refusal, RequirementsFilter
 from roost.scheduler.request import Request
 from roost.scheduler.weighers.metrics import ratios_of
 
 
-class EnabledFilter(DemandsFilter):
+class EnabledFilter(RequirementsFilter):
     """Refuses hosts that an operator closed, and those that are down."""
 
     name = "enabled"
@@ -96,7 +96,7 @@ class IoOpsFilter(_LoadFilter):
         return hosts.io_operations
 
 
-class MetricsFilter(DemandsFilter):
+class MetricsFilter(RequirementsFilter):
     """Refuses hosts that lack one of the metrics."""
 
     name = "metrics"

@@ -4,13 +4,13 @@ from collections.abc import Hashable
 from typing import Final
 
 from roost.scheduler.columns import Columns, Mask
-from roost.scheduler.filters import DemandsFilter, Refusal
+from roost.scheduler.filters import Refusal, RequirementsFilter
 from roost.scheduler.request import Request
 
 _LABELS: Final = "labels"
 
 
-class LocalityFilter(DemandsFilter):
+class LocalityFilter(RequirementsFilter):
     """Keeps to hosts with every label that the request insists on."""
 
     name = "locality"

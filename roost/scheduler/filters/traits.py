@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from roost.hardware import spec_language, traits
 from roost.scheduler.columns import Columns, Membership, Profile
-from roost.scheduler.filters import DemandsFilter, Filter, Refusal
+from roost.scheduler.filters import Filter, Refusal, RequirementsFilter
 from roost.scheduler.request import Request
 
 _PREFIX: Final = traits.PREFIX
@@ -20,7 +20,7 @@ class _Asked(NamedTuple):
     unclear: tuple[str, ...]
 
 
-class TraitsFilter(DemandsFilter):
+class TraitsFilter(RequirementsFilter):
     """Keeps to hosts with the traits that flavor and image require and none that they forbid.
 
     What they ask for of a guest's hardware requires the traits of hosts that can do it.

@@ -14,7 +14,7 @@ import numpy as np
 
 from roost.db.scheduler.hosts import RESOURCES
 from roost.scheduler.columns import Floats, Ints
-from roost.scheduler.hosts import Hosts
+from roost.scheduler.hosts import HostColumns
 from roost.scheduler.simulation.replay import Replay
 from roost.scheduler.simulation.trace import Trace
 
@@ -64,7 +64,7 @@ class Course:
         return found
 
 
-def course_of(replay: Replay, hosts: Hosts, *, reference: Ints) -> Course:
+def course_of(replay: Replay, hosts: HostColumns, *, reference: Ints) -> Course:
     """Return what became of the hosts; it begins before all time, when they were empty.
 
     :param reference: the VM that decides what is stranded, by size

@@ -22,7 +22,7 @@ import jsonschema
 
 from roost import exception
 from roost.db.scheduler.hosts import RESOURCES, UNLIMITED, HostRow
-from roost.scheduler.hosts import Hosts
+from roost.scheduler.hosts import HostColumns
 from roost.scheduler.simulation.amounts import MOST_IN_ALL, supply
 
 _CELL: Final = "simulated"
@@ -96,10 +96,10 @@ def read(path: pathlib.Path) -> list[HostKind]:
     return kinds
 
 
-def hosts_of(kinds: Sequence[HostKind]) -> Hosts:
+def hosts_of(kinds: Sequence[HostKind]) -> HostColumns:
     """Return these hosts, all of them empty."""
     numbered = itertools.count(1)
-    return Hosts([_row(kind, number, next(numbered)) for kind, number in _each(kinds)])
+    return HostColumns([_row(kind, number, next(numbered)) for kind, number in _each(kinds)])
 
 
 def _each(kinds: Sequence[HostKind]) -> Iterator[tuple[HostKind, int]]:

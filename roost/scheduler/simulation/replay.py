@@ -16,16 +16,16 @@ from roost.scheduler import engine
 from roost.scheduler.columns import Floats, Ints
 from roost.scheduler.drivers import Driver
 from roost.scheduler.engine import Decision, Placement
-from roost.scheduler.hosts import Hosts
+from roost.scheduler.hosts import HostColumns
 from roost.scheduler.request import Request
-from roost.scheduler.simulation.trace import Kind, Trace
+from roost.scheduler.simulation.trace import RequestShape, Trace
 
 _TELL_EVERY: Final = 500  # requests
 _NOBODY: Final = str(uuid.UUID(int=0))
 
 
 @dataclasses.dataclass(frozen=True)
-class Failure:
+class UnplacedRequest:
     """A request that found no place: its number in the trace, and why, in words."""
 
     request: int
@@ -43,13 +43,13 @@ class Replay:
     times: Floats
     rows: Ints
     given: Ints
-    failures: Sequence[Failure]
+    failures: Sequence[UnplacedRequest]
     seconds: float
 
 
 def replay(
     trace: Trace,
-    hosts: Hosts,
+    hosts: HostColumns,
     driver: Driver,
     *,
     policy: str | None = None,
@@ -77,7 +77,9 @@ def replay(
 class _Run:
     """A replay under way."""
 
-    def __init__(self, trace: Trace, hosts: Hosts, driver: Driver, *, policy: str | None) -> None:
+    def __init__(
+        self, trace: Trace, hosts: HostColumns, driver: Driver, *, policy: str | None
+    ) -> None:
         self._hosts = hosts
         self._driver = driver
         self._arrivals = trace.arrivals.tolist()
@@ -89,7 +91,7 @@ class _Run:
         self._times = array.array("d")
         self._rows = array.array("q")
         self._given = array.array("q")
-        self._failures: list[Failure] = []
+        self._failures: list[UnplacedRequest] = []
 
     def arrive(self, number: int) -> None:
         now = self._arrivals[number]
@@ -97,7 +99,7 @@ class _Run:
         request = self._asking.request(self._kind_of[number])
         decision = self._driver.decide(request, self._hosts)
         if not decision.chosen:
-            self._failures.append(Failure(number, _reason(decision)))
+            self._failures.append(UnplacedRequest(number, _reason(decision)))
             return
         self._placed[number] = (request, decision.chosen)
         self._note(now, request, decision.chosen, sign=1)
@@ -133,7 +135,7 @@ class _Asking:
     A request counts its group's members itself while it takes places and gives them back.
     """
 
-    def __init__(self, kinds: Sequence[Kind], policy: str | None) -> None:
+    def __init__(self, kinds: Sequence[RequestShape], policy: str | None) -> None:
         self._kinds = kinds
         self._policy = policy
         self._specs: dict[int, RequestSpec] = {}
@@ -148,7 +150,7 @@ class _Asking:
         return Request.of(spec, placed=(None,) * kind.vms, group_counts=members)
 
 
-def _spec(kind: Kind, policy: str | None) -> RequestSpec:
+def _spec(kind: RequestShape, policy: str | None) -> RequestSpec:
     return RequestSpec.of(
         request_uuid=_NOBODY,
         project_id=_NOBODY,
@@ -161,7 +163,7 @@ def _spec(kind: Kind, policy: str | None) -> RequestSpec:
     )
 
 
-def _flavor(kind: Kind) -> Flavor:
+def _flavor(kind: RequestShape) -> Flavor:
     return Flavor.of(
         flavorid="simulated",
         name="simulated",

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from roost.scheduler.columns import Floats, Ints
-from roost.scheduler.hosts import Hosts
+from roost.scheduler.hosts import HostColumns
 from roost.scheduler.simulation.amounts import SCALE
 from roost.scheduler.simulation.course import SIZES, Course, Window, demand_of, fewest_hosts
 from roost.scheduler.simulation.replay import Replay
@@ -63,7 +63,7 @@ class Summary:
     vms_per_second: float
 
 
-def outline_of(trace: Trace, hosts: Hosts, *, window: Window, reference: Ints) -> Outline:
+def outline_of(trace: Trace, hosts: HostColumns, *, window: Window, reference: Ints) -> Outline:
     """Return what holds whoever places."""
     capacity = _capacity(hosts)
     times, demand = demand_of(trace)
@@ -86,7 +86,7 @@ def outline_of(trace: Trace, hosts: Hosts, *, window: Window, reference: Ints) -
 
 
 def summary_of(
-    course: Course, replay: Replay, trace: Trace, *, hosts: Hosts, window: Window
+    course: Course, replay: Replay, trace: Trace, *, hosts: HostColumns, window: Window
 ) -> Summary:
     """Return how it went."""
     capacity, weights = _capacity(hosts), course.weights(window)
@@ -111,7 +111,7 @@ def summary_of(
 
 
 def series_of(
-    course: Course, replay: Replay, trace: Trace, *, hosts: Hosts, times: Floats
+    course: Course, replay: Replay, trace: Trace, *, hosts: HostColumns, times: Floats
 ) -> list[dict[str, Any]]:
     """Return a row per moment; a row's columns are those of a CSV file, in order."""
     capacity, at = _capacity(hosts), course.places(times)
@@ -144,7 +144,7 @@ def _reasons(replay: Replay, counts: Ints) -> dict[str, int]:
     return dict(reasons.most_common())
 
 
-def _capacity(hosts: Hosts) -> Ints:
+def _capacity(hosts: HostColumns) -> Ints:
     return np.array([hosts.capacity_of(name) for name in SIZES])
 
 

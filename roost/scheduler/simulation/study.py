@@ -17,7 +17,7 @@ POINTS: Final = 500
 
 
 @dataclass(frozen=True)
-class Run:
+class StudyRun:
     """How one way to place did: in a few figures, and at ``points`` moments."""
 
     summary: Summary
@@ -45,7 +45,9 @@ class Study:
         hosts = inventory.hosts_of(self.kinds)
         return report.outline_of(self.trace, hosts, window=self.window, reference=self.reference)
 
-    def run(self, driver: Driver, *, tell: Callable[[int], None] = lambda _requests: None) -> Run:
+    def run(
+        self, driver: Driver, *, tell: Callable[[int], None] = lambda _requests: None
+    ) -> StudyRun:
         """Replay the trace on empty hosts.
 
         :param tell: told now and then how many more requests were decided
@@ -55,7 +57,7 @@ class Study:
         done = replay(self.trace, hosts, driver, policy=self.policy, tell=tell)
         found = course.course_of(done, hosts, reference=self.reference)
         times = report.moments(self.window, self.points)
-        return Run(
+        return StudyRun(
             report.summary_of(found, done, self.trace, hosts=hosts, window=self.window),
             report.series_of(found, done, self.trace, hosts=hosts, times=times),
         )

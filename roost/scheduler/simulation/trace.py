@@ -32,7 +32,7 @@ COLUMNS: Final[Mapping[str, Sequence[str]]] = {
 _NEEDED: Final = ("arrival", "departure", "cores", "ram")
 
 
-class Kind(NamedTuple):
+class RequestShape(NamedTuple):
     """So many ``vms`` that are asked for at once, each of this size (see ``amounts``)."""
 
     cores: int
@@ -54,7 +54,7 @@ class Trace:
     arrivals: Floats
     departures: Floats
     kind_of: Ints
-    kinds: Sequence[Kind]
+    kinds: Sequence[RequestShape]
 
     def __len__(self) -> int:
         return len(self.arrivals)
@@ -107,7 +107,7 @@ def _read(lines: _Lines, columns: Mapping[str, str]) -> Trace:
     iterator = iter(lines)
     at = _places(lines, next(iterator, []), columns)
     arrivals, departures, kind_of = array.array("d"), array.array("d"), array.array("q")
-    kinds: dict[Kind, int] = {}
+    kinds: dict[RequestShape, int] = {}
     for line in iterator:
         arrival, departure = _times(lines, line, at)
         arrivals.append(arrival)
@@ -126,7 +126,7 @@ def _read(lines: _Lines, columns: Mapping[str, str]) -> Trace:
     )
 
 
-def _is_too_much(kinds: Sequence[Kind], kind_of: Iterable[int]) -> bool:
+def _is_too_much(kinds: Sequence[RequestShape], kind_of: Iterable[int]) -> bool:
     most = [kind.vms * max(kind.cores, kind.ram, kind.disk, 1) for kind in kinds]
     return sum(most[kind] for kind in kind_of) > MOST_IN_ALL
 
@@ -178,8 +178,8 @@ def _time(lines: _Lines, line: Sequence[str], at: Mapping[str, int], column: str
     return time
 
 
-def _kind(lines: _Lines, line: Sequence[str], at: Mapping[str, int]) -> Kind:
-    return Kind(
+def _kind(lines: _Lines, line: Sequence[str], at: Mapping[str, int]) -> RequestShape:
+    return RequestShape(
         cores=_amount(lines, line, at, "cores"),
         ram=_amount(lines, line, at, "ram"),
         disk=_amount(lines, line, at, "disk") if "disk" in at else 0,

@@ -5,6 +5,6 @@ one from the other. Values only: nothing here reads or writes anything.
 """
 
 from roost.scheduler.topology.fitting import fit
-from roost.scheduler.topology.host import Held, HostTopology
+from roost.scheduler.topology.host import HeldTopology, HostTopology
 
-__all__ = ["Held", "HostTopology", "fit"]
+__all__ = ["HeldTopology", "HostTopology", "fit"]

@@ -10,9 +10,9 @@ from typing import Final
 from roost.objects import InstanceNUMATopology, PciRequest
 from roost.scheduler.topology import numa as cells_of
 from roost.scheduler.topology import pci as devices_of
-from roost.scheduler.topology.host import Held, HostTopology
-from roost.scheduler.topology.numa import FreeCell, Miss, WantedCell
-from roost.scheduler.topology.pci import FreePool, HeldDevices, Lack, Near, Wish
+from roost.scheduler.topology.host import HeldTopology, HostTopology
+from roost.scheduler.topology.numa import CellMiss, FreeCell, WantedCell
+from roost.scheduler.topology.pci import DeviceRequest, FreePool, HeldDevices, Lack, Near
 
 
 def near_cells(cells: Sequence[FreeCell], chosen: Sequence[int], *, strict: bool) -> Near:
@@ -34,7 +34,7 @@ def near_cells(cells: Sequence[FreeCell], chosen: Sequence[int], *, strict: bool
 
 
 def needed(
-    wishes: Sequence[Wish],
+    wishes: Sequence[DeviceRequest],
     pools: Sequence[FreePool],
     cells: Sequence[FreeCell],
     *,
@@ -54,7 +54,9 @@ def needed(
     for place in open_to:
         numbers = _numbers(wishes, pools, near_cells(cells, [place], strict=strict))
         gains[place] = [with_it - without for with_it, without in zip(numbers, bare, strict=True)]
-    missing = [wish.number - number for wish, number in zip(wishes, bare, strict=True)]
+    missing = [
+        device_request.number - number for device_request, number in zip(wishes, bare, strict=True)
+    ]
     useful = sorted(
         (place for place in open_to if any(gains[place])), key=lambda place: -sum(gains[place])
     )
@@ -64,23 +66,23 @@ def needed(
                 yield places
 
 
-def _numbers(wishes: Sequence[Wish], pools: Sequence[FreePool], there: Near) -> list[int]:
+def _numbers(wishes: Sequence[DeviceRequest], pools: Sequence[FreePool], there: Near) -> list[int]:
     """Return how many devices there are for each wish, if it were the only one."""
     return [
         sum(
             pools[place].free
-            for place in wish.pools
-            if there.allows(wish.policy, pools[place].kind.numa_node)
+            for place in device_request.pools
+            if there.allows(device_request.policy, pools[place].kind.numa_node)
         )
-        for wish in wishes
+        for device_request in wishes
     ]
 
 
 def _fewest(missing: Sequence[int], gains: Sequence[Sequence[int]]) -> int:
     """Return how many cells it takes at least; more than there are when all will not do."""
     fewest = 0
-    for wish, lack in enumerate(missing):
-        best = sorted((gain[wish] for gain in gains), reverse=True)
+    for device_request, lack in enumerate(missing):
+        best = sorted((gain[device_request] for gain in gains), reverse=True)
         sums = itertools.accumulate(best, initial=0)
         fewest = max(
             fewest, next((size for size, total in enumerate(sums) if total >= lack), len(best) + 1)
@@ -88,7 +90,7 @@ def _fewest(missing: Sequence[int], gains: Sequence[Sequence[int]]) -> int:
     return fewest
 
 
-_NOTHING: Final = Held()
+_NOTHING: Final = HeldTopology()
 _EMPTY: Final = HostTopology((), ())
 _NO_DEVICE: Final = "no device for alias {}"
 Choices = Sequence[Sequence[int]]
@@ -99,7 +101,7 @@ def fit(
     numa: InstanceNUMATopology | None,
     pci: Sequence[PciRequest],
     topology: HostTopology | None,
-) -> Held | str:
+) -> HeldTopology | str:
     """Return what of the host the instance would hold, or in a user's words why it does not fit.
 
     Every cell of the instance gets a host's cell of its own. If there is a way to place it, one is
@@ -113,19 +115,19 @@ def fit(
         return "no NUMA cells"
     wanted = _wanted(numa)
     choices = _choices(wanted, topology)
-    if isinstance(choices, Miss):
+    if isinstance(choices, CellMiss):
         return choices.reason
     places = _assign(choices)
     if places is None:
         return "too few NUMA cells that would do"
     devices: tuple[HeldDevices, ...] = ()
     if pci:
-        wishes = devices_of.wishes_of(pci, topology.pools)
+        wishes = devices_of.device_requests_of(pci, topology.pools)
         found = _with_devices(choices, wishes, topology)
         if found is None:
             return _lacking(wishes, topology, places)
         places, devices = found
-    return Held(
+    return HeldTopology(
         tuple(map(cells_of.place, wanted, (topology.cells[place] for place in places))),
         numa.cpu_policy,
         numa.cpu_thread_policy,
@@ -133,10 +135,12 @@ def fit(
     )
 
 
-def _without_cells(pci: Sequence[PciRequest], topology: HostTopology) -> Held | str:
+def _without_cells(pci: Sequence[PciRequest], topology: HostTopology) -> HeldTopology | str:
     pools = topology.pools
-    found = devices_of.hand_out(devices_of.wishes_of(pci, pools), pools, None)
-    return _NO_DEVICE.format(found.alias) if isinstance(found, Lack) else Held(devices=found)
+    found = devices_of.hand_out(devices_of.device_requests_of(pci, pools), pools, None)
+    return (
+        _NO_DEVICE.format(found.alias) if isinstance(found, Lack) else HeldTopology(devices=found)
+    )
 
 
 def _wanted(numa: InstanceNUMATopology) -> list[WantedCell]:
@@ -149,7 +153,7 @@ def _wanted(numa: InstanceNUMATopology) -> list[WantedCell]:
     ]
 
 
-def _choices(wanted: Sequence[WantedCell], topology: HostTopology) -> Choices | Miss:
+def _choices(wanted: Sequence[WantedCell], topology: HostTopology) -> Choices | CellMiss:
     """Return where each cell of the instance fits, or the nearest miss of one that fits nowhere."""
     places = _by_liking(topology, pinned=any(cell.pcpus for cell in wanted))
     choices = []
@@ -174,7 +178,7 @@ def _by_liking(topology: HostTopology, *, pinned: bool) -> list[int]:
 
 
 def _with_devices(
-    choices: Choices, wishes: Sequence[Wish], topology: HostTopology
+    choices: Choices, wishes: Sequence[DeviceRequest], topology: HostTopology
 ) -> tuple[list[int], tuple[HeldDevices, ...]] | None:
     """Choose cells so that the devices near them will do; None when there is no way.
 
@@ -183,7 +187,7 @@ def _with_devices(
     """
     cells, pools = topology.cells, topology.pools
     open_to = sorted({place for fitting in choices for place in fitting})
-    preferring = any(wish.policy == "preferred" for wish in wishes)
+    preferring = any(device_request.policy == "preferred" for device_request in wishes)
     for strict in (True, False) if preferring else (False,):
         for chosen in needed(
             wishes, pools, cells, open_to=open_to, most=len(choices), strict=strict
@@ -200,7 +204,7 @@ def _with_devices(
     return None
 
 
-def _lacking(wishes: Sequence[Wish], topology: HostTopology, places: Sequence[int]) -> str:
+def _lacking(wishes: Sequence[DeviceRequest], topology: HostTopology, places: Sequence[int]) -> str:
     """Say which devices are missing: everywhere, or only near the cells that would do."""
     lack = devices_of.hand_out(wishes, topology.pools, None)
     if isinstance(lack, Lack):

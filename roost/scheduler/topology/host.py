@@ -11,11 +11,11 @@ from typing import Any, Self
 from roost.objects import InstanceNUMACell, InstanceNUMATopology, NUMACell, PciAllocation, PciPool
 from roost.scheduler.topology import numa, pci
 from roost.scheduler.topology.numa import FreeCell, HeldCell
-from roost.scheduler.topology.pci import FreePool, HeldDevices, Kind
+from roost.scheduler.topology.pci import FreePool, HeldDevices, PoolKey
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Held:
+class HeldTopology:
     """An exact placement; false when it is empty.
 
     Plain values inside, for most placements are only tried; :attr:`numa` and :attr:`pci` make the
@@ -103,12 +103,12 @@ def _plain(cell: HeldCell) -> dict[str, Any]:
 
 
 def _devices(allocation: PciAllocation) -> HeldDevices:
-    kind = _kind({name: getattr(allocation, name) for name in Kind._fields})
+    kind = _kind({name: getattr(allocation, name) for name in PoolKey._fields})
     return HeldDevices(allocation.alias, allocation.count, kind)
 
 
-def _kind(said: dict[str, Any]) -> Kind:
-    return Kind(
+def _kind(said: dict[str, Any]) -> PoolKey:
+    return PoolKey(
         vendor_id=said["vendor_id"],
         product_id=said["product_id"],
         dev_type=said["dev_type"],
@@ -144,18 +144,18 @@ class HostTopology:
         """Whether there are devices, in use or not."""
         return bool(self.pools)
 
-    def taking(self, held: Held) -> Self:
+    def taking(self, held: HeldTopology) -> Self:
         """Return what is left when this is taken.
 
         What the host does not have (any more) is left out, and what it has too little of is owed.
         """
         return self._changed(held, numa.take, sign=-1)
 
-    def giving_back(self, held: Held) -> Self:
+    def giving_back(self, held: HeldTopology) -> Self:
         """Return what was free before this was taken."""
         return self._changed(held, numa.give_back, sign=1)
 
-    def _changed(self, held: Held, change: Callable[..., FreeCell], *, sign: int) -> Self:
+    def _changed(self, held: HeldTopology, change: Callable[..., FreeCell], *, sign: int) -> Self:
         if not held:
             return self
         cells = {cell.id: cell for cell in self.cells}

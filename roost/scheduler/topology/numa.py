@@ -21,7 +21,7 @@ _TOO_FEW_CPUS: Final = {
 }
 
 
-class Layout(NamedTuple):
+class PinnableCpus(NamedTuple):
     """The CPUs of a cell that are for pinning: what does not change as instances come and go.
 
     ``cores`` has those of each core, ``groups`` only cores where they are several. ``private`` are
@@ -45,7 +45,7 @@ class FreeCell(NamedTuple):
     id: int
     socket: int
     shared: int
-    layout: Layout
+    layout: PinnableCpus
     free: int
     memory_mb: int
     pages: tuple[tuple[int, int], ...]
@@ -90,25 +90,25 @@ class HeldCell(NamedTuple):
     page_kb: int | None
 
 
-class Miss(NamedTuple):
+class CellMiss(NamedTuple):
     """Why a cell does not do; the one with the highest ``stage`` got nearest."""
 
     stage: int
     reason: str
 
 
-def find_miss(wanted: WantedCell, cell: FreeCell) -> Miss | None:
+def find_miss(wanted: WantedCell, cell: FreeCell) -> CellMiss | None:
     """Return what the instance's cell lacks in this one of the host, or None when it fits.
 
     CPUs that float may be promised to many instances, but one instance does not get more of them
     than there are.
     """
     if len(wanted.cpus) > cell.shared:
-        return Miss(0, "too few shared CPUs in one NUMA cell")
+        return CellMiss(0, "too few shared CPUs in one NUMA cell")
     if wanted.pcpus and _pinnable(cell, wanted.threads) < len(wanted.pcpus):
-        return Miss(1, _TOO_FEW_CPUS[wanted.threads])
+        return CellMiss(1, _TOO_FEW_CPUS[wanted.threads])
     if _page_for(wanted, cell) is None:
-        return Miss(2, f"not enough {_memory_name(wanted.page_size)} in one NUMA cell")
+        return CellMiss(2, f"not enough {_memory_name(wanted.page_size)} in one NUMA cell")
     return None
 
 
@@ -152,7 +152,7 @@ def members(cpus: int) -> Iterator[int]:
         cpus ^= lowest
 
 
-def _layout(cell: NUMACell) -> Layout:
+def _layout(cell: NUMACell) -> PinnableCpus:
     shared, dedicated = mask(cell.cpus), mask(cell.pcpus)
     threads = [mask(core) for core in cell.siblings]
     alone = dedicated & ~functools.reduce(int.__or__, threads, 0)
@@ -160,7 +160,7 @@ def _layout(cell: NUMACell) -> Layout:
     threads = [core for core in threads if core & dedicated]
     cores = tuple(core & dedicated for core in threads)
     private = [core & dedicated for core in threads if not core & shared]
-    return Layout(
+    return PinnableCpus(
         dedicated=dedicated,
         cores=cores,
         groups=tuple(core for core in cores if core.bit_count() > 1),

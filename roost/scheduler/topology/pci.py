@@ -8,7 +8,7 @@ from roost.objects import PciPool, PciRequest
 _PF = "type-PF"
 
 
-class Kind(NamedTuple):
+class PoolKey(NamedTuple):
     """What devices of one pool have in common; ``numa_node`` is None when that is not known."""
 
     vendor_id: str
@@ -31,7 +31,7 @@ class Kind(NamedTuple):
 class FreePool(NamedTuple):
     """How many devices of one kind are free."""
 
-    kind: Kind
+    kind: PoolKey
     free: int
 
 
@@ -40,10 +40,10 @@ class HeldDevices(NamedTuple):
 
     alias: str
     number: int
-    kind: Kind
+    kind: PoolKey
 
 
-class Wish(NamedTuple):
+class DeviceRequest(NamedTuple):
     """A request for devices, and the pools (by their places) that have such."""
 
     alias: str
@@ -74,9 +74,9 @@ class Lack(NamedTuple):
 
 def pools_of(pools: Sequence[PciPool]) -> tuple[FreePool, ...]:
     """Return the devices of a host, none in use; pools of one kind become one."""
-    counts: dict[Kind, int] = {}
+    counts: dict[PoolKey, int] = {}
     for pool in pools:
-        kind = Kind.of(pool)
+        kind = PoolKey.of(pool)
         counts[kind] = counts.get(kind, 0) + pool.count
     return tuple(FreePool(kind, count) for kind, count in counts.items() if count)
 
@@ -87,22 +87,26 @@ def recount(
     """Return the pools with what is held added (``sign`` 1) or taken away (-1)."""
     if not held:
         return pools
-    changes: dict[Kind, int] = {}
+    changes: dict[PoolKey, int] = {}
     for devices in held:
         changes[devices.kind] = changes.get(devices.kind, 0) + sign * devices.number
     return tuple(FreePool(kind, free + changes.get(kind, 0)) for kind, free in pools)
 
 
-def wishes_of(requests: Sequence[PciRequest], pools: Sequence[FreePool]) -> list[Wish]:
+def device_requests_of(
+    requests: Sequence[PciRequest], pools: Sequence[FreePool]
+) -> list[DeviceRequest]:
     """Return what is wanted of these pools."""
     return [
-        Wish(request.alias, request.count, request.numa_policy, _meeting(request.specs, pools))
+        DeviceRequest(
+            request.alias, request.count, request.numa_policy, _meeting(request.specs, pools)
+        )
         for request in requests
     ]
 
 
 def hand_out(
-    wishes: Sequence[Wish], pools: Sequence[FreePool], near: Near | None
+    wishes: Sequence[DeviceRequest], pools: Sequence[FreePool], near: Near | None
 ) -> tuple[HeldDevices, ...] | Lack:
     """Give everybody their devices, those of the instance's NUMA cells first.
 
@@ -110,12 +114,12 @@ def hand_out(
     particular: then the NUMA policies do not matter.
     """
     sharing = _Sharing([pool.free for pool in pools])
-    for wish in wishes:
-        if not sharing.give(wish.number, _usable(wish, pools, near)):
-            return Lack(wish.alias)
+    for device_request in wishes:
+        if not sharing.give(device_request.number, _usable(device_request, pools, near)):
+            return Lack(device_request.alias)
     return tuple(
-        HeldDevices(wish.alias, number, pools[place].kind)
-        for wish, given in zip(wishes, sharing.given, strict=True)
+        HeldDevices(device_request.alias, number, pools[place].kind)
+        for device_request, given in zip(wishes, sharing.given, strict=True)
         for place, number in sorted(given.items())
         if number
     )
@@ -133,21 +137,21 @@ class _Sharing:
         """Give somebody else so many devices of these pools, the first ones if possible."""
         self._usable.append(usable)
         self.given.append({})
-        wish = len(self.given) - 1
+        device_request = len(self.given) - 1
         for pool in usable:
             taken = min(number, self._free[pool])
-            self._move(wish, pool, taken)
+            self._move(device_request, pool, taken)
             number -= taken
-        return all(self._give_one(wish, set()) for _ in range(number))
+        return all(self._give_one(device_request, set()) for _ in range(number))
 
-    def _give_one(self, wish: int, seen: set[int]) -> bool:
+    def _give_one(self, device_request: int, seen: set[int]) -> bool:
         """Give one device more, if need be by giving somebody another one for it."""
-        for pool in self._usable[wish]:
+        for pool in self._usable[device_request]:
             if pool in seen:
                 continue
             seen.add(pool)
             if self._free[pool] or self._vacate(pool, seen):
-                self._move(wish, pool, 1)
+                self._move(device_request, pool, 1)
                 return True
         return False
 
@@ -158,19 +162,21 @@ class _Sharing:
                 return True
         return False
 
-    def _move(self, wish: int, pool: int, number: int) -> None:
+    def _move(self, device_request: int, pool: int, number: int) -> None:
         if number:
-            given = self.given[wish]
+            given = self.given[device_request]
             given[pool] = given.get(pool, 0) + number
             self._free[pool] -= number
 
 
-def _usable(wish: Wish, pools: Sequence[FreePool], near: Near | None) -> Sequence[int]:
+def _usable(
+    device_request: DeviceRequest, pools: Sequence[FreePool], near: Near | None
+) -> Sequence[int]:
     """Return the pools that may be used, the nearest first."""
     if near is None:
-        return wish.pools
-    nodes = {place: pools[place].kind.numa_node for place in wish.pools}
-    usable = [place for place, node in nodes.items() if near.allows(wish.policy, node)]
+        return device_request.pools
+    nodes = {place: pools[place].kind.numa_node for place in device_request.pools}
+    usable = [place for place, node in nodes.items() if near.allows(device_request.policy, node)]
     if len(usable) > 1:
         usable.sort(key=lambda place: (nodes[place] not in near.cells, nodes[place] is not None))
     return usable
@@ -188,13 +194,13 @@ def _meeting(specs: Sequence[Mapping[str, str]], pools: Sequence[FreePool]) -> l
     ]
 
 
-def _meets(kind: Kind, spec: Mapping[str, str]) -> bool:
+def _meets(kind: PoolKey, spec: Mapping[str, str]) -> bool:
     if kind.dev_type == _PF and spec.get("dev_type") != _PF:
         return False
     return all(_says(kind, name, value) for name, value in spec.items())
 
 
-def _says(kind: Kind, name: str, value: str) -> bool:
+def _says(kind: PoolKey, name: str, value: str) -> bool:
     if name == "dev_type":
         return kind.dev_type == value
     if name in ("vendor_id", "product_id"):  # hexadecimal numbers

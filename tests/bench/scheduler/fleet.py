@@ -11,7 +11,7 @@ from roost.db.scheduler import models
 from roost.db.scheduler.hosts import UNLIMITED, HostRow
 from roost.objects import NUMACell
 from roost.scheduler import table
-from roost.scheduler.hosts import Hosts
+from roost.scheduler.hosts import HostColumns
 from tests.builders import CELL1, CELL2, a_flavor, a_spec, an_aggregate
 
 VCPUS, MEMORY, DISK, RATIO = 64, 512 * 1024, 8000, 4.0
@@ -32,7 +32,7 @@ def in_memory(count, *, pinning=False):
     also have two NUMA cells of CPUs for instances of their own.
     """
     topology = _topology() if pinning else None
-    hosts = Hosts([_row(number, topology) for number in range(1, count + 1)])
+    hosts = HostColumns([_row(number, topology) for number in range(1, count + 1)])
     aggregates = [
         an_aggregate(
             id=at,

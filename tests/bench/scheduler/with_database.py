@@ -14,14 +14,14 @@ from roost.context import admin_context
 from roost.db.engine import Database
 from roost.rig import services
 from roost.scheduler import plugins
-from roost.scheduler.liveness import Silence
+from roost.scheduler.liveness import LivenessTimeouts
 from roost.scheduler.manager import SchedulerManager
 from tests.bench import meters, worker_processes
 from tests.bench.scheduler import fleet
 from tests.builders import a_uuid
 
 ALTERNATES = 2
-SILENCE = Silence(host=1e9, cell=1e9)  # whoever is slow is not down
+SILENCE = LivenessTimeouts(host=1e9, cell=1e9)  # whoever is slow is not down
 _DURABLE = {
     "postgresql": ("fsync", "synchronous_commit", "full_page_writes"),
     "mariadb": ("innodb_flush_log_at_trx_commit", "innodb_doublewrite", "sync_binlog"),

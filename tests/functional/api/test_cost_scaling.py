@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.api.microversions import MAXIMUM
 from roost.api.networking.local import LocalNetworking
 from roost.api.routes import ROUTES
@@ -93,7 +93,7 @@ def large(tmp_path_factory):
 
 def _made(folder):
     filtering = LocalNetworking([api_harness.PRIVATE], filters=True)
-    unlimited = Options(quota=api_harness.UNLIMITED)
+    unlimited = ApiOptions(quota=api_harness.UNLIMITED)
     return api_harness.made_in(folder, unlimited, network_driver=filtering)
 
 
@@ -189,8 +189,8 @@ def _put(world, uuid, state):
     """Have a server be in a state, as if it had come there by requests."""
     if state == states.SOFT_DELETED:
         with world.api_db.begin() as session:
-            mappings.put_away(session, uuid)
-        cell.put_away(world.parts.cells.get(CELL1), admin_context(), uuid, turn=1)
+            mappings.soft_delete(session, uuid)
+        cell.soft_delete(world.parts.cells.get(CELL1), admin_context(), uuid, turn=1)
     with world.databases[CELL1].begin() as session:
         of_it = sa.update(models.instances).where(models.instances.c.uuid == uuid)
         session.execute(of_it.values(vm_state=state, task_state=None))

@@ -6,7 +6,7 @@ import pytest
 
 from roost import conf
 from roost.api.compute.service_views import NOVA_NAMES
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.cmd import _checks, api
 from roost.db.cell import services
 from tests import api_harness
@@ -77,7 +77,7 @@ def test_a_thing_without_a_name_is_not_found(client, path):
 def test_without_keystone_a_page_of_another_site_changes_nothing(tmp_path, said):
     headers = {"Content-Type": said} if said else {}
     text = b'{"keypair": {"name": "theirs"}}'
-    with api_harness.made_in(tmp_path, Options(wants_content_type=True)) as world:
+    with api_harness.made_in(tmp_path, ApiOptions(wants_content_type=True)) as world:
         answer = world.client.ask("POST", "/v2.1/os-keypairs", body=text, headers=headers)
     assert answer.status_code == 415
     assert "application/json" in answer.text

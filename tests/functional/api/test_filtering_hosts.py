@@ -2,7 +2,7 @@
 
 import pytest
 
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.api.networking.local import LocalNetworking
 from roost.cells.security_groups import GroupCopies
 from roost.conductor.super.manager import SuperConductorManager
@@ -19,7 +19,7 @@ REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=No
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     folder, driver = tmp_path_factory.mktemp("world"), LocalNetworking([PRIVATE], filters=True)
-    options = Options(quota=api_harness.UNLIMITED)
+    options = ApiOptions(quota=api_harness.UNLIMITED)
     with api_harness.made_in(folder, options, network_driver=driver) as world:
         yield world
 

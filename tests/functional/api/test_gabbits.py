@@ -6,7 +6,7 @@ import pytest
 from gabbi import driver
 from gabbi.driver import test_pytest  # noqa: F401 - pytest runs it for each step of each story
 
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from tests import api_harness
 
 _served = {}
@@ -14,8 +14,8 @@ _served = {}
 
 @pytest.fixture(scope="module", autouse=True)
 def world(tmp_path_factory):
-    quota = dict.fromkeys(Options().quota, -1)
-    with api_harness.made_in(tmp_path_factory.mktemp("world"), Options(quota=quota)) as world:
+    quota = dict.fromkeys(ApiOptions().quota, -1)
+    with api_harness.made_in(tmp_path_factory.mktemp("world"), ApiOptions(quota=quota)) as world:
         _served["app"] = world.client.app
         yield world
         _served.clear()

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from roost import conf, exception, states
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.api.microversions import MAXIMUM
 from roost.api.policy import Policy
 from roost.api.servers import diagnostics
@@ -43,7 +43,7 @@ def world(tmp_path_factory):
     rules.write_text(f'"{diagnostics.SHOW_POLICY}": ""\n')
     options.write_text(f"[oslo_policy]\npolicy_file = {rules}\n")
     policy = Policy(conf.load([], files=[str(options)]))
-    with api_harness.made_in(folder, Options(), policy=policy) as world:
+    with api_harness.made_in(folder, ApiOptions(), policy=policy) as world:
         yield world
 
 

@@ -9,7 +9,7 @@ import pytest
 from roost import states
 from roost.api.app import make_app
 from roost.image.local import LocalImageStore
-from roost.image.local_quota import Limits
+from roost.image.local_quota import ImageLimits
 from tests.api_harness import ALICE, Client
 from tests.builders import CELL1, an_image
 
@@ -20,7 +20,7 @@ BOB = "bob:other"
 
 @pytest.fixture
 def limits():
-    return Limits(images=MOST, size=BYTES)
+    return ImageLimits(images=MOST, size=BYTES)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_data_over_the_limit_is_refused_while_it_comes_and_nothing_stays(client,
     assert send(b"x" * 41, second).status_code == 204
 
 
-@pytest.mark.parametrize("limits", [Limits()])
+@pytest.mark.parametrize("limits", [ImageLimits()])
 def test_without_limits_any_number_is_made(send):
     assert {send(b"x" * BYTES).status_code for _ in range(MOST + 2)} == {204}
 

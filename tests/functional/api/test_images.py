@@ -8,7 +8,7 @@ import json
 import pytest
 
 from roost.api.app import make_app
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from tests import api_harness
 from tests.api_harness import ALICE, Client
 
@@ -21,7 +21,7 @@ DATA = b"a small image"
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
-    with api_harness.made_in(folder, Options(max_image_size=1000)) as world:
+    with api_harness.made_in(folder, ApiOptions(max_image_size=1000)) as world:
         yield world
 
 

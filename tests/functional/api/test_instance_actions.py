@@ -110,7 +110,7 @@ def test_changes_are_looked_for_since_2_58(world, server):
 @pytest.mark.parametrize(("version", "status"), [("2.20", 404), ("2.21", 200)])
 def test_buried_servers_keep_their_history_since_2_21(world, server, version, status):
     with world.databases[CELL1].begin() as session:
-        instances.bury(session, server.uuid)
+        instances.mark_deleted(session, server.uuid)
     assert world.client.get(_path(server), token=ALICE, version=version).status_code == status
 
 
@@ -144,9 +144,9 @@ def _away():
 
 
 def test_a_wish_has_no_history_yet(world):
-    wish = world.wish()
-    assert world.client.get(_path(wish), token=ALICE).json == {"instanceActions": []}
-    assert world.client.get(_path(wish, "req-1"), token=ALICE).status_code == 404
+    build_request = world.build_request()
+    assert world.client.get(_path(build_request), token=ALICE).json == {"instanceActions": []}
+    assert world.client.get(_path(build_request, "req-1"), token=ALICE).status_code == 404
 
 
 def test_the_history_of_others_is_theirs(world, server):

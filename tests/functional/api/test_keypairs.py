@@ -41,7 +41,7 @@ def boot(world, *, token=ALICE, **values):
     return world.client.post("/v2.1/servers", {"server": server}, token=token)
 
 
-def wish(world, answer):
+def build_request(world, answer):
     with world.api_db.read() as session:
         return build_requests.find(session, answer.json["server"]["id"])
 
@@ -318,7 +318,7 @@ def test_a_server_has_the_key_pair_that_it_is_asked_for_with(world):
     create(world.client)
     answer = boot(world, key_name="mine")
     assert answer.status_code == 202
-    instance = wish(world, answer).instance
+    instance = build_request(world, answer).instance
     assert (instance.key_name, instance.keypair.public_key) == ("mine", PUBLIC_KEY)
     shown = world.client.get(f"/v2.1/servers/{instance.uuid}", token=ALICE).json["server"]
     assert shown["key_name"] == "mine"
@@ -328,7 +328,7 @@ def test_a_server_has_the_key_pair_that_it_is_asked_for_with(world):
 
 def test_a_server_may_have_no_key_pair(world):
     for values in ({}, {"key_name": None}):
-        instance = wish(world, boot(world, **values)).instance
+        instance = build_request(world, boot(world, **values)).instance
         assert (instance.key_name, instance.keypair) == (None, None)
         shown = world.client.get(f"/v2.1/servers/{instance.uuid}", token=ALICE).json["server"]
         assert shown["key_name"] is None
@@ -347,7 +347,7 @@ def test_a_server_keeps_its_key_when_the_key_pair_is_gone_or_another(world):
     answer = boot(world, key_name="mine")
     world.client.delete(f"{PATH}/mine", token=ALICE)
     generate(world.client)
-    instance = wish(world, answer).instance
+    instance = build_request(world, answer).instance
     assert instance.keypair.public_key == PUBLIC_KEY
     shown = world.client.get(f"/v2.1/servers/{instance.uuid}", token=ALICE).json["server"]
     assert shown["key_name"] == "mine"
@@ -355,7 +355,7 @@ def test_a_server_keeps_its_key_when_the_key_pair_is_gone_or_another(world):
 
 def test_a_server_in_a_cell_has_its_key_pair_still(world):
     create(world.client)
-    wanted = wish(world, boot(world, key_name="mine")).instance
+    wanted = build_request(world, boot(world, key_name="mine")).instance
     world.client.delete(f"{PATH}/mine", token=ALICE)
     placed = world.place(project_id="project", key_name=wanted.key_name, keypair=wanted.keypair)
     assert world.instance(placed.uuid).keypair == wanted.keypair

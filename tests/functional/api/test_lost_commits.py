@@ -25,15 +25,19 @@ def test_servers_are_created_and_charged_once(world, forgetful):
         answer = _create(world, min_count=3)
     assert (answer.status_code, lost[world.api_db]) == (202, 1)
     wishes = _wishes(world)
-    assert [wish.instance.display_name for wish in wishes] == ["web-1", "web-2", "web-3"]
+    assert [build_request.instance.display_name for build_request in wishes] == [
+        "web-1",
+        "web-2",
+        "web-3",
+    ]
     assert wishes[0].instance_uuid == answer.json["server"]["id"]
     assert world.usage() == NOTHING | {"instances": 3, "cores": 3, "ram": 3 * 512}
     ((_, _, told),) = world.api_bus.sent
-    assert told["instance_uuids"] == [wish.instance_uuid for wish in wishes]
+    assert told["instance_uuids"] == [build_request.instance_uuid for build_request in wishes]
 
 
 def test_a_wish_is_withdrawn_once(world, forgetful):
-    uuid = world.wish().uuid
+    uuid = world.build_request().uuid
     _charge(world)
     with forgetful():
         answer = world.client.delete(f"/v2.1/servers/{uuid}", token=ALICE)
@@ -42,10 +46,10 @@ def test_a_wish_is_withdrawn_once(world, forgetful):
 
 
 def test_a_wish_that_a_cell_may_have_is_withdrawn_once(world, forgetful):
-    uuid = world.wish().uuid
+    uuid = world.build_request().uuid
     with world.api_db.begin() as session:
         build_requests.lease(session, owner="me", seconds=60, instance_uuids=[uuid])
-        build_requests.aim(session, {uuid: CELL1}, owner="me")
+        build_requests.target_cell(session, {uuid: CELL1}, owner="me")
     _charge(world)
     with forgetful():
         answer = world.client.delete(f"/v2.1/servers/{uuid}", token=ALICE)

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception, states
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.objects import NetworkInfo
 from tests import api_harness
 from tests.api_harness import ALICE, IMAGE, PRIVATE
@@ -13,6 +13,7 @@ from tests.microversion_boundary import (
     active,
     around,
     asking,
+    build_request,
     change,
     create,
     failed_actions,
@@ -22,7 +23,6 @@ from tests.microversion_boundary import (
     statuses,
     tell_event,
     told,
-    wish,
 )
 
 _CLASS = "/v2.1/os-quota-class-sets/default"
@@ -152,7 +152,7 @@ def test_2_51_volumes_say_that_they_were_extended(shared):
 def test_2_52_a_server_is_created_with_tags(shared):
     before, after = around(52, create(shared, tags=["red"]))
     assert before.status_code == 400
-    assert wish(shared, after).tags == ["red"]
+    assert build_request(shared, after).tags == ["red"]
 
 
 def test_2_53_services_have_uuids_and_one_way_to_change_them(client):
@@ -293,7 +293,7 @@ def test_2_69_what_is_known_of_a_cell_that_is_away_is_told(tmp_path, path):
     def away():
         raise exception.Unavailable("no route")
 
-    with api_harness.made_in(tmp_path, Options()) as world:
+    with api_harness.made_in(tmp_path, ApiOptions()) as world:
         server = active(world)
         world.databases[CELL1].read = away
         before, after = around(69, told(world.client, path, "servers", token=ALICE))

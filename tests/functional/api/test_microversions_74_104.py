@@ -11,6 +11,7 @@ from tests.microversion_boundary import (
     active,
     around,
     asking,
+    build_request,
     change,
     create,
     failed_actions,
@@ -20,7 +21,6 @@ from tests.microversion_boundary import (
     statuses,
     tell_event,
     told,
-    wish,
 )
 
 _FLAVORS = "/v2.1/flavors"
@@ -171,7 +171,7 @@ def test_2_88_hypervisors_tell_no_amounts(client):
 def test_2_90_the_hostname_is_chosen_and_seen(shared):
     server = active(shared, hostname="first")
     before, after = around(90, create(shared, hostname="mine"))
-    assert (before.status_code, wish(shared, after).hostname) == (400, "mine")
+    assert (before.status_code, build_request(shared, after).hostname) == (400, "mine")
     assert statuses(90, change(shared, server, hostname="second")) == (400, 200)
     assert fields(90, show(shared, server)) == (set(), {"OS-EXT-SRV-ATTR:hostname"})
     assert show(shared, server)("2.90")["OS-EXT-SRV-ATTR:hostname"] == "second"

@@ -5,7 +5,7 @@ from concurrent import futures
 import pytest
 
 from roost import exception, states
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.db.api import ports, quota
 from roost.objects import NetworkInfo, NetworkRequest
 from tests import api_harness
@@ -20,7 +20,7 @@ QUOTA = {**UNLIMITED, "networks": MOST, "subnets": MOST, "ports": MOST}
 @pytest.fixture(scope="module")
 def options():
     """What the API is limited by."""
-    return Options(quota=QUOTA)
+    return ApiOptions(quota=QUOTA)
 
 
 @pytest.fixture(scope="module")

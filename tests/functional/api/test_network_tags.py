@@ -135,7 +135,7 @@ def test_networks_are_listed_by_whether_they_are_up(client):
     [(True, True, "ACTIVE"), (True, False, "DOWN"), (False, True, "DOWN")],
 )
 def test_a_port_that_is_put_down_is_not_active_whoever_has_it(plugged, up, status):
-    port = network_schemas.Port(
+    port = network_schemas.ShownPort(
         id=a_uuid(),
         project_id="project",
         network_id=a_uuid(),

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.db.api import instance_mappings, ports
 from roost.db.api import networks as network_rows
 from roost.db.cell import instances
@@ -19,7 +19,7 @@ BOB = "bob:other"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    options = Options(quota=api_harness.UNLIMITED)
+    options = ApiOptions(quota=api_harness.UNLIMITED)
     with api_harness.made_in(tmp_path_factory.mktemp("world"), options) as world:
         yield world
 
@@ -184,8 +184,8 @@ def test_networks_are_found_by_what_they_are(client, query, found):
 def test_a_server_stands_on_a_network_that_a_user_made(world, client, boot, network):
     server = boot(networks=[{"uuid": network}]).json["server"]["id"]
     with world.api_db.read() as session:
-        wish = api_harness.build_requests.find(session, server)
-    (request,) = wish.instance.networks
+        build_request = api_harness.build_requests.find(session, server)
+    (request,) = build_request.instance.networks
     assert (request.network_id, request.cidr) == (network, "10.8.0.0/28")
     assert request.network_name == "mine"
     path = f"{ROOT}/networks/{network}"
@@ -205,7 +205,7 @@ def test_servers_that_their_cell_has_buried_hold_no_network_until_the_next_sweep
         instance_mappings.queue_for_delete(session, server.uuid)
     if buried:
         with world.databases[CELL1].begin() as session:
-            instances.bury(session, server.uuid)
+            instances.mark_deleted(session, server.uuid)
     (subnet,) = client.get(f"{ROOT}/networks/{network}", token=ALICE).json["network"]["subnets"]
     thing = network if noun == "networks" else subnet
     assert client.delete(f"{ROOT}/{noun}/{thing}", token=ALICE).status_code == status
@@ -253,11 +253,11 @@ def test_a_network_gives_each_address_once(make, network):
 
 
 def test_a_port_may_have_an_address_of_ones_choice_once(make, network):
-    wish = {"network_id": network, "fixed_ips": [{"ip_address": "10.8.0.5"}]}
-    port = make("port", **wish, mac_address="02:AA:00:00:00:01").json["port"]
+    build_request = {"network_id": network, "fixed_ips": [{"ip_address": "10.8.0.5"}]}
+    port = make("port", **build_request, mac_address="02:AA:00:00:00:01").json["port"]
     assert port["fixed_ips"][0]["ip_address"] == "10.8.0.5"
     assert port["mac_address"] == "02:aa:00:00:00:01"
-    assert make("port", **wish).status_code == 409
+    assert make("port", **build_request).status_code == 409
     outside = {"network_id": network, "fixed_ips": [{"ip_address": "10.9.0.5"}]}
     assert make("port", **outside).status_code == 400
 
@@ -339,8 +339,10 @@ def test_a_servers_own_port_is_not_renamed(client, plugged):
 
 
 def test_the_address_of_a_server_is_for_no_port(make, plugged):
-    wish = [{"ip_address": plugged[1].ip}]
-    assert make("port", token=ADMIN, network_id=PRIVATE.id, fixed_ips=wish).status_code == 409
+    build_request = [{"ip_address": plugged[1].ip}]
+    assert (
+        make("port", token=ADMIN, network_id=PRIVATE.id, fixed_ips=build_request).status_code == 409
+    )
 
 
 def test_ports_come_in_pages_over_cells_and_api(client, make, plugged, network):

@@ -15,7 +15,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
 from roost.api import microversions, openapi
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.api.routes import ROUTES
 from roost.api.standalone.image_schemas import PATCH_KINDS
 from tests import api_harness
@@ -53,7 +53,7 @@ _ALL = "all"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    options = Options(max_limit=5, quota=api_harness.UNLIMITED)
+    options = ApiOptions(max_limit=5, quota=api_harness.UNLIMITED)
     with api_harness.made_in(tmp_path_factory.mktemp("world"), options) as world:
         yield world
 

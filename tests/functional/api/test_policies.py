@@ -10,7 +10,7 @@ import pytest
 from roost import conf
 from roost.api import policies
 from roost.api import policy as api_policy
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.api.policy import Policy
 from roost.api.routes import ROUTES
 from tests import api_harness
@@ -35,7 +35,7 @@ class _Roles:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    unlimited = Options(quota=dict.fromkeys(Options().quota, -1))
+    unlimited = ApiOptions(quota=dict.fromkeys(ApiOptions().quota, -1))
     folder = tmp_path_factory.mktemp("world")
     with api_harness.made_in(folder, unlimited, authentication=_Roles()) as world:
         yield world

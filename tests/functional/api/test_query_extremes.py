@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from roost.api import microversions
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.api.routes import ROUTES
 from roost.api.validation import MOST_VALUES, always
 from roost.exception import Invalid
@@ -80,7 +80,7 @@ NOUNS = sorted({route.noun.__name__ for route, *_ in PARAMETERS})
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    with api_harness.made_in(tmp_path_factory.mktemp("world"), Options(max_limit=50)) as world:
+    with api_harness.made_in(tmp_path_factory.mktemp("world"), ApiOptions(max_limit=50)) as world:
         yield world
 
 

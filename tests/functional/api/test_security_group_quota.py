@@ -2,7 +2,7 @@
 
 import pytest
 
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from tests import api_harness
 from tests.api_harness import ALICE
 from tests.builders import a_uuid
@@ -12,8 +12,8 @@ GROUPS, RULES, LAST = "/v2.1/os-security-groups", "/v2.1/os-security-group-rules
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    quota = {**dict.fromkeys(Options().quota, -1), "security_groups": 3}
-    options = Options(quota={**quota, "security_group_rules": 9})
+    quota = {**dict.fromkeys(ApiOptions().quota, -1), "security_groups": 3}
+    options = ApiOptions(quota={**quota, "security_group_rules": 9})
     with api_harness.made_in(tmp_path_factory.mktemp("limited"), options) as world:
         yield world
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.db.api import instance_mappings
 from roost.db.api import security_groups as rows
 from roost.security_groups import default_group
@@ -18,7 +18,7 @@ LAST = "2.35"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    options = Options(quota=api_harness.UNLIMITED)
+    options = ApiOptions(quota=api_harness.UNLIMITED)
     with api_harness.made_in(tmp_path_factory.mktemp("world"), options) as world:
         yield world
 
@@ -394,7 +394,7 @@ def test_an_administrator_means_the_groups_of_the_servers_project(act, groups_of
 
 
 def test_what_is_in_no_cell_yet_changes_no_groups(world, act, group):
-    server = world.wish(uuid=a_uuid(), project_id="project").uuid
+    server = world.build_request(uuid=a_uuid(), project_id="project").uuid
     for action in ("addSecurityGroup", "removeSecurityGroup"):
         assert act(server, action, group["name"]).status_code == 409
 

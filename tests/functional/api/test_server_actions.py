@@ -132,7 +132,7 @@ def test_what_its_state_forbids_is_refused_and_changes_nothing(world, values, bo
 
 
 def test_a_wish_cannot_be_stopped_yet(world):
-    server = world.wish()
+    server = world.build_request()
     told = conflict(act(world, server.uuid, STOP))
     assert told == f"Cannot 'stop' instance {server.uuid} while it is in vm_state building"
 

@@ -86,8 +86,11 @@ def test_what_is_being_built_or_deleted_cannot_be_declared_anything(world, task,
 
 
 def test_neither_a_wish_nor_a_server_on_no_host_becomes_active(world):
-    wish, failed = world.wish(), world.place(CELL0_UUID, vm_state=states.ERROR, task_state=None)
-    assert "vm_state building" in conflict(reset(world, wish.uuid, "error"))
+    build_request, failed = (
+        world.build_request(),
+        world.place(CELL0_UUID, vm_state=states.ERROR, task_state=None),
+    )
+    assert "vm_state building" in conflict(reset(world, build_request.uuid, "error"))
     assert conflict(reset(world, failed.uuid, "active")) == f"Instance {failed.uuid} is not ready"
 
 
@@ -136,8 +139,11 @@ def test_a_length_that_is_none_is_refused(world, asked):
 
 
 def test_a_server_on_no_host_has_no_console(world):
-    wish, failed = world.wish(), world.place(CELL0_UUID, vm_state=states.ERROR, task_state=None)
-    for server in (wish, failed):
+    build_request, failed = (
+        world.build_request(),
+        world.place(CELL0_UUID, vm_state=states.ERROR, task_state=None),
+    )
+    for server in (build_request, failed):
         assert conflict(console(world, server.uuid)) == f"Instance {server.uuid} is not ready"
     assert console(world, a_uuid()).status_code == 404
 
@@ -168,7 +174,7 @@ def test_a_server_is_deleted_by_force_as_by_delete(world):
 
 
 def test_a_wish_is_withdrawn_by_force(world):
-    wish = world.wish()
-    assert act(world, wish.uuid, {"forceDelete": None}).status_code == 202
-    assert world.mapping(wish.uuid) is None
-    assert act(world, wish.uuid, {"forceDelete": None}).status_code == 404
+    build_request = world.build_request()
+    assert act(world, build_request.uuid, {"forceDelete": None}).status_code == 202
+    assert world.mapping(build_request.uuid) is None
+    assert act(world, build_request.uuid, {"forceDelete": None}).status_code == 404

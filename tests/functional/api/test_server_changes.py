@@ -39,7 +39,7 @@ def test_a_delete_may_be_asked_again_while_the_server_is_there(world):
     server = world.place(CELL1, **_ACTIVE)
     assert [_delete(world, server.uuid) for _ in range(2)] == [204, 204]
     with world.databases[CELL1].begin() as session:
-        instances.bury(session, server.uuid)
+        instances.mark_deleted(session, server.uuid)
     assert _delete(world, server.uuid) == 404
 
 

@@ -63,9 +63,14 @@ def test_a_status_is_handed_on(world, server):
 
 
 def test_of_several_events_some_may_fail_and_each_says_why(world, server):
-    wish, nowhere = world.wish().uuid, world.place(CELL0_UUID).uuid
+    build_request, nowhere = world.build_request().uuid, world.place(CELL0_UUID).uuid
     answer = tell(
-        world, event(server), event(a_uuid()), event(wish), event(nowhere), event(server, EXTENDED)
+        world,
+        event(server),
+        event(a_uuid()),
+        event(build_request),
+        event(nowhere),
+        event(server, EXTENDED),
     )
     assert answer.status_code == 207
     refused = [(404, "failed"), (422, "failed"), (422, "failed"), (400, "failed")]

@@ -178,8 +178,8 @@ def test_a_server_is_a_member_from_the_moment_it_is_asked_for(world):
     server = boot(world.client, group).json["server"]["id"]
     assert members(world.client, group) == [server]
     with world.api_db.read() as session:
-        wish = build_requests.find(session, server)
-        spec = build_requests.get_spec(session, wish.request_uuid)
+        build_request = build_requests.find(session, server)
+        spec = build_requests.get_spec(session, build_request.request_uuid)
     assert (spec.group.uuid, spec.group.policy, spec.group.members) == (group, "anti-affinity", [])
 
 

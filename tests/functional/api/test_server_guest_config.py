@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from roost import states
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.db.api import build_requests, flavors
 from tests.api_harness import ADMIN, ALICE, IMAGE, made_in
 from tests.builders import CELL1, a_flavor, a_uuid, an_image
@@ -15,13 +15,13 @@ _BODY = {"name": "web", "flavorRef": "2", "imageRef": IMAGE}
 _ROOT = {"uuid": IMAGE, "source_type": "image", "boot_index": 0, "destination_type": "local"}
 _BLANK = {"source_type": "blank", "destination_type": "local", "boot_index": -1}
 _SWAP = {**_BLANK, "guest_format": "swap"}
-_QUOTA = {**Options().quota, "instances": -1, "cores": -1, "ram": -1}
+_QUOTA = {**ApiOptions().quota, "instances": -1, "cores": -1, "ram": -1}
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     with made_in(
-        tmp_path_factory.mktemp("world"), Options(quota=_QUOTA, verifies_images=True)
+        tmp_path_factory.mktemp("world"), ApiOptions(quota=_QUOTA, verifies_images=True)
     ) as world:
         with world.api_db.begin() as session:
             big = a_flavor(flavorid="2", name="big", root_gb=5, ephemeral_gb=4, swap=512)
@@ -249,7 +249,7 @@ def test_the_guest_gets_the_password_that_the_user_is_told(world):
 
 
 def test_nobody_is_told_a_password_where_operators_do_not_want_it(tmp_path):
-    with made_in(tmp_path, Options(instance_password=False)) as world:
+    with made_in(tmp_path, ApiOptions(instance_password=False)) as world:
         answer = _create(world, flavorRef="1", adminPass="secret")
         assert answer.status_code == 202
         assert "secret" not in answer.text

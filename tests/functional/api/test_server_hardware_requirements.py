@@ -3,7 +3,7 @@
 import pytest
 
 from roost import states
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.db.api import build_requests, flavors
 from roost.hardware import pci_aliases
 from tests.api_harness import ADMIN, ALICE, IMAGE
@@ -14,7 +14,7 @@ GPU = '{"name": "gpu", "vendor_id": "10de", "product_id": "1eb8", "numa_policy":
 
 @pytest.fixture
 def options():
-    return Options(pci_aliases=pci_aliases.parse([GPU]))
+    return ApiOptions(pci_aliases=pci_aliases.parse([GPU]))
 
 
 def create(world, specs, properties=None):
@@ -29,8 +29,8 @@ def create(world, specs, properties=None):
 
 def spec_of(world, answer):
     with world.api_db.read() as session:
-        wish = build_requests.find(session, answer.json["server"]["id"])
-        return build_requests.get_spec(session, wish.request_uuid)
+        build_request = build_requests.find(session, answer.json["server"]["id"])
+        return build_requests.get_spec(session, build_request.request_uuid)
 
 
 def test_signed_images_are_refused_where_nobody_can_verify_them(world):

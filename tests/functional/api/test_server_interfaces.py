@@ -77,7 +77,7 @@ def test_a_port_that_is_down_says_so(world):
 
 
 def test_a_wish_has_no_interfaces_yet(world):
-    assert world.client.get(path(world.wish().uuid)).json == {"interfaceAttachments": []}
+    assert world.client.get(path(world.build_request().uuid)).json == {"interfaceAttachments": []}
 
 
 def test_the_port_of_another_server_is_not_shown(world, server):

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception, states
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.api.servers import tasks
 from roost.db.api import keypairs
 from roost.db.cell import actions, instances
@@ -41,7 +41,7 @@ BEGINS = {
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    with api_harness.made_in(tmp_path_factory.mktemp("world"), Options()) as world:
+    with api_harness.made_in(tmp_path_factory.mktemp("world"), ApiOptions()) as world:
         world.images.images[OTHER] = an_image(id=OTHER, name="other")
         with world.api_db.begin() as session:
             for user in ("alice", "bob"):
@@ -137,7 +137,7 @@ def test_a_server_on_no_host_is_not_ready(world, word):
     nowhere = BY_STATE[vm_state] | {"uuid": a_uuid(), "host": None, "node": None}
     server = world.place(CELL0_UUID, **nowhere)
     assert act(world, server, body).status_code == 409
-    assert act(world, world.wish(uuid=a_uuid()), body).status_code == 409
+    assert act(world, world.build_request(uuid=a_uuid()), body).status_code == 409
 
 
 # rebuild

@@ -4,7 +4,7 @@ import itertools
 import pytest
 
 from roost import states
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.db.cell import faults, instances, services
 from roost.objects import InstanceFault, NetworkInfo, Vif
 from roost.objects.instance import placement_details
@@ -18,7 +18,7 @@ _ACTIVE = {"vm_state": states.ACTIVE, "task_state": None}
 
 @pytest.fixture
 def options():
-    return Options(max_limit=100)
+    return ApiOptions(max_limit=100)
 
 
 def _names(answer):
@@ -112,9 +112,9 @@ def test_what_is_no_regular_expression_is_refused(world, name):
 
 
 def test_a_server_placed_while_it_is_listed_is_shown_once(world):
-    wish = world.wish(display_name="twice")
+    build_request = world.build_request(display_name="twice")
     with world.databases[CELL1].begin() as session:
-        instances.create(session, wish)
+        instances.create(session, build_request)
     assert _names(world.client.get("/v2.1/servers", token=ALICE)) == ["twice"]
 
 
@@ -191,7 +191,7 @@ def test_filters_narrow_a_list(world, query, names):
         task_state=None,
         updated_at=later,
     )
-    world.wish(display_name="wish", flavor=a_flavor(flavorid="2"))
+    world.build_request(display_name="wish", flavor=a_flavor(flavorid="2"))
     answer = world.client.get(f"/v2.1/servers?{query}", token=ALICE, version="2.83")
     assert sorted(_names(answer)) == sorted(names)
 
@@ -223,7 +223,7 @@ _OF_ADMINS = [
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    with made_in(tmp_path_factory.mktemp("world"), Options()) as world:
+    with made_in(tmp_path_factory.mktemp("world"), ApiOptions()) as world:
         world.place(
             CELL1,
             display_name="web",
@@ -353,7 +353,7 @@ def test_a_marker_of_another_project_is_not_found(world):
 def test_buried_servers_are_shown_only_to_administrators_who_ask(world):
     server = world.place(CELL1, display_name="gone")
     with world.databases[CELL1].begin() as session:
-        instances.bury(session, server.uuid)
+        instances.mark_deleted(session, server.uuid)
     path = "/v2.1/servers/detail?all_tenants=1"
     assert _names(world.client.get(path)) == []
     (shown,) = world.client.get(f"{path}&deleted=1").json["servers"]

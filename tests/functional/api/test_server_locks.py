@@ -154,8 +154,11 @@ def test_an_unlocked_server_may_be_unlocked(world):
 
 
 def test_a_wish_cannot_be_locked_yet_and_a_server_without_a_host_can(world):
-    wish, failed = world.wish(), world.place(CELL0_UUID, vm_state=states.ERROR, task_state=None)
-    assert "is being scheduled" in conflict(act(world, wish.uuid, LOCK))
+    build_request, failed = (
+        world.build_request(),
+        world.place(CELL0_UUID, vm_state=states.ERROR, task_state=None),
+    )
+    assert "is being scheduled" in conflict(act(world, build_request.uuid, LOCK))
     assert act(world, failed.uuid, LOCK).status_code == 202
     assert world.instance(failed.uuid, CELL0_UUID).locked
 
@@ -170,7 +173,7 @@ def test_a_server_that_there_is_not_cannot_be_locked(world):
 def test_since_2_73_lists_ask_for_locked_servers_or_the_others(world):
     world.place(CELL1, **ACTIVE, display_name="closed", locked=True, locked_by="owner")
     world.place(CELL1, **ACTIVE, display_name="open")
-    world.wish(display_name="wish")
+    world.build_request(display_name="wish")
     assert names(world, "locked=true") == ["closed"]
     assert {*names(world, "locked=0")} == {"open", "wish"}
     assert names(world, "sort_key=locked&sort_dir=desc&limit=1") == ["closed"]

@@ -233,7 +233,7 @@ def test_whatever_has_a_guest_may_be_changed(world, vm_state):
 
 def test_a_server_that_is_not_there_has_no_metadata(world, noted):
     with world.databases[CELL1].begin() as session:
-        instances.bury(session, noted.uuid)
+        instances.mark_deleted(session, noted.uuid)
     assert {answer.status_code for _, answer in writes(world, noted)} == {404}
     assert world.client.get(path(noted), token=ALICE).status_code == 404
 

@@ -5,11 +5,11 @@ import base64
 import pytest
 
 from roost import states
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.api.policy import Policy
 from roost.api.servers import policies
 from roost.db.cell import guest_config
-from roost.objects import BlockDevice, InjectedFile, Provisions
+from roost.objects import BlockDevice, GuestConfig, InjectedFile
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, a_uuid, an_image
@@ -24,14 +24,14 @@ CERTIFICATES = "trusted_image_certificates"
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     with api_harness.made_in(
-        tmp_path_factory.mktemp("world"), Options(verifies_images=True)
+        tmp_path_factory.mktemp("world"), ApiOptions(verifies_images=True)
     ) as world:
         world.images.images[OTHER] = an_image(id=OTHER, name="other")
         yield world
 
 
 def place(world, **values):
-    given = Provisions.of(files=[OLD], block_devices=[DISK])
+    given = GuestConfig.of(files=[OLD], block_devices=[DISK])
     return world.place(CELL1, **{"uuid": a_uuid(), "provisions": given, **REST, **values})
 
 

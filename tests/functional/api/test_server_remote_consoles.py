@@ -6,7 +6,7 @@ import urllib.parse
 import pytest
 
 from roost import exception, states
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.db import clock
 from roost.db.api import console_tokens
 from roost.objects import consoles
@@ -21,7 +21,7 @@ SERIAL = {"remote_console": {"protocol": "serial", "type": "serial"}}
 
 @pytest.fixture
 def options():
-    return Options(
+    return ApiOptions(
         console_seconds=60,
         console_urls={
             "vnc": "https://c.example/vnc_lite.html",
@@ -219,11 +219,11 @@ def test_a_type_of_another_protocol_cannot_be_meant(world):
 
 
 def test_whose_server_it_is_comes_first_and_that_it_is_somewhere(world):
-    server, wish = world.place(CELL1, **ACTIVE), world.wish()
+    server, build_request = world.place(CELL1, **ACTIVE), world.build_request()
     assert remote_console(world, a_uuid()).status_code == 404
     assert remote_console(world, server.uuid, token="bob:other").status_code == 404
     failed = world.place(CELL1, **ACTIVE | {"vm_state": states.ERROR, "host": None})
-    for each in (wish, failed):
+    for each in (build_request, failed):
         said = conflict(remote_console(world, each.uuid))
         assert said == f"Instance {each.uuid} is not ready"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception, states
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.db.api import quota
 from roost.db.api import soft_delete as mappings
 from roost.db.cell import instances
@@ -29,7 +29,7 @@ RESTORE = {"restore": None}
 
 @pytest.fixture
 def options():
-    return Options(max_limit=5, keeps_deleted=True)
+    return ApiOptions(max_limit=5, keeps_deleted=True)
 
 
 @pytest.fixture
@@ -340,7 +340,7 @@ def test_both_are_done_once_though_commits_go_unheard(world, charged, committed)
 class TestWithoutTheOption:
     @pytest.fixture
     def options(self):
-        return Options()
+        return ApiOptions()
 
     def test_a_server_is_deleted_at_once(self, world, charged):
         uuid = charged()
@@ -350,7 +350,7 @@ class TestWithoutTheOption:
     def test_what_was_put_away_before_can_be_restored_or_deleted_for_good(self, world, charged):
         uuid = charged()
         with world.api_db.begin() as session:
-            mappings.put_away(session, uuid)
+            mappings.soft_delete(session, uuid)
         with world.databases[CELL1].begin() as session:
             session.exec_driver_sql("UPDATE instances SET turns = 1, vm_state = 'soft-delete'")
         assert act(world, uuid, RESTORE).status_code == 202

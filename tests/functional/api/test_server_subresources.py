@@ -3,7 +3,7 @@
 import pytest
 
 from roost import states
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.db.cell import guest_config
 from roost.objects import InstanceNUMACell, InstanceNUMATopology, NetworkInfo, Vif
 from tests.api_harness import ALICE, made_in
@@ -19,7 +19,7 @@ def _vif(ip, network="private"):
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    with made_in(tmp_path_factory.mktemp("world"), Options()) as world:
+    with made_in(tmp_path_factory.mktemp("world"), ApiOptions()) as world:
         yield world
 
 
@@ -38,8 +38,8 @@ def path(world):
 
 
 @pytest.fixture(scope="module")
-def wish(world):
-    return f"/v2.1/servers/{world.wish().uuid}"
+def build_request(world):
+    return f"/v2.1/servers/{world.build_request().uuid}"
 
 
 def test_addresses_are_told_by_network(world, path):
@@ -69,8 +69,8 @@ def test_floating_addresses_are_told_with_their_kind_and_found(world):
         assert [one["id"] for one in found] == [server]
 
 
-def test_what_is_not_placed_yet_has_no_addresses(world, wish):
-    assert world.client.get(f"{wish}/ips", token=ALICE).json == {"addresses": {}}
+def test_what_is_not_placed_yet_has_no_addresses(world, build_request):
+    assert world.client.get(f"{build_request}/ips", token=ALICE).json == {"addresses": {}}
 
 
 def test_a_server_is_in_the_default_security_group(world, path):
@@ -116,14 +116,14 @@ def test_the_guests_password_is_told_until_it_is_cleared(world, path):
     password = f"{path}/os-server-password"
     assert world.client.get(password, token=ALICE).json == {"password": ""}
     with world.databases[CELL1].begin() as session:
-        guest_config.tell_password(session, path.rpartition("/")[2], "cipher")
+        guest_config.save_password(session, path.rpartition("/")[2], "cipher")
     assert world.client.get(password, token=ALICE).json == {"password": "cipher"}
     assert world.client.delete(password, token=ALICE).status_code == 204
     assert world.client.get(password, token=ALICE).json == {"password": ""}
 
 
-def test_what_is_not_placed_yet_has_no_password(world, wish):
-    password = f"{wish}/os-server-password"
+def test_what_is_not_placed_yet_has_no_password(world, build_request):
+    password = f"{build_request}/os-server-password"
     assert world.client.get(password, token=ALICE).json == {"password": ""}
     assert world.client.delete(password, token=ALICE).status_code == 409
 
@@ -138,8 +138,8 @@ def test_a_server_tells_its_cells_and_to_administrators_where_they_are(world, pa
     assert world.client.get(asked, version="2.77").status_code == 404
 
 
-def test_a_server_without_such_demands_has_no_cells(world, wish):
-    told = world.client.get(f"{wish}/topology", token=ALICE, version="2.78").json
+def test_a_server_without_such_demands_has_no_cells(world, build_request):
+    told = world.client.get(f"{build_request}/topology", token=ALICE, version="2.78").json
     assert told == {"nodes": [], "pagesize_kb": None}
 
 
@@ -164,5 +164,5 @@ def test_diagnostics_are_alike_for_all_hypervisors_since_2_48(world, path):
     }
 
 
-def test_what_has_no_host_has_no_diagnostics(world, wish):
-    assert world.client.get(f"{wish}/diagnostics").status_code == 409
+def test_what_has_no_host_has_no_diagnostics(world, build_request):
+    assert world.client.get(f"{build_request}/diagnostics").status_code == 409

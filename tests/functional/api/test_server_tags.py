@@ -204,7 +204,7 @@ def test_what_else_is_done_to_a_server_does_not_matter(world, task_state):
 
 def test_a_server_that_is_not_there_has_no_tags(world, tagged):
     with world.databases[CELL1].begin() as session:
-        instances.bury(session, tagged.uuid)
+        instances.mark_deleted(session, tagged.uuid)
     assert {answer.status_code for _, answer in writes(world, tagged)} == {404}
     assert ask(world, "GET", path(tagged)).status_code == 404
 

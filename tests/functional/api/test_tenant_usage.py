@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from roost import exception, states
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.db.cell import instances
 from roost.db.cell import models as cell_models
 from tests.api_harness import ALICE, count_statements
@@ -27,7 +27,7 @@ def ran(world, began, ended=None, *, cell=CELL1, **values):
     server = world.place(cell, created_at=at(began), launched_at=at(began), **ACTIVE | values)
     if ended is not None:
         with world.databases[cell].begin() as session:
-            instances.bury(session, server.uuid)
+            instances.mark_deleted(session, server.uuid)
             session.execute(
                 cell_models.instances.update()
                 .where(cell_models.instances.c.uuid == server.uuid)
@@ -89,7 +89,7 @@ def test_only_what_ran_within_the_period_counts(world, began, ended, hours):
 
 def test_what_never_ran_is_not_used(world):
     world.place(created_at=at(1), **ACTIVE | {"launched_at": None})
-    world.wish(created_at=at(1))
+    world.build_request(created_at=at(1))
     assert listed(world)["tenant_usages"] == []
     assert shown(world) == {"tenant_usage": {}}
 
@@ -301,7 +301,7 @@ def test_a_marker_whose_cell_is_away_is_waited_for(world):
 class TestWhereListsMayNotBePartial:
     @pytest.fixture
     def options(self):
-        return Options(skip_cells_away=False)
+        return ApiOptions(skip_cells_away=False)
 
     def test_nothing_is_told_while_a_cell_is_away(self, world):
         take_away(world)

@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from roost import exception, states
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.db.api import server_groups
 from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, CELL2, NOW, a_group, a_uuid
@@ -17,7 +17,7 @@ LATER = NOW + datetime.timedelta(seconds=1)
 
 @pytest.fixture
 def options():
-    return Options(max_limit=100)
+    return ApiOptions(max_limit=100)
 
 
 def take_away(world, cell_uuid=CELL2):
@@ -108,7 +108,7 @@ class TestStrict:
 
     @pytest.fixture
     def options(self):
-        return Options(max_limit=100, skip_cells_away=False)
+        return ApiOptions(max_limit=100, skip_cells_away=False)
 
     @pytest.mark.parametrize(
         ("query", "version"), [("", "2.68"), ("?limit=5", PARTIAL), ("?name=e", PARTIAL)]
@@ -193,11 +193,13 @@ def test_a_server_there_that_was_unlocked_before_can_be_deleted(world, here):
 
 
 def test_a_wish_can_be_deleted_while_all_cells_are_away(world):
-    wish = world.wish()
+    build_request = world.build_request()
     for cell_uuid in (CELL1, CELL2):
         take_away(world, cell_uuid)
-    assert world.client.delete(f"/v2.1/servers/{wish.uuid}", token=ALICE).status_code == 204
-    assert world.mapping(wish.uuid) is None
+    assert (
+        world.client.delete(f"/v2.1/servers/{build_request.uuid}", token=ALICE).status_code == 204
+    )
+    assert world.mapping(build_request.uuid) is None
 
 
 def test_a_server_there_cannot_be_changed_now(world, there):

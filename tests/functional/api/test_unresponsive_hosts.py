@@ -10,7 +10,7 @@ import requests
 from roost import states
 from roost.api import admission
 from roost.api.app import make_app
-from roost.api.callers import Share
+from roost.api.callers import FairShare
 from roost.cells import Cells
 from roost.cells.limits import HostCalls, HostLimits
 from roost.cmd import _http
@@ -49,11 +49,11 @@ def served(world):
     cells = Cells(
         world.api_db, make_database=by_url.get, make_bus=world.buses.get, host_calls=calls
     )
-    app = admission.Gate(
+    app = admission.Admission(
         make_app(dataclasses.replace(world.parts, cells=cells)),
         at_once=PLACES,
         waiting=2 * CROWD,
-        share=Share(proven=0.5, unproven=0.5),
+        share=FairShare(proven=0.5, unproven=0.5),
         max_body=1000,
         caller=world.parts.authentication.caller,
     )

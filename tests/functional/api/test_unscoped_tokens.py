@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost import conf
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.api.policy import Policy
 from roost.api.routes import ROUTES
 from tests import api_harness
@@ -38,7 +38,7 @@ def world(request, tmp_path_factory):
     options = folder / "roost.conf"
     options.write_text("\n".join(["[oslo_policy]", *request.param]))
     policy = Policy(conf.load([f"--config-file={options}"], prog="roost-api"))
-    unlimited = Options(quota=dict.fromkeys(Options().quota, -1))
+    unlimited = ApiOptions(quota=dict.fromkeys(ApiOptions().quota, -1))
     with api_harness.made_in(folder, unlimited, authentication=_Unscoped(), policy=policy) as world:
         yield world
 

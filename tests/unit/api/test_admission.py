@@ -9,8 +9,8 @@ from concurrent import futures
 
 import pytest
 
-from roost.api.admission import PIECE, Gate, Turns, close
-from roost.api.callers import Caller, Share, stranger
+from roost.api.admission import PIECE, Admission, FairQueue, close
+from roost.api.callers import ApiCaller, FairShare, anonymous_caller
 from roost.api.middleware import NoAuth, is_upload
 from tests.stories.cloud import wait_until
 
@@ -57,17 +57,17 @@ def pool(work):
 
 
 def by_name(environ):
-    return Caller(environ["caller"], proven=True)
+    return ApiCaller(environ["caller"], proven=True)
 
 
 def a_gate(
     app, *, at_once=1, waiting=4, share=1.0, unproven=1.0, patience=60, caller=by_name, **more
 ):
-    gate = Gate(
+    gate = Admission(
         app,
         at_once=at_once,
         waiting=waiting,
-        share=Share(proven=share, unproven=unproven),
+        share=FairShare(proven=share, unproven=unproven),
         max_body=10,
         caller=caller,
         patience=patience,
@@ -284,7 +284,7 @@ def test_many_at_once_leave_nothing_behind(work):
     ],
 )
 def test_a_caller_is_the_project_or_for_want_of_one_the_address(environ, told):
-    assert NoAuth().caller(environ) == Caller(told, proven=told.startswith("project"))
+    assert NoAuth().caller(environ) == ApiCaller(told, proven=told.startswith("project"))
 
 
 @pytest.mark.parametrize(
@@ -297,21 +297,25 @@ def test_a_caller_is_the_project_or_for_want_of_one_the_address(environ, told):
     ],
 )
 def test_who_has_one_ipv6_address_has_its_whole_network(address, told):
-    assert stranger({"REMOTE_ADDR": address}).name == told
+    assert anonymous_caller({"REMOTE_ADDR": address}).name == told
 
 
 def test_who_has_proved_nothing_has_a_smaller_share(work, pool):
     gate = a_gate(
         work, waiting=7, share=0.5, unproven=0.25, caller=lambda environ: environ["caller"]
     )
-    begin(gate, pool, *[Caller("a", proven=False)] * 2, *[Caller("p", proven=True)] * 3)
-    assert ask(gate, Caller("a", proven=False))[0] == 429
-    assert ask(gate, Caller("p", proven=True))[0] == 429
+    begin(gate, pool, *[ApiCaller("a", proven=False)] * 2, *[ApiCaller("p", proven=True)] * 3)
+    assert ask(gate, ApiCaller("a", proven=False))[0] == 429
+    assert ask(gate, ApiCaller("p", proven=True))[0] == 429
     work.open()
 
 
 def test_no_place_is_free_that_somebody_may_have_who_waits(pool):
-    turns, a, b = Turns(4, Share(0.5, 0.5)), Caller("a", proven=True), Caller("b", proven=True)
+    turns, a, b = (
+        FairQueue(4, FairShare(0.5, 0.5)),
+        ApiCaller("a", proven=True),
+        ApiCaller("b", proven=True),
+    )
     for caller in (a, a, b):
         assert turns.take(caller, patience=0)
     waiting = [pool.submit(turns.take, caller, patience=60) for caller in (b, a)]
@@ -328,7 +332,7 @@ def test_two_users_whom_a_worker_does_not_know_yet_upload_side_by_side(work, poo
         waiting=0,
         share=0.5,
         unproven=0.125,
-        caller=lambda environ: Caller(environ["caller"], proven=False),
+        caller=lambda environ: ApiCaller(environ["caller"], proven=False),
         is_upload=lambda _environ: True,
     )
     begin(gate, pool, "a", "a")
@@ -346,7 +350,7 @@ def test_two_callers_never_have_all_places_together(work, pool):
 
 def test_who_needs_no_place_is_answered_when_all_are_taken(work, pool):
     gate = a_gate(work, waiting=0, caller=lambda environ: environ["caller"])
-    begin(gate, pool, Caller("a", proven=True))
+    begin(gate, pool, ApiCaller("a", proven=True))
     work.open()
     assert ask(gate, None)[0] == 200
 

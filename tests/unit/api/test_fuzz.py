@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roost.api import microversions
-from roost.api.dependencies import Options
+from roost.api.dependencies import ApiOptions
 from roost.api.routes import ROUTES
 from tests.api_harness import IMAGE, PRIVATE, made_in
 
@@ -235,7 +235,7 @@ def is_answered(answer):
 @pytest.fixture(scope="module")
 def still(tmp_path_factory):
     """Asks a world that all tests share whose requests change nothing."""
-    with made_in(tmp_path_factory.mktemp("still"), Options(max_limit=5)) as world:
+    with made_in(tmp_path_factory.mktemp("still"), ApiOptions(max_limit=5)) as world:
         yield world.client
 
 

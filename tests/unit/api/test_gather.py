@@ -53,11 +53,11 @@ def test_a_cell_that_is_known_to_be_away_is_not_asked(executor):
 def test_nobody_waits_on_for_a_cell_that_is_given_up_meanwhile(executor):
     hang, four = threading.Event(), NamedCell("four")
 
-    def give_up(cell):
+    def abandon(cell):
         cell.is_readable = False
         return hang.wait(60)
 
-    assert Gatherer(executor, timeout=60).from_each([four], give_up).away == [four]
+    assert Gatherer(executor, timeout=60).from_each([four], abandon).away == [four]
     hang.set()
 
 

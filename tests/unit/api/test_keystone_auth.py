@@ -6,7 +6,7 @@ import pytest
 
 from roost import conf, exception
 from roost.api import faults, middleware
-from roost.api.callers import Caller
+from roost.api.callers import ApiCaller
 from roost.api.keystone_auth import DEFAULTS, GROUP, Keystone, Remembered
 from roost.api.policy import Policy
 from roost.api.routes import OPEN_PATHS
@@ -186,30 +186,32 @@ def test_keystone_is_asked_once_about_a_token(door, identity):
 def test_a_token_that_passed_takes_places_of_its_project(identity, keystone_of):
     keystone = keystone_of(identity.url)
     asked = {"HTTP_X_AUTH_TOKEN": ALICE, "REMOTE_ADDR": "192.0.2.1"}
-    assert keystone.caller(asked) == Caller("address 192.0.2.1", proven=False)
+    assert keystone.caller(asked) == ApiCaller("address 192.0.2.1", proven=False)
     _Door(keystone).ask(ALICE)
-    assert keystone.caller(asked) == Caller("project blue", proven=True)
+    assert keystone.caller(asked) == ApiCaller("project blue", proven=True)
 
 
 def test_any_other_takes_places_of_its_address(identity, keystone_of):
     keystone = keystone_of(identity.url)
     _Door(keystone).ask("made up")
     asked = {"HTTP_X_AUTH_TOKEN": "made up", "REMOTE_ADDR": "192.0.2.1"}
-    assert keystone.caller(asked) == Caller("address 192.0.2.1", proven=False)
+    assert keystone.caller(asked) == ApiCaller("address 192.0.2.1", proven=False)
 
 
 def test_who_has_no_token_takes_no_place_but_for_what_everybody_may_read(identity, keystone_of):
     keystone = keystone_of(identity.url)
     asked = {"REMOTE_ADDR": "192.0.2.1", "PATH_INFO": "/v2.1/servers"}
     assert keystone.caller(asked) is None
-    assert keystone.caller({**asked, "PATH_INFO": "/"}) == Caller("address 192.0.2.1", proven=False)
+    assert keystone.caller({**asked, "PATH_INFO": "/"}) == ApiCaller(
+        "address 192.0.2.1", proven=False
+    )
 
 
 def test_a_user_without_project_takes_places_of_their_own(identity, keystone_of):
     keystone = keystone_of(identity.url)
     _Door(keystone).ask("token-of-unscoped")
     asked = {"HTTP_X_AUTH_TOKEN": "token-of-unscoped"}
-    assert keystone.caller(asked) == Caller("user unscoped-id", proven=True)
+    assert keystone.caller(asked) == ApiCaller("user unscoped-id", proven=True)
 
 
 def test_keystone_is_not_waited_for_without_end(identity, keystone_of):

@@ -53,7 +53,7 @@ def test_what_is_served_has_a_story_and_what_is_not_has_none():
     ],
 )
 def test_what_is_needed_is_looked_for_where_it_would_be(needs, served):
-    assert history.Difference(1, "", needs).served is served
+    assert history.MicroversionChange(1, "", needs).served is served
 
 
 def test_every_difference_is_told_and_says_what_it_needs():

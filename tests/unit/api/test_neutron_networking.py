@@ -142,12 +142,12 @@ def test_neutron_judges_by_the_users_right_which_address_may_be_asked_for(neutro
 
 
 def test_what_an_earlier_check_of_an_address_left_over_is_in_nobodys_way(neutron, ask):
-    wish = [{"uuid": neutron.a_network().id, "fixed_ip": "10.0.0.9"}]
+    build_request = [{"uuid": neutron.a_network().id, "fixed_ip": "10.0.0.9"}]
     neutron.delete_port = _failing_once(neutron.delete_port)
     with pytest.raises(exception.Unavailable):
-        ask(wish)
+        ask(build_request)
     assert len(neutron.all["port"]) == 1
-    assert ask(wish)
+    assert ask(build_request)
     assert neutron.all["port"] == []
 
 

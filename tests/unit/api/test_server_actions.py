@@ -3,7 +3,7 @@
 import pytest
 
 from roost import conf, exception
-from roost.api.locator import Located
+from roost.api.locator import ServerRef
 from roost.api.policy import Policy
 from roost.api.request import Call, Query
 from roost.api.servers import actions, policies
@@ -32,8 +32,8 @@ def _require(policy, action, *, roles, project):
         rule=policies.ACT,
     )
     call.may_touch(project, name="it")
-    located = Located(an_instance(project_id=project), None)
-    actions._require(call, policies.ACTIONS[action], located)
+    server_ref = ServerRef(an_instance(project_id=project), None)
+    actions._require(call, policies.ACTIONS[action], server_ref)
 
 
 def test_who_may_stop_servers_everywhere_may_not_reboot_them_there(policy):

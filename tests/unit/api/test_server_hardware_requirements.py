@@ -9,7 +9,7 @@ from roost import exception
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.rescue import Rescuer
 from roost.hardware import pci_aliases, values
-from roost.hardware.requirements import check_other_image, check_rescue_image, demands_of
+from roost.hardware.requirements import check_other_image, check_rescue_image, requirements_of
 from tests.builders import a_flavor, an_image, an_instance
 
 GPU = {"name": "gpu", "vendor_id": "10DE", "product_id": "1EB8"}
@@ -23,7 +23,7 @@ def aliases(*entries):
 def requests(alias, properties=None, **specs):
     specs = {"pci_passthrough:alias": alias} | {f"hw:{name}": v for name, v in specs.items()}
     flavor, image = a_flavor(extra_specs=specs), an_image(properties=properties or {})
-    return demands_of(flavor, image, aliases(GPU, NIC)).pci_requests
+    return requirements_of(flavor, image, aliases(GPU, NIC)).pci_requests
 
 
 def refusal(*asked, **specs):
@@ -33,7 +33,7 @@ def refusal(*asked, **specs):
 
 
 def test_a_plain_server_demands_nothing():
-    demands = demands_of(a_flavor(), an_image(), {})
+    demands = requirements_of(a_flavor(), an_image(), {})
     assert (demands.numa_topology, demands.pci_requests) == (None, [])
 
 
@@ -165,7 +165,7 @@ KNOWN = [*values.CHOICES, *values.TRUTHS, *values.NUMBERS]
 def test_what_no_host_could_read_is_refused_by_name_as_hosts_do(name):
     flavor, image = said(name, "rubbish")
     with pytest.raises(exception.Invalid, match=f"^{name} is 'rubbish', but must be ") as refused:
-        demands_of(flavor, image, {})
+        requirements_of(flavor, image, {})
     with pytest.raises(exception.RoostError) as failed:
         read(flavor, image)
     assert failed.value.message == refused.value.message
@@ -180,7 +180,7 @@ def test_what_no_host_could_read_is_refused_by_name_as_hosts_do(name):
     ],
 )
 def test_what_is_let_through_hosts_can_read(name, text):
-    demands_of(*said(name, text), {})
+    requirements_of(*said(name, text), {})
     read(*said(name, text))
 
 
@@ -201,7 +201,7 @@ def test_what_is_let_through_hosts_can_read(name, text):
 )  # fmt: skip
 def test_what_contradicts_itself_is_refused_when_it_is_asked_for(specs, properties, told):
     with pytest.raises(exception.Invalid, match=re.escape(told)):
-        demands_of(a_flavor(extra_specs=specs), an_image(properties=properties), {})
+        requirements_of(a_flavor(extra_specs=specs), an_image(properties=properties), {})
 
 
 UEFI = {"hw_firmware_type": "uefi"}
@@ -234,12 +234,12 @@ def test_what_hosts_could_not_build_is_refused_when_it_is_asked_for(words):
     with pytest.raises(exception.BuildFailed) as failed:
         read(flavor, image)
     with pytest.raises(exception.Invalid, match=re.escape(failed.value.message)):
-        demands_of(flavor, image, {})
+        requirements_of(flavor, image, {})
 
 
 @pytest.mark.parametrize("words", [{"hw_disk_bus": "ide"}, {"hw:viommu_model": "intel"}])
 def test_what_depends_on_the_machine_of_a_host_waits_for_it(words):
-    demands_of(*asked(words), {})
+    requirements_of(*asked(words), {})
 
 
 @pytest.mark.parametrize(
@@ -263,14 +263,14 @@ def test_what_depends_on_the_machine_of_a_host_waits_for_it(words):
 )  # fmt: skip
 def test_what_would_be_passed_over_is_refused(words, told):
     with pytest.raises(exception.Invalid, match=re.escape(told)):
-        demands_of(*asked(words), {})
+        requirements_of(*asked(words), {})
 
 
 def test_a_flavor_alone_is_not_asked_what_its_image_may_add():
     specs = {"os:secure_boot": "required", "hw:tpm_model": "tpm-tis"}
-    demands_of(a_flavor(extra_specs=specs), None, {})
+    requirements_of(a_flavor(extra_specs=specs), None, {})
     with pytest.raises(exception.Invalid, match="hw:tpm_model is 'x'"):
-        demands_of(a_flavor(extra_specs={"hw:tpm_model": "x"}), None, {})
+        requirements_of(a_flavor(extra_specs={"hw:tpm_model": "x"}), None, {})
 
 
 # Other images of servers that are there.
@@ -315,4 +315,4 @@ def test_an_image_to_rescue_with_that_would_not_do_is_refused(rescuer, own, told
 
 def test_flavor_and_image_may_say_the_same_in_other_words():
     specs, properties = {"hw:pmu": "yes"}, {"hw_pmu": "True"}
-    demands_of(a_flavor(extra_specs=specs), an_image(properties=properties), {})
+    requirements_of(a_flavor(extra_specs=specs), an_image(properties=properties), {})

@@ -23,7 +23,7 @@ _GROWTH = {
 
 
 def _looker(version=104, *, inside=True):
-    return views.Looker(
+    return views.Viewer(
         version=version, base_url="http://api", sees_host=inside, sees_host_status=inside
     )
 
@@ -80,8 +80,8 @@ def test_the_flavor_is_a_link_until_2_47_and_then_told_whole():
 def test_extra_specs_of_its_flavor_are_for_those_who_may_see_them():
     shown = views.Shown(instance=an_instance(flavor=a_flavor(extra_specs={"a": "b"})))
     for sees in (True, False):
-        looker = views.Looker(version=47, base_url="http://api", sees_specs=sees)
-        assert ("extra_specs" in views.full(shown, looker)["flavor"]) is sees
+        viewer = views.Viewer(version=47, base_url="http://api", sees_specs=sees)
+        assert ("extra_specs" in views.full(shown, viewer)["flavor"]) is sees
 
 
 @pytest.mark.parametrize(
@@ -135,16 +135,16 @@ def _a_refusal():
 )
 def test_policy_says_who_learns_how_many_hosts_there_are(sees_counts, message, names):
     shown = views.Shown(instance=an_instance(vm_state=states.ERROR), fault=_a_refusal())
-    looker = dataclasses.replace(_looker(), sees_counts=sees_counts)
-    told = views.full(shown, looker)["fault"]
+    viewer = dataclasses.replace(_looker(), sees_counts=sees_counts)
+    told = views.full(shown, viewer)["fault"]
     assert told["message"] == message
     assert set(told) == {"code", "message", "created"} | names
 
 
 def test_counts_may_be_seen_by_who_sees_no_hosts():
     shown = views.Shown(instance=an_instance(vm_state=states.ERROR), fault=_a_refusal())
-    looker = dataclasses.replace(_looker(inside=False), sees_counts=True)
-    told = views.full(shown, looker)["fault"]
+    viewer = dataclasses.replace(_looker(inside=False), sees_counts=True)
+    told = views.full(shown, viewer)["fault"]
     assert "4 hosts" in told["message"]
     assert "details" not in told
 

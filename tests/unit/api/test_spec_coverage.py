@@ -15,7 +15,7 @@ from roost.compute import config_drive, image_cache
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.rescue import Rescuer
 from roost.hardware import extra_specs, pci_aliases, values
-from roost.hardware.requirements import demands_of
+from roost.hardware.requirements import requirements_of
 from roost.image import driver as image_driver
 from roost.image import signatures
 from roost.scheduler.filters.aggregates import AggregateExtraSpecsFilter
@@ -151,7 +151,7 @@ def outcome(specs, properties):
     """
     flavor, image = a_flavor(vcpus=2, extra_specs=specs), an_image(properties=properties)
     try:
-        demands = demands_of(flavor, image, ALIASES)
+        demands = requirements_of(flavor, image, ALIASES)
     except exception.Invalid:
         return None
     instance = an_instance(flavor=flavor, image=image, task_image=image)

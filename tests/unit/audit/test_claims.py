@@ -6,7 +6,7 @@ import pytest
 
 from roost import audit
 from roost.audit.snapshot import Ledger, Stream, miscounted
-from roost.db.spans import Span, spans
+from roost.db.spans import UuidRange, spans
 from tests.builders import NOW, a_context
 from tests.fakes.scheduler_claims import FakeLedger, a_claim, a_host
 
@@ -62,4 +62,4 @@ def test_spans_have_every_uuid_once():
     made = list(spans(1000, size=10))
     for uuid in (ONE, TWO, "00000000-0000-4000-8000-000000000000", "ffffffff-ffff-4fff-bfff-ff"):
         assert sum(span.has(uuid) for span in made) == 1
-    assert Span().has(ONE)
+    assert UuidRange().has(ONE)

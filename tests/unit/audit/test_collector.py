@@ -90,18 +90,18 @@ def silence(cell_db, host):
 
 def test_a_look_holds_what_all_say_of_suspects(api_db, cell_db, collector):
     spec = a_spec()
-    wish, other = a_wish(spec), a_wish(spec)
+    build_request, other = a_wish(spec), a_wish(spec)
     instance = an_instance(host="h1", node="h1", vm_state=states.ACTIVE, task_state=None)
     report_compute(cell_db, "h1")
     with cell_db.begin() as session:
         for one in (instance, an_instance(host="h1", node="h1")):
             instances.create(session, one)
     with api_db.begin() as session:
-        build_requests.create(session, [wish, other], spec=spec)
+        build_requests.create(session, [build_request, other], spec=spec)
         quota.take(
             session, project_id="p", user_id="user", instances=1, cores=1, ram=1, defaults=NO_LIMIT
         )
-    suspects = audit.Suspects({instance.uuid, wish.instance_uuid}, {(CELL1, "h1")})
+    suspects = audit.Suspects({instance.uuid, build_request.instance_uuid}, {(CELL1, "h1")})
 
     claims = [a_claim(instance.uuid, "h1"), a_claim(TWO, "h1")]
     snapshot = collector(claims, h1=[instance.uuid, TWO]).look(suspects)
@@ -109,7 +109,7 @@ def test_a_look_holds_what_all_say_of_suspects(api_db, cell_db, collector):
     assert [live.uuid for live in snapshot.instances] == [instance.uuid]
     assert snapshot.claims == {instance.uuid: "h1"}
     assert snapshot.guests == {(CELL1, "h1"): {instance.uuid}}
-    assert list(snapshot.wishes) == list(snapshot.mappings) == [wish.instance_uuid]
+    assert list(snapshot.wishes) == list(snapshot.mappings) == [build_request.instance_uuid]
     assert snapshot.quota_used["p"] == {"instances": 1, "cores": 1, "ram": 1, "server_groups": 0}
     assert snapshot.unchecked == []
 
@@ -136,12 +136,12 @@ def test_a_sweep_of_many_pieces_sees_every_one(api_db, collector, monkeypatch):
     wishes = [a_wish(spec) for _ in range(40)]
     with api_db.begin() as session:
         build_requests.create(session, wishes, spec=spec)
-        for wish in wishes:
-            build_requests.forget(session, wish.instance_uuid)
+        for build_request in wishes:
+            build_requests.forget(session, build_request.instance_uuid)
 
     suspects = collector([a_claim(ONE, "h1")]).sweep()
 
-    assert suspects.uuids == {wish.instance_uuid for wish in wishes} | {ONE}
+    assert suspects.uuids == {build_request.instance_uuid for build_request in wishes} | {ONE}
 
 
 NO_LIMIT = {"instances": -1, "cores": -1, "ram": -1}

@@ -6,7 +6,7 @@ import pytest
 
 from roost import audit, states
 from roost.audit.snapshot import Ledger, LiveInstance
-from roost.db.api.audits import Mapped
+from roost.db.api.audits import MappingRow
 from roost.db.types import utcnow
 from tests.builders import CELL1, CELL2
 
@@ -19,7 +19,7 @@ def live(uuid=ONE, cell=CELL1, host="h1", vm_state=states.ACTIVE, task_state=Non
 
 
 def mapping(cell=CELL1, **said):
-    return Mapped(cell, said.pop("queued", False), **said)
+    return MappingRow(cell, said.pop("queued", False), **said)
 
 
 def healthy(**changes):

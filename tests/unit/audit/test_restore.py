@@ -4,7 +4,7 @@ import pytest
 
 from roost import exception, states
 from roost.audit import restore
-from roost.audit.restore import Asked
+from roost.audit.restore import ApiRecord
 from roost.db.api.soft_delete import TakenBack
 from roost.db.cell import audits, builds, instances, services, soft_delete
 from roost.objects import InstanceMapping, InstanceNUMATopology
@@ -269,7 +269,7 @@ def asked(uuid, *, locked=False, **spec):
         queued_for_delete=False,
         created_at=NOW,
     )
-    return Asked(mapping, a_spec(**spec), locked)
+    return ApiRecord(mapping, a_spec(**spec), locked)
 
 
 @pytest.mark.parametrize("locked", [False, True])
@@ -307,7 +307,7 @@ def test_a_row_that_is_gone_since_it_was_seen_is_let_be(cell_db, put_back):
     row = put_back(task_state=states.SPAWNING)
     found = compare([row], {"h2": [guest(row.uuid)]})
     with cell_db.begin() as session:
-        instances.bury(session, row.uuid)
+        instances.mark_deleted(session, row.uuid)
     assert [restore.repair(Cell(cell_db), each) for each in found] == [False]
 
 

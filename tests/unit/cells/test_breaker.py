@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from roost import exception
-from roost.cells.breaker import CROWD, Breaker, Limits
+from roost.cells.breaker import CROWD, CallLimits, CircuitBreaker
 
 PATIENCE = 60
 
@@ -20,20 +20,20 @@ class Part:
         self.asked_at = []
         self.pauses = []
         self.looks = []
-        self.breaker = Breaker(
+        self.breaker = CircuitBreaker(
             "the part",
             self._ask,
-            limits=Limits(timeout=4.0, longest_pause=3.0, **limits),
+            limits=CallLimits(timeout=4.0, longest_pause=3.0, **limits),
             clock=lambda: self.now,
             spawn=self.looks.append,
             pause=self._pause,
         )
 
     def use(self):
-        with self.breaker.passing() as passage:
+        with self.breaker.passing() as guarded_call:
             if not self.answers:
                 error = exception.Unavailable("no route")
-                passage.blame(error)
+                guarded_call.blame(error)
                 raise error
 
     def fail(self):
@@ -100,8 +100,8 @@ def test_what_else_fails_in_a_use_opens_nothing(part):
 def test_one_thread_looks_whether_the_part_is_back_however_many_have_failed(part):
     with contextlib.ExitStack() as inside:
         passages = [inside.enter_context(part.breaker.passing()) for _ in range(3)]
-        for passage in passages:
-            passage.blame(exception.Unavailable("no route"))
+        for guarded_call in passages:
+            guarded_call.blame(exception.Unavailable("no route"))
     assert part.breaker.is_open
     assert len(part.looks) == 1
 
@@ -208,11 +208,11 @@ def test_who_waits_for_their_turn_is_refused_when_the_part_goes_away():
             refused.append(error.message)
 
     waiting = threading.Thread(target=wait)
-    with contextlib.suppress(exception.Unavailable), part.breaker.passing() as passage:
+    with contextlib.suppress(exception.Unavailable), part.breaker.passing() as guarded_call:
         waiting.start()
         while not part.breaker._change._waiters:
             release.wait(0.001)
-        passage.blame(exception.Unavailable("no route"))
+        guarded_call.blame(exception.Unavailable("no route"))
     waiting.join(PATIENCE)
     assert refused == ["the part cannot be reached since 0.0 s: no route"]
 
@@ -224,9 +224,9 @@ def test_by_itself_it_looks_in_a_thread_until_the_part_is_back():
         if not back.is_set():
             raise exception.Unavailable("no route")
 
-    breaker = Breaker("the part", ask, limits=Limits(longest_pause=0.01))
-    with breaker.passing() as passage:
-        passage.blame(exception.Unavailable("no route"))
+    breaker = CircuitBreaker("the part", ask, limits=CallLimits(longest_pause=0.01))
+    with breaker.passing() as guarded_call:
+        guarded_call.blame(exception.Unavailable("no route"))
     assert breaker.is_open
     back.set()
     tried = threading.Event()

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from roost import exception
-from roost.cells.breaker import Breaker, Limits
+from roost.cells.breaker import CallLimits, CircuitBreaker
 from roost.cells.cell import GuardedBus
 from roost.db.cell import models, services
 from roost.db.engine import Database
@@ -20,7 +20,9 @@ class Guarded:
     """A guarded database, with nobody who looks whether it is back."""
 
     def __init__(self, database):
-        self.breaker = Breaker("it", lambda: None, limits=Limits(), spawn=lambda _look: None)
+        self.breaker = CircuitBreaker(
+            "it", lambda: None, limits=CallLimits(), spawn=lambda _look: None
+        )
         self.database = GuardedDatabase(database, self.breaker)
 
 
@@ -134,7 +136,7 @@ class _Client:
 class Sender:
     def __init__(self):
         self.bus = RealBus()
-        self.guarded = GuardedBus("the bus", self.bus, Limits())
+        self.guarded = GuardedBus("the bus", self.bus, CallLimits())
         self.guarded.breaker._spawn = lambda _look: None
         self.compute = Compute(self.guarded).on("h1")
 

@@ -13,8 +13,8 @@ import pytest
 import roost.conf
 from roost import api, exception
 from roost.api import admission
-from roost.api.callers import Caller, Share
-from roost.cells.breaker import Limits
+from roost.api.callers import ApiCaller, FairShare
+from roost.cells.breaker import CallLimits
 from roost.cells.cell import GuardedBus
 from roost.cells.limits import PAUSE, HostCalls, HostLimits
 from roost.cmd.api import host_calls
@@ -76,7 +76,7 @@ def ask(compute, method):
 @pytest.mark.parametrize("method", BLOCKING)
 def test_a_host_that_let_somebody_wait_in_vain_is_not_asked_for_a_while(method):
     clock, bus = Clock(), Hanging()
-    guarded = GuardedBus("the bus", bus, Limits(), HostCalls(LIMITS, clock=clock))
+    guarded = GuardedBus("the bus", bus, CallLimits(), HostCalls(LIMITS, clock=clock))
     compute = Compute(guarded)
     with pytest.raises(exception.Timeout):
         ask(compute.on("hung"), method)
@@ -132,13 +132,13 @@ def test_who_waits_for_a_host_takes_no_place_to_work_in():
         start_response("200 OK", [])
         return [b""]
 
-    made = admission.Gate(
+    made = admission.Admission(
         app,
         at_once=1,
         waiting=9,
-        share=Share(proven=1, unproven=1),
+        share=FairShare(proven=1, unproven=1),
         max_body=10,
-        caller=lambda _: Caller("p", proven=True),
+        caller=lambda _: ApiCaller("p", proven=True),
     )
     with futures.ThreadPoolExecutor() as pool:
         hanging = [pool.submit(made, {"hangs": True}, lambda *_: None) for _ in range(2)]

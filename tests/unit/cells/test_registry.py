@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from roost import exception
-from roost.cells import Cell, Limits, Watch
+from roost.cells import CallLimits, Cell, Watch
 from roost.db.cell import models
 from roost.db.engine import Database
 from roost.objects import CellMapping
@@ -17,7 +17,7 @@ PATIENCE = 10
 
 def a_cell(database, bus=None, *, name="cell1"):
     mapping = CellMapping(uuid=a_uuid(), name=name, database_url=database.url, disabled=False)
-    return Cell(mapping, database, bus or RecordingBus(), limits=Limits())
+    return Cell(mapping, database, bus or RecordingBus(), limits=CallLimits())
 
 
 @pytest.fixture
@@ -42,13 +42,13 @@ class Mute(RecordingBus):
 def test_a_cell_that_answers_stays_as_it_is(database):
     cell = a_cell(database)
     cell.knock()
-    assert not cell.is_away
+    assert not cell.is_unavailable
 
 
 def test_a_database_that_is_gone_is_known_to_be_away_before_anybody_asks_for_it(tmp_path):
     cell = a_cell(Database(f"sqlite:///{tmp_path}/no/such/folder.sqlite"))
     cell.knock()
-    assert cell.is_away
+    assert cell.is_unavailable
     assert not cell.is_readable
     cell.close()
 
@@ -58,7 +58,7 @@ def test_a_bus_that_is_gone_is_known_to_be_away_before_anybody_sends_something(d
     bus.refuse.set()
     cell = a_cell(database, bus)
     cell.knock()
-    assert cell.is_away
+    assert cell.is_unavailable
     assert cell.is_readable
     cell.close()
 
@@ -71,12 +71,12 @@ def test_one_that_does_not_answer_is_waited_for_once_and_keeps_nobody_else_waiti
     silent = a_cell(database, mute, name="silent")
     watch = Watch(lambda: [silent, gone], interval=0.01)
     watch.start()
-    assert _comes_true(lambda: gone.is_away and mute.asked)
+    assert _comes_true(lambda: gone.is_unavailable and mute.asked)
     watch.knock()
-    assert not silent.is_away
+    assert not silent.is_unavailable
     assert mute.asked == 1
     mute.refuse.set()
-    assert _comes_true(lambda: silent.is_away)
+    assert _comes_true(lambda: silent.is_unavailable)
     watch.close()
     for cell in (silent, gone):
         cell.close()

@@ -4,7 +4,7 @@ import pytest
 
 from roost import exception
 from roost.cmd._daemon import Daemon, Periodic
-from roost.cmd._waiting import Check
+from roost.cmd._waiting import StartupCheck
 
 
 class Diary:
@@ -17,7 +17,7 @@ class Diary:
         return lambda: self.lines.append(line)
 
     def check(self, name):
-        return Check(name, self.write(name))
+        return StartupCheck(name, self.write(name))
 
     def closable(self, name):
         return type("Closable", (), {"close": staticmethod(self.write(name))})()
@@ -134,7 +134,7 @@ def test_a_stop_ends_the_waiting_and_nothing_was_started(diary):
     def away():
         raise exception.Unavailable("away")
 
-    daemon = Daemon("d", checks=[Check("database", away)], servers=[FakeServer(diary)])
+    daemon = Daemon("d", checks=[StartupCheck("database", away)], servers=[FakeServer(diary)])
     threading.Timer(0.05, daemon.stop).start()
     assert not daemon.start()
     daemon.wait()

@@ -241,8 +241,8 @@ def test_the_quota_of_a_user_is_shown(manage, databases):
     spec = a_spec()
     with databases.api.begin() as session:
         quota.set_for_user(session, "project", "alice", {"instances": 3})
-        wish = a_wish(spec, user_id="alice")
-        build_requests.create(session, [wish], spec=spec)
+        build_request = a_wish(spec, user_id="alice")
+        build_requests.create(session, [build_request], spec=spec)
     shown = manage("quota", "show", "project", "--user", "alice", "--json").json
     rows = {row["resource"]: (row["has"], row["limit"]) for row in shown}
     assert (rows["instances"], rows["cores"][1]) == ((1, 3), 20)

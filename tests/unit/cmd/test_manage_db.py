@@ -49,7 +49,7 @@ def test_what_was_deleted_long_ago_is_removed(manage, cell1, databases, tmp_path
     gone = an_instance()
     with databases.cell1.begin() as session:
         instances.create(session, gone)
-        instances.bury(session, gone.uuid)
+        instances.mark_deleted(session, gone.uuid)
 
     young = manage("db", "purge", "--older-than", 30, "--json").json
     dry = manage("db", "purge", "--older-than", 0, "--dry-run", "--json").json

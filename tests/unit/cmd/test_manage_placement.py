@@ -186,13 +186,13 @@ def test_what_passes_by_itself_is_not_touched(placement, monkeypatch):
 
 def test_claims_of_a_cell_out_of_reach_stay(placement, schedulers, databases, cell1):
     asked = a_spec()
-    wish = a_wish(asked)
+    build_request = a_wish(asked)
     with databases.api.begin() as session:
-        build_requests.create(session, [wish], spec=asked)
-        build_requests.forget(session, wish.instance_uuid)
-        instance_mappings.place(session, wish.instance_uuid, cell1)
+        build_requests.create(session, [build_request], spec=asked)
+        build_requests.forget(session, build_request.instance_uuid)
+        instance_mappings.place(session, build_request.instance_uuid, cell1)
         cells.update(session, cell1, database_url="sqlite:////nowhere/cell1.sqlite")
-    schedulers.claims = [a_claim(wish.instance_uuid)]
+    schedulers.claims = [a_claim(build_request.instance_uuid)]
     told = placement("heal", "--settle", 0.01, code=1)
     assert "could not look at cell cell1" in told.err
     assert schedulers.done == []

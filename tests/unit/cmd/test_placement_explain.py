@@ -164,10 +164,10 @@ def test_a_host_can_be_forced(explain, scheduler, databases):
 
 def test_the_question_of_a_server_is_asked_again(explain, scheduler, databases):
     asked = a_spec(flavor=a_flavor(name="stored"), availability_zone="z9", num_instances=2)
-    wish = a_wish(asked)
+    build_request = a_wish(asked)
     with databases.api.begin() as session:
-        build_requests.create(session, [wish], spec=asked)
-    explain("--server", wish.instance_uuid)
+        build_requests.create(session, [build_request], spec=asked)
+    explain("--server", build_request.instance_uuid)
     spec, instances = scheduler.asked[-1]
     assert (spec.flavor.name, spec.availability_zone, instances) == ("stored", "z9", 1)
 

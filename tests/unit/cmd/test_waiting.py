@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from roost import exception
-from roost.cmd._waiting import Check, Waiting, growing_pauses
+from roost.cmd._waiting import StartupCheck, StartupWait, growing_pauses
 
 
 class Clock:
@@ -41,54 +41,62 @@ def test_pauses_grow_up_to_half_a_minute():
 
 def test_what_is_there_is_not_waited_for(stopping):
     clock = Clock()
-    assert Waiting("d", stopping=stopping, pause=clock.pause).until([Check("x", Away(0))])
+    assert StartupWait("d", stopping=stopping, pause=clock.pause).until(
+        [StartupCheck("x", Away(0))]
+    )
     assert clock.pauses == []
 
 
 def test_what_is_away_is_asked_again_after_growing_pauses(stopping):
     clock = Clock()
-    assert Waiting("d", stopping=stopping, pause=clock.pause).until([Check("x", Away(4))])
+    assert StartupWait("d", stopping=stopping, pause=clock.pause).until(
+        [StartupCheck("x", Away(4))]
+    )
     assert clock.pauses == [1, 2, 4, 8]
 
 
 def test_the_log_says_what_it_waits_for_and_why(stopping, caplog):
     caplog.set_level("INFO")
-    waiting = Waiting("roost-x", stopping=stopping, pause=Clock().pause)
-    waiting.until([Check("the api database", Away(1))])
+    waiting = StartupWait("roost-x", stopping=stopping, pause=Clock().pause)
+    waiting.until([StartupCheck("the api database", Away(1))])
     assert "roost-x waits for the api database, looks again in 1 s: nobody answers" in caplog.text
     assert "roost-x: the api database is there now" in caplog.text
 
 
 def test_somebody_is_told_what_it_waits_for_and_why(stopping):
     told = []
-    waiting = Waiting("d", stopping=stopping, tell=told.append, pause=Clock().pause)
-    waiting.until([Check("the bus", Away(1))])
+    waiting = StartupWait("d", stopping=stopping, tell=told.append, pause=Clock().pause)
+    waiting.until([StartupCheck("the bus", Away(1))])
     assert "waiting for the bus: nobody answers" in told
 
 
 def test_an_unknown_error_is_waited_out_like_any_other(stopping, caplog):
-    waiting = Waiting("d", stopping=stopping, pause=Clock().pause)
-    assert waiting.until([Check("x", Away(1, error=KeyError("odd")))])
+    waiting = StartupWait("d", stopping=stopping, pause=Clock().pause)
+    assert waiting.until([StartupCheck("x", Away(1, error=KeyError("odd")))])
     assert "KeyError: 'odd'" in caplog.text
 
 
 def test_checks_are_asked_in_order_and_the_next_only_when_one_has_passed(stopping):
     asked = []
-    checks = [Check(name, lambda name=name: asked.append(name)) for name in ("first", "second")]
-    assert Waiting("d", stopping=stopping).until(checks)
+    checks = [
+        StartupCheck(name, lambda name=name: asked.append(name)) for name in ("first", "second")
+    ]
+    assert StartupWait("d", stopping=stopping).until(checks)
     assert asked == ["first", "second"]
 
 
 def test_a_stop_ends_the_pause_at_once(stopping):
     threading.Timer(0.05, stopping.set).start()
-    waiting = Waiting("d", stopping=stopping, pauses=lambda: [3600])
-    assert not waiting.until([Check("x", Away(9))])
+    waiting = StartupWait("d", stopping=stopping, pauses=lambda: [3600])
+    assert not waiting.until([StartupCheck("x", Away(9))])
 
 
 def test_a_stop_does_not_wait_for_a_check_that_hangs(stopping):
     hangs = threading.Event()
     threading.Timer(0.05, stopping.set).start()
     try:
-        assert not Waiting("d", stopping=stopping).until([Check("x", lambda: hangs.wait(60))])
+        assert not StartupWait("d", stopping=stopping).until(
+            [StartupCheck("x", lambda: hangs.wait(60))]
+        )
     finally:
         hangs.set()

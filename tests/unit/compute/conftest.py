@@ -14,7 +14,7 @@ from roost.compute.config_drive import ConfigDrives
 from roost.compute.host import Host
 from roost.compute.host_report import Amounts, HostSettings
 from roost.compute.image_cache import ImageCache
-from roost.compute.leases import LeaseKeeper, Patience
+from roost.compute.leases import LeaseKeeper, RetryPolicy
 from roost.compute.manager import ComputeManager
 from roost.compute.network.local import LocalNetworkDriver
 from roost.compute.resource_tracker import ResourceTracker
@@ -88,7 +88,7 @@ class Rig:
             drives=ConfigDrives(folder=path / "drives", operator=Operator(domain="here")),
             tracker=self.tracker,
             leases=self.leases,
-            patience=Patience(seconds=0.1, first=0.001, longest=0.01),
+            patience=RetryPolicy(seconds=0.1, first=0.001, longest=0.01),
         )
 
     def instance(self, **values):

@@ -12,7 +12,7 @@ from roost.compute import config_drive
 from roost.compute.build import Build, build_flow, carry_out
 from roost.compute.config_drive import ConfigDrives
 from roost.guestdata import About, Operator
-from roost.objects import InjectedFile, NetworkInfo, Provisions
+from roost.objects import GuestConfig, InjectedFile, NetworkInfo
 from tests.builders import a_context, a_uuid, an_image, an_instance
 
 NO_NETWORK = NetworkInfo.of(vifs=[])
@@ -91,7 +91,7 @@ def test_a_drive_has_no_place_for_the_guest_to_tell_a_password(drives):
 
 def test_a_drive_has_files_and_the_password_and_nobody_else_can_read_it(drives):
     files = [InjectedFile.of(path="/etc/banner", contents="aGVsbG8=")]
-    given = Provisions.of(files=files, admin_password="secret")
+    given = GuestConfig.of(files=files, admin_password="secret")
     with drives.made(an_instance(config_drive=True, provisions=given), NO_NETWORK) as path:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         files = Disc(path.read_bytes()).files("rr")

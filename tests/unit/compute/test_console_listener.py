@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from roost import exception
-from roost.compute.operations.consoles import ConsoleDoor, Settings
+from roost.compute.operations.consoles import ConsoleListener, ConsoleSettings
 from roost.compute.virt.fake.console import GREETINGS
 from roost.objects import consoles
 from tests.builders import a_context, a_uuid
@@ -79,7 +79,7 @@ def test_a_token_may_come_again_until_it_expires(guest, rig):
 def test_an_expired_token_leads_nowhere(rig, guest):
     clock = iter([0.0, 59.0, 61.0])
     _manager, uuid = guest
-    door = ConsoleDoor(rig.virt, clock=lambda: next(clock))
+    door = ConsoleListener(rig.virt, clock=lambda: next(clock))
     place = door.grant(uuid, kind="vnc", token_digest=consoles.digest(TOKEN), seconds=60)
     with come(place) as early:
         assert early.hear(len(consoles.WELCOME)) == consoles.WELCOME
@@ -136,10 +136,10 @@ def test_the_end_of_the_daemon_ends_consoles_and_opens_no_more(guest):
 
 
 def test_the_proxy_is_told_the_address_that_leads_here(rig, guest):
-    door = ConsoleDoor(rig.virt, Settings(listen="127.0.0.1", address="host.example"))
+    door = ConsoleListener(rig.virt, ConsoleSettings(listen="127.0.0.1", address="host.example"))
     told = door.grant(guest[1], kind="vnc", token_digest="d", seconds=1)
     assert told[0] == "host.example"
-    taken = ConsoleDoor(rig.virt, Settings(port=told[1]))
+    taken = ConsoleListener(rig.virt, ConsoleSettings(port=told[1]))
     with pytest.raises(exception.Unavailable, match="consoles of this host cannot be reached"):
         taken.grant(guest[1], kind="vnc", token_digest="d", seconds=1)
     door.close()

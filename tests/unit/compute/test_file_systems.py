@@ -10,7 +10,7 @@ from roost.compute import image_cache
 from roost.compute.image_cache import ImageFolder
 from roost.compute.virt.libvirt import base_images
 from roost.compute.virt.libvirt.images import Image
-from roost.compute.virt.libvirt.settings import Settings
+from roost.compute.virt.libvirt.settings import LibvirtSettings
 
 TOTAL = 1000  # bytes
 
@@ -42,7 +42,7 @@ def test_images_have_a_quarter_of_their_file_system(tmp_path):
 
 def test_bases_have_half_of_theirs(tmp_path, monkeypatch):
     monkeypatch.setattr(base_images, "convert", lambda _, target, **__: target.touch())
-    kept = base_images.Bases(tmp_path, standing=set, lifetime=0.0)
+    kept = base_images.BaseImages(tmp_path, standing=set, lifetime=0.0)
     with kept.held(tmp_path / "one", Image("raw", 500)):
         pass
     with (
@@ -55,4 +55,4 @@ def test_bases_have_half_of_theirs(tmp_path, monkeypatch):
 def test_nothing_is_set_unless_an_operator_does():
     default = conf.of({})
     assert default.compute.image_cache_max_bytes is None
-    assert Settings.from_conf(default).base_bytes is None
+    assert LibvirtSettings.from_conf(default).base_bytes is None

@@ -5,11 +5,11 @@ import shutil
 import pytest
 
 from roost import exception
-from roost.compute.host_identity import StatePath
+from roost.compute.host_identity import HostIdentity
 
 
 def started(folder, *, heard=True):
-    path = StatePath(folder)
+    path = HostIdentity(folder)
     told = path.told()
     if heard:
         path.confirm()
@@ -29,7 +29,7 @@ def test_a_start_that_nobody_has_heard_of_is_told_again(tmp_path):
 
 
 def test_a_running_daemon_says_the_same_again_and_again(tmp_path):
-    path = StatePath(tmp_path)
+    path = HostIdentity(tmp_path)
     told = path.told()
     path.confirm()
     assert path.told() == told
@@ -45,7 +45,7 @@ def test_an_empty_one_is_a_stranger_and_a_copy_is_a_twin(tmp_path):
 
 
 def test_of_two_daemons_on_one_state_path_the_second_is_refused_while_the_first_lives(tmp_path):
-    first, second = StatePath(tmp_path / "h1"), StatePath(tmp_path / "h1")
+    first, second = HostIdentity(tmp_path / "h1"), HostIdentity(tmp_path / "h1")
     first.hold()
     first.hold()
     with pytest.raises(exception.Conflict, match="Another roost-compute runs on"):
@@ -57,7 +57,7 @@ def test_of_two_daemons_on_one_state_path_the_second_is_refused_while_the_first_
 
 def test_a_host_that_its_cell_does_not_know_does_nothing(rig, tmp_path):
     rig.conductor.fail("report_service", exception.Conflict("another state path"))
-    manager = rig.manager(state=StatePath(tmp_path / "state"))
+    manager = rig.manager(state=HostIdentity(tmp_path / "state"))
     with pytest.raises(exception.Conflict):
         manager.start()
     assert (rig.conductor.renewals, rig.conductor.findings) == ([], [])

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception
-from roost.compute.instance_events import Timeline
+from roost.compute.instance_events import InstanceEvents
 from roost.exception import details, reason
 
 INSIDE = "h1: /var/lib/roost/disk cannot be read"
@@ -34,7 +34,7 @@ def test_users_read_what_they_can_mend(error):
 
 @pytest.mark.parametrize("error", OF_HOSTS, ids=repr)
 def test_what_is_inside_of_hosts_is_in_the_details_alone(error):
-    timeline = Timeline("h1")
+    timeline = InstanceEvents("h1")
     with pytest.raises(type(error)), timeline.step("compute.spawn"):
         raise error
     (event,) = timeline.events

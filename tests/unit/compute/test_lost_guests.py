@@ -39,8 +39,8 @@ def in_error(some):
     return sum(server.vm_state == states.ERROR for server in some)
 
 
-def give_up(world):
-    world.manager.reconcile_guests(a_context(), give_up=True)
+def abandon(world):
+    world.manager.reconcile_guests(a_context(), abandon=True)
 
 
 @pytest.mark.parametrize("count", [1, MOST])
@@ -58,7 +58,7 @@ def test_many_wait_for_a_word_and_are_told_of_once(world, take_away):
         world.reconcile()
     assert in_error(gone) == 0
     assert world.kinds() == ["instance_missing"] * len(gone)
-    give_up(world)
+    abandon(world)
     assert in_error(gone) == MOST + 1
 
 

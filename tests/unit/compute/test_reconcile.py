@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception, states
-from roost.compute.reconcile import Remedy
+from roost.compute.reconcile import Correction
 from roost.compute.virt.fake.faults import Crash
 from tests.builders import NOW
 from tests.unit.compute.reconcile_harness import World
@@ -29,7 +29,7 @@ def test_the_guest_of_a_deleted_instance_is_destroyed(world, caplog):
     world.reconcile()
     assert world.virt.list_guests() == [stays.uuid]
     assert world.conductor.findings == [("leftover_destroyed", gone.uuid)]
-    assert world.counts() == {Remedy.DESTROY: 1}
+    assert world.counts() == {Correction.DESTROY: 1}
     assert f"{gone.uuid}: leftover_destroyed: its instance is deleted" in caplog.text
 
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from roost import exception
-from roost.compute.leases import Patience
+from roost.compute.leases import RetryPolicy
 
 
 class Peer:
@@ -38,8 +38,8 @@ class Pauses(threading.Event):
 
 def insist(peer, *, seconds=60, pauses=None):
     pauses = pauses or Pauses()
-    patience = Patience(seconds=seconds, first=1, longest=8, clock=pauses.clock)
-    return patience.insist("asking", peer, stopping=pauses)
+    patience = RetryPolicy(seconds=seconds, first=1, longest=8, clock=pauses.clock)
+    return patience.retry("asking", peer, stopping=pauses)
 
 
 def test_a_peer_that_comes_back_is_heard():

@@ -10,7 +10,7 @@ import pytest
 from roost import exception, states
 from roost.compute.operations import rebuild, snapshot
 from roost.context import admin_context
-from roost.objects import ImageMeta, InjectedFile, Provisions
+from roost.objects import GuestConfig, ImageMeta, InjectedFile
 from tests.builders import NOW, a_context, a_uuid, an_image
 from tests.unit.compute.test_config_drive import Disc
 
@@ -94,7 +94,7 @@ def test_a_rebuild_keeps_its_claim_and_its_ports(rig, server):
 def test_a_rebuilt_guest_finds_the_files_that_its_row_has_by_then(rig, server):
     manager, instance = server(states.REBUILDING)
     files = [InjectedFile.of(path="/etc/motd", contents="aGVsbG8=")]
-    instance.provisions, instance.config_drive = Provisions.of(files=files), True
+    instance.provisions, instance.config_drive = GuestConfig.of(files=files), True
     do(manager, instance, states.REBUILDING)
     assert guest_of(rig, instance)["files"] == {"/etc/motd": "aGVsbG8="}
     drive = Disc(rig.virt.config_drive(instance.uuid).read_bytes()).files("rr")
@@ -338,7 +338,7 @@ def test_an_image_that_was_sent_before_is_not_sent_again(rig, shots, monkeypatch
 
 def test_an_image_that_nobody_described_is_not_made_and_its_task_ends(rig, shots):
     image = shots.begin()
-    rig.store.give_up(admin_context(), image.id)
+    rig.store.abandon(admin_context(), image.id)
     do(shots.manager, shots.instance, states.IMAGE_SNAPSHOT_PENDING)
     assert (shots.instance.task_state, shots.instance.vm_state) == (None, states.ACTIVE)
     assert shots.kept() == []

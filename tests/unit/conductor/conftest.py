@@ -6,14 +6,14 @@ import pytest
 
 from roost.cells import Cells
 from roost.conductor.cell import sweeper
-from roost.conductor.cell.builds import Progress
+from roost.conductor.cell.builds import BuildProgress
 from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.reschedule import Rescheduling
-from roost.conductor.cell.security_groups import Filterings
+from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.sweeper import CellSweeper
-from roost.conductor.cell.task_outcomes import Power
-from roost.conductor.super.boot import Boots
-from roost.conductor.super.soft_delete import PutAways
+from roost.conductor.cell.task_outcomes import TaskOutcomes
+from roost.conductor.super.boot import BootService
+from roost.conductor.super.soft_delete import SoftDeletes
 from roost.conductor.super.sweeper import SuperSweeper
 from roost.db.api import build_requests, cells, quota
 from roost.db.cell import identity, services
@@ -38,7 +38,7 @@ class World:
     cells: Cells
     scheduler: FakeScheduler
     notifier: FakeNotifier
-    boots: Boots
+    boots: BootService
     sweeper: SuperSweeper
     context: object = dataclasses.field(default_factory=a_context)
 
@@ -50,7 +50,7 @@ class World:
     def cell1(self):
         return self.databases[CELL1]
 
-    def wish(self, count=1, **spec):
+    def build_request(self, count=1, **spec):
         """Do the api's part: wishes, mappings and quota in one transaction."""
         asked = a_spec(num_instances=count, **spec)
         made = [a_wish(asked) for _ in range(count)]
@@ -65,7 +65,7 @@ class World:
                 ram=512 * count,
                 defaults=NO_LIMITS,
             )
-        return asked.request_uuid, [wish.instance_uuid for wish in made]
+        return asked.request_uuid, [build_request.instance_uuid for build_request in made]
 
     def build(self, request):
         self.boots.build(self.context, *request)
@@ -85,7 +85,7 @@ def world(api_db, make_database):
     by_url = {database.url: database for database in databases.values()}
     registry = Cells(api_db, make_database=by_url.get, make_bus=buses.get)
     scheduler, notifier = FakeScheduler(), FakeNotifier()
-    boots = Boots(
+    boots = BootService(
         host="super1",
         database=api_db,
         cells=registry,
@@ -94,8 +94,8 @@ def world(api_db, make_database):
         alternates=2,
         lease_seconds=30,
     )
-    put_aways = PutAways(api_db, registry, kept_for=0)
-    sweeper = SuperSweeper(api_db, registry, boots, patience=-1, put_aways=put_aways)
+    soft_deletes = SoftDeletes(api_db, registry, retained_for=0)
+    sweeper = SuperSweeper(api_db, registry, boots, patience=-1, soft_deletes=soft_deletes)
     yield World(api_db, databases, buses, registry, scheduler, notifier, boots, sweeper)
     registry.close()
 
@@ -133,7 +133,7 @@ class CellWorld:
     notifier: FakeNotifier
     bus: RecordingBus
     rescheduling: Rescheduling
-    progress: Progress
+    progress: BuildProgress
     deletion: Deletion
     down: set = dataclasses.field(default_factory=set)
     filters: bool = False
@@ -142,11 +142,13 @@ class CellWorld:
     def sweeper(self, *, lease_seconds=-1):
         """A sweeper of this cell, which finds ``down`` to be the hosts that are."""
         compute = Compute(self.bus)
-        power = Power("conductor1", self.database, compute, self.notifier)
+        power = TaskOutcomes("conductor1", self.database, compute, self.notifier)
         remedies = sweeper.remedies(
             builds=sweeper.Builds(self.database, self.rescheduling, patience=3),
             deletes=sweeper.Deletes(
-                self.deletion, compute, Filterings(self.database, compute, filters=self.filters)
+                self.deletion,
+                compute,
+                HostSecurityGroups(self.database, compute, filters=self.filters),
             ),
             power=sweeper.PowerTasks(power),
             passwords=sweeper.Passwords(power),
@@ -183,7 +185,7 @@ def make_cell():
                 notifier=notifier,
                 max_attempts=3,
             ),
-            progress=Progress("conductor1", database, parse(["private=10.0.0.0/29"])),
+            progress=BuildProgress("conductor1", database, parse(["private=10.0.0.0/29"])),
             deletion=Deletion("conductor1", database, scheduler, compute),
         )
 

@@ -13,7 +13,7 @@ def mapping(world, uuid):
         return instance_mappings.find(session, uuid)
 
 
-def wish(world, uuid):
+def build_request(world, uuid):
     with world.api_db.read() as session:
         return build_requests.find(session, uuid)
 
@@ -53,6 +53,6 @@ def end_leases(world):
 
 
 def assert_placed(world, uuid):
-    assert wish(world, uuid) is None
+    assert build_request(world, uuid) is None
     assert mapping(world, uuid).cell_uuid == CELL1
     assert instance(world.cell1, uuid).host == world.scheduler.claims[uuid]

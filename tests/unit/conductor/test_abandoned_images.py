@@ -5,7 +5,7 @@ import io
 import pytest
 
 from roost import exception, states
-from roost.conductor.cell.task_outcomes import ForsakenImages, Found
+from roost.conductor.cell.task_outcomes import AbandonedImages, ObservedGuest
 from roost.context import admin_context
 from roost.db.cell import actions, images, instances, leases, soft_delete
 from roost.image.local import LocalImageStore
@@ -20,11 +20,11 @@ class Moody(LocalImageStore):
     trouble = None
     asked = 0
 
-    def give_up(self, context, image_id):
+    def abandon(self, context, image_id):
         self.asked += 1
         if self.trouble is not None:
             raise self.trouble
-        super().give_up(context, image_id)
+        super().abandon(context, image_id)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def snapshot(cell, store):
 
 @pytest.fixture
 def forsaken(cell, store):
-    return ForsakenImages(cell.database, store)
+    return AbandonedImages(cell.database, store)
 
 
 def written(cell):
@@ -92,7 +92,7 @@ def test_an_image_of_a_server_that_is_deleted_without_its_host_goes(
 def test_an_image_of_a_server_that_is_put_away_meanwhile_goes(cell, store, snapshot, forsaken):
     uuid, image_id = snapshot()
     with cell.database.begin() as session:
-        soft_delete.put_away(session, record=an_action(uuid, request_id="req-away"), turn=1)
+        soft_delete.soft_delete(session, record=an_action(uuid, request_id="req-away"), turn=1)
     assert written(cell) == {image_id: uuid}
     forsaken.sweep()
     assert (kept(store), written(cell)) == ([], {})
@@ -103,7 +103,7 @@ def test_what_the_host_says_has_failed_is_forsaken_and_what_has_not_is_not(cell,
     power = cell.sweeper().remedies[states.IMAGE_UPLOADING].power
     expected = {"task_state": list(states.IMAGE_TASKS)}
     for uuid, reason in ((failed, "no room"), (done, None)):
-        found = Found("h1", states.RUNNING, reason=reason)
+        found = ObservedGuest("h1", states.RUNNING, reason=reason)
         power.settle(a_context(), uuid, found, expected)
     assert written(cell) == {image_id: failed}
 
@@ -123,7 +123,7 @@ def test_a_task_that_its_host_goes_on_with_forsakes_nothing(cell, snapshot):
     with cell.database.begin() as session:
         (overdue,) = leases.take_overdue(session, begun_seconds=-1, seconds=30)
     with cell.database.begin() as session:
-        held = [leases.Held(uuid, None, states.IMAGE_TASKS)]
+        held = [leases.HeldLease(uuid, None, states.IMAGE_TASKS)]
         assert leases.renew(session, held, host="h1", seconds=60) == set()
     cell.sweeper().remedies[overdue.task_state].host_is_down(overdue)
     assert written(cell) == {}

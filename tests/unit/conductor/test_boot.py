@@ -22,12 +22,12 @@ from tests.builders import (
 )
 from tests.unit.conductor.placements import (
     assert_placed,
+    build_request,
     end_leases,
     failing,
     instance,
     mapping,
     run_with,
-    wish,
 )
 
 
@@ -36,23 +36,23 @@ def assert_clean_slate(world, uuid):
     assert uuid not in world.scheduler.claims
     for database in world.databases.values():
         assert instance(database, uuid) is None
-    assert wish(world, uuid) is None
+    assert build_request(world, uuid) is None
 
 
 def test_a_wish_becomes_an_instance_on_the_chosen_host(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     found = instance(world.cell1, uuid)
     assert (found.host, found.attempt) == ("h1", 1)
     assert (found.vm_state, found.task_state) == states.WAITING
     assert mapping(world, uuid).cell_uuid == CELL1
-    assert wish(world, uuid) is None
+    assert build_request(world, uuid) is None
 
 
 def test_its_row_has_the_time_of_the_cells_clock(world, monkeypatch):
     then = datetime.datetime(2031, 1, 1, tzinfo=datetime.UTC)
     monkeypatch.setattr(world.cell1._clock, "_read", (then, time.monotonic()))
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     assert instance(world.cell1, uuid).updated_at.year == then.year
 
@@ -76,7 +76,7 @@ def test_what_its_user_wrote_on_a_wish_goes_with_it_to_the_cell(world, hosts):
 
 
 def test_the_host_is_told_once(world):
-    made = world.wish()
+    made = world.build_request()
     world.build(made)
     assert [(server, method) for server, method, _ in world.casts()] == [
         ("h1", "build_and_run_instance")
@@ -88,7 +88,7 @@ def test_the_host_is_told_the_place_that_was_claimed_there(world):
         "h1", claimed=True, limits={"vcpus": 8}, numa_topology=a_pinned_topology(2, 3)
     )
     world.scheduler.select_destinations = lambda *_, **__: [[place]]
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     ((_host, _method, told),) = world.casts()
     assert told["selection"] == place
@@ -99,14 +99,14 @@ def test_the_host_is_told_the_place_that_was_claimed_there(world):
 
 
 def test_the_scheduler_is_asked_once_for_all_instances_of_a_request(world):
-    made = world.wish(3)
+    made = world.build_request(3)
     world.build(made)
     assert [uuids for _spec, uuids in world.scheduler.asked] == [made[1]]
     assert len(world.casts()) == 3
 
 
 def test_a_doubled_hint_builds_nothing_twice(world):
-    made = world.wish()
+    made = world.build_request()
     world.build(made)
     world.build(made)
     assert len(world.casts()) == 1
@@ -114,14 +114,14 @@ def test_a_doubled_hint_builds_nothing_twice(world):
 
 
 def test_alternates_wait_in_the_cell_for_a_reschedule(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     with world.cell1.read() as session:
         assert [s.host for s in builds.find(session, uuid).alternates] == ["h2", "h3"]
 
 
 def test_the_history_names_the_steps_in_order(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     with world.cell1.read() as session:
         (action,) = actions.list_actions(session, uuid)
@@ -136,18 +136,18 @@ def test_the_history_names_the_steps_in_order(world):
 
 def test_without_a_valid_host_the_instance_rests_in_cell0_with_the_reason(world):
     world.scheduler.room = {"h1": 0}
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     assert instance(world.cell0, uuid).vm_state == states.ERROR
     with world.cell0.read() as session:
         assert "no room" in faults.latest(session, [uuid])[uuid].message
     assert mapping(world, uuid).cell_uuid == CELL0_UUID
-    assert wish(world, uuid) is None
+    assert build_request(world, uuid) is None
     assert world.casts() == []
 
 
 def test_notifications_tell_of_the_question_and_the_answer(world):
-    world.build(world.wish())
+    world.build(world.build_request())
     assert world.notifier.events() == [
         "scheduler.select_destinations.start",
         "scheduler.select_destinations.end",
@@ -157,14 +157,14 @@ def test_notifications_tell_of_the_question_and_the_answer(world):
 
 def test_a_notification_tells_why_there_is_no_host(world):
     world.scheduler.room = {"h1": 0}
-    world.build(world.wish())
+    world.build(world.build_request())
     event, payload = world.notifier.sent[-1]
     assert event == "scheduler.select_destinations.error"
     assert "no room" in payload.reason
 
 
 def test_a_server_deleted_before_it_is_mapped_leaves_nothing(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     created = boot.create_in_cell
 
     def delete_now(work):
@@ -181,7 +181,7 @@ def test_a_server_deleted_before_it_is_mapped_leaves_nothing(world):
 
 def test_a_server_deleted_while_no_host_is_found_leaves_nothing(world):
     world.scheduler.room = {"h1": 0}
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     refuse = world.scheduler.select_destinations
 
     def delete_now(*args, **kwargs):
@@ -196,22 +196,22 @@ def test_a_server_deleted_while_no_host_is_found_leaves_nothing(world):
 
 def test_a_host_seen_for_the_first_time_is_mapped(world):
     world.scheduler.room = {"new-cell1": 1}
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     assert instance(world.cell1, uuid).host == "new-cell1"
 
 
 def test_a_host_that_no_cell_knows_is_no_place_to_build(world):
     world.scheduler.room = {"stranger": 1}
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     assert world.scheduler.claims == {}
-    assert wish(world, uuid) is not None
+    assert build_request(world, uuid) is not None
 
 
 def test_with_the_cells_bus_away_the_row_still_says_what_to_build(world):
     world.buses["fake://cell1/"].away = True
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     assert instance(world.cell1, uuid).host == "h1"
     assert mapping(world, uuid).cell_uuid == CELL1
@@ -219,7 +219,7 @@ def test_with_the_cells_bus_away_the_row_still_says_what_to_build(world):
 
 def test_with_the_scheduler_away_the_wish_stays_and_is_free_for_the_next(world):
     world.scheduler.away = True
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     with pytest.raises(exception.Unavailable):
         world.build(made)
     world.scheduler.away = False
@@ -230,16 +230,16 @@ def test_with_the_scheduler_away_the_wish_stays_and_is_free_for_the_next(world):
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("step", boot.PLACE.steps[:2], ids=lambda step: step.name)
 def test_a_placement_that_fails_leaves_the_wish_and_nothing_else(world, step, after):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     run_with(world, failing(step, after=after), made)
     assert uuid not in world.scheduler.claims
     assert instance(world.cell1, uuid) is None
-    assert wish(world, uuid) is not None
+    assert build_request(world, uuid) is not None
 
 
 @pytest.mark.parametrize("step", boot.PLACE.steps[:-1], ids=lambda step: step.name)
 def test_a_placement_that_failed_succeeds_when_it_is_tried_again(world, step):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     run_with(world, failing(step, after=False), made)
     end_leases(world)
     world.build(made)
@@ -249,7 +249,7 @@ def test_a_placement_that_failed_succeeds_when_it_is_tried_again(world, step):
 
 @pytest.mark.parametrize("step", boot.PLACE.steps[:2], ids=lambda step: step.name)
 def test_every_step_and_undo_may_be_repeated(world, step):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
 
     def twice(do, work):
         do(work)
@@ -268,7 +268,7 @@ def test_a_disabled_mapping_is_still_a_cell(world):
 
 
 def test_an_accident_with_one_instance_does_not_keep_the_others_waiting(world):
-    _request, uuids = made = world.wish(3)
+    _request, uuids = made = world.build_request(3)
 
     def stumble(work):
         if work.uuid == uuids[0]:
@@ -282,7 +282,7 @@ def test_an_accident_with_one_instance_does_not_keep_the_others_waiting(world):
 
 
 def test_a_burial_that_fails_half_way_leaves_nothing_in_cell0(world, monkeypatch):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     room, world.scheduler.room = world.scheduler.room, {"h1": 0}
 
     def away(*_args):
@@ -299,7 +299,7 @@ def test_a_burial_that_fails_half_way_leaves_nothing_in_cell0(world, monkeypatch
 
 
 def test_a_burial_that_two_workers_did_stands(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.scheduler.room = {"h1": 0}
     refuse = world.scheduler.select_destinations
 
@@ -319,6 +319,6 @@ def test_the_scheduler_is_told_which_cells_get_nothing_new(world):
     with world.api_db.begin() as session:
         cells.update(session, CELL2, disabled=True)
     world.cells._fresh(0)
-    world.build(world.wish())
+    world.build(world.build_request())
     ((spec, _uuids),) = world.scheduler.asked
     assert spec.ignore_cells == [CELL2]

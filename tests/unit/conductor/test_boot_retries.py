@@ -12,16 +12,16 @@ from tests.builders import CELL1, CELL2, an_instance
 from tests.unit.conductor.placements import (
     Broken,
     assert_placed,
+    build_request,
     end_leases,
     instance,
     mapping,
     run_with,
-    wish,
 )
 
 
 def test_a_worker_that_outlives_its_lease_takes_nothing_from_the_next_one(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     workers = []
 
     def slow(work):
@@ -38,7 +38,7 @@ def test_a_worker_that_outlives_its_lease_takes_nothing_from_the_next_one(world)
 
 
 def test_what_a_worker_created_that_outlived_its_lease_stays_in_its_cell(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     workers = []
 
     def slow(work):
@@ -54,7 +54,7 @@ def test_what_a_worker_created_that_outlived_its_lease_stays_in_its_cell(world):
 
 
 def test_a_failure_of_a_worker_that_outlived_its_lease_is_not_undone(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     workers = []
 
     def slow(work):
@@ -70,7 +70,7 @@ def test_a_failure_of_a_worker_that_outlived_its_lease_is_not_undone(world):
 
 
 def test_a_placement_whose_commit_was_not_heard_of_stands(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
 
     def unheard(work):
         boot.point_mapping_to_cell(work)
@@ -81,7 +81,7 @@ def test_a_placement_whose_commit_was_not_heard_of_stands(world):
 
 
 def test_an_instance_that_may_be_in_its_cell_keeps_its_claim_for_the_next_try(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
 
     def unheard(work):
         boot.create_in_cell(work)
@@ -101,7 +101,7 @@ def test_an_instance_that_may_be_in_its_cell_keeps_its_claim_for_the_next_try(wo
 
 def in_doubt(world, *, created):
     """A wish whose cell went away while it was created there, and whose claim ran out since."""
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
 
     def break_off(work):
         if created:
@@ -131,14 +131,14 @@ def test_a_wish_that_a_cell_may_have_waits_while_that_cell_is_away(world, monkey
         world.build(made)
     assert len(world.scheduler.asked) == 1
     assert world.scheduler.claims == {}
-    assert wish(world, uuid) is not None
+    assert build_request(world, uuid) is not None
 
 
 def test_a_wish_that_its_cell_has_after_all_stays_there_though_its_claim_ran_out(world):
     _request, (uuid,) = made = in_doubt(world, created=True)
     world.build(made)
     assert mapping(world, uuid).cell_uuid == CELL1
-    assert wish(world, uuid) is None
+    assert build_request(world, uuid) is None
     assert instance(world.databases[CELL2], uuid) is None
     assert len(world.scheduler.asked) == 1
 
@@ -160,7 +160,7 @@ def test_a_wish_whose_cell_is_no_more_goes_elsewhere(world):
 
 
 def test_a_wish_that_is_in_doubt_does_not_keep_others_of_its_request_waiting(world, monkeypatch):
-    _request, uuids = made = world.wish(2)
+    _request, uuids = made = world.build_request(2)
 
     def break_off(work):
         if work.uuid == uuids[0]:
@@ -172,19 +172,19 @@ def test_a_wish_that_is_in_doubt_does_not_keep_others_of_its_request_waiting(wor
     with world.api_db.begin() as session:
         aimed = {uuids[0]: CELL2}
         session.execute(build_requests._requests.update().values(lease_owner="me"))
-        build_requests.aim(session, aimed, owner="me")
+        build_requests.target_cell(session, aimed, owner="me")
 
     def away(*_args, **_kwargs):
         raise exception.Unavailable("the database is away")
 
     monkeypatch.setattr(world.databases[CELL2], "read", away)
     world.build(made)
-    assert wish(world, uuids[0]) is not None
+    assert build_request(world, uuids[0]) is not None
     assert_placed(world, uuids[1])
 
 
 def test_a_wish_that_another_worker_holds_is_created_nowhere(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     choose = world.scheduler.select_destinations
 
     def slow(*args, **kwargs):
@@ -196,11 +196,11 @@ def test_a_wish_that_another_worker_holds_is_created_nowhere(world):
     world.build(made)
     assert instance(world.cell1, uuid) is None
     assert world.scheduler.claims == {uuid: "h1"}
-    assert wish(world, uuid).cell_uuid is None
+    assert build_request(world, uuid).cell_uuid is None
 
 
 def test_a_request_that_has_waited_for_hours_is_new_to_its_cell(world):
-    request = world.wish()
+    request = world.build_request()
     world.build(request)
     with world.cell1.begin() as session:
         assert stale_tasks.count(session, seconds=3600) == 0
@@ -210,11 +210,11 @@ def test_a_request_that_has_waited_for_hours_is_new_to_its_cell(world):
 @pytest.mark.parametrize("cell_uuid", [CELL1, CELL2])
 def test_a_request_that_came_back_with_an_old_copy_builds_nothing_again(world, deleted, cell_uuid):
     """Neither of a server that is there, wherever that is, nor of one that is deleted."""
-    _request, (uuid,) = world.wish()
+    _request, (uuid,) = world.build_request()
     with world.databases[cell_uuid].begin() as session:
         instances.create(session, an_instance(uuid=uuid, vm_state=states.ACTIVE, task_state=None))
         if deleted:
-            instances.bury(session, uuid)
+            instances.mark_deleted(session, uuid)
     world.sweeper.sweep()
     assert world.scheduler.asked == []
     assert mapping(world, uuid).cell_uuid == cell_uuid
@@ -223,20 +223,20 @@ def test_a_request_that_came_back_with_an_old_copy_builds_nothing_again(world, d
 @pytest.mark.parametrize("deleted", [False, True])
 def test_a_request_that_came_back_aimed_where_its_server_is_not_builds_nothing(world, deleted):
     """It was turned away there after the copy was made, and went elsewhere."""
-    _request, (uuid,) = world.wish()
+    _request, (uuid,) = world.build_request()
     with world.api_db.begin() as session:
         session.execute(build_requests._requests.update().values(cell_uuid=CELL1))
     with world.databases[CELL2].begin() as session:
         instances.create(session, an_instance(uuid=uuid, vm_state=states.ACTIVE, task_state=None))
         if deleted:
-            instances.bury(session, uuid)
+            instances.mark_deleted(session, uuid)
     world.sweeper.sweep()
     assert world.scheduler.asked == []
     assert mapping(world, uuid).cell_uuid == CELL2
 
 
 def test_a_request_of_an_old_copy_waits_for_the_cell_that_is_away(world, monkeypatch):
-    _request, (uuid,) = world.wish()  # made long ago
+    _request, (uuid,) = world.build_request()  # made long ago
     with world.databases[CELL2].begin() as session:
         instances.create(session, an_instance(uuid=uuid, vm_state=states.ACTIVE, task_state=None))
 

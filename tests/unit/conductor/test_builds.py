@@ -4,7 +4,7 @@ import pytest
 
 from roost import exception, states
 from roost.db.cell import builds, guest_config, instances, ports
-from roost.objects import BlockDevice, NetworkInfo, NetworkRequest, Provisions
+from roost.objects import BlockDevice, GuestConfig, NetworkInfo, NetworkRequest
 from tests.builders import a_pinned_topology, a_selection, a_vif, an_image
 from tests.unit.conductor.test_reschedule import ANY, NETWORKS, fail, get, leaving, under_way
 
@@ -38,7 +38,7 @@ def test_a_message_that_names_a_place_which_the_build_has_no_more_begins_nothing
 def test_a_deleted_instance_is_not_begun(cell):
     made = waiting(cell)
     with cell.database.begin() as session:
-        instances.bury(session, made.uuid)
+        instances.mark_deleted(session, made.uuid)
     assert not cell.progress.begin_build(made.uuid, "h1", 1)
 
 
@@ -129,7 +129,7 @@ def test_interfaces_that_are_as_they_were_change_nothing(cell):
 )
 def test_with_another_image_the_root_disk_is_called_by_the_bus_that_it_is_on_then(cell, root, name):
     disk = BlockDevice.of(source_type="image", boot_index=0, size_mb=1024, **root)
-    given = Provisions.of(block_devices=[disk])
+    given = GuestConfig.of(block_devices=[disk])
     made = under_way(cell, provisions=given, root_device_name="/dev/vda")
     image = an_image(properties={"hw_disk_bus": "scsi"})
     cell.progress.update(made.uuid, {"image": image}, {"host": "h1"}, [])
@@ -194,7 +194,7 @@ def test_a_host_is_not_kept_waiting_for_the_one_that_has_the_instance_now(cell):
 
 
 def test_the_password_is_forgotten_once_the_guest_has_it(cell):
-    made = under_way(cell, provisions=Provisions.of(admin_password="secret"))
+    made = under_way(cell, provisions=GuestConfig.of(admin_password="secret"))
     changes = {"vm_state": states.ACTIVE, "task_state": None}
     cell.progress.update(made.uuid, changes, {"task_state": states.SPAWNING}, [])
     with cell.database.read() as session:

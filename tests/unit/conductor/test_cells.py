@@ -63,13 +63,13 @@ def test_a_cell_that_was_changed_is_seen_within_seconds(world):
 
 
 def test_an_instance_that_somebody_else_ends_meanwhile_is_gone(world, monkeypatch):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     look = instances.get
 
     def look_and_lose(session, uuid, **options):
         found = look(session, uuid, **options)
-        instances.bury(session, uuid)
+        instances.mark_deleted(session, uuid)
         return found
 
     monkeypatch.setattr(instances, "get", look_and_lose)

@@ -176,7 +176,7 @@ def test_a_host_that_renews_its_lease_in_the_last_moment_keeps_its_build(cell, b
     keep = cell.scheduler.move_claim
 
     def renew(*args, **kwargs):
-        held = leases.Held(begun.uuid, 1, BEGUN)
+        held = leases.HeldLease(begun.uuid, 1, BEGUN)
         cell.progress.renew_leases("h1", [held], seconds=60, nothing_else=False)
         return keep(*args, **kwargs)
 

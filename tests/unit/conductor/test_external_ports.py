@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from roost import exception, states
-from roost.conductor.cell.reschedule import Failure
+from roost.conductor.cell.reschedule import FailedAttempt
 from roost.db.cell import instances
 from tests.unit.conductor.test_reschedule import get, under_way
 
@@ -43,7 +43,7 @@ def bury_alone(cell, ports, uuid):
 
 def abandon(cell, ports, uuid):
     rescheduling = dataclasses.replace(cell.rescheduling, outside_ports=ports)
-    rescheduling.abandon(cell.context, Failure(uuid, "h1", 1, "no such network", []))
+    rescheduling.abandon(cell.context, FailedAttempt(uuid, "h1", 1, "no such network", []))
 
 
 ENDS = [bury, bury_alone, abandon]

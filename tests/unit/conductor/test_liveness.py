@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception
-from roost.conductor.cell.liveness import Lookout, Patience
+from roost.conductor.cell.liveness import HostTimeouts, LivenessReporter
 from roost.db.cell import services
 from roost.objects.base import version_at
 from roost.servicegroup.db import DatabaseGroup
@@ -67,27 +67,27 @@ class Cell:
         with self.database.begin() as session:
             return services.report(session, host=host, binary=binary)
 
-    def lookout(self, group=None):
-        return Lookout(
+    def liveness_reporter(self, group=None):
+        return LivenessReporter(
             self.database,
             group or self.group,
             self.schedulers,
             interval=INTERVAL,
-            patience=Patience(silence=SILENCE, gap=GAP),
+            patience=HostTimeouts(silence=SILENCE, gap=GAP),
             clock=lambda: self.now,
         )
 
     def seasoned(self, group=None):
         """A lookout that has listened for long enough, and told all before."""
-        lookout = self.lookout(group)
-        self.look(lookout, times=SILENCE + 1)
+        liveness_reporter = self.liveness_reporter(group)
+        self.look(liveness_reporter, times=SILENCE + 1)
         self.schedulers.told()
-        return lookout
+        return liveness_reporter
 
-    def look(self, lookout, *, times=1):
+    def look(self, liveness_reporter, *, times=1):
         """Look once a second, while somebody is heard of."""
         for _ in range(times):
-            lookout.look()
+            liveness_reporter.look()
             self.now += 1.0
 
     def hush(self, seconds=GAP + 1):
@@ -102,72 +102,72 @@ def cell(cell_db, schedulers):
 
 
 def test_the_first_look_tells_of_every_host_and_of_no_other_daemon(cell, schedulers):
-    cell.lookout().look()
+    cell.liveness_reporter().look()
     assert schedulers.told() == [(True, ["h1", "h2", "h3"], [])]
 
 
 def test_what_changes_is_told_at_once_and_alone(cell, schedulers):
-    lookout = cell.seasoned()
+    liveness_reporter = cell.seasoned()
     cell.group.up -= {"h1", "h3"}
-    lookout.look()
+    liveness_reporter.look()
     cell.group.up.add("h3")
-    lookout.look()
+    liveness_reporter.look()
     assert schedulers.told() == [(False, [], ["h1", "h3"]), (False, ["h3"], [])]
 
 
 def test_nothing_new_is_not_told(cell, schedulers):
-    lookout = cell.lookout()
+    liveness_reporter = cell.liveness_reporter()
     for _ in range(3):
-        lookout.look()
+        liveness_reporter.look()
     assert len(schedulers.told()) == 1
 
 
 def test_everything_is_told_again_after_the_interval(cell, schedulers):
-    lookout = cell.lookout()
-    lookout.look()
+    liveness_reporter = cell.liveness_reporter()
+    liveness_reporter.look()
     cell.now += INTERVAL - 1
-    lookout.look()
+    liveness_reporter.look()
     cell.now += 1
-    lookout.look()
+    liveness_reporter.look()
     assert schedulers.told() == 2 * [(True, ["h1", "h2", "h3"], [])]
 
 
 def test_a_host_that_is_new_is_told_of(cell, schedulers):
-    lookout = cell.lookout()
-    lookout.look()
+    liveness_reporter = cell.liveness_reporter()
+    liveness_reporter.look()
     cell.report("h4")
     cell.group.up.add("h4")
-    lookout.look()
+    liveness_reporter.look()
     assert schedulers.told()[1:] == [(False, ["h4"], [])]
 
 
 def test_a_host_that_is_forced_down_is_told_of_at_once(cell, schedulers):
-    lookout = cell.lookout()
-    lookout.look()
+    liveness_reporter = cell.liveness_reporter()
+    liveness_reporter.look()
     with cell.database.begin() as session:
         (service,) = services.list_services(session, hosts=["h1"])
         services.update(session, service.uuid, forced_down=True)
-    lookout.look()
+    liveness_reporter.look()
     assert schedulers.told()[1:] == [(False, [], ["h1"])]
 
 
 def test_what_the_schedulers_did_not_hear_is_told_with_all_the_rest(cell, schedulers, caplog):
-    lookout = cell.seasoned()
+    liveness_reporter = cell.seasoned()
     schedulers.away = True
     cell.group.up.remove("h1")
     for _ in range(3):
-        lookout.look()
+        liveness_reporter.look()
     schedulers.away = False
-    lookout.look()
+    liveness_reporter.look()
     assert schedulers.told() == [(True, ["h2", "h3"], ["h1"])]
     assert caplog.text.count("the schedulers do not know") == 1
 
 
 def test_a_message_has_the_time_of_the_look_by_the_clock_of_the_cells_database(cell, schedulers):
-    lookout = cell.lookout()
+    liveness_reporter = cell.liveness_reporter()
     with cell.database.read() as session:
         before = version_at(services.call_roll(session).now)
-    lookout.look()
+    liveness_reporter.look()
     with cell.database.read() as session:
         after = version_at(services.call_roll(session).now)
     (told,) = schedulers.heard
@@ -176,7 +176,7 @@ def test_a_message_has_the_time_of_the_look_by_the_clock_of_the_cells_database(c
 
 
 def test_two_conductors_tell_side_by_side(cell, schedulers):
-    one, other = cell.lookout(), cell.lookout()
+    one, other = cell.liveness_reporter(), cell.liveness_reporter()
     for _ in range(SILENCE + 1):
         one.look()
         cell.look(other)
@@ -188,12 +188,12 @@ def test_two_conductors_tell_side_by_side(cell, schedulers):
 
 
 def test_a_host_falls_silent_by_the_clock_of_the_database(cell, schedulers):
-    lookout = cell.seasoned(DatabaseGroup(down_time=60))
+    liveness_reporter = cell.seasoned(DatabaseGroup(down_time=60))
     with cell.database.begin() as session:
         age(session, 61, host="h1")
-    lookout.look()
+    liveness_reporter.look()
     cell.report("h1")
-    lookout.look()
+    liveness_reporter.look()
     assert schedulers.told() == [(False, [], ["h1"]), (False, ["h1"], [])]
 
 
@@ -201,70 +201,70 @@ def test_a_conductor_that_has_just_started_calls_no_host_down_that_it_could_not_
     cell, schedulers
 ):
     cell.group.up.remove("h2")
-    lookout = cell.lookout()
-    cell.look(lookout, times=SILENCE)
+    liveness_reporter = cell.liveness_reporter()
+    cell.look(liveness_reporter, times=SILENCE)
     assert {(whole, *down) for whole, _, down in schedulers.told()} == {(False,)}
-    assert lookout.surely_down(HOSTS) == set()
-    cell.look(lookout)
+    assert liveness_reporter.surely_down(HOSTS) == set()
+    cell.look(liveness_reporter)
     assert schedulers.told() == [(True, ["h1", "h3"], ["h2"])]
-    assert lookout.surely_down(HOSTS) == {"h2"}
+    assert liveness_reporter.surely_down(HOSTS) == {"h2"}
 
 
 def test_while_nobody_is_heard_of_nothing_is_told(cell, schedulers):
-    lookout = cell.seasoned()
+    liveness_reporter = cell.seasoned()
     cell.hush()
     cell.group.up.clear()
-    cell.look(lookout, times=2 * INTERVAL)
+    cell.look(liveness_reporter, times=2 * INTERVAL)
     assert schedulers.told() == []
-    assert lookout.surely_down(HOSTS) == set()
+    assert liveness_reporter.surely_down(HOSTS) == set()
 
 
 def test_hosts_keep_what_they_were_told_to_be_until_they_could_be_heard_again(cell, schedulers):
     cell.group.up.remove("h3")
-    lookout = cell.seasoned()
+    liveness_reporter = cell.seasoned()
     cell.hush()
     cell.group.up.clear()
-    cell.look(lookout, times=100)
+    cell.look(liveness_reporter, times=100)
     cell.report("h2")
     cell.group.up.add("h2")
-    cell.look(lookout, times=SILENCE)
+    cell.look(liveness_reporter, times=SILENCE)
     told = schedulers.told()
     assert {(whole, *up) for whole, up, _ in told} == {(False, "h2")}
     assert not any(down for _, _, down in told)
-    cell.look(lookout)
+    cell.look(liveness_reporter)
     assert schedulers.told() == [(True, ["h2"], ["h1", "h3"])]
 
 
 def test_one_conductor_that_is_heard_of_is_enough_to_hear_hosts(cell, schedulers):
-    lookout = cell.seasoned()
+    liveness_reporter = cell.seasoned()
     cell.hush()
     cell.report("c2", binary="roost-cell-conductor")
     cell.group.up.remove("h1")
-    cell.look(lookout)
+    cell.look(liveness_reporter)
     assert schedulers.told() == [(False, [], ["h1"])]
 
 
 def test_a_process_that_was_stopped_does_not_blame_hosts_for_it(cell, schedulers):
-    lookout = cell.seasoned()
+    liveness_reporter = cell.seasoned()
     cell.now += GAP + 1
-    assert lookout.surely_down(HOSTS) == set()
+    assert liveness_reporter.surely_down(HOSTS) == set()
     cell.group.up.remove("h1")
-    cell.look(lookout, times=SILENCE)
+    cell.look(liveness_reporter, times=SILENCE)
     assert not any(down for _, _, down in schedulers.told())
-    cell.look(lookout)
+    cell.look(liveness_reporter)
     assert schedulers.told() == [(True, ["h2", "h3"], ["h1"])]
 
 
 def test_a_conductor_whose_database_was_away_does_not_blame_hosts_for_it(cell, schedulers):
-    lookout = cell.seasoned()
+    liveness_reporter = cell.seasoned()
     cell.database.away = True
     for _ in range(GAP + 1):
         with pytest.raises(exception.Unavailable):
-            cell.look(lookout)
+            cell.look(liveness_reporter)
         cell.now += 1.0
     cell.database.away = False
     cell.group.up.clear()
-    cell.look(lookout)
+    cell.look(liveness_reporter)
     assert not any(down for _, _, down in schedulers.told())
 
 
@@ -272,24 +272,24 @@ def test_a_host_that_is_forced_down_is_down_even_if_nobody_could_hear_it(cell, s
     with cell.database.begin() as session:
         (service,) = services.list_services(session, hosts=["h1"])
         services.update(session, service.uuid, forced_down=True)
-    lookout = cell.lookout()
-    lookout.look()
+    liveness_reporter = cell.liveness_reporter()
+    liveness_reporter.look()
     assert schedulers.told() == [(True, ["h2", "h3"], ["h1"])]
-    assert lookout.surely_down(HOSTS) == {"h1"}
+    assert liveness_reporter.surely_down(HOSTS) == {"h1"}
 
 
 def test_short_gaps_do_no_harm_because_several_heartbeats_fit_in_what_is_left():
-    patience = Patience.of(down_time=60)
+    patience = HostTimeouts.of(down_time=60)
     assert (patience.silence, patience.gap, patience.own_interval) == (60, 12, 4)
-    assert Patience.of(down_time=5).gap == 3
+    assert HostTimeouts.of(down_time=5).gap == 3
 
 
 def test_a_host_whose_service_was_deleted_is_down_once_it_had_the_time_to_come_back(cell):
     with cell.database.begin() as session:
         (service,) = services.list_services(session, hosts=["h1"])
         services.delete(session, service.uuid)
-    lookout = cell.lookout()
-    lookout.look()
-    assert lookout.surely_down(HOSTS) == set()
-    cell.look(lookout, times=SILENCE + 1)
-    assert lookout.surely_down(HOSTS) == {"h1"}
+    liveness_reporter = cell.liveness_reporter()
+    liveness_reporter.look()
+    assert liveness_reporter.surely_down(HOSTS) == set()
+    cell.look(liveness_reporter, times=SILENCE + 1)
+    assert liveness_reporter.surely_down(HOSTS) == {"h1"}

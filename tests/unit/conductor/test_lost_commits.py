@@ -4,13 +4,13 @@ import pytest
 
 from roost import exception, states
 from roost.conductor.cell.manager import CellConductorManager
-from roost.conductor.cell.reschedule import Failure
+from roost.conductor.cell.reschedule import FailedAttempt
 from roost.db.api import instance_mappings, quota
 from roost.db.cell import actions, builds, faults, instances, ports
 from roost.objects.mapping import CELL0_UUID
 from tests.builders import CELL1
 from tests.fakes.lost_commits import lost_answers
-from tests.unit.conductor.test_boot import instance, mapping, wish
+from tests.unit.conductor.test_boot import build_request, instance, mapping
 from tests.unit.conductor.test_builds import waiting
 from tests.unit.conductor.test_reschedule import ANY, get, leaving, under_way
 from tests.unit.db.test_cell import an_event
@@ -35,14 +35,14 @@ def history(database, uuid):
 
 
 def test_a_boot_places_each_instance_once(world, forgetful):
-    _request, uuids = made = world.wish(2)
+    _request, uuids = made = world.build_request(2)
     with forgetful(world.api_db, world.cell1) as lost:
         world.build(made)
     assert min(lost[world.api_db], lost[world.cell1]) >= 2
     assert len(world.casts()) == 2
     for uuid in uuids:
         assert (instance(world.cell1, uuid).host, mapping(world, uuid).cell_uuid) == ("h1", CELL1)
-        assert wish(world, uuid) is None
+        assert build_request(world, uuid) is None
         _action, events = history(world.cell1, uuid)
         assert sorted(events) == sorted(set(events))
     assert set(world.scheduler.claims) == set(uuids)
@@ -52,10 +52,10 @@ def test_a_boot_places_each_instance_once(world, forgetful):
 
 def test_an_instance_that_no_host_can_take_is_buried_once(world, forgetful):
     world.scheduler.select_destinations = _refuse
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     with forgetful(world.api_db, world.cell0):
         world.build(made)
-    assert (mapping(world, uuid).cell_uuid, wish(world, uuid)) == (CELL0_UUID, None)
+    assert (mapping(world, uuid).cell_uuid, build_request(world, uuid)) == (CELL0_UUID, None)
     assert instance(world.cell0, uuid).vm_state == states.ERROR
     assert history(world.cell0, uuid)[0].finish_time is not None
 
@@ -65,10 +65,10 @@ def _refuse(*_args, **_kwargs):
 
 
 def test_mappings_of_buried_instances_are_forgotten(world, forgetful):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     with world.cell1.begin() as session:
-        instances.bury(session, uuid)
+        instances.mark_deleted(session, uuid)
     with world.api_db.begin() as session:
         instance_mappings.queue_for_delete(session, uuid)
     with forgetful(world.api_db):
@@ -79,7 +79,7 @@ def test_mappings_of_buried_instances_are_forgotten(world, forgetful):
 
 
 def test_an_instance_ends_once(world, forgetful):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     with forgetful(world.cell1):
         assert world.cells.get(CELL1).end_instance(world.context, uuid)
@@ -159,7 +159,7 @@ def test_a_daemon_is_known_once(cell, forgetful):
 
 
 def _failure(made):
-    return Failure(made.uuid, "h1", 1, "disk on fire", [an_event(result="Error")])
+    return FailedAttempt(made.uuid, "h1", 1, "disk on fire", [an_event(result="Error")])
 
 
 def _fail(cell, made):

@@ -7,8 +7,8 @@ import pytest
 
 from roost import exception
 from roost.conductor.cell import reschedule
-from roost.conductor.cell.reschedule import Failure
-from roost.conductor.failures import Reason
+from roost.conductor.cell.reschedule import FailedAttempt
+from roost.conductor.failures import PlacementFailure
 from roost.conductor.super import boot
 from roost.db.cell import actions, builds, faults, instances
 from roost.objects.explanation import plain
@@ -26,7 +26,7 @@ TABLE = [
 
 def refused_by_all(world):
     world.scheduler.room = {"h1": 0}
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     return uuid
 
@@ -90,7 +90,7 @@ def stranded(cell):
 
 def test_a_cell_without_another_host_tells_the_same(cell, stranded, caplog):
     caplog.set_level(logging.WARNING, logger=reschedule.__name__)
-    failure = Failure(stranded, "h1", 1, "disk on fire", [])
+    failure = FailedAttempt(stranded, "h1", 1, "disk on fire", [])
     cell.rescheduling.build_elsewhere(cell.context, failure)
 
     tried, plain_tried = ". Hosts tried: h1: disk on fire", ". 1 host was tried before."
@@ -105,19 +105,19 @@ def test_a_cell_without_another_host_tells_the_same(cell, stranded, caplog):
 
 def test_a_fault_that_is_about_something_else_counts_nothing():
     told = ("1 host was tried.", "h1: disk on fire")
-    fault = Reason(*told).fault(an_instance().uuid, host="h1")
+    fault = PlacementFailure(*told).fault(an_instance().uuid, host="h1")
     assert (fault.message, fault.details) == told
     assert counted_message(fault) is None
 
 
 @pytest.mark.parametrize("details", ["Traceback: 1/0", "[]", "7", '{"a": 1}'])
 def test_details_in_other_words_are_not_mistaken(details):
-    fault = Reason("x", "x").fault(an_instance().uuid, host=None)
+    fault = PlacementFailure("x", "x").fault(an_instance().uuid, host=None)
     fault.details, fault.created_at = details, NOW
     assert counted_message(fault) is None
 
 
 def test_a_refusal_without_details_is_told_as_it_is():
-    reason = Reason.refused(exception.NoValidHost("nothing fits"), and_so=". Bad luck")
+    reason = PlacementFailure.refused(exception.NoValidHost("nothing fits"), and_so=". Bad luck")
     assert (reason.message, reason.line) == ("nothing fits. Bad luck", "nothing fits. Bad luck")
     assert reason.fault(an_instance().uuid, host=None).details is None

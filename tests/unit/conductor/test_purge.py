@@ -10,7 +10,7 @@ import sqlalchemy as sa
 import roost.conf
 from roost import exception, states
 from roost.cmd import super_conductor
-from roost.conductor.cell.task_outcomes import Power
+from roost.conductor.cell.task_outcomes import TaskOutcomes
 from roost.conductor.super.purge import Archive, Purge
 from roost.db.api import instance_mappings
 from roost.db.api import models as api_models
@@ -29,13 +29,13 @@ def deleted(world):
     """Build a server and delete it, so long ago."""
 
     def deleted(*, ago):
-        _request, (uuid,) = made = world.wish()
+        _request, (uuid,) = made = world.build_request()
         world.build(made)
         with world.api_db.begin() as session:
             instance_mappings.queue_for_delete(session, uuid)
         with world.cell1.begin() as session:
             faults.add(session, _fault(uuid))
-            instances.bury(session, uuid)
+            instances.mark_deleted(session, uuid)
             _age(session, cell_models.instances, uuid, ago)
         with world.api_db.begin() as session:
             instance_mappings.forget(session, uuid)
@@ -83,7 +83,7 @@ def test_nothing_is_left_of_what_was_deleted_long_ago(world, deleted):
 
 
 def test_what_lives_or_was_deleted_lately_stays(world, deleted):
-    world.build(world.wish())
+    world.build(world.build_request())
     young = deleted(ago=MONTH - DAY)
     before = _rows(world)
     assert _purge(world)[CELL1] == 0
@@ -107,7 +107,7 @@ def test_two_at_once_remove_each_server_once(world, deleted):
 def test_a_host_that_was_away_finds_that_its_guests_are_over_however_late_it_is_back(
     world, deleted
 ):
-    old, power = deleted(ago=MONTH), Power("conductor1", world.cell1, None, None)
+    old, power = deleted(ago=MONTH), TaskOutcomes("conductor1", world.cell1, None, None)
     with world.cell1.begin() as session:
         services.report(session, host="h1", binary="roost-compute")
         left_behind.note(session, old, "h1")
@@ -215,7 +215,7 @@ def test_what_cannot_be_archived_is_not_removed(world, deleted, tmp_path):
 
 
 def test_a_server_keeps_its_latest_faults_only(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     for _ in range(faults.KEPT + 5):
         with world.cell1.begin() as session:

@@ -3,10 +3,10 @@
 import pytest
 
 from roost import exception, states
-from roost.conductor.cell.reschedule import Failure
+from roost.conductor.cell.reschedule import FailedAttempt
 from roost.db.cell import actions, builds, faults, instances, ports
 from roost.networks import parse
-from roost.objects import InjectedFile, NetworkRequest, Provisions, TriedHost
+from roost.objects import GuestConfig, InjectedFile, NetworkRequest, TriedHost
 from tests.builders import (
     CELL1,
     a_pci_allocation,
@@ -50,7 +50,7 @@ def leaving(cell, **values):
 
 
 def fail(cell, uuid, host="h1", attempt=1, reason="disk on fire"):
-    failure = Failure(uuid, host, attempt, reason, [an_event(result="Error")])
+    failure = FailedAttempt(uuid, host, attempt, reason, [an_event(result="Error")])
     cell.rescheduling.build_elsewhere(cell.context, failure)
 
 
@@ -84,7 +84,7 @@ def test_a_failed_build_goes_on_to_the_next_alternate(cell):
 
 
 def test_the_next_host_is_told_what_the_guest_is_provided_with(cell):
-    given = Provisions.of(files=[InjectedFile.of(path="/a", contents="")], admin_password="secret")
+    given = GuestConfig.of(files=[InjectedFile.of(path="/a", contents="")], admin_password="secret")
     made = under_way(cell, provisions=given)
     fail(cell, made.uuid)
     ((_host, _method, told),) = cell.bus.sent
@@ -151,7 +151,9 @@ def test_no_host_left_ends_in_error_with_the_schedulers_reason(cell):
 
 def test_a_failure_that_no_host_cures_ends_in_error_at_once(cell):
     made = under_way(cell)
-    cell.rescheduling.abandon(cell.context, Failure(made.uuid, "h1", 1, "image is corrupt", []))
+    cell.rescheduling.abandon(
+        cell.context, FailedAttempt(made.uuid, "h1", 1, "image is corrupt", [])
+    )
     assert get(cell, made.uuid).vm_state == states.ERROR
     assert fault(cell, made.uuid) == "Build failed: image is corrupt"
     assert details(cell, made.uuid) == "Build failed: h1: image is corrupt"
@@ -169,7 +171,7 @@ def test_a_build_that_ends_in_error_leaves_no_ports_and_no_build(cell):
             requests=[ANY],
             networks=NETWORKS,
         )
-    cell.rescheduling.abandon(cell.context, Failure(made.uuid, "h1", 1, "no", []))
+    cell.rescheduling.abandon(cell.context, FailedAttempt(made.uuid, "h1", 1, "no", []))
     with cell.database.read() as session:
         assert ports.info(session, made.uuid, networks=NETWORKS).vifs == []
         assert builds.find(session, made.uuid) is None
@@ -255,7 +257,7 @@ def test_a_slow_conductor_claims_nothing_for_an_instance_that_a_faster_one_gave_
 
 def test_an_instance_in_error_has_no_place(cell):
     made = under_way(cell, numa_topology=a_pinned_topology(2), pci=[a_pci_allocation()])
-    cell.rescheduling.abandon(cell.context, Failure(made.uuid, "h1", 1, "no", []))
+    cell.rescheduling.abandon(cell.context, FailedAttempt(made.uuid, "h1", 1, "no", []))
     found = get(cell, made.uuid)
     assert (found.host, found.numa_topology, found.pci) == (None, None, [])
 
@@ -315,7 +317,7 @@ def test_the_history_tells_of_the_move(cell):
 
 def test_the_end_of_a_build_is_notified(cell):
     made = under_way(cell)
-    cell.rescheduling.abandon(cell.context, Failure(made.uuid, "h1", 1, "no", []))
+    cell.rescheduling.abandon(cell.context, FailedAttempt(made.uuid, "h1", 1, "no", []))
     (event, payload) = cell.notifier.sent[0]
     assert (event, payload.instance_uuid) == ("instance.create.error", made.uuid)
 

@@ -113,7 +113,7 @@ def test_an_instance_that_is_deleted_meanwhile_is_left_without_a_claim(cell, wai
 
     def delete(*args, **kwargs):
         with cell.database.begin() as session:
-            purge.bury(session, made.uuid, [])
+            purge.delete_with_record(session, made.uuid, [])
         cell.scheduler.expire(made.uuid)
         return keep(*args, **kwargs)
 

@@ -3,9 +3,9 @@
 import pytest
 
 from roost import states
-from roost.conductor.cell.task_outcomes import Found, Power
+from roost.conductor.cell.task_outcomes import ObservedGuest, TaskOutcomes
 from roost.db.cell import guest_config, instances
-from roost.objects import BlockDevice, InjectedFile, Provisions
+from roost.objects import BlockDevice, GuestConfig, InjectedFile
 from roost.rpc.compute import Compute
 from tests.builders import a_wish, an_instance
 from tests.unit.conductor import conftest
@@ -17,7 +17,7 @@ DISK = BlockDevice.of(source_type="image", boot_index=0, size_mb=0)
 
 def given():
     files = [InjectedFile.of(path="/a", contents="c2VjcmV0")]
-    return Provisions.of(files=files, admin_password="secret", block_devices=[DISK])
+    return GuestConfig.of(files=files, admin_password="secret", block_devices=[DISK])
 
 
 def kept(database, uuid):
@@ -49,7 +49,7 @@ def test_by_a_build_that_its_host_ended(cell):
 
 @pytest.fixture
 def power(cell):
-    return Power("conductor1", cell.database, Compute(cell.bus), cell.notifier)
+    return TaskOutcomes("conductor1", cell.database, Compute(cell.bus), cell.notifier)
 
 
 def rebuilding(cell):
@@ -64,13 +64,13 @@ def rebuilding(cell):
 def test_by_a_rebuild_that_failed(cell, power):
     uuid = rebuilding(cell)
     expected = {"task_state": states.REBUILD_SPAWNING}
-    power.settle(cell.context, uuid, Found("h1", None, [], "no disk"), expected)
+    power.settle(cell.context, uuid, ObservedGuest("h1", None, [], "no disk"), expected)
     assert_forgotten(cell.database, uuid)
 
 
 def test_by_a_rebuild_whose_host_went_down(cell, power):
     uuid = rebuilding(cell)
-    power.give_up(_overdue(cell))
+    power.abandon(_overdue(cell))
     assert_forgotten(cell.database, uuid)
 
 
@@ -81,6 +81,6 @@ def test_by_what_rests_in_cell0(world, monkeypatch):
 
     monkeypatch.setattr(conftest, "a_wish", a_wish_with_secrets)
     world.scheduler.room = {"h1": 0}
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     assert_forgotten(world.cell0, uuid)

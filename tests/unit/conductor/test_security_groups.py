@@ -9,7 +9,7 @@ import pytest
 from roost import exception, states
 from roost.cells import security_groups as filtering_flow
 from roost.cells.security_groups import GroupCopies
-from roost.conductor.cell.security_groups import Filterings
+from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.db.api import instance_mappings, security_groups
 from roost.db.cell import instances, ports, purge
 from roost.db.cell import security_groups as cell_security_groups
@@ -18,7 +18,7 @@ from roost.networks import parse
 from roost.objects import NetworkRequest
 from roost.objects.mapping import CELL0_UUID
 from roost.rpc.compute import Compute
-from roost.security_groups import INGRESS, Rule, default_group, new_group
+from roost.security_groups import INGRESS, SecurityGroupRule, default_group, new_group
 from tests.builders import CELL1, CELL2, a_context, a_uuid, an_instance
 from tests.fakes.bus import RecordingBus
 from tests.stories.cloud import wait_until
@@ -49,7 +49,7 @@ def a_server(database, host, *groups, project_id="project", network=NETWORKS[0],
 
 def mapped(world, cell_uuid=None):
     """Map a server of the project to a cell; None: it is on its way."""
-    _, (uuid,) = world.wish()
+    _, (uuid,) = world.build_request()
     with world.api_db.begin() as session:
         instance_mappings.place(session, uuid, cell_uuid)
 
@@ -62,7 +62,7 @@ def a_group(database, name="web", project_id="project"):
 
 
 def a_rule(database, group):
-    rule = Rule(id=a_uuid(), group_id=group.id, direction=INGRESS, ethertype="IPv4")
+    rule = SecurityGroupRule(id=a_uuid(), group_id=group.id, direction=INGRESS, ethertype="IPv4")
     with database.begin() as session:
         security_groups.add_rule(session, rule, defaults=NO_LIMITS, at=utcnow())
     return rule
@@ -210,7 +210,7 @@ def test_what_a_cell_has_missed_is_found_by_comparing(world, copies):
 def test_no_host_builds_a_server_whose_groups_its_cell_does_not_know(world, copies, monkeypatch):
     a_group(world.api_db)
     world.boots = dataclasses.replace(world.boots, groups=copies)
-    request = world.wish(count=2)
+    request = world.build_request(count=2)
     bus = world.buses["fake://cell1/"]
     with monkeypatch.context() as patched:
         patched.setattr(filtering_flow, "_bring", fail)
@@ -234,7 +234,7 @@ def bus():
 
 @pytest.fixture
 def filterings(cell_db, bus):
-    return Filterings(cell_db, Compute(bus), filters=True)
+    return HostSecurityGroups(cell_db, Compute(bus), filters=True)
 
 
 def bring(database, *groups, project_id="project"):
@@ -260,7 +260,7 @@ def test_servers_that_are_gone_are_members_of_nothing(cell_db, filterings):
     a_server(cell_db, "h1")
     uuid, vif = a_server(cell_db, "h1")
     with cell_db.begin() as session:
-        purge.bury(session, uuid, [])
+        purge.delete_with_record(session, uuid, [])
     assert vif.ip not in str(filterings.describe("h1", [NETWORKS[0].id]))
 
 
@@ -286,7 +286,7 @@ def test_a_change_is_done_though_no_host_can_be_told(cell_db, filterings, bus):
 
 def test_where_no_host_filters_none_is_told(cell_db, bus):
     uuid, _ = a_server(cell_db, "h1")
-    with Filterings(cell_db, Compute(bus), filters=False).changing(a_context(), uuid):
+    with HostSecurityGroups(cell_db, Compute(bus), filters=False).changing(a_context(), uuid):
         pass
     assert bus.sent == []
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from roost import exception, states
 from roost.cells import cell as cells_cell
-from roost.conductor.super.soft_delete import PutAways
+from roost.conductor.super.soft_delete import SoftDeletes
 from roost.db.api import instance_mappings, models, quota
 from roost.db.api import soft_delete as mappings
 from roost.db.cell import actions, instances
@@ -27,7 +27,7 @@ def running(world):
     """Make a server that runs on a host of cell1."""
 
     def running(**values):
-        _request, (uuid,) = made = world.wish()
+        _request, (uuid,) = made = world.build_request()
         world.build(made)
         changes = {"vm_state": states.ACTIVE, "task_state": None, **values}
         with world.cell1.begin() as session:
@@ -42,7 +42,7 @@ def running(world):
 def put_away(world, uuid, *, ago=0):
     """Do what the API does in its own database."""
     with world.api_db.begin() as session:
-        assert mappings.put_away(session, uuid)
+        assert mappings.soft_delete(session, uuid)
         table = models.instance_mappings
         at = instance_mappings.get(session, uuid).put_away_at - datetime.timedelta(seconds=ago)
         mine = table.c.instance_uuid == uuid
@@ -75,8 +75,8 @@ def unheard(world):
         return [found.instance_uuid for _, found in mappings.list_unheard(session)]
 
 
-def sweeper(world, kept_for):
-    return PutAways(world.api_db, world.cells, kept_for=kept_for)
+def sweeper(world, retained_for):
+    return SoftDeletes(world.api_db, world.cells, retained_for=retained_for)
 
 
 def test_a_cell_that_was_away_hears_of_it_later(world, running):
@@ -123,11 +123,11 @@ def test_a_cell_that_is_away_keeps_others_waiting_for_nothing(world, running, mo
 
     with monkeypatch.context() as context:
         context.setattr(world.cells.get(CELL1).database, "begin", away)
-        sweeper(world, 0).tell_cells(but_not=[])
+        sweeper(world, 0).sync_cells(but_not=[])
     assert sorted(unheard(world)) == sorted([one, two])
-    sweeper(world, 0).tell_cells(but_not=[CELL1])
+    sweeper(world, 0).sync_cells(but_not=[CELL1])
     assert sorted(unheard(world)) == sorted([one, two])
-    sweeper(world, 0).tell_cells(but_not=[])
+    sweeper(world, 0).sync_cells(but_not=[])
     assert unheard(world) == []
 
 
@@ -135,7 +135,7 @@ def test_a_cell_that_is_away_keeps_others_waiting_for_nothing(world, running, mo
 def test_turns_may_come_in_any_order_and_twice_the_latest_counts(world, running, order):
     """Put away, restored, put away: and the row ends as the last one says."""
     uuid, cell = running(vm_state=states.SOFT_DELETED), world.cells.get(CELL1)
-    tell = {1: cells_cell.put_away, 2: cells_cell.restore, 3: cells_cell.put_away}
+    tell = {1: cells_cell.soft_delete, 2: cells_cell.restore, 3: cells_cell.soft_delete}
     for turn in (*order, *order):
         tell[turn](cell, world.context, uuid, turn=turn)
     assert task(world, uuid) == (states.SOFT_DELETED, states.SOFT_DELETING)
@@ -143,17 +143,17 @@ def test_turns_may_come_in_any_order_and_twice_the_latest_counts(world, running,
 
 def test_a_late_word_that_it_is_put_away_does_not_undo_a_restore(world, running):
     uuid, cell = running(), world.cells.get(CELL1)
-    cells_cell.put_away(cell, world.context, uuid, turn=1)
+    cells_cell.soft_delete(cell, world.context, uuid, turn=1)
     settle(world, uuid)
     cells_cell.restore(cell, world.context, uuid, turn=2)
     settle(world, uuid, states.ACTIVE)
-    assert cells_cell.put_away(cell, world.context, uuid, turn=1)
+    assert cells_cell.soft_delete(cell, world.context, uuid, turn=1)
     assert task(world, uuid) == (states.ACTIVE, None)
 
 
 def test_a_refused_turn_leaves_the_row_as_it_was(world, running):
     uuid, cell = running(vm_state=states.ERROR), world.cells.get(CELL1)
-    assert not cells_cell.put_away(cell, world.context, uuid, turn=1)
+    assert not cells_cell.soft_delete(cell, world.context, uuid, turn=1)
     with world.cell1.read() as session:
         turns = session.execute(sa.select(cell_models.instances.c.turns)).scalar_one()
         (made,) = actions.list_actions(session, uuid)
@@ -208,7 +208,7 @@ def test_who_restores_first_wins(world, running):
     uuid = running()
     put_away(world, uuid, ago=HOUR + 1)
     with world.api_db.read() as session:
-        (due,) = mappings.list_due(session, kept_for=datetime.timedelta(seconds=HOUR))
+        (due,) = mappings.list_due(session, retained_for=datetime.timedelta(seconds=HOUR))
     assert take_back(world, uuid)
     with world.api_db.begin() as session:
         assert instance_mappings.queue_for_delete(session, uuid, turn=due.turns) is None

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception, states
-from roost.conductor.cell.reschedule import Failure
+from roost.conductor.cell.reschedule import FailedAttempt
 from roost.db.api import instance_mappings
 from roost.db.cell import instances
 from tests.builders import CELL1
@@ -12,14 +12,14 @@ from tests.unit.conductor.test_expired_tasks import end_leases
 
 
 def test_a_wish_whose_hint_was_lost_is_built_all_the_same(world):
-    _request, (uuid,) = world.wish()
+    _request, (uuid,) = world.build_request()
     world.sweeper.sweep()
     assert instance(world.cell1, uuid).host == "h1"
 
 
 def test_wishes_of_one_request_are_taken_up_together(world):
-    world.wish(3)
-    world.wish(2)
+    world.build_request(3)
+    world.build_request(2)
     world.sweeper.sweep()
     assert sorted(len(uuids) for _spec, uuids in world.scheduler.asked) == [2, 3]
 
@@ -30,7 +30,7 @@ def queue(world, uuid):
 
 
 def test_a_delete_that_did_not_reach_the_cell_is_carried_there(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     queue(world, uuid)
     world.sweeper.sweep()
@@ -41,17 +41,17 @@ def test_a_delete_that_did_not_reach_the_cell_is_carried_there(world):
 
 
 def test_the_mapping_of_a_buried_instance_is_forgotten(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     queue(world, uuid)
     with world.cell1.begin() as session:
-        instances.bury(session, uuid)
+        instances.mark_deleted(session, uuid)
     world.sweeper.sweep()
     assert mapping(world, uuid) is None
 
 
 def test_the_mapping_of_an_instance_that_still_ends_is_kept(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     queue(world, uuid)
     for _ in range(2):
@@ -72,7 +72,7 @@ def cell1(world, make_cell):
 
 
 def test_a_host_that_did_not_begin_is_told_again(world, cell1):
-    world.build(world.wish())
+    world.build(world.build_request())
     cell1.sweep()
     assert len(cell1.bus.sent) == 1
     cell1.sweep()
@@ -80,7 +80,7 @@ def test_a_host_that_did_not_begin_is_told_again(world, cell1):
 
 
 def test_a_host_that_did_not_end_an_instance_is_told_again(world, cell1):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     world.cells.get(CELL1).end_instance(world.context, uuid)
     cell1.sweeper(lease_seconds=60).sweep()
@@ -95,7 +95,7 @@ def on_two_hosts(world):
     world.scheduler.room = {"h1": 1, "h2": 1}
     bus = world.buses["fake://cell1/"]
     bus.deaf = {"h1"}
-    _request, uuids = made = world.wish(2)
+    _request, uuids = made = world.build_request(2)
     world.build(made)
     bus.sent.clear()
     return bus, uuids
@@ -120,11 +120,13 @@ def test_a_dead_host_does_not_keep_the_deletes_of_others_waiting(world, cell1):
 
 
 def test_a_build_whose_reschedule_was_cut_short_goes_on_to_the_next_host(world, cell1):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     world.scheduler.away = True
     with pytest.raises(exception.Unavailable):
-        cell1.rescheduling.build_elsewhere(world.context, Failure(uuid, "h1", 1, "it burns", []))
+        cell1.rescheduling.build_elsewhere(
+            world.context, FailedAttempt(uuid, "h1", 1, "it burns", [])
+        )
     world.scheduler.away = False
     for _ in range(2):
         cell1.sweep()
@@ -134,7 +136,7 @@ def test_a_build_whose_reschedule_was_cut_short_goes_on_to_the_next_host(world, 
 
 
 def test_an_accident_with_one_request_does_not_keep_the_others_waiting(world):
-    requests = dict([world.wish(), world.wish()])
+    requests = dict([world.build_request(), world.build_request()])
     choose = world.scheduler.select_destinations
 
     def stumble(context, **asked):
@@ -148,7 +150,7 @@ def test_an_accident_with_one_request_does_not_keep_the_others_waiting(world):
 
 
 def test_an_instance_that_lost_its_host_while_it_was_deleted_is_buried(world):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     world.cells.get(CELL1).end_instance(world.context, uuid)
     with world.cell1.begin() as session:

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception, states
-from roost.conductor.cell.task_outcomes import Found, Power
+from roost.conductor.cell.task_outcomes import ObservedGuest, TaskOutcomes
 from roost.context import RequestContext
 from roost.db.cell import actions, faults, instances, leases
 from roost.objects import HostFinding, InstanceAction, InstanceActionEvent
@@ -22,7 +22,7 @@ EVENT = InstanceActionEvent(
 
 @pytest.fixture
 def power(cell):
-    return Power("conductor1", cell.database, Compute(cell.bus), cell.notifier)
+    return TaskOutcomes("conductor1", cell.database, Compute(cell.bus), cell.notifier)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def _settle(power, cell, uuid, found, **expected):
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.ERROR])
 def test_a_stopped_guest_makes_a_stopped_server_and_ends_the_action(cell, power, server, vm_state):
     uuid = server(vm_state, states.POWERING_OFF)
-    found = Found("h1", states.SHUTDOWN, [EVENT])
+    found = ObservedGuest("h1", states.SHUTDOWN, [EVENT])
     _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
     assert _states(cell, uuid) == (states.STOPPED, None, states.SHUTDOWN)
     (action,) = _history(cell, uuid)
@@ -93,7 +93,7 @@ def test_a_stopped_guest_makes_a_stopped_server_and_ends_the_action(cell, power,
 
 def test_a_failed_stop_leaves_a_server_that_runs_and_says_why(cell, power, server):
     uuid = server(states.ACTIVE, states.POWERING_OFF)
-    found = Found("h1", states.RUNNING, [EVENT], "It does not want to.")
+    found = ObservedGuest("h1", states.RUNNING, [EVENT], "It does not want to.")
     _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
     assert _states(cell, uuid) == (states.ACTIVE, None, states.RUNNING)
     assert _history(cell, uuid)[0].message == "It does not want to."
@@ -103,7 +103,7 @@ def test_a_failed_stop_leaves_a_server_that_runs_and_says_why(cell, power, serve
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.STOPPED, states.ERROR])
 def test_of_a_guest_whose_power_nobody_knows_only_the_task_ends(cell, power, server, vm_state):
     uuid = server(vm_state, states.REBOOTING_HARD)
-    found = Found("h1", states.NOSTATE, [], "The hypervisor is away.")
+    found = ObservedGuest("h1", states.NOSTATE, [], "The hypervisor is away.")
     _settle(power, cell, uuid, found, task_state=states.REBOOTING_HARD)
     assert _states(cell, uuid) == (vm_state, None, states.NOSTATE)
 
@@ -112,7 +112,7 @@ def test_of_a_guest_whose_power_nobody_knows_only_the_task_ends(cell, power, ser
 def test_a_guest_that_is_gone_is_an_error_with_a_fault(cell, power, server, task):
     uuid = server(states.ACTIVE, task)
     expected = {"task_state": task, "vm_state": states.ACTIVE}
-    _settle(power, cell, uuid, Found("h1", None, [], "It is gone."), **expected)
+    _settle(power, cell, uuid, ObservedGuest("h1", None, [], "It is gone."), **expected)
     assert _states(cell, uuid) == (states.ERROR, None, states.NOSTATE)
     fault = _fault(cell, uuid)
     assert (fault.message, fault.host, fault.code) == ("It is gone.", "h1", 500)
@@ -122,7 +122,7 @@ def test_what_failed_on_the_host_is_in_the_details_of_a_fault(cell, power, serve
     uuid = server(states.ACTIVE, states.REBUILDING)
     told = {name: getattr(EVENT, name) for name in ("event", "host", "start_time", "finish_time")}
     failed = InstanceActionEvent(**told, result="Error", details="/var/lib is full")
-    found = Found("h1", None, [EVENT, failed], "It failed.")
+    found = ObservedGuest("h1", None, [EVENT, failed], "It failed.")
     _settle(power, cell, uuid, found, task_state=states.REBUILDING)
     fault = _fault(cell, uuid)
     assert (fault.message, fault.details) == ("It failed.", f"{EVENT.host}: /var/lib is full")
@@ -131,10 +131,10 @@ def test_what_failed_on_the_host_is_in_the_details_of_a_fault(cell, power, serve
 @pytest.mark.parametrize(
     ("found", "power_state"),
     [
-        (Found("h1", states.SHUTDOWN, [EVENT]), states.SHUTDOWN),
-        (Found("h1", states.NOSTATE, [EVENT]), states.NOSTATE),
-        (Found("h1", None, [EVENT], "There is none."), states.NOSTATE),
-        (Found("h1", states.SHUTDOWN, [EVENT], rescued=True), states.SHUTDOWN),
+        (ObservedGuest("h1", states.SHUTDOWN, [EVENT]), states.SHUTDOWN),
+        (ObservedGuest("h1", states.NOSTATE, [EVENT]), states.NOSTATE),
+        (ObservedGuest("h1", None, [EVENT], "There is none."), states.NOSTATE),
+        (ObservedGuest("h1", states.SHUTDOWN, [EVENT], rescued=True), states.SHUTDOWN),
     ],
 )
 def test_a_stopped_guest_makes_a_server_that_is_put_away(cell, power, server, found, power_state):
@@ -148,7 +148,7 @@ def test_a_stopped_guest_makes_a_server_that_is_put_away(cell, power, server, fo
 
 def test_what_could_not_be_put_away_stays_to_be_until_its_host_is_told_again(cell, power, server):
     uuid = server(states.ACTIVE, states.SOFT_DELETING)
-    found = Found("h1", states.RUNNING, [EVENT], "It does not want to.")
+    found = ObservedGuest("h1", states.RUNNING, [EVENT], "It does not want to.")
     _settle(power, cell, uuid, found, task_state=states.SOFT_DELETING)
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.SOFT_DELETING)
     (action,) = _history(cell, uuid)
@@ -158,11 +158,11 @@ def test_what_could_not_be_put_away_stays_to_be_until_its_host_is_told_again(cel
 @pytest.mark.parametrize(
     ("found", "vm_state"),
     [
-        (Found("h1", states.RUNNING), states.ACTIVE),
-        (Found("h1", states.RUNNING, rescued=True), states.RESCUED),
-        (Found("h1", states.SHUTDOWN, [], "It does not want to."), states.STOPPED),
-        (Found("h1", states.NOSTATE, [], "Nobody can tell."), states.ACTIVE),
-        (Found("h1", None, [], "It is gone."), states.ERROR),
+        (ObservedGuest("h1", states.RUNNING), states.ACTIVE),
+        (ObservedGuest("h1", states.RUNNING, rescued=True), states.RESCUED),
+        (ObservedGuest("h1", states.SHUTDOWN, [], "It does not want to."), states.STOPPED),
+        (ObservedGuest("h1", states.NOSTATE, [], "Nobody can tell."), states.ACTIVE),
+        (ObservedGuest("h1", None, [], "It is gone."), states.ERROR),
     ],
 )
 def test_a_restored_server_is_as_its_guest_is_found(cell, power, server, found, vm_state):
@@ -176,7 +176,7 @@ def test_a_restored_server_is_as_its_guest_is_found(cell, power, server, found, 
 
 def test_what_is_put_away_follows_its_guest_in_nothing_but_the_power_state(cell, power, server):
     uuid = server(states.SOFT_DELETED, soft_deleted_at=NOW)
-    found = Found("h1", states.SHUTDOWN)
+    found = ObservedGuest("h1", states.SHUTDOWN)
     _settle(power, cell, uuid, found, vm_state=states.SOFT_DELETED, task_state=None)
     assert _states(cell, uuid) == (states.SOFT_DELETED, None, states.SHUTDOWN)
     assert (_get(cell, uuid).soft_deleted_at, _history(cell, uuid)) == (NOW, [])
@@ -186,7 +186,7 @@ def test_a_server_at_rest_whose_guest_stopped_by_itself_has_that_in_its_history(
     cell, power, server
 ):
     uuid = server(states.ACTIVE, power_state=states.RUNNING)
-    found = Found("h1", states.SHUTDOWN, [], "It had stopped by itself.")
+    found = ObservedGuest("h1", states.SHUTDOWN, [], "It had stopped by itself.")
     _settle(power, cell, uuid, found, vm_state=states.ACTIVE, task_state=None)
     assert _states(cell, uuid) == (states.STOPPED, None, states.SHUTDOWN)
     (action,) = _history(cell, uuid)
@@ -196,7 +196,7 @@ def test_a_server_at_rest_whose_guest_stopped_by_itself_has_that_in_its_history(
 
 def test_at_rest_the_power_state_alone_may_be_news(cell, power, server):
     uuid = server(states.ACTIVE, power_state=states.NOSTATE)
-    found = Found("h1", states.RUNNING)
+    found = ObservedGuest("h1", states.RUNNING)
     _settle(power, cell, uuid, found, vm_state=states.ACTIVE, task_state=None)
     assert _states(cell, uuid) == (states.ACTIVE, None, states.RUNNING)
     assert _history(cell, uuid) == []
@@ -213,19 +213,19 @@ def test_at_rest_the_power_state_alone_may_be_news(cell, power, server):
 def test_what_is_not_as_expected_stays_as_it_is(cell, power, server, host, expected):
     uuid = server(states.ACTIVE, states.POWERING_OFF)
     with pytest.raises(exception.Conflict):
-        _settle(power, cell, uuid, Found(host, states.SHUTDOWN, [EVENT]), **expected)
+        _settle(power, cell, uuid, ObservedGuest(host, states.SHUTDOWN, [EVENT]), **expected)
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.POWERING_OFF)
     assert _history(cell, uuid)[0].events == []
 
 
 def test_only_states_can_be_expected(cell, power, server):
     with pytest.raises(exception.Invalid):
-        _settle(power, cell, server(), Found("h1", states.SHUTDOWN), project_id="project")
+        _settle(power, cell, server(), ObservedGuest("h1", states.SHUTDOWN), project_id="project")
 
 
 def test_a_delete_wins_over_what_is_told_later(cell, power, server):
     uuid = server(states.ACTIVE, states.DELETING)
-    found = Found("h1", states.SHUTDOWN)
+    found = ObservedGuest("h1", states.SHUTDOWN)
     with pytest.raises(exception.Conflict):
         _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.DELETING)
@@ -233,7 +233,9 @@ def test_a_delete_wins_over_what_is_told_later(cell, power, server):
 
 def test_an_instance_that_is_gone_cannot_be_settled(cell, power):
     with pytest.raises(exception.NotFound):
-        _settle(power, cell, a_uuid(), Found("h1", states.SHUTDOWN), task_state=states.REBOOTING)
+        _settle(
+            power, cell, a_uuid(), ObservedGuest("h1", states.SHUTDOWN), task_state=states.REBOOTING
+        )
 
 
 def _overdue(cell):
@@ -247,7 +249,7 @@ def _overdue(cell):
 
 def test_a_host_is_told_again_of_a_task_that_nobody_works_on(cell, power, server):
     uuid = server(states.STOPPED, states.POWERING_ON)
-    power.tell_again(_overdue(cell))
+    power.resend(_overdue(cell))
     assert cell.bus.sent == [
         ("h1", "change_power", {"instance_uuid": uuid, "task": states.POWERING_ON})
     ]
@@ -256,13 +258,16 @@ def test_a_host_is_told_again_of_a_task_that_nobody_works_on(cell, power, server
 
 def test_what_the_host_then_reports_is_of_the_request_that_asked(cell, power, server):
     uuid = server(states.STOPPED, states.POWERING_ON)
-    power.tell_again(_overdue(cell))
+    power.resend(_overdue(cell))
     assert [context.request_id for context in cell.bus.contexts] == ["req-1"]
     assert _get(cell, uuid).task_state == states.POWERING_ON
 
 
 def test_a_late_copy_of_a_report_does_not_end_the_next_task_of_the_kind(cell, power, server):
-    uuid, found = server(states.ACTIVE, states.REBOOTING), Found("h1", states.RUNNING, [EVENT])
+    uuid, found = (
+        server(states.ACTIVE, states.REBOOTING),
+        ObservedGuest("h1", states.RUNNING, [EVENT]),
+    )
     first = RequestContext(request_id="req-1", overwrite=False)
     power.settle(first, uuid, found, {"task_state": states.REBOOTING})
     with cell.database.begin() as session:
@@ -280,7 +285,7 @@ def test_a_late_copy_of_a_report_does_not_end_the_next_task_of_the_kind(cell, po
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.STOPPED, states.ERROR])
 def test_a_task_whose_host_is_down_ends_and_says_so(cell, power, server, vm_state):
     uuid = server(vm_state, states.REBOOTING_HARD)
-    power.give_up(_overdue(cell))
+    power.abandon(_overdue(cell))
     assert _states(cell, uuid)[:2] == (vm_state, None)
     (action,) = _history(cell, uuid)
     assert action.finish_time is not None
@@ -294,18 +299,18 @@ def test_a_task_that_its_host_goes_on_with_is_not_given_up(cell, power, server):
     uuid = server(states.ACTIVE, states.POWERING_OFF)
     overdue = _overdue(cell)
     with cell.database.begin() as session:
-        held = [leases.Held(uuid, None, (states.POWERING_OFF,))]
+        held = [leases.HeldLease(uuid, None, (states.POWERING_OFF,))]
         assert leases.renew(session, held, host="h1", seconds=60) == set()
-    power.give_up(overdue)
+    power.abandon(overdue)
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.POWERING_OFF)
 
 
 def test_a_task_that_is_over_is_not_given_up(cell, power, server):
     uuid = server(states.ACTIVE, states.POWERING_OFF)
     overdue = _overdue(cell)
-    found = Found("h1", states.SHUTDOWN, [EVENT])
+    found = ObservedGuest("h1", states.SHUTDOWN, [EVENT])
     _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
-    power.give_up(overdue)
+    power.abandon(overdue)
     assert _states(cell, uuid)[:2] == (states.STOPPED, None)
     assert _history(cell, uuid)[0].message is None
 

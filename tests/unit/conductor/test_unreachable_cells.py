@@ -7,13 +7,13 @@ import pytest
 
 from roost import exception, states
 from roost.conductor.super import boot
-from roost.conductor.super.boot import Boots
+from roost.conductor.super.boot import BootService
 from roost.conductor.super.sweeper import SuperSweeper
 from roost.db.api import build_requests, cells, instance_mappings
 from roost.db.cell import instances
 from roost.objects.mapping import CELL0_UUID
 from tests.builders import CELL1, CELL2, NOW
-from tests.unit.conductor.placements import end_leases, instance, mapping, run_with, wish
+from tests.unit.conductor.placements import build_request, end_leases, instance, mapping, run_with
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def away(world):
 
 def test_a_cell_that_is_known_to_be_away_is_not_chosen(world, away):
     away().notice()
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     assert instance(world.databases[CELL2], uuid).host == "west"
     assert world.scheduler.asked[0][0].ignore_cells == [CELL1]
@@ -89,15 +89,15 @@ def test_a_cell_that_is_known_to_be_away_is_not_chosen(world, away):
 
 def test_a_cell_whose_bus_is_away_is_not_chosen_either(world):
     world.buses["fake://cell1/"].away = True
-    world.build(world.wish())
-    _request, (uuid,) = made = world.wish()
+    world.build(world.build_request())
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     assert mapping(world, uuid).cell_uuid == CELL2
 
 
 def test_wishes_for_a_cell_that_turns_out_to_be_away_go_elsewhere_at_once(world, away):
     away()
-    _request, uuids = made = world.wish(3)
+    _request, uuids = made = world.build_request(3)
     world.build(made)
     assert {mapping(world, uuid).cell_uuid for uuid in uuids} == {CELL2}
     assert set(world.scheduler.claims.values()) == {"west"}
@@ -105,7 +105,7 @@ def test_wishes_for_a_cell_that_turns_out_to_be_away_go_elsewhere_at_once(world,
 
 
 def test_a_commit_that_nobody_heard_of_keeps_its_wish_in_that_cell(world, away):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
 
     def unheard(work):
         boot.create_in_cell(work)
@@ -113,16 +113,16 @@ def test_a_commit_that_nobody_heard_of_keeps_its_wish_in_that_cell(world, away):
         raise exception.Lost("the connection broke")
 
     run_with(world, {"create_in_cell": unheard}, made)
-    assert wish(world, uuid).cell_uuid == CELL1
+    assert build_request(world, uuid).cell_uuid == CELL1
     assert world.scheduler.claims[uuid] == "h1"
     end_leases(world)
     world.build(made)
-    assert wish(world, uuid).cell_uuid == CELL1
+    assert build_request(world, uuid).cell_uuid == CELL1
     assert len(world.scheduler.asked) == 1
 
 
 def test_when_its_cell_is_back_such_a_wish_is_found_there(world, away):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     gone = []
 
     def unheard(work):
@@ -135,20 +135,20 @@ def test_when_its_cell_is_back_such_a_wish_is_found_there(world, away):
     end_leases(world)
     world.sweeper.sweep()
     assert mapping(world, uuid).cell_uuid == CELL1
-    assert wish(world, uuid) is None
+    assert build_request(world, uuid) is None
 
 
 def test_the_sweeper_leaves_wishes_alone_that_a_cell_may_have_which_is_away(
     world, away, monkeypatch
 ):
-    _request, (uuid,) = world.wish()
+    _request, (uuid,) = world.build_request()
     with world.api_db.begin() as session:
         build_requests.lease(session, owner="dead", seconds=-1, instance_uuids=[uuid])
-        build_requests.aim(session, {uuid: CELL1}, owner="dead")
+        build_requests.target_cell(session, {uuid: CELL1}, owner="dead")
     away().notice()
-    monkeypatch.setattr(Boots, "build", None)  # which would be called
+    monkeypatch.setattr(BootService, "build", None)  # which would be called
     world.sweeper.sweep()
-    assert wish(world, uuid) is not None
+    assert build_request(world, uuid) is not None
 
 
 def test_what_fits_nowhere_else_waits_for_the_cell(world, away):
@@ -156,7 +156,7 @@ def test_what_fits_nowhere_else_waits_for_the_cell(world, away):
     world.scheduler.room["west"] = 0
     _request, (uuid,) = made = young(world)
     world.build(made)
-    assert wish(world, uuid) is not None
+    assert build_request(world, uuid) is not None
     gone.back()
     world.sweeper.sweep()
     assert mapping(world, uuid).cell_uuid == CELL1
@@ -165,7 +165,7 @@ def test_what_fits_nowhere_else_waits_for_the_cell(world, away):
 def test_but_not_for_ever(world, away):
     away().notice()
     world.scheduler.room["west"] = 0
-    _request, (uuid,) = made = world.wish()  # of long ago
+    _request, (uuid,) = made = world.build_request()  # of long ago
     assert datetime.datetime.now(datetime.UTC) - NOW > datetime.timedelta(minutes=5)
     world.build(made)
     assert instance(world.cell0, uuid).vm_state == states.ERROR
@@ -174,18 +174,18 @@ def test_but_not_for_ever(world, away):
 
 def test_a_claim_that_could_not_be_released_is_not_made_twice(world, away):
     away()
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.scheduler.release_claims = lambda *_, **__: None
     world.scheduler._choose = type(world.scheduler)._choose.__get__(world.scheduler)
     world.build(made)
-    assert wish(world, uuid) is not None
+    assert build_request(world, uuid) is not None
     assert world.scheduler.claims == {uuid: "h1"}
     assert len(world.scheduler.asked) == 2
 
 
 def young(world):
     """Wish for something just now."""
-    made = world.wish()
+    made = world.build_request()
     table = build_requests._requests
     with world.api_db.begin() as session:
         session.execute(table.update().values(created_at=datetime.datetime.now(datetime.UTC)))
@@ -198,7 +198,7 @@ def queue(world, uuid):
 
 
 def test_a_delete_is_carried_out_when_its_cell_is_back(world, away):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     gone = away().notice()
     queue(world, uuid)
@@ -211,7 +211,7 @@ def test_a_delete_is_carried_out_when_its_cell_is_back(world, away):
 
 
 def test_deletes_that_wait_for_a_cell_cost_nothing(world, away, monkeypatch):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     world.build(made)
     away().notice()
     queue(world, uuid)
@@ -224,7 +224,7 @@ class TestDeletedInDoubt:
 
     def deleted(self, world, away):
         """Let a worker die between creating and pointing; return what was deleted then."""
-        _request, (uuid,) = made = world.wish()
+        _request, (uuid,) = made = world.build_request()
         gone = []
 
         def die(work):
@@ -239,7 +239,7 @@ class TestDeletedInDoubt:
 
     def test_it_counts_against_nothing_from_then_on(self, world, away):
         uuid, _ = self.deleted(world, away)
-        assert wish(world, uuid) is None
+        assert build_request(world, uuid) is None
         assert mapping(world, uuid).queued_for_delete
 
     def test_its_row_is_found_and_ended_when_the_cell_is_back(self, world, away):
@@ -248,16 +248,16 @@ class TestDeletedInDoubt:
         world.sweeper.sweep()
         assert instance(world.cell1, uuid).task_state == states.DELETING
         with world.cell1.begin() as session:
-            instances.bury(session, uuid)
+            instances.mark_deleted(session, uuid)
         world.sweeper.sweep()
         assert mapping(world, uuid) is None
 
 
 def test_a_wish_deleted_before_its_cell_had_it_is_remembered_while_a_worker_may_create_it(world):
-    _request, (uuid,) = world.wish()
+    _request, (uuid,) = world.build_request()
     with world.api_db.begin() as session:
         build_requests.lease(session, owner="slow", seconds=30, instance_uuids=[uuid])
-        build_requests.aim(session, {uuid: CELL1}, owner="slow")
+        build_requests.target_cell(session, {uuid: CELL1}, owner="slow")
         assert instance_mappings.withdraw(session, uuid)
     world.sweeper.sweep()
     assert mapping(world, uuid).queued_for_delete
@@ -269,7 +269,7 @@ def test_a_wish_deleted_before_its_cell_had_it_is_remembered_while_a_worker_may_
 
 
 def test_nobody_takes_a_wish_up_while_what_was_created_is_taken_back(world, monkeypatch):
-    _request, (uuid,) = made = world.wish()
+    _request, (uuid,) = made = world.build_request()
     seen = []
     remove = instances.remove
 

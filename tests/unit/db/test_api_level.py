@@ -35,17 +35,17 @@ def wishes(session, count=1, spec=None, **values):
 
 def test_a_wish_is_found_until_it_is_forgotten(api_db):
     with api_db.begin() as session:
-        (wish,) = wishes(session)
-        assert build_requests.find(session, wish.instance_uuid) == wish
-        assert build_requests.forget(session, wish.instance_uuid)
-        assert build_requests.find(session, wish.instance_uuid) is None
+        (build_request,) = wishes(session)
+        assert build_requests.find(session, build_request.instance_uuid) == build_request
+        assert build_requests.forget(session, build_request.instance_uuid)
+        assert build_requests.find(session, build_request.instance_uuid) is None
 
 
 def test_only_one_can_forget_a_wish(api_db):
     with api_db.begin() as session:
-        (wish,) = wishes(session)
-        assert build_requests.forget(session, wish.instance_uuid)
-        assert not build_requests.forget(session, wish.instance_uuid)
+        (build_request,) = wishes(session)
+        assert build_requests.forget(session, build_request.instance_uuid)
+        assert not build_requests.forget(session, build_request.instance_uuid)
 
 
 def test_a_spec_comes_back_as_it_was_asked(api_db):
@@ -57,7 +57,7 @@ def test_a_spec_comes_back_as_it_was_asked(api_db):
 
 def test_a_wish_under_lease_is_nobody_elses(api_db):
     with api_db.begin() as session:
-        uuids = [wish.instance_uuid for wish in wishes(session, 3)]
+        uuids = [build_request.instance_uuid for build_request in wishes(session, 3)]
         first = build_requests.lease(session, owner="a", seconds=30, instance_uuids=uuids)
         second = build_requests.lease(session, owner="b", seconds=30, instance_uuids=uuids)
     assert (len(first), len(second)) == (3, 0)
@@ -65,14 +65,14 @@ def test_a_wish_under_lease_is_nobody_elses(api_db):
 
 def test_a_lease_that_ran_out_is_taken_over(api_db):
     with api_db.begin() as session:
-        uuids = [wish.instance_uuid for wish in wishes(session)]
+        uuids = [build_request.instance_uuid for build_request in wishes(session)]
         build_requests.lease(session, owner="a", seconds=-1, instance_uuids=uuids)
         assert build_requests.lease(session, owner="b", seconds=30, instance_uuids=uuids)
 
 
 def test_a_lease_handed_back_is_free_at_once(api_db):
     with api_db.begin() as session:
-        uuids = [wish.instance_uuid for wish in wishes(session)]
+        uuids = [build_request.instance_uuid for build_request in wishes(session)]
         build_requests.lease(session, owner="a", seconds=30, instance_uuids=uuids)
         build_requests.hand_back(session, "a")
         assert build_requests.lease(session, owner="b", seconds=30, instance_uuids=uuids)
@@ -84,16 +84,16 @@ def test_the_sweeper_sees_old_wishes_and_leaves_young_ones(api_db):
         (old,) = wishes(session, created_at=now - datetime.timedelta(minutes=1))
         wishes(session, created_at=now)
         waiting = build_requests.list_waiting(session, older_than=datetime.timedelta(seconds=5))
-    assert [wish.instance_uuid for wish in waiting] == [old.instance_uuid]
+    assert [build_request.instance_uuid for build_request in waiting] == [old.instance_uuid]
 
 
 def test_a_mapping_begins_without_a_cell(api_db):
     with api_db.begin() as session:
-        (wish,) = wishes(session)
-        mapping = instance_mappings.get(session, wish.instance_uuid)
+        (build_request,) = wishes(session)
+        mapping = instance_mappings.get(session, build_request.instance_uuid)
         assert mapping.cell_uuid is None
-        instance_mappings.place(session, wish.instance_uuid, CELL1)
-        assert instance_mappings.get(session, wish.instance_uuid).cell_uuid == CELL1
+        instance_mappings.place(session, build_request.instance_uuid, CELL1)
+        assert instance_mappings.get(session, build_request.instance_uuid).cell_uuid == CELL1
 
 
 def test_a_mapping_that_is_not_there_is_named(api_db):
@@ -103,11 +103,11 @@ def test_a_mapping_that_is_not_there_is_named(api_db):
 
 def test_a_withdrawn_wish_leaves_nothing_and_counts_for_nothing(api_db):
     with api_db.begin() as session:
-        (wish,) = wishes(session)
-        assert instance_mappings.withdraw(session, wish.instance_uuid)
-        assert instance_mappings.find(session, wish.instance_uuid) is None
+        (build_request,) = wishes(session)
+        assert instance_mappings.withdraw(session, build_request.instance_uuid)
+        assert instance_mappings.find(session, build_request.instance_uuid) is None
         assert set(quota.usage(session, "project").values()) == {0}
-        assert not instance_mappings.withdraw(session, wish.instance_uuid)
+        assert not instance_mappings.withdraw(session, build_request.instance_uuid)
 
 
 def test_an_instance_queued_for_delete_gives_its_quota_back_once(api_db):
@@ -283,8 +283,8 @@ def test_a_deleted_cell_takes_its_hosts_along(api_db):
 
 def test_a_mapping_counts_what_its_flavor_takes(api_db):
     with api_db.begin() as session:
-        (wish,) = wishes(session, spec=a_spec(flavor=a_flavor(vcpus=4, memory_mb=4096)))
-        mapping = instance_mappings.get(session, wish.instance_uuid)
+        (build_request,) = wishes(session, spec=a_spec(flavor=a_flavor(vcpus=4, memory_mb=4096)))
+        mapping = instance_mappings.get(session, build_request.instance_uuid)
     assert (mapping.vcpus, mapping.memory_mb) == (4, 4096)
 
 

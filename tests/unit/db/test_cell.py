@@ -137,8 +137,8 @@ def test_a_buried_instance_is_found_only_by_those_who_ask_for_it(cell_db):
     made = an_instance()
     with cell_db.begin() as session:
         instances.create(session, made)
-        assert instances.bury(session, made.uuid)
-        assert not instances.bury(session, made.uuid)
+        assert instances.mark_deleted(session, made.uuid)
+        assert not instances.mark_deleted(session, made.uuid)
         assert instances.find(session, made.uuid) is None
         assert instances.get(session, made.uuid, deleted=True).vm_state == states.DELETED
 
@@ -160,7 +160,7 @@ def test_instances_of_a_host_are_those_alive(cell_db):
     with cell_db.begin() as session:
         for made in (alive, dead, an_instance(host="h2")):
             instances.create(session, made)
-        instances.bury(session, dead.uuid)
+        instances.mark_deleted(session, dead.uuid)
         assert [i.uuid for i in instances.list_on_host(session, "h1")] == [alive.uuid]
 
 
@@ -341,7 +341,7 @@ def test_burial_leaves_nothing_but_the_marked_row(cell_db):
         instances.create(session, made)
         builds.create(session, a_build(made.uuid))
         actions.start(session, an_action(made.uuid))
-        assert purge.bury(session, made.uuid, [an_event("compute.destroy")])
-        assert not purge.bury(session, made.uuid, [])
+        assert purge.delete_with_record(session, made.uuid, [an_event("compute.destroy")])
+        assert not purge.delete_with_record(session, made.uuid, [])
         assert builds.find(session, made.uuid) is None
         assert actions.get(session, made.uuid, "req-1").finish_time is not None

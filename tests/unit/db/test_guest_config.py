@@ -1,10 +1,10 @@
 import pytest
 
 from roost.db.cell import guest_config, instances
-from roost.objects import BlockDevice, InjectedFile, Provisions
+from roost.objects import BlockDevice, GuestConfig, InjectedFile
 from tests.builders import an_instance
 
-_GIVEN = Provisions.of(
+_GIVEN = GuestConfig.of(
     files=[InjectedFile.of(path="/etc/motd", contents="aGVsbG8=")],
     block_devices=[BlockDevice.of(source_type="image", boot_index=0, size_mb=1024)],
     admin_password="secret",
@@ -45,7 +45,7 @@ def test_the_password_is_forgotten_and_the_rest_is_kept(cell_db, instance):
 
 def test_nothing_is_kept_of_a_buried_instance(cell_db, instance):
     with cell_db.begin() as session:
-        instances.bury(session, instance.uuid)
+        instances.mark_deleted(session, instance.uuid)
         assert guest_config.find(session, instance.uuid) is None
 
 
@@ -57,9 +57,9 @@ def test_nor_of_one_that_is_taken_back(cell_db, instance):
 
 def test_what_a_guest_tells_of_its_password_is_kept_until_it_is_cleared(cell_db, instance):
     with cell_db.begin() as session:
-        assert guest_config.told_password(session, instance.uuid) == ""
-        guest_config.tell_password(session, instance.uuid, "cipher")
-        assert guest_config.told_password(session, instance.uuid) == "cipher"
-        guest_config.tell_password(session, instance.uuid, "")
-        assert guest_config.told_password(session, instance.uuid) == ""
+        assert guest_config.read_password(session, instance.uuid) == ""
+        guest_config.save_password(session, instance.uuid, "cipher")
+        assert guest_config.read_password(session, instance.uuid) == "cipher"
+        guest_config.save_password(session, instance.uuid, "")
+        assert guest_config.read_password(session, instance.uuid) == ""
         assert guest_config.find(session, instance.uuid) == _GIVEN

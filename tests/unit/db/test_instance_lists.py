@@ -167,11 +167,11 @@ def test_values_rank_as_the_database_orders_them():
 
 def test_what_was_asked_for_is_found_by_server(api_db, three):
     spec = a_spec(availability_zone="east", hints={"own": ["a"]})
-    wish = a_wish(spec)
+    build_request = a_wish(spec)
     with api_db.begin() as session:
-        build_requests.create(session, [wish], spec=spec)
-        asked = build_requests.asked_for(session, [wish.instance_uuid, three[0].uuid])
+        build_requests.create(session, [build_request], spec=spec)
+        asked = build_requests.asked_for(session, [build_request.instance_uuid, three[0].uuid])
     assert asked == {
-        wish.instance_uuid: build_requests.Asked("east", {"own": ["a"]}),
-        three[0].uuid: build_requests.Asked(None, {}),
+        build_request.instance_uuid: build_requests.SchedulingDetails("east", {"own": ["a"]}),
+        three[0].uuid: build_requests.SchedulingDetails(None, {}),
     }

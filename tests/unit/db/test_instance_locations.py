@@ -38,7 +38,7 @@ def test_each_instance_is_somewhere(cell_db, place, look):
     here, there, no_host, stranger = place("h1"), place("h2"), place(None), a_uuid()
     gone = place("h1")
     with cell_db.begin() as session:
-        instances.bury(session, gone)
+        instances.mark_deleted(session, gone)
     found = look(here, there, no_host, gone, stranger)
     assert [found[uuid].place for uuid in (here, there, no_host, gone, stranger)] == [
         *(HERE, ELSEWHERE, NOWHERE, DELETED, UNKNOWN)
@@ -60,7 +60,7 @@ def test_what_never_ran_was_not_launched(place, look):
 def test_the_others_of_the_host_are_told_if_asked_for(cell_db, place, look):
     asked, other, gone = place("h2"), place("h1"), place("h1")
     with cell_db.begin() as session:
-        instances.bury(session, gone)
+        instances.mark_deleted(session, gone)
     assert set(look(asked)) == {asked}
     assert set(look(asked, and_others_here=True)) == {asked, other}
 

@@ -221,7 +221,7 @@ def test_ports_without_a_living_instance_are_orphans(allocate, cell_db):
     with cell_db.begin() as session:
         for each in (living, buried):
             instances.create(session, each)
-        instances.bury(session, buried.uuid)
+        instances.mark_deleted(session, buried.uuid)
     allocate(a_request(), instance_uuid=living.uuid)
     (of_buried,) = allocate(a_request(), instance_uuid=buried.uuid)
     lost = a_uuid()

@@ -25,7 +25,7 @@ def ask_for(database, count):
             ram=512 * count,
             defaults=NO_LIMITS,
         )
-    return spec.request_uuid, [wish.instance_uuid for wish in made]
+    return spec.request_uuid, [build_request.instance_uuid for build_request in made]
 
 
 def is_kept(database, request_uuid):

@@ -7,7 +7,7 @@ import pytest
 from roost import exception
 from roost.db.api import security_groups as rows
 from roost.db.engine import retried
-from roost.security_groups import Rule, new_group
+from roost.security_groups import SecurityGroupRule, new_group
 from tests.builders import NOW, a_uuid
 
 UNLIMITED = {rows.GROUPS: -1, rows.RULES: -1}
@@ -56,7 +56,9 @@ def test_of_two_who_add_the_same_rule_one_succeeds(api_db, make, at_once):
 
     @retried
     def add():
-        rule = Rule(id=a_uuid(), group_id=group.id, direction="ingress", ethertype="IPv4")
+        rule = SecurityGroupRule(
+            id=a_uuid(), group_id=group.id, direction="ingress", ethertype="IPv4"
+        )
         with api_db.begin() as session:
             rows.add_rule(session, rule, defaults=UNLIMITED, at=NOW)
 

@@ -25,13 +25,13 @@ def join(session, group, *instances, defaults=FREE):
 def boot(session, group):
     """Do the API's part of a boot into a group."""
     spec = a_spec()
-    wish = a_wish(spec)
+    build_request = a_wish(spec)
     quota.take(
         session, project_id="project", user_id="user", instances=1, cores=1, ram=512, defaults=FREE
     )
-    spec.group = join(session, group, wish.instance_uuid)
-    build_requests.create(session, [wish], spec=spec)
-    return wish.instance_uuid
+    spec.group = join(session, group, build_request.instance_uuid)
+    build_requests.create(session, [build_request], spec=spec)
+    return build_request.instance_uuid
 
 
 def test_a_group_is_found_as_it_was_made(api_db):

@@ -96,7 +96,7 @@ def test_a_buried_instance_is_still_found_by_its_tags(cell_db):
     made = an_instance(tags=["a"])
     with cell_db.begin() as session:
         instances.create(session, made)
-        instances.bury(session, made.uuid)
+        instances.mark_deleted(session, made.uuid)
         assert metadata.find(session, made.uuid, metadata.TAGS) is None
     assert _listed(cell_db, tags=[["a"]], deleted=True) == ["server"]
 

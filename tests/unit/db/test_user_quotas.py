@@ -33,7 +33,7 @@ def boot(database, user="alice", count=1, defaults=FREE):
             build_requests.create(session, wishes, spec=spec)
     except exception.QuotaExceeded:
         return None
-    return [wish.instance_uuid for wish in wishes]
+    return [build_request.instance_uuid for build_request in wishes]
 
 
 @retried
@@ -117,7 +117,7 @@ def test_what_is_deleted_or_put_away_leaves_room_for_its_user(api_db):
     delete(api_db, gone)
     with api_db.begin() as session:
         instance_mappings.place(session, away, CELL1)
-        assert soft_delete.put_away(session, away)
+        assert soft_delete.soft_delete(session, away)
     assert used(api_db) == dict.fromkeys(quota.RESOURCES, 0)
     assert boot(api_db, count=2)
 
@@ -127,7 +127,7 @@ def test_what_is_restored_counts_once_against_its_user(api_db):
     _one, away = boot(api_db, count=2)
     with api_db.begin() as session:
         instance_mappings.place(session, away, CELL1)
-        soft_delete.put_away(session, away)
+        soft_delete.soft_delete(session, away)
     with api_db.begin() as session:
         assert soft_delete.take_back(session, away, turn=1, defaults=FREE)
     assert used(api_db)["instances"] == everybodys(api_db)["instances"] == 2
@@ -138,7 +138,7 @@ def test_nothing_is_restored_whose_user_has_no_room(api_db):
     (away,) = boot(api_db)
     with api_db.begin() as session:
         instance_mappings.place(session, away, CELL1)
-        soft_delete.put_away(session, away)
+        soft_delete.soft_delete(session, away)
     boot(api_db)
     with pytest.raises(exception.QuotaExceeded), api_db.begin() as session:
         soft_delete.take_back(session, away, turn=1, defaults=FREE)

@@ -8,7 +8,7 @@ from keystoneauth1 import exceptions as keystone_errors
 from keystoneauth1 import session
 
 from roost.external import session as external_session
-from roost.external.session import CROWD, PAUSE, Adapter, Breaker, Hanging
+from roost.external.session import CROWD, PAUSE, Adapter, Hanging, ServiceBreaker
 from tests.fakes import unresponsive_server
 
 TIMEOUT = 10.0
@@ -29,7 +29,7 @@ def clock():
 
 @pytest.fixture
 def hurdle(clock):
-    return Breaker("glance:9292", clock=clock)
+    return ServiceBreaker("glance:9292", clock=clock)
 
 
 def hang(hurdle, clock, error=requests.ReadTimeout):

@@ -4,7 +4,7 @@ import pytest
 
 from roost import conf, exception
 from roost.conf.identity import auth_options, client_options
-from roost.external.session import Identity, own_session, user_session
+from roost.external.session import ServiceSessions, own_session, user_session
 from tests.builders import a_context
 from tests.fakes.keystone import FakeIdentity
 
@@ -69,7 +69,7 @@ def test_work_that_no_user_waits_for_is_our_own(outside):
 
 
 def test_who_we_are_is_asked_once(outside):
-    identity = Identity(_conf(outside, service_user="roost"), GROUP)
+    identity = ServiceSessions(_conf(outside, service_user="roost"), GROUP)
     before = outside.issued
     for _ in range(3):
         _asked(identity.user_session(_user(outside)))
@@ -86,7 +86,7 @@ def test_a_way_to_authenticate_that_there_is_not_names_its_group(outside):
     made = _conf(outside)
     made.set_override("auth_type", "handshake", GROUP)
     with pytest.raises(exception.Invalid, match=r"\[weather\].*handshake"):
-        Identity(made, GROUP)
+        ServiceSessions(made, GROUP)
 
 
 def test_nobody_is_waited_for_without_end(outside):
@@ -107,7 +107,7 @@ def test_a_service_is_asked_as_its_group_says(outside):
     made = _conf(outside, weather="observer")
     for name, value in said.items():
         made.set_override(name, value, GROUP)
-    identity = Identity(made, GROUP)
+    identity = ServiceSessions(made, GROUP)
     asking = identity.connection(identity.own_session(), "network").network
     found = {name: getattr(asking, name) for name in said}
     assert found == said | {"retriable_status_codes": [503]}
@@ -119,5 +119,7 @@ def test_connections_are_encrypted_as_the_group_says(outside, hasty):
     made = _conf(outside, weather="observer")
     made.set_override("tls_min_version", "1.3", GROUP)
     made.set_override("tls_ciphers", "HIGH", GROUP)
-    adapter = Identity(made, GROUP, hasty=hasty).own_session().session.get_adapter("https://a")
+    adapter = (
+        ServiceSessions(made, GROUP, hasty=hasty).own_session().session.get_adapter("https://a")
+    )
     assert (adapter.tls_min_version, adapter.tls_ciphers) == ("1.3", "HIGH")

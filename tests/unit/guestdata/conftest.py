@@ -5,7 +5,7 @@ import dataclasses
 
 import pytest
 
-from roost.guestdata.about import About, File, Operator
+from roost.guestdata.about import About, GuestFile, Operator
 from roost.objects import InstanceNUMACell, InstanceNUMATopology, NetworkInfo, Vif
 from tests.builders import a_keypair, an_image, an_instance
 
@@ -67,7 +67,7 @@ def about():
         instance=instance,
         network_info=NetworkInfo.of(vifs=[a_vif(), IPV6]),
         operator=Operator(domain="novalocal", vendor_data={"proxy": "http://proxy"}),
-        files=[File("/etc/banner", b"hello")],
+        files=[GuestFile("/etc/banner", b"hello")],
         disk_tags=["scratch"],
         seed=b"\x01" * 512,
     )

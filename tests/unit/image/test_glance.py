@@ -110,7 +110,7 @@ def test_our_own_right_shows_members_what_is_shared_with_them(store, glance):
         store.open(a_context(project_id="third"), IMAGE)
 
 
-@pytest.mark.parametrize("change", ["delete", "give_up"])
+@pytest.mark.parametrize("change", ["delete", "abandon"])
 def test_our_own_right_changes_no_image_of_others(store, glance, change):
     glance.rules[PATH] = DESCRIBED | {"owner": "other", "status": "queued"}
     with pytest.raises(exception.Forbidden):

@@ -12,7 +12,7 @@ import pytest
 from roost import conf, exception
 from roost.context import admin_context
 from roost.image import driver
-from roost.image.driver import EditableImageStore, Member
+from roost.image.driver import EditableImageStore, ImageMember
 from roost.image.local import LocalImageStore
 from roost.objects import ImageMeta
 from tests.builders import NOW, a_context, an_image
@@ -277,7 +277,7 @@ BOB = a_context(project_id="bob")
 def shared(store):
     """An image that is shared with Bob's project."""
     image = queued(store, visibility="shared", owner="project")
-    store.change_members(ADMIN, image.id, lambda _: [Member("bob", "pending", NOW, NOW)])
+    store.change_members(ADMIN, image.id, lambda _: [ImageMember("bob", "pending", NOW, NOW)])
     return image
 
 
@@ -301,7 +301,7 @@ def test_an_image_that_is_private_again_is_not_for_its_members(store, shared):
 
 def test_members_are_changed_by_one_at_a_time(store, shared):
     def one_more(members):
-        return [*members, Member(f"p{len(members)}", "pending", NOW, NOW)]
+        return [*members, ImageMember(f"p{len(members)}", "pending", NOW, NOW)]
 
     with futures.ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: store.change_members(ADMIN, shared.id, one_more), range(8)))

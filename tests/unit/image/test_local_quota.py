@@ -12,12 +12,12 @@ from roost import exception
 from roost.context import admin_context
 from roost.image import local_quota
 from roost.image.local import LocalImageStore
-from roost.image.local_quota import Limits
+from roost.image.local_quota import ImageLimits
 from tests.builders import an_image
 
 ADMIN = admin_context()
 MOST = 3
-LIMITS = Limits(images=MOST, size=10)
+LIMITS = ImageLimits(images=MOST, size=10)
 
 
 @pytest.fixture
@@ -79,10 +79,13 @@ def test_a_project_may_have_limits_of_its_own_for_all_who_share_the_folder(folde
         store.upload(ADMIN, described(store).id, io.BytesIO(b"1"))
     operator.set_limits("project", {"size": -1})
     sent(store, b"1" * 20)
-    assert (operator.usage("project"), operator.usage("other")) == (Limits(3, 40), Limits(1, 0))
+    assert (operator.usage("project"), operator.usage("other")) == (
+        ImageLimits(3, 40),
+        ImageLimits(1, 0),
+    )
     store.delete(ADMIN, image.id)
     operator.set_limits("project", {"size": None})
-    assert store.limits("project") == (others or Limits())
+    assert store.limits("project") == (others or ImageLimits())
 
 
 def test_images_of_nobody_have_no_limit(store):
@@ -115,7 +118,7 @@ def test_images_that_are_given_to_another_project_count_there(store):
 
 def test_what_is_there_above_a_lower_limit_stays_and_is_deleted(store, folder):
     made = [sent(store, b"123") for _ in range(MOST)]
-    lower = LocalImageStore(folder, Limits(images=1, size=1))
+    lower = LocalImageStore(folder, ImageLimits(images=1, size=1))
     with lower.open(ADMIN, made[0].id) as data:
         assert data.read() == b"123"
     for image in made:
@@ -125,7 +128,7 @@ def test_what_is_there_above_a_lower_limit_stays_and_is_deleted(store, folder):
     assert sent(lower, b"1").size == 1
 
 
-@pytest.mark.parametrize("limits", [None, Limits()])
+@pytest.mark.parametrize("limits", [None, ImageLimits()])
 def test_without_limits_there_are_none(folder, limits):
     store = LocalImageStore(folder, limits)
     for _ in range(2 * MOST):
@@ -193,7 +196,7 @@ def test_data_that_comes_for_an_image_that_is_deleted_meanwhile_counts(store):
 
 def test_far_from_the_limit_room_is_set_aside_before_data_comes(folder, monkeypatch):
     monkeypatch.setattr(local_quota, "_AHEAD", 5)
-    store, aside = LocalImageStore(folder, Limits(size=100)), []
+    store, aside = LocalImageStore(folder, ImageLimits(size=100)), []
     image = described(store)
     data = Slow(b"1234567", 3, before=lambda: aside.append(data_in(folder)))
     whole = store.upload(ADMIN, image.id, data)
@@ -238,7 +241,7 @@ def test_of_many_images_at_once_as_many_are_made_as_may(store):
 
 def _send(folder, image_ids):
     """Send 30 kB to each image, a kB at a time; return how many were taken."""
-    store, taken = LocalImageStore(folder, Limits(size=100_000)), 0
+    store, taken = LocalImageStore(folder, ImageLimits(size=100_000)), 0
     for image_id in image_ids:
         try:
             store.upload(ADMIN, image_id, Trickle(b"x" * 30_000))

@@ -6,7 +6,7 @@ from roost import exception
 from roost.rig import backing
 from roost.rig.plan import new_plan
 from roost.rig.services import MariaDB, PostgreSQL, RabbitMQ
-from roost.rig.services.private import Address
+from roost.rig.services.private import ServiceAddress
 
 
 class Broker:
@@ -79,7 +79,7 @@ def test_a_broker_without_a_port_is_at_the_usual_one(tmp_path, monkeypatch):
     monkeypatch.setattr("roost.rig.services.rabbitmq._log_in", refuse)
     with pytest.raises(exception.Unavailable):
         find(tmp_path, "postgresql", bus="amqp://me:pw@b")
-    assert asked == [Address("b", 5672, "me", "pw")]
+    assert asked == [ServiceAddress("b", 5672, "me", "pw")]
 
 
 def plan_with_users(tmp_path, monkeypatch, *, allowed):

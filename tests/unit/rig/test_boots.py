@@ -6,9 +6,9 @@ import pytest
 
 from roost import exception
 from roost.rig import boots
-from roost.rig.boots import Wish
+from roost.rig.boots import BootRequest
 
-WISH = Wish(flavor="1", image="i")
+WISH = BootRequest(flavor="1", image="i")
 
 
 class FakeApi:
@@ -70,7 +70,7 @@ def test_progress_is_shown_until_the_end():
 
 
 def test_networks_by_id_are_asked_for_as_such():
-    body = Wish(flavor="1", image="i", networks="n1,n2").body("x")
+    body = BootRequest(flavor="1", image="i", networks="n1,n2").body("x")
     assert body["server"]["networks"] == [{"uuid": "n1"}, {"uuid": "n2"}]
 
 

@@ -1,12 +1,12 @@
 """Which hosts the demonstration lets fail."""
 
-from roost.rig.boots import Server
+from roost.rig.boots import WatchedServer
 from roost.rig.demo import failing_hosts
 from roost.rig.plan import new_plan
 
 
 def on(host):
-    return Server(id="x", name="x", asked=0, accepted=0, host=host)
+    return WatchedServer(id="x", name="x", asked=0, accepted=0, host=host)
 
 
 def test_the_emptiest_hosts_fail_and_each_cell_keeps_one(tmp_path):

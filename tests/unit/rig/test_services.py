@@ -10,7 +10,7 @@ import pytest
 
 from roost import exception
 from roost.rig import services
-from roost.rig.services.private import Address, Private, Service, free_port, program
+from roost.rig.services.private import Private, PrivateService, ServiceAddress, free_port, program
 from roost.rig.services.rabbitmq import Management, Queue, RabbitMQ, Rights
 
 
@@ -46,7 +46,7 @@ def plugin():
 @pytest.fixture
 def management(plugin):
     broker = plugin.server_port - 10000  # whose plug-in it would be
-    return Management(Address("127.0.0.1", broker, "guest", "guest"))
+    return Management(ServiceAddress("127.0.0.1", broker, "guest", "guest"))
 
 
 def test_a_vhost_is_made_over_http_with_everything_allowed(plugin, management):
@@ -71,7 +71,7 @@ def test_a_vhost_that_is_gone_may_be_removed_again(plugin, management):
 
 
 def test_users_and_their_rights_are_made_over_http_in_one_go(plugin, management):
-    broker = RabbitMQ(Address("127.0.0.1", 1, "guest"), administration=management)
+    broker = RabbitMQ(ServiceAddress("127.0.0.1", 1, "guest"), administration=management)
     rights = [Rights("me", "a"), Rights("me", "b", "^x$", "^y$", "^z$", {"b": "^k$"})]
 
     broker.allow({"me": "pw"}, rights)
@@ -105,7 +105,7 @@ def test_a_refusal_over_http_is_told(plugin, management):
 
 
 def test_a_management_interface_that_is_not_there_is_told():
-    nobody = Management(Address("127.0.0.1", 1, "guest", "guest"))
+    nobody = Management(ServiceAddress("127.0.0.1", 1, "guest", "guest"))
 
     with pytest.raises(exception.Unavailable, match="does not answer"):
         nobody.check()
@@ -152,12 +152,12 @@ def test_names_are_unique():
     assert services.unique_name("a") != services.unique_name("a")
 
 
-class Sleeper(Service):
+class Sleeper(PrivateService):
     """A private service that does nothing, and lets everybody in."""
 
     def __init__(self, folder):
         super().__init__(
-            Address("127.0.0.1", 1, "me"), Private("sleeper", folder, account="nobody")
+            ServiceAddress("127.0.0.1", 1, "me"), Private("sleeper", folder, account="nobody")
         )
         self.private.make_folder()
         self.private.spawn(["sleep", "600"])
@@ -189,7 +189,7 @@ def test_a_private_service_that_was_halted_is_revived_with_what_it_had(sleeper, 
 
 def test_a_service_of_others_is_not_halted():
     with pytest.raises(exception.Invalid, match="left alone"):
-        Service(Address("127.0.0.1", 1, "me")).halt()
+        PrivateService(ServiceAddress("127.0.0.1", 1, "me")).halt()
 
 
 def test_what_another_process_started_is_not_revived(sleeper, tmp_path):

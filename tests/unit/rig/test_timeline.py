@@ -6,7 +6,7 @@ import io
 from rich.console import Console
 
 from roost.rig.client import Event
-from roost.rig.timeline import Timeline, render, summary
+from roost.rig.timeline import BootTimeline, render, summary
 
 BEGAN = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
 
@@ -24,7 +24,7 @@ def an_event(name, *, at, lasting=5, host="", failed=None):
 
 
 def a_timeline(*events, state="ACTIVE"):
-    return Timeline(name="rig-01", state=state, cell="cell1", host="cell1-host2", events=events)
+    return BootTimeline(name="rig-01", state=state, cell="cell1", host="cell1-host2", events=events)
 
 
 def drawn(what):

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from roost import exception
-from roost.rpc.transport import Breaker
+from roost.rpc.transport import BusBreaker
 
 
 class Broker:
@@ -26,7 +26,7 @@ def broker():
 
 @pytest.fixture
 def breaker(broker):
-    breaker = Breaker("bus", broker.connect, pause=0.001)
+    breaker = BusBreaker("bus", broker.connect, pause=0.001)
     yield breaker
     breaker.close()
 
@@ -45,19 +45,19 @@ def test_a_bus_that_is_known_to_be_away_fails_at_once(breaker):
 def test_it_may_be_used_again_when_it_is_back(breaker, broker):
     breaker.trip()
     assert broker.asked.wait(60)
-    assert breaker.is_away
+    assert breaker.is_unavailable
     broker.back.set()
-    _until(lambda: not breaker.is_away)
+    _until(lambda: not breaker.is_unavailable)
     breaker.check()
 
 
 def test_it_can_go_away_again(breaker, broker):
     broker.back.set()
     breaker.trip()
-    _until(lambda: not breaker.is_away)
+    _until(lambda: not breaker.is_unavailable)
     broker.back.clear()
     breaker.trip()
-    assert breaker.is_away
+    assert breaker.is_unavailable
 
 
 def _until(condition):

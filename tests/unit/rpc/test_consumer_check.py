@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from roost import exception
-from roost.rpc.consumer_check import PERSEVERE, Deaf, Ears
+from roost.rpc.consumer_check import PERSEVERE, ConsumerCheck, ConsumerLost
 
 
 class Way:
@@ -16,7 +16,7 @@ class Way:
         self.failure = None
         self.loses = False
         self.repaired = 0
-        self.ears = Ears(
+        self.consumer_state = ConsumerCheck(
             "the queue", self.send, repair=self.repair, timeout=0.0, clock=lambda: self.now
         )
 
@@ -25,14 +25,14 @@ class Way:
         if self.failure:
             raise self.failure
         if not self.loses:
-            self.ears.note()
+            self.consumer_state.note()
 
     def repair(self):
         self.repaired += 1
         self.failure, self.loses = None, False
 
     def check(self, times=1):
-        return [self.ears.check() for _ in range(times)]
+        return [self.consumer_state.check() for _ in range(times)]
 
 
 @pytest.fixture
@@ -42,16 +42,16 @@ def way():
 
 def test_it_hears_while_its_messages_come(way):
     assert way.check(3) == [True] * 3
-    assert (way.ears.deaf_since, way.repaired) == (None, 0)
+    assert (way.consumer_state.lost_since, way.repaired) == (None, 0)
 
 
 def test_one_message_that_is_lost_is_no_reason_to_open_anew(way):
     way.loses = True
     assert way.check() == [False]
-    assert (way.ears.deaf_since, way.repaired) == (100.0, 0)
+    assert (way.consumer_state.lost_since, way.repaired) == (100.0, 0)
     way.loses = False
     assert way.check() == [True]
-    assert way.ears.deaf_since is None
+    assert way.consumer_state.lost_since is None
 
 
 def test_what_is_deaf_twice_in_a_row_is_opened_anew(way):
@@ -62,7 +62,7 @@ def test_what_is_deaf_twice_in_a_row_is_opened_anew(way):
 
 def test_who_doubts_opens_anew_after_one_message_that_is_lost(way):
     way.loses = True
-    way.ears.doubt()
+    way.consumer_state.doubt()
     assert way.check(2) == [False, True]
     assert way.repaired == 1
     way.loses = True
@@ -72,39 +72,43 @@ def test_who_doubts_opens_anew_after_one_message_that_is_lost(way):
 
 def test_a_doubt_ends_the_pause_between_two_messages():
     sent = threading.Semaphore(0)
-    ears = Ears("the queue", lambda: (ears.note(), sent.release()), interval=3600.0)
-    ears.start()
+    consumer_state = ConsumerCheck(
+        "the queue", lambda: (consumer_state.note(), sent.release()), interval=3600.0
+    )
+    consumer_state.start()
     try:
         assert sent.acquire(timeout=30)
-        ears.doubt()
+        consumer_state.doubt()
         assert sent.acquire(timeout=30)
     finally:
-        ears.stop()
+        consumer_state.stop()
 
 
 def test_a_queue_that_is_gone_is_deafness(way):
-    way.failure = Deaf("its queue is gone")
+    way.failure = ConsumerLost("its queue is gone")
     assert way.check(3) == [False, False, True]
 
 
 def test_nothing_is_opened_anew_while_the_broker_is_away(way):
     way.failure = exception.Unavailable("the bus is away")
     assert way.check(5) == [False] * 5
-    assert (way.ears.deaf_since, way.repaired) == (None, 0)
+    assert (way.consumer_state.lost_since, way.repaired) == (None, 0)
 
 
 def test_an_operator_is_told_once_when_it_stays_deaf(way, caplog):
     way.loses, way.repair = True, None
-    ears = way.ears = Ears("the queue", way.send, timeout=0.0, clock=lambda: way.now)
+    consumer_state = way.consumer_state = ConsumerCheck(
+        "the queue", way.send, timeout=0.0, clock=lambda: way.now
+    )
     for _ in range(int(PERSEVERE) + 10):
-        assert not ears.check()
+        assert not consumer_state.check()
     assert caplog.text.count("stays deaf: restart this daemon") == 1
 
 
 def test_whatever_comes_shows_that_it_hears(way):
-    assert not way.ears.heard_within(10)
-    way.ears.note()
+    assert not way.consumer_state.received_within(10)
+    way.consumer_state.note()
     way.now += 10
-    assert way.ears.heard_within(10)
+    assert way.consumer_state.received_within(10)
     way.now += 1
-    assert not way.ears.heard_within(10)
+    assert not way.consumer_state.received_within(10)

@@ -314,7 +314,7 @@ OWN = "cell1"
 def admission(declaration, name, own=OWN):
     callers = Callers(own, ["api"])
     declared = Lamps.methods[name].declared
-    return callers, interface.Admission(
+    return callers, interface.AccessCheck(
         name,
         Lamps.callers_of(name),
         own_host=declared.own_host,

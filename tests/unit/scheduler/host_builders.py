@@ -10,7 +10,7 @@ from roost.db.scheduler.hosts import RESOURCES, UNLIMITED, HostRow
 from roost.objects import Aggregate
 from roost.scheduler import plugins
 from roost.scheduler.engine import Engine
-from roost.scheduler.hosts import Hosts
+from roost.scheduler.hosts import HostColumns
 from roost.scheduler.request import Request
 from roost.scheduler.table import by_host, enrol
 from tests.builders import CELL1, NOW, a_spec, a_uuid
@@ -74,7 +74,7 @@ def an_aggregate(*hosts, **metadata):
 
 
 def hosts_of(*rows, aggregates=()):
-    hosts = Hosts(rows)
+    hosts = HostColumns(rows)
     enrol(hosts, np.arange(len(rows)), by_host(aggregates))
     return hosts
 

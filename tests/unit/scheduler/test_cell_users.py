@@ -3,14 +3,14 @@
 import pytest
 
 from roost import exception
-from roost.callers import Caller, Callers, Level
+from roost.callers import Callers, Level, MessageSender
 from roost.clock import boot_clock
 from roost.scheduler import manager
 from roost.scheduler.manager import CellUsers
 from tests.builders import CELL1, CELL2, a_context, a_report
 
 CONDUCTORS, HOST = (Callers("api", ["api"]).identify(user) for user in ("cell1", "cell1~h1"))
-OTHERS = Caller(Level.CELL, "cell2", "cell2")
+OTHERS = MessageSender(Level.CELL, "cell2", "cell2")
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import pytest
 from roost.db.scheduler import cells as cell_rows
 from roost.db.scheduler import reports
 from roost.objects import CellLiveness
-from roost.scheduler.liveness import Silence
+from roost.scheduler.liveness import LivenessTimeouts
 from roost.scheduler.table import HostTable
-from roost.servicegroup.driver import Listening
+from roost.servicegroup.driver import ListeningTime
 from tests.builders import CELL1, CELL2, a_report
 
-SILENCE = Silence(host=120, cell=60)
+SILENCE = LivenessTimeouts(host=120, cell=60)
 
 
 class Scheduler:
@@ -19,7 +19,7 @@ class Scheduler:
     def __init__(self, database, clock):
         self.database = database
         self.clock = clock
-        self.listening = Listening(gap=SILENCE.gap)
+        self.listening = ListeningTime(gap=SILENCE.gap)
         self.table = HostTable(silence=SILENCE, hearing=self.listening, now=clock)
 
     def restart(self):

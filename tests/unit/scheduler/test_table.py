@@ -11,7 +11,7 @@ from roost.db.scheduler import cells as cell_rows
 from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler import models, ranges, reports
 from roost.objects import Aggregate, CellLiveness
-from roost.scheduler.liveness import Silence
+from roost.scheduler.liveness import LivenessTimeouts
 from roost.scheduler.table import HostTable
 from tests.builders import CELL1, CELL2, NOW, a_report, a_uuid
 
@@ -32,7 +32,11 @@ def seconds():
 @pytest.fixture
 def table(seconds, clock):
     return HostTable(
-        silence=Silence(host=120, cell=60), max_age=1.0, whole_every=60, clock=seconds, now=clock
+        silence=LivenessTimeouts(host=120, cell=60),
+        max_age=1.0,
+        whole_every=60,
+        clock=seconds,
+        now=clock,
     )
 
 

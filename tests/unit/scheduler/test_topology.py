@@ -3,7 +3,7 @@
 import pytest
 
 from roost.objects.topology import pcpus_of
-from roost.scheduler.topology import Held, fit
+from roost.scheduler.topology import HeldTopology, fit
 from tests.builders import a_numa_cell, a_numa_topology, a_pci_pool
 from tests.unit.scheduler.topology_builders import (
     GPU,
@@ -20,7 +20,7 @@ from tests.unit.scheduler.topology_builders import (
 
 def test_who_asks_for_nothing_fits_everywhere_and_holds_nothing():
     assert not fit(None, [], None)
-    assert fit(None, [], two_cells()) == Held()
+    assert fit(None, [], two_cells()) == HeldTopology()
 
 
 @pytest.mark.parametrize("host", [None, a_host(), a_host(pools=[a_pci_pool()])])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roost.scheduler.topology import Held, fit
+from roost.scheduler.topology import HeldTopology, fit
 from tests.builders import a_numa_cell, a_numa_topology, a_pci_pool, a_pci_request
 from tests.unit.scheduler.topology_builders import (
     GPU,
@@ -48,7 +48,7 @@ def test_a_host_has_devices_even_when_all_are_in_use():
 )
 def test_a_device_must_be_what_the_alias_says(pool, meant):
     held = fit(None, [GPU], a_host(pools=[a_pci_pool(**pool)]))
-    assert isinstance(held, Held) == meant
+    assert isinstance(held, HeldTopology) == meant
 
 
 def test_devices_are_named_as_their_host_names_them():
@@ -182,7 +182,7 @@ def test_what_the_host_does_not_have_any_more_does_no_harm():
     held = placed(pinned(1, 1), two_cells(a_pci_pool(numa_node=0)), GPU)
     shrunk = a_host(a_numa_cell(0, pcpus=[3]))
     assert shrunk.taking(held).giving_back(held) == shrunk
-    assert isinstance(fit(pinned(1), [], shrunk.taking(held)), Held)
+    assert isinstance(fit(pinned(1), [], shrunk.taking(held)), HeldTopology)
 
 
 def test_devices_that_are_owed_are_not_made_up_for_elsewhere():
@@ -204,15 +204,15 @@ def test_memory_that_is_owed_is_not_given_again():
 def test_held_survives_its_json_and_its_objects():
     host = two_cells(a_pci_pool(numa_node=1, tags={"a": "b"}), page_counts={"1048576": 2})
     held = placed(pinned(2, 1, page_size="large"), host, GPU)
-    assert Held.from_json(held.to_json()) == held
-    assert Held.of(held.numa, held.pci) == held
+    assert HeldTopology.from_json(held.to_json()) == held
+    assert HeldTopology.of(held.numa, held.pci) == held
 
 
-@pytest.mark.parametrize("held", [Held(), placed(None, a_host(pools=[a_pci_pool()]), GPU)])
+@pytest.mark.parametrize("held", [HeldTopology(), placed(None, a_host(pools=[a_pci_pool()]), GPU)])
 def test_held_may_lack_cells(held):
     assert held.numa is None
-    assert Held.from_json(held.to_json()) == held
-    assert Held.of(held.numa, held.pci) == held
+    assert HeldTopology.from_json(held.to_json()) == held
+    assert HeldTopology.of(held.numa, held.pci) == held
 
 
 def test_the_placement_says_again_what_was_asked():

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roost.objects import NUMACell
-from roost.scheduler.topology import Held, HostTopology, fit
+from roost.scheduler.topology import HeldTopology, HostTopology, fit
 from tests.builders import a_numa_topology, a_pci_pool, a_pci_request
 from tests.unit.scheduler.reference_topology import PAGES, SlowHost
 
@@ -98,8 +98,8 @@ def test_what_fits_is_found_and_nothing_is_given_twice(cells, pools, asked):
     slow, host = SlowHost(cells, pools), HostTopology.of(cells, pools)
     for numa, requests in asked:
         answer = fit(numa, renamed(requests), host)
-        assert isinstance(answer, Held) == slow.fits(numa, requests), answer
-        if isinstance(answer, Held):
+        assert isinstance(answer, HeldTopology) == slow.fits(numa, requests), answer
+        if isinstance(answer, HeldTopology):
             slow.check(answer, numa, requests)
             slow.held.append(answer)
             host = host.taking(answer)
@@ -111,7 +111,7 @@ def test_giving_back_undoes_taking_in_any_order(cells, pools, asked, random):
     held = []
     for numa, requests in asked:
         answer = fit(numa, renamed(requests), host)
-        if isinstance(answer, Held):
+        if isinstance(answer, HeldTopology):
             held.append(answer)
             host = host.taking(answer)
     random.shuffle(held)
@@ -130,9 +130,9 @@ def test_the_same_question_has_the_same_answer_and_it_can_be_written_down(cells,
     numa, requests = asked
     answer = fit(numa, renamed(requests), HostTopology.of(cells, pools))
     assert fit(numa, requests, HostTopology.of(cells, pools)) == answer
-    if isinstance(answer, Held):
-        assert Held.from_json(answer.to_json()) == answer
-        assert Held.of(answer.numa, answer.pci) == answer
+    if isinstance(answer, HeldTopology):
+        assert HeldTopology.from_json(answer.to_json()) == answer
+        assert HeldTopology.of(answer.numa, answer.pci) == answer
 
 
 @given(host_cells(), pools, wishes)
@@ -144,6 +144,6 @@ def test_preferred_devices_are_near_when_they_can_be(cells, pools, asked):
     for request in requests:
         request.numa_policy = "preferred"
     answer = fit(numa, requests, HostTopology.of(cells, pools))
-    if numa and isinstance(nearest, Held):
+    if numa and isinstance(nearest, HeldTopology):
         places = [cell.host_cell for cell in answer.numa.cells]
         assert all(part.numa_node in places for part in answer.pci)

@@ -1,6 +1,6 @@
 """Hosts with NUMA cells and devices, and what instances ask of them."""
 
-from roost.scheduler.topology import Held, HostTopology, fit
+from roost.scheduler.topology import HeldTopology, HostTopology, fit
 from tests.builders import a_numa_cell, a_numa_topology, a_pci_request
 
 PAIRS = [[0, 4], [1, 5], [2, 6], [3, 7]]  # four cores of two threads
@@ -44,7 +44,7 @@ def host_cells(held):
 
 def placed(numa, host, *pci):
     held = fit(numa, pci, host)
-    assert isinstance(held, Held), held
+    assert isinstance(held, HeldTopology), held
     return held
 
 

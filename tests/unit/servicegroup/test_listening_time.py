@@ -2,12 +2,12 @@
 
 import pytest
 
-from roost.servicegroup.driver import Listening
+from roost.servicegroup.driver import ListeningTime
 
 
 @pytest.fixture
 def listening():
-    return Listening(gap=10)
+    return ListeningTime(gap=10)
 
 
 def note(listening, *times, hears=True):

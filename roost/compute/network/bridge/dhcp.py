@@ -10,8 +10,8 @@ import pathlib
 import re
 from typing import Final
 
-from roost.compute.network.bridge.ports import Port
-from roost.compute.network.bridge.segment import INNER, METADATA, Names, Segment
+from roost.compute.network.bridge.ports import BridgePort
+from roost.compute.network.bridge.segment import INNER, METADATA, Segment, SegmentNames
 from roost.compute.network.bridge.system import System
 
 _LEASE: Final = 86400  # seconds
@@ -42,13 +42,13 @@ class Dhcp:
         inside = ("ip", "netns", "exec", names.namespace)
         self._system.run(*inside, "dnsmasq", f"--conf-file={conf}")
 
-    def remove(self, names: Names) -> None:
+    def remove(self, names: SegmentNames) -> None:
         """End it; safe to repeat."""
         conf, pid_file = self._files(names)
         self._system.end(pid_file, knows=str(conf))
         conf.unlink(missing_ok=True)
 
-    def _files(self, names: Names) -> tuple[pathlib.Path, pathlib.Path]:
+    def _files(self, names: SegmentNames) -> tuple[pathlib.Path, pathlib.Path]:
         stem = self._folder / names.network_id
         return stem.with_suffix(".conf"), stem.with_suffix(".pid")
 
@@ -101,6 +101,6 @@ def _routes(segment: Segment) -> list[str]:
     return [part for route in routes for part in route]
 
 
-def _host(port: Port) -> str:
+def _host(port: BridgePort) -> str:
     named = [port.hostname] if _HOSTNAME.fullmatch(port.hostname) else []
     return ",".join([f"dhcp-host={port.mac}", port.ip, *named])

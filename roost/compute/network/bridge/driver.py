@@ -15,9 +15,9 @@ from roost.compute.network.bridge.dhcp import Dhcp
 from roost.compute.network.bridge.filters import Filters
 from roost.compute.network.bridge.firewall import Firewall
 from roost.compute.network.bridge.metadata import Metadata
-from roost.compute.network.bridge.ports import Port, Record, Records
-from roost.compute.network.bridge.segment import Links, Names, Segment
-from roost.compute.network.bridge.settings import Settings
+from roost.compute.network.bridge.ports import BridgePort, BridgeRecord, BridgeRecords
+from roost.compute.network.bridge.segment import Links, Segment, SegmentNames
+from roost.compute.network.bridge.settings import BridgeSettings
 from roost.compute.network.bridge.system import System
 from roost.compute.network.local import LocalNetworkDriver
 from roost.context import RequestContext, admin_context
@@ -40,13 +40,13 @@ class BridgeDriver(LocalNetworkDriver):
         conductor: CellConductor,
         *,
         host: str,
-        settings: Settings,
+        settings: BridgeSettings,
         system: System,
         metadata: Metadata,
     ) -> None:
         super().__init__(conductor, host=host)
         self._settings = settings
-        self._records = Records(settings.folder / "instances")
+        self._records = BridgeRecords(settings.folder / "instances")
         self._filters = Filters(settings.folder / "filters.json", conductor, host=host)
         self._links = Links(system)
         self._firewall = Firewall(system)
@@ -64,7 +64,7 @@ class BridgeDriver(LocalNetworkDriver):
         """
         if concurrency.selected() != concurrency.THREADING:
             raise exception.Invalid("[network] driver = bridge wants concurrency = threading")
-        system, settings = System(), Settings.from_conf(conf)
+        system, settings = System(), BridgeSettings.from_conf(conf)
         system.check()
         metadata = Metadata(system, settings.metadata)
         return cls(conductor, host=conf.host, settings=settings, system=system, metadata=metadata)
@@ -80,7 +80,7 @@ class BridgeDriver(LocalNetworkDriver):
         try:
             with self._coming([vif.network_id]):
                 self._filters.learn(context, [vif.network_id])
-                self._become(instance.uuid, [*others, Port.of(instance, vif)])
+                self._become(instance.uuid, [*others, BridgePort.of(instance, vif)])
         except Exception:
             with _logged(f"{instance.uuid}: there is no place for the port {vif.id}"):
                 self._become(instance.uuid, others)
@@ -95,7 +95,7 @@ class BridgeDriver(LocalNetworkDriver):
 
     def plug(self, instance: Instance, info: NetworkInfo) -> NetworkInfo:
         with _failures():
-            ports = [Port.of(instance, vif) for vif in info.vifs]
+            ports = [BridgePort.of(instance, vif) for vif in info.vifs]
             with self._coming([port.network_id for port in ports]):
                 self._filters.have(ports)
                 self._become(instance.uuid, ports)
@@ -156,11 +156,11 @@ class BridgeDriver(LocalNetworkDriver):
         with self._lock:
             self._filters.keep(self._records.networks())
 
-    def _others(self, uuid: str, port_id: str) -> list[Port]:
+    def _others(self, uuid: str, port_id: str) -> list[BridgePort]:
         with self._lock:
             return [port for port in self._records.get(uuid).ports if port.id != port_id]
 
-    def _become(self, uuid: str, ports: Sequence[Port]) -> None:
+    def _become(self, uuid: str, ports: Sequence[BridgePort]) -> None:
         """Have an instance plugged by these ports and no others.
 
         That is written down at first, with the networks that it changes. So whatever comes in
@@ -168,7 +168,7 @@ class BridgeDriver(LocalNetworkDriver):
         """
         with self._lock:
             before = self._records.get(uuid)
-            wanted = Record(tuple(ports))
+            wanted = BridgeRecord(tuple(ports))
             unsettled = sorted(before.networks | wanted.networks)
             self._records.write(uuid, dataclasses.replace(wanted, unsettled=tuple(unsettled)))
             for network_id in unsettled:
@@ -187,7 +187,7 @@ class BridgeDriver(LocalNetworkDriver):
         """Have a network here as its ports want it; one without any is not here."""
         ports = self._records.of_network(network_id)
         if not ports:
-            self._remove(Names(network_id))
+            self._remove(SegmentNames(network_id))
             return
         filtering = self._filters.get(network_id)
         segment = Segment.of(network_id, ports, self._settings, filtering=filtering)
@@ -197,7 +197,7 @@ class BridgeDriver(LocalNetworkDriver):
         self._dhcp.ensure(segment)
         self._metadata.ensure(segment)
 
-    def _remove(self, names: Names) -> None:
+    def _remove(self, names: SegmentNames) -> None:
         self._metadata.remove(names)
         self._dhcp.remove(names)
         self._links.remove(names)
@@ -207,7 +207,7 @@ class BridgeDriver(LocalNetworkDriver):
         """Say what a port is plugged into, as hypervisors read it."""
         bound: Vif = vif.obj_clone()
         bound.type = BRIDGE
-        bound.details = {"bridge_name": json.dumps(Names(vif.network_id).bridge)}
+        bound.details = {"bridge_name": json.dumps(SegmentNames(vif.network_id).bridge)}
         bound.mtu = vif.mtu or self._settings.mtu
         return bound
 

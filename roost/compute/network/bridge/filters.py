@@ -12,7 +12,7 @@ from typing import Any
 
 from roost import exception
 from roost.compute.network.bindings import write_whole
-from roost.compute.network.bridge.ports import Port
+from roost.compute.network.bridge.ports import BridgePort
 from roost.context import RequestContext, admin_context
 from roost.rpc.cell_conductor import CellConductor
 from roost.security_groups import Filtering
@@ -72,7 +72,7 @@ class Filters:
                 self._write({**known, **told})
             return changed
 
-    def have(self, ports: Sequence[Port]) -> None:
+    def have(self, ports: Sequence[BridgePort]) -> None:
         """Learn what may pass at ports; what is known of them all will do if nobody answers.
 
         :raises roost.exception.Unavailable: when that is not known, either

@@ -27,10 +27,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from roost.compute.network.bridge.ports import Port
-from roost.compute.network.bridge.segment import METADATA, Names, Segment
+from roost.compute.network.bridge.ports import BridgePort
+from roost.compute.network.bridge.segment import METADATA, Segment, SegmentNames
 from roost.compute.network.bridge.system import System
-from roost.security_groups import EGRESS, ETHERTYPES, INGRESS, Rule
+from roost.security_groups import EGRESS, ETHERTYPES, INGRESS, SecurityGroupRule
 
 _IPV4: Final = 4
 # Numbers of IP's protocols (IANA): nft knows few of the names.
@@ -104,7 +104,7 @@ def broadcasts(segment: Segment) -> list[str]:
                                              f"oifname vmap {{ {whom} }}")]  # fmt: skip
 
 
-def _judging(segment: Segment, port: Port) -> Iterator[str]:
+def _judging(segment: Segment, port: BridgePort) -> Iterator[str]:
     allowed = _lines(segment, port, EGRESS, CONNECTION)
     yield _chain(f"from_{port.tap}", *(f"{line} return" for line in allowed), "drop")
     allowed = _lines(segment, port, INGRESS, CONNECTION)
@@ -151,14 +151,14 @@ def _members(group_id: str) -> str:
     return "members_" + group_id.replace("-", "_")
 
 
-def _lines(segment: Segment, port: Port, direction: str, words: Words) -> list[str]:
+def _lines(segment: Segment, port: BridgePort, direction: str, words: Words) -> list[str]:
     """Return what may pass in a direction, a line each; none of them twice."""
     rules = segment.filtering.of_port(port.id, direction)
     ours = [rule for rule in rules if ETHERTYPES[rule.ethertype] == _IPV4]
     return list(dict.fromkeys(_line(rule, words) for rule in ours))
 
 
-def _line(rule: Rule, words: Words) -> str:
+def _line(rule: SecurityGroupRule, words: Words) -> str:
     far = words.source if rule.direction == INGRESS else words.destination
     parts = [*_protocol(rule, words)]
     if rule.remote_prefix is not None:
@@ -168,7 +168,7 @@ def _line(rule: Rule, words: Words) -> str:
     return " ".join(parts)
 
 
-def _protocol(rule: Rule, words: Words) -> Sequence[str]:
+def _protocol(rule: SecurityGroupRule, words: Words) -> Sequence[str]:
     if rule.protocol is None:
         return []
     number = _NUMBERS.get(rule.protocol) or int(rule.protocol)
@@ -202,11 +202,11 @@ class Firewall:
         text = rules(segment) + table(segment, zone=zone)
         self._system.run("nft", "-f", "-", text=text)
 
-    def remove(self, names: Names) -> None:
+    def remove(self, names: SegmentNames) -> None:
         self._system.run("nft", "-f", "-", text=_without(names))
 
 
-def _without(names: Names) -> str:
+def _without(names: SegmentNames) -> str:
     """Return what removes both tables, whether they are there or not."""
     return "".join(
         f"table {family} {names.table}\ndelete table {family} {names.table}\n"
@@ -240,7 +240,7 @@ def _arriving(segment: Segment) -> str:
     return _chain("arriving", _hooked("prerouting"), f"iifname vmap {{ {whose} }}")
 
 
-def _of_guest(port: Port) -> str:
+def _of_guest(port: BridgePort) -> str:
     return _chain(
         f"of_{port.tap}",
         f"ether saddr != {port.mac} drop",

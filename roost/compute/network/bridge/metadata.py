@@ -19,8 +19,8 @@ from typing import Any, Final
 import requests
 from cheroot import wsgi
 
-from roost.compute.network.bridge.ports import Port
-from roost.compute.network.bridge.segment import METADATA, Names, Segment
+from roost.compute.network.bridge.ports import BridgePort
+from roost.compute.network.bridge.segment import METADATA, Segment, SegmentNames
 from roost.compute.network.bridge.settings import MetadataService
 from roost.compute.network.bridge.system import System
 from roost.guestdata import signature
@@ -64,7 +64,7 @@ class Metadata:
             serving = self._serving[names.network_id] = _Serving(names, place, self._service)
         serving.app.ports = {port.ip: port for port in segment.ports}
 
-    def remove(self, names: Names) -> None:
+    def remove(self, names: SegmentNames) -> None:
         """Serve a network no more; safe to repeat."""
         serving = self._serving.pop(names.network_id, None)
         if serving is not None:
@@ -74,7 +74,7 @@ class Metadata:
 class _Serving:
     """The server of one network."""
 
-    def __init__(self, names: Names, place: int | None, service: MetadataService) -> None:
+    def __init__(self, names: SegmentNames, place: int | None, service: MetadataService) -> None:
         self.place = place
         self.app = Proxy(service)
         self._server = _Server((METADATA, PORT), self.app, numthreads=_THREADS, timeout=_IDLE)
@@ -128,7 +128,7 @@ class Proxy:
 
     def __init__(self, service: MetadataService) -> None:
         self._service = service
-        self.ports: Mapping[str, Port] = {}
+        self.ports: Mapping[str, BridgePort] = {}
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         port = self.ports.get(str(environ.get("REMOTE_ADDR", "")))
@@ -144,7 +144,7 @@ class Proxy:
         start_response(_line(answer.status_code), _handed_on(answer))
         return [answer.content]
 
-    def _ask(self, port: Port, environ: dict[str, Any]) -> requests.Response:
+    def _ask(self, port: BridgePort, environ: dict[str, Any]) -> requests.Response:
         with requests.Session() as session:
             session.trust_env = False  # no proxy of the host's
             return session.request(

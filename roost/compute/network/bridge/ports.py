@@ -20,7 +20,7 @@ _IPV4: Final = 4
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Port:
+class BridgePort:
     """An interface of a guest, with what its network tells all guests.
 
     ``routes`` are destination and next hop each.
@@ -82,10 +82,10 @@ def _routes(routes: Iterable[dict[str, str | None]]) -> tuple[tuple[str, str], .
 
 
 @dataclasses.dataclass(frozen=True)
-class Record:
+class BridgeRecord:
     """An instance's ports as they are to be, and networks that may not know of that yet."""
 
-    ports: tuple[Port, ...] = ()
+    ports: tuple[BridgePort, ...] = ()
     unsettled: tuple[str, ...] = ()
 
     @property
@@ -93,14 +93,14 @@ class Record:
         return {*self.unsettled, *(port.network_id for port in self.ports)}
 
 
-class Records:
+class BridgeRecords:
     """The ports of this host's instances, a file for each instance; one caller at a time."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._folder = folder
 
     @functools.cached_property
-    def _known(self) -> dict[str, Record]:
+    def _known(self) -> dict[str, BridgeRecord]:
         return {path.stem: _read(path) for path in sorted(self._folder.glob("*.json"))}
 
     def instances(self) -> list[str]:
@@ -115,20 +115,20 @@ class Records:
         ports = [port for record in self._known.values() for port in record.ports]
         return sorted({port.network_id for port in ports if port.project_id == project_id})
 
-    def get(self, uuid: str) -> Record:
-        return self._known.get(uuid, Record())
+    def get(self, uuid: str) -> BridgeRecord:
+        return self._known.get(uuid, BridgeRecord())
 
-    def of_network(self, network_id: str) -> list[Port]:
+    def of_network(self, network_id: str) -> list[BridgePort]:
         """Return the ports in a network, in the order of their ids."""
         ports = [port for record in self._known.values() for port in record.ports]
         return sorted(
             (port for port in ports if port.network_id == network_id), key=lambda port: port.id
         )
 
-    def write(self, uuid: str, record: Record) -> None:
+    def write(self, uuid: str, record: BridgeRecord) -> None:
         """Remember how the ports of an instance are to be; without any it is forgotten."""
         path = self._folder / f"{uuid}.json"
-        if record == Record():
+        if record == BridgeRecord():
             path.unlink(missing_ok=True)
             self._known.pop(uuid, None)
             return
@@ -136,7 +136,7 @@ class Records:
         self._known[uuid] = record
 
 
-def _read(path: pathlib.Path) -> Record:
+def _read(path: pathlib.Path) -> BridgeRecord:
     values = json.loads(path.read_text())
-    ports = tuple(Port.read(port) for port in values["ports"])
-    return Record(ports, tuple(values["unsettled"]))
+    ports = tuple(BridgePort.read(port) for port in values["ports"])
+    return BridgeRecord(ports, tuple(values["unsettled"]))

@@ -9,8 +9,8 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Final, Self
 
-from roost.compute.network.bridge.ports import Port
-from roost.compute.network.bridge.settings import Settings
+from roost.compute.network.bridge.ports import BridgePort
+from roost.compute.network.bridge.settings import BridgeSettings
 from roost.compute.network.bridge.system import System
 from roost.security_groups import Filtering
 
@@ -20,7 +20,7 @@ _DIGITS: Final = 11  # of the network's id: names of links have 15 characters at
 
 
 @dataclasses.dataclass(frozen=True)
-class Names:
+class SegmentNames:
     """What a network's things on a host are called: all follows from its id."""
 
     network_id: str
@@ -48,8 +48,8 @@ class Names:
 class Segment:
     """What a network is to be like here: with these ports, one at least."""
 
-    names: Names
-    ports: tuple[Port, ...]
+    names: SegmentNames
+    ports: tuple[BridgePort, ...]
     mtu: int
     dns: tuple[str, ...] = ()
     domain: str = ""
@@ -59,10 +59,15 @@ class Segment:
 
     @classmethod
     def of(
-        cls, network_id: str, ports: Sequence[Port], settings: Settings, *, filtering: Filtering
+        cls,
+        network_id: str,
+        ports: Sequence[BridgePort],
+        settings: BridgeSettings,
+        *,
+        filtering: Filtering,
     ) -> Self:
         return cls(
-            names=Names(network_id),
+            names=SegmentNames(network_id),
             ports=tuple(ports),
             mtu=ports[0].mtu or settings.mtu,
             dns=ports[0].dns or settings.dns,
@@ -94,7 +99,7 @@ class Links:
         if segment.uplink is not None:
             self._set(segment.uplink, "master", segment.names.bridge, "up")
 
-    def remove(self, names: Names) -> None:
+    def remove(self, names: SegmentNames) -> None:
         """Leave nothing of a network; its namespace must be empty.
 
         Its uplink is of the host, and is let go.

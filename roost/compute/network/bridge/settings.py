@@ -23,7 +23,7 @@ class MetadataService:
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class BridgeSettings:
     """``folder`` is where this host remembers what is plugged.
 
     ``uplinks`` are links of the host by which networks, by id, go on beyond it.

@@ -23,18 +23,22 @@ from roost import exception, states
 from roost.compute.virt.driver import (
     Diagnostics,
     Guest,
+    GuestPlacement,
     HostResources,
     Kernel,
     Load,
-    Placement,
     of_this_machine,
 )
 from roost.compute.virt.fake import console, inventory
 from roost.compute.virt.fake.faults import Faults
-from roost.compute.virt.fake.migration import FakeArrivals, FakeDepartures, Guests
+from roost.compute.virt.fake.migration import (
+    FakeGuests,
+    FakeMigrationDestinations,
+    FakeMigrationSources,
+)
 from roost.compute.virt.live_migration import Presence
 from roost.context import RequestContext
-from roost.objects import Instance, InstanceNUMACell, NetworkInfo, Provisions, Vif, consoles
+from roost.objects import GuestConfig, Instance, InstanceNUMACell, NetworkInfo, Vif, consoles
 
 _DEVICE: Final = ("vendor_id", "product_id", "numa_node", "count")
 _TRAFFIC: Final = ("octets", "errors", "drop", "packets", "rate")
@@ -75,9 +79,9 @@ class FakeDriver:
         self._load = load
         self._guests = folder / "guests"
         self._faults = faults
-        files = Guests(self.contents, self._write, self._file, faults.strike)
-        self._departures = FakeDepartures(files, node=resources.node)
-        self._arrivals = FakeArrivals(
+        files = FakeGuests(self.contents, self._write, self._file, faults.strike)
+        self._departures = FakeMigrationSources(files, node=resources.node)
+        self._arrivals = FakeMigrationDestinations(
             files, node=resources.node, presence=self.presence, described=_expected
         )
 
@@ -143,7 +147,7 @@ class FakeDriver:
         *,
         image_path: pathlib.Path | None,
         network_info: NetworkInfo,
-        placement: Placement,
+        placement: GuestPlacement,
         config_drive: pathlib.Path | None = None,
         kernel: Kernel | None = None,
     ) -> None:
@@ -264,10 +268,10 @@ class FakeDriver:
             self._faults.strike("interface")
             self._write(uuid, self.contents(uuid) | {"interfaces": interfaces})
 
-    def departures(self) -> FakeDepartures:
+    def departures(self) -> FakeMigrationSources:
         return self._departures
 
-    def arrivals(self) -> FakeArrivals:
+    def arrivals(self) -> FakeMigrationDestinations:
         return self._arrivals
 
     def presence(self, uuid: str) -> Presence:
@@ -357,7 +361,7 @@ def _described(
 
 
 def _expected(
-    instance: Instance, network_info: NetworkInfo, placement: Placement
+    instance: Instance, network_info: NetworkInfo, placement: GuestPlacement
 ) -> dict[str, Any]:
     """Describe a guest that comes from another host, where its image is known."""
     return _described(instance, None, network_info) | _placed(placement)
@@ -368,7 +372,7 @@ def _interface(vif: Vif) -> dict[str, Any]:
 
 
 def _provided(instance: Instance) -> dict[str, Any]:
-    given = instance.provisions or Provisions.of()
+    given = instance.provisions or GuestConfig.of()
     return {
         "hostname": instance.hostname,
         "user_data": instance.user_data,
@@ -380,7 +384,7 @@ def _provided(instance: Instance) -> dict[str, Any]:
     }
 
 
-def _placed(placement: Placement) -> dict[str, Any]:
+def _placed(placement: GuestPlacement) -> dict[str, Any]:
     cells = placement.numa_topology.cells if placement.numa_topology else []
     return {
         "numa_cells": [_numa_cell(cell) for cell in cells],

@@ -68,7 +68,7 @@ class Crash(RuntimeError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Rule:
+class FaultRule:
     """One kind of trouble: where it strikes and what it does."""
 
     step: str
@@ -120,7 +120,7 @@ class Faults:
         self._chance = chance
         self._lock = threading.Lock()
         self._seen: tuple[int, ...] | None = None
-        self._rules: tuple[Rule, ...] = ()
+        self._rules: tuple[FaultRule, ...] = ()
 
     def strike(self, step: str) -> None:
         """Delay or fail ``step``, if the file says so now.
@@ -133,7 +133,7 @@ class Faults:
                 self._sleep(rule.delay)
                 rule.strike(step)
 
-    def _current(self) -> tuple[Rule, ...]:
+    def _current(self) -> tuple[FaultRule, ...]:
         if self._path is None:
             return ()
         with self._lock:
@@ -151,7 +151,7 @@ class Faults:
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino
 
-    def _read(self, path: pathlib.Path) -> tuple[Rule, ...]:
+    def _read(self, path: pathlib.Path) -> tuple[FaultRule, ...]:
         try:
             rules = parse(path.read_text())
         except (OSError, ValueError) as error:
@@ -161,7 +161,7 @@ class Faults:
         return rules
 
 
-def parse(text: str) -> tuple[Rule, ...]:
+def parse(text: str) -> tuple[FaultRule, ...]:
     """Read rules.
 
     :raises ValueError: naming the rule and what is wrong with it
@@ -171,13 +171,13 @@ def parse(text: str) -> tuple[Rule, ...]:
     return tuple(_parse_one(at, entry) for at, entry in enumerate(entries, start=1))
 
 
-def _parse_one(at: int, entry: Any) -> Rule:
+def _parse_one(at: int, entry: Any) -> FaultRule:
     try:
         _require(isinstance(entry, dict), "it must be an object")
-        unknown = entry.keys() - {field.name for field in dataclasses.fields(Rule)}
+        unknown = entry.keys() - {field.name for field in dataclasses.fields(FaultRule)}
         _require(not unknown, f"unknown keys {', '.join(sorted(unknown))}")
         _require("step" in entry, "it names no step")
-        return Rule(**entry)
+        return FaultRule(**entry)
     except ValueError as error:
         raise ValueError(f"rule {at}: {error}") from error
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from roost import exception, states
-from roost.compute.virt.driver import Placement
+from roost.compute.virt.driver import GuestPlacement
 from roost.compute.virt.live_migration import (
-    Arrival,
-    Departure,
+    MigrationDestination,
+    MigrationSource,
     MovingDisk,
     Phase,
     Presence,
@@ -37,11 +37,11 @@ _OWN: Final = (
     "pci_devices",
     "attempt",
 )  # what hosts have each their own
-Described = Callable[[Instance, NetworkInfo, Placement], Mapping[str, Any]]
+Described = Callable[[Instance, NetworkInfo, GuestPlacement], Mapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Guests:
+class FakeGuests:
     """The files of the guests of one host: what they say, where they are; what goes wrong there."""
 
     contents: Callable[[str], dict[str, Any]]
@@ -69,18 +69,18 @@ class Job:
     post_copy: threading.Event = dataclasses.field(default_factory=threading.Event)
 
 
-class FakeDepartures:
-    """What :class:`roost.compute.virt.live_migration.Departures` says."""
+class FakeMigrationSources:
+    """What :class:`roost.compute.virt.live_migration.MigrationSources` says."""
 
-    def __init__(self, guests: Guests, *, node: str) -> None:
+    def __init__(self, guests: FakeGuests, *, node: str) -> None:
         self._guests = guests
         self._node = node
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
 
-    def describe(self, uuid: str) -> Departure:
+    def describe(self, uuid: str) -> MigrationSource:
         guest, drive = self._at_home(uuid), self._guests.drive(uuid)
-        return Departure(
+        return MigrationSource(
             uuid=uuid,
             node=self._node,
             hypervisor_type="fake",
@@ -93,7 +93,7 @@ class FakeDepartures:
             config_drive=drive.read_bytes() if drive.exists() else None,
         )
 
-    def move(self, uuid: str, arrival: Arrival) -> None:
+    def move(self, uuid: str, incoming: MigrationDestination) -> None:
         if self.presence(uuid) is Presence.ROOM and self._guests.gone(uuid).exists():
             return
         with self._job(uuid) as job:
@@ -104,7 +104,7 @@ class FakeDepartures:
                 if job.post_copy.is_set():
                     break
                 job.done = job.memory * (at + 1) // _STEPS
-            self._hand_over(uuid, pathlib.Path(arrival.details["file"]))
+            self._hand_over(uuid, pathlib.Path(incoming.details["file"]))
 
     def progress(self, uuid: str) -> Progress | None:
         job = self._jobs.get(uuid)
@@ -184,8 +184,8 @@ class FakeDepartures:
         return job
 
 
-class FakeArrivals:
-    """What :class:`roost.compute.virt.live_migration.Arrivals` says.
+class FakeMigrationDestinations:
+    """What :class:`roost.compute.virt.live_migration.MigrationDestinations` says.
 
     :param presence: returns what this host has of a guest
     :param described: returns what the file of a guest says that is made here
@@ -193,7 +193,7 @@ class FakeArrivals:
 
     def __init__(
         self,
-        guests: Guests,
+        guests: FakeGuests,
         *,
         node: str,
         presence: Callable[[str], Presence],
@@ -204,33 +204,33 @@ class FakeArrivals:
         self._presence = presence
         self._described = described
 
-    def check(self, departure: Departure) -> None:
-        self._check_absent(departure.uuid)
-        if departure.hypervisor_type != "fake":
+    def check(self, outgoing: MigrationSource) -> None:
+        self._check_absent(outgoing.uuid)
+        if outgoing.hypervisor_type != "fake":
             raise exception.Unsupported(
-                f"{self._node} cannot run the guest {departure.uuid} of {departure.node}: it is"
-                f" one of {departure.hypervisor_type}."
+                f"{self._node} cannot run the guest {outgoing.uuid} of {outgoing.node}: it is"
+                f" one of {outgoing.hypervisor_type}."
             )
 
     def prepare(
         self,
         context: RequestContext,
         instance: Instance,
-        departure: Departure,
+        outgoing: MigrationSource,
         *,
         image_path: pathlib.Path | None,
         network_info: NetworkInfo,
-        placement: Placement,
-    ) -> Arrival:
-        uuid = departure.uuid
+        placement: GuestPlacement,
+    ) -> MigrationDestination:
+        uuid = outgoing.uuid
         self._check_absent(uuid)
         guest = self._described(instance, network_info, placement)
         self._guests.write(uuid, {**guest, "power_state": states.NOSTATE, _ROOM: True})
-        if departure.config_drive is not None:
-            self._guests.drive(uuid).write_bytes(departure.config_drive)
-        copied = tuple(disk.device for disk in departure.disks)
+        if outgoing.config_drive is not None:
+            self._guests.drive(uuid).write_bytes(outgoing.config_drive)
+        copied = tuple(disk.device for disk in outgoing.disks)
         details = {"file": str(self._guests.file(uuid))}
-        return Arrival(uuid, self._node, copied=copied, details=details)
+        return MigrationDestination(uuid, self._node, copied=copied, details=details)
 
     def finish(self, instance: Instance, console: bytes) -> None:
         if self._presence(instance.uuid) not in (Presence.HERE, Presence.STOPPED):

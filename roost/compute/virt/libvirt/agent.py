@@ -13,7 +13,7 @@ import libvirt
 from roost import exception, states
 from roost.compute.virt.libvirt import guests
 from roost.compute.virt.libvirt.hardware import Hardware
-from roost.compute.virt.libvirt.identity import Identity
+from roost.compute.virt.libvirt.identity import GuestIdentity
 
 LOG = logging.getLogger(__name__)
 _SECONDS: Final = 10  # that an agent gets for one answer
@@ -114,4 +114,4 @@ def _asking(domain: Any) -> Iterator[None]:
 
 
 def _notes(domain: Any) -> Mapping[str, str]:
-    return Identity.of(guests.as_defined(domain)).notes
+    return GuestIdentity.of(guests.as_defined(domain)).notes

@@ -25,7 +25,7 @@ _YOUNG: Final = 60.0  # seconds in which a host that shares the folder has made 
 Standing = Callable[[], Collection[str]]
 
 
-class Bases:
+class BaseImages:
     """Keeps bases in ``folder``: an image's file is named by its contents, and so is its base.
 
     :param folder: made when first needed

@@ -6,9 +6,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Self
 
-from roost.compute.virt.driver import Placement
+from roost.compute.virt.driver import GuestPlacement
 from roost.compute.virt.libvirt.elements import element
-from roost.hardware.properties import HardwareWords
+from roost.hardware.properties import HardwareProperties
 from roost.hardware.rules import shape_of
 from roost.objects import InstanceNUMACell
 
@@ -55,7 +55,7 @@ class CpuModel:
 
 
 @dataclasses.dataclass(frozen=True)
-class Shape:
+class CpuTopology:
     """How a guest's CPUs are seen: so many sockets, of so many cores, of so many threads."""
 
     sockets: int
@@ -63,7 +63,7 @@ class Shape:
     threads: int
 
     @classmethod
-    def of(cls, words: HardwareWords) -> Self | None:
+    def of(cls, words: HardwareProperties) -> Self | None:
         """Return the shape that flavor and image ask for; None: nobody asks.
 
         :raises roost.exception.Invalid: for numbers that cannot be, or come to none
@@ -93,7 +93,7 @@ class Topology:
     @classmethod
     def of(
         cls,
-        placement: Placement,
+        placement: GuestPlacement,
         *,
         floating: Mapping[int, Sequence[int]],
         confined: bool = False,

@@ -75,7 +75,7 @@ class Drive:
         )
 
 
-class Names:
+class DiskNames:
     """The names of a guest's disks, in order on each bus.
 
     :param taken: those that are none of the next ones
@@ -135,8 +135,8 @@ def start_from_own(domain: ET.Element, own: pathlib.Path) -> None:
     _boot(kept, own_order(network_boot=by_network))
 
 
-def _free_names(domain: ET.Element) -> Names:
-    return Names(one.attrib["dev"] for one in domain.iterfind("devices/disk/target"))
+def _free_names(domain: ET.Element) -> DiskNames:
+    return DiskNames(one.attrib["dev"] for one in domain.iterfind("devices/disk/target"))
 
 
 def _file_of(disk: ET.Element) -> str | None:

@@ -12,8 +12,8 @@ from roost.compute.virt.libvirt.disks import Disk, Drive
 from roost.compute.virt.libvirt.elements import element
 from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.hardware import Hardware
-from roost.compute.virt.libvirt.identity import Identity, written
-from roost.compute.virt.libvirt.interfaces import Interface
+from roost.compute.virt.libvirt.identity import GuestIdentity, written
+from roost.compute.virt.libvirt.interfaces import GuestInterface
 from roost.compute.virt.libvirt.pci import Device
 from roost.objects import consoles
 
@@ -28,7 +28,7 @@ class Domain:
     ``slots`` of PCIe are there on machines that have it, for what is plugged in later, too.
     """
 
-    identity: Identity
+    identity: GuestIdentity
     title: str
     vcpus: int
     memory_mb: int
@@ -39,7 +39,7 @@ class Domain:
     topology: Topology = dataclasses.field(default_factory=Topology)
     disks: tuple[Disk, ...] = ()
     drive: Drive | None = None
-    interfaces: tuple[Interface, ...] = ()
+    interfaces: tuple[GuestInterface, ...] = ()
     devices: tuple[Device, ...] = ()
     screens: tuple[str, ...] = (consoles.VNC,)
     balloon: Balloon = dataclasses.field(default_factory=Balloon)

@@ -19,10 +19,10 @@ from roost.compute.virt import driver
 from roost.compute.virt.driver import (
     Diagnostics,
     Guest,
+    GuestPlacement,
     HostResources,
     Kernel,
     Load,
-    Placement,
 )
 from roost.compute.virt.libvirt import (
     agent,
@@ -37,26 +37,26 @@ from roost.compute.virt.libvirt import (
     screen,
     serial,
 )
-from roost.compute.virt.libvirt.base_images import Bases, base_of
+from roost.compute.virt.libvirt.base_images import BaseImages, base_of
 from roost.compute.virt.libvirt.connection import Connection
 from roost.compute.virt.libvirt.console import Console
 from roost.compute.virt.libvirt.cpus import Topology
 from roost.compute.virt.libvirt.devices import Balloon
-from roost.compute.virt.libvirt.disks import Drive, Names
+from roost.compute.virt.libvirt.disks import DiskNames, Drive
 from roost.compute.virt.libvirt.domain import Domain
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.folder import Folders, GuestFolder, kind_of
 from roost.compute.virt.libvirt.hardware import Hardware
-from roost.compute.virt.libvirt.identity import Identity, uuid_in
-from roost.compute.virt.libvirt.layout import Layout
-from roost.compute.virt.libvirt.migration_destination import LibvirtArrivals
-from roost.compute.virt.libvirt.migration_source import LibvirtDepartures
+from roost.compute.virt.libvirt.identity import GuestIdentity, uuid_in
+from roost.compute.virt.libvirt.layout import DiskLayout
+from roost.compute.virt.libvirt.migration_destination import LibvirtMigrationDestinations
+from roost.compute.virt.libvirt.migration_source import LibvirtMigrationSources
 from roost.compute.virt.libvirt.new_disks import NewDisks
-from roost.compute.virt.libvirt.node import Node
+from roost.compute.virt.libvirt.node import LibvirtNode
 from roost.compute.virt.libvirt.presence import Residents
 from roost.compute.virt.libvirt.rescue import Rescuer
-from roost.compute.virt.libvirt.settings import AUTO, Settings
+from roost.compute.virt.libvirt.settings import AUTO, LibvirtSettings
 from roost.compute.virt.live_migration import Presence
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo, Vif, consoles
@@ -71,10 +71,10 @@ _PCI_DEVICES: Final = libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_PCI_DEV
 class LibvirtDriver:
     """Keeps guests as domains of libvirt, each with a folder of its own."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: LibvirtSettings) -> None:
         self._settings = settings
         self._folders = Folders(settings.folder, settings.node)
-        self._bases = Bases(
+        self._bases = BaseImages(
             self._folders.bases,
             standing=lambda: {base for disk in self._folders.disks() if (base := base_of(disk))},
             lifetime=settings.base_seconds,
@@ -85,12 +85,12 @@ class LibvirtDriver:
         self._connection = Connection(settings.uri, seconds=settings.call_seconds)
         self._learning = threading.Lock()
         self._giving_away = threading.Lock()
-        self._learnt: Node | None = None
+        self._learnt: LibvirtNode | None = None
         self._residents = Residents(self._connection, self._folders)
-        self._departures = LibvirtDepartures(
+        self._departures = LibvirtMigrationSources(
             self._residents, node=settings.node, settings=settings.migration
         )
-        self._arrivals = LibvirtArrivals(
+        self._arrivals = LibvirtMigrationDestinations(
             self._residents,
             self._bases,
             node=settings.node,
@@ -110,7 +110,7 @@ class LibvirtDriver:
                 "[compute] virt_driver = libvirt wants concurrency = threading: libvirt's binding"
                 " would block all green threads."
             )
-        return cls(Settings.from_conf(conf))
+        return cls(LibvirtSettings.from_conf(conf))
 
     def resources(self) -> HostResources:
         known = self._node()
@@ -172,13 +172,13 @@ class LibvirtDriver:
         *,
         image_path: pathlib.Path | None,
         network_info: NetworkInfo,
-        placement: Placement,
+        placement: GuestPlacement,
         config_drive: pathlib.Path | None = None,
         kernel: Kernel | None = None,
     ) -> None:
         self.destroy(instance.uuid)
         image = None if image_path is None else self._inspected(instance, image_path)
-        layout, folder = Layout.of(instance, image), self._folders.of(instance.uuid)
+        layout, folder = DiskLayout.of(instance, image), self._folders.of(instance.uuid)
         domain = self._domain(
             instance, layout, network_info, placement, with_drive=config_drive is not None
         )
@@ -309,10 +309,10 @@ class LibvirtDriver:
         with contextlib.suppress(exception.NotFound):
             self._on(uuid, "unplug an interface of a guest", detach)
 
-    def departures(self) -> LibvirtDepartures:
+    def departures(self) -> LibvirtMigrationSources:
         return self._departures
 
-    def arrivals(self) -> LibvirtArrivals:
+    def arrivals(self) -> LibvirtMigrationDestinations:
         return self._arrivals
 
     def presence(self, uuid: str) -> Presence:
@@ -342,7 +342,7 @@ class LibvirtDriver:
             what, lambda opened: do(opened.lookupByUUIDString(uuid)), seconds=seconds
         )
 
-    def _node(self) -> Node:
+    def _node(self) -> LibvirtNode:
         with self._learning:
             if self._learnt is None:
                 self._begin()
@@ -355,7 +355,7 @@ class LibvirtDriver:
         self._folders.clear()
         self._bases.clear()
 
-    def _learn(self) -> Node:
+    def _learn(self) -> LibvirtNode:
         told, kind, version = self._connection.call(
             "describe its host",
             lambda opened: (opened.getCapabilities(), opened.getType(), opened.getVersion()),
@@ -364,7 +364,7 @@ class LibvirtDriver:
         virt_type = self._settings.virt_type
         if virt_type == AUTO:
             virt_type = probe.find_virt_type(self._connection, self._settings.folder)
-        return Node(
+        return LibvirtNode(
             capabilities=capabilities,
             hypervisor_type=kind,
             hypervisor_version=version,
@@ -408,17 +408,17 @@ class LibvirtDriver:
     def _domain(
         self,
         instance: Instance,
-        layout: Layout,
+        layout: DiskLayout,
         network_info: NetworkInfo,
-        placement: Placement,
+        placement: GuestPlacement,
         *,
         with_drive: bool,
     ) -> Domain:
         folder, known = self._folders.of(instance.uuid), self._node()
         hardware = Hardware.of(instance, machine=self._settings.machine)
-        names, bus = Names(), hardware.cd_bus
+        names, bus = DiskNames(), hardware.cd_bus
         return Domain(
-            identity=Identity.made(instance, agent.notes_of(hardware)),
+            identity=GuestIdentity.made(instance, agent.notes_of(hardware)),
             title=instance.display_name,
             vcpus=instance.flavor.vcpus,
             memory_mb=instance.flavor.memory_mb,
@@ -437,13 +437,13 @@ class LibvirtDriver:
             slots=self._settings.pcie_slots,
         )
 
-    def _devices(self, placement: Placement) -> tuple[pci.Device, ...]:
+    def _devices(self, placement: GuestPlacement) -> tuple[pci.Device, ...]:
         if not placement.pci:
             return ()
         used = pci.taken(parse(plan) for plan in self._folders.plans())
         return tuple(pci.choose(placement.pci, self._node().devices, used))
 
-    def _topology(self, placement: Placement, hardware: Hardware) -> Topology:
+    def _topology(self, placement: GuestPlacement, hardware: Hardware) -> Topology:
         return Topology.of(
             placement,
             floating=self._node().floating,

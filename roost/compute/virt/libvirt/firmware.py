@@ -13,7 +13,7 @@ from roost.compute.virt.libvirt.elements import element, find
 from roost.compute.virt.libvirt.folder import GuestFolder
 from roost.compute.virt.libvirt.identity import keep_usual, take_usual
 from roost.hardware import rules
-from roost.hardware.properties import HardwareWords, truth
+from roost.hardware.properties import HardwareProperties, truth
 from roost.hardware.values import chosen
 
 _COMMAND_LINE: Final = "root=/dev/{} console=tty0 console=ttyS0"
@@ -74,7 +74,7 @@ class Firmware:
     boot_menu: bool = False
 
     @classmethod
-    def of(cls, words: HardwareWords, *, machine: str | None) -> Self:
+    def of(cls, words: HardwareProperties, *, machine: str | None) -> Self:
         """Read what flavor and image say.
 
         :param machine: of guests whose image names none
@@ -146,7 +146,7 @@ def _insert(domain: ET.Element, parts: Sequence[ET.Element]) -> None:
     made[place:place] = parts
 
 
-def _boot_menu(words: HardwareWords) -> bool:
+def _boot_menu(words: HardwareProperties) -> bool:
     """Tell whether there is a menu; where both speak the flavor counts."""
     flavor, image = words.flavor_word("boot_menu"), words.image_word("boot_menu")
     if flavor is not None:

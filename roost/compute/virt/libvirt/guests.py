@@ -13,8 +13,14 @@ from roost.compute.virt.driver import Diagnostics, Guest
 from roost.compute.virt.libvirt import measures
 from roost.compute.virt.libvirt.elements import element, find, parse
 from roost.compute.virt.libvirt.firmware import DirectKernel
-from roost.compute.virt.libvirt.identity import IMAGE, NAMESPACE, Identity, note_rescued, written
-from roost.compute.virt.libvirt.interfaces import Interface, VifShape, find_interface
+from roost.compute.virt.libvirt.identity import (
+    IMAGE,
+    NAMESPACE,
+    GuestIdentity,
+    note_rescued,
+    written,
+)
+from roost.compute.virt.libvirt.interfaces import GuestInterface, VifShape, find_interface
 from roost.compute.virt.libvirt.rescue import Rescuer, take_out
 from roost.objects import Vif
 
@@ -66,11 +72,11 @@ def planned(plan: str) -> Guest:
     """Describe a guest of which nothing but its plan is there."""
     domain = parse(plan)
     return Guest(
-        uuid=Identity.of(domain).uuid,
+        uuid=GuestIdentity.of(domain).uuid,
         power_state=states.NOSTATE,
         vcpus=int(domain.findtext("vcpu") or 0),
         memory_mb=_mib(find(domain, "memory")),
-        attempt=Identity.of(domain).attempt,
+        attempt=GuestIdentity.of(domain).attempt,
     )
 
 
@@ -160,7 +166,7 @@ def be_rescued(
 def be_usual(domain: Any, own: pathlib.Path) -> None:
     """Have a stopped guest start from its own disk again."""
     defined = as_defined(domain)
-    if Identity.of(defined).rescued:
+    if GuestIdentity.of(defined).rescued:
         take_out(defined, own)
         note_rescued(defined, rescued=False)
         domain.connect().defineXML(written(defined))
@@ -169,7 +175,7 @@ def be_usual(domain: Any, own: pathlib.Path) -> None:
 def attach(domain: Any, vif: Vif) -> None:
     """Plug an interface in, now and for the times that the guest is started from now on."""
     defined = as_defined(domain)
-    interface = Interface.of(vif, VifShape.noted(Identity.of(defined).notes))
+    interface = GuestInterface.of(vif, VifShape.noted(GuestIdentity.of(defined).notes))
     device = ET.tostring(interface.element(), encoding="unicode")
     if find_interface(defined, interface.port_id) is None:
         domain.attachDeviceFlags(device, libvirt.VIR_DOMAIN_AFFECT_CONFIG)

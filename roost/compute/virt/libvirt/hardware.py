@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Final, Self
 
 from roost import exception
-from roost.compute.virt.libvirt.cpus import Shape
+from roost.compute.virt.libvirt.cpus import CpuTopology
 from roost.compute.virt.libvirt.devices import (
     Inputs,
     RandomNumbers,
@@ -21,11 +21,11 @@ from roost.compute.virt.libvirt.devices import (
 )
 from roost.compute.virt.libvirt.firmware import Firmware
 from roost.compute.virt.libvirt.interfaces import VifShape
-from roost.compute.virt.libvirt.machine import Machine
+from roost.compute.virt.libvirt.machine import GuestMachine
 from roost.compute.virt.libvirt.screen import CARD
 from roost.compute.virt.libvirt.tuning import Bandwidth, Tuning
 from roost.hardware import rules
-from roost.hardware.properties import HardwareWords, choice, truth
+from roost.hardware.properties import HardwareProperties, choice, truth
 from roost.hardware.values import (
     BUSES,
     VIRTIO,
@@ -55,7 +55,7 @@ class Hardware:
     """
 
     firmware: Firmware
-    shape: Shape | None
+    shape: CpuTopology | None
     disk_bus: str
     cd_bus: str
     scsi_model: str
@@ -70,7 +70,7 @@ class Hardware:
     quiesce: bool
     admin: str
     emulator_apart: bool
-    machine: Machine
+    machine: GuestMachine
     sound: Sound | None
     usb: Usb
     serial_ports: int
@@ -105,13 +105,13 @@ class Hardware:
 
     @classmethod
     def _read(cls, instance: Instance, machine: str | None) -> Self:
-        words = HardwareWords(instance.flavor, instance.image)
+        words = HardwareProperties(instance.flavor, instance.image)
         firmware = Firmware.of(words, machine=machine)
         disk_bus = rules.disk_bus(words, firmware.machine)
         cd_bus = rules.cd_bus(words, firmware.machine)
         return cls(
             firmware=firmware,
-            shape=Shape.of(words),
+            shape=CpuTopology.of(words),
             disk_bus=disk_bus,
             cd_bus=cd_bus,
             scsi_model=chosen(words, "hw_scsi_model") or "virtio-scsi",
@@ -126,7 +126,7 @@ class Hardware:
             quiesce=rules.is_quiesced(words),
             admin=_admin(words),
             emulator_apart=words.flavor_word("emulator_threads_policy") == "share",
-            machine=Machine.of(words),
+            machine=GuestMachine.of(words),
             sound=_sound(words),
             usb=_usb(words, {disk_bus, cd_bus}),
             serial_ports=rules.serial_ports(words),
@@ -137,7 +137,7 @@ class Hardware:
         )
 
 
-def _vifs(words: HardwareWords, vcpus: int) -> VifShape:
+def _vifs(words: HardwareProperties, vcpus: int) -> VifShape:
     """Return what all interfaces have in common; many queues are a matter of virtio alone."""
     name = "vif_multiqueue_enabled"
     many = truth(f"hw:{name}", words.flavor_word(name)) or truth(
@@ -149,7 +149,7 @@ def _vifs(words: HardwareWords, vcpus: int) -> VifShape:
     return VifShape(model=model, queues=queues, bandwidth=Bandwidth.of(words), packed=packed)
 
 
-def _rng(words: HardwareWords) -> RandomNumbers | None:
+def _rng(words: HardwareProperties) -> RandomNumbers | None:
     """Return it unless the flavor forbids it."""
     chosen(words, "hw_rng_model")
     allowed = words.spec("hw_rng:allowed")
@@ -161,50 +161,50 @@ def _rng(words: HardwareWords) -> RandomNumbers | None:
     )
 
 
-def _watchdog(words: HardwareWords) -> Watchdog | None:
+def _watchdog(words: HardwareProperties) -> Watchdog | None:
     """Return it; the image knows better than the flavor whether its system wakes it."""
     flavor = chosen(words, "hw:watchdog_action")
     action = chosen(words, "hw_watchdog_action") or flavor
     return None if action in (None, "disabled") else Watchdog(action)
 
 
-def _tpm(words: HardwareWords) -> Tpm | None:
+def _tpm(words: HardwareProperties) -> Tpm | None:
     found = rules.tpm(words)
     return None if found is None else Tpm(*found)
 
 
-def _shutdown_seconds(words: HardwareWords) -> int | None:
+def _shutdown_seconds(words: HardwareProperties) -> int | None:
     seconds = counted(words, "os_shutdown_timeout")
     return None if seconds is None else min(seconds, MOST_SHUTDOWN_SECONDS)
 
 
-def _video(words: HardwareWords) -> Video | None:
+def _video(words: HardwareProperties) -> Video | None:
     model, memory_mb = chosen(words, "hw_video_model"), rules.video_ram(words)
     if model is None and memory_mb is None:
         return None
     return Video(model or CARD.model, memory_mb)
 
 
-def _inputs(words: HardwareWords) -> Inputs | None:
+def _inputs(words: HardwareProperties) -> Inputs | None:
     """Return what there is beside the keyboard and mouse that every PC has."""
     bus = rules.input_bus(words)
     kinds = ("tablet", "keyboard") if agreed(words, "input_bus") else ("tablet",)
     return None if bus is None else Inputs(kinds, bus)
 
 
-def _sound(words: HardwareWords) -> Sound | None:
+def _sound(words: HardwareProperties) -> Sound | None:
     model = agreed(words, "sound_model")
     return None if model is None else Sound(model)
 
 
-def _usb(words: HardwareWords, buses: Collection[str]) -> Usb:
+def _usb(words: HardwareProperties, buses: Collection[str]) -> Usb:
     """Return what USB there is; for what is plugged in from afar there must be some."""
     model = rules.usb_model(words, buses)
     ports = agreed_number(words, "redirected_usb_ports") or 0
     return Usb(model or (_FAST_USB if ports else None), ports)
 
 
-def _admin(words: HardwareWords) -> str:
+def _admin(words: HardwareProperties) -> str:
     """Return whose password is the administrator's."""
     system = (words.image_property("os_type") or "").lower()
     default = "Administrator" if system == "windows" else "root"

@@ -18,7 +18,7 @@ _NAMES: Final = "roost-"
 
 
 @dataclasses.dataclass(frozen=True)
-class Identity:
+class GuestIdentity:
     """Whose a guest is, the attempt of the build that made it, and from what it is started.
 
     ``notes`` are what others will want to know of it later, each under a name of its own.

@@ -42,7 +42,7 @@ class VifShape:
 
 
 @dataclasses.dataclass(frozen=True)
-class Interface:
+class GuestInterface:
     """An interface of a port: plugged as it is bound, or else behind QEMU's own small router.
 
     The latter (``binding`` is None) lets a guest reach out and nobody in, and needs nothing here.
@@ -123,9 +123,9 @@ class Interface:
 
 def all_of(
     vifs: Iterable[Vif], shape: VifShape, *, network_boot: bool = False
-) -> tuple[Interface, ...]:
+) -> tuple[GuestInterface, ...]:
     """Return the interfaces of a new guest, whose firmware may look for a system at the first."""
-    found = [Interface.of(vif, shape) for vif in vifs]
+    found = [GuestInterface.of(vif, shape) for vif in vifs]
     if network_boot:
         found[:1] = [dataclasses.replace(one, boot_order=NETWORK) for one in found[:1]]
     return tuple(found)
@@ -133,7 +133,7 @@ def all_of(
 
 def find_interface(domain: ET.Element, port_id: str) -> ET.Element | None:
     """Return the interface of a port."""
-    alias = Interface(port_id, "").alias
+    alias = GuestInterface(port_id, "").alias
     return domain.find(f"devices/interface/alias[@name='{alias}']/..")
 
 

@@ -28,7 +28,7 @@ class Blank:
 
 
 @dataclasses.dataclass(frozen=True)
-class Layout:
+class DiskLayout:
     """Sizes in bytes; ``root`` is 0 where a guest has no disk to boot from."""
 
     root: int

@@ -6,7 +6,7 @@ from typing import Final, Self
 
 from roost.compute.virt.libvirt.cpus import KVM, CpuModel
 from roost.compute.virt.libvirt.elements import element
-from roost.hardware.properties import HardwareWords
+from roost.hardware.properties import HardwareProperties
 from roost.hardware.values import agreed, agreed_number, agreed_truth, flagged
 
 _INTEL: Final = "intel"  # the one that most systems know
@@ -16,7 +16,7 @@ _HYPERVISOR: Final = "hypervisor"  # the feature of a CPU by which systems look 
 
 
 @dataclasses.dataclass(frozen=True)
-class Machine:
+class GuestMachine:
     """Where nothing is said (None), it is as QEMU makes it.
 
     ``hidden``: nothing says which hypervisor it is. ``iommu`` is the model of one that the guest
@@ -31,7 +31,7 @@ class Machine:
     address_bits: int | None = None
 
     @classmethod
-    def of(cls, words: HardwareWords) -> Self:
+    def of(cls, words: HardwareProperties) -> Self:
         """Read what flavor and image say.
 
         :raises roost.exception.Invalid: for what is not known, or contradicts itself

@@ -14,17 +14,23 @@ from typing import Any, Final
 import libvirt
 
 from roost import exception
-from roost.compute.virt.driver import Placement
+from roost.compute.virt.driver import GuestPlacement
 from roost.compute.virt.libvirt import console, images
-from roost.compute.virt.libvirt.base_images import Bases
+from roost.compute.virt.libvirt.base_images import BaseImages
 from roost.compute.virt.libvirt.cpus import KVM, Topology
 from roost.compute.virt.libvirt.elements import element, find, parse
 from roost.compute.virt.libvirt.folder import GuestFolder
-from roost.compute.virt.libvirt.identity import Identity, note_attempt, written
-from roost.compute.virt.libvirt.interfaces import Interface, VifShape, port_of
+from roost.compute.virt.libvirt.identity import GuestIdentity, note_attempt, written
+from roost.compute.virt.libvirt.interfaces import GuestInterface, VifShape, port_of
 from roost.compute.virt.libvirt.presence import Residents
 from roost.compute.virt.libvirt.settings import MigrationSettings, in_uri
-from roost.compute.virt.live_migration import Arrival, Departure, MovingDisk, Presence, check_absent
+from roost.compute.virt.live_migration import (
+    MigrationDestination,
+    MigrationSource,
+    MovingDisk,
+    Presence,
+    check_absent,
+)
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo, Vif
 
@@ -77,15 +83,15 @@ def has_kernel(xml: str) -> bool:
 
 
 def _plug(domain: ET.Element, vifs: Mapping[str, Vif]) -> None:
-    devices, shape = find(domain, "devices"), VifShape.noted(Identity.of(domain).notes)
+    devices, shape = find(domain, "devices"), VifShape.noted(GuestIdentity.of(domain).notes)
     for old in domain.findall("devices/interface"):
         port_id = port_of(old)
         if port_id not in vifs:
             raise exception.Conflict(
-                f"The guest {Identity.of(domain).uuid} has an interface of port {port_id}, which is"
+                f"The guest {GuestIdentity.of(domain).uuid} has an interface of port {port_id}, which is"
                 " not among those that are plugged at its destination."
             )
-        new = Interface.of(vifs[port_id], shape).element()
+        new = GuestInterface.of(vifs[port_id], shape).element()
         new.extend(old.findall("address"))  # where the guest finds it
         devices.insert(list(devices).index(old), new)
         devices.remove(old)
@@ -122,8 +128,8 @@ _OF_THE_HOST: Final = "host-passthrough"
 _FITS: Final = (libvirt.VIR_CPU_COMPARE_IDENTICAL, libvirt.VIR_CPU_COMPARE_SUPERSET)
 
 
-class LibvirtArrivals:
-    """What :class:`roost.compute.virt.live_migration.Arrivals` says.
+class LibvirtMigrationDestinations:
+    """What :class:`roost.compute.virt.live_migration.MigrationDestinations` says.
 
     :param virt_type: returns what runs guests here
     :param topology: returns where the CPUs of an instance are on this host
@@ -132,12 +138,12 @@ class LibvirtArrivals:
     def __init__(
         self,
         residents: Residents,
-        bases: Bases,
+        bases: BaseImages,
         *,
         node: str,
         settings: MigrationSettings,
         virt_type: Callable[[], str],
-        topology: Callable[[Instance, Placement], Topology],
+        topology: Callable[[Instance, GuestPlacement], Topology],
     ) -> None:
         self._residents = residents
         self._bases = bases
@@ -146,25 +152,25 @@ class LibvirtArrivals:
         self._virt_type = virt_type
         self._topology = topology
 
-    def check(self, departure: Departure) -> None:
-        self._check_absent(departure.uuid)
-        self._check_hypervisor(departure)
-        self._check_cpu(departure)
-        if not self._shares(departure):
-            self._check_files(departure)
+    def check(self, outgoing: MigrationSource) -> None:
+        self._check_absent(outgoing.uuid)
+        self._check_hypervisor(outgoing)
+        self._check_cpu(outgoing)
+        if not self._shares(outgoing):
+            self._check_files(outgoing)
 
     def prepare(
         self,
         context: RequestContext,
         instance: Instance,
-        departure: Departure,
+        outgoing: MigrationSource,
         *,
         image_path: pathlib.Path | None,
         network_info: NetworkInfo,
-        placement: Placement,
-    ) -> Arrival:
-        self._check_absent(departure.uuid)
-        folder, is_shared = self._residents.folders.of(departure.uuid), self._shares(departure)
+        placement: GuestPlacement,
+    ) -> MigrationDestination:
+        self._check_absent(outgoing.uuid)
+        folder, is_shared = self._residents.folders.of(outgoing.uuid), self._shares(outgoing)
         folder.remove()
         own = Own(
             folder=folder.path,
@@ -172,21 +178,21 @@ class LibvirtArrivals:
             topology=self._topology(instance, placement),
             attempt=instance.attempt,
         )
-        definition = moved(departure.details["definition"], own)
+        definition = moved(outgoing.details["definition"], own)
         folder.make(definition)
         if not is_shared:
-            self._make_room(folder, departure, image_path)
-        stands = any(disk.base for disk in departure.disks)
-        return Arrival(
-            uuid=departure.uuid,
+            self._make_room(folder, outgoing, image_path)
+        stands = any(disk.base for disk in outgoing.disks)
+        return MigrationDestination(
+            uuid=outgoing.uuid,
             node=self._node,
-            copied=() if is_shared else tuple(disk.device for disk in departure.disks),
+            copied=() if is_shared else tuple(disk.device for disk in outgoing.disks),
             whole=stands and image_path is None,
             details={
                 "uri": self._settings.uri,
                 "memory_uri": f"tcp://{in_uri(self._settings.address)}",
                 "address": self._settings.address,
-                "domain": moved(departure.details["domain"], own),
+                "domain": moved(outgoing.details["domain"], own),
                 "definition": definition,
             },
         )
@@ -209,28 +215,28 @@ class LibvirtArrivals:
     def _check_absent(self, uuid: str) -> None:
         check_absent(uuid, self._residents.presence(uuid), self._node)
 
-    def _check_hypervisor(self, departure: Departure) -> None:
+    def _check_hypervisor(self, outgoing: MigrationSource) -> None:
         kind, version = self._residents.connection.call(
             "describe its host", lambda opened: (opened.getType(), opened.getVersion())
         )
-        theirs = (departure.hypervisor_type, departure.hypervisor_version)
+        theirs = (outgoing.hypervisor_type, outgoing.hypervisor_version)
         if kind != theirs[0] or version < theirs[1]:
             raise self._cannot_run(
-                departure,
+                outgoing,
                 f"{kind} here is version {version}, and {theirs[0]} at its source is {theirs[1]};"
                 " guests go to the same version or a later one",
             )
-        virt_type = parse(departure.details["domain"]).attrib["type"]
+        virt_type = parse(outgoing.details["domain"]).attrib["type"]
         if virt_type == KVM != self._virt_type():
-            raise self._cannot_run(departure, "it runs with KVM, which this host has not")
+            raise self._cannot_run(outgoing, "it runs with KVM, which this host has not")
 
-    def _check_cpu(self, departure: Departure) -> None:
+    def _check_cpu(self, outgoing: MigrationSource) -> None:
         """Compare with what libvirt can have QEMU give to guests here."""
-        domain = parse(departure.details["domain"])
+        domain = parse(outgoing.details["domain"])
         cpu, kind = domain.find("cpu"), find(domain, "os/type")
         told = None if cpu is None else ET.tostring(cpu, encoding="unicode")
         if cpu is not None and cpu.get("mode") == _OF_THE_HOST:
-            told = departure.details["host_cpu"]
+            told = outgoing.details["host_cpu"]
         about = (kind.get("arch"), kind.get("machine"), domain.attrib["type"])
 
         def compare(opened: Any) -> int:
@@ -242,47 +248,47 @@ class LibvirtArrivals:
         try:
             fits = self._residents.connection.call("compare CPUs", compare) in _FITS
         except libvirt.libvirtError as error:
-            raise self._cannot_run(departure, str(error)) from error
+            raise self._cannot_run(outgoing, str(error)) from error
         if not fits:
-            raise self._cannot_run(departure, "its CPU has features that this host's has not")
+            raise self._cannot_run(outgoing, "its CPU has features that this host's has not")
 
-    def _check_files(self, departure: Departure) -> None:
+    def _check_files(self, outgoing: MigrationSource) -> None:
         """Look whether what the guest has on disk can come here."""
-        if has_kernel(departure.details["domain"]):
+        if has_kernel(outgoing.details["domain"]):
             raise self._cannot_run(
-                departure,
+                outgoing,
                 "it is started by a kernel beside its disks, which goes nowhere; hosts that share"
                 " their storage find it there",
             )
         folders = self._residents.folders
         folders.make()
-        free, needed = shutil.disk_usage(folders.path).free, sum(d.used for d in departure.disks)
+        free, needed = shutil.disk_usage(folders.path).free, sum(d.used for d in outgoing.disks)
         if free < needed:
             raise exception.NoCapacity(
-                f"The disks of the guest {departure.uuid} are {needed} bytes, and {self._node} has"
+                f"The disks of the guest {outgoing.uuid} are {needed} bytes, and {self._node} has"
                 f" {free} left."
             )
 
-    def _cannot_run(self, departure: Departure, why: str) -> exception.Unsupported:
-        message = f"{self._node} cannot run the guest {departure.uuid} of {departure.node}: {why}."
+    def _cannot_run(self, outgoing: MigrationSource, why: str) -> exception.Unsupported:
+        message = f"{self._node} cannot run the guest {outgoing.uuid} of {outgoing.node}: {why}."
         return exception.Unsupported(message)
 
-    def _shares(self, departure: Departure) -> bool:
+    def _shares(self, outgoing: MigrationSource) -> bool:
         """Tell whether the disks are here already: it is the same storage, and they are seen."""
         folders = self._residents.folders
-        folder = folders.of(departure.uuid)
-        return folder.is_shared and folders.storage() == departure.storage
+        folder = folders.of(outgoing.uuid)
+        return folder.is_shared and folders.storage() == outgoing.storage
 
     def _make_room(
-        self, folder: GuestFolder, departure: Departure, image_path: pathlib.Path | None
+        self, folder: GuestFolder, outgoing: MigrationSource, image_path: pathlib.Path | None
     ) -> None:
         self._residents.folders.make()
-        for disk in departure.disks:
+        for disk in outgoing.disks:
             self._make_disk(folder.path / disk.name, disk, image_path)
-        if departure.config_drive is not None:
-            folder.drive.write_bytes(departure.config_drive)
+        if outgoing.config_drive is not None:
+            folder.drive.write_bytes(outgoing.config_drive)
         folder.started.touch()
-        started = departure.details.get("started")
+        started = outgoing.details.get("started")
         if started is not None:
             os.utime(folder.started, (started, started))
 

@@ -19,10 +19,16 @@ from roost import exception, states
 from roost.compute.virt.libvirt import console, guests, presence
 from roost.compute.virt.libvirt.base_images import base_of
 from roost.compute.virt.libvirt.elements import find, parse
-from roost.compute.virt.libvirt.identity import Identity
+from roost.compute.virt.libvirt.identity import GuestIdentity
 from roost.compute.virt.libvirt.presence import Residents
 from roost.compute.virt.libvirt.settings import MigrationSettings, TimeoutAction, is_number
-from roost.compute.virt.live_migration import Arrival, Departure, MovingDisk, Presence, Progress
+from roost.compute.virt.live_migration import (
+    MigrationDestination,
+    MigrationSource,
+    MovingDisk,
+    Presence,
+    Progress,
+)
 
 LOG = logging.getLogger(__name__)
 _LOOK: Final = 1.0
@@ -41,8 +47,8 @@ _REFUSED: Final = (
 _PEER: Final = (libvirt.VIR_FROM_RPC, libvirt.VIR_FROM_REMOTE)
 
 
-class LibvirtDepartures:
-    """What :class:`roost.compute.virt.live_migration.Departures` says."""
+class LibvirtMigrationSources:
+    """What :class:`roost.compute.virt.live_migration.MigrationSources` says."""
 
     def __init__(self, residents: Residents, *, node: str, settings: MigrationSettings) -> None:
         self._residents = residents
@@ -50,7 +56,7 @@ class LibvirtDepartures:
         self._settings = settings
         self._aborted: set[str] = set()
 
-    def describe(self, uuid: str) -> Departure:
+    def describe(self, uuid: str) -> MigrationSource:
         folders = self._residents.folders
         self._residents.require(uuid, Presence.HERE)
         folders.of(uuid).sign()
@@ -61,7 +67,7 @@ class LibvirtDepartures:
         )
         _check_movable(parse(domain))
         drive, started = folders.of(uuid).drive, folders.of(uuid).started
-        return Departure(
+        return MigrationSource(
             uuid=uuid,
             node=self._node,
             hypervisor_type=kind,
@@ -77,21 +83,21 @@ class LibvirtDepartures:
             },
         )
 
-    def move(self, uuid: str, arrival: Arrival) -> None:
+    def move(self, uuid: str, incoming: MigrationDestination) -> None:
         if self._residents.presence(uuid) is Presence.ROOM:
             return
         self._residents.require(uuid, Presence.HERE)
-        flags, said = self._flags(uuid, arrival), parameters_of(arrival, self._settings)
+        flags, said = self._flags(uuid, incoming), parameters_of(incoming, self._settings)
 
         def move(opened: Any) -> None:
             domain = opened.lookupByUUIDString(uuid)
             domain.migrateSetMaxDowntime(self._settings.downtime)
-            domain.migrateToURI3(arrival.details["uri"], said, flags)
+            domain.migrateToURI3(incoming.details["uri"], said, flags)
 
         self._aborted.discard(uuid)
-        LOG.info("the guest %s goes to %s", uuid, arrival.node)
-        self._await(uuid, arrival, self._residents.connection.start("move a guest", move))
-        LOG.info("the guest %s has gone to %s", uuid, arrival.node)
+        LOG.info("the guest %s goes to %s", uuid, incoming.node)
+        self._await(uuid, incoming, self._residents.connection.start("move a guest", move))
+        LOG.info("the guest %s has gone to %s", uuid, incoming.node)
 
     def progress(self, uuid: str) -> Progress | None:
         with contextlib.suppress(exception.NotFound):
@@ -126,14 +132,14 @@ class LibvirtDepartures:
         folder.remove()
         return said
 
-    def _flags(self, uuid: str, arrival: Arrival) -> int:
+    def _flags(self, uuid: str, incoming: MigrationDestination) -> int:
         """Return what libvirt is to do; a guest that is held writes nothing and needs no help."""
         settings = self._settings
         if self._residents.on(uuid, "look at a guest", guests.power_state) == states.HELD:
             settings = dataclasses.replace(settings, post_copy=False, auto_converge=False)
-        return flags_of(arrival, settings)
+        return flags_of(incoming, settings)
 
-    def _await(self, uuid: str, arrival: Arrival, job: futures.Future[None]) -> None:
+    def _await(self, uuid: str, incoming: MigrationDestination, job: futures.Future[None]) -> None:
         """Wait until the guest has gone; do what is to be done once it takes too long."""
         is_overdue = is_ended = False
         while not futures.wait([job], timeout=_LOOK).done:
@@ -142,7 +148,7 @@ class LibvirtDepartures:
         try:
             job.result()
         except libvirt.libvirtError as error:
-            raise self._translated(error, uuid, arrival, is_overdue=is_overdue) from error
+            raise self._translated(error, uuid, incoming, is_overdue=is_overdue) from error
 
     def _is_overdue(self, uuid: str) -> bool:
         with contextlib.suppress(exception.RoostError, libvirt.libvirtError):
@@ -169,7 +175,7 @@ class LibvirtDepartures:
         return True
 
     def _translated(
-        self, error: Any, uuid: str, arrival: Arrival, *, is_overdue: bool
+        self, error: Any, uuid: str, incoming: MigrationDestination, *, is_overdue: bool
     ) -> Exception:
         code, domain, why = error.get_error_code(), error.get_error_domain(), str(error)
         if code == libvirt.VIR_ERR_OPERATION_ABORTED and is_overdue:
@@ -181,22 +187,22 @@ class LibvirtDepartures:
         if code == libvirt.VIR_ERR_OPERATION_INVALID:
             return exception.Conflict(f"The guest {uuid} cannot go as it is now: {why}", why=why)
         if code in _REFUSED:
-            return exception.Unsupported(f"{arrival.node} cannot take {uuid}: {why}", why=why)
+            return exception.Unsupported(f"{incoming.node} cannot take {uuid}: {why}", why=why)
         if domain in _PEER and self._residents.connection.is_alive:
-            uri = arrival.details["uri"]
-            message = f"The libvirtd of {arrival.node} at {uri} is not reached, or went away."
+            uri = incoming.details["uri"]
+            message = f"The libvirtd of {incoming.node} at {uri} is not reached, or went away."
             return exception.Unavailable(message, why=why)
-        message = f"The guest {uuid} could not be moved to {arrival.node}: {why}"
+        message = f"The guest {uuid} could not be moved to {incoming.node}: {why}"
         return exception.Unavailable(message, why=why)
 
 
-def flags_of(arrival: Arrival, settings: MigrationSettings) -> int:
+def flags_of(incoming: MigrationDestination, settings: MigrationSettings) -> int:
     """Return what libvirt is to do, in its own flags."""
     flags = _ALWAYS
-    if not arrival.copied:
+    if not incoming.copied:
         # libvirt knows some file systems that hosts share; that this is one was found out already
         flags |= libvirt.VIR_MIGRATE_UNSAFE
-    elif arrival.whole:
+    elif incoming.whole:
         flags |= libvirt.VIR_MIGRATE_NON_SHARED_DISK
     else:
         flags |= libvirt.VIR_MIGRATE_NON_SHARED_INC
@@ -207,9 +213,9 @@ def flags_of(arrival: Arrival, settings: MigrationSettings) -> int:
     return int(flags)
 
 
-def parameters_of(arrival: Arrival, settings: MigrationSettings) -> dict[str, Any]:
+def parameters_of(incoming: MigrationDestination, settings: MigrationSettings) -> dict[str, Any]:
     """Return what libvirt is told of the destination, by its own names."""
-    details = arrival.details
+    details = incoming.details
     said: dict[str, Any] = {
         libvirt.VIR_MIGRATE_PARAM_URI: details["memory_uri"],
         libvirt.VIR_MIGRATE_PARAM_DEST_XML: details["domain"],
@@ -219,8 +225,8 @@ def parameters_of(arrival: Arrival, settings: MigrationSettings) -> dict[str, An
         said[libvirt.VIR_MIGRATE_PARAM_LISTEN_ADDRESS] = details["address"]
     if settings.bandwidth:
         said[libvirt.VIR_MIGRATE_PARAM_BANDWIDTH] = settings.bandwidth
-    if arrival.copied:
-        said[libvirt.VIR_MIGRATE_PARAM_MIGRATE_DISKS] = [*arrival.copied]
+    if incoming.copied:
+        said[libvirt.VIR_MIGRATE_PARAM_MIGRATE_DISKS] = [*incoming.copied]
     return said
 
 
@@ -239,7 +245,7 @@ def _disk(domain: Any, device: str, path: pathlib.Path) -> MovingDisk:
 
 
 def _check_movable(domain: ET.Element) -> None:
-    identity = Identity.of(domain)
+    identity = GuestIdentity.of(domain)
     if identity.rescued:
         raise exception.Conflict(f"The guest {identity.uuid} is rescued; end that first.")
     if domain.find("devices/hostdev") is not None:

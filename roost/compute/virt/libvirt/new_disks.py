@@ -12,13 +12,13 @@ from typing import Final
 from roost import exception
 from roost.compute.virt.driver import Kernel
 from roost.compute.virt.libvirt import disks, images
-from roost.compute.virt.libvirt.base_images import Bases
-from roost.compute.virt.libvirt.disks import Disk, Names
+from roost.compute.virt.libvirt.base_images import BaseImages
+from roost.compute.virt.libvirt.disks import Disk, DiskNames
 from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.folder import QCOW2, RAW, GuestFolder, kind_of
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.images import Image, run
-from roost.compute.virt.libvirt.layout import Layout
+from roost.compute.virt.libvirt.layout import DiskLayout
 from roost.compute.virt.libvirt.rescue import Rescuer
 from roost.objects import Instance
 from roost.objects.instance import SWAP, UNFORMATTED
@@ -73,12 +73,12 @@ class NewDisks:
     :param ephemeral_format: of ephemeral disks of which nobody says what is to be on them
     """
 
-    bases: Bases
+    bases: BaseImages
     images_type: str
     ephemeral_format: str
 
     def seen(
-        self, folder: GuestFolder, layout: Layout, hardware: Hardware, names: Names
+        self, folder: GuestFolder, layout: DiskLayout, hardware: Hardware, names: DiskNames
     ) -> tuple[Disk, ...]:
         """Return its disks as it sees them; a bus that a user has said for one of them counts."""
         found = []
@@ -94,7 +94,7 @@ class NewDisks:
     def root(
         self,
         folder: GuestFolder,
-        layout: Layout,
+        layout: DiskLayout,
         image_path: pathlib.Path | None,
         image: Image | None,
     ) -> None:
@@ -110,7 +110,7 @@ class NewDisks:
             with self.bases.held(image_path, image) as base:
                 images.create(path, size=layout.root, base=base)
 
-    def blanks(self, folder: GuestFolder, layout: Layout) -> None:
+    def blanks(self, folder: GuestFolder, layout: DiskLayout) -> None:
         """Make the others."""
         for number, blank in enumerate(layout.blanks):
             create(
@@ -143,7 +143,12 @@ class NewDisks:
 
 
 def _disk(
-    path: pathlib.Path, names: Names, bus: str, hardware: Hardware, *, boot_order: int | None = None
+    path: pathlib.Path,
+    names: DiskNames,
+    bus: str,
+    hardware: Hardware,
+    *,
+    boot_order: int | None = None,
 ) -> Disk:
     tuning, packed = hardware.tuning, hardware.packed
     return Disk(path, names.next(bus), boot_order, bus=bus, tuning=tuning, packed=packed)

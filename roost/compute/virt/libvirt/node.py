@@ -56,7 +56,7 @@ _CPU_TRAITS: Final = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Node:
+class LibvirtNode:
     """What was learnt of this node when it was first asked for: it stays so."""
 
     capabilities: ET.Element

@@ -31,7 +31,7 @@ _ADDRESS: Final = re.compile(
 )
 
 
-class Address(NamedTuple):
+class PciAddress(NamedTuple):
     """Where a device is, each part as hexadecimal digits."""
 
     domain: str
@@ -49,7 +49,7 @@ class Address(NamedTuple):
         return element("address", **parts)
 
 
-class Kind(NamedTuple):
+class DevicePoolKey(NamedTuple):
     """What tells devices of one pool from those of others."""
 
     vendor_id: str
@@ -73,9 +73,9 @@ class Kind(NamedTuple):
 class Device:
     """A device of the host; ``parent`` is where the physical function is that it is a part of."""
 
-    address: Address
-    kind: Kind
-    parent: Address | None = None
+    address: PciAddress
+    kind: DevicePoolKey
+    parent: PciAddress | None = None
 
     def element(self) -> ET.Element:
         """Return it as a guest has it: taken from the host while that runs."""
@@ -186,13 +186,13 @@ def devices(told: Iterable[ET.Element], specs: Sequence[DeviceSpec]) -> tuple[De
     return tuple(sorted((one for one in found if one.address not in parents), key=_place))
 
 
-def _place(device: Device) -> Address:
+def _place(device: Device) -> PciAddress:
     return device.address
 
 
 def _device(told: ET.Element) -> Device:
     parent, numa = told.find("capability[@type='phys_function']/address"), told.find("numa")
-    kind = Kind(
+    kind = DevicePoolKey(
         vendor_id=find(told, "vendor").attrib["id"].removeprefix("0x"),
         product_id=find(told, "product").attrib["id"].removeprefix("0x"),
         dev_type=_type(told),
@@ -200,9 +200,9 @@ def _device(told: ET.Element) -> Device:
         tags=frozenset(),
     )
     return Device(
-        address=Address.of(lambda name: find(told, name).text or ""),
+        address=PciAddress.of(lambda name: find(told, name).text or ""),
         kind=kind,
-        parent=None if parent is None else Address.of(parent.attrib.__getitem__),
+        parent=None if parent is None else PciAddress.of(parent.attrib.__getitem__),
     )
 
 
@@ -221,14 +221,14 @@ def pools(found: Iterable[Device]) -> tuple[PciPool, ...]:
     )
 
 
-def taken(plans: Iterable[ET.Element]) -> set[Address]:
+def taken(plans: Iterable[ET.Element]) -> set[PciAddress]:
     """Return which devices guests have."""
     path = "devices/hostdev[@type='pci']/source/address"
-    return {Address.of(one.attrib.__getitem__) for plan in plans for one in plan.iterfind(path)}
+    return {PciAddress.of(one.attrib.__getitem__) for plan in plans for one in plan.iterfind(path)}
 
 
 def choose(
-    asked: Iterable[PciAllocation], found: Sequence[Device], used: Collection[Address]
+    asked: Iterable[PciAllocation], found: Sequence[Device], used: Collection[PciAddress]
 ) -> list[Device]:
     """Return as many free devices as are asked for of each kind.
 
@@ -237,7 +237,7 @@ def choose(
     free = [device for device in found if device.address not in used]
     chosen: list[Device] = []
     for each in asked:
-        fitting = [one for one in free if one.kind == Kind.of(each) and one not in chosen]
+        fitting = [one for one in free if one.kind == DevicePoolKey.of(each) and one not in chosen]
         if len(fitting) < each.count:
             raise exception.BuildFailed(
                 f"This host has not enough free devices {each.vendor_id}:{each.product_id} for"

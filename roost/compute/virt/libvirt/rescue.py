@@ -10,8 +10,8 @@ from roost.compute.virt.libvirt.disks import Disk, Drive
 from roost.compute.virt.libvirt.firmware import DirectKernel, start_as_usual, start_by
 from roost.compute.virt.libvirt.folder import kind_of
 from roost.compute.virt.libvirt.images import Image
-from roost.compute.virt.libvirt.layout import Layout
-from roost.hardware.properties import HardwareWords
+from roost.compute.virt.libvirt.layout import DiskLayout
+from roost.hardware.properties import HardwareProperties
 from roost.hardware.rules import rescue_device
 from roost.objects import Instance
 
@@ -32,7 +32,7 @@ class Rescuer:
 
         :raises roost.exception.Invalid: for what cannot be
         """
-        asked = rescue_device(HardwareWords(instance.flavor, instance.task_image))
+        asked = rescue_device(HardwareProperties(instance.flavor, instance.task_image))
         return cls() if asked is None else cls(*asked)
 
     def size(self, instance: Instance, image: Image) -> int:
@@ -40,7 +40,7 @@ class Rescuer:
 
         :raises roost.exception.BuildFailed: when the image is larger than the guest's own disk
         """
-        root = Layout.of(instance, image).root
+        root = DiskLayout.of(instance, image).root
         return image.size if self.is_cd else root
 
     def put_into(

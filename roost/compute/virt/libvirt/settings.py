@@ -96,7 +96,7 @@ AUTO: Final = "auto"
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class LibvirtSettings:
     """``folder`` has all that guests have on disk; ``virt_type`` may be :data:`AUTO`.
 
     :param shutdown_seconds: that a guest's own system gets to end

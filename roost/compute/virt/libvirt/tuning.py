@@ -7,7 +7,7 @@ from typing import Final, Self
 
 from roost.compute.virt.libvirt.elements import element
 from roost.hardware import rules
-from roost.hardware.properties import HardwareWords
+from roost.hardware.properties import HardwareProperties
 from roost.hardware.values import counted
 
 _CPU: Final = ("shares", "period", "quota")
@@ -28,7 +28,7 @@ class Tuning:
     disk: Numbers = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, words: HardwareWords) -> Self:
+    def of(cls, words: HardwareProperties) -> Self:
         """Read what a flavor says.
 
         :raises roost.exception.Invalid: for what is no number, or contradicts itself
@@ -54,7 +54,7 @@ class Bandwidth:
     rates: Numbers = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, words: HardwareWords) -> Self:
+    def of(cls, words: HardwareProperties) -> Self:
         """Read what a flavor says.
 
         :raises roost.exception.Invalid: for what is no number, or a peak without an average

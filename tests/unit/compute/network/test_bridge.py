@@ -8,15 +8,15 @@ import pytest
 
 from roost import exception
 from roost.compute.network.bridge.driver import BridgeDriver
-from roost.compute.network.bridge.segment import Names
-from roost.compute.network.bridge.settings import Settings
+from roost.compute.network.bridge.segment import SegmentNames
+from roost.compute.network.bridge.settings import BridgeSettings
 from roost.objects import NetworkInfo, NetworkRequest
-from roost.security_groups import INGRESS, Rule
+from roost.security_groups import INGRESS, SecurityGroupRule
 from tests.builders import CELL1, CELL2, a_context, a_uuid, a_vif, an_instance
 from tests.fakes.cell_conductor import FakeCellConductor
 from tests.fakes.kernel import FakeKernel, Killed
 
-NAMES = Names(CELL1)
+NAMES = SegmentNames(CELL1)
 REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
 
 
@@ -39,7 +39,7 @@ class Host:
     def __init__(self, folder, *links, **settings):
         self.kernel = FakeKernel("eth1", *links)
         self.conductor = FakeCellConductor()
-        self.settings = Settings(folder, **settings)
+        self.settings = BridgeSettings(folder, **settings)
         self.start()
 
     def start(self):
@@ -136,7 +136,7 @@ def test_unplugging_may_be_repeated_and_is_nothing_for_who_was_never_plugged(hos
 def test_networks_have_nothing_in_common(host):
     host.plug(an_instance(), a_vif())
     host.plug(an_instance(), a_vif(network_id=CELL2))
-    other = Names(CELL2)
+    other = SegmentNames(CELL2)
     assert {NAMES.bridge, other.bridge} <= {*host.kernel.links}
     assert {*host.kernel.namespaces} == {NAMES.namespace, other.namespace}
 
@@ -200,7 +200,7 @@ def test_one_network_that_cannot_be_restored_does_not_keep_others_from_it(host, 
     host.start()
     host.kernel.fails = (NAMES.bridge,)
     host.driver.restore()
-    assert Names(CELL2).bridge in host.kernel.links
+    assert SegmentNames(CELL2).bridge in host.kernel.links
     assert f"network {CELL1} is not whole" in caplog.text
     host.kernel.fails = ()
     host.driver.restore()
@@ -365,4 +365,6 @@ def test_what_was_told_is_known_after_a_restart_without_asking(host):
 
 
 def a_rule(ethertype="IPv4", **values):
-    return Rule(id=a_uuid(), group_id=a_uuid(), direction=INGRESS, ethertype=ethertype, **values)
+    return SecurityGroupRule(
+        id=a_uuid(), group_id=a_uuid(), direction=INGRESS, ethertype=ethertype, **values
+    )

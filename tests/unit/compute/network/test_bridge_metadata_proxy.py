@@ -3,7 +3,7 @@
 import pytest
 
 from roost.compute.network.bridge.metadata import Proxy
-from roost.compute.network.bridge.ports import Port
+from roost.compute.network.bridge.ports import BridgePort
 from roost.compute.network.bridge.settings import MetadataService
 from roost.guestdata import signature
 from tests.builders import a_vif, an_instance
@@ -14,7 +14,7 @@ NOWHERE = MetadataService("http://127.0.0.1:1", "secret")
 @pytest.fixture
 def proxy():
     proxy = Proxy(NOWHERE)
-    proxy.ports = {"10.0.0.2": Port.of(an_instance(), a_vif())}
+    proxy.ports = {"10.0.0.2": BridgePort.of(an_instance(), a_vif())}
     return proxy
 
 

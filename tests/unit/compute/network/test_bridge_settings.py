@@ -8,9 +8,9 @@ import pytest
 from roost import conf as options
 from roost import exception, networks
 from roost.compute.network.bridge.dhcp import configuration
-from roost.compute.network.bridge.ports import Port
+from roost.compute.network.bridge.ports import BridgePort
 from roost.compute.network.bridge.segment import Segment
-from roost.compute.network.bridge.settings import MetadataService, Settings, uplinks
+from roost.compute.network.bridge.settings import BridgeSettings, MetadataService, uplinks
 from roost.compute.network.bridge.system import System
 from roost.security_groups import Filtering
 from tests.builders import CELL1, a_vif, an_instance
@@ -56,7 +56,7 @@ def test_options_become_settings(conf, tmp_path):
     conf.set_override("uplinks", ["private=eth1"], "bridge")
     conf.set_override("metadata_url", "http://127.0.0.1:8775/", "bridge")
     conf.set_override("shared_secret", "secret", "metadata")
-    settings = Settings.from_conf(conf)
+    settings = BridgeSettings.from_conf(conf)
     assert settings.folder == tmp_path / "h1/bridge"
     assert settings.uplinks == {PRIVATE: "eth1"}
     assert settings.metadata == MetadataService("http://127.0.0.1:8775", "secret")
@@ -66,13 +66,13 @@ def test_options_become_settings(conf, tmp_path):
 def test_metadata_wants_a_secret_to_sign_with(conf):
     conf.set_override("metadata_url", "http://127.0.0.1:8775", "bridge")
     with pytest.raises(exception.Invalid, match="shared_secret"):
-        Settings.from_conf(conf)
+        BridgeSettings.from_conf(conf)
 
 
 def lines(vif=None, *, hostname="server", **settings):
-    ports = [Port.of(an_instance(hostname=hostname), vif or a_vif())]
+    ports = [BridgePort.of(an_instance(hostname=hostname), vif or a_vif())]
     segment = Segment.of(
-        CELL1, ports, Settings(pathlib.Path("/x"), **settings), filtering=Filtering()
+        CELL1, ports, BridgeSettings(pathlib.Path("/x"), **settings), filtering=Filtering()
     )
     return configuration(segment, pathlib.Path("/x/pid")).splitlines()
 

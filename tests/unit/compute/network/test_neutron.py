@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from roost import exception, states
-from roost.compute.network.neutron import NeutronDriver, Waiting
+from roost.compute.network.neutron import NeutronDriver, PortWait
 from roost.compute.network.vifs import Vifs
-from roost.external.neutron_ports import Ports
+from roost.external.neutron_ports import NeutronPorts
 from roost.objects import ExternalEvent, NetworkRequest, network
 from tests.builders import a_context, a_uuid, an_instance
 from tests.fakes.cell_conductor import FakeCellConductor
@@ -36,9 +36,9 @@ def conductor():
 
 
 def a_driver(neutron, conductor, host="h1", vifs=None, **waiting):
-    waiting = Waiting(**{"seconds": 0.05, "look": 0.01} | waiting)
+    waiting = PortWait(**{"seconds": 0.05, "look": 0.01} | waiting)
     return NeutronDriver(
-        Ports(neutron), conductor, host=host, zone="nova", waiting=waiting, vifs=vifs
+        NeutronPorts(neutron), conductor, host=host, zone="nova", waiting=waiting, vifs=vifs
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from roost import exception
 from roost.rig.chaos import faults
-from roost.rig.chaos.breaker import Breaker
+from roost.rig.chaos.breaker import FaultInjector
 from roost.rig.chaos.schedule import KINDS, Fault
 from tests.stories.cloud import wait_until
 
@@ -113,7 +113,7 @@ def test_every_kind_can_be_made_and_healed(ground):
 
 def test_a_fault_is_made_in_time_and_healed_when_it_has_lasted(ground, log):
     told = []
-    breaker = Breaker(ground, [Fault(1, 0.0, 0.01, "kill", "api")], tell=told.append)
+    breaker = FaultInjector(ground, [Fault(1, 0.0, 0.01, "kill", "api")], tell=told.append)
     breaker.start()
     wait_until(lambda: len(told) == 2, "made and healed")
     (made,) = breaker.made
@@ -125,7 +125,7 @@ def test_a_fault_is_made_in_time_and_healed_when_it_has_lasted(ground, log):
 def test_the_end_heals_at_once_and_makes_nothing_more(ground, log):
     broken = threading.Event()
     schedule = [Fault(1, 0.0, 600, "kill", "api"), Fault(2, 600, 1, "stop", "api")]
-    breaker = Breaker(ground, schedule, tell=lambda _made: broken.set())
+    breaker = FaultInjector(ground, schedule, tell=lambda _made: broken.set())
     breaker.start()
     assert broken.wait(60)
     assert [str(made.fault) for made in breaker.in_force()] == ["kill api"]
@@ -135,7 +135,9 @@ def test_the_end_heals_at_once_and_makes_nothing_more(ground, log):
 
 def test_a_fault_that_cannot_be_made_is_told_and_healed_all_the_same(ground, log):
     broken = dataclasses.replace(ground, database=Recorder("database", log, ["halt"]))
-    breaker = Breaker(broken, [Fault(1, 0.0, 0, "database-restart", "database")], tell=log.append)
+    breaker = FaultInjector(
+        broken, [Fault(1, 0.0, 0, "database-restart", "database")], tell=log.append
+    )
     breaker.start()
     breaker.heal_all()
     (made,) = breaker.made
@@ -149,7 +151,7 @@ def test_a_thing_that_is_being_healed_is_broken_again_only_when_it_is_whole(grou
         Fault(2, 0.01, 0.0, "broker-restart", "broker", "killed"),
     ]
     told = []
-    breaker = Breaker(ground, schedule, tell=told.append)
+    breaker = FaultInjector(ground, schedule, tell=told.append)
     breaker.start()
     wait_until(lambda: len(told) == 4, "both made and healed")
     assert [name for name, *_ in log] == [

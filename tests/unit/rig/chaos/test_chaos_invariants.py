@@ -4,13 +4,13 @@ import pytest
 
 from roost.audit import Finding
 from roost.rig.chaos import verdict
-from roost.rig.chaos.answers import Failure
+from roost.rig.chaos.answers import FailedRequest
 from roost.rig.chaos.breaker import Made
 from roost.rig.chaos.keeper import Death
 from roost.rig.chaos.schedule import Fault
-from roost.rig.chaos.verdict import Seen
-from roost.rig.chaos.watch import Server
-from roost.rig.chaos.wishes import Wish
+from roost.rig.chaos.verdict import Observations
+from roost.rig.chaos.watch import StormServer
+from roost.rig.chaos.wishes import StormRequest
 
 HOST = "cell1-host1"
 KILLED = Made(Fault(1, 100, 5, "kill", "scheduler"), began=100.0, healed=105.0)
@@ -18,12 +18,12 @@ KILLED = Made(Fault(1, 100, 5, "kill", "scheduler"), began=100.0, healed=105.0)
 
 def server(name="a", **values):
     """A server that is ACTIVE and stays, unless the values say otherwise."""
-    wish = Wish(0, name, 1, values.pop("policy", ""), "stay", 0)
+    wish = StormRequest(0, name, 1, values.pop("policy", ""), "stay", 0)
     known = {
         "answer": "accepted", "ids": [f"id-{name}"], "state": "ACTIVE", "host": HOST,
         "settled": 101.0,
     }  # fmt: skip
-    return Server(name, wish, 100.0, **(known | values))
+    return StormServer(name, wish, 100.0, **(known | values))
 
 
 def listed(name="a", status="ACTIVE", host=HOST):
@@ -31,11 +31,11 @@ def listed(name="a", status="ACTIVE", host=HOST):
 
 
 def found(**seen):
-    return [(item.kind, item.subject) for item in verdict.judge(Seen(**seen))]
+    return [(item.kind, item.subject) for item in verdict.judge(Observations(**seen))]
 
 
 def failure(outcome="500", *, clean=False, began=100.0, ended=101.0):
-    return Failure("POST servers", outcome, clean, began, ended, "oh")
+    return FailedRequest("POST servers", outcome, clean, began, ended, "oh")
 
 
 def test_nothing_is_found_where_all_is_well():

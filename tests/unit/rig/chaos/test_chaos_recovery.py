@@ -3,8 +3,8 @@
 from roost.rig.chaos.breaker import Made
 from roost.rig.chaos.recovery import measure
 from roost.rig.chaos.schedule import Fault
-from roost.rig.chaos.watch import Server
-from roost.rig.chaos.wishes import Wish
+from roost.rig.chaos.watch import StormServer
+from roost.rig.chaos.wishes import StormRequest
 
 
 def made(began, healed):
@@ -12,7 +12,9 @@ def made(began, healed):
 
 
 def server(asked, settled, **values):
-    return Server("a", Wish(0, "a", 1, "", "stay", 0), asked, settled=settled, **values)
+    return StormServer(
+        "a", StormRequest(0, "a", 1, "", "stay", 0), asked, settled=settled, **values
+    )
 
 
 def test_a_boot_that_nothing_disturbed_is_not_measured():

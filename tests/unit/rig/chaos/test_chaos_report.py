@@ -11,17 +11,17 @@ from roost.rig.chaos.answers import Answers
 from roost.rig.chaos.breaker import Made
 from roost.rig.chaos.keeper import Sample
 from roost.rig.chaos.recovery import Recovery
-from roost.rig.chaos.report import Outcome
+from roost.rig.chaos.report import ChaosOutcome
 from roost.rig.chaos.schedule import Fault
 from roost.rig.chaos.verdict import Item
-from roost.rig.chaos.watch import Server
-from roost.rig.chaos.wishes import Wish
+from roost.rig.chaos.watch import StormServer
+from roost.rig.chaos.wishes import StormRequest
 
 MIB = 2**20
 
 
 def server(name, **values):
-    return Server(name, Wish(0, name, 1, "", "stay", 0), 1.0, **values)
+    return StormServer(name, StormRequest(0, name, 1, "", "stay", 0), 1.0, **values)
 
 
 def outcome(**values):
@@ -42,7 +42,7 @@ def outcome(**values):
         "memory": {"api": [Sample(1, 0, 10 * MIB), Sample(1, 60, 12 * MIB), Sample(2, 70, MIB)]},
         "rows": {"api.quotas": (1, 2)},
     }
-    return Outcome(**(known | values))
+    return ChaosOutcome(**(known | values))
 
 
 def shown(told, **options):

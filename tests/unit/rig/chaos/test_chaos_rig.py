@@ -6,7 +6,7 @@ import pytest
 
 from roost import exception
 from roost.compute.virt.fake import faults as driver_faults
-from roost.rig.chaos.arena import Ballast, Daemons, FaultsFile
+from roost.rig.chaos.arena import BallastServers, FaultsFile, RigProcesses
 from roost.rig.plan import new_plan
 
 
@@ -61,7 +61,7 @@ def plan(tmp_path):
 
 def test_a_host_is_filled_with_halving_servers_and_emptied():
     api = Api()
-    ballast = Ballast(api)
+    ballast = BallastServers(api)
     ballast.fill("h1")
     assert {server["host"] for server in api.made} == {"h1"}
     sizes = [flavor["ram"] // 1024 for flavor in api.flavors()]
@@ -74,7 +74,7 @@ def test_a_host_is_filled_with_halving_servers_and_emptied():
 def test_a_host_is_emptied_though_the_api_is_away_for_a_moment(monkeypatch):
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
     api = Api()
-    ballast = Ballast(api)
+    ballast = BallastServers(api)
     ballast.fill("h1")
     api.refusals.append(exception.Unavailable("not now"))
     ballast.empty("h1")
@@ -95,12 +95,12 @@ def test_the_rules_of_all_faults_in_force_are_told(tmp_path):
 @pytest.mark.parametrize("says", ["INFO roost-scheduler serves\n", "INFO port 1 answers\n"])
 def test_a_daemon_is_whole_when_it_serves(plan, says):
     log = plan.log_file("scheduler")
-    Daemons(plan, Supervisor(log, says), patience=600).start_process("scheduler")
+    RigProcesses(plan, Supervisor(log, says), patience=600).start_process("scheduler")
     assert log.read_text() == says
 
 
 def test_what_a_daemon_logged_before_it_was_killed_does_not_count(plan):
     log = plan.log_file("scheduler")
     log.write_text("INFO roost-scheduler serves\n")
-    Daemons(plan, Supervisor(log, "waits\n"), patience=0.01).start_process("scheduler")
+    RigProcesses(plan, Supervisor(log, "waits\n"), patience=0.01).start_process("scheduler")
     assert log.read_text().endswith("waits\n")

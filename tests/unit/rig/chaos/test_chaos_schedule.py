@@ -9,13 +9,13 @@ import pytest
 from roost import exception
 from roost.compute.virt.fake import faults as driver_faults
 from roost.rig.chaos import schedule
-from roost.rig.chaos.schedule import KINDS, Shape
+from roost.rig.chaos.schedule import KINDS, FaultTargets
 from roost.rig.plan import new_plan
 
 
 @pytest.fixture
 def shape(tmp_path):
-    return Shape.of(new_plan(tmp_path, cells=2, hosts=3, copies=2))
+    return FaultTargets.of(new_plan(tmp_path, cells=2, hosts=3, copies=2))
 
 
 def draw(shape, seed=7, **values):

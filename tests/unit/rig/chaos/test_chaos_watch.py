@@ -3,12 +3,12 @@
 import pytest
 
 from roost.rig.chaos.watch import Register
-from roost.rig.chaos.wishes import Wish
+from roost.rig.chaos.wishes import StormRequest
 
 
 def wish(**values):
     known = {"at": 0, "name": "a", "count": 1, "policy": "", "fate": "stay", "after": 0}
-    return Wish(**(known | values))
+    return StormRequest(**(known | values))
 
 
 @pytest.fixture

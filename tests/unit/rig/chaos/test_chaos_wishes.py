@@ -1,7 +1,7 @@
 """Which servers a storm asks for."""
 
 from roost.rig.chaos import wishes
-from roost.rig.chaos.wishes import Wish
+from roost.rig.chaos.wishes import StormRequest
 
 
 def test_the_same_seed_asks_for_the_same_servers():
@@ -29,5 +29,5 @@ def test_every_fate_size_and_policy_comes():
 
 
 def test_servers_of_one_request_are_named_as_the_api_names_them():
-    assert Wish(0, "a", 1, "", "stay", 0).names == ["a"]
-    assert Wish(0, "a", 3, "", "stay", 0).names == ["a-1", "a-2", "a-3"]
+    assert StormRequest(0, "a", 1, "", "stay", 0).names == ["a"]
+    assert StormRequest(0, "a", 3, "", "stay", 0).names == ["a-1", "a-2", "a-3"]

@@ -5,7 +5,7 @@ import pytest
 from roost import exception
 from roost.rig import boots
 from roost.rig.chaos.storm import Storm
-from roost.rig.chaos.wishes import Wish
+from roost.rig.chaos.wishes import StormRequest
 from tests.stories.cloud import wait_until
 
 
@@ -64,7 +64,7 @@ def raging(api):
     storms = []
 
     def start(*wishes):
-        storm = Storm(api, wishes, boots.Wish("1", "image", networks="none"), pause=0.01)
+        storm = Storm(api, wishes, boots.BootRequest("1", "image", networks="none"), pause=0.01)
         storms.append(storm)
         storm.start()
         return storm
@@ -76,7 +76,7 @@ def raging(api):
 
 def wish(**values):
     known = {"at": 0, "name": "a", "count": 1, "policy": "", "fate": "stay", "after": 0}
-    return Wish(**(known | values))
+    return StormRequest(**(known | values))
 
 
 def wait_for(storm, condition, what):

@@ -6,12 +6,12 @@ import pytest
 from roost import exception
 from roost.rig.hypervisors import gate
 from roost.rig.hypervisors.hosts import check_wish, doors, machine, machines
-from roost.rig.hypervisors.network import Network, free_subnet
+from roost.rig.hypervisors.network import RigLinks, free_subnet
 from roost.rig.lifecycle import find, programs
 from roost.rig.plan import Plan, new_plan
 
 BUS = "rabbit://guest:guest@127.0.0.1:5672"
-NETWORK = Network("0a1b2c3d", "198.18.7")
+NETWORK = RigLinks("0a1b2c3d", "198.18.7")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from roost.rig.boots import Server
+from roost.rig.boots import WatchedServer
 from roost.rig.hypervisors import demo
 
 ONE, OTHER = (f"0000000{n}-1111-4222-8333-444444444444" for n in (1, 2))
@@ -27,7 +27,7 @@ class FakeApi:
 
 
 def a_server(server_id, state="ACTIVE"):
-    return Server(id=server_id, name="real-01", asked=0, accepted=0, state=state, host="h")
+    return WatchedServer(id=server_id, name="real-01", asked=0, accepted=0, state=state, host="h")
 
 
 @pytest.fixture(autouse=True)
@@ -67,8 +67,8 @@ def test_nobody_listens_to_servers_that_failed_nor_for_ever():
 def test_each_server_is_shown_with_what_its_guest_says():
     console = Console(width=120, record=True, file=io.StringIO())
     guests = [
-        demo.Guest(a_server(ONE), "10.0.0.5", {"metadata": ONE, "address": "10.0.0.9"}, 7.3),
-        demo.Guest(a_server(OTHER)),
+        demo.DemoGuest(a_server(ONE), "10.0.0.5", {"metadata": ONE, "address": "10.0.0.9"}, 7.3),
+        demo.DemoGuest(a_server(OTHER)),
     ]
     console.print(demo.table(guests))
     told = console.export_text()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from roost.scheduler.simulation import course, inventory
 from roost.scheduler.simulation.course import SIZES, course_of, fewest_hosts
 from roost.scheduler.simulation.replay import replay
-from roost.scheduler.simulation.trace import Kind, Trace
+from roost.scheduler.simulation.trace import RequestShape, Trace
 from tests.unit.scheduler.simulation.sample_files import a_driver, a_kind, a_trace, some_hosts
 
 
@@ -124,7 +124,9 @@ def test_progress_is_told_to_the_end(tmp_path):
 quick = settings(deadline=None, max_examples=50)
 times = st.integers(0, 12).map(float)
 kinds = st.lists(
-    st.tuples(*[st.integers(0, 6000)] * 3, st.integers(1, 3)).map(lambda sizes: Kind(*sizes)),
+    st.tuples(*[st.integers(0, 6000)] * 3, st.integers(1, 3)).map(
+        lambda sizes: RequestShape(*sizes)
+    ),
     min_size=1,
     max_size=4,
 )

@@ -26,7 +26,7 @@ def test_columns_are_found_by_their_usual_names(tmp_path):
     header = "vmId,tenantId,cores,ram,vmTypeId,starttime,endtime"
     read = a_trace(tmp_path, "7,8,30.0,7.0,0,-1497.0,inf", header=header)
 
-    assert read.kinds == [trace.Kind(cores=30_000, ram=7_000)]
+    assert read.kinds == [trace.RequestShape(cores=30_000, ram=7_000)]
 
 
 def test_columns_are_found_by_the_names_that_are_told(tmp_path):
@@ -35,7 +35,7 @@ def test_columns_are_found_by_the_names_that_are_told(tmp_path):
     read = a_trace(tmp_path, "1,2,3,4,99,blue", header=header, columns=columns)
 
     assert read.arrivals.tolist() == [1]
-    assert read.kinds == [trace.Kind(cores=3_000, ram=4_000, group="blue")]
+    assert read.kinds == [trace.RequestShape(cores=3_000, ram=4_000, group="blue")]
 
 
 def test_a_trace_may_tell_of_disk_group_zone_and_count(tmp_path):
@@ -43,8 +43,8 @@ def test_a_trace_may_tell_of_disk_group_zone_and_count(tmp_path):
     read = a_trace(tmp_path, "0,1,1,2,3,blue,north,4", "0,1,1,2,3,,,1", header=header)
 
     assert read.kinds == [
-        trace.Kind(1000, 2000, 3000, vms=4, zone="north", group="blue"),
-        trace.Kind(1000, 2000, 3000),
+        trace.RequestShape(1000, 2000, 3000, vms=4, zone="north", group="blue"),
+        trace.RequestShape(1000, 2000, 3000),
     ]
     assert read.amounts().tolist() == [[4000, 1000], [8000, 2000], [12000, 3000]]
 
@@ -52,7 +52,7 @@ def test_a_trace_may_tell_of_disk_group_zone_and_count(tmp_path):
 def test_real_numbers_are_counted_in_thousandths_and_rounded_up(tmp_path):
     read = a_trace(tmp_path, "0,1,0.07,1e-9")
 
-    assert read.kinds == [trace.Kind(cores=70, ram=1)]
+    assert read.kinds == [trace.RequestShape(cores=70, ram=1)]
 
 
 def test_a_vm_without_a_departure_stays(tmp_path):

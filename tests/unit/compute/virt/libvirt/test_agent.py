@@ -5,7 +5,7 @@ import pytest
 
 from roost import exception
 from roost.compute.virt.libvirt import agent
-from roost.compute.virt.libvirt.identity import Identity
+from roost.compute.virt.libvirt.identity import GuestIdentity
 from tests.stories.libvirt_domains import UUID, a_domain, a_hardware
 
 AGENT = {"hw_qemu_guest_agent": "yes"}
@@ -26,7 +26,7 @@ class Domain:
 
     def __init__(self, properties, *, state=libvirt.VIR_DOMAIN_RUNNING, silent=()):
         notes = agent.notes_of(a_hardware({}, properties))
-        self._xml = a_domain(identity=Identity(UUID, 1, notes=notes)).xml()
+        self._xml = a_domain(identity=GuestIdentity(UUID, 1, notes=notes)).xml()
         self._state, self._silent = state, silent
         self.done = []
 

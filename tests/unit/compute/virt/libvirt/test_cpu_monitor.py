@@ -5,7 +5,7 @@ import pytest
 from roost.compute.virt.driver import MeasuresHost
 from roost.compute.virt.libvirt.cpu_monitor import NAME, CpuMonitor
 from roost.compute.virt.libvirt.driver import LibvirtDriver
-from roost.compute.virt.libvirt.settings import Settings
+from roost.compute.virt.libvirt.settings import LibvirtSettings
 
 
 class Counters:
@@ -67,7 +67,7 @@ def test_a_node_that_does_not_count_yet_has_no_shares(monitor):
 
 def test_nothing_is_measured_unless_the_operator_asks_for_it(tmp_path, monkeypatch, node):
     def driver(*monitors):
-        made = LibvirtDriver(Settings(node="h1", folder=tmp_path, monitors=monitors))
+        made = LibvirtDriver(LibvirtSettings(node="h1", folder=tmp_path, monitors=monitors))
         monkeypatch.setattr(made._connection, "call", lambda _what, do: do(node))
         return made
 

@@ -11,8 +11,8 @@ from roost.compute.virt.libvirt import disks, screen, serial
 from roost.compute.virt.libvirt.disks import Disk
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.firmware import DirectKernel
-from roost.compute.virt.libvirt.identity import Identity, note_rescued, uuid_in, written
-from roost.compute.virt.libvirt.interfaces import Interface, find_interface
+from roost.compute.virt.libvirt.identity import GuestIdentity, note_rescued, uuid_in, written
+from roost.compute.virt.libvirt.interfaces import GuestInterface, find_interface
 from roost.compute.virt.libvirt.rescue import Rescuer, take_out
 from tests.builders import a_uuid, a_vif
 from tests.stories.libvirt_domains import (
@@ -30,15 +30,15 @@ OTHER_KERNEL = DirectKernel(FOLDER / "rescue.kernel", None, None)
 
 def test_a_guest_remembers_whose_it_is():
     domain = parse(a_domain().xml())
-    assert Identity.of(domain) == Identity(UUID, 2)
+    assert GuestIdentity.of(domain) == GuestIdentity(UUID, 2)
     note_rescued(domain, rescued=True)
-    assert Identity.of(parse(written(domain))) == Identity(UUID, 2, rescued=True)
+    assert GuestIdentity.of(parse(written(domain))) == GuestIdentity(UUID, 2, rescued=True)
 
 
 def test_what_is_none_of_ours_is_told_apart():
     with pytest.raises(ValueError, match="other is no guest of Roost"):
-        Identity.of(parse("<domain><name>other</name></domain>"))
-    assert uuid_in(Identity(UUID, 1).name) == UUID
+        GuestIdentity.of(parse("<domain><name>other</name></domain>"))
+    assert uuid_in(GuestIdentity(UUID, 1).name) == UUID
     assert [uuid_in(name) for name in ("other", "roost-thing", f"other-{UUID}")] == [None] * 3
 
 
@@ -128,14 +128,14 @@ def test_a_serial_console_that_only_a_file_hears_cannot_be_typed_at():
 
 
 def test_a_port_that_says_its_bridge_is_plugged_there():
-    made = Interface.of(a_vif(**ON_A_BRIDGE)).element()
+    made = GuestInterface.of(a_vif(**ON_A_BRIDGE)).element()
     assert (made.get("type"), made.find("source").get("bridge")) == ("bridge", "br-vm")
     assert made.find("mtu").get("size") == "1450"
     assert len(made.find("target").get("dev")) <= 15
 
 
 def test_a_port_on_a_switch_is_told_by_its_id():
-    made = Interface.of(vif := a_vif(**ON_A_SWITCH)).element()
+    made = GuestInterface.of(vif := a_vif(**ON_A_SWITCH)).element()
     assert (made.get("type"), made.find("source").get("bridge")) == ("bridge", "br-int")
     assert made.find("virtualport").get("type") == "openvswitch"
     assert made.find("virtualport/parameters").get("interfaceid") == vif.id
@@ -143,19 +143,19 @@ def test_a_port_on_a_switch_is_told_by_its_id():
 
 def test_a_hybrid_port_is_plugged_into_its_own_bridge_as_into_any():
     details = {**ON_A_SWITCH["details"], "ovs_hybrid_plug": "true"}
-    made = Interface.of(vif := a_vif(**{**ON_A_SWITCH, "details": details})).element()
+    made = GuestInterface.of(vif := a_vif(**{**ON_A_SWITCH, "details": details})).element()
     assert made.find("source").get("bridge") == f"qbr{vif.id}"[:14]
     assert made.find("virtualport") is None
 
 
 def test_a_tap_is_there_before_the_guest_and_after():
-    made = Interface.of(vif := a_vif(**ALONE)).element()
+    made = GuestInterface.of(vif := a_vif(**ALONE)).element()
     assert (made.get("type"), made.find("source")) == ("ethernet", None)
     assert made.find("target").attrib == {"dev": f"tap{vif.id}"[:14], "managed": "no"}
 
 
 def test_a_port_of_a_local_network_is_behind_qemus_own_router():
-    made = Interface.of(a_vif(mtu=1450)).element()
+    made = GuestInterface.of(a_vif(mtu=1450)).element()
     assert made.get("type") == "user"
     assert made.find("mtu") is None
 
@@ -165,12 +165,12 @@ def test_a_port_of_a_local_network_is_behind_qemus_own_router():
 )
 def test_a_port_that_cannot_be_plugged_may_be_plugged_elsewhere(values):
     with pytest.raises(exception.BuildFailed, match=f"is bound as {values['type']}") as failed:
-        Interface.of(a_vif(**values))
+        GuestInterface.of(a_vif(**values))
     assert failed.value.reschedulable
 
 
 def test_interfaces_are_found_by_their_ports():
     vif = a_vif()
-    domain = ET.fromstring(a_domain(interfaces=(Interface.of(vif),)).xml())
+    domain = ET.fromstring(a_domain(interfaces=(GuestInterface.of(vif),)).xml())
     assert find_interface(domain, vif.id).find("mac").get("address") == vif.mac
     assert find_interface(domain, a_uuid()) is None

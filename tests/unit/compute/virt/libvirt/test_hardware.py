@@ -3,12 +3,12 @@
 import pytest
 
 from roost import exception
-from roost.compute.virt.driver import Placement
-from roost.compute.virt.libvirt.cpus import Shape, Topology
-from roost.compute.virt.libvirt.disks import Disk, Names
+from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.libvirt.cpus import CpuTopology, Topology
+from roost.compute.virt.libvirt.disks import Disk, DiskNames
 from roost.compute.virt.libvirt.elements import parse
-from roost.compute.virt.libvirt.identity import Identity
-from roost.compute.virt.libvirt.interfaces import Interface, VifShape
+from roost.compute.virt.libvirt.identity import GuestIdentity
+from roost.compute.virt.libvirt.interfaces import GuestInterface, VifShape
 from tests.builders import a_vif
 from tests.stories.libvirt_domains import (
     FOLDER,
@@ -138,12 +138,12 @@ def test_packed_rings_are_of_disks_and_interfaces_also_of_those_that_come_later(
     assert disk.find("driver").get("packed") == "on"
     later = VifShape.noted(hardware.vifs.notes())
     for binding in ({}, ON_A_BRIDGE):
-        interface = Interface.of(a_vif(**binding), later).element()
+        interface = GuestInterface.of(a_vif(**binding), later).element()
         assert interface.find("driver").get("packed") == "on"
     of_scsi = Disk(FOLDER / "root", "sda", bus="scsi", packed=True).element()
     assert of_scsi.find("driver").get("packed") is None
     other = a_hardware(asked, {"hw_vif_model": "e1000"})
-    assert Interface.of(a_vif(), other.vifs).element().find("driver") is None
+    assert GuestInterface.of(a_vif(), other.vifs).element().find("driver") is None
 
 
 def test_the_flavors_machine_has_no_ide_whoever_asks_for_it():
@@ -215,7 +215,7 @@ def test_a_shape_stands_beside_the_cells_that_are_seen_on_it():
     hardware = a_hardware({"hw:cpu_sockets": "2"}, vcpus=4)
     cpu = parse(a_domain(vcpus=4, hardware=hardware, topology=a_topology()).xml()).find("cpu")
     assert [part.tag for part in cpu] == ["topology", "numa"]
-    assert hardware.shape == Shape(2, 2, 1)
+    assert hardware.shape == CpuTopology(2, 2, 1)
 
 
 def test_limits_are_on_cpus_each_disk_and_each_interface():
@@ -231,7 +231,7 @@ def test_limits_are_on_cpus_each_disk_and_each_interface():
     }
     hardware = a_hardware(specs)
     disk = Disk(FOLDER / "root", "vda", 1, tuning=hardware.tuning)
-    vif = Interface.of(a_vif(**ON_A_BRIDGE), hardware.vifs)
+    vif = GuestInterface.of(a_vif(**ON_A_BRIDGE), hardware.vifs)
     domain = parse(a_domain(hardware=hardware, disks=(disk,), interfaces=(vif,)).xml())
     assert {one.tag: one.text for one in domain.find("cputune")} == {
         "shares": "512",
@@ -251,19 +251,19 @@ def test_interfaces_that_come_later_are_as_those_before():
     specs = {"quota:vif_outbound_average": "7", "hw:vif_multiqueue_enabled": "yes"}
     shaped = a_hardware(specs, {}, vcpus=4).vifs
     assert shaped.queues == 4
-    remembered = parse(a_domain(identity=Identity(UUID, 1, notes=shaped.notes())).xml())
-    assert VifShape.noted(Identity.of(remembered).notes) == shaped
+    remembered = parse(a_domain(identity=GuestIdentity(UUID, 1, notes=shaped.notes())).xml())
+    assert VifShape.noted(GuestIdentity.of(remembered).notes) == shaped
     assert VifShape.noted({}) == VifShape()
 
 
 def test_many_queues_are_a_matter_of_virtio():
     shaped = a_hardware({}, {"hw_vif_multiqueue_enabled": "yes", "hw_vif_model": "e1000"}).vifs
-    made = Interface.of(a_vif(**ON_A_BRIDGE), shaped).element()
+    made = GuestInterface.of(a_vif(**ON_A_BRIDGE), shaped).element()
     assert (made.find("model").get("type"), made.find("driver")) == ("e1000", None)
 
 
 def test_disks_are_named_by_their_buses():
-    names = Names()
+    names = DiskNames()
     found = [names.next(bus) for bus in ("virtio", "scsi", "sata", "virtio", "usb")]
     assert found == ["vda", "sda", "sdb", "vdb", "sdc"]
     assert names.next("ide").startswith("hd")
@@ -281,7 +281,7 @@ def test_a_guest_tells_of_its_memory_as_often_as_its_host_says():
 
 def test_guests_without_cells_keep_to_shared_cpus_where_others_are_kept_from_them():
     def cpuset(**values):
-        topology = Topology.of(Placement(), floating={0: [0, 1], 1: [4]}, **values)
+        topology = Topology.of(GuestPlacement(), floating={0: [0, 1], 1: [4]}, **values)
         return parse(a_domain(topology=topology).xml()).find("vcpu").get("cpuset")
 
     assert cpuset(confined=True) == "0,1,4"

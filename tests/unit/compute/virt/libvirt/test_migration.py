@@ -11,12 +11,16 @@ from roost.compute.virt.libvirt.cpus import Topology
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.folder import Folders
 from roost.compute.virt.libvirt.guests import planned
-from roost.compute.virt.libvirt.identity import Identity
-from roost.compute.virt.libvirt.interfaces import Interface
+from roost.compute.virt.libvirt.identity import GuestIdentity
+from roost.compute.virt.libvirt.interfaces import GuestInterface
 from roost.compute.virt.libvirt.migration_destination import Own, has_kernel, moved
-from roost.compute.virt.libvirt.migration_source import LibvirtDepartures, flags_of, parameters_of
+from roost.compute.virt.libvirt.migration_source import (
+    LibvirtMigrationSources,
+    flags_of,
+    parameters_of,
+)
 from roost.compute.virt.libvirt.settings import MigrationSettings, TimeoutAction
-from roost.compute.virt.live_migration import Arrival, Presence
+from roost.compute.virt.live_migration import MigrationDestination, Presence
 from tests.builders import a_uuid, a_vif
 from tests.stories.libvirt_domains import DOMAINS, ON_A_BRIDGE, a_domain, a_topology
 
@@ -62,11 +66,11 @@ def test_what_a_disk_stands_on_is_for_the_destination_to_find():
 def test_an_interface_is_plugged_where_the_destination_says_and_found_where_it_was():
     vif = a_vif(**ON_A_BRIDGE)
     there = a_vif(id=vif.id, mac=vif.mac, **vifs_there("br-there"))
-    xml = a_domain(interfaces=(Interface.of(vif),)).xml()
+    xml = a_domain(interfaces=(GuestInterface.of(vif),)).xml()
     at = '<address type="pci" slot="0x03"/></interface>'
     (found,) = parse(moved(xml.replace("</interface>", at), own(there))).iter("interface")
     assert found.find("source").get("bridge") == "br-there"
-    assert found.find("target").get("dev") == Interface.of(there).element().find("target").get(
+    assert found.find("target").get("dev") == GuestInterface.of(there).element().find("target").get(
         "dev"
     )
     assert found.find("mac").get("address") == vif.mac
@@ -79,7 +83,7 @@ def vifs_there(bridge):
 
 def test_an_interface_that_nobody_plugged_at_the_destination_is_missed():
     vif = a_vif()
-    xml = a_domain(interfaces=(Interface.of(vif),)).xml()
+    xml = a_domain(interfaces=(GuestInterface.of(vif),)).xml()
     with pytest.raises(exception.Conflict, match=vif.id):
         moved(xml, own(a_vif()))
 
@@ -105,7 +109,7 @@ def test_limits_of_a_guest_go_with_it():
 
 
 def test_a_guest_remembers_the_attempt_that_its_destination_knows():
-    assert Identity.of(parse(moved(a_domain().xml(), own(attempt=5)))).attempt == 5
+    assert GuestIdentity.of(parse(moved(a_domain().xml(), own(attempt=5)))).attempt == 5
 
 
 def test_the_plan_of_a_guest_that_comes_is_read_as_libvirt_has_written_it():
@@ -172,24 +176,24 @@ def test_storage_has_one_name_for_all_hosts_that_share_it(tmp_path):
 def an_arrival(**values):
     details = {"memory_uri": "tcp://192.0.2.2", "address": "192.0.2.2", "domain": "<live/>",
                "definition": "<defined/>"}  # fmt: skip
-    return Arrival("uuid", "h2", details=details, **values)
+    return MigrationDestination("uuid", "h2", details=details, **values)
 
 
 @pytest.mark.parametrize(
-    ("arrival", "flag"),
+    ("incoming", "flag"),
     [
         (an_arrival(), libvirt.VIR_MIGRATE_UNSAFE),
         (an_arrival(copied=("vda",)), libvirt.VIR_MIGRATE_NON_SHARED_INC),
         (an_arrival(copied=("vda",), whole=True), libvirt.VIR_MIGRATE_NON_SHARED_DISK),
     ],
 )
-def test_disks_are_copied_as_the_destination_needs_them(arrival, flag):
+def test_disks_are_copied_as_the_destination_needs_them(incoming, flag):
     storage = (
         libvirt.VIR_MIGRATE_UNSAFE
         | libvirt.VIR_MIGRATE_NON_SHARED_INC
         | libvirt.VIR_MIGRATE_NON_SHARED_DISK
     )
-    assert flags_of(arrival, SETTINGS) & storage == flag
+    assert flags_of(incoming, SETTINGS) & storage == flag
 
 
 @pytest.mark.parametrize(
@@ -206,8 +210,8 @@ def test_what_disturbs_a_guest_is_only_done_where_it_is_permitted(name, flag):
 
 
 def test_libvirt_is_told_where_a_guest_goes_and_how_fast():
-    arrival = an_arrival(copied=("vda", "vdb"))
-    said = parameters_of(arrival, dataclasses.replace(SETTINGS, bandwidth=7))
+    incoming = an_arrival(copied=("vda", "vdb"))
+    said = parameters_of(incoming, dataclasses.replace(SETTINGS, bandwidth=7))
     assert said == {
         "migrate_uri": "tcp://192.0.2.2",
         "listen_address": "192.0.2.2",
@@ -216,7 +220,7 @@ def test_libvirt_is_told_where_a_guest_goes_and_how_fast():
         "bandwidth": 7,
         "migrate_disks": ["vda", "vdb"],
     }
-    named = dataclasses.replace(arrival, details=arrival.details | {"address": "h2"}, copied=())
+    named = dataclasses.replace(incoming, details=incoming.details | {"address": "h2"}, copied=())
     assert {*parameters_of(named, SETTINGS)} == {
         "migrate_uri",
         "destination_xml",
@@ -277,11 +281,11 @@ class Residents:
 )
 def test_a_guest_that_stays_is_let_go_on_if_it_is_held(presence, done):
     residents = Residents(presence)
-    LibvirtDepartures(residents, node="h1", settings=SETTINGS).stay(a_uuid())
+    LibvirtMigrationSources(residents, node="h1", settings=SETTINGS).stay(a_uuid())
     assert residents.done == done
 
 
 def test_post_copy_is_for_hosts_that_permit_it():
-    departures = LibvirtDepartures(Residents(Presence.LEAVING), node="h1", settings=SETTINGS)
+    departures = LibvirtMigrationSources(Residents(Presence.LEAVING), node="h1", settings=SETTINGS)
     with pytest.raises(exception.Unsupported, match="live_migration_permit_post_copy is false"):
         departures.switch_to_post_copy(a_uuid())

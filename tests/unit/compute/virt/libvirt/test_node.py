@@ -10,7 +10,7 @@ from roost.compute.virt.libvirt import console, measures, node
 from roost.compute.virt.libvirt.devices import Balloon
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.folder import Folders
-from roost.compute.virt.libvirt.settings import Settings
+from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.hardware import traits
 from roost.objects import NUMACell
 from tests.builders import a_uuid
@@ -153,39 +153,39 @@ def test_counters_become_what_users_are_told():
     ],
 )
 def test_which_cpu_guests_see_depends_on_who_runs_them(options, virt_type, mode):
-    settings = Settings.from_conf(conf.of({"libvirt": options}))
+    settings = LibvirtSettings.from_conf(conf.of({"libvirt": options}))
     assert settings.cpu(virt_type).mode == mode
 
 
 def test_guests_are_in_the_state_of_their_host_unless_told_otherwise():
     default = conf.of({"DEFAULT": {"state_path": "/state", "host": "h1"}})
-    assert str(Settings.from_conf(default).folder) == "/state/h1/instances"
+    assert str(LibvirtSettings.from_conf(default).folder) == "/state/h1/instances"
     elsewhere = conf.of({"libvirt": {"instances_path": "/big"}})
-    assert str(Settings.from_conf(elsewhere).folder) == "/big"
+    assert str(LibvirtSettings.from_conf(elsewhere).folder) == "/big"
 
 
 def test_guests_are_seen_by_what_the_operator_says_each_once():
     said = {"libvirt": {"screens": ["spice", "vnc", "spice"]}}
-    assert Settings.from_conf(conf.of(said)).screens == ("spice", "vnc")
-    assert Settings.from_conf(conf.of({})).screens == ("vnc",)
-    assert Settings.from_conf(conf.of({"libvirt": {"screens": []}})).screens == ()
+    assert LibvirtSettings.from_conf(conf.of(said)).screens == ("spice", "vnc")
+    assert LibvirtSettings.from_conf(conf.of({})).screens == ("vnc",)
+    assert LibvirtSettings.from_conf(conf.of({"libvirt": {"screens": []}})).screens == ()
     with pytest.raises(ValueError, match="rdp"):
-        Settings.from_conf(conf.of({"libvirt": {"screens": ["rdp"]}}))
+        LibvirtSettings.from_conf(conf.of({"libvirt": {"screens": ["rdp"]}}))
 
 
 def test_a_cpu_model_goes_with_its_mode_only():
     with pytest.raises(exception.Invalid, match="cpu_model"):
-        Settings.from_conf(conf.of({"libvirt": {"cpu_mode": "custom"}}))
+        LibvirtSettings.from_conf(conf.of({"libvirt": {"cpu_mode": "custom"}}))
     with pytest.raises(exception.Invalid, match="cpu_model"):
-        Settings.from_conf(conf.of({"libvirt": {"cpu_model": "Nehalem"}}))
+        LibvirtSettings.from_conf(conf.of({"libvirt": {"cpu_model": "Nehalem"}}))
 
 
 def test_features_are_had_or_not_had_beside_those_of_a_mode():
     options = {"cpu_mode": "host-model", "cpu_model_extra_flags": ["AES", "+avx", "-vmx"]}
-    settings = Settings.from_conf(conf.of({"libvirt": options}))
+    settings = LibvirtSettings.from_conf(conf.of({"libvirt": options}))
     assert settings.cpu("kvm").features == {"aes": True, "avx": True, "vmx": False}
     with pytest.raises(exception.Invalid, match="cpu_model_extra_flags"):
-        Settings.from_conf(conf.of({"libvirt": {"cpu_model_extra_flags": ["aes"]}}))
+        LibvirtSettings.from_conf(conf.of({"libvirt": {"cpu_model_extra_flags": ["aes"]}}))
 
 
 def test_a_guest_tells_of_its_memory_as_often_as_its_operator_wants():
@@ -198,7 +198,7 @@ def test_a_node_says_what_its_machines_can_have_and_what_is_set_so(monkeypatch, 
     found = node.traits(capabilities(ONE), virt_type="qemu")
     assert {"COMPUTE_SOUND_MODEL_ICH9", "COMPUTE_VIOMMU_MODEL_INTEL", traits.PACKED} <= {*found}
     assert traits.LOCKED not in found
-    settings = Settings(node="h1", folder=tmp_path)
+    settings = LibvirtSettings(node="h1", folder=tmp_path)
     assert {traits.REDIRECTION, traits.HOST_ADDRESSES}.isdisjoint(settings.traits)
     other = dataclasses.replace(settings, screens=("spice",), cpu_mode="host-passthrough")
     assert {traits.REDIRECTION, traits.HOST_ADDRESSES} <= {*other.traits}

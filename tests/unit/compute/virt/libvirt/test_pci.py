@@ -6,11 +6,11 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from roost import conf, exception
-from roost.compute.virt.driver import Placement
+from roost.compute.virt.driver import GuestPlacement
 from roost.compute.virt.libvirt import pci
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.elements import parse
-from roost.compute.virt.libvirt.settings import Settings
+from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.objects import NetworkInfo, PciAllocation
 from tests.builders import a_context, a_flavor, an_instance
 from tests.stories.libvirt_domains import a_domain
@@ -91,7 +91,7 @@ def test_devices_are_given_away_that_the_operator_names(spec, expected):
 )
 def test_an_entry_that_cannot_be_meant_is_named(entry, why):
     with pytest.raises(exception.Invalid, match="device_spec has a bad entry") as refused:
-        Settings.from_conf(conf.of({"pci": {"device_spec": [entry]}}))
+        LibvirtSettings.from_conf(conf.of({"pci": {"device_spec": [entry]}}))
     assert why in refused.value.message
 
 
@@ -185,7 +185,9 @@ class NodeDevice:
 def driver(tmp_path):
     """Make the driver of a host with two GPUs, again as if its daemon was started again."""
     specs = [json.dumps(GPU | {"address": {"domain": "0000", "bus": "0[ab]"}})]
-    settings = Settings(node="h1", folder=tmp_path, virt_type="qemu", devices=pci.parse(specs))
+    settings = LibvirtSettings(
+        node="h1", folder=tmp_path, virt_type="qemu", devices=pci.parse(specs)
+    )
 
     def driver():
         made = LibvirtDriver(settings)
@@ -204,7 +206,7 @@ def spawn(driver, instance):
             instance,
             image_path=None,
             network_info=NetworkInfo.of(vifs=[]),
-            placement=Placement(pci=(asked(),)),
+            placement=GuestPlacement(pci=(asked(),)),
         )
     return driver._connection.defined[-1]
 
