@@ -12,9 +12,9 @@ import sqlalchemy as sa
 
 from roost import conf, states
 from roost.api.app import make_app
+from roost.api.compute import quota_resources
 from roost.api.dependencies import ApiOptions, Dependencies
 from roost.api.middleware import NoAuth
-from roost.api.networking.local_networks import usable
 from roost.api.policy import Policy
 from roost.cells import Cells
 from roost.db.api import (
@@ -43,6 +43,9 @@ from roost.objects.mapping import CELL0_UUID
 from roost.rpc.super_conductor import SuperConductor
 from roost.security_groups import new_group
 from roost.servicegroup.db import DatabaseGroup
+from roost.standalone.known_networks import usable
+from roost.standalone.networking import LocalNetworking
+from roost.standalone.tables import ROUTES, list_rules
 from tests import tables
 from tests.builders import (
     CELL1,
@@ -334,24 +337,37 @@ def made(api_db, make_database, options, *, authentication=None, policy=None, ne
     scheduler = FakeSchedulerHosts(
         a_report("h1", booted_at=NOW), a_report("h2", cell_uuid=CELL2, availability_zone="east")
     )
+    networking = network_driver or LocalNetworking([PRIVATE])
+    super_conductor = SuperConductor(api_bus)
     with futures.ThreadPoolExecutor(8) as executor:
         parts = Dependencies(
             authentication=authentication or NoAuth(),
             api_database=api_db,
             cells=Cells(api_db, make_database=by_url.get, make_bus=buses.get),
-            super_conductor=SuperConductor(api_bus),
+            super_conductor=super_conductor,
             scheduler=scheduler,
             images=images,
             networks=[PRIVATE],
+            networking=bound(networking, api_db, options, super_conductor),
             service_group=DatabaseGroup(down_time=60),
             policy=policy or _default_policy(),
             executor=executor,
             options=options,
-            network_driver=network_driver,
+            routes=ROUTES,
         )
         client = Client(make_app(parts))
         yield World(client, api_db, databases, api_bus, buses, scheduler, images, parts)
         parts.cells.close()
+
+
+def bound(networking, api_db, options, super_conductor):
+    """Return local networking that knows what users made, as roost-api binds it."""
+    return networking.with_database(
+        api_db,
+        quota=quota_resources.defaults(options.quota),
+        now=api_db.now,
+        super_conductor=super_conductor,
+    )
 
 
 @pytest.fixture
@@ -362,7 +378,7 @@ def client(world):
 @functools.cache
 def _default_policy():
     """The rules as they come: no operator's file changes them, so worlds can share them."""
-    return Policy(conf.of({}))
+    return Policy(conf.of({}), list_rules())
 
 
 def _fill(api_db, databases):

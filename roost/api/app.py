@@ -4,14 +4,14 @@ from typing import Any
 
 import falcon
 
-from roost.api import dispatch, faults, middleware, routes
+from roost.api import dispatch, faults, middleware
 from roost.api.dependencies import Dependencies
 from roost.api.dispatch import ProjectPaths
 from roost.api.legacy import removed
 
 
 def make_app(dependencies: Dependencies) -> faults.App:
-    """Return the WSGI application: ``routes.ROUTES``, served by ``parts``. Does no I/O.
+    """Return the WSGI application: its routes, served by ``dependencies``. Does no I/O.
 
     A request passes, from the outside in:
 
@@ -20,8 +20,8 @@ def make_app(dependencies: Dependencies) -> faults.App:
     3. authentication, which makes the context;
     4. the project of the path, which must be the caller's; routes know paths without it;
     5. Falcon's router (404 and 405 in our shape, with the headers of 1 and 2);
-    6. the door of the path (``dispatch.py``): version, policy, query, body, in this order, so that
-       nobody learns from error messages what they may not do; then the handler.
+    6. the dispatcher of the path (``dispatch.py``): version, policy, query, body, in this order,
+       so that nobody learns from error messages what they may not do; then the handler.
 
     Errors from any of these meet ``faults.py``, the only place that knows their HTTP form.
     """
@@ -30,13 +30,13 @@ def make_app(dependencies: Dependencies) -> faults.App:
         middleware.LegacyPaths(),
         middleware.Microversions(),
         dependencies.authentication,
-        ProjectPaths(routes.ROUTES),
+        ProjectPaths(dependencies.routes),
     ]
     app = falcon.App(middleware=passed)
     app.req_options.strip_url_path_trailing_slash = True
     app.req_options.keep_blank_qs_values = True
     app.req_options.auto_parse_qs_csv = False
     faults.install(app)
-    for path, resource in removed.beside(dispatch.dispatchers(routes.ROUTES, dependencies)).items():
+    for path, resource in removed.beside(dispatch.dispatchers(dependencies)).items():
         app.add_route(path, resource)
     return app

@@ -5,12 +5,11 @@ import datetime
 from collections.abc import Mapping, Sequence
 from concurrent import futures
 
-from roost.api.compute import quota_resources
 from roost.api.compute.service_views import NOVA_NAMES
 from roost.api.middleware import Authentication
 from roost.api.networking.driver import Networking
-from roost.api.networking.local import LocalNetworking
 from roost.api.policy import Policy
+from roost.api.route import Route
 from roost.cells import Cells
 from roost.db.engine import Database
 from roost.hardware.pci_aliases import PciAlias
@@ -88,9 +87,10 @@ class ApiOptions:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Dependencies:
-    """The parts that handlers use. ``executor`` asks several cells at once.
+    """The parts that handlers use.
 
-    Without ``network_driver`` servers are connected to ``networks``, those of the local driver.
+    ``executor`` asks several cells at once. ``routes`` are all that is served. ``networking``
+    judges what servers are to be connected to; ``networks`` are those that options name.
     """
 
     api_database: Database
@@ -99,26 +99,14 @@ class Dependencies:
     scheduler: SchedulerClient
     images: ImageStore
     networks: Sequence[LocalNetwork]
+    networking: Networking
     service_group: ServiceGroup
     policy: Policy
+    routes: Sequence[Route]
     authentication: Authentication
     executor: futures.Executor
     options: ApiOptions = dataclasses.field(default_factory=ApiOptions)
-    network_driver: Networking | None = None
 
     def now(self) -> datetime.datetime:
         """Return the time by the clock of the API database: all who work on requests share it."""
         return self.api_database.now()
-
-    @property
-    def networking(self) -> Networking:
-        """Who judges what servers are to be connected to."""
-        driver = self.network_driver or LocalNetworking(self.networks)
-        if isinstance(driver, LocalNetworking):
-            return driver.with_database(
-                self.api_database,
-                quota=quota_resources.defaults(self.options.quota),
-                now=self.now,
-                super_conductor=self.super_conductor,
-            )
-        return driver

@@ -64,11 +64,12 @@ MAX_DEPTH: Final = 64
 _BODILESS: Final = ("GET", "HEAD", "DELETE")
 
 
-def dispatchers(routes: Sequence[Route], dependencies: Dependencies) -> dict[str, "Dispatcher"]:
+def dispatchers(dependencies: Dependencies) -> dict[str, "Dispatcher"]:
     """Return a Falcon resource for each path of the table, the handlers made once.
 
     One that another service has here refuses everything, and says so.
     """
+    routes = dependencies.routes
     nouns = {route.noun: route.noun(dependencies) for route in routes}
     by_path: dict[str, list[Route]] = {}
     for route in routes:

@@ -303,7 +303,15 @@ class OpenApi:
     """Handlers of ``/openapi.json``."""
 
     def __init__(self, dependencies: Dependencies) -> None:
-        self._elsewhere = service_catalog.roots(dependencies)
+        elsewhere = service_catalog.roots(dependencies)
+        self._routes = [
+            route
+            for route in dependencies.routes
+            if service_catalog.message(route.path, elsewhere) is None
+        ]
+        self._rules = dependencies.policy.rules
+        # each takes milliseconds and some hundred KB
+        self._document = functools.lru_cache(maxsize=4)(self._make)
 
     def show(self, call: Call) -> Answer:
         """Answer what all microversions know, or exactly what one does.
@@ -312,23 +320,10 @@ class OpenApi:
         """
         asked = call.query.one("microversion")
         minor = None if asked is None else microversions.offered(asked)
-        found = whole_document(minor, self._elsewhere)
-        return Answer({**found, "servers": [{"url": call.base_url}]})
+        return Answer({**self._document(minor), "servers": [{"url": call.base_url}]})
 
-
-@functools.lru_cache(maxsize=4)  # each takes milliseconds and some hundred KB
-def whole_document(
-    minor: int | None = None, without: frozenset[str] = frozenset()
-) -> dict[str, Any]:
-    """Return the document of all microversions, each thing with the range that has it, or of one.
-
-    :param minor: the minor microversion
-    :param without: where the paths begin that are served elsewhere
-    """
-    from roost.api.routes import ROUTES  # which has this document in it, too
-
-    served = [route for route in ROUTES if service_catalog.message(route.path, without) is None]
-    return document(served, policies.list_rules(), minor=minor)
+    def _make(self, minor: int | None) -> dict[str, Any]:
+        return document(self._routes, self._rules, minor=minor)
 
 
 ROUTES: Final[tuple[Route, ...]] = (

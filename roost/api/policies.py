@@ -7,6 +7,7 @@ Rules of the OpenAPI document.
 
 from oslo_policy import policy
 
+from roost.api import images
 from roost.api import policy as api_policy
 from roost.api.compute import (
     aggregates,
@@ -38,7 +39,6 @@ from roost.api.servers import (
     tags,
 )
 from roost.api.servers import security_groups as servers_security_groups
-from roost.api.standalone import image_schemas, network_schemas, security_groups
 
 OPENAPI_POLICY = "roost:openapi"
 
@@ -86,9 +86,7 @@ _TABLES = (
     external_events.RULES,
     networks.RULES,
     legacy_security_groups.RULES,
-    image_schemas.RULES,
-    network_schemas.RULES,
-    security_groups.RULES,
+    images.RULES,
 )
 
 

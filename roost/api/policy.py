@@ -13,7 +13,7 @@ by, the rule, the whole of the caller's credentials and the target.
 """
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -121,21 +121,26 @@ _MOST: Final = 10_000  # decisions
 
 
 class Policy:
-    """Judges callers by the rules of ``policies/`` and the operator's policy file.
+    """Judges callers by rules and the operator's policy file.
 
+    :param rules: the defaults of all rules that may be asked
     :param conf: any ConfigOpts; ``[oslo_policy]`` in it names the file, if there is one
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, clock: Callable[[], float] = time.monotonic) -> None:
-        from roost.api import policies  # which imports all that asks this class
-
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        rules: Sequence[policy.RuleDefault],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.rules = rules
         self._clock = clock
         self._decided: dict[Hashable, bool] = {}
         self._until = clock()
         self._remembers = True
         self._enforcer = policy.Enforcer(conf)
         self._enforcer.suppress_deprecation_warnings = True
-        self._enforcer.register_defaults(policies.list_rules())
+        self._enforcer.register_defaults(rules)
 
     def load(self) -> None:
         """Read the operator's file now rather than at the first request."""

@@ -90,6 +90,12 @@ class Call:
             raise exception.Forbidden("This needs a token for a project; this one is for none.")
         return str(self.context.project_id)
 
+    @property
+    def visible_project(self) -> str | None:
+        """The project whose things the caller sees, by the call's own rule; None: all projects'."""
+        everybody = self.allows(self.rule, project_id="")
+        return None if everybody else self.project_id
+
     def allows(self, rule: str, *, project_id: str | None = None) -> bool:
         """Tell whether the caller passes another rule, for a thing of ``project_id`` (own)."""
         return self.policy.allows(self.context, rule, project_id=project_id)

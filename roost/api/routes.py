@@ -36,7 +36,6 @@ from roost.api.servers import (
     tags,
 )
 from roost.api.servers import security_groups as servers_security_groups
-from roost.api.standalone import images, network_routes, security_groups
 
 _TABLES: Final = (
     versions.ROUTES,
@@ -71,10 +70,6 @@ _TABLES: Final = (
     networks.ROUTES,
     legacy_security_groups.ROUTES,
     legacy_images.ROUTES,
-    images.ROUTES,
-    network_routes.NETWORKS_ROUTES,
-    network_routes.NETWORK_TAGS_ROUTES,
-    security_groups.ROUTES,
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for table in _TABLES for route in table)
 # What clients read before they authenticate, so nobody is asked who they are.

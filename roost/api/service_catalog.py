@@ -8,7 +8,6 @@ Where a caller's catalog says that other services are.
 from typing import Final
 
 from roost.api.dependencies import Dependencies
-from roost.api.networking.local import LocalNetworking
 from roost.api.request import Call
 from roost.context import RequestContext
 from roost.image.driver import ImageStore, OutsideImageStore
@@ -22,7 +21,7 @@ _NETWORK: Final = "This cloud has a network service of its own: the catalog says
 def roots(dependencies: Dependencies) -> frozenset[str]:
     """Return where the paths begin that are not served here, as parts are put together."""
     images = _IMAGES if isinstance(dependencies.images, OutsideImageStore) else ()
-    networks = () if isinstance(dependencies.networking, LocalNetworking) else _NETWORKS
+    networks = _NETWORKS if dependencies.networking.external else ()
     return frozenset([*images, *networks])
 
 

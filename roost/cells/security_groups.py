@@ -1,6 +1,6 @@
 """Security groups brought to the cells whose hosts filter by them, and the hosts told.
 
-Done by super-conductors: when ``api/networking/local_groups.py`` tells them of a change, before a
+Done by super-conductors: when ``standalone/networking_groups.py`` tells them of a change, before a
 server goes to a cell (``conductor/super/boot.py``), and now and then, for what was missed.
 """
 

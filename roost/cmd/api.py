@@ -16,11 +16,12 @@ from roost import migrations, networks
 from roost.api import admission
 from roost.api.app import make_app
 from roost.api.callers import FairShare
+from roost.api.compute import quota_resources
 from roost.api.compute.service_views import NOVA_NAMES
 from roost.api.dependencies import ApiOptions, Dependencies
 from roost.api.keystone_auth import Keystone
 from roost.api.middleware import Authentication, NoAuth, is_upload
-from roost.api.networking.driver import load_networking
+from roost.api.networking.driver import Networking, load_networking
 from roost.api.policy import Policy
 from roost.api.routes import OPEN_PATHS
 from roost.cells import Watch
@@ -29,6 +30,7 @@ from roost.cmd import _checks, _granian, _http, _options, _parts, _run, _wsgi_mi
 from roost.cmd._daemon import Closable, Daemon
 from roost.cmd._http import Wsgi
 from roost.cmd._waiting import StartupCheck
+from roost.db.engine import Database
 from roost.hardware import pci_aliases
 from roost.image.driver import load_hasty_store
 from roost.objects import consoles
@@ -36,6 +38,8 @@ from roost.rpc.super_conductor import SuperConductor
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
 from roost.servicegroup.driver import load_group
+from roost.standalone import tables
+from roost.standalone.networking import LocalNetworking
 
 LOG = logging.getLogger(__name__)
 NAME = "roost-api"
@@ -86,21 +90,23 @@ def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
     watch = _parts.watch(conf, cells)
     executor = concurrency.executor(conf.api.threads)
     group = load_group(conf, binary=NAME)
-    policy = Policy(conf)
+    policy = Policy(conf, tables.list_rules())
+    super_conductor, options = SuperConductor(bus), _api_options(conf)
     policy.load()
     parts = Dependencies(
         api_database=database,
         cells=cells,
-        super_conductor=SuperConductor(bus),
+        super_conductor=super_conductor,
         scheduler=SchedulerClient(scheduler_bus),
         images=load_hasty_store(conf),
         networks=networks.parse(conf.network.local_networks),
-        network_driver=load_networking(conf),
+        networking=_networking(conf, database, super_conductor, options),
         service_group=group,
         policy=policy,
+        routes=tables.ROUTES,
         authentication=_authentication(conf, policy, listens=listens),
         executor=executor,
-        options=_api_options(conf),
+        options=options,
     )
     return Api(
         app=_wsgi_middleware.surrounded(conf, _gate(conf, parts)),
@@ -108,6 +114,20 @@ def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
         open=functools.partial(_open, scheduler_bus, watch),
         stop=executor.shutdown,
         closing=[watch, cells, group, scheduler_bus, bus, database],
+    )
+
+
+def _networking(
+    conf: cfg.ConfigOpts, database: Database, super_conductor: SuperConductor, options: ApiOptions
+) -> Networking:
+    driver = load_networking(conf)
+    if not isinstance(driver, LocalNetworking):
+        return driver
+    return driver.with_database(
+        database,
+        quota=quota_resources.defaults(options.quota),
+        now=database.now,
+        super_conductor=super_conductor,
     )
 
 

@@ -101,7 +101,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
 def _looking(conf: cfg.ConfigOpts, liveness_reporter: LivenessReporter) -> list[Periodic]:
     return [
         Periodic(lambda: conf.service_report_interval, liveness_reporter.beat, "service group"),
-        Periodic(LOOK, liveness_reporter.look, "lookout"),
+        Periodic(LOOK, liveness_reporter.look, "liveness"),
     ]
 
 

@@ -16,7 +16,7 @@ import oslo_messaging as messaging
 from roost import exception
 
 LOG = logging.getLogger(__name__)
-NAMESPACE: Final = "ears"
+NAMESPACE: Final = "consumer_check"
 VERSION: Final = "1.0"
 TIMEOUT: Final = 3  # seconds that a message to oneself may take
 AGAIN: Final = 1.0  # seconds until the next one after one that was lost

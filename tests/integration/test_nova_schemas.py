@@ -14,11 +14,11 @@ from roost import states
 from roost.api import microversions
 from roost.api.compute.service_views import UUIDS, small
 from roost.api.dependencies import ApiOptions
-from roost.api.routes import ROUTES
 from roost.api.servers.schemas import ACTION, LACKING
 from roost.db.api import quota
 from roost.db.cell import faults, instances
 from roost.objects import InstanceFault, NetworkInfo
+from roost.standalone.tables import ROUTES
 from tests import api_harness
 from tests.api_harness import IMAGE
 from tests.builders import CELL1, NOW, a_context, a_uuid, a_vif

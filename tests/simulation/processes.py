@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 # What is done every second in life, and would be most of what a world does. Seconds.
 _SELDOM = {
-    "lookout": 9.0,
+    "liveness": 9.0,
     "reports": 2.0,
     "expiry": 20.0,
     "service group": 90.0,
@@ -137,7 +137,7 @@ class Silent:
         return lambda *_told, **_named: None
 
 
-class StatePath(host_identity.HostIdentity):
+class UnheldIdentity(host_identity.HostIdentity):
     """One that nobody else holds: two daemons are never on one, and a crash lets go of nothing."""
 
     def hold(self) -> None:
@@ -163,7 +163,7 @@ def replacements(world: "World") -> list[tuple[Any, str, Any]]:
         "Bus": world.bus,
         "Database": world.servers.open,
         "Notifier": Silent,
-        "StatePath": StatePath,
+        "HostIdentity": UnheldIdentity,
         "load_virt": load_virt,
         "in_process": http,
     }

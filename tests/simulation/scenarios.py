@@ -21,7 +21,7 @@ OFTEN = 2  # times that a daemon dies at the same place
 _ALWAYS = {
     "heartbeat",
     "report_service",
-    "lookout",
+    "liveness",
     "update_liveness",
     "service group",
     "snapshots",

@@ -21,10 +21,18 @@ WEB = dataclasses.replace(
     new_group("one", name="web", description=""),
     rules=(
         SecurityGroupRule(id="r1", group_id="web", direction=EGRESS, ethertype="IPv4"),
-        SecurityGroupRule(id="r2", group_id="web", direction=INGRESS, ethertype="IPv4", protocol="tcp",
-             port_min=80, port_max=80, remote_group_id=DEFAULT.id),
+        SecurityGroupRule(
+            id="r2",
+            group_id="web",
+            direction=INGRESS,
+            ethertype="IPv4",
+            protocol="tcp",
+            port_min=80,
+            port_max=80,
+            remote_group_id=DEFAULT.id,
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def member(last, *groups, project="one", host="h1"):

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from roost import exception
+from roost.api import images as store_images
 from roost.api import pagination, service_catalog
 from roost.api.dependencies import Dependencies
+from roost.api.images import check_count, listed, own
 from roost.api.pagination import self_links, time
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.servers import metadata
-from roost.api.standalone import image_schemas
-from roost.api.standalone.images import check_count, listed, own
 from roost.api.validation import PAGE, TEXT, TIME, always, query, timestamp
 from roost.objects import ImageMeta
 
@@ -217,25 +217,25 @@ def _metadata(operation: str, handler: Any, policy: str, **more: Any) -> Route:
 
 _OF_METADATA: Final = ImageProxyMetadata
 ROUTES: Final[tuple[Route, ...]] = (
-    _image(f"GET {_IMAGES}", ImageProxies.list_brief, image_schemas.LIST_POLICY, query=LIST_QUERY),
+    _image(f"GET {_IMAGES}", ImageProxies.list_brief, store_images.LIST_POLICY, query=LIST_QUERY),
     _image(
         f"GET {_IMAGES}/detail",
         ImageProxies.list_detail,
-        image_schemas.LIST_POLICY,
+        store_images.LIST_POLICY,
         query=LIST_QUERY,
     ),
-    _image(f"GET {_IMAGE}", ImageProxies.show, image_schemas.SHOW_POLICY),
-    _image(f"DELETE {_IMAGE}", ImageProxies.delete, image_schemas.DELETE_POLICY, status=204),
-    _metadata(f"GET {_METADATA}", _OF_METADATA.list_all, image_schemas.SHOW_POLICY),
+    _image(f"GET {_IMAGE}", ImageProxies.show, store_images.SHOW_POLICY),
+    _image(f"DELETE {_IMAGE}", ImageProxies.delete, store_images.DELETE_POLICY, status=204),
+    _metadata(f"GET {_METADATA}", _OF_METADATA.list_all, store_images.SHOW_POLICY),
     _metadata(
-        f"POST {_METADATA}", _OF_METADATA.merge, image_schemas.UPDATE_POLICY, body=metadata.CHANGE
+        f"POST {_METADATA}", _OF_METADATA.merge, store_images.UPDATE_POLICY, body=metadata.CHANGE
     ),
     _metadata(
-        f"PUT {_METADATA}", _OF_METADATA.replace, image_schemas.UPDATE_POLICY, body=metadata.CHANGE
+        f"PUT {_METADATA}", _OF_METADATA.replace, store_images.UPDATE_POLICY, body=metadata.CHANGE
     ),
-    _metadata(f"GET {_ITEM}", _OF_METADATA.show, image_schemas.SHOW_POLICY),
+    _metadata(f"GET {_ITEM}", _OF_METADATA.show, store_images.SHOW_POLICY),
     _metadata(
-        f"PUT {_ITEM}", _OF_METADATA.update, image_schemas.UPDATE_POLICY, body=metadata.CHANGE_ONE
+        f"PUT {_ITEM}", _OF_METADATA.update, store_images.UPDATE_POLICY, body=metadata.CHANGE_ONE
     ),
-    _metadata(f"DELETE {_ITEM}", _OF_METADATA.delete, image_schemas.UPDATE_POLICY, status=204),
+    _metadata(f"DELETE {_ITEM}", _OF_METADATA.delete, store_images.UPDATE_POLICY, status=204),
 )

@@ -20,7 +20,6 @@ from typing import Any, Final
 from roost import exception
 from roost.api import pagination
 from roost.api.dependencies import Dependencies
-from roost.api.networking.local_networks import scope
 from roost.api.policy import MEMBER, READER, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
@@ -157,7 +156,7 @@ class OsSecurityGroups:
         self._most = dependencies.options.max_limit
 
     def list_all(self, call: Call) -> Answer:
-        everybody = all_projects(call) and scope(call) is None
+        everybody = all_projects(call) and call.visible_project is None
         project = None if everybody else call.project_id
         found = self._groups.list_all(call, project)[call.query.number("offset") or 0 :]
         page = found[: pagination.limit(call, most=self._most)]

@@ -7,7 +7,7 @@ connects nothing: that is for the hosts. Security groups it also keeps, or has k
 Finds the API's side of the network driver that the option names among the entry points.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from oslo_config import cfg
@@ -105,6 +105,8 @@ class SecurityGroupDriver(Protocol):
 class Networking(Protocol):
     """Judges what servers are to be connected to."""
 
+    external: bool  # networks are another service's, and its API is not served here
+
     @property
     def groups(self) -> SecurityGroupDriver:
         """Who knows security groups."""
@@ -183,6 +185,11 @@ class Networking(Protocol):
 
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
         """Return where a server must or should be for the sake of these."""
+
+
+def new_ports(requests: Iterable[NetworkRequest]) -> int:
+    """Return how many ports are to be made for a server: those it is not given."""
+    return sum(request.port_id is None for request in requests)
 
 
 GROUP = "roost.api.networking"

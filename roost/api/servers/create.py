@@ -24,7 +24,7 @@ from roost.api import faults
 from roost.api.compute import quota_resources
 from roost.api.compute.flavors import may_use
 from roost.api.dependencies import Dependencies
-from roost.api.networking.requested_networks import new_ports
+from roost.api.networking.driver import new_ports
 from roost.api.request import Call, short_ip, truth
 from roost.api.servers import guest_config, policies, scheduler_hints
 from roost.api.servers.block_devices import image_of

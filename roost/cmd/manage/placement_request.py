@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from roost import exception, networks
-from roost.api.networking.local_networks import Known
-from roost.api.networking.requested_networks import locality_of, networks_of
 from roost.api.servers.create import PlacementRequest, RequestedPlacement
 from roost.api.servers.scheduler_hints import GROUP
 from roost.cmd.manage.deployment import Deployment
@@ -16,6 +14,8 @@ from roost.db.api import aggregates, build_requests, instance_mappings, server_g
 from roost.hardware import pci_aliases
 from roost.hardware.requirements import requirements_of
 from roost.objects import ImageMeta, Locality, RequestSpec, ServerGroup
+from roost.standalone.known_networks import Known
+from roost.standalone.requested_networks import locality_of, networks_of
 
 _NO_NETWORK: Final = "none"
 

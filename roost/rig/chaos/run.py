@@ -94,7 +94,7 @@ class ChaosOptions:
             kinds=self.kinds,
         )
 
-    def wishes(self) -> list[wishes.Wish]:
+    def wishes(self) -> list[wishes.StormRequest]:
         """Draw what is asked for."""
         return wishes.draw(self.seed, minutes=self.minutes, per_minute=self.boots_per_minute)
 

@@ -6,6 +6,7 @@ import pytest
 
 from roost import conf, exception
 from roost.api.policy import Policy
+from roost.standalone.tables import list_rules
 from tests.api_harness import ALICE
 from tests.builders import CELL1
 
@@ -226,7 +227,8 @@ def test_each_action_has_a_rule_of_its_own(world, create, tmp_path):
     rules.write_text('"os_compute_api:os-aggregates:add_host": "role:member"')
     options = tmp_path / "roost.conf"
     options.write_text(f"[oslo_policy]\npolicy_file = {rules}\n")
-    object.__setattr__(world.parts, "policy", Policy(conf.load([], files=[str(options)])))
+    policy = Policy(conf.load([], files=[str(options)]), list_rules())
+    object.__setattr__(world.parts, "policy", policy)
     answers = [
         world.client.post(f"{path}/action", action, token=ALICE)
         for action in ({"add_host": {"host": "h1"}}, {"remove_host": {"host": "h1"}})

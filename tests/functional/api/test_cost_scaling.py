@@ -10,8 +10,6 @@ import sqlalchemy as sa
 from roost import exception, states
 from roost.api.dependencies import ApiOptions
 from roost.api.microversions import MAXIMUM
-from roost.api.networking.local import LocalNetworking
-from roost.api.routes import ROUTES
 from roost.api.servers.schemas import ACTION as ACTION_SCHEMA
 from roost.cells import cell
 from roost.context import admin_context
@@ -21,6 +19,8 @@ from roost.db.api import soft_delete as mappings
 from roost.db.cell import models, ports, services
 from roost.networks import LocalNetwork
 from roost.objects import CellMapping, NetworkRequest
+from roost.standalone.networking import LocalNetworking
+from roost.standalone.tables import ROUTES
 from tests import api_harness
 from tests.api_harness import count_statements
 from tests.builders import CELL1, CELL2, a_uuid

@@ -7,9 +7,9 @@ import pytest
 from roost import conf, exception
 from roost.api.app import make_app
 from roost.api.middleware import NoAuth
-from roost.api.networking.local import LocalNetworking
 from roost.api.networking.neutron import NeutronNetworking
 from roost.image.driver import load_hasty_store
+from roost.standalone.networking import LocalNetworking
 from tests import api_harness
 from tests.api_harness import ALICE, PRIVATE, Client
 from tests.builders import a_uuid
@@ -37,7 +37,7 @@ def glance(asking):
 
 @pytest.fixture
 def neutron(asking):
-    return asking(network_driver=NeutronNetworking(None))
+    return asking(networking=NeutronNetworking(None))
 
 
 def refusals(client, method, paths, **more):
@@ -98,7 +98,10 @@ class Choosy(LocalNetworking):
 
 
 def test_a_plug_in_that_is_a_local_networking_is_asked_itself(world, asking):
-    client = asking(network_driver=Choosy([PRIVATE]))
+    parts = world.parts
+    choosy = Choosy([PRIVATE])
+    choosy = api_harness.bound(choosy, world.api_db, parts.options, parts.super_conductor)
+    client = asking(networking=choosy)
     server = {"name": "web", "flavorRef": "1", "imageRef": api_harness.IMAGE, "networks": "auto"}
     refused = client.post("/v2.1/servers", {"server": server}, token=ALICE, version="2.37")
     assert refused.json["badRequest"]["message"] == "No networks for the web."

@@ -3,11 +3,11 @@
 import pytest
 
 from roost.api.dependencies import ApiOptions
-from roost.api.networking.local import LocalNetworking
 from roost.cells.security_groups import GroupCopies
 from roost.conductor.super.manager import SuperConductorManager
 from roost.db.cell import ports, security_groups
 from roost.objects import NetworkRequest
+from roost.standalone.networking import LocalNetworking
 from tests import api_harness
 from tests.api_harness import ALICE, PRIVATE
 from tests.builders import CELL1, a_context, a_uuid

@@ -11,6 +11,7 @@ from roost.api.networking.driver import load_networking
 from roost.api.policy import Policy
 from roost.api.routes import OPEN_PATHS
 from roost.image.driver import load_hasty_store
+from roost.standalone.tables import list_rules
 from tests.api_harness import ALICE, IMAGE, Client
 from tests.builders import a_uuid
 from tests.fakes import unresponsive_server
@@ -36,7 +37,7 @@ def _glance(hanging, _folder):
 
 def _neutron(hanging, _folder):
     options = conf.of({"network": {"driver": "neutron"}, "neutron": _options(hanging.url)})
-    return {"network_driver": load_networking(options)}
+    return {"networking": load_networking(options)}
 
 
 def _keystone(hanging, folder):
@@ -52,7 +53,7 @@ def _keystone(hanging, folder):
     lines = [f"{name} = {value}" for name, value in told.items()]
     file.write_text("\n".join(["[keystone_authtoken]", *lines]))
     options = conf.load([], files=[str(file)])
-    made = Keystone(options, policy=Policy(options), open_paths=OPEN_PATHS)
+    made = Keystone(options, policy=Policy(options, list_rules()), open_paths=OPEN_PATHS)
     return {"authentication": made}
 
 

@@ -12,6 +12,7 @@ from roost.api.policy import Policy
 from roost.api.servers import diagnostics
 from roost.objects import NetworkInfo
 from roost.rpc.compute import Compute
+from roost.standalone.tables import list_rules
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, a_uuid, a_vif
@@ -42,7 +43,7 @@ def world(tmp_path_factory):
     rules, options = folder / "policy.yaml", folder / "roost.conf"
     rules.write_text(f'"{diagnostics.SHOW_POLICY}": ""\n')
     options.write_text(f"[oslo_policy]\npolicy_file = {rules}\n")
-    policy = Policy(conf.load([], files=[str(options)]))
+    policy = Policy(conf.load([], files=[str(options)]), list_rules())
     with api_harness.made_in(folder, ApiOptions(), policy=policy) as world:
         yield world
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roost.api.standalone import network_schemas
+from roost.standalone import network_schemas
 from tests.api_harness import ALICE, PRIVATE
 from tests.builders import a_uuid
 

@@ -38,7 +38,7 @@ def neutron():
 @pytest.fixture
 def ask(world, neutron):
     networking = NeutronNetworking(types.SimpleNamespace(of_user=lambda _context: neutron))
-    client = Client(make_app(dataclasses.replace(world.parts, network_driver=networking)))
+    client = Client(make_app(dataclasses.replace(world.parts, networking=networking)))
 
     def ask(method, path, body=None, *, token=ALICE, version="2.35", **more):
         more |= {} if body is None else {"json": body}

@@ -9,9 +9,9 @@ import pytest
 
 from roost.api import microversions
 from roost.api.dependencies import ApiOptions
-from roost.api.routes import ROUTES
 from roost.api.validation import MOST_VALUES, always
 from roost.exception import Invalid
+from roost.standalone.tables import ROUTES
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE, count_statements
 

@@ -7,9 +7,9 @@ import pytest
 from roost.api.legacy import networks
 from roost.api.legacy.extensions import SERVED
 from roost.api.legacy.removed import GONE
-from roost.api.networking.local_proxies import LocalProxies
-from roost.api.routes import ROUTES
 from roost.networks import LocalNetwork
+from roost.standalone.networking_proxies import LocalProxies
+from roost.standalone.tables import ROUTES
 from tests.api_harness import ALICE, PRIVATE
 from tests.builders import CELL1
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from roost import conf
 from roost.api.dependencies import ApiOptions
 from roost.api.policy import Policy
-from roost.api.routes import ROUTES
+from roost.standalone.tables import ROUTES, list_rules
 from tests import api_harness
 from tests.builders import a_context, a_uuid
 from tests.functional.api.access_table import WHO_MAY
@@ -37,7 +37,7 @@ def world(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     options = folder / "roost.conf"
     options.write_text("\n".join(["[oslo_policy]", *request.param]))
-    policy = Policy(conf.load([f"--config-file={options}"], prog="roost-api"))
+    policy = Policy(conf.load([f"--config-file={options}"], prog="roost-api"), list_rules())
     unlimited = ApiOptions(quota=dict.fromkeys(ApiOptions().quota, -1))
     with api_harness.made_in(folder, unlimited, authentication=_Unscoped(), policy=policy) as world:
         yield world

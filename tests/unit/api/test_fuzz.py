@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from roost.api import microversions
 from roost.api.dependencies import ApiOptions
-from roost.api.routes import ROUTES
+from roost.standalone.tables import ROUTES
 from tests.api_harness import IMAGE, PRIVATE, made_in
 
 _SETTINGS = settings(

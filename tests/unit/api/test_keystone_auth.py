@@ -10,6 +10,7 @@ from roost.api.callers import ApiCaller
 from roost.api.keystone_auth import DEFAULTS, GROUP, Keystone, Remembered
 from roost.api.policy import Policy
 from roost.api.routes import OPEN_PATHS
+from roost.standalone.tables import list_rules
 from tests.fakes.keystone import FakeIdentity
 
 ALICE, GLANCE = "token-of-alice", "token-of-glance"
@@ -47,7 +48,7 @@ def keystone_of(tmp_path):
         path = tmp_path / "roost.conf"
         path.write_text("\n".join([f"[{GROUP}]", *lines]))
         loaded = conf.load([], files=[str(path)])
-        return Keystone(loaded, policy=Policy(loaded), open_paths=OPEN_PATHS)
+        return Keystone(loaded, policy=Policy(loaded, list_rules()), open_paths=OPEN_PATHS)
 
     return keystone_of
 
@@ -223,7 +224,7 @@ def test_keystone_is_not_waited_for_without_end(identity, keystone_of):
 def test_without_a_way_to_keystone_it_says_what_to_fill_in():
     loaded = conf.load([], files=[])
     with pytest.raises(exception.Invalid, match=r"\[keystone_authtoken\] has no auth_type"):
-        Keystone(loaded, policy=Policy(loaded), open_paths=())
+        Keystone(loaded, policy=Policy(loaded, list_rules()), open_paths=())
 
 
 def test_a_way_to_keystone_that_there_is_not_is_named(identity, keystone_of):

@@ -8,8 +8,8 @@ import pytest
 
 from roost.api import microversion_history as history
 from roost.api import microversions
-from roost.api.routes import ROUTES
 from roost.api.servers.schemas import CREATE, UPDATE
+from roost.standalone.tables import ROUTES
 
 _STORIES = pathlib.Path(__file__).parents[2] / "functional" / "api"
 

@@ -7,6 +7,7 @@ from roost.api.locator import ServerRef
 from roost.api.policy import Policy
 from roost.api.request import Call, Query
 from roost.api.servers import actions, policies
+from roost.standalone.tables import list_rules
 from tests.builders import a_context, an_instance
 
 
@@ -16,7 +17,7 @@ def policy(tmp_path):
     (tmp_path / "policy.yaml").write_text(f'"{policies.STOP}": "role:operator"\n')
     options = tmp_path / "roost.conf"
     options.write_text(f"[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n")
-    return Policy(conf.load([], files=[str(options)]))
+    return Policy(conf.load([], files=[str(options)]), list_rules())
 
 
 def _require(policy, action, *, roles, project):

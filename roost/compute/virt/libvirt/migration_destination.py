@@ -88,8 +88,8 @@ def _plug(domain: ET.Element, vifs: Mapping[str, Vif]) -> None:
         port_id = port_of(old)
         if port_id not in vifs:
             raise exception.Conflict(
-                f"The guest {GuestIdentity.of(domain).uuid} has an interface of port {port_id}, which is"
-                " not among those that are plugged at its destination."
+                f"The guest {GuestIdentity.of(domain).uuid} has an interface of port {port_id},"
+                " which is not among those that are plugged at its destination."
             )
         new = GuestInterface.of(vifs[port_id], shape).element()
         new.extend(old.findall("address"))  # where the guest finds it

@@ -14,11 +14,7 @@ from roost.api import faults, pagination
 from roost.api.compute import quota_resources
 from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
-from roost.api.networking.local_networks import LocalNetworks, require_choice, scope, usable
 from roost.api.request import Answer, Call
-from roost.api.standalone import network_schemas
-from roost.api.standalone import networks as standalone_networks
-from roost.api.standalone.networks import owner, words
 from roost.cells import Cell
 from roost.db.api import networks, ports, quota
 from roost.db.api.networks import Network
@@ -27,6 +23,10 @@ from roost.db.cell import ports as cell_ports
 from roost.db.cell.ports import PortRow
 from roost.db.engine import Session, retried
 from roost.networks import LocalNetwork, cells_share, fixed_ip, may_be_given, random_mac
+from roost.standalone import network_schemas
+from roost.standalone import networks as standalone_networks
+from roost.standalone.known_networks import LocalNetworks, require_choice, usable
+from roost.standalone.networks import owner, words
 
 _COLUMNS: Final = {
     "id": "id",
@@ -113,7 +113,7 @@ class Ports:
         self, call: Call, wanted: dict[str, list[str]], after: str, limit: int
     ) -> list[network_schemas.ShownPort]:
         """Return ports in order of their ids; one made beforehand is in a cell, too, once used."""
-        asked: dict[str, Any] = {"project_id": scope(call), "wanted": wanted}
+        asked: dict[str, Any] = {"project_id": call.visible_project, "wanted": wanted}
         asked |= {"after": after, "limit": limit}
         with self._dependencies.api_database.read() as session:
             made = {port.id: _made(port) for port in ports.list_ports(session, **asked)}
@@ -124,7 +124,7 @@ class Ports:
 
         gathered = self._gatherer.from_each(self._dependencies.cells.all(), in_cell)
         for row in itertools.chain(*(rows for _, rows in gathered.answers)):
-            made[row.id] = _plugged(row, made.get(row.id), show_host=scope(call) is None)
+            made[row.id] = _plugged(row, made.get(row.id), show_host=call.visible_project is None)
         return [made[port_id] for port_id in sorted(made)][:limit]
 
     def _network(self, call: Call, network_id: str) -> LocalNetwork:

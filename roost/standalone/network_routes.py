@@ -11,12 +11,12 @@ from roost import exception
 from roost.api.dependencies import Dependencies
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
-from roost.api.standalone import network_schemas
-from roost.api.standalone.network_schemas import MOST_TAGS, REPLACE_TAGS, TAG_CHECK
-from roost.api.standalone.networks import Networks, Subnets
-from roost.api.standalone.ports import Ports
 from roost.db.api import networks
 from roost.db.engine import retried
+from roost.standalone import network_schemas
+from roost.standalone.network_schemas import MOST_TAGS, REPLACE_TAGS, TAG_CHECK
+from roost.standalone.networks import Networks, Subnets
+from roost.standalone.ports import Ports
 
 
 class _Noun(Protocol):

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from roost import exception
-from roost.api.networking.local_networks import scope
 from roost.api.request import Call
 from roost.db.api import instance_mappings
 from roost.db.api import security_groups as rows
@@ -76,7 +75,7 @@ class LocalGroups:
 
     def delete(self, call: Call, group_id: str) -> None:
         group = self.get(call, group_id)
-        if group.name == DEFAULT and scope(call) is not None:
+        if group.name == DEFAULT and call.visible_project is not None:
             raise exception.Conflict("The default security group cannot be deleted.")
         self._delete(group_id)
         self.tell(call, group.project_id)

@@ -16,15 +16,15 @@ from roost import exception
 from roost.api import faults
 from roost.api.compute import quota_resources
 from roost.api.dependencies import Dependencies
-from roost.api.networking.local_networks import LocalNetworks
 from roost.api.request import Answer, Call, truth
-from roost.api.standalone import network_schemas
 from roost.cells import Cells
 from roost.db.api import instance_mappings, networks
 from roost.db.api.networks import Network
 from roost.db.cell import instances
 from roost.db.engine import Database, retried
 from roost.networks import LocalNetwork, check_cidr
+from roost.standalone import network_schemas
+from roost.standalone.known_networks import LocalNetworks
 
 
 def passes(call: Call, tags: Collection[str]) -> bool:

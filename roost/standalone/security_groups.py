@@ -15,13 +15,12 @@ from typing import Any, Final
 
 from roost.api import faults, pagination
 from roost.api.dependencies import Dependencies
-from roost.api.networking.local_networks import scope
 from roost.api.policy import MEMBER, READER, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
-from roost.api.standalone.networks import owner, words
 from roost.api.validation import NAME, PAGE, TEXT, UUID, always, of, query, wrapped
 from roost.security_groups import EGRESS, ETHERTYPES, INGRESS, Group, SecurityGroupRule, checked
+from roost.standalone.networks import owner, words
 
 LIST_POLICY = "roost:security_groups:list"
 SHOW_POLICY = "roost:security_groups:show"
@@ -159,7 +158,7 @@ class SecurityGroups:
         self._most = dependencies.options.max_limit
 
     def list_all(self, call: Call) -> Answer:
-        shown = [full(one) for one in self._groups.list_all(call, scope(call))]
+        shown = [full(one) for one in self._groups.list_all(call, call.visible_project)]
         return _page(call, "security_groups", shown, _GROUP_FILTERS, most=self._most)
 
     def show(self, call: Call) -> Answer:
@@ -191,7 +190,7 @@ class SecurityGroupRules:
         self._most = dependencies.options.max_limit
 
     def list_all(self, call: Call) -> Answer:
-        groups = self._groups.list_all(call, scope(call))
+        groups = self._groups.list_all(call, call.visible_project)
         shown = [shown_rule(rule, group.project_id) for group in groups for rule in group.rules]
         return _page(call, "security_group_rules", shown, _RULE_FILTERS, most=self._most)
 

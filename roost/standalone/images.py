@@ -17,14 +17,13 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api import faults, pagination
+from roost.api import images as shared_images
 from roost.api.dependencies import Dependencies
+from roost.api.images import ALL, check_count, listed, own
 from roost.api.request import Answer, Call, truth
 from roost.api.route import DATA, Route, row
-from roost.api.standalone import image_schemas
-from roost.api.standalone.image_schemas import MOST_MEMBERS
 from roost.image.driver import (
     ACCEPTED,
-    MEMBER_STATUSES,
     PENDING,
     QUEUED,
     SHARED,
@@ -35,43 +34,8 @@ from roost.image.driver import (
     projects,
 )
 from roost.objects import ImageMeta
-
-ALL: Final = "all"
-_COMMUNITY: Final = "community"
-
-
-def listed(
-    call: Call,
-    store: ImageStore,
-    *,
-    visibilities: Collection[str] = (),
-    member_status: str = ACCEPTED,
-) -> list[ImageMeta]:
-    """Return the images of a list, the oldest first, among those that the caller may see.
-
-    Those of a community are for who asks for them by their visibility; those that others share are
-    for who has accepted them, or asks for them by what they said. Own ones are always there.
-    """
-    statuses = MEMBER_STATUSES if member_status == ALL else (member_status,)
-    communities = not {_COMMUNITY, ALL}.isdisjoint(visibilities)
-    return [
-        image
-        for image in store.list_images(call.context)
-        if image.owner == call.context.project_id
-        or (
-            (image.visibility != _COMMUNITY or communities)
-            and (image.visibility != SHARED or _is_taken(call, store, image, statuses))
-        )
-    ]
-
-
-def _is_taken(call: Call, store: ImageStore, image: ImageMeta, statuses: Collection[str]) -> bool:
-    """Tell whether the caller has said this to an image; another service has judged it itself."""
-    if call.context.is_admin or not isinstance(store, EditableImageStore):
-        return True
-    members = store.members(call.context, image.id)
-    return any(m.project_id == call.context.project_id and m.status in statuses for m in members)
-
+from roost.standalone import image_schemas
+from roost.standalone.image_schemas import MOST_MEMBERS
 
 _FILTERS = ("name", "id", "status", "owner", "disk_format", "container_format")
 # What Image itself understands of a query, whether or not it makes a difference here: any other
@@ -229,26 +193,6 @@ def editable(store: ImageStore) -> EditableImageStore:
     if not isinstance(store, EditableImageStore):
         raise exception.Unsupported("The image store of this cloud is not written here.")
     return store
-
-
-def own(call: Call, store: ImageStore) -> ImageMeta:
-    """Return the image that the path names, if it is the caller's to change.
-
-    :raises roost.exception.Forbidden: when the caller may only see it
-    """
-    image = store.get(call.context, call.params["image_id"])
-    if not call.allows(call.rule, project_id=image.owner or ""):
-        raise exception.Forbidden("You are not permitted to change this image.")
-    return image
-
-
-def check_count(properties: Mapping[str, str]) -> None:
-    """Make sure that an image has no more properties than the store keeps.
-
-    :raises roost.exception.Invalid: when it would have
-    """
-    if len(properties) > image_schemas.MOST_PROPERTIES:
-        raise exception.Invalid(f"An image has {image_schemas.MOST_PROPERTIES} properties at most.")
 
 
 def _described(call: Call, *, now: datetime.datetime) -> ImageMeta:
@@ -429,7 +373,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /image/v2/images",
         (Images, Images.list_all),
-        image_schemas.LIST_POLICY,
+        shared_images.LIST_POLICY,
         query=image_schemas.LIST_QUERY,
     ),
     row(
@@ -439,19 +383,19 @@ ROUTES: Final[tuple[Route, ...]] = (
         body=image_schemas.CREATE,
         status=201,
     ),
-    row("GET /image/v2/images/{image_id}", (Images, Images.show), image_schemas.SHOW_POLICY),
-    row("GET /image/v2/images/{image_id}/tasks", (Images, Images.tasks), image_schemas.SHOW_POLICY),
+    row("GET /image/v2/images/{image_id}", (Images, Images.show), shared_images.SHOW_POLICY),
+    row("GET /image/v2/images/{image_id}/tasks", (Images, Images.tasks), shared_images.SHOW_POLICY),
     row(
         "PATCH /image/v2/images/{image_id}",
         (ImageEdits, ImageEdits.update),
-        image_schemas.UPDATE_POLICY,
+        shared_images.UPDATE_POLICY,
         body=image_schemas.PATCH,
         takes=image_schemas.PATCH_KINDS,
     ),
     row(
         "DELETE /image/v2/images/{image_id}",
         (ImageEdits, ImageEdits.delete),
-        image_schemas.DELETE_POLICY,
+        shared_images.DELETE_POLICY,
         status=204,
     ),
     row(
@@ -468,8 +412,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         gives=DATA,
         also=204,
     ),
-    row(f"PUT {_TAG}", (ImageEdits, ImageEdits.tag), image_schemas.UPDATE_POLICY, status=204),
-    row(f"DELETE {_TAG}", (ImageEdits, ImageEdits.untag), image_schemas.UPDATE_POLICY, status=204),
+    row(f"PUT {_TAG}", (ImageEdits, ImageEdits.tag), shared_images.UPDATE_POLICY, status=204),
+    row(f"DELETE {_TAG}", (ImageEdits, ImageEdits.untag), shared_images.UPDATE_POLICY, status=204),
     row(
         f"GET {_MEMBERS}", (ImageMembers, ImageMembers.list_all), image_schemas.MEMBERS_LIST_POLICY
     ),

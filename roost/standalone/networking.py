@@ -12,18 +12,18 @@ from typing import Any, Self
 from oslo_config import cfg
 
 from roost import exception, networks, security_groups
-from roost.api.networking import requested_networks
-from roost.api.networking.local_groups import LocalGroups
-from roost.api.networking.local_networks import Known, LocalNetworks, require_choice
-from roost.api.networking.local_proxies import LocalProxies
+from roost.api.networking.driver import new_ports
 from roost.api.request import Call
-from roost.api.standalone import network_schemas
 from roost.db.api import instance_mappings, ports
 from roost.db.engine import Database, Session, retried
 from roost.networks import LocalNetwork
 from roost.objects import Instance, Locality, NetworkRequest
 from roost.rpc.super_conductor import SuperConductor
 from roost.security_groups import Group
+from roost.standalone import network_schemas, requested_networks
+from roost.standalone.known_networks import Known, LocalNetworks, require_choice
+from roost.standalone.networking_groups import LocalGroups
+from roost.standalone.networking_proxies import LocalProxies
 
 
 class LocalPorts:
@@ -62,6 +62,8 @@ class LocalNetworking:
 
     :param filters: whether hosts let pass what security groups say, and nothing else
     """
+
+    external = False
 
     def __init__(self, known: Sequence[LocalNetwork], *, filters: bool = False) -> None:
         self._known = known
@@ -138,7 +140,7 @@ class LocalNetworking:
         most: int,
         limit: int,
     ) -> int:
-        each = requested_networks.new_ports(requests)
+        each = new_ports(requests)
         if not each:
             return most
         room = ports.port_room(session, project_id, limit=limit, most=each * most)
@@ -154,7 +156,7 @@ class LocalNetworking:
         uuids: Sequence[str],
     ) -> None:
         requested_networks.take(session, requests, uuids)
-        each = requested_networks.new_ports(requests)
+        each = new_ports(requests)
         ports.boot(session, project_id, uuids, each=each)
         self.groups.take(session, groups, uuids)
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from roost import exception
-from roost.api.networking.local_networks import Known
 from roost.db.api import networks as rows
 from roost.db.api import ports
 from roost.db.engine import Session
 from roost.networks import LocalNetwork
 from roost.objects import Locality, NetworkRequest
+from roost.standalone.known_networks import Known
 
 
 def networks_of(asked: dict[str, Any], known: Known, *, alone: bool) -> list[NetworkRequest]:
@@ -48,11 +48,6 @@ def take(session: Session, requests: Iterable[NetworkRequest], uuids: Sequence[s
             ports.take(session, request.port_id, uuids[0])
         elif request.fixed_ip:
             _check_free(session, str(request.network_id), request.fixed_ip)
-
-
-def new_ports(requests: Iterable[NetworkRequest]) -> int:
-    """Return how many ports are to be made for a server: those it is not given."""
-    return sum(request.port_id is None for request in requests)
 
 
 def _check_free(session: Session, network_id: str, address: str) -> None:

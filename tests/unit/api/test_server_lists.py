@@ -5,9 +5,10 @@ from roost.api.policy import Policy
 from roost.api.request import Call, Query
 from roost.api.servers import lists, policies
 from roost.db.ordering import Sort
+from roost.standalone.tables import list_rules
 from tests.builders import a_context
 
-POLICY = Policy(conf.of({}))
+POLICY = Policy(conf.of({}), list_rules())
 
 
 def _wanted(*, roles=("member", "reader"), **query):

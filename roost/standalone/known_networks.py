@@ -41,7 +41,7 @@ class LocalNetworks:
     def made(self, call: Call) -> list[Network]:
         """Return the networks that users made, as far as the caller sees them."""
         with self._database.read() as session:
-            return networks.list_seen(session, scope(call))
+            return networks.list_seen(session, call.visible_project)
 
     def find(self, call: Call, network_id: str) -> LocalNetwork | Network:
         """Return one network.
@@ -116,12 +116,6 @@ def require_choice(call: Call, rule: str, network: LocalNetwork) -> None:
         )
 
 
-def scope(call: Call) -> str | None:
-    """Return the project whose things the caller sees; None: everybody's."""
-    everybody = call.allows(call.rule, project_id="")
-    return None if everybody else call.project_id
-
-
 def may_see(call: Call, thing: Network | MadePort) -> bool:
     shared = isinstance(thing, Network) and thing.shared
-    return shared or scope(call) in (None, thing.project_id)
+    return shared or call.visible_project in (None, thing.project_id)

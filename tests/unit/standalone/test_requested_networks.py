@@ -1,8 +1,8 @@
 """The labels that a server asks of its host for the sake of its networks."""
 
-from roost.api.networking.requested_networks import locality_of
 from roost.networks import parse
 from roost.objects import NetworkRequest
+from roost.standalone.requested_networks import locality_of
 
 PLAIN, STORAGE, RACK, FAR = KNOWN = parse(
     [

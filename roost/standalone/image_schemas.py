@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 from urllib import parse
 
+from roost.api.images import MOST_PROPERTIES
 from roost.api.pagination import time
 from roost.api.policy import ADMIN, MEMBER, READER, rule
 from roost.api.request import Call
@@ -16,13 +17,9 @@ from roost.api.validation import MAX_INTEGER, PAGE, TEXT, UUID, always, query
 from roost.image.driver import DISK_FORMATS, MEMBER_STATUSES, QUEUED, ImageMember
 from roost.objects import ImageMeta
 
-LIST_POLICY = "roost:images:list"
-SHOW_POLICY = "roost:images:show"
 DOWNLOAD_POLICY = "roost:images:download"
 CREATE_POLICY = "roost:images:create"
 UPLOAD_POLICY = "roost:images:upload"
-UPDATE_POLICY = "roost:images:update"
-DELETE_POLICY = "roost:images:delete"
 PUBLICIZE_POLICY = "roost:images:publicize"
 OTHER_OWNER_POLICY = "roost:images:create:other_owner"
 MEMBERS_LIST_POLICY = "roost:images:members:list"
@@ -34,46 +31,9 @@ _MEMBERS = "/image/v2/images/{image_id}/members"
 _MEMBER = f"{_MEMBERS}/{{member_id}}"
 
 RULES = [
-    rule(
-        LIST_POLICY,
-        READER,
-        "List images.",
-        "GET /image/v2/images",
-        "GET /images",
-        "GET /images/detail",
-    ),
-    rule(
-        SHOW_POLICY,
-        READER,
-        "Show an image.",
-        "GET /image/v2/images/{image_id}",
-        "GET /image/v2/images/{image_id}/tasks",
-        "GET /images/{image_id}",
-        "GET /images/{image_id}/metadata",
-        "GET /images/{image_id}/metadata/{key}",
-    ),
     rule(DOWNLOAD_POLICY, READER, "Read an image's data.", "GET /image/v2/images/{image_id}/file"),
     rule(CREATE_POLICY, MEMBER, "Describe a new image.", "POST /image/v2/images"),
     rule(UPLOAD_POLICY, MEMBER, "Give an image its data.", "PUT /image/v2/images/{image_id}/file"),
-    rule(
-        UPDATE_POLICY,
-        MEMBER,
-        "Change an image's description.",
-        "PATCH /image/v2/images/{image_id}",
-        "PUT /image/v2/images/{image_id}/tags/{tag}",
-        "DELETE /image/v2/images/{image_id}/tags/{tag}",
-        "POST /images/{image_id}/metadata",
-        "PUT /images/{image_id}/metadata",
-        "PUT /images/{image_id}/metadata/{key}",
-        "DELETE /images/{image_id}/metadata/{key}",
-    ),
-    rule(
-        DELETE_POLICY,
-        MEMBER,
-        "Delete an image.",
-        "DELETE /image/v2/images/{image_id}",
-        "DELETE /images/{image_id}",
-    ),
     rule(
         PUBLICIZE_POLICY,
         ADMIN,
@@ -105,7 +65,6 @@ READ_ONLY: Final = frozenset(
         *("created_at", "updated_at", "self", "file", "schema", "direct_url", "locations"),
     }
 )
-MOST_PROPERTIES: Final = 128
 MOST_TAGS: Final = 128
 MOST_MEMBERS: Final = 128
 PATCH_KINDS: Final = (

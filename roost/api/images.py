@@ -1,0 +1,116 @@
+"""Images as callers see them: what Compute's image proxies and the stand-in of Glance share."""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from roost import exception
+from roost.api.policy import MEMBER, READER, rule
+from roost.api.request import Call
+from roost.image.driver import (
+    ACCEPTED,
+    MEMBER_STATUSES,
+    SHARED,
+    EditableImageStore,
+    ImageStore,
+)
+from roost.objects import ImageMeta
+
+LIST_POLICY = "roost:images:list"
+SHOW_POLICY = "roost:images:show"
+UPDATE_POLICY = "roost:images:update"
+DELETE_POLICY = "roost:images:delete"
+RULES = [
+    rule(
+        LIST_POLICY,
+        READER,
+        "List images.",
+        "GET /image/v2/images",
+        "GET /images",
+        "GET /images/detail",
+    ),
+    rule(
+        SHOW_POLICY,
+        READER,
+        "Show an image.",
+        "GET /image/v2/images/{image_id}",
+        "GET /image/v2/images/{image_id}/tasks",
+        "GET /images/{image_id}",
+        "GET /images/{image_id}/metadata",
+        "GET /images/{image_id}/metadata/{key}",
+    ),
+    rule(
+        UPDATE_POLICY,
+        MEMBER,
+        "Change an image's description.",
+        "PATCH /image/v2/images/{image_id}",
+        "PUT /image/v2/images/{image_id}/tags/{tag}",
+        "DELETE /image/v2/images/{image_id}/tags/{tag}",
+        "POST /images/{image_id}/metadata",
+        "PUT /images/{image_id}/metadata",
+        "PUT /images/{image_id}/metadata/{key}",
+        "DELETE /images/{image_id}/metadata/{key}",
+    ),
+    rule(
+        DELETE_POLICY,
+        MEMBER,
+        "Delete an image.",
+        "DELETE /image/v2/images/{image_id}",
+        "DELETE /images/{image_id}",
+    ),
+]
+MOST_PROPERTIES: Final = 128
+ALL: Final = "all"
+_COMMUNITY: Final = "community"
+
+
+def listed(
+    call: Call,
+    store: ImageStore,
+    *,
+    visibilities: Collection[str] = (),
+    member_status: str = ACCEPTED,
+) -> list[ImageMeta]:
+    """Return the images of a list, the oldest first, among those that the caller may see.
+
+    Those of a community are for who asks for them by their visibility; those that others share are
+    for who has accepted them, or asks for them by what they said. Own ones are always there.
+    """
+    statuses = MEMBER_STATUSES if member_status == ALL else (member_status,)
+    communities = not {_COMMUNITY, ALL}.isdisjoint(visibilities)
+    return [
+        image
+        for image in store.list_images(call.context)
+        if image.owner == call.context.project_id
+        or (
+            (image.visibility != _COMMUNITY or communities)
+            and (image.visibility != SHARED or _is_taken(call, store, image, statuses))
+        )
+    ]
+
+
+def _is_taken(call: Call, store: ImageStore, image: ImageMeta, statuses: Collection[str]) -> bool:
+    """Tell whether the caller has said this to an image; another service has judged it itself."""
+    if call.context.is_admin or not isinstance(store, EditableImageStore):
+        return True
+    members = store.members(call.context, image.id)
+    return any(m.project_id == call.context.project_id and m.status in statuses for m in members)
+
+
+def own(call: Call, store: ImageStore) -> ImageMeta:
+    """Return the image that the path names, if it is the caller's to change.
+
+    :raises roost.exception.Forbidden: when the caller may only see it
+    """
+    image = store.get(call.context, call.params["image_id"])
+    if not call.allows(call.rule, project_id=image.owner or ""):
+        raise exception.Forbidden("You are not permitted to change this image.")
+    return image
+
+
+def check_count(properties: Mapping[str, str]) -> None:
+    """Make sure that an image has no more properties than the store keeps.
+
+    :raises roost.exception.Invalid: when it would have
+    """
+    if len(properties) > MOST_PROPERTIES:
+        raise exception.Invalid(f"An image has {MOST_PROPERTIES} properties at most.")
