@@ -14,6 +14,7 @@ from sphinx.application import Sphinx
 
 from roost.api import openapi
 from roost.api.openapi import RANGE
+from roost.standalone import tables
 
 COLUMNS = (("request", 34), ("what", 30), ("since", 6), ("until", 6), ("answers", 10), ("rule", 30))
 
@@ -22,7 +23,7 @@ class Operations(Directive):
     """A section for each noun, with a table of its requests."""
 
     def run(self) -> list[nodes.Node]:
-        document = openapi.whole_document()
+        document = openapi.document(tables.ROUTES, tables.list_rules())
         return [_section(tag["name"], document) for tag in document["tags"]]
 
 
@@ -69,7 +70,7 @@ def _line(cells: list[nodes.Node]) -> nodes.row:
 
 def _write(app: Sphinx, failed: Exception | None) -> None:
     if failed is None:
-        told = json.dumps(openapi.whole_document(), indent=1)
+        told = json.dumps(openapi.document(tables.ROUTES, tables.list_rules()), indent=1)
         (pathlib.Path(app.outdir) / "openapi.json").write_text(told)
 
 

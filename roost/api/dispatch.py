@@ -1,8 +1,7 @@
-"""The door of each path: which operation is meant, may the caller, is the request valid.
+"""The dispatcher of each path: which operation is meant, may the caller, is the request valid.
 
-The data of an upload: read as it comes, never more than may come, and whole.
-
-The ways in which clients write the paths of Compute, brought to the one that the routes have.
+Paths come in all the ways in which clients write those of Compute, and are brought to the one that
+the table of routes has. The data of an upload is read as it comes, never more than may come.
 """
 
 import io

@@ -1,6 +1,6 @@
 """The one place that knows what a failure looks like in HTTP.
 
-Who would have more than they may is refused by each service that we stand for in its own way.
+Each service that the API stands for refuses over-quota in its own way; that is here, too.
 """
 
 import contextlib

@@ -1,14 +1,9 @@
-"""The table of routes as an OpenAPI document.
+"""The table of routes as an OpenAPI document, for tools.
 
 A request may be of any microversion, so the document of all has, where they differ, the forms of a
-body side by side (``anyOf``), each with the range that has it. The document of one microversion has
-one form of each, and nothing that comes or goes with another: what tools that send requests want.
-
-The description of the whole API, for tools: OpenAPI.
-
-The description of the whole API.
-
-Schemas of the OpenAPI document.
+body side by side (``anyOf``), each with the range that has it. The document of one microversion
+has one form of each, and nothing that comes or goes with another: what tools that send requests
+want.
 """
 
 import functools

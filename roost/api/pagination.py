@@ -1,7 +1,4 @@
-"""Pages of lists: what the query asks for, and the link to the next one.
-
-What the views of all nouns share.
-"""
+"""Pages of lists: what the query asks for, and the link to the next one."""
 
 import datetime
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 """The default policy of every route, under the names that OpenStack's operators know.
 
 ``list_rules`` is also what the policy sample is generated from.
-
-Rules of the OpenAPI document.
 """
 
 from oslo_policy import policy

@@ -1,8 +1,7 @@
-"""What other services serve where a deployment has them: Glance its images, Neutron its networks.
+"""Which paths other services have: Glance its images, Neutron its networks; and where those are.
 
-Then the API of ours that stands in for them is not there: nobody is to take a part for the whole.
-
-Where a caller's catalog says that other services are.
+Where a deployment has them, the stand-in here refuses, so that nobody takes a part for the whole.
+A caller's catalog says where they are.
 """
 
 from typing import Final

@@ -1,10 +1,7 @@
-"""JSON Schema for bodies and queries, with one schema per range of microversions.
+"""JSON Schema for bodies and queries, one schema per range of microversions; times of queries.
 
-Pieces that the nouns' schemas are made of.
-
-Times that queries ask for: one without a fraction means all of its second.
-
-Answers tell times in whole seconds, and rows have microseconds: so what was told can be asked for.
+Answers show times in whole seconds, and rows have microseconds: so a time without a fraction in a
+query means all of its second.
 """
 
 import base64

@@ -3,7 +3,11 @@
 Sweeps over what all parts say (:mod:`roost.audit.collector`), compares it
 (:mod:`roost.audit.findings`), and looks at whatever seems wrong twice more, since a living
 deployment changes while it is looked at. Used by roost-manage, the rig and the tests; changes
-nothing, unless :mod:`roost.audit.executor` is asked to.
+nothing, unless :mod:`roost.audit.executor` is asked to: ``repairs.py`` says what would mend what.
+``snapshot.py`` is the schedulers' and cells' side of one look, ``restore.py`` what to do after a
+database was put back from a backup.
+
+May import ``cells``, ``db`` and below, and the scheduler's client.
 """
 
 import dataclasses

@@ -1,19 +1,8 @@
-"""One cell: its database and the way to its hosts, each behind a breaker.
+"""One cell: its database and its bus, each behind a circuit breaker; and what is done in it.
 
-A cell's bus behind a breaker.
-
-Tells a cell that a server is put away, or comes back. The API does, then the super-conductors.
-
-Each may be repeated: a cell follows the latest turn that it has heard of.
-
-The end of a host, as far as databases go; whoever removes one tells the schedulers first.
-
-Once the schedulers have forgotten a host, which they refuse while it holds claims, nothing new
-comes to it. Each step may be repeated; one that finds nothing does nothing.
-
-Lets mappings know which servers are locked, so that it is known while their cells are away.
-
-The cell's row is the truth. A lock is noted before it; whoever has changed the row agrees after.
+Soft deletes and restores follow the latest generation, so each may be repeated. Locks are noted in
+the mappings before the cell's row changes, so that they are known while the cell is unavailable. A
+host is removed after the schedulers have forgotten it, which they refuse while it holds claims.
 """
 
 import contextlib

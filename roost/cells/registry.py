@@ -1,6 +1,7 @@
-"""All cells, by the mappings in the API database.
+"""All cells, by the mappings in the API database; and the watch that probes them.
 
-Looks at all cells again and again, so that no user is the first to wait for one that is away.
+The watch looks at each cell again and again, so that no user is the first to wait for one that is
+unavailable.
 """
 
 import contextlib

@@ -1,10 +1,7 @@
 """The images of a host: fetched once from the store, checked, and kept while builds want them.
 
-The folder of a host's images: what is in use stays, and all of it has so many bytes at most.
-
-Kernels beside images: an image may name two others that its guests are started by.
-
-How much of a file system something may have that its host keeps for itself.
+The folder has so many bytes at most, by default a part of its file system; what is in use stays.
+An image may name a kernel and a ramdisk that its guests are started by.
 """
 
 import contextlib

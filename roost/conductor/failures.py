@@ -1,7 +1,4 @@
-"""Why an instance got no host, for those who ask: its user, operators, the log.
-
-What happens at one moment, for the history of an instance.
-"""
+"""Why an instance got no host, for its user, operators and the log; and as event of its history."""
 
 import dataclasses
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
-"""All options of all daemons: one module per room, each with its groups.
+"""All options of all daemons: one module per group, as operators find them in ``roost.conf``.
 
-Only ``cmd/`` and test fixtures read files; below, a component gets plain values or its group.
+Only ``cmd/`` and test fixtures read files; below, a component gets plain values or its group. The
+samples in ``etc/roost`` are made from these modules.
 """
 
 import functools

@@ -1,6 +1,8 @@
 """What a guest is told of itself: the documents that it reads over the wire or from a drive.
 
-Pure: from values to bytes. ``metadata/`` serves them, ``compute/`` writes them on config drives.
+Pure: from values to bytes. ``about.py`` is all there is to tell, ``openstack.py`` and ``ec2.py``
+the two forms, ``signature.py`` proves who asks. ``metadata/`` serves them, ``compute/`` writes
+config drives.
 """
 
 from roost.guestdata.about import About, Operator, Tree

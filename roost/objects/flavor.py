@@ -1,9 +1,4 @@
-"""What a server boots from.
-
-What a server is made of: the size that users choose by name.
-
-The key that a user logs into servers with.
-"""
+"""What a server is made of: flavor, image and key pair."""
 
 import json
 from typing import Final, Self

@@ -1,9 +1,4 @@
-"""What the schedulers are told of the world beyond their own hosts and claims.
-
-Servers that want to be together, or apart.
-
-Hosts that an operator put together, and what is said of them all.
-"""
+"""Server groups, aggregates, and what else schedulers get beyond their own hosts and claims."""
 
 from oslo_versionedobjects import fields
 

@@ -1,9 +1,4 @@
-"""What a host tells the scheduler of itself.
-
-What hosts and cells compare: where instances are by their rows, and what hosts find amiss.
-
-A daemon that says it is alive.
-"""
+"""What hosts report: to the scheduler of themselves, to their cell of instances; and services."""
 
 import uuid
 from typing import Final

@@ -1,11 +1,4 @@
-"""One server, as everything inside calls it.
-
-What a guest is provided with when it is made, beside what its instance's row says.
-
-Why an instance is in ERROR.
-
-What the disk that a server boots from is called.
-"""
+"""One server, as everything inside calls it; its fault, and what its guest is provided with."""
 
 import json
 from collections.abc import Iterable

@@ -1,7 +1,4 @@
-"""Networks that were asked for, and the interfaces that came of it.
-
-What a neighbour (networks, volumes, bare metal) tells of one server.
-"""
+"""Networks that were asked for, the interfaces that came of it, and events of neighbours."""
 
 from typing import Final
 

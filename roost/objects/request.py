@@ -1,9 +1,4 @@
-"""The versioned question put to the scheduler.
-
-The versioned answer of the scheduler.
-
-The persisted wish for one instance, before a cell is known.
-"""
+"""RequestSpec, the question put to the scheduler; Selection, its answer; and the build request."""
 
 from oslo_versionedobjects import fields
 

@@ -1,7 +1,4 @@
-"""What roost-scheduler serves: a table of contents.
-
-Keeps cells to themselves: whoever speaks for one sees and changes nothing of another.
-"""
+"""What roost-scheduler serves: a table of contents; and which cell may speak of what."""
 
 import datetime
 from collections.abc import Callable

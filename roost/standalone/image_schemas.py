@@ -1,9 +1,4 @@
-"""Schemas of the images that servers boot from.
-
-Rules of the images that servers boot from.
-
-Images as JSON, in the shapes of Image v2.
-"""
+"""Policies, schemas and views of the image API's stand-in, in the shapes of Image v2."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,12 +1,6 @@
-"""Images that users make: described first, then given their data.
+"""The image API's stand-in: images that users describe first and then give their data; members.
 
-Projects that an image is shared with: its owner names them, and they accept it or do not.
-
-Images, for reading; ``images.py`` writes them.
-
-The image API, as far as clients of Compute need it.
-
-Which images lists have: one rule for the image API and for what Compute tells of images.
+Which images lists have is said once, in ``roost/api/images.py``.
 """
 
 import dataclasses

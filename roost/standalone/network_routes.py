@@ -1,9 +1,4 @@
-"""Tags of networks, subnets and ports: words that their users find them by.
-
-The network API, as far as clients of Compute need it.
-
-Tags in the network API: the same paths below each noun.
-"""
+"""The routes of the network API's stand-in, and tags: the same paths below each noun."""
 
 from typing import Any, Final, Protocol
 

@@ -1,9 +1,4 @@
-"""Networks, subnets and ports as JSON, in the shapes of Network v2.0.
-
-Schemas of the networks, subnets and ports of the local driver.
-
-Rules of the networks, subnets and ports of the local driver.
-"""
+"""Policies, schemas and views of the network API's stand-in, in the shapes of Network v2.0."""
 
 import dataclasses
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""The networks of the local driver: those of the options, and those that users made.
+"""The networking driver of deployments without Neutron: networks of options, and users' own.
 
-What interfaces that come and go count of the quota of their server's project.
+``LocalPorts`` counts what attached interfaces take of the quota of their server's project.
 """
 
 import contextlib

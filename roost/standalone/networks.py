@@ -1,11 +1,7 @@
 """Networks and their subnets: those of the options, which nobody changes here, and users' own.
 
-Servers that their cells have buried, while the API level still has them on networks.
-
-Sweeps of the super-conductors forget them, some seconds later. Who deletes a network after the
-servers that stood on it need not wait for that.
-
-The filters of lists by tags, as the network API has them.
+A network is deleted although servers that their cells have deleted stand on it:
+:class:`DepartedServers` forgets them now, as sweeps of the super-conductors do some seconds later.
 """
 
 import uuid

@@ -1,7 +1,4 @@
-"""The networks of a new server, resolved to what the hosts understand, and taken for it.
-
-Where a new server must or should be for the sake of what it is to be connected to.
-"""
+"""The networks of a new server: resolved to what hosts understand, taken, and their locality."""
 
 import ipaddress
 from collections.abc import Iterable, Sequence

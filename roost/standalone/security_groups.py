@@ -1,13 +1,4 @@
-"""The security groups of the network API, which stands in for Neutron's.
-
-Schemas of the security groups of the network API.
-
-The security groups of the network API.
-
-Rules of the security groups of the network API.
-
-Security groups as JSON, in the shapes of Network v2.0.
-"""
+"""The security groups of the network API, which stands in for Neutron's."""
 
 import uuid
 from collections.abc import Mapping

@@ -1,13 +1,4 @@
-"""Aggregates: hosts that operators put together, and what is said of them all.
-
-Rules of aggregates.
-
-Schemas of aggregates.
-
-Aggregates of hosts.
-
-Aggregates as JSON.
-"""
+"""Aggregates: hosts that operators put together, and what is said of them all."""
 
 import functools
 import logging

@@ -1,14 +1,7 @@
-"""Which availability zone a host is in: that of its aggregates, else the one it names itself.
+"""Availability zones: those of aggregates, and those that hosts name in their reports.
 
-Availability zones as JSON.
-
-Answers that many want at once, and that may be some seconds old.
-
-Availability zones: those of aggregates, and those that hosts name in their reports.
-
-Availability zones.
-
-Rules of availability zones.
+A host is in the zone of its aggregates, else in the one it names itself. What schedulers answer is
+kept for some seconds, and one question serves all who ask at once.
 """
 
 import threading

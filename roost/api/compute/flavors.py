@@ -1,13 +1,4 @@
-"""Flavors and their extra specs.
-
-Schemas of flavors and their extra specs.
-
-Who may use a flavor that is not public.
-
-Rules of flavors and their extra specs.
-
-Flavors as JSON.
-"""
+"""Flavors, their extra specs, and the projects that may use those that are not public."""
 
 import functools
 import uuid

@@ -1,13 +1,4 @@
-"""Hypervisors: the nodes that the schedulers know, with their services and servers.
-
-Hypervisors as JSON.
-
-Hypervisors.
-
-Rules of hypervisors.
-
-Schemas of hypervisors.
-"""
+"""Hypervisors: the nodes that the schedulers know, with their services and servers."""
 
 import dataclasses
 import datetime

@@ -1,16 +1,6 @@
-"""What key pairs are made of: public keys that are given, and pairs that are made here.
+"""Key pairs: what users log into their servers with.
 
-A private key is returned to whoever asks for a pair, and goes nowhere else.
-
-Key pairs: what users log into their servers with.
-
-Schemas of key pairs.
-
-Key pairs as JSON.
-
-Key pairs.
-
-Rules of key pairs: they belong to users, whatever the project.
+A private key that is made here is returned to whoever asked for the pair, and kept nowhere.
 """
 
 import binascii

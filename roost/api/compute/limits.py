@@ -1,13 +1,4 @@
-"""Limits as JSON.
-
-What a project may use, and uses.
-
-Rules of what a project may use.
-
-What a project may have.
-
-Schemas of what a project may use.
-"""
+"""Limits: what a project may use, and what it uses."""
 
 from collections.abc import Mapping
 from typing import Any, Final

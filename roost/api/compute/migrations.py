@@ -1,11 +1,4 @@
-"""Servers on their way to other hosts: none, as none is ever moved.
-
-Schemas of migrations.
-
-Migrations.
-
-Rules of migrations.
-"""
+"""Servers on their way to other hosts: none, as none is ever moved."""
 
 from typing import Any, Final
 

@@ -1,7 +1,4 @@
-"""What there are quotas for, and from which microversion on some are not told any more.
-
-How many items of metadata one server may have.
-"""
+"""Which resources have quotas, until which microversion they are shown, and metadata's limit."""
 
 from collections.abc import Collection, Mapping
 from typing import Final

@@ -1,13 +1,4 @@
-"""What a project may use, and each user in it, as operators read and set it.
-
-Schemas of quotas.
-
-Quotas of projects and of classes of them.
-
-Rules of quotas.
-
-Quotas as JSON.
-"""
+"""What a project may use, and each user in it, as operators read and set it."""
 
 from collections.abc import Mapping
 from typing import Any, Final

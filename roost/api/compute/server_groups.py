@@ -1,13 +1,4 @@
-"""Server groups: servers that want to be together, or apart.
-
-Schemas of server groups.
-
-Rules of server groups.
-
-Server groups.
-
-Server groups as JSON.
-"""
+"""Server groups: servers that want to be together, or apart."""
 
 import logging
 import uuid

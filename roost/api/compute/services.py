@@ -1,13 +1,4 @@
-"""The daemons of all cells.
-
-The daemons of all cells: which there are, and whether they are up.
-
-Schemas of the cloud's daemons.
-
-Daemons.
-
-Rules of the cloud's daemons.
-"""
+"""The daemons of all cells: which there are, and whether they are up."""
 
 import dataclasses
 import logging

@@ -1,13 +1,4 @@
-"""What projects have used over some time, as bills are made of it.
-
-What projects have used, as JSON.
-
-What projects have used.
-
-Schemas of what projects have used.
-
-Rules of what projects have used.
-"""
+"""What projects have used over some time, as bills are made of it."""
 
 import dataclasses
 import datetime

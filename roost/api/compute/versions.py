@@ -1,11 +1,4 @@
-"""Version documents as JSON.
-
-Version documents: what clients read first.
-
-Which versions each API serves.
-
-Rules of the version documents.
-"""
+"""Version documents: what clients read first, and which microversions each API serves."""
 
 from typing import Any, Final
 

@@ -1,9 +1,4 @@
-"""What used to be extensions of Compute, for clients that look before they use one.
-
-What used to be extensions of Compute.
-
-Rules of what used to be extensions.
-"""
+"""What used to be extensions of Compute, for clients that look before they use one."""
 
 from typing import Any, Final
 

@@ -1,13 +1,4 @@
-"""Hosts in the words of Compute before 2.43: daemons by host, and who uses what of one.
-
-Hosts as Compute's JSON before 2.43.
-
-Hosts in the words of Compute before 2.43.
-
-Rules of hosts in the words of Compute before 2.43.
-
-Schemas of hosts in the words of Compute before 2.43.
-"""
+"""Hosts in the words of Compute before 2.43: daemons by host, and who uses what of one."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable

@@ -1,11 +1,4 @@
-"""Images in the words of Compute before 2.36, when the image service was not asked itself.
-
-Images as Compute's JSON before 2.36.
-
-Images in the words of Compute before 2.36; their metadata before 2.39.
-
-Schemas of images in the words of Compute before 2.36.
-"""
+"""Image proxies: images until 2.35, and their metadata until 2.38, as Compute showed them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

@@ -1,13 +1,4 @@
-"""Networks as Compute's JSON before 2.36.
-
-Networks in the words of Compute before 2.36, when the network service was not asked itself.
-
-Rules of networks in the words of Compute before 2.36.
-
-Networks in the words of Compute before 2.36.
-
-Schemas of networks in the words of Compute before 2.36.
-"""
+"""Networks in the words of Compute before 2.36, when the network service was not asked itself."""
 
 import ipaddress
 from typing import Any, Final

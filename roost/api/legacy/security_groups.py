@@ -1,15 +1,7 @@
-"""Security groups in the words of Compute before 2.36, when it stood before the network service.
+"""Security group proxies: security groups until 2.35, as Compute showed them.
 
 Whoever keeps them, the answers are the same: a rule is one that lets something in, and what cannot
 be done because of what is there is 400.
-
-Security groups in the words of Compute before 2.36.
-
-Security groups as Compute's JSON before 2.36; those of a server are always told so.
-
-Rules of security groups in the words of Compute before 2.36.
-
-Schemas of security groups in the words of Compute before 2.36.
 """
 
 import contextlib

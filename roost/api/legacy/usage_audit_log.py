@@ -1,9 +1,4 @@
-"""The log of usage audits, which nobody here makes: every host is told as one that made none.
-
-Rules of the log of usage audits.
-
-The log of usage audits.
-"""
+"""The log of usage audits, which nobody here makes: every host is told as one that made none."""
 
 import datetime
 from typing import Any, Final

@@ -1,10 +1,8 @@
-"""What the API asks of the networking: the seam that ``roost.api.networking`` plug-ins fill.
+"""The seam of networking in the API, which ``roost.api.networking`` plug-ins fill.
 
 A plug-in is a class with ``from_conf(conf)``, named by an entry point of that group; it has the
 name of the driver that hosts use. It judges what users ask for, with the eyes of the user, and
 connects nothing: that is for the hosts. Security groups it also keeps, or has kept.
-
-Finds the API's side of the network driver that the option names among the entry points.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

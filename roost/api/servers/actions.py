@@ -1,27 +1,17 @@
-"""What is done to a server that is there: one action by its name, each in a module of its kind.
+"""Actions on a server: the table by name, power actions, rescue, password, reset of the state.
 
-An administrator declares a server to be active or in error, and any task on it to be over.
+The row is changed first: it says what is to be done, and who loses a race sees it. Then the host
+gets a cast, which is a hint; the cell's sweeper sends a lost one again.
 
-It changes what the row says and nothing else. The task that was under way loses its lease with it:
-its host finds the row without the task and leaves it alone, and no sweep takes it up any more. An
-image that was being made of the server will get no data, and goes. A
-server that is declared active though its guest is stopped is stopped again as soon as its host
-compares the two; one in error is left as it is until somebody reboots or deletes it. What is being
-built or deleted, or is put away, is not to be declared anything: conductors see to the end of all.
+``os-resetState`` changes the row and nothing else. The task that was under way loses its lease
+with it: its host finds the row without the task and leaves it alone, and no sweep takes it up any
+more. An image that was being made of the server will get no data, and goes. A server that is
+declared active though its guest is stopped is stopped again as soon as its host compares the two;
+one in error is left as it is until somebody reboots or deletes it. What is being built or deleted,
+or is soft-deleted, is refused: conductors see to the end of all.
 
-Rescues: a server runs from another image, with its own disks beside; then as usual again.
-
-Stopping, starting, rebooting, pausing and suspending servers.
-
-The row is changed first: it says what is to be done, and who loses a race sees it. Then its host is
-told, by a hint; a lost one is sent again by the sweeper.
-
-Changes the password of a server's administrator, which is told to its host and kept nowhere.
-
-An administrator has a guest told of its network anew.
-
-Nothing is written into guests here: they read of their network, as it is, from the metadata
-service. So all that is left is to say whether there is such a guest.
+``changePassword`` sends the password to the host and keeps it nowhere. ``injectNetworkInfo``
+writes nothing into guests: they read of their network from the metadata service.
 """
 
 import dataclasses

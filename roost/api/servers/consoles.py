@@ -1,20 +1,8 @@
-"""Consoles that users type at: who may see one is told a URL, and a token in it opens it.
+"""What a server has written to its console, and remote consoles that users type at.
 
-What a server has written to its console is another matter: ``consoles.py``.
-
-What a server has written to its console: asked of its host, which has a bounded time to tell.
-
-Consoles as JSON: the URL that opens one, and what is behind it.
-
-Where the tokens in the URLs of consoles lead, for proxies of others.
-
-The body of a request for a remote console.
-
-Consoles of servers with a screen.
-
-Tokens that open consoles.
-
-Rules of the tokens that open consoles.
+The console log is asked of the server's host, which has a bounded time to answer. Of a remote
+console users get a URL whose token opens it; ``os-console-auth-tokens`` shows proxies where it
+leads.
 """
 
 import datetime

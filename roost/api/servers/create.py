@@ -1,13 +1,11 @@
 """Creates servers: the API's side of a boot.
 
-Before: ``servers.py``, with a body that the schema passed. After: ``conductor/super/boot.py``, by a
-cast.
-What is stored here in one transaction is the truth; the cast is a hint, and while the bus is away
-the super-conductors find the request without it.
+Before: ``dispatch.py``, with a body that the schema passed. After: ``conductor/super/boot.py``, by
+a cast. What is stored here in one transaction is the truth; the cast is a hint, and while the bus
+is away the super-conductors find the request without it.
 
-What a request for servers asks of hosts: the question that the schedulers get.
-
-Asked by ``create.py``, and by roost-manage, which explains the answer and creates nothing.
+:class:`PlacementRequest`, what a request asks of hosts, also serves roost-manage, which explains
+the answer and creates nothing.
 """
 
 import dataclasses

@@ -1,9 +1,7 @@
-"""Deleting servers so that they can be restored for a while, and restoring them.
+"""Deletes servers, at once or so that they can be restored for a while, and restores them.
 
 What is wanted is written down first, in the API database, with the quota; then the cell is told. A
 super-conductor tells a cell that could not be reached, and reclaims what nobody restored.
-
-Ending servers.
 """
 
 import logging

@@ -1,11 +1,4 @@
-"""What hypervisors measure of guests, as JSON: freely before 2.48, alike for all since.
-
-How a server's guest does: asked of its host.
-
-The diagnostics of a server.
-
-Rules of the diagnostics of servers.
-"""
+"""Diagnostics: how a guest does, asked of its host; whatever keys before 2.48, fixed ones since."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -2,14 +2,6 @@
 
 An event is a hint. It is not kept: a server on no host gets none, and whoever waits for one looks
 for itself now and then.
-
-Schema of what neighbours tell of servers.
-
-What neighbours tell of servers.
-
-What became of events, as Compute's JSON.
-
-Rule of what neighbours tell of servers.
 """
 
 import collections

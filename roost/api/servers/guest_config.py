@@ -1,8 +1,6 @@
-"""What a new server's guest is provided with: disks, files, the administrator's password.
+"""What a new server's guest is given: disks, the administrator's password, files, a key pair.
 
-Files that a user puts into a new server, before microversion 2.57 ("personality").
-
-The key pair that a new server is asked for with: one of the caller's own.
+Files are those of "personality", before microversion 2.57; the key pair is one of the caller's.
 """
 
 import base64

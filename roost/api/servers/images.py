@@ -1,9 +1,7 @@
-"""Images and backups of servers: described at once, *queued*, and sent by their hosts.
+"""Images and backups of servers: described at once, *queued*, and uploaded by their hosts.
 
-The row of the server names the image before the store knows of it. So whatever dies in between, the
-task is there, and who ends it, ends the image.
-
-The image that something is to be done with to a server that is there.
+The row of the server names the image before the store knows of it. So whatever dies in between,
+the task is there, and who ends it, ends the image.
 """
 
 import dataclasses

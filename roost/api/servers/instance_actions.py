@@ -1,13 +1,4 @@
-"""What was done to a server, step by step.
-
-The records of what was done to a server as JSON.
-
-Rules of the records of what was done to a server.
-
-What was done to a server.
-
-Schemas of the records of what was done to a server.
-"""
+"""Instance actions: what was done to a server, step by step."""
 
 import dataclasses
 from typing import Any, Final

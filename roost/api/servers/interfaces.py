@@ -1,14 +1,6 @@
 """The interfaces of a server: looked at, and changed while it lives.
 
 A change is asked of the host, which either does all of it or nothing; the caller waits for that.
-
-The interfaces of a server.
-
-Rules of the interfaces of a server.
-
-Schema of the interfaces of a server.
-
-Interfaces of a server as Compute's JSON.
 """
 
 import contextlib

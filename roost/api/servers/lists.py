@@ -1,7 +1,4 @@
-"""What the query of a server list asks for, in the words of the databases.
-
-Pages of servers, merged over all cells and the wishes not yet placed.
-"""
+"""Pages of servers: the query as databases understand it, merged over cells and build requests."""
 
 import dataclasses
 import heapq

@@ -1,14 +1,6 @@
-"""Servers' metadata: words that users keep with a server, by key.
+"""Servers' metadata: keys and values that users keep with a server.
 
-Changes what users write on their servers: metadata and tags.
-
-Called by ``metadata.py`` and ``tags.py``, which say what is changed and how.
-
-Servers' metadata.
-
-Rules of servers' metadata.
-
-Schemas of servers' metadata. How many items there may be is a matter of quota.
+``tags.py`` changes tags by the same functions: which items, how, and what a lost race means.
 """
 
 import dataclasses

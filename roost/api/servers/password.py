@@ -1,9 +1,4 @@
-"""The password that a server's guest has told of itself: only the owner's key can read it.
-
-Rules of the passwords that guests tell.
-
-The passwords that guests tell.
-"""
+"""The password that a server's guest has told of itself: only the owner's key can read it."""
 
 from typing import Final
 

@@ -1,9 +1,4 @@
-"""Rules of what is done to a server beyond starting and stopping it.
-
-Rules of servers.
-
-Rules of the consoles of servers that have a screen.
-"""
+"""Policies of servers, of actions on them and of their remote consoles."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
-"""Scheduler hints: what a body says of where its servers want to be, and who may say so.
+"""Scheduler hints: where a create wants its servers, and who may say so.
 
-The scheduler hint ``group``: new servers join a server group from the moment they are stored.
+Servers join the group of the hint ``group`` from the moment they are stored.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Schemas of servers.
-
-The body of an action on a server: one name, and what it needs.
-"""
+"""Schemas of servers, and of actions on them: one name, and what it needs."""
 
 from typing import Any, Final
 

@@ -1,9 +1,4 @@
-"""The security groups of servers, told and changed by whoever keeps them.
-
-The security groups of a server.
-
-Rules of the security groups of servers.
-"""
+"""The security groups of servers, told and changed by whoever keeps them."""
 
 from typing import Final
 

@@ -1,24 +1,7 @@
-"""Servers.
+"""Servers: show, update, their addresses by network, and their NUMA topology on the host.
 
-Pins: a server that was created in an availability zone stays there, until it is unpinned.
-
-The pin is the zone of the server's request. A server may be pinned anew only where it is.
-
-Servers and what is done to them.
-
-The addresses of a server, by network.
-
-The NUMA topology of a server as JSON.
-
-Where a server is on its host: its NUMA cells, CPUs and pages.
-
-Servers' addresses.
-
-The NUMA topology of a server.
-
-Rules of the NUMA topology of servers.
-
-Rules of servers' addresses.
+A server that was created in an availability zone is pinned there: the pin is the zone of its
+request. It may be pinned anew only where it is.
 """
 
 import dataclasses

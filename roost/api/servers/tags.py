@@ -1,11 +1,4 @@
-"""Servers' tags: words that users know a server by, and filter lists by.
-
-Servers' tags.
-
-Rules of servers' tags.
-
-Schemas of servers' tags.
-"""
+"""Servers' tags: words that users know a server by, and filter lists by."""
 
 from collections.abc import Sequence
 from typing import Any, Final

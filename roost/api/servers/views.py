@@ -1,13 +1,8 @@
 """Instances as servers: the one translation between the words inside and outside.
 
 A server's JSON is the table ``FIELDS``: name, the microversions that have it, how it is found, and
-for whom.
-
-What can be said of things in a cell that is away: what the API database knows.
-
-Clients are told so since 2.69 only; older ones would not understand what is missing.
-
-Who looks at a server: what a call says of that.
+for whom (:class:`Viewer`). Of a server whose cell is unavailable the API database's part is shown;
+since 2.69, as older clients would not understand what is missing.
 """
 
 import dataclasses

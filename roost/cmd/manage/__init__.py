@@ -1,4 +1,9 @@
-"""``roost-manage``: what an operator does to databases, cells, flavors and images."""
+"""``roost-manage``: what an operator does to databases, cells, flavors, images, placement.
+
+``cli.py`` is the command, with a module per group of subcommands; ``deployment.py`` opens what
+they work on, ``arguments.py`` reads words of operators, ``output.py`` prints tables or, by
+``--json``, JSON.
+"""
 
 from roost import concurrency
 

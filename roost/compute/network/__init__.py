@@ -1,1 +1,7 @@
-"""Where a guest gets its interfaces from: the driver interface, and who speaks it."""
+"""Where a guest gets its interfaces from, on the host.
+
+``driver.py`` is the seam (entry points ``roost.compute.network``): a core that every driver has,
+and small protocols for what only some can. ``local.py`` gives addresses without connecting
+anything, ``bridge/`` makes Linux bridges, ``neutron.py`` binds ports of Neutron, ``vifs.py`` plugs
+them by os-vif. ``bindings.py`` remembers on disk what is bound.
+"""

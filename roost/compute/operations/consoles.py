@@ -1,16 +1,9 @@
-"""The door through which roost-consoleproxy comes to the consoles of this host's guests.
+"""Consoles of guests: what was written there, and the listener that roost-consoleproxy connects to.
 
 One port leads to all of them: who brings a token is led to the console that it was made for, by a
-socket that the hypervisor gives away just then. So no guest's console listens anywhere, and no port
-that was one guest's becomes another's while somebody holds its URL.
-
-What is open here is kept in memory only: after a restart of the daemon users ask again.
-
-Consoles of guests: what was written there, and the way to type at them.
-
-What one side of two sockets says goes to the other, until either has said all.
-
-How a running guest does, as its hypervisor measures it.
+socket that the hypervisor hands over just then. So no guest's console listens anywhere, and no
+port that was one guest's becomes another's while somebody holds its URL. What is open is kept in
+memory only: after a restart of the daemon users ask again. Diagnostics are here, too.
 """
 
 import dataclasses

@@ -1,14 +1,9 @@
-"""Tasks of servers that are there, beyond switching them: what all of them have in common.
+"""Runs tasks of servers: rebuild, rescue, image, password; and what all of them have in common.
 
 Before: the API wrote the task, and the image that it is about, into the instance's row and cast
-here. After: the row says how the guest was found, and why it is not as it was asked for.
-
-Safe to repeat at any point: the row is asked first, so a message of a task that is over does
-nothing, and what was left half-way is done once more from its beginning.
-
-Starting a guest from another image, so that its own disks can be mended; and as usual again.
-
-The password of a guest's administrator, as far as its hypervisor can have it changed.
+here. After: the row says how the guest was found, and why it is not as it was asked for. Safe to
+repeat at any point: the row is asked first, so a message of a task that is over does nothing, and
+what was left half-way is done once more from its beginning.
 """
 
 import dataclasses

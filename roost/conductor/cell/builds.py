@@ -1,9 +1,7 @@
-"""What hosts say of their builds, written down: each a compare-and-swap in one transaction.
-
-Claims for builds under way: kept on their host, moved to the next one, let go of.
+"""Builds: what hosts say of them, each a compare-and-swap in one transaction; and their claims.
 
 A claim is reserved when a host is chosen, and runs out unless that host confirms it by listing the
-instance in its reports. So whoever tells a host to build makes sure first that the claim is there.
+instance in its reports. So whoever casts a build makes sure first that the claim is there.
 """
 
 import dataclasses

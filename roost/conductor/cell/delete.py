@@ -1,10 +1,7 @@
 """The end of an instance whose guest is gone from its host, or whose host is.
 
 Before: ``compute/operations/delete.py`` destroyed the guest and called here; or the sweeper saw
-that the host
-is down.
-
-Ports that are no rows of a cell: let go when their instance ends, whichever way it ends.
+that the host is down. Ports that are no rows of the cell are released, whichever way it ends.
 """
 
 import dataclasses

@@ -1,14 +1,9 @@
-"""What becomes of a task when nobody has been at work on it for the length of its lease.
+"""The cell-conductor's sweep: takes up tasks whose lease ran out.
 
-Every task state has an entry in the table of :func:`remedies`. While the host is up, it is told
-again what to do. When it is down, the task ends without it: a build goes elsewhere, a delete is
-finished here, what was to be put away is put away, anything else is given up. In no case does an
-instance stay under a task whose worker is gone.
-
-What nobody works on is taken up again: rows are the truth, messages only hints.
-
-This is the half of the cell-conductors; that of the super-conductors is
-``conductor/super/sweeper.py``.
+Every task state has an entry in the table of :func:`remedies`. While the host is up, it gets the
+cast again. When it is down, the task ends without it: a build goes elsewhere, a delete is finished
+here, a soft delete likewise, anything else is given up. In no case does an instance stay under a
+task whose worker is gone. The super-conductor's half is ``conductor/super/sweeper.py``.
 """
 
 import dataclasses

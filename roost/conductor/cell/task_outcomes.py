@@ -1,13 +1,11 @@
-"""Instances that are stopped, paused and so on, or were found so: what their rows say after.
+"""Outcomes of tasks: what the rows of instances say after power actions and the like.
 
 Before: ``api/servers/actions.py`` wrote a task into the row and cast to the host; or
 ``compute/reconcile.py`` saw that a guest is not as its row says. After: the instance rests as its
 host found the guest.
 
-Images that hosts were to make of servers, and did not: the store is asked to give them up.
-
-Before: the end of their task, or of their server, wrote them down (``db/cell/images.py``). After:
-an image without data is gone; one whose data had come is left.
+Images whose hosts did not make them (``db/cell/images.py``) are given up in the store; one whose
+data had come is left.
 """
 
 import dataclasses

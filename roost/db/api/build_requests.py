@@ -1,8 +1,7 @@
-"""Wishes for instances that nobody has fulfilled yet, and who works on them.
+"""Build requests: instances that were asked for and are not in a cell yet, and who works on them.
 
 When they were made, and until when somebody works on them, is by the clock of the API database.
-
-Pages of wishes not yet placed, in the order of the lists that they are merged into.
+Lists of servers page through them in the same order as through cells.
 """
 
 import dataclasses

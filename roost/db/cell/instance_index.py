@@ -1,13 +1,8 @@
-"""The index of tags: which instances have one.
+"""The indexes of tags and of addresses: which instances have one.
 
-What tags an instance has says its row; whoever writes that writes this, in one transaction. Digests
-stand for the tags, because they are as long as each other and mean the same to every database:
-tags are any text, and collations differ about case and about blanks at the end.
-
-The index of addresses: which instances have one.
-
-What addresses an instance has says ``network_info`` of its row; whoever writes that writes this, in
-one transaction.
+The instance's row has them; whoever writes that writes this, in one transaction. Digests stand for
+the tags, because they are as long as each other and mean the same to every database: tags are any
+text, and collations differ about case and about blanks at the end.
 """
 
 import hashlib

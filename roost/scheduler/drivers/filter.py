@@ -1,8 +1,6 @@
-"""What drivers have in common that leave filters and weighers to the engine.
+"""The drivers that leave filters and weighers to the engine: the default one, and chance.
 
-Any host that passes every filter, by chance: the yardstick for the others.
-
-The default driver: what passes every filter, best weight first.
+Chance takes any host that passes every filter: the yardstick for the others.
 """
 
 import sys

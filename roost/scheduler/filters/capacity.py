@@ -1,10 +1,7 @@
-"""Room for what an instance takes.
+"""Room for what an instance takes: memory, CPUs, disk; hardware, NUMA cells, PCI devices.
 
-Hosts without the hardware in question: all at once, before the costly question of places.
-
-NUMA cells: exact CPUs, memory and pages, with the devices near them.
-
-PCI devices, wherever on the host they are; how near they must be is for numa_topology.
+:class:`HardwareFilter` refuses hosts without the hardware all at once, before the costly question
+of exact places that the last two ask of one host at a time.
 """
 
 from collections.abc import Hashable

@@ -1,9 +1,4 @@
-"""How much may go on at a host.
-
-Hosts that do not measure what the metrics weigher looks at.
-
-Hosts that take nothing now.
-"""
+"""Hosts that take nothing now, have enough to do, or do not measure what is weighed."""
 
 from collections.abc import Collection, Hashable
 from typing import Any, ClassVar, Self

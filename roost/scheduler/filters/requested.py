@@ -1,7 +1,4 @@
-"""Hosts that the request names: to be taken, or to be left alone.
-
-Availability zones.
-"""
+"""Hosts that the request names or was refused by, and its availability zone."""
 
 from collections.abc import Hashable, Iterable
 

@@ -1,6 +1,6 @@
 """Room that is left: spreads instances over hosts, or fills hosts up by a negative multiplier.
 
-Devices: left to those who need them.
+Hosts with devices are left to those who need them.
 """
 
 from collections.abc import Hashable

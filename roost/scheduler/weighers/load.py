@@ -1,7 +1,4 @@
-"""How much goes on at a host, and how well it went lately.
-
-Newer hypervisors.
-"""
+"""How much goes on at a host, how well it went lately, and how new its hypervisor is."""
 
 from collections.abc import Hashable
 from typing import ClassVar, Final

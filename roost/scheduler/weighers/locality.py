@@ -1,7 +1,4 @@
-"""The cell that an instance is in already.
-
-Places that hosts should be at or reach.
-"""
+"""Labels that hosts should have or reach, and the cell that an instance is in already."""
 
 from collections.abc import Hashable
 

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from roost.db.api import build_requests, models
 from tests.api_harness import ADMIN, ALICE, IMAGE
 from tests.builders import FINGERPRINT, PUBLIC_KEY
-from tests.unit.api.test_key_material import CERTIFICATE, CERTIFICATE_FINGERPRINT
+from tests.unit.api.test_keypairs import CERTIFICATE, CERTIFICATE_FINGERPRINT
 
 BOB = "bob:project"
 PATH = "/v2.1/os-keypairs"
