@@ -1,8 +1,7 @@
-"""Security groups and their rules: values, and which rules there can be.
+"""Security groups and their rules: values, which rules there can be, and what hosts let pass.
 
-The words are those of the Network API; Compute's own, of microversions before 2.36, are views.
-
-What security groups let pass, as hosts are told it: values that messages carry.
+The names are those of the Network API; Compute's own, of microversions before 2.36, are views. What
+hosts get by message is a ``Filtering`` for each network.
 """
 
 import dataclasses

@@ -1,14 +1,13 @@
-"""What an old copy of a cell says other than its hosts and the API level, and its repair.
+"""Compares a cell's restored database with its hosts and the API level, and repairs its rows.
 
-Guests know what made them, whether they were announced and how they are; mappings know which
-servers there are, daemons which they are. So rows that are older follow those, rows of servers that
-were deleted since are buried, and rows that are lost are made anew, as far as others know of their
-servers. Of what two hosts have, or one that does not answer may have, nothing is decided.
+For ``roost-manage cell after-restore``, once a backup was put back. Guests know which attempt made
+them, whether they were announced and how they are; mappings know which servers there are, daemons
+which they are. So rows that are older follow those, and rows of servers that were deleted since are
+deleted. Of what two hosts have, or one that does not answer may have, nothing is decided.
 
-Makes rows anew of servers that a cell's old copy does not have, from who else knows of them.
-
-The API level knows whose a server is and what its request asked for, its host what its guest is.
-What only the row knew is lost: name, metadata, tags, key pair, addresses that are rows.
+A row that is lost is made again: the API level knows whose a server is and what its request asked
+for, its host what its guest is. What only the row knew is lost: name, metadata, tags, key pair,
+addresses that are rows.
 """
 
 import dataclasses

@@ -1,6 +1,8 @@
-"""What the schedulers say of claims, and what is wrong with it as it stands.
+"""What all parts of a deployment say at one moment, of all instances or of some.
 
-What all parts of a deployment say at one moment, of all instances or of some.
+``Snapshot`` is what ``findings.py`` compares and ``collector.py`` fills. A ``Ledger`` in it is what
+the schedulers say: claims, those that were reserved for too long, and nodes that count other
+amounts as in use than their claims hold.
 """
 
 import dataclasses

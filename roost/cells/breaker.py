@@ -1,4 +1,4 @@
-"""What keeps a part of a cell that is away from costing more than one bounded wait.
+"""What keeps a part of a cell that is unavailable from costing more than one bounded wait.
 
 A breaker stands before one database or one bus, in one process. *Closed*, it lets everybody pass.
 The first failure *opens* it: from then on everybody is refused at once, and those who wait for
@@ -100,7 +100,7 @@ class CircuitBreaker:
 
     @contextlib.contextmanager
     def passing(self) -> Iterator[GuardedCall]:
-        """Let one use pass; it says by :meth:`Passage.blame` when the part itself failed.
+        """Let one use pass; it says by :meth:`GuardedCall.blame` when the part itself failed.
 
         :raises roost.exception.Away: at once, when the part is away; nothing was done
         """

@@ -2,9 +2,8 @@
 
 A request's body is received before a thread is given to the request, in a bounded time, and one
 address sends so many at once. An answer that comes piece by piece has a thread while a piece is
-made, none while it is sent. Whatever takes longer has a least pace.
-
-How slowly a client may send or take what is long.
+made, none while it is sent. A transfer that takes longer has a least pace (``Pace``), which
+``_http.py`` holds eventlet's server to as well.
 """
 
 import asyncio

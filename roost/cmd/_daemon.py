@@ -1,9 +1,8 @@
 """The life of one daemon inside its process: wait for what it needs, serve, stop in good order.
 
-``cmd/<daemon>.py`` builds a :class:`Daemon` without opening anything; ``_run.py`` runs it in a
-process of its own, the embedded rig and tests start and stop it in theirs.
-
-Work that a daemon does again and again.
+``cmd/<daemon>.py`` builds a ``Daemon`` without opening anything; ``_run.py`` runs it in a process
+of its own, the embedded rig and tests start and stop it in theirs. What it does again and again is
+a ``Periodic``.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """The command line of every daemon: options, logs, and a word about what is wrong with them.
 
-Logs in which each record begins one line: whatever users send, it begins no other.
+Each record of a log begins one line: whatever users send, it begins no other.
 """
 
 import datetime

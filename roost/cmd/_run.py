@@ -1,14 +1,11 @@
 """Runs a daemon in processes of its own: signals, workers, systemd.
 
+SIGTERM finishes what is under way, SIGHUP reads the options again, SIGINT ends at once. systemd is
+told that the daemon serves, what it waits for, and that it stops.
+
 With native threads the workers are cotyledon's, which is also what oslo.service uses there; we go
 to it directly because a reload through oslo.service replaces the worker, and ours goes on serving.
-With eventlet they are oslo.service's.
-
-SIGTERM finishes what is under way, SIGHUP reads the options again, SIGINT ends at once.
-
-What systemd is told: that we serve, what we wait for, that we stop.
-
-What workers share with the process that forks them.
+With eventlet they are oslo.service's. Workers share the memory of what was loaded before the fork.
 """
 
 import contextlib

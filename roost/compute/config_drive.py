@@ -3,12 +3,8 @@
 For guests that have no network yet, or no metadata service. It tells what the service tells and the
 administrator's password besides, so nobody but this daemon may read it.
 
-Writes ISO 9660: a CD in one piece of bytes.
-
-Plain ISO 9660 has eight capital letters for a name. So names are numbers there, and what guests see
-are those of Rock Ridge (Linux) and Joliet (Windows).
-
-All files of a config drive.
+The CD is ISO 9660, which has eight capital letters for a name. So names are numbers there, and what
+guests see are those of Rock Ridge (Linux) and Joliet (Windows).
 """
 
 import contextlib

@@ -1,13 +1,11 @@
-"""What neighbours tell of instances on this host.
+"""What the services around Roost report of instances on this host, and what they failed to report.
 
 Before: ``api/servers/external_events.py`` casts here. Events are hints: whoever waits for one looks
 for itself now and then, so a lost one costs time and nothing else.
 
-Looks for changes of ports that no event told of, and lets rows follow.
-
-Neutron tells of a change once, which may be lost on the way: the host or the bus was away. So a
-host compares now and then how the ports of its guests are with how they were. It asks for many
-guests at once, and for so many and no more each time.
+Neutron reports a change of a port once, and that may be lost while the host or the bus is
+unavailable. So ``NetworkHealer`` compares now and then how the ports of guests are with how they
+were, some guests each time, and lets rows follow.
 """
 
 import bisect

@@ -1,6 +1,6 @@
 """The parts of one compute host, as every operation on it needs them.
 
-Finds the drivers that the options name among the entry points.
+``load_virt`` and ``load_network`` make the drivers that options name.
 """
 
 import dataclasses

@@ -1,6 +1,7 @@
-"""What instances take of a host, and what the host has no more of: values and pure functions.
+"""What a host reports of itself to the schedulers, and what its instances take of it.
 
-What a host tells the scheduler of itself, put together from what it is, has and holds.
+Values and pure functions: ``Share`` is what one instance takes, ``check`` whether that is free,
+``compose`` the report, put together from what the host is, has and holds.
 """
 
 import collections

@@ -2,14 +2,13 @@
 
 Whoever works on an instance does so under a lease, which its row in the cell's database carries.
 When that ends, the cell-conductors give the work to somebody else (``conductor/cell/sweeper.py``).
-So a
-host that cannot renew its leases, because the bus, the cell or this very process does not answer,
-stops what it does before they end: that is *fencing*, and why an instance never runs twice.
+So a host that cannot renew its leases, because the bus, the cell or this very process does not
+answer, stops what it does before they end: that is *fencing*, and why an instance never runs twice.
 
 A lease begins with the last question that the cell has answered, at the moment *before* it was
 asked. The clock is this host's own, and goes on while the process or the machine is suspended.
 
-Insisting on what a conductor must hear, while it or the bus is away.
+``RetryPolicy`` repeats what a conductor must get, while it or the bus is unavailable.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
-"""What the hypervisor has, beside what the cell says: at every start, and now and then.
+"""What the hypervisor has, compared with what the cell says: at every start, and now and then.
 
-And of a guest that starts or stops by itself at once, where the hypervisor tells of it.
+A guest that starts or stops by itself is looked at at once, where the hypervisor reports it.
 
 Guests are looked at first, rows after that. So what began or ended in between may look wrong, and
 everything that looks wrong is judged a second time, while nothing else here can work on it. What is
@@ -259,7 +259,7 @@ class Reconciler:
     def run(self, *, abandon: bool = False) -> None:
         """Compare everything once; any thread may ask for it.
 
-        :param give_up: also all servers whose guests are gone, however many these are
+        :param abandon: also all servers whose guests are gone, however many these are
         :raises roost.exception.Unavailable: when the cell does not answer; what was not judged yet
             is judged next time
         """

@@ -10,7 +10,7 @@ not listed any more is dropped. So an instance is listed without a gap
   its cell says at a start that it belongs here: how far it got is for its row to say;
 - while anything of it is here or under way here;
 - until its guest is gone *and* the conductor knows. For one that is deleted this is when the
-  conductor has answered that it is buried. For one whose build came to nothing it is when its row
+  conductor has answered that it is deleted. For one whose build came to nothing it is when its row
   is seen to name another host, or none (:meth:`ResourceTracker.settle`): a cast may be lost, and
   one who is told again must still find its claim.
 

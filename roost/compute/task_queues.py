@@ -1,9 +1,8 @@
-"""The builds of a host: so many at once, the others wait for their turn.
+"""The queues of a host: its builds, and what is done to servers that are there.
 
-What is done to servers of a host: so many at once, and of one server one thing after another.
-
-The threads that take messages hand it in here and take the next message: a guest that ignores that
-it is to stop, or an image that takes an hour, is nobody else's trouble.
+Of either so many are carried out at once, and of one server one thing after another; the others
+wait. The threads that take messages hand work in here and take the next message: a guest that
+ignores that it is to stop, or an image that takes an hour, holds up nobody else.
 """
 
 import collections

@@ -1,7 +1,12 @@
 """All options of all daemons: one module per group, as operators find them in ``roost.conf``.
 
-Only ``cmd/`` and test fixtures read files; below, a component gets plain values or its group. The
-samples in ``etc/roost`` are made from these modules.
+Only ``cmd/`` and test fixtures read files; below, a component gets plain values or its group, by
+its constructor: import-linter keeps the rooms above from importing this one, but ``cmd`` and
+``rig``. A module has the options of its group, ``register`` below puts them together; what several
+daemons share is in ``default.py``, ``bus.py`` and ``database.py``, who Roost is to other services
+in ``identity.py``. The samples in ``etc/roost`` are made from these modules.
+
+May import the ground floor (``states``, ``exception`` and the like) only.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""How long one waits for a cell that may be away: api and super-conductors, of every cell."""
+"""How long api and super-conductors wait for a cell that may be unavailable: of every cell."""
 
 from oslo_config import cfg
 

@@ -1,11 +1,10 @@
-"""The HTTP side: who comes with which token, from where; and the files of their pages.
+"""The HTTP side of the proxy: who comes with which token, from which site; and the viewers' files.
+
+A token is in a request's query or cookie. A page of another site than those that options name opens
+no console. Files of noVNC and spice-html5 come from the folders that options name, and no others.
 
 The library serves a connection in a thread of its own, however many come: here they are counted
 first. It writes requests into its log, tokens and all: that log is closed.
-
-What a browser asks for: by which token, and from which site's page.
-
-The files of noVNC and spice-html5, from the folders that options name, and no others.
 """
 
 import contextlib

@@ -1,6 +1,7 @@
 """One open console: what the browser says goes to the guest, and the other way round.
 
-The way from the proxy through the door of a host: who brings the token is let in.
+The way there is the listener of the guest's host (``compute/operations/consoles.py``): who brings
+it the token is let in (``enter``).
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""What the errors of drivers mean: whether a database is away, or did not do what it was asked.
+"""What errors of drivers mean: a database is unavailable, or did not do what it was asked.
 
 PostgreSQL is understood by its codes (SQLSTATE), MariaDB and MySQL by their numbers, SQLite by the
 names of its errors. Only an error of the connection itself is held against a database: a statement

@@ -1,4 +1,4 @@
-"""A database that is known to be away is not asked: somebody stands before it who says so."""
+"""A database behind a guard, such as a circuit breaker: not asked while it is unavailable."""
 
 import contextlib
 import functools

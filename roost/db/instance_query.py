@@ -1,4 +1,4 @@
-"""Which instances a list asks for, whether they are rows of a cell or wishes not yet placed."""
+"""Which instances a list asks for, be they rows of a cell or build requests not yet placed."""
 
 import dataclasses
 import datetime

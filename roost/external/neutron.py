@@ -138,7 +138,7 @@ def named(ask: Callable[..., Iterable[Any]], by: str, ids: Collection[str]) -> l
     """Return what a list of openstacksdk has for many ids, asked for some at a time.
 
     :param by: what the list calls these ids
-    :raises roost.exception.RoostError: as :func:`told_apart` does
+    :raises roost.exception.RoostError: as :func:`translated_errors` does
     """
     wanted, found = sorted(ids), []
     for start in range(0, len(wanted), NAMED):

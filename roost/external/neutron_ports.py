@@ -4,7 +4,7 @@ A port is known by its ``device_id``, the instance's uuid, and by a mark in its 
 which users cannot change: which of the instance's interfaces it is, and whether we made it or its
 user did. So any step may be repeated by whoever: it finds what was done before.
 
-All ports of Neutron that say they are a server's, for audits; and how one is let go again.
+``LeftoverPorts`` is for audits: all ports of Neutron that say they are a server's.
 """
 
 import collections

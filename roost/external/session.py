@@ -1,24 +1,22 @@
-"""With whose right Roost speaks to other services: sessions of keystoneauth.
+"""With whose right Roost speaks to other services: sessions of keystoneauth, and their breaker.
 
 Each service has a group of options (``conf.identity.client_options`` makes it: where it is, how to
-prove who we are, how long to wait). Who speaks to it makes one :class:`Identity` of its group and
+prove who we are, how long to wait). Who speaks to it makes one ``ServiceSessions`` of its group and
 keeps it, since that keeps connections open, and asks it for a session for each piece of work::
 
-    identity = Identity(conf, "glance")
-    connection = identity.connection(identity.user_session(context), "image")
+    sessions = ServiceSessions(conf, "glance")
+    connection = sessions.connection(sessions.user_session(context), "image")
 
 Nothing is asked of anybody before such a session is used.
 
-Keeps one service that hangs from holding all threads of a process.
-
-The first request that has waited its timeout out, and for nothing, tells that a service hangs. From
-then on requests to it fail at once, for a short pause; then one of them is let through, and what
-becomes of it says whether the others may follow. A service that refuses connections, or answers
-with errors, costs nobody a thread, so it is asked each time.
-
-Other than the breakers of cells (``roost/cells/breaker.py``), which look by themselves whether
-their part is back, these send nothing that nobody asked for: only a user's request knows what to
-ask of a service, and with which token.
+A ``hasty`` one has a circuit breaker, which keeps a service that hangs from holding all threads of
+a process. The first request that has waited its timeout out, and for nothing, opens it. From then
+on requests fail at once, for a short pause; then one of them is let through, and what becomes of it
+says whether the others may follow. A service that refuses connections, or answers with errors,
+costs nobody a thread, so it is asked each time. Other than the breakers of cells
+(``roost/cells/breaker.py``), which probe by themselves whether their part is back, this sends
+nothing that nobody asked for: only a user's request knows what to ask of a service, and with which
+token.
 """
 
 import contextlib
@@ -278,12 +276,12 @@ class ServiceSessions:
 
 
 def user_session(conf: cfg.ConfigOpts, group: str, context: RequestContext) -> session.Session:
-    """Return :meth:`Identity.user_session` for a single piece of work."""
+    """Return :meth:`ServiceSessions.user_session` for a single piece of work."""
     return ServiceSessions(conf, group).user_session(context)
 
 
 def own_session(conf: cfg.ConfigOpts, group: str) -> session.Session:
-    """Return :meth:`Identity.own_session` for a single piece of work."""
+    """Return :meth:`ServiceSessions.own_session` for a single piece of work."""
     return ServiceSessions(conf, group).own_session()
 
 

@@ -1,7 +1,4 @@
-"""All that may be told to one guest.
-
-Files by their path, and what is in a folder of them.
-"""
+"""All that may be told to one guest; and trees, the files by their path that it is told in."""
 
 import base64
 import dataclasses

@@ -1,9 +1,8 @@
 """The documents of OpenStack's metadata: ``openstack/VERSION/NAME``.
 
 A version is the day from which something has been told; later ones tell it, too. ``latest`` is the
-newest. What each brought is in the table of ``doc/metadata.rst``.
-
-``network_data.json``: the interfaces of a guest, for it to set up before it can ask anybody.
+newest. What each brought is in the table of ``doc/metadata.rst``. ``network_data.json`` describes
+the interfaces of a guest, for it to set up before it can ask anybody.
 """
 
 import base64

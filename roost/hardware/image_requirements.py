@@ -72,15 +72,15 @@ class ImageRequirements(NamedTuple):
     def unmet(self, host: Platform) -> list[str]:
         """Return what a host is not, as properties of today."""
         return [
-            f"{_NAMES[name][0]}={build_request}"
-            for name, build_request in self._asdict().items()
-            if build_request is not None and not fits(name, build_request, host)
+            f"{_NAMES[name][0]}={required}"
+            for name, required in self._asdict().items()
+            if required is not None and not fits(name, required, host)
         ]
 
 
-def fits(name: str, build_request: str, host: Platform) -> bool:
-    """Tell whether a host is what one of the fields of :class:`ImageDemands` says."""
-    return _FITS[name](build_request, host)
+def fits(name: str, required: str, host: Platform) -> bool:
+    """Tell whether a host is what one of the fields of :class:`ImageRequirements` says."""
+    return _FITS[name](required, host)
 
 
 def canonical(word: str) -> str:

@@ -1,9 +1,8 @@
-"""Whether what flavor and image say of a guest's hardware makes sense together.
+"""Whether what flavor and image say of a guest's hardware makes sense together, and what it means.
 
 All of it can be told without a host. So the API refuses what no host could do, and hosts read the
-same answers here. What depends on the machine that a host gives guests by itself waits for it.
-
-How a guest's CPUs are seen: the shape that comes nearest to what flavor and image ask for.
+same answers here: machine, buses, devices, limits, and the shape of CPUs that comes nearest to what
+is asked for. What depends on the machine that a host gives guests by itself waits for it.
 """
 
 import functools

@@ -1,12 +1,11 @@
-"""Which values the words of flavors and images may have, as far as no host is needed to tell.
+"""Which values extra specs and image properties may have, as far as no host is needed to tell.
 
 Names with a colon are extra specs of flavors, all others properties of images. They are for the
-API, which refuses what no host could make anything of, and for the hosts, which read the words.
+API, which refuses what no host could make anything of, and for the hosts, which read the values.
 
-Extra specs and image properties that are refused, since nothing here does what they ask for.
-
-Who asks for an encrypted disk had better get no server than one in clear. A name leaves this table
-when something reads it; what asks for nothing (``no``, ``0``) is let pass.
+Some are refused because nothing here does what they ask for: who asks for an encrypted disk had
+better get no server than one in clear. A name leaves that table when something reads it; what asks
+for nothing (``no``, ``0``) is let pass.
 """
 
 import functools

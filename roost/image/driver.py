@@ -1,8 +1,7 @@
 """What Roost asks of an image store: the seam that ``roost.image`` plug-ins fill.
 
-A plug-in is a class with ``from_conf(conf)``, named by an entry point of that group.
-
-Finds the image store that ``[image] store`` names among the entry points.
+A plug-in is a class with ``from_conf(conf)``, named by an entry point of that group; ``load_store``
+makes the one that ``[image] store`` names.
 """
 
 import dataclasses

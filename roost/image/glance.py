@@ -3,8 +3,6 @@
 Who asks decides whose right is used: a user's token is passed on, and Glance says what they may see
 and do. Without a token (a daemon's own work, or an api without Keystone) we ask as the service that
 we are, which may see everything: then what is private is told apart here.
-
-An image in the words of the Images API v2, there and back.
 """
 
 import contextlib

@@ -222,7 +222,7 @@ class LocalImageStore:
             return self._room.usage(owner)
 
     def set_limits(self, owner: str, changes: Mapping[str, int | None]) -> None:
-        """Give a project limits of its own, by the names of :class:`Limits`; None: as others."""
+        """Give a project its own limits, by the names of :class:`ImageLimits`; None: as others."""
         with self._locked():
             path, text = self._room.with_own(owner, changes)
             with _put_in_place(path) as file:

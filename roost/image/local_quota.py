@@ -95,7 +95,7 @@ class Room:
     def with_own(self, owner: str, changes: Mapping[str, int | None]) -> tuple[pathlib.Path, bytes]:
         """Return what is to be in which file when a project has these limits of its own.
 
-        :param changes: by the names of :class:`Limits`; None: as all others again
+        :param changes: by the names of :class:`ImageLimits`; None: as all others again
         """
         own = self._own()
         changed = {**own.get(owner, {}), **changes}

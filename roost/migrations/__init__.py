@@ -1,8 +1,13 @@
 """The histories of the three schemas, and the way from any version to the present one.
 
-Each schema keeps its version in a table of its own, so that several may share a database. There
-is a way up only: a change that must be undone is undone by the next revision. Between neighbouring
+Each schema keeps its version in a table of its own, so that several may share a database. There is
+a way up only: a change that must be undone is undone by the next revision. Between neighbouring
 releases changes only add, so daemons of the release before go on working on the newer schema.
+
+``sync`` and ``version`` below are the way in, for ``roost-manage db`` and tests; ``upgrade.py``
+lets Alembic go the way. ``api/``, ``cell/`` and ``scheduler/`` are a history each, with a file per
+revision in ``versions/``; revisions import ``types.py`` and nothing else of Roost, so they never
+change. Imports ``roost.exception`` alone: tables of today are in ``db``, which stands above.
 """
 
 import contextlib

@@ -6,7 +6,7 @@ once and skip values that already have their exact wire type. That trusts the pe
 right between our own daemons and nowhere else: what users send is validated by JSON Schema before
 it becomes an object.
 
-Versions that follow from times: of two words on one thing, the one said later counts.
+``version_at`` makes versions of times: of two messages about one thing the later one counts.
 """
 
 import copy

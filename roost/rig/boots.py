@@ -74,7 +74,7 @@ def choose(items: Iterable[dict[str, Any]], wanted: str | None, kind: str) -> st
 
 def boot(
     client: Client,
-    build_request: BootRequest,
+    request: BootRequest,
     *,
     count: int,
     timeout: float,
@@ -90,14 +90,14 @@ def boot(
             pool.submit(
                 _create,
                 client,
-                build_request,
-                name=f"{build_request.prefix}-{number:02}",
+                request,
+                name=f"{request.prefix}-{number:02}",
                 count=size,
             )
             for number, size in enumerate(sizes, 1)
         ]
-        for request in futures.as_completed(asked):
-            servers += request.result()
+        for booted in futures.as_completed(asked):
+            servers += booted.result()
             refresh(client, servers)
             show(servers)
     watch(client, servers, timeout=deadline - time.monotonic(), show=show)
@@ -167,11 +167,9 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
 
-def _create(
-    client: Client, build_request: BootRequest, *, name: str, count: int
-) -> list[WatchedServer]:
+def _create(client: Client, request: BootRequest, *, name: str, count: int) -> list[WatchedServer]:
     asked = time.monotonic()
-    ids = client.create_servers(build_request.body(name), count=count)
+    ids = client.create_servers(request.body(name), count=count)
     accepted = time.monotonic()
     names = [name] if count == 1 else [f"{name}-{number}" for number in range(1, count + 1)]
     return [

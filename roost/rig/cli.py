@@ -260,7 +260,7 @@ def boot(
         _delete_all(client, timeout)
         return
     usual_flavor, usual_image = usual(plan)
-    build_request = boots.BootRequest(
+    request = boots.BootRequest(
         flavor=boots.choose(client.flavors(), flavor or usual_flavor, "flavor"),
         image=boots.choose(client.images(), image or usual_image, "image"),
         networks=networks,
@@ -269,7 +269,7 @@ def boot(
     with screen.progress(console, count) as show:
         booted = boots.boot(
             client,
-            build_request,
+            request,
             count=count,
             timeout=timeout if wait else 0,
             per_request=per_request,

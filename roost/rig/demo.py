@@ -50,19 +50,19 @@ def run(state: pathlib.Path, *, keep: bool, console: Console) -> bool:
 
 def _show(plan: Plan, console: Console) -> bool:
     client = client_of(plan)
-    build_request = BootRequest(
+    request = BootRequest(
         flavor=boots.choose(client.flavors(), "m1.tiny", "flavor"),
         image=boots.choose(client.images(), IMAGE, "image"),
     )
     console.rule(f"booting {SERVERS} servers", align="left")
     with screen.progress(console, SERVERS) as show:
-        servers = boots.boot(client, build_request, count=SERVERS, timeout=TIMEOUT, show=show)
+        servers = boots.boot(client, request, count=SERVERS, timeout=TIMEOUT, show=show)
     lines = [timeline_of(plan, client, server) for server in servers]
     for line in lines:
         console.print(timeline.render(line))
     console.print(timeline.summary(lines))
     screen.report(console, plan, servers)
-    moved = _reschedule(plan, client, build_request, servers, console)
+    moved = _reschedule(plan, client, request, servers, console)
     well = all(server.state == "ACTIVE" for server in servers)
     console.print(_verdict(servers, moved))
     return well and moved is not None and moved.state == "ACTIVE"
@@ -92,7 +92,7 @@ def failing_hosts(plan: Plan, servers: Sequence[WatchedServer]) -> list[str]:
 def _reschedule(
     plan: Plan,
     client: Client,
-    build_request: BootRequest,
+    request: BootRequest,
     servers: Sequence[WatchedServer],
     console: Console,
 ) -> BootTimeline | None:
@@ -105,9 +105,7 @@ def _reschedule(
     plan.faults_file.write_text(json.dumps(rules))
     try:
         for number in range(1, TRIES + 1):
-            unlucky = BootRequest(
-                build_request.flavor, build_request.image, prefix=f"unlucky-{number}"
-            )
+            unlucky = BootRequest(request.flavor, request.image, prefix=f"unlucky-{number}")
             (server,) = boots.boot(client, unlucky, count=1, timeout=TIMEOUT)
             line = timeline_of(plan, client, server)
             if len(line.hosts_tried) > 1:

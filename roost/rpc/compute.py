@@ -177,7 +177,7 @@ class Compute(interface.Interface):
 
         As the host does by itself now and then: what it cannot prove to be its own leftover stays.
 
-        :param give_up: also all servers whose guests are gone, however many these are
+        :param abandon: also all servers whose guests are gone, however many these are
         """
 
     @interface.call(since="1.0")

@@ -1,8 +1,8 @@
-"""Whether a daemon hears: found out by sending it something through the broker, again and again.
+"""Whether a daemon still gets messages: found out by sending it some through the broker, for ever.
 
-A connection may be dead, a queue gone or a consumer forgotten without anybody being told. Whoever
-waits for messages there waits for ever; so it sends some to itself, and opens its ears anew when
-they do not come.
+A connection may be dead, a queue gone or a consumer forgotten without anybody being notified.
+Whoever waits for messages there waits for ever; so it sends some to itself, and reopens what it
+consumes from when they do not come.
 """
 
 import logging
@@ -41,8 +41,8 @@ class ConsumerCheck:
     """Listens to one server's queues, or to a queue of answers.
 
     :param name: who listens, in words
-    :param send: sends us something; raises :class:`Deaf` when it surely does not arrive, another
-        Unavailable when the broker does not take it
+    :param send: sends us something; raises :class:`ConsumerLost` when it surely does not arrive,
+        another Unavailable when the broker does not take it
     :param repair: opens what we listen to anew, however long that takes; None: it cannot break
     :param interval: seconds between two messages
     :param clock: seconds that never go back

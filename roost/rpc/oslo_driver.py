@@ -1,6 +1,6 @@
 """What oslo.messaging 18.3 keeps to itself and we must reach: the only place that knows it.
 
-Its public face can neither tell whether answers reach us nor open anew what has gone deaf. Whatever
+Its public face can neither tell whether answers reach us nor reopen what is disconnected. Whatever
 is used here has a test that fails when another release does it differently; and a daemon whose
 oslo.messaging lacks a name that is used says so before it starts, not when its bus has broken.
 """

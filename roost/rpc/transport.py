@@ -1,14 +1,12 @@
 """A bus: one oslo.messaging transport, and all that is to know about using it.
 
-The path of the URL (RabbitMQ's virtual host) is also the exchange and the prefix of every topic.
-So two buses stay apart on any driver, the in-process ``fake://`` included, whose exchanges are
-global to the process.
+The path of the URL (RabbitMQ's virtual host) is also the exchange and the prefix of every topic. So
+two buses stay apart on any driver, the in-process ``fake://`` included, whose exchanges are global
+to the process.
 
-Whether a broker answers: asked by a connection of its own, in a bounded time, without login.
-
-oslo.messaging cannot be told how long to wait, and takes minutes with a broker that fell silent.
-
-Remembers that a bus is away, so that only the first to send wait for it.
+oslo.messaging cannot be told how long to wait, and takes minutes with a broker that does not
+answer. So ``ping`` asks a broker by a connection of its own, in a bounded time, without login; and
+a ``BusBreaker`` remembers that a bus is unavailable: only the first to send wait for it.
 """
 
 import contextlib

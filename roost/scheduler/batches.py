@@ -1,11 +1,12 @@
-"""Carries out orders: decided one after another in memory, written in one transaction.
+"""Carries out claim requests: decided one after another in memory, written in one transaction.
+
+What arrives together is done together (``GroupCommit``): whoever comes first does the work of all
+who wait.
 
 What is decided stands on what this process remembers of the hosts; the transaction locks the hosts
 and compares. Where another scheduler has changed one meanwhile, those concerned are judged again by
 what is true now, and decided again if they no longer fit. So any number of schedulers may run, and
 none gives away what is not there.
-
-What arrives together is done together: whoever comes first does the work of all who wait.
 """
 
 import collections

@@ -1,4 +1,4 @@
-"""What may be done to claims. An order decides in memory; a transaction writes for many at once."""
+"""What may be done to claims: a request decides in memory, a transaction writes many at once."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ class ClaimRequest:
     def check_cell(self, transaction: ClaimTransaction) -> None:
         """See to it that a caller who is confined to a cell concerns no claim in another.
 
-        :raises LookAgain: when a fresh look may tell
+        :raises StaleRead: when a fresh look may tell
         :raises roost.exception.Forbidden: when it does
         """
         if self._cell_uuid is None:
@@ -69,7 +69,7 @@ class ClaimRequest:
     def decide(self, transaction: ClaimTransaction) -> ClaimChange:
         """Decide what changes; memory then has what hosts give.
 
-        :raises LookAgain: when a fresh look may help
+        :raises StaleRead: when a fresh look may help
         :raises roost.exception.RoostError: when it cannot be had
         """
         raise NotImplementedError

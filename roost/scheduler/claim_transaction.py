@@ -1,4 +1,4 @@
-"""The state of hosts and claims within one transaction, in which orders change it one by one."""
+"""The state of hosts and claims within one transaction, in which requests change it one by one."""
 
 import collections
 import dataclasses

@@ -1,6 +1,7 @@
 """Hosts as columns: what filters and weighers look at, whether at all hosts or at a few.
 
-Numbers for things that many hosts share, so that a column of them compares as one of numbers.
+Things that many hosts share have numbers (``Interned``), so that a column of them compares as one
+of numbers.
 """
 
 import dataclasses

@@ -3,8 +3,7 @@
 Filters are asked for all hosts at once, weighers for all that pass; what can only judge one host is
 asked last, of the best, until enough are found. Of the instances of one request each sees what
 those before it took. The same question to the same hosts has the same answer, given the same seed.
-
-What comes out of deciding: places, or why there are none.
+A ``Decision`` is a place for each instance, or why there is none.
 """
 
 import collections

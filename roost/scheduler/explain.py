@@ -1,6 +1,7 @@
-"""Thinks requests through and claims nothing: for operators, before a boot or after one failed.
+"""Says to users and operators why no host was found, or where servers would go.
 
-Says to users and operators why no host was found.
+A ``DryRuns`` thinks requests through and claims nothing: for operators, before a boot or after one
+failed.
 """
 
 import datetime

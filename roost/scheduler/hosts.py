@@ -1,6 +1,6 @@
 """All hosts in memory: the columns, and what may be done to them.
 
-What happened to the columns, so that who made something of them can mend just that.
+A ``ChangeLog`` has which rows changed, so that who made something of them can mend just that.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""When hosts and cells count as silent: only what was said while we listened was not said."""
+"""When hosts and cells count as down: a report is missing only while reports could be received."""
 
 import dataclasses
 import math

@@ -1,8 +1,7 @@
 """Keeps the hosts in memory up to date from the database: by increments, never all of it again.
 
-How many members of each server group are on each host, as this process knows it.
-
-What hosts have of the aggregates that they are in: zone, ratios, and the membership itself.
+With them goes what hosts have of the aggregates that they are in (zone, ratios, the membership
+itself), and how many members of each server group are on each (``Members``).
 """
 
 import datetime

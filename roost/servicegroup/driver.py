@@ -1,11 +1,9 @@
 """What Roost asks of a service group: the seam that ``roost.servicegroup`` plug-ins fill.
 
-A plug-in is a class with ``from_conf(conf, *, binary)``, named by an entry point of that group. The
-daemons of a cell say that they live; cell-conductors and the API level ask who does.
-
-For how long this process could have heard others: who cannot hear must call nobody silent.
-
-Finds the service group that ``[servicegroup] driver`` names among the entry points.
+A plug-in is a class with ``from_conf(conf, *, binary)``, named by an entry point of that group;
+``load_group`` makes the one that ``[servicegroup] driver`` names. The daemons of a cell report that
+they live; cell-conductors and the API level ask who does. ``ListeningTime`` is for how long this
+process could have received that: who receives nothing must call nobody down.
 """
 
 import datetime

@@ -2,9 +2,7 @@
 
 Each cell has a group. Its daemons join by themselves and beat; the end of one is seen when its
 membership runs out, or at once when it leaves. Heartbeats go on to the cell-conductors all the
-same: they tell who is alive while the service is away, and until all had time to join it again.
-
-The group of one cell in a coordination service, as one daemon sees it.
+same: they say who is alive while the service is unavailable, and until all had time to join again.
 """
 
 import contextlib

@@ -31,19 +31,19 @@ def main():
     asked = _arguments()
     plan = Plan.load(asked.state.resolve())
     client = Client(plan.endpoint)
-    build_request = BootRequest(
+    request = BootRequest(
         flavor=boots.choose(client.flavors(), "m1.tiny", "flavor"),
         image=boots.choose(client.images(), IMAGE, "image"),
         networks=asked.networks,
         prefix="bench",
     )
     print(f"{asked.servers} servers, {boots.AT_ONCE} requests at once, {plan.database_host}")
-    _measure(plan, "boot", asked.servers, lambda: _boot(client, build_request, asked.servers))
+    _measure(plan, "boot", asked.servers, lambda: _boot(client, request, asked.servers))
     _measure(plan, "delete", asked.servers, lambda: _delete(client))
 
 
-def _boot(client, build_request, count):
-    servers = boots.boot(client, build_request, count=count, timeout=600)
+def _boot(client, request, count):
+    servers = boots.boot(client, request, count=count, timeout=600)
     print(f"  states     {boots.states(servers)}")
     for name, values in (
         ("accepted", [server.accepted - server.asked for server in servers]),

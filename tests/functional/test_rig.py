@@ -47,11 +47,11 @@ def test_every_host_and_conductor_is_up_when_it_has_started(rig):
 
 def test_servers_are_booted_on_it(rig):
     client = Client(rig.endpoint)
-    build_request = boots.BootRequest(
+    request = boots.BootRequest(
         flavor=boots.choose(client.flavors(), "m1.tiny", "flavor"),
         image=boots.choose(client.images(), None, "image"),
     )
-    servers = boots.boot(client, build_request, count=3, timeout=60)
+    servers = boots.boot(client, request, count=3, timeout=60)
     assert boots.states(servers) == {"ACTIVE": 3}
     assert boots.delete_all(client, timeout=60, show=lambda _left: None) == 0
 
@@ -164,11 +164,11 @@ def test_guests_of_an_embedded_rig_are_told_of_themselves(command, tmp_path):
     assert " ms" in row
 
     client = Client(plan.endpoint)
-    build_request = boots.BootRequest(
+    request = boots.BootRequest(
         flavor=boots.choose(client.flavors(), "m1.tiny", "flavor"),
         image=boots.choose(client.images(), None, "image"),
     )
-    (server,) = boots.boot(client, build_request, count=1, timeout=60)
+    (server,) = boots.boot(client, request, count=1, timeout=60)
     told = requests.get(
         f"{plan.metadata_endpoint}/openstack/latest/meta_data.json",
         headers={

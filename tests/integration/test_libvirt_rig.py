@@ -140,10 +140,10 @@ def test_a_libvirtd_knows_its_own_guest_and_listens_to_other_hosts(cloud, server
 
 
 def test_the_url_of_a_console_leads_to_the_guest(cloud, servers):
-    build_request = {"remote_console": {"protocol": "vnc", "type": "novnc"}}
-    url = cloud.client.post(f"/servers/{servers[0]}/remote-consoles", build_request)[
-        "remote_console"
-    ]["url"]
+    asked = {"remote_console": {"protocol": "vnc", "type": "novnc"}}
+    url = cloud.client.post(f"/servers/{servers[0]}/remote-consoles", asked)["remote_console"][
+        "url"
+    ]
     root, _, query = url.partition("/vnc_lite.html?path=")
     assert root == f"http://{cloud.plan.console_endpoint}"
     address = f"ws://{cloud.plan.console_endpoint}/{unquote(query)}"

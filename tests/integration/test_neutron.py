@@ -135,10 +135,10 @@ def test_a_server_gets_the_address_that_it_asks_for(cloud, network):
 
 
 def test_a_port_that_only_checked_an_address_and_stayed_is_in_nobodys_way(cloud, neutron, network):
-    build_request = {"uuid": network, "fixed_ip": "10.9.0.78"}
+    asked = {"uuid": network, "fixed_ip": "10.9.0.78"}
     taken = {"network_id": network, "fixed_ips": [{"ip_address": "10.9.0.78"}]}
     left = neutron.make("port", **taken, project_id="admin", description=CHECKED)
-    server = boot(cloud, build_request)
+    server = boot(cloud, asked)
     assert server["addresses"]["private"][0]["addr"] == "10.9.0.78"
     assert neutron.show("port", left["id"]) is None
 

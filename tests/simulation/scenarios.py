@@ -71,7 +71,7 @@ class Scenario:
 
     :param act: called with a :class:`User`, in a task
     :param failing: steps on hosts that fail once, and how
-    :param kept_for: seconds for which servers that users delete can be restored
+    :param retained_for: seconds for which servers that users delete can be restored
     """
 
     name: str

@@ -131,7 +131,7 @@ class World:
 
     :param seed: decides names and the order of what happens at once
     :param sea: what goes wrong
-    :param kept_for: seconds for which servers that users delete can be restored
+    :param retained_for: seconds for which servers that users delete can be restored
     :param tell: called with a line about each thing that happens
     """
 

@@ -1,7 +1,4 @@
-"""What may be the name of a cell, a flavor or an image; and how a host is named.
-
-``--property key=value``, for flavors and images.
-"""
+"""Arguments that several commands take: names, hosts, and ``--property key=value``."""
 
 import re
 from collections.abc import Iterable

@@ -1,6 +1,7 @@
-"""Which hosts belong to which cell.
+"""``roost-manage cell``: which hosts belong to which cell, and hosts that others replace.
 
-``roost-manage cell replace-host`` and ``give-up-missing``: words on the machine of a host.
+``discover-hosts`` and ``list-hosts`` map and show them. ``replace-host`` and ``give-up-missing``
+are for a host whose machine or state path is another one, or whose guests are gone.
 """
 
 import click

@@ -1,7 +1,4 @@
-"""The commands of ``roost-manage``, and how their failures are told.
-
-``roost-manage placement``: hosts and claims as the schedulers have them.
-"""
+"""The ``roost-manage`` command: its groups of subcommands, and how their failures are told."""
 
 import logging
 import pathlib

@@ -1,12 +1,8 @@
-"""``roost-manage db``: the schemas of the databases.
+"""``roost-manage db``: the schemas of the databases, and the purge of what was deleted long ago.
 
-``roost-manage db purge``: removes for good what was deleted long ago.
-
-URLs that have passwords: taken from where nobody else can read them.
-
-A command line can be read by everybody on the machine while the command runs, and stays in the
-shell's history. So ``@FILE`` stands for what a file has, ``-`` for a line of standard input, and
-some commands look into the environment.
+URLs may have passwords, and everybody on a machine can read a command line while the command runs,
+and later in the shell's history. So ``@FILE`` stands for what a file has, ``-`` for a line of
+standard input (``url_option``), and some commands look into the environment.
 """
 
 import dataclasses

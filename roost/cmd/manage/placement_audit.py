@@ -1,6 +1,6 @@
-"""``roost-manage placement heal``: makes claims, instances and what hosts count agree again.
+"""``roost-manage placement audit`` and ``heal``: claims against instances and what hosts count.
 
-``roost-manage placement audit``: whether claims and instances agree.
+``audit`` compares them and changes nothing, ``heal`` makes them agree again.
 """
 
 from collections.abc import Sequence

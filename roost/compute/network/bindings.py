@@ -1,8 +1,7 @@
-"""What Neutron has bound a port to on its host: read here, for who plugs it and for hypervisors.
+"""What Neutron has bound a port to on its host; and the tap's name, on which all must agree.
 
-Files in which network drivers remember what they are to keep.
-
-The name of the tap that a guest's port is plugged by: hypervisors and networks must agree.
+Read by who plugs a port and by hypervisors. ``write_whole`` is for the files in which network
+drivers remember what they are to keep.
 """
 
 import dataclasses

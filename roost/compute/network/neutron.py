@@ -1,7 +1,4 @@
-"""Ports of Neutron: made or taken for an instance, bound to this host, and waited for.
-
-Waiting until the ports of an instance work.
-"""
+"""The network driver for ports of Neutron: made or taken, bound to this host, and waited for."""
 
 import dataclasses
 import logging

@@ -1,13 +1,11 @@
 """What ports of Neutron need on this host beside their guests: there before them, gone after them.
 
-Ports bound as ``ovs`` are on Open vSwitch, those bound as ``tap`` are links by themselves, which
-somebody else steers. Those bound as ``bridge`` need nothing: the hypervisor makes a guest's link
-and puts it on the bridge. What there is is written down first, so it is found again whatever ends
-us, and whenever.
+Ports bound as ``ovs`` are on Open vSwitch, plugged by os-vif: the library that Neutron's drivers
+and agents are tested with, which is imported when the first such port is plugged and configured by
+nobody but us. Those bound as ``tap`` are links by themselves, which somebody else steers. Those
+bound as ``bridge`` need nothing: the hypervisor makes a guest's link and puts it on the bridge.
 
-Ports on Open vSwitch, by os-vif: the library that Neutron's drivers and agents are tested with.
-
-It is imported when the first such port is plugged. Nothing of it is configured but through us.
+What there is is written down first, so it is found again whatever ends us, and whenever.
 """
 
 import dataclasses

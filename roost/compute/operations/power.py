@@ -1,4 +1,4 @@
-"""Stopping, starting, rebooting, pausing and suspending guests; putting them away and back.
+"""Stopping, starting, rebooting, pausing, suspending, soft-deleting and restoring guests.
 
 Before: the API wrote the task into the instance's row and cast here. After: the row says how the
 guest was found, whether that is what was asked for or not.

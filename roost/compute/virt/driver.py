@@ -4,7 +4,7 @@ A plug-in is a class with ``from_conf(conf)``, named by an entry point of that g
 is what every driver has. What only some can do is a protocol of its own, and to have it *is* the
 capability. A driver sees objects and its own options, never the bus, a database or the scheduler.
 
-How busy the machine is that a compute runs on, for drivers whose node that is.
+``of_this_machine`` is for drivers whose node is the machine that the daemon runs on.
 """
 
 import contextlib

@@ -1,8 +1,7 @@
 """Ports of the local driver that come and go while their instances live.
 
 Before: ``compute/operations/interfaces.py`` asks, alone with the instance. After: the port is there
-or gone,
-and the instance's row says so, both in one transaction.
+or gone, and the instance's row says so, both in one transaction.
 """
 
 import dataclasses

@@ -1,11 +1,11 @@
-"""Which hosts of a cell are up, told to the schedulers: what changes at once, all now and then.
+"""Which hosts of a cell are up, reported to the schedulers: what changes at once, all now and then.
 
-Any number of cell-conductors do this side by side. Of what they tell, the later look counts, by the
-clock of the cell's database.
+Any number of cell-conductors do this side by side. Of what they report, the later look counts, by
+the clock of the cell's database.
 
 A conductor's own heartbeats go over the bus like those of hosts. So as long as any is written down,
-hosts can be heard, whichever conductor hears them; when none is, or this process did not look for a
-while, then the silence of hosts says nothing about them.
+those of hosts arrive, whichever conductor takes them in; when none is, or this process did not look
+for a while, then that heartbeats of hosts are missing says nothing about them.
 """
 
 import dataclasses

@@ -1,20 +1,21 @@
-"""From an accepted request to instances that their hosts have been told of.
+"""From an accepted request to instances that their hosts have been sent.
 
 Before: ``api/servers/create.py`` stored BuildRequests and cast a hint here. After:
 ``compute/build.py`` on each host, by cast; or cell0, for what no host can take.
 
 The scheduler is asked once for all instances of a request; then each is placed by the steps of
-``PLACE``. A wish whose placing fails stays a wish: its lease runs out, and the sweeper brings it
-here again. A worker may outlive its lease, or not hear that it succeeded; so only who holds the
-lease fulfils a wish, and nobody takes back what another goes on with.
+``PLACE``. A build request whose placing fails stays one: its lease runs out, and the sweeper brings
+it here again. A worker may outlive its lease, or not hear that it succeeded; so only who holds the
+lease fulfils a build request, and nobody takes back what another goes on with.
 
-A cell that is away gets no boots. One that turns out to be away, before anything can have been
-created there, gives its wishes back: they are placed elsewhere at once. Wishes that fit nowhere
-else wait for such cells for a while, before they end in ERROR.
+A cell that is unavailable gets no boots. One that turns out to be, before anything can have been
+created there, gives its build requests back: they are placed elsewhere at once. Those that fit
+nowhere else wait for such cells for a while, before they end in ERROR.
 
 The scheduler gives an instance the same host again only while its claim lasts. So the cell is
-written into the wish before anything is created there, and whoever takes the wish up again asks
-that cell first: what it has is its own (``ADOPT``), and while it does not answer the wish waits.
+written into the build request before anything is created there, and whoever takes that up again
+asks the cell first: what it has is its own (``ADOPT``), and while it does not answer the build
+request waits.
 """
 
 import dataclasses

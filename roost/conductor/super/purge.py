@@ -1,8 +1,8 @@
 """Removes for good what was deleted long ago: from the cells, then from the API's database.
 
 Any number may do this side by side, by hand or by a super-conductor. Each batch is a transaction
-of its own. A cell that is away keeps what it has until the next time, and the API's database what
-leads there, so that pages of deleted servers go on after each of them.
+of its own. A cell that is unavailable keeps what it has until the next time, and the API's database
+what leads there, so that pages of deleted servers go on after each of them.
 """
 
 import dataclasses

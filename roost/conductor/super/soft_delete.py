@@ -1,9 +1,8 @@
-"""Servers that their users have deleted are reclaimed in time, and cells hear what they missed.
+"""Servers that their users have deleted are reclaimed in time, and cells are sent what they missed.
 
 Called by ``sweeper.py``. What is wanted of a server is a row of the API database, and each step
-here
-names the turn that it is about: whoever restores one meanwhile has come first, and however many
-super-conductors do this side by side, each server is reclaimed once.
+here names the generation that it is about (column ``turns``): whoever restores one meanwhile has
+come first, and however many super-conductors do this side by side, each server is reclaimed once.
 """
 
 import dataclasses
@@ -29,7 +28,8 @@ LOG = logging.getLogger(__name__)
 class SoftDeletes:
     """Sees to the servers that are put away.
 
-    :param kept_for: seconds for which they can be restored; 0: until somebody deletes them for good
+    :param retained_for: seconds for which they can be restored; 0: until somebody deletes them for
+        good
     :param doubted: those whose cells have heard more than their mappings know, which are old copies
     """
 

@@ -1,6 +1,6 @@
-"""Wishes that nobody works on, and deletes that did not arrive, are taken up again.
+"""The super-conductor's sweep: takes up build requests and deletes that nobody works on any more.
 
-Rows are the truth, messages only hints; this is the super-conductor's half.
+Rows are the truth, messages only hints. The cell-conductor's half is ``conductor/cell/sweeper.py``.
 """
 
 import collections
@@ -32,7 +32,7 @@ class SuperSweeper:
     """Takes up wishes whose hint was lost or whose worker died, and deletes that did not arrive.
 
     :param patience: seconds that a new wish is left to the message that announces it
-    :param put_aways: sees to what users have deleted for now
+    :param soft_deletes: sees to what users have deleted for now
     :param missed: since when deletes wait for instances that their cells do not know
     """
 

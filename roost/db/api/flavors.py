@@ -1,7 +1,4 @@
-"""Flavors and their extra specs.
-
-Which projects may use the flavors that are not public.
-"""
+"""Flavors, their extra specs, and which projects may use those that are not public."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,10 +1,8 @@
 """Which cell each instance is in, and what it counts against its project's quota.
 
-Where deleted instances are, until their cells purge them.
-
-They are apart from the mappings of those that live, so what is asked of these costs the same
-however many servers came and went. Lists of deleted servers need them for the markers of their
-pages, and so do the actions of a deleted server.
+Mappings of deleted instances are kept until their cells purge them, apart from those that live: so
+what is asked of the latter costs the same however many servers came and went. Lists of deleted
+servers need them for the markers of their pages, and so do the actions of a deleted server.
 """
 
 import datetime

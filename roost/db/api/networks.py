@@ -1,6 +1,6 @@
 """Networks that users make for the local driver, and the servers that stand on them.
 
-Tags of the networks, subnets and ports that users made: each a column of their rows.
+Tags are here as well, also of the ports in ``ports.py``: each a column of their rows.
 """
 
 import dataclasses

@@ -1,14 +1,11 @@
-"""Ports that users make beforehand: an address of a network, for a server that comes later.
+"""Ports of the local driver, as the API level keeps and counts them.
 
-Ports that are made with servers on networks of the local driver, as far as quotas count them.
+Those that users make beforehand are rows here: an address of a network, for a server that comes
+later. Those that are made with servers are made by cells, which know them; here is written before
+how many a server is to have, so that no two requests take the same quota.
 
-Cells make them, and know which there are. Here it is written down before, so that no two requests
-take the same place; whoever writes holds the quota of the project.
-
-What projects may have of the networks, subnets and ports of the local driver.
-
-What there is, is counted when more is asked for, under the lock of the project's quota: so it is
-exact, and cannot drift. Ports are those that users made, and those of servers.
+What a project has of networks, subnets and ports is counted when more is asked for, under the lock
+of the project's quota: so it is exact, and cannot drift.
 """
 
 import dataclasses

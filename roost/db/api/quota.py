@@ -4,8 +4,7 @@ What one user uses of a project is kept nowhere, so it cannot drift. It is count
 for, and before more is taken by somebody who has limits of their own: then under the lock of the
 project's row, which all who take quota of this project wait for, so this is exact, too.
 
-The limits that operators set: of projects, of users in them, of classes of them; -1: none.
-
+Limits are those that operators set of projects, of users in them and of classes of them; -1: none.
 What is not set here is as the options say. A project is in the class ``default``; other classes are
 kept for who asks for them, and limit nobody. A user has no more than the project, whatever is set.
 """

@@ -1,6 +1,6 @@
-"""Security groups of the local driver, and their rules. Members: ``security_groups.py``.
+"""Security groups of the local driver, their rules, and which servers are in them.
 
-Which servers are in which security groups; of whom nothing is kept is in the default one.
+A server of which nothing is kept is in its project's default group.
 """
 
 import dataclasses

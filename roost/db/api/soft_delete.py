@@ -1,9 +1,9 @@
-"""Servers that their users have deleted, and can restore until they are reclaimed: put away.
+"""Soft deletes at API level: servers that users have deleted, and can restore until reclaimed.
 
-A mapping says which of both is wanted, and by its ``turns`` how often that has changed. The cell
-follows the latest turn, however late and often it hears of turns (``db/cell/soft_delete.py``);
-until
-it is known to have heard, the mapping is ``unheard`` and a super-conductor tells it again.
+A mapping says which of both is wanted, and by its generation (column ``turns``) how often that has
+changed. The cell follows the latest generation, however late and often it is sent
+(``db/cell/soft_delete.py``); until it is known to have it, the mapping is unsynced (column
+``unheard``) and a super-conductor sends it again.
 """
 
 import datetime

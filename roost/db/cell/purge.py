@@ -1,6 +1,7 @@
-"""Rows of instances that were deleted long ago.
+"""Deletes the record of an instance in its cell, and finds what was deleted long ago, to be purged.
 
-The end of an instance in its cell: everything that it holds there, in one place.
+``delete_with_record`` is the end of all that an instance holds in its cell, in one transaction: its
+ports, its build, its action, its row.
 """
 
 import datetime

@@ -1,8 +1,7 @@
 """What hosts of a cell need to filter for security groups: a copy of the groups, and who is where.
 
 The groups themselves are the API level's, which no cell asks: ``roost/cells/security_groups.py``
-brings
-them here. Who is in them follows from the rows of instances.
+brings them here. Who is in them follows from the rows of instances.
 """
 
 import json

@@ -1,8 +1,7 @@
-"""Servers that their users have deleted, and can restore until they are reclaimed: put away.
+"""Soft deletes in a cell: servers that users have deleted, and can restore until reclaimed.
 
-What is wanted is said at API level, in numbered turns (``db/api/soft_delete.py``). A row follows
-the
-latest that it has heard of, so turns may come late, twice and in any order.
+What is wanted is said at API level, in numbered generations (``db/api/soft_delete.py``). A row
+follows the latest that has come (column ``turns``), so they may come late, twice and in any order.
 """
 
 from typing import NamedTuple
@@ -49,7 +48,7 @@ def soft_delete(session: Session, *, record: InstanceAction, turn: int) -> str |
 
 
 def restore(session: Session, *, record: InstanceAction, turn: int) -> str | None:
-    """Let an instance come back that is put away; like :func:`put_away`.
+    """Let an instance come back that is put away; like :func:`soft_delete`.
 
     :raises roost.exception.Conflict: when it is not put away
     :raises roost.exception.NotFound: when it is gone

@@ -1,9 +1,8 @@
-"""Cells, and which of their hosts are up, as their conductors report it.
+"""Cells, which of their hosts are up, and which user of the bus speaks for which cell.
 
-A cell's row is locked by whoever takes in what is told of it. So messages of one cell come one
-after the other, and a late one finds the version of the newer.
-
-Which user of the bus speaks for which cell: the first that reported for it.
+A cell's row is locked by whoever takes in what its conductors report. So messages of one cell come
+one after the other, and a late one finds the version of the newer. The first user that reported for
+a cell speaks for it.
 """
 
 import datetime

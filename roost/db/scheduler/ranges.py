@@ -1,7 +1,4 @@
-"""What a snapshot covers: the things whose uuid is in its range.
-
-Many values, for statements that each name some of them.
-"""
+"""Many values in few statements: parts of a list, and the range of uuids that a snapshot covers."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeVar

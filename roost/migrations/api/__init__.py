@@ -1,1 +1,1 @@
-"""The history of the API-level database."""
+"""The history of the API-level database. Tables of today: ``db/api/models.py``."""

@@ -1,1 +1,1 @@
-"""The history of a cell's database (cell0 included)."""
+"""The history of a cell's database (cell0 included). Tables of today: ``db/cell/models.py``."""

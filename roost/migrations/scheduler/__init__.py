@@ -1,1 +1,1 @@
-"""The history of the scheduler's database."""
+"""The history of the scheduler's database. Tables of today: ``db/scheduler/models.py``."""

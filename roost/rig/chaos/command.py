@@ -171,7 +171,7 @@ def _show_schedule(console: Console, options: ChaosOptions, state: pathlib.Path)
     for fault in options.faults(schedule.FaultTargets.of(plan)):
         table.add_row(f"{fault.at:.1f}", f"{fault.lasts:.1f}", str(fault))
     console.print(table)
-    asked = sum(build_request.count for build_request in options.wishes())
+    asked = sum(request.count for request in options.wishes())
     console.print(f"{asked} servers would be asked for in {options.minutes:g} minutes")
 
 

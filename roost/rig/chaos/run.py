@@ -1,6 +1,6 @@
 """A whole chaos run: a rig is made, broken under a storm, healed, looked at, and ended.
 
-What the logs say of things that should not be: a file for each, in order of time.
+``gather`` leaves what the logs say of each thing that should not be: a file each, by time.
 """
 
 import contextlib

@@ -88,10 +88,10 @@ class Storm:
 
     def _send(self) -> None:
         began = time.monotonic()
-        for build_request in self._wishes:
-            if self._over.wait(began + build_request.at - time.monotonic()):
+        for request in self._wishes:
+            if self._over.wait(began + request.at - time.monotonic()):
                 return
-            self._pool.submit(self._ask_for, build_request)
+            self._pool.submit(self._ask_for, request)
 
     def _watch(self) -> None:
         while not self._closed.wait(self._pause):
@@ -105,10 +105,10 @@ class Storm:
                 server.delete_asked = now
                 self._pool.submit(self._delete, server)
 
-    def _ask_for(self, build_request: StormRequest) -> None:
-        group = self._make_group(build_request) if build_request.policy else None
-        body = self._body(build_request, group)
-        servers = self.register.ask(build_request, now=time.monotonic(), group=group)
+    def _ask_for(self, request: StormRequest) -> None:
+        group = self._make_group(request) if request.policy else None
+        body = self._body(request, group)
+        servers = self.register.ask(request, now=time.monotonic(), group=group)
         answer: dict[str, Any] = {}
         try:
             with self.answers.noted("POST servers"):
@@ -118,20 +118,20 @@ class Storm:
                 _mark(servers, REFUSED)
             return
         _mark(servers, ACCEPTED)
-        if build_request.count == 1:
+        if request.count == 1:
             servers[0].identify(answer["server"]["id"])
 
-    def _body(self, build_request: StormRequest, group: str | None) -> dict[str, Any]:
-        body = self._prototype.body(build_request.name)
-        if build_request.count > 1:
-            body["server"] |= {"min_count": build_request.count, "return_reservation_id": True}
+    def _body(self, request: StormRequest, group: str | None) -> dict[str, Any]:
+        body = self._prototype.body(request.name)
+        if request.count > 1:
+            body["server"] |= {"min_count": request.count, "return_reservation_id": True}
         if group:
             body["os:scheduler_hints"] = {"group": group}
         return body
 
-    def _make_group(self, build_request: StormRequest) -> str | None:
+    def _make_group(self, request: StormRequest) -> str | None:
         """Return a group for the servers of one request; without one they do without."""
-        body = {"server_group": {"name": build_request.name, "policy": build_request.policy}}
+        body = {"server_group": {"name": request.name, "policy": request.policy}}
         with contextlib.suppress(exception.RoostError), self.answers.noted("POST groups"):
             return str(self._client.post("/os-server-groups", body)["server_group"]["id"])
         return None

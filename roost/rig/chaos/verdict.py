@@ -127,7 +127,7 @@ def _groups(seen: Observations) -> Iterator[Item]:
     hosts: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
     for server in seen.servers:
         if server.group and server.state == "ACTIVE" and server.gone is None:
-            hosts[server.group, server.build_request.policy].append(server.host)
+            hosts[server.group, server.request.policy].append(server.host)
     for (group, policy), found in hosts.items():
         expected = {"affinity": 1, "anti-affinity": len(found)}.get(policy)
         if expected is not None and len({*found}) != expected:
@@ -172,7 +172,7 @@ def _may_fail(seen: Observations, server: StormServer) -> bool:
     around = _around(seen, server.asked, server.settled or server.asked)
     if _ACCIDENT.search(server.fault):
         return any(made.fault.way == "crash" for made in around)
-    return bool(server.build_request.policy) or bool(around)
+    return bool(server.request.policy) or bool(around)
 
 
 def _flickers(seen: Observations) -> Iterator[Item]:

@@ -32,7 +32,7 @@ class StormServer:
     """
 
     name: str
-    build_request: StormRequest
+    request: StormRequest
     asked: float
     answer: str = UNKNOWN
     answered: float | None = None
@@ -70,12 +70,12 @@ class StormServer:
         if not self.ids or self.delete_accepted is not None or self.gone is not None:
             return False
         begins = self._delete_from()
-        return begins is not None and now >= begins + self.build_request.after
+        return begins is not None and now >= begins + self.request.after
 
     def _delete_from(self) -> float | None:
-        if self.build_request.fate == wishes.STAY:
+        if self.request.fate == wishes.STAY:
             return None
-        if self.build_request.fate == wishes.ACTIVE:
+        if self.request.fate == wishes.ACTIVE:
             return self.asked + PATIENCE if self.settled is None else self.settled
         return self.asked if self.answered is None else self.answered
 
@@ -88,10 +88,10 @@ class Register:
         self._servers: dict[str, StormServer] = {}
 
     def ask(
-        self, build_request: StormRequest, *, now: float, group: str | None = None
+        self, request: StormRequest, *, now: float, group: str | None = None
     ) -> list[StormServer]:
         """Note that servers are about to be asked for."""
-        made = [StormServer(name, build_request, now, group=group) for name in build_request.names]
+        made = [StormServer(name, request, now, group=group) for name in request.names]
         with self._lock:
             self._servers.update({server.name: server for server in made})
         return made

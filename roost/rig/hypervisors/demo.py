@@ -108,14 +108,14 @@ def _plan(state: pathlib.Path, cache: pathlib.Path, console: Console) -> Plan:
 
 def _boot(plan: Plan, client: Client, console: Console) -> bool:
     flavor, image = usual(plan)
-    build_request = BootRequest(
+    request = BootRequest(
         flavor=boots.choose(client.flavors(), flavor, "flavor"),
         image=boots.choose(client.images(), image, "image"),
         prefix="real",
     )
     console.rule(f"booting {SERVERS} servers", align="left")
     with screen.progress(console, SERVERS) as show:
-        servers = boots.boot(client, build_request, count=SERVERS, timeout=TIMEOUT, show=show)
+        servers = boots.boot(client, request, count=SERVERS, timeout=TIMEOUT, show=show)
     with screen.steps(console, "listening to their consoles") as say:
         guests = listen(client, servers, timeout=TIMEOUT, say=say)
     console.print(table(guests))

@@ -1,4 +1,10 @@
-"""How hosts are chosen: the interface of drivers, each in its own module."""
+"""How hosts are chosen: the interface of drivers, and one module per way to choose.
+
+``filter.py`` has the default, which places one instance after the other, and chance; ``solver.py``
+places the many instances of one request together. ``[scheduler] driver`` names one,
+``scheduler/plugins.py`` makes it with the filters and weighers in force. Drivers see values of
+``scheduler`` and open nothing.
+"""
 
 from typing import Protocol, Self
 

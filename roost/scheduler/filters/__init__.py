@@ -1,9 +1,15 @@
-"""What a host must pass: the bases of filters, each in its own module.
+"""What a host must pass: the bases of filters. A module has filters of one subject.
 
 A filter says why not. It sees values only, keeps nothing between two questions, and opens nothing:
-whatever it needs to know is in the request and the hosts.
+whatever it needs to know is in the request and the hosts. A ``Filter`` rules out many hosts at
+once, a ``HostFilter`` one by one, last; a ``RequirementsFilter`` holds hosts against several
+demands. Which are in force says ``[scheduler] filters``: ``scheduler/plugins.py`` finds them,
+``engine.py`` asks them.
 
-Filters that hold hosts against several demands.
+``capacity.py``, ``traits.py``, ``capabilities.py`` and ``images.py`` are what a host has;
+``aggregates.py`` and ``load.py`` what it is for and whether it takes anything; ``hints.py``,
+``json_query.py``, ``requested.py``, ``server_groups.py`` and ``locality.py`` where somebody wants
+the instance to be.
 """
 
 from collections.abc import Hashable, Sequence

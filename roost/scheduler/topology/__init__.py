@@ -1,7 +1,10 @@
 """From what an instance asks of NUMA cells and PCI devices to an exact place on a host.
 
-``HostTopology`` is what of a host is free, ``Held`` what an instance has of it, and ``fit`` makes
-one from the other. Values only: nothing here reads or writes anything.
+``HostTopology`` is what of a host is free, ``HeldTopology`` what an instance has of it
+(``host.py``), and ``fit`` makes one from the other (``fitting.py``). ``numa.py`` is one NUMA cell,
+``pci.py`` the devices. Filters, the engine and claims ask here.
+
+Values only: nothing here reads or writes anything, and it imports ``objects`` and below.
 """
 
 from roost.scheduler.topology.fitting import fit

@@ -1,6 +1,7 @@
-"""Does an instance fit a host, and where exactly? Pure: the same question has the same answer.
+"""Whether an instance fits a host's NUMA cells and devices, and where exactly.
 
-Which cells of a host an instance must have for the sake of the devices it wants.
+Pure: the same question has the same answer. Of the sets of cells those are tried that can have the
+devices that the instance wants, small sets first.
 """
 
 import itertools

@@ -1,6 +1,7 @@
-"""What an instance holds of a host's NUMA cells and devices: as values, objects and JSON.
+"""A host's NUMA cells and devices: what is free of them, and what an instance holds.
 
-What of a host's NUMA cells and devices is free, as instances come and go.
+``HostTopology`` is the one, as instances come and go, ``HeldTopology`` the other: as values,
+objects, and the JSON that claims keep.
 """
 
 import dataclasses

@@ -1,4 +1,10 @@
-"""What makes a host better than another: the base of weighers, each in its own module."""
+"""What makes a host better than another: the base of weighers. A module has those of one subject.
+
+``capacity.py`` weighs what is left on a host, ``load.py`` what goes on there, ``metrics.py`` what
+it measures, ``locality.py`` and ``server_groups.py`` what it is near to. Which are in force, and
+how much each counts, say ``[scheduler] weighers`` and ``profile``: ``scheduler/plugins.py`` finds
+them, ``ranking.py`` adds them up. Weighers see values only, as filters do.
+"""
 
 from collections.abc import Hashable
 from typing import ClassVar, NamedTuple

@@ -1,24 +1,21 @@
-"""What security groups let pass at the ports of a network, as nftables read it.
+"""What may pass on a bridge: two tables of nftables for each network.
 
-A table of the family ``ip`` for each network. What crosses its bridge comes there because the
-bridge says so of itself (``nf_call_iptables``), and only with that do connections have a state:
-kernels may know none of the family ``bridge``. Each network has a zone of connections of its own,
-so two of one range do not meet.
+Both are written whole and put in place at once, so that a guest is never without. Rules name links,
+which need not be there yet: they are in force before a guest is plugged.
 
-A packet is judged by how its connection began: an answer passes as the question did, and a rule
-that is taken away ends what it let pass. What belongs to no one connection, broadcasts that is, is
-judged as it is, in the family ``bridge``, where it is known to whom it goes.
+The one of the family ``bridge`` has guests send as themselves, and nobody but us answer DHCP. A
+guest sends nothing but IPv4 and ARP, from its own hardware address and its own IP address; 0.0.0.0
+is for asking for one. Nothing on the bridge reaches the host itself. Beyond the host goes nothing
+of DHCP and of 169.254.169.254: each host serves its own guests. The network's own 169.254.169.254,
+which nobody else can send as, is always let pass.
 
-The network's own 169.254.169.254, which nobody else can send as, is always let pass.
-
-What may pass on a bridge: guests send as themselves, and nobody but us answers DHCP.
-
-A table of nftables in the family ``bridge`` for each network, written whole and put in place at
-once, so that a guest is never without. Rules name links, which need not be there yet: they are in
-force before a guest is plugged. A guest sends nothing but IPv4 and ARP, from its own hardware
-address and its own IP address; 0.0.0.0 is for asking for one. Nothing on the bridge reaches the
-host itself. Beyond the host goes nothing of DHCP and of 169.254.169.254: each host serves its own
-guests. What else may pass at a guest is said by its security groups: ``firewall.py``.
+The one of the family ``ip`` has what security groups let pass. What crosses the bridge comes there
+because the bridge says so of itself (``nf_call_iptables``), and only with that do connections have
+a state: kernels may know none of the family ``bridge``. Each network has a zone of connections of
+its own, so two of one range do not meet. A packet is judged by how its connection began: an answer
+passes as the question did, and a rule that is removed ends what it let pass. What belongs to no one
+connection, broadcasts that is, is judged as it is, in the family ``bridge``, where it is known to
+whom it goes.
 """
 
 import dataclasses

@@ -1,9 +1,7 @@
-"""From an image, as somebody uploaded it, to disks.
+"""From an image, as somebody uploaded it, to disks: the programs of the host that make them.
 
 Images are not trusted: one that refers to files of this host, or claims to be larger than what was
 paid for, is refused before QEMU sees it, and becomes plain bytes before a guest does.
-
-Programs of the host that make disks.
 """
 
 import dataclasses

@@ -1,6 +1,7 @@
 """Guests that come from another host while they run, from their destination's side.
 
-A guest as libvirt is told of it when it comes: all as it was, but what is this host's own.
+The domain that the source has sent is changed only in what is this host's own (``moved``): paths,
+interfaces, and the CPUs and memory that it is pinned to.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
 """Making what a guest has on disk, as its layout says.
 
-Blank disks as guests expect them: swap space, or a file system, made without mounting it.
+Blank disks are as guests expect them: swap space, or a file system, made without mounting it.
 """
 
 import dataclasses

@@ -1,7 +1,4 @@
-"""What the operator says of libvirt on this host.
-
-What the operator says of moving guests between hosts while they run.
-"""
+"""What the operator says of libvirt on this host, and of live migrations from and to it."""
 
 import dataclasses
 import enum
