@@ -1,13 +1,23 @@
-"""The REST API: OpenStack Compute v2.1.
+"""The REST API: OpenStack Compute (Nova) v2.1, as ``roost-api`` serves it.
 
-A request passes ``middleware.py``, the dispatcher of its path (``dispatch.py``: microversion,
-policy, query, body) and a handler. Every route is in ``routes.py``, every policy in
-``policies.py``; a noun's policies, schemas, views, handlers and routes are one module of
-``compute/``, ``servers/``, ``networking/`` or ``legacy/``. ``app.py`` puts it together from
-``dependencies.py``, ``faults.py`` is the only place that knows errors as HTTP, ``admission.py``
-says who waits and who is refused, ``locator.py`` finds servers in their cells, ``gather.py`` asks
-many cells at once.
+The way in is ``routes.py``, the table of all routes: each row names its handler. A request passes
+``admission.py``, ``middleware.py``, ``dispatch.py`` (microversion, policy, query, body) and the
+handler; ``faults.py`` turns what any of them raises into an HTTP error.
 
-May import ``cells``, ``image``, ``rpc``, ``db`` and below, and of the scheduler its client alone;
-options come by ``dependencies.ApiOptions``. The stand-ins of Glance and Neutron are above it.
+Resources are in ``compute/``, ``servers/`` and ``legacy/``: a module has a resource's policies,
+schemas, views, handlers and routes. ``networking/`` has the API's side of the network drivers.
+
+- ``app.py``: the WSGI application; ``dependencies.py``: what handlers use, and their options
+- ``route.py``: a row of the table; ``request.py``: what a handler gets and returns
+- ``policies.py``: the table of policies; ``policy.py``: roles, and the check by oslo.policy
+- ``validation.py``: JSON Schema of bodies and queries; ``pagination.py``: pages, links, times
+- ``microversions.py``: negotiation; ``microversion_history.py``: what each version changed
+- ``callers.py``: who is counted by admission; ``keystone_auth.py``: authentication by tokens
+- ``locator.py``: finds a server's cell; ``gather.py``: asks many cells at once
+- ``service_catalog.py``: where Glance and Neutron are; ``images.py``: which images callers see
+- ``openapi.py`` with ``answers.py``: the OpenAPI document
+
+May import ``cells``, ``image``, ``servicegroup``, ``guestdata``, ``rpc``, ``db``, ``external`` and
+what is below them, and of the scheduler ``roost.scheduler.client`` alone. Not ``roost.conf`` (see
+``dependencies.ApiOptions``), not sqlalchemy, not ``roost.standalone``, which stands above.
 """

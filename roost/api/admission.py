@@ -1,13 +1,16 @@
-"""The gate before the API: how many requests are worked on, how many may wait, and in which order.
+"""Admission control of the API: how many requests a worker takes, and in which order.
 
-Without it a flood is taken in whole: everybody waits ever longer, until clients give up and ask
-again. With it a worker has so many places and no more. Who comes when all are taken is told at
-once to come back (503), and so is who has more than their share of them (429), before anything of
-the request is looked at but whose it is. Those who wait are served in turn by project, one request
-of each, so a flood of one keeps others waiting no longer than one request takes.
+Without it a worker takes in a whole flood: every request waits ever longer, until clients give up
+and ask again. With it a worker has a fixed number of places. A request that finds all of them taken
+is refused at once with 503; one whose caller has its share of them already, with 429. Nothing of
+the request is looked at before that but whose it is (``callers.py``). Requests that wait are served
+in turn by caller, one request of each, so a flood of one caller keeps others waiting no longer than
+one request takes.
 
-Who has not sent the whole request has no place, and long answers have places of their own until
-they are sent: what a network takes its time for keeps nobody from working.
+A request has no place before its body has come, and long answers have places of their own until
+they are sent: a slow connection keeps nobody else from working.
+
+``roost-api`` and ``roost-metadata`` put :class:`Admission` around their WSGI applications.
 """
 
 import collections

@@ -1,7 +1,7 @@
-"""What answers look like, as far as it helps to know beforehand: the OpenAPI document tells it.
+"""JSON Schemas of answers, for the OpenAPI document, by handler (``Class.method``).
 
-By handler, as its class and method are called. Answers grow with microversions and with what the
-caller may see, so only what is always there is promised; more may stand beside it.
+Answers grow with microversions and with what the caller may see, so a schema promises only what is
+always there; more may stand beside it.
 """
 
 from collections.abc import Mapping

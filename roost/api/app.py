@@ -1,4 +1,4 @@
-"""Puts the API together: a WSGI callable, and what surrounds every handler."""
+"""The WSGI application of the API: the routes, and what a request passes before them."""
 
 from typing import Any
 

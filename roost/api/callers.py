@@ -1,4 +1,8 @@
-"""Whose request it is, before anybody proves anything, and how many places that one may have."""
+"""Callers as admission counts them, and how many requests each may have at once.
+
+A caller is a project or, before a token is known, an address. Nothing is proven here: this must be
+cheap, as it is asked for every request.
+"""
 
 import ipaddress
 import threading

@@ -1,4 +1,7 @@
-"""What the API stands on, handed in by whoever puts it together."""
+"""What handlers use: databases, cells, clients of other services, and the options of the API.
+
+``roost-api`` makes one :class:`Dependencies` and hands it to :func:`roost.api.app.make_app`.
+"""
 
 import dataclasses
 import datetime

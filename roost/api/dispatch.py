@@ -1,7 +1,8 @@
-"""The dispatcher of each path: which operation is meant, may the caller, is the request valid.
+"""Dispatch of a request to its handler: finds the route, then checks policy, query and body.
 
-Paths come in all the ways in which clients write those of Compute, and are brought to the one that
-the table of routes has. The data of an upload is read as it comes, never more than may come.
+Clients write the paths of Compute in several ways (``/v2.1/{project_id}/...``); each becomes the
+one that the table of routes has. The data of an upload is read while its handler reads it, and
+never more than is allowed.
 """
 
 import io

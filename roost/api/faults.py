@@ -1,6 +1,6 @@
-"""The one place that knows what a failure looks like in HTTP.
+"""HTTP errors: the one place that knows which status and body a failure has.
 
-Each service that the API stands for refuses over-quota in its own way; that is here, too.
+Compute, Image and Network each refuse over-quota in a way of their own; that is here, too.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Asks several cells the same at once, and does without those that do not answer."""
+"""Scatter-gather over cells: asks several at once, and does without those that do not answer."""
 
 import dataclasses
 import functools

@@ -1,4 +1,7 @@
-"""Images as callers see them: what Compute's image proxies and the stand-in of Glance share."""
+"""Images of the image service: their policies, and which of them a caller sees or may change.
+
+Shared by Compute's image proxies (``legacy/images.py``) and the stand-in of Glance.
+"""
 
 from collections.abc import Collection, Mapping
 from typing import Final

@@ -1,7 +1,8 @@
-"""Who asks, by their token of Keystone: what ``[api] auth_strategy = keystone`` means.
+"""Authentication by Keystone's tokens: what ``[api] auth_strategy = keystone`` means.
 
-keystonemiddleware does the asking, under ``[keystone_authtoken]``, and remembers the answers for a
-while. It runs inside ours rather than before everything, so that its refusals look like all others.
+keystonemiddleware asks Keystone, by the options of ``[keystone_authtoken]``, and caches answers. It
+runs inside the middleware of the API rather than before everything, so that its refusals look like
+all others.
 """
 
 import hashlib

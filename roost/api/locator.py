@@ -1,4 +1,7 @@
-"""Finds one server: still a wish, or in which cell."""
+"""The server locator: finds a server by its uuid, as a build request or in its cell.
+
+It makes sure that the caller may touch the server: of others' servers it says that there are none.
+"""
 
 import dataclasses
 

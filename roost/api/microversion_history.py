@@ -1,4 +1,4 @@
-"""What each microversion has changed: of what is served, and of what is not.
+"""The history of microversions: what each has changed, and whether that is served here.
 
 Each difference that is served has a story among the tests, at the version before and at its own.
 What needs something that is not there yet says so (``needs``): as soon as it is served, the tests

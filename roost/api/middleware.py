@@ -1,4 +1,7 @@
-"""What every request passes before it is routed: ids, microversion, authentication."""
+"""Middleware that each request passes before it is routed: ids, microversion, authentication.
+
+:class:`NoAuth` believes everybody; the other authentication is ``keystone_auth.py``.
+"""
 
 import re
 import uuid

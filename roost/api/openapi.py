@@ -1,9 +1,8 @@
-"""The table of routes as an OpenAPI document, for tools.
+"""The OpenAPI document, ``/openapi.json``: the table of routes, for generators and fuzzers.
 
-A request may be of any microversion, so the document of all has, where they differ, the forms of a
-body side by side (``anyOf``), each with the range that has it. The document of one microversion
-has one form of each, and nothing that comes or goes with another: what tools that send requests
-want.
+The document of all microversions has the forms of a body side by side (``anyOf``) where they
+differ, each with its range of versions. The document of one microversion has one form of each and
+nothing from other versions, which is what programs that send requests need.
 """
 
 import functools

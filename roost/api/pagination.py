@@ -1,4 +1,4 @@
-"""Pages of lists: what the query asks for, and the link to the next one."""
+"""Pages of lists, the link to the next one, and links and times as answers show them."""
 
 import datetime
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""The default policy of every route, under the names that OpenStack's operators know.
+"""The table of policies: the default rule of each, under the name that operators of Nova know.
 
-``list_rules`` is also what the policy sample is generated from.
+The sample of the policy file is generated from ``list_rules``, with the rules of the stand-ins.
 """
 
 from oslo_policy import policy

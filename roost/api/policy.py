@@ -1,13 +1,13 @@
-"""Who may do what: oslo.policy, asked in one place; and the roles that all rules are made of.
+"""The policy check, by oslo.policy, and the roles that all rules are made of.
 
 Each role has what those before it have: reader, member and manager of a project, and
 administrator. Other services come as ``service``. Names and meanings are those that OpenStack's
 operators know, so that their policy files keep their effect; ``[oslo_policy] enforce_new_defaults
-= false`` lets who works in a project do there what members may, whatever their role.
+= false`` lets those who work in a project do there what members may, whatever their role.
 
-Every answer of oslo.policy looks for the operator's file again and takes as long as a query of a
-database; one request needs several. So what it has decided is remembered for a second: by all that
-it decides by, the rule, the whole of the caller's credentials and the target.
+Each time it is asked, oslo.policy looks for the operator's file and takes as long as a query of a
+database; one request needs several answers. So they are remembered for a second, by all that
+decides them: the rule, the whole of the caller's credentials and the target.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""One request as handlers see it, and what they answer. No HTTP library in sight."""
+"""A request as handlers get it, and the answer that they return. No HTTP library is used here."""
 
 import dataclasses
 import ipaddress

@@ -1,4 +1,4 @@
-"""One row of the table of routes."""
+"""A row of the table of routes: method, path, handler, policy, schemas and microversions."""
 
 import dataclasses
 from collections.abc import Callable

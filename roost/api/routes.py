@@ -1,6 +1,6 @@
-"""The table of routes: everything that the API serves, and what each request must pass.
+"""The table of routes: everything that Compute serves, and what each request must pass.
 
-A module per noun; a test finds one that is not listed here.
+It joins the ``ROUTES`` of the modules of resources; a test finds one that is not listed here.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
-"""Which paths other services have: Glance its images, Neutron its networks; and where those are.
+"""Other services: whether a deployment has Glance and Neutron, and their addresses.
 
-Where a deployment has them, the stand-in here refuses, so that nobody takes a part for the whole.
-A caller's catalog says where they are.
+Where it has them, the paths of their stand-ins refuse every request, so that nobody takes a
+stand-in for the service. A caller's service catalog, which comes with the token, has the addresses.
 """
 
 from typing import Final

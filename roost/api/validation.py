@@ -1,4 +1,4 @@
-"""JSON Schema for bodies and queries, one schema per range of microversions; times of queries.
+"""JSON Schema of bodies and queries, one per range of microversions; times of queries.
 
 Answers show times in whole seconds, and rows have microseconds: so a time without a fraction in a
 query means all of its second.

@@ -1,4 +1,8 @@
-"""Aggregates: hosts that operators put together, and what is said of them all."""
+"""Host aggregates: hosts that operators group, with the metadata of each group.
+
+The metadata key ``availability_zone`` makes an aggregate a zone. A change is committed before the
+schedulers are notified, who would learn of it anyway.
+"""
 
 import functools
 import logging

@@ -1,7 +1,7 @@
 """Availability zones: those of aggregates, and those that hosts name in their reports.
 
-A host is in the zone of its aggregates, else in the one it names itself. What schedulers answer is
-kept for some seconds, and one question serves all who ask at once.
+A host is in the zone of its aggregates, else in the one that it names itself. The list of zones is
+cached for some seconds, and one question to the schedulers serves all who ask meanwhile.
 """
 
 import threading

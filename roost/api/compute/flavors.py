@@ -1,4 +1,4 @@
-"""Flavors, their extra specs, and the projects that may use those that are not public."""
+"""Flavors, their extra specs, and the access of projects to those that are not public."""
 
 import functools
 import uuid

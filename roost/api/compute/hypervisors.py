@@ -1,4 +1,7 @@
-"""Hypervisors: the nodes that the schedulers know, with their services and servers."""
+"""Hypervisors: the nodes that the schedulers know, with their services and servers.
+
+Where a cell is away, its nodes are shown as the schedulers know them.
+"""
 
 import dataclasses
 import datetime

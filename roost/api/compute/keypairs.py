@@ -1,6 +1,6 @@
-"""Key pairs: what users log into their servers with.
+"""Key pairs: the keys by which users log into their servers.
 
-A private key that is made here is returned to whoever asked for the pair, and kept nowhere.
+The private key of a pair that is made here is returned once, in the answer, and kept nowhere.
 """
 
 import binascii

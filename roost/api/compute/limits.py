@@ -1,4 +1,4 @@
-"""Limits: what a project may use, and what it uses."""
+"""Limits: the quota of a project and how much of it is used, as users see them."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Servers on their way to other hosts: none, as none is ever moved."""
+"""Migrations of servers to other hosts: the lists are empty, as no server is ever moved."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Which resources have quotas, until which microversion they are shown, and metadata's limit."""
+"""Resources that quotas limit, and the microversions that show them; the limit of metadata."""
 
 from collections.abc import Collection, Mapping
 from typing import Final

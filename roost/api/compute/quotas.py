@@ -1,4 +1,7 @@
-"""What a project may use, and each user in it, as operators read and set it."""
+"""Quota sets and quota class sets: the limits of projects and of users in them.
+
+Operators read and set them; boots and server groups are checked against the same limits.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final

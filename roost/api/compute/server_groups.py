@@ -1,4 +1,4 @@
-"""Server groups: servers that want to be together, or apart."""
+"""Server groups: servers that are to be together on a host, or apart (affinity)."""
 
 import logging
 import uuid

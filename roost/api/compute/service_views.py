@@ -1,4 +1,4 @@
-"""Daemons as JSON."""
+"""Services (daemons) as JSON, their names in Nova, and numeric ids from before uuids."""
 
 import uuid
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The daemons of all cells: which there are, and whether they are up."""
+"""Services: the daemons of all cells, whether they are up, enabled or forced down."""
 
 import dataclasses
 import logging

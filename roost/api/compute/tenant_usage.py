@@ -1,4 +1,4 @@
-"""What projects have used over some time, as bills are made of it."""
+"""Usage of projects over a period, for billing: hours of servers, CPUs, memory and disk."""
 
 import dataclasses
 import datetime

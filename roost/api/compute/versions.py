@@ -1,4 +1,4 @@
-"""Version documents: what clients read first, and which microversions each API serves."""
+"""Version documents of Compute, Image and Network, which clients read before anything else."""
 
 from typing import Any, Final
 

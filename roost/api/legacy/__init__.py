@@ -1,7 +1,12 @@
-"""What Compute had until 2.35 to 2.43, for old clients and Tempest. Nothing is added here.
+"""Legacy resources of Compute, most of them until 2.35 to 2.43, for old clients and Tempest.
 
-Proxies of images, networks, floating addresses and security groups; ``/os-hosts``,
-``/extensions``. ``removed.py`` answers the paths that Nova itself no longer serves. All of it
-reads through the same seams as the rest: ``roost.image.driver`` and
-``roost.api.networking.driver``.
+Nothing is added here. The way in is ``routes.py`` of ``roost.api``, as for other resources; most
+rows here end with a microversion (``until``). ``images.py``, ``networks.py`` and
+``security_groups.py`` are the proxies of Glance and Neutron, ``floating_ips.py`` has the actions on
+servers' addresses; ``hosts.py``, ``extensions.py`` and ``usage_audit_log.py`` are the other
+resources. ``removed.py`` has no routes: it answers 410 to what Nova itself no longer serves.
+
+Proxies ask the same drivers as everything else: ``roost.image.driver`` and
+``roost.api.networking.driver``. May import the modules at the top of ``roost.api``, ``compute`` and
+``servers``, and what these may; not ``roost.standalone``.
 """

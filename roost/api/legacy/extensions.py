@@ -1,4 +1,7 @@
-"""What used to be extensions of Compute, for clients that look before they use one."""
+"""API extensions, for clients that look for an extension before they use it.
+
+Compute has none any more; the list names the former ones.
+"""
 
 from typing import Any, Final
 

@@ -1,7 +1,7 @@
-"""Fixed and floating addresses of servers in the words of Compute before 2.44.
+"""Actions that add or remove fixed and floating IPs of a server, until 2.43.
 
-What can be done is done by the network service, as the user who asks; the host then looks how the
-ports are by now.
+The network service does what can be done, as the user who asks; then the host is asked to look at
+the ports of the server again.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Hosts in the words of Compute before 2.43: daemons by host, and who uses what of one."""
+"""Hosts (``/os-hosts``), until 2.42: daemons by host, and what each project uses of a host."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable

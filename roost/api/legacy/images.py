@@ -1,4 +1,4 @@
-"""Image proxies: images until 2.35, and their metadata until 2.38, as Compute showed them."""
+"""Image proxies: images until 2.35 and their metadata until 2.38, as Compute showed them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Networks in the words of Compute before 2.36, when the network service was not asked itself."""
+"""Network proxies, until 2.35: networks, floating IPs and their pools, as Compute showed them."""
 
 import ipaddress
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What Compute has given up: 410 in every microversion, before any policy is asked.
+"""Resources and actions that Nova has removed: 410 in every microversion, before any policy.
 
 These are no routes: nothing is served, so no document names them.
 """

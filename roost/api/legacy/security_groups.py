@@ -1,7 +1,7 @@
-"""Security group proxies: security groups until 2.35, as Compute showed them.
+"""Security group proxies: security groups and their rules until 2.35, as Compute showed them.
 
-Whoever keeps them, the answers are the same: a rule is one that lets something in, and what cannot
-be done because of what is there is 400.
+Whoever keeps the groups, the answers are the same: only rules that let something in are shown, and
+what is refused because of what there is, is 400.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""The log of usage audits, which nobody here makes: every host is told as one that made none."""
+"""The log of usage audits. No host here makes any: each is shown as one that has not run."""
 
 import datetime
 from typing import Any, Final

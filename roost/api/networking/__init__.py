@@ -1,7 +1,13 @@
-"""What users may connect their servers to: the API's side of the network drivers.
+"""The API's side of network drivers: what users may connect their servers to. It connects nothing.
 
-``driver.py`` is the seam, found by the entry points ``roost.api.networking``; ``neutron.py``
-speaks to Neutron as the user who asks, with ``neutron_ports``, ``neutron_groups`` and
-``neutron_proxies`` beside it. The other driver, for deployments without Neutron, is
-``roost/standalone/networking.py``.
+The way in is ``driver.py``, the interface that drivers implement, found by the entry points
+``roost.api.networking``. Handlers have the driver as ``Dependencies.networking``: creates call
+``requests``, an attach of an interface ``attachment``; ``groups`` has the security groups, and
+``proxies`` what the legacy resources show, as values of ``proxied.py``.
+
+``neutron.py`` is the driver of Neutron, which it asks with the token of the user; its parts are
+``neutron_ports.py``, ``neutron_groups.py`` and ``neutron_proxies.py``. The driver of deployments
+without Neutron is ``roost/standalone/networking.py``.
+
+May import ``roost.external`` and what ``roost.api`` may; no handlers, and not ``roost.standalone``.
 """

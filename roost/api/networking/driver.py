@@ -1,8 +1,9 @@
-"""The seam of networking in the API, which ``roost.api.networking`` plug-ins fill.
+"""The interface of network drivers in the API, which plug-ins of ``roost.api.networking`` fill.
 
 A plug-in is a class with ``from_conf(conf)``, named by an entry point of that group; it has the
-name of the driver that hosts use. It judges what users ask for, with the eyes of the user, and
-connects nothing: that is for the hosts. Security groups it also keeps, or has kept.
+name of the driver that hosts use. It judges what users ask for, by the rights of the user, and
+connects nothing: that is for the hosts. Security groups it keeps itself, or has another service
+keep.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

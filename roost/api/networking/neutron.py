@@ -1,4 +1,4 @@
-"""The networks of Neutron: what users ask for is judged with their own eyes, by their token."""
+"""The network driver of Neutron: what users ask for is checked in Neutron, with their token."""
 
 import logging
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""The security groups of Neutron, asked as the user who asks us; servers are in those of ports."""
+"""Security groups of Neutron, read and changed with the user's token.
+
+A server is in the groups of its ports, so to add it to one changes all ports that can be filtered.
+"""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence

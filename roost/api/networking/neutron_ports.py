@@ -1,4 +1,4 @@
-"""What users have in Neutron for their servers: networks, ports that they bring, and room."""
+"""Networks, ports and port quota of a project in Neutron, for servers that are to be connected."""
 
 from typing import Any, Final
 

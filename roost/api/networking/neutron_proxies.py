@@ -1,4 +1,4 @@
-"""Networks and floating IPs of Neutron, asked and changed as the user who asks us."""
+"""Networks and floating IPs of Neutron for the legacy resources, with the user's token."""
 
 import collections
 import contextlib

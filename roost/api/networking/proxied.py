@@ -1,4 +1,7 @@
-"""Networks and floating IPs in the words of Compute before 2.44: values, and who knows them."""
+"""Networks and floating IPs as Compute showed them before 2.44: values, and who knows them.
+
+:class:`NetworkProxies` is the part of a network driver that the legacy resources use.
+"""
 
 import dataclasses
 from collections.abc import Sequence

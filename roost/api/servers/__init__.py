@@ -1,12 +1,17 @@
 """Servers, and what is done to them.
 
-``servers.py`` answers first: show, update, addresses, topology. ``create.py`` accepts a boot
-(``scheduler_hints``, ``block_devices``, ``guest_config`` and ``networking`` judge its parts),
-``lists.py`` pages over cells, ``delete.py`` ends a server or soft-deletes it. ``actions.py`` is
-the table of actions; ``tasks.py`` begins one on a host by compare and swap, ``rebuild.py``,
-``images.py`` and ``consoles.py`` are those with more to say. ``host_calls.py`` asks hosts, with a
-bound. ``policies.py``, ``schemas.py`` and ``views.py`` are shared by all of these; the other
-modules (tags, metadata, interfaces, locks, ...) have their own.
+The way in is ``servers.py``: its handlers list, show, create, update and delete. ``create.py``
+accepts a boot, with ``scheduler_hints.py``, ``block_devices.py``, ``guest_config.py`` and
+``roost.api.networking``; ``lists.py`` pages over build requests and cells; ``delete.py`` deletes,
+soft-deletes and restores.
 
-Knows networks by ``roost/api/networking/driver.py``, images by ``roost/image/driver.py``.
+``actions.py`` is the table of actions (``/servers/{id}/action``). Most actions pass ``locks.py``,
+then ``tasks.py`` writes the task into the server's row by compare and swap and casts to the host;
+``rebuild.py``, ``images.py`` and ``consoles.py`` are actions with more to say. ``host_calls.py``
+calls hosts and waits for the answer.
+
+``policies.py``, ``schemas.py`` and ``views.py`` are shared by all of these; each other module
+(``tags.py``, ``metadata.py``, ``interfaces.py``, ``password.py`` and so on) is a resource of its
+own. May import the modules at the top of ``roost.api``, ``compute``, ``networking/driver.py``, and
+what these may; of ``legacy`` only actions and views; not ``roost.standalone``.
 """

@@ -1,14 +1,14 @@
-"""Actions on a server: the table by name, power actions, rescue, password, reset of the state.
+"""Actions on a server: the table by name; power actions, rescue, password, reset of the state.
 
-The row is changed first: it says what is to be done, and who loses a race sees it. Then the host
-gets a cast, which is a hint; the cell's sweeper sends a lost one again.
+An action changes the row first: it says what is to be done, and of two that race, one is refused.
+Then it casts to the host, as a hint; the cell's sweeper sends a lost one again.
 
 ``os-resetState`` changes the row and nothing else. The task that was under way loses its lease
 with it: its host finds the row without the task and leaves it alone, and no sweep takes it up any
-more. An image that was being made of the server will get no data, and goes. A server that is
+more. An image that was being made of the server will get no data, and is deleted. A server that is
 declared active though its guest is stopped is stopped again as soon as its host compares the two;
 one in error is left as it is until somebody reboots or deletes it. What is being built or deleted,
-or is soft-deleted, is refused: conductors see to the end of all.
+or is soft-deleted, is refused: conductors bring all of these to an end.
 
 ``changePassword`` sends the password to the host and keeps it nowhere. ``injectNetworkInfo``
 writes nothing into guests: they read of their network from the metadata service.

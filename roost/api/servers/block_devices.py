@@ -1,7 +1,7 @@
-"""The disks of a new server: those that its user asks for, and those of its flavor.
+"""Block devices of a new server: the disks that its user asks for, and those of its flavor.
 
-All are local, made with the guest and gone with it. There are no volumes, so whatever would make
-or take one is refused in the words that clients know.
+All disks are local, made with the guest and deleted with it. There are no volumes: what would make
+or take one is refused in the words that Nova's clients know.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
-"""What a server has written to its console, and remote consoles that users type at.
+"""The console log of a server, and remote consoles (VNC, SPICE, serial) that users type at.
 
-The console log is asked of the server's host, which has a bounded time to answer. Of a remote
-console users get a URL whose token opens it; ``os-console-auth-tokens`` shows proxies where it
-leads.
+The host of the server is asked for the log, and has a bounded time to answer. For a remote console
+users get a URL with a token, of which only the digest is stored; ``os-console-auth-tokens`` shows
+proxies where a token leads.
 """
 
 import datetime

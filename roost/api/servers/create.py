@@ -1,11 +1,11 @@
-"""Creates servers: the API's side of a boot.
+"""Server create: the API's side of a boot.
 
 Before: ``dispatch.py``, with a body that the schema passed. After: ``conductor/super/boot.py``, by
-a cast. What is stored here in one transaction is the truth; the cast is a hint, and while the bus
-is away the super-conductors find the request without it.
+a cast. The build requests that are stored here, in one transaction, are the truth; the cast is a
+hint, and while the bus is away the super-conductors find the build requests without it.
 
 :class:`PlacementRequest`, what a request asks of hosts, also serves roost-manage, which explains
-the answer and creates nothing.
+the placement of a request and creates nothing.
 """
 
 import dataclasses

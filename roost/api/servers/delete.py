@@ -1,7 +1,7 @@
-"""Deletes servers, at once or so that they can be restored for a while, and restores them.
+"""Server delete: at once, or as a soft delete that can be restored for a while.
 
-What is wanted is written down first, in the API database, with the quota; then the cell is told. A
-super-conductor tells a cell that could not be reached, and reclaims what nobody restored.
+What is wanted is first written into the API database, with the quota; then the cell is notified. A
+super-conductor notifies a cell that could not be reached, and reclaims what nobody restored.
 """
 
 import logging

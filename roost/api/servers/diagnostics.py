@@ -1,4 +1,4 @@
-"""Diagnostics: how a guest does, asked of its host; whatever keys before 2.48, fixed ones since."""
+"""Diagnostics of a guest, which its host measures: free-form before 2.48, fixed keys since."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,7 +1,7 @@
-"""What neighbours tell of servers: their ports and volumes, say. Handed to the servers' hosts.
+"""External events of servers, of their ports and volumes say: handed to the servers' hosts.
 
-An event is a hint. It is not kept: a server on no host gets none, and whoever waits for one looks
-for itself now and then.
+An event is a hint and is not kept: one for a server that is on no host is not delivered, and
+whoever waits for an event looks for itself now and then.
 """
 
 import collections

@@ -1,4 +1,4 @@
-"""What a new server's guest is given: disks, the administrator's password, files, a key pair.
+"""Guest configuration of a new server: disks, administrator's password, files, key pair.
 
 Files are those of "personality", before microversion 2.57; the key pair is one of the caller's.
 """

@@ -1,4 +1,8 @@
-"""The way to the host of a server, for those who wait for its answer."""
+"""Calls to the host of a server, for handlers that wait for the answer.
+
+A host that is known to be down is not called. Errors of a host are shown to users without its name
+and paths; callers who may see hosts get all of it.
+"""
 
 import contextlib
 import logging

@@ -1,7 +1,8 @@
-"""Images and backups of servers: described at once, *queued*, and uploaded by their hosts.
+"""Images made of servers (``createImage``, ``createBackup``); checks of images that are asked for.
 
-The row of the server names the image before the store knows of it. So whatever dies in between,
-the task is there, and who ends it, ends the image.
+An image is described in the store at once, *queued*; its data is uploaded by the server's host. The
+row of the server names the image before the store knows of it: so whatever dies in between, the
+task is there, and whoever ends the task ends the image.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Instance actions: what was done to a server, step by step."""
+"""Instance actions: the history of what was done to a server, with the events of each action."""
 
 import dataclasses
 from typing import Any, Final

@@ -1,6 +1,6 @@
-"""The interfaces of a server: looked at, and changed while it lives.
+"""Interfaces of a server: listed, attached and detached.
 
-A change is asked of the host, which either does all of it or nothing; the caller waits for that.
+A change is a call to the host, which does all of it or nothing; the caller waits for that.
 """
 
 import contextlib

@@ -1,4 +1,9 @@
-"""Pages of servers: the query as databases understand it, merged over cells and build requests."""
+"""Lists of servers: filters and order as databases know them, pages merged over all cells.
+
+Build requests are read before the cells, so that none is missed that is placed meanwhile. Servers
+in cells that are away are shown as the API database knows them, since 2.69 and if no filter needs
+the cell; otherwise they are left out or the list fails (``ApiOptions.skip_cells_away``).
+"""
 
 import dataclasses
 import heapq

@@ -1,8 +1,8 @@
 """Locks: users protect servers from themselves, administrators from users.
 
-A locked server is left alone by all but administrators. Who is of its project locks it as its
-owner, and may unlock it again; what others have locked needs a rule of its own to be unlocked.
-The cell's row says it; the mapping does, too, for the time that its cell is away.
+Most actions on a locked server are for administrators only. A caller of its project locks it as its
+owner, and may unlock it again; a lock of anybody else needs a rule of its own to be unlocked. The
+cell's row has the lock; the mapping in the API database has it, too, for when the cell is away.
 """
 
 import logging

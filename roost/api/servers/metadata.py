@@ -1,6 +1,6 @@
-"""Servers' metadata: keys and values that users keep with a server.
+"""Metadata of servers: keys and values that users keep with a server.
 
-``tags.py`` changes tags by the same functions: which items, how, and what a lost race means.
+``tags.py`` changes tags by :func:`change`, too: several who write at once lose nothing.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""The password that a server's guest has told of itself: only the owner's key can read it."""
+"""The password that a guest has reported, encrypted: only the owner's private key can read it."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""Rebuilds: a server's guest is made anew, from another image or the same.
+"""Rebuild: makes the guest of a server anew, from another image or the same.
 
-Its place, claim and networks stay; what else the body names is changed at once. The row names the
-new image when the host has it and lets go of the old guest.
+The server keeps its host, claim and networks; what else the body names is changed at once. The row
+names the new image when the host has it and lets go of the old guest.
 """
 
 import functools

@@ -1,6 +1,6 @@
-"""Scheduler hints: where a create wants its servers, and who may say so.
+"""Scheduler hints of a create: which servers or hosts it wants to be near, and who may say so.
 
-Servers join the group of the hint ``group`` from the moment they are stored.
+Servers join the group of the hint ``group`` in the transaction that stores them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Schemas of servers, and of actions on them: one name, and what it needs."""
+"""Schemas of servers: create, update, list, and the table of actions with their bodies."""
 
 from typing import Any, Final
 

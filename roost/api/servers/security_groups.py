@@ -1,4 +1,7 @@
-"""The security groups of servers, told and changed by whoever keeps them."""
+"""Security groups of a server: listed, added and removed by the network driver that keeps them.
+
+Their names are also in the server's row, which shows them, and to the guest, too.
+"""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""Servers: show, update, their addresses by network, and their NUMA topology on the host.
+"""Servers: list, show, create, update, delete; their addresses (``ips``) and NUMA topology.
 
-A server that was created in an availability zone is pinned there: the pin is the zone of its
-request. It may be pinned anew only where it is.
+A server that was created in an availability zone is pinned to it: the pin is the zone of its
+request spec. An unpinned server may be pinned to the zone that it is in, and to no other.
 """
 
 import dataclasses

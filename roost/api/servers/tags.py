@@ -1,4 +1,4 @@
-"""Servers' tags: words that users know a server by, and filter lists by."""
+"""Tags of servers: words that users mark a server with, and filter lists by."""
 
 from collections.abc import Sequence
 from typing import Any, Final

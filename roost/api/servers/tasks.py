@@ -1,9 +1,8 @@
-"""Puts servers under tasks: who loses a race sees it, and what is to be done is in the row.
+"""Tasks of servers: written into the row by compare and swap, with a record in the history.
 
-Called by the modules of actions, which say what is to be done and tell the host, by a hint; a lost
-one is sent again by the sweeper.
-
-What the history of a server says of what somebody asks for here.
+The modules of actions call this: they say what is to be done, then cast to the host, as a hint; the
+row says it, too, and the cell's sweeper sends a lost cast again. Of two actions that race, one is
+refused.
 """
 
 import functools

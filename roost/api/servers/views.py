@@ -1,8 +1,8 @@
-"""Instances as servers: the one translation between the words inside and outside.
+"""Servers as JSON: the one translation of instances and their states into Compute's words.
 
 A server's JSON is the table ``FIELDS``: name, the microversions that have it, how it is found, and
-for whom (:class:`Viewer`). Of a server whose cell is unavailable the API database's part is shown;
-since 2.69, as older clients would not understand what is missing.
+for whom (:class:`Viewer`). Of a server whose cell is unavailable, what the API database knows is
+shown; since 2.69 only, as older clients would not understand what is missing.
 """
 
 import dataclasses
