@@ -185,7 +185,7 @@ def delete(deployment: Deployment, *, name: str, force: bool, as_json: bool) -> 
             )
         cells.delete(session, found.uuid)
     try:
-        deployment.scheduler.forget_cell(admin_context(), cell_uuid=found.uuid)
+        deployment.answering_scheduler.forget_cell(admin_context(), cell_uuid=found.uuid)
     except exception.Unavailable as error:
         warn(f"the user of its bus speaks for it until schedulers are told: {error.message}")
     told = f"deleted the cell {found.name} ({found.uuid})"

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from roost import migrations
 from roost.cmd.manage.cli import roost_manage
 from roost.db.engine import Database
+from roost.scheduler import client
 
 
 @pytest.fixture
@@ -20,6 +21,11 @@ def databases(tmp_path):
     yield types.SimpleNamespace(**made)
     for database in made.values():
         database.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_scheduler_is_waited_for_long(monkeypatch):
+    monkeypatch.setattr(client, "PROBE_SECONDS", 1)
 
 
 @pytest.fixture
