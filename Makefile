@@ -1,5 +1,5 @@
 # What people and CI type. Everything runs in .venv, which the first command makes.
-.PHONY: help rig test tempest clients lint samples doc clean environment
+.PHONY: help rig test soak tempest clients lint samples doc clean environment
 
 BIN = .venv/bin
 
@@ -15,6 +15,11 @@ test:  ## all that CI runs: linters, documentation, unit, functional and integra
 	@sh tools/packages.sh
 	@sh tools/environment.sh test lint doc libvirt
 	@$(BIN)/python tools/run_tests.py
+
+soak:  ## storms, outages, second modes, all guests and neighbours, for up to two hours (PART=name: one)
+	@sh tools/packages.sh
+	@sh tools/environment.sh test lint doc libvirt
+	@$(BIN)/python tools/run_tests.py --soak $(PART)
 
 tempest:  ## Tempest's tests of Compute, against a cloud made for them (REAL=1: Glance, Neutron, all daemons; TESTS=regex: others)
 	@sh tools/environment.sh test lint doc

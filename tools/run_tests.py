@@ -1,16 +1,15 @@
 """Run all that CI runs, one stage after the other, and say at the end how each went.
 
 What lives in virtual time does not mind to wait: it runs beside the others, in what they leave of
-the processors, and is told last. A stage that fails does not keep the next from running. The few
-tests that fail in a stage run once more, alone: what passes then is no failure of the change, and
-is named at the end as unsteady so that somebody mends it. Ends with the closing line of every
-pytest run and the tests that failed, and exits 1 when anything did.
+the processors, and is told last. A stage that fails does not keep the next from running; nothing
+runs twice. With ``--soak`` it runs the parts of the soak instead, all or those that are named, each
+for so many minutes at most: see ``tests/parts.py``. Ends with the closing line of every pytest run
+and the tests that failed, and exits 1 when anything did.
 """
 
 import contextlib
 import dataclasses
 import io
-import json
 import os
 import pathlib
 import subprocess
@@ -21,20 +20,37 @@ from concurrent import futures
 from typing import TextIO
 
 ROOT = pathlib.Path(__file__).parent.parent
-PYTEST = [sys.executable, "-m", "pytest", "--color=no"]
+sys.path.insert(0, str(ROOT))
+
+from tests import parts  # noqa: E402 - found by the line above
+
+PYTEST = [sys.executable, "-m", "pytest", "--color=no", "--durations", "30"]
+SUITE = [*PYTEST, "-m", "not soak", *(f"--ignore={module}" for module in parts.IN_PARTS)]
+MODES = [*PYTEST, "-m", "soak", *(f"--ignore={module}" for module in parts.IN_SOME_PART)]
 # What shares a rig stays together; tests/xdist_scheduling.py says what begins. Without the last
-# word
-# modules of few tests come last, and the longest have few.
-BESIDE = ["--dist", "loadfile", "--no-loadscope-reorder", "--durations", "30"]
+# word modules of few tests come last, and the longest have few.
+BESIDE = ["--dist", "loadfile", "--no-loadscope-reorder"]
+CLIENTS = f"{sys.executable} -m tests.clients"
+SIMULATION = [sys.executable, "-W", "ignore", "-m", "tests.simulation", "--jobs", "2"]
 STAGES = {
     "lint": ["sh", "tools/lint.sh"],
     "doc": ["sh", "tools/doc.sh"],
-    "unit": [*PYTEST, "-n", "2"],
-    "functional": [*PYTEST, *BESIDE, "-n", "2"],
-    "integration": [*PYTEST, *BESIDE, "-n", "3"],  # mostly waiting
-    "simulated": ["nice", "-n", "19", *PYTEST, *BESIDE, "-n", "2"],
+    "unit": [*SUITE, "-n", "2", "tests/unit"],
+    "functional": [*SUITE, *BESIDE, "-n", "3", "tests/functional"],  # waiting, too
+    "integration": [*SUITE, *BESIDE, "-n", "3", "tests/integration"],  # mostly waiting
+    "simulated": ["nice", "-n", "19", *SUITE, *BESIDE, "-n", "2", "tests/simulated"],
 }
 IN_VIRTUAL_TIME = ("simulated",)
+SOAK = {
+    **{
+        part: ([*PYTEST, *BESIDE, "-n", "3", *parts.modules_of(part)], parts.MINUTES[part])
+        for part in parts.MODULES
+    },
+    parts.MODES: ([*MODES, *BESIDE, "-n", "3", *parts.MODES_OF], 20),
+    parts.STEPS: ([*PYTEST, *BESIDE, "-n", "2", "-m", "soak", "tests/simulated"], 20),
+    parts.SEEDS: ([*SIMULATION, "--seeds", "1000"], 20),
+    parts.CLIENTS: (["sh", "-c", " && ".join(f"{CLIENTS} {one}" for one in ("sdk", "osc"))], 20),
+}
 # Once for all: as pytest rewrites them, modules of tests take longer to compile than to run.
 COMPILE = [*PYTEST, "--collect-only", "-p", "no:cacheprovider", "tests"]
 SHAPES = ".services/outside/nova"  # by which the functional tests measure answers
@@ -45,9 +61,6 @@ BEFOREHAND = {
     "integration": ["sh", "tools/outside.sh"],
 }
 WRITES_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
-SOME_FAILED = 1  # pytest's word for it; any other says that not all tests ran
-# More than this many failures have a cause, and running them again would hide it.
-RUN_AGAIN_AT_MOST = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,36 +69,14 @@ class Outcome:
     status: int  # that the command exited with
     seconds: float
     closing: str
-    failed: tuple[str, ...] = ()  # the tests that failed, whether or not they passed again
+    failed: tuple[str, ...] = ()  # lines of pytest's summary
 
     @property
     def passed(self) -> bool:
         return self.status == 0
 
     def __str__(self) -> str:
-        verdict = "FAILED" if not self.passed else "unsteady" if self.failed else "ok"
-        return f"{self.stage:<12} {verdict:<8} {self.seconds:5.0f} s"
-
-
-def stage(name: str, out: TextIO) -> Outcome:
-    """Run one stage, and what failed of it once more."""
-    if "pytest" not in STAGES[name]:
-        return run(name, STAGES[name], out)
-    cache = ROOT / ".pytest_cache" / name
-    tests = ["-o", f"cache_dir={cache}", f"tests/{name}"]
-    first = run(name, [*STAGES[name], "--cache-clear", *tests], out)
-    failed = () if first.passed else failures(cache)
-    if first.status != SOME_FAILED or len(failed) > RUN_AGAIN_AT_MOST:
-        return dataclasses.replace(first, failed=failed)
-    again = run(name, [*PYTEST, "--last-failed", "--last-failed-no-failures=none", *tests], out)
-    seconds = first.seconds + again.seconds
-    return dataclasses.replace(first, status=again.status, seconds=seconds, failed=failed)
-
-
-def failures(cache: pathlib.Path) -> tuple[str, ...]:
-    """The tests of which pytest's last run says that they failed."""
-    written = cache / "v" / "cache" / "lastfailed"
-    return tuple(json.loads(written.read_text())) if written.exists() else ()
+        return f"{self.stage:<12} {'ok' if self.passed else 'FAILED':<8} {self.seconds:5.0f} s"
 
 
 @contextlib.contextmanager
@@ -110,12 +101,13 @@ def prepared(names: Iterable[str]) -> Iterator[None]:
             process.wait()
 
 
-def run(name: str, command: list[str], out: TextIO) -> Outcome:
-    """Run one command, its output passed through line by line."""
+def run(name: str, command: list[str], out: TextIO, minutes: float | None = None) -> Outcome:
+    """Run one command, its output passed through line by line; end it after so many minutes."""
     print(f"==== {name}: {' '.join(command)}", file=out, flush=True)
     began = time.monotonic()
+    bound = ["timeout", "--kill-after=30", f"{minutes}m"] if minutes else []
     with subprocess.Popen(
-        command,
+        [*bound, *command],
         cwd=ROOT,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -123,11 +115,14 @@ def run(name: str, command: list[str], out: TextIO) -> Outcome:
         text=True,
         errors="replace",
     ) as process:
-        closing = ""
+        closing, failed = "", []
         for line in process.stdout or ():
             print(line, end="", file=out, flush=True)
             closing = line.strip() or closing
-    return Outcome(name, process.returncode, time.monotonic() - began, closing)
+            if line.startswith(("FAILED ", "ERROR ")):
+                failed.append(line.strip())
+    seconds = time.monotonic() - began
+    return Outcome(name, process.returncode, seconds, closing, tuple(failed))
 
 
 def environment() -> dict[str, str]:
@@ -140,35 +135,51 @@ def environment() -> dict[str, str]:
     return {**kept, "PATH": path, "PYTHON": sys.executable, "ROOST_SHAPES": str(ROOT / SHAPES)}
 
 
-def stage_beside(name: str) -> tuple[Outcome, str]:
+def beside(name: str) -> tuple[Outcome, str]:
     """Run a stage while others print, and return what it said."""
     said = io.StringIO()
-    return stage(name, said), said.getvalue()
+    return run(name, STAGES[name], said), said.getvalue()
 
 
 def stages(names: Sequence[str]) -> Iterator[Outcome]:
     """Run them, what lives in virtual time beside the others."""
     with prepared(names), futures.ThreadPoolExecutor() as pool:
-        beside = [pool.submit(stage_beside, name) for name in names if name in IN_VIRTUAL_TIME]
-        yield from (stage(name, sys.stdout) for name in names if name not in IN_VIRTUAL_TIME)
-        for ended in beside:
+        begun = [pool.submit(beside, name) for name in names if name in IN_VIRTUAL_TIME]
+        for name in names:
+            if name not in IN_VIRTUAL_TIME:
+                yield run(name, STAGES[name], sys.stdout)
+        for ended in begun:
             outcome, said = ended.result()
             print(said, flush=True)
             yield outcome
 
 
-def main(names: Sequence[str]) -> int:
+def soak(names: Sequence[str]) -> Iterator[Outcome]:
+    """Run parts of the soak, one after the other."""
+    with prepared(["integration"]):
+        for name in names:
+            command, minutes = SOAK[name]
+            yield run(name, command, sys.stdout, minutes)
+
+
+def main(words: Sequence[str]) -> int:
     began = time.monotonic()
-    outcomes = list(stages(names or [*STAGES]))
+    what, known, names = stages, [*STAGES], list(words)
+    if names[:1] == ["--soak"]:
+        what, known, names = soak, [*SOAK], names[1:]
+    if unknown := [name for name in names if name not in known]:
+        print(f"no such part: {' '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
+        return 2
+    outcomes = list(what(names or known))
     print("\n==== summary")
     for outcome in outcomes:
         print(outcome)
     print(f"{'all':<12} {'':<8} {time.monotonic() - began:5.0f} s\n")
     for outcome in outcomes:
-        if "pytest" in STAGES[outcome.stage]:
+        if " passed" in outcome.closing or " failed" in outcome.closing:
             print(outcome.closing)
         for test in outcome.failed:
-            print(f"  {'passed alone' if outcome.passed else 'failed'}: {test}")
+            print(f"  {test}")
     return 0 if all(outcome.passed for outcome in outcomes) else 1
 
 

@@ -7,8 +7,9 @@ from roost import conf, migrations
 from roost.cmd import api
 from roost.db.engine import Database
 from tests.fakes.processes import DaemonProcess
+from tests.parts import second
 
-KINDS = ("granian", "eventlet", "in this process")
+KINDS = ("granian", second("eventlet"), "in this process")
 
 
 @contextlib.contextmanager

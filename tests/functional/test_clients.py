@@ -104,6 +104,7 @@ def test_openstacksdk_makes_a_network_and_a_port_and_boots_on_it(sdk):
     assert sdk.delete_server("ported", wait=True)
 
 
+@pytest.mark.soak
 def test_the_openstack_command_lives_with_images_and_networks(run, tmp_path):
     file = tmp_path / "cli.raw"
     file.write_bytes(b"image of a command")
@@ -163,6 +164,7 @@ def test_openstacksdk_tags_subnets_and_ports(sdk):
     sdk.network.delete_network(network.id)
 
 
+@pytest.mark.soak
 def test_the_openstack_command_lives_with_security_groups(run):
     made = run("security", "group", "create", "--description", "of the web", "web")
     assert (made["name"], made["description"]) == ("web", "of the web")

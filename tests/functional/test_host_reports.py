@@ -191,6 +191,7 @@ def test_a_host_that_starts_again_still_holds_what_it_held(cloud):
     assert {before[uuid]["host"] for uuid in ids} == {PLAIN}
 
 
+@pytest.mark.soak
 def test_a_build_whose_host_is_away_gets_a_new_claim_when_its_claim_ran_out(cloud):
     with cloud.without(PLAIN):
         (uuid,) = boot_on(cloud, PLAIN)

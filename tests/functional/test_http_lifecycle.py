@@ -10,9 +10,10 @@ import pytest
 import requests
 
 from tests.fakes.processes import DaemonProcess
+from tests.parts import second
 
 
-@pytest.fixture(params=["threading", "eventlet"])
+@pytest.fixture(params=["threading", second("eventlet")])
 def mode(request):
     return request.param
 

@@ -10,6 +10,7 @@ from roost.cmd import _http
 from tests.fakes.processes import DaemonProcess
 from tests.fakes.tls import Authority
 from tests.functional import hello_api
+from tests.parts import second
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def check(authority, port):
         requests.get(url, timeout=30)
 
 
-@pytest.mark.parametrize("mode", ["threading", "eventlet"])
+@pytest.mark.parametrize("mode", ["threading", second("eventlet")])
 def test_an_api_of_its_own_serves_https(process, mode, authority, port):
     process(mode)
     check(authority, port)

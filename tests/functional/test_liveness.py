@@ -3,6 +3,7 @@
 import pytest
 
 from tests.functional.embedded import embedded_cloud
+from tests.parts import second
 from tests.stories.liveness import *  # noqa: F403
 from tests.stories.recovery import *  # noqa: F403
 
@@ -14,7 +15,7 @@ SOON = {
 }
 
 
-@pytest.fixture(scope="module", params=["db", "tooz"])
+@pytest.fixture(scope="module", params=["db", second("tooz")])
 def cloud(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("rig")
     groups = {"driver": request.param, "url": f"file://{folder}/groups"}

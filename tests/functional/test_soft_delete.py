@@ -31,6 +31,7 @@ def wait_for(sdk, server, status):
     return sdk.compute.wait_for_status(server, status, failures=["ERROR"], interval=0.1, wait=60)
 
 
+@pytest.mark.soak
 def test_the_openstack_command_deletes_and_restores(run, sdk, server):
     run("server", "delete", "kept")
     wait_for(sdk, server, "SOFT_DELETED")

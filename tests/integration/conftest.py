@@ -14,6 +14,7 @@ from roost.rig.hypervisors.libvirtd import Libvirtd
 from roost.rig.openstack import packages
 from tests.external import pages as outside_pages
 from tests.external.glance import Glance
+from tests.parts import second
 
 # Tests that run side by side have private services of their own.
 SERVICES = pathlib.Path(__file__).parents[2] / ".services"
@@ -145,7 +146,7 @@ def database_url(database_server):
     yield from fresh_database(database_server)
 
 
-@pytest.fixture(params=["threading", "eventlet"])
+@pytest.fixture(params=["threading", second("eventlet")])
 def mode(request):
     """How daemons do many things at once: each way in turn."""
     return request.param

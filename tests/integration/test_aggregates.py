@@ -10,10 +10,15 @@ from roost import exception
 from roost.conductor.super.scheduler_sync import Snapshots
 from roost.db.api import aggregates
 from roost.db.api import models as api_models
-from roost.db.engine import Database, retried
+from roost.db.engine import retried
 from roost.db.scheduler import aggregates as known
 from roost.db.scheduler import models as scheduler_models
-from roost.rig.services import unique_name
+from tests.integration.real_databases import (
+    kept_in_mariadb,
+    kept_in_postgresql,
+    make_database,
+    server,
+)
 from tests.unit.conductor.test_scheduler_snapshots import Listener
 from tests.unit.db.test_scheduler_aggregates import (
     test_lost_messages_are_made_good_by_one_snapshot,
@@ -22,28 +27,15 @@ from tests.unit.db.test_scheduler_aggregates import (
 )
 
 __all__ = [
+    "kept_in_mariadb",
+    "kept_in_postgresql",
+    "make_database",
+    "server",
     "test_lost_messages_are_made_good_by_one_snapshot",
     "test_messages_in_any_order_and_doubled_end_in_the_truth",
     "test_what_a_restored_database_says_counts_though_it_knows_less",
 ]
 ZONES = (None, "east", "west")
-
-
-@pytest.fixture
-def make_database(database_server):
-    made = []
-
-    def make(name, metadata):
-        database_name = unique_name(name)
-        database = Database(database_server.create_database(database_name), connections=16)
-        metadata.create_all(database.engine)
-        made.append((database, database_name))
-        return database
-
-    yield make
-    for database, name in made:
-        database.close()
-        database_server.drop_database(name)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.parts import second
 from tests.stories.boots import *  # noqa: F403
 from tests.stories.cloud import Cloud
 from tests.stories.quota_and_audit import *  # noqa: F403
@@ -11,7 +12,7 @@ from tests.stories.server_groups import *  # noqa: F403
 
 @pytest.fixture(
     scope="module",
-    params=[("threading", "postgresql"), ("eventlet", "mariadb")],
+    params=[("threading", "postgresql"), second(("eventlet", "mariadb"))],
     ids="-".join,
 )
 def cloud(request, rabbitmq):

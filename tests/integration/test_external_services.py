@@ -253,6 +253,7 @@ def test_the_openstack_command_lives_a_servers_life(alice, neutron, tmp_path):
     alice("network", "delete", "backend", shown=False)
 
 
+@pytest.mark.soak
 def test_a_port_of_ones_own_outlives_its_server(alice, image, network, neutron):
     given = alice.sdk.network.create_port(network_id=network)
     server = booted(alice, image, port=given.id)
@@ -286,6 +287,7 @@ def test_security_groups_are_the_users_own_in_neutron(rig, alice, bob, image, ne
     assert ask(url, alice.session.get_token(), "DELETE", version="2.35").status_code == 202
 
 
+@pytest.mark.soak
 def test_another_project_sees_none_of_it(rig, alice, bob, image, network):
     server = booted(alice, image, uuid=network)
     assert [*bob.sdk.compute.servers(), *bob.sdk.image.images(), *bob.sdk.network.networks()] == []
@@ -301,6 +303,7 @@ def test_another_project_sees_none_of_it(rig, alice, bob, image, network):
     bob.sdk.image.delete_image(theirs)
 
 
+@pytest.mark.soak
 def test_neutron_says_by_whose_right_an_address_is_chosen(rig, alice, image, network, neutron):
     token = alice.session.get_token()
     shared = neutron.network("all", project="others", cidr="10.6.0.0/24", shared=True)
@@ -315,6 +318,7 @@ def test_neutron_says_by_whose_right_an_address_is_chosen(rig, alice, image, net
     neutron.delete("network", shared)
 
 
+@pytest.mark.soak
 def test_images_in_the_words_of_compute_are_glances(rig, alice, bob, glance, image):
     def told(method, path="", who=alice, **more):
         url = f"{rig.endpoint}/images/{image}{path}"
@@ -341,6 +345,7 @@ def test_a_token_that_is_none_is_refused_by_all_of_them(rig, glance, neutron, to
     assert [ask(url, token).status_code for url in asked] == [401, 401, 401]
 
 
+@pytest.mark.soak
 def test_a_token_that_ran_out_is_refused_by_all_of_them(rig, keystone, glance, neutron):
     token = keystone.short_token("alice", "blue", seconds=1)
     wait_until(ran_out(rig, token), "it runs out")
@@ -348,6 +353,7 @@ def test_a_token_that_ran_out_is_refused_by_all_of_them(rig, keystone, glance, n
     assert [ask(url, token).status_code for url in asked] == [401, 401]
 
 
+@pytest.mark.soak
 def test_a_build_goes_on_when_the_token_that_came_with_it_runs_out(
     rig, keystone, alice, image, network
 ):
@@ -361,6 +367,7 @@ def test_a_build_goes_on_when_the_token_that_came_with_it_runs_out(
         alice.sdk.compute.wait_for_server(server, wait=_PATIENCE)
 
 
+@pytest.mark.soak
 def test_a_build_that_is_taken_up_again_has_no_token_and_goes_on(
     rig, keystone, alice, image, network
 ):
@@ -376,6 +383,7 @@ def test_a_build_that_is_taken_up_again_has_no_token_and_goes_on(
     alice.sdk.compute.wait_for_server(server, wait=_PATIENCE)
 
 
+@pytest.mark.soak
 def test_a_snapshot_goes_on_when_its_token_runs_out(rig, keystone, alice, image, network):
     server = booted(alice, image, uuid=network)
     url = f"{rig.endpoint}/servers/{server.id}"
@@ -410,6 +418,7 @@ def left_over(keystone, neutron, alice, network, server_id, *, made):
     return answer.json()["port"]["id"]
 
 
+@pytest.mark.soak
 def test_an_audit_lets_ports_go_whose_server_is_buried(
     rig, keystone, alice, image, network, neutron
 ):
@@ -428,6 +437,7 @@ def test_an_audit_lets_ports_go_whose_server_is_buried(
     neutron.delete("port", brought)
 
 
+@pytest.mark.soak
 def test_the_apis_that_stand_in_for_them_are_not_served(rig, alice):
     token, root = alice.session.get_token(), rig.endpoint.removesuffix("/v2.1")
     for path in ("/image/v2/images", "/network/v2.0/networks"):

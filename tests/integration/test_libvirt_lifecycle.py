@@ -89,6 +89,7 @@ def test_a_killed_compute_finds_its_guest_as_it_left_it(cloud, libvirtd, server)
     assert pid_of(libvirtd, server) == before
 
 
+@pytest.mark.soak
 def test_a_killed_libvirtd_touches_no_guest_and_is_found_again(cloud, libvirtd, server):
     before = pid_of(libvirtd, server)
     libvirtd.kill()
@@ -105,6 +106,7 @@ def test_a_soft_reboot_asks_the_guests_own_system_and_keeps_its_disk(cloud, serv
     cloud.wait([server], "ACTIVE")
 
 
+@pytest.mark.soak
 def test_a_suspended_guest_goes_on_where_it_was(cloud, libvirtd, server):
     act(cloud, server, "suspend")
     wait_at_rest(cloud, server, "SUSPENDED")
@@ -117,6 +119,7 @@ def test_a_suspended_guest_goes_on_where_it_was(cloud, libvirtd, server):
     assert "guest: boot 3\n" not in console(cloud, server)
 
 
+@pytest.mark.soak
 def test_a_server_made_of_a_snapshot_has_what_was_on_the_disk(cloud, server):
     act(cloud, server, "createImage", {"name": "of-a-running-one"})
     image = wait_until(lambda: active_image(cloud, "of-a-running-one"), "an image", BOOTED)
@@ -134,6 +137,7 @@ def active_image(cloud, name):
     return next((image for image in found if image["status"] == "active"), None)
 
 
+@pytest.mark.soak
 def test_a_guest_that_ends_by_itself_is_seen_at_once(cloud, libvirtd, server):
     os.kill(pid_of(libvirtd, server), signal.SIGKILL)
     began = time.monotonic()
@@ -152,6 +156,7 @@ def driver(libvirtd, tmp_path):
     return LibvirtDriver(settings)
 
 
+@pytest.mark.soak
 def test_a_host_measures_its_cpus(driver):
     found = driver.metrics()
     shares = [found[f"cpu.{name}.percent"] for name in ("user", "kernel", "idle", "iowait")]
@@ -161,12 +166,14 @@ def test_a_host_measures_its_cpus(driver):
     assert driver.metrics()["cpu.user.time"] >= found["cpu.user.time"]
 
 
+@pytest.mark.soak
 def test_the_metrics_filter_knows_how_busy_its_cpus_are(cloud, server):
     """It refuses hosts that do not say, so the server would have none."""
     assert 0 < cloud.hosts()[HOST].metrics["cpu.percent"] <= 100
     assert cloud.show(server)["OS-EXT-SRV-ATTR:host"] == HOST
 
 
+@pytest.mark.soak
 def test_kvm_is_taken_only_if_a_guest_runs_with_it(driver, tmp_path):
     assert driver.resources().hypervisor_type == "QEMU"
     virt_type = driver._node().virt_type
@@ -198,11 +205,13 @@ def refused(driver, tmp_path):
     return refused
 
 
+@pytest.mark.soak
 def test_an_image_that_is_not_to_be_run_leaves_nothing(refused):
     why = refused(probe.disk())
     assert (why.reschedulable, "is said to be qcow2, and is raw" in why.message) == (False, True)
 
 
+@pytest.mark.soak
 def test_while_libvirtd_is_away_nobody_says_that_there_are_no_guests(driver, libvirtd):
     libvirtd.kill()
     try:
@@ -213,6 +222,7 @@ def test_while_libvirtd_is_away_nobody_says_that_there_are_no_guests(driver, lib
     assert isinstance(driver.list_guests(), list)
 
 
+@pytest.mark.soak
 def test_a_libvirtd_that_hangs_is_waited_for_only_so_long(libvirtd, tmp_path):
     settings = LibvirtSettings(
         node="h2", folder=tmp_path, uri=libvirtd.uri, virt_type="qemu", call_seconds=5.0

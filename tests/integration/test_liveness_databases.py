@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import datetime
+import itertools
 import random
 
 import pytest
@@ -11,40 +12,35 @@ from roost import states
 from roost.conductor.cell.liveness import HostTimeouts, LivenessReporter
 from roost.db.cell import identity, instances, services
 from roost.db.cell import models as cell_models
-from roost.db.engine import Database, retried
+from roost.db.engine import retried
 from roost.db.scheduler import cells, hosts, reports
 from roost.db.scheduler import models as scheduler_models
 from roost.db.types import database_now
 from roost.objects import CellLiveness
 from roost.objects.base import version_at
-from roost.rig.services import unique_name
 from roost.servicegroup.db import DatabaseGroup
 from tests.builders import CELL1, NOW, a_report
 from tests.fakes import service_groups as fake_groups
 from tests.fakes.service_groups import DatabaseWorld
+from tests.integration.real_databases import (
+    kept_in_mariadb,
+    kept_in_postgresql,
+    make_database,
+    server,
+)
 from tests.stories.service_groups import *  # noqa: F403
 from tests.stories.task_leases import *  # noqa: F403
 from tests.stories.task_leases import LONG, held, renew, take, under
 
+__all__ = ["kept_in_mariadb", "kept_in_postgresql", "make_database", "server"]
 NAMES = [f"h{number}" for number in range(40)]
 
 
 @pytest.fixture
-def fresh(database_server):
+def fresh(make_database):
     """Make databases with the tables of a schema on the server of this test."""
-    made = []
-
-    def fresh(metadata):
-        name = unique_name("test")
-        database = Database(database_server.create_database(name), connections=16)
-        made.append((name, database))
-        metadata.create_all(database.engine)
-        return database
-
-    yield fresh
-    for name, database in made:
-        database.close()
-        database_server.drop_database(name)
+    number = itertools.count()
+    return lambda metadata: make_database(f"liveness{next(number)}", metadata)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from websockets.sync.client import connect
 from roost.compute.virt.fake.console import GREETINGS
 from roost.rig.plan import Plan
 from roost.rig.services.private import free_port
+from tests.parts import second
 from tests.stories import least_privilege
 
 BIN = pathlib.Path(sys.executable).parent
@@ -63,7 +64,7 @@ class Rig:
         return done
 
 
-@pytest.fixture(scope="module", params=["postgresql", "mariadb"])
+@pytest.fixture(scope="module", params=["postgresql", second("mariadb")])
 def rig(request, rabbitmq, tmp_path_factory):
     """Two cells of three hosts as real daemons, shared by the tests of this module."""
     database = request.getfixturevalue(request.param)

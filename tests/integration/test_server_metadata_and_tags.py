@@ -17,7 +17,12 @@ from tests.functional.api.test_server_tags import (
     test_of_parallel_writers_of_one_tag_one_is_told_that_it_is_new,
     test_parallel_writers_lose_nothing_and_pass_no_limit,
 )
-from tests.integration.test_api_databases import kept_databases, make_database, server
+from tests.integration.real_databases import (
+    kept_in_mariadb,
+    kept_in_postgresql,
+    make_database,
+    server,
+)
 from tests.unit.db.test_tags import (
     listed,
     test_an_instance_that_is_taken_back_leaves_no_tags,
@@ -26,7 +31,8 @@ from tests.unit.db.test_tags import (
 )
 
 __all__ = [
-    "kept_databases",
+    "kept_in_mariadb",
+    "kept_in_postgresql",
     "listed",
     "make_database",
     "noted",

@@ -14,7 +14,7 @@ COMMAND = [sys.executable, "-m", "pytest", "-v", "-x", "-p", "no:xdist", "-p", "
 # oslo's libraries warn whoever chooses eventlet, under our name
 COMMAND += ["-W", "ignore::DeprecationWarning"]
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.soak]
 
 
 def run(*paths):
@@ -37,10 +37,6 @@ def test_the_gate_of_the_api_and_ears_and_rooms_of_servers_do_the_same():
     run(
         "tests/unit/rpc", "tests/unit/api/test_admission.py", "tests/functional/test_rpc_backlog.py"
     )
-
-
-def test_clients_that_are_too_slow_are_cut_off():
-    run("tests/functional/test_http_transfer_rate.py")
 
 
 def test_all_rpc_works_again_whatever_happens_to_the_broker():

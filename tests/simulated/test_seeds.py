@@ -4,6 +4,7 @@ A failure names the seed, and the command that repeats it.
 """
 
 import ast
+import datetime
 import os
 import pathlib
 import subprocess
@@ -12,7 +13,8 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-SEEDS, BLOCK = 400, 100
+SEEDS, BLOCK = 60, 20
+DAYS = 20  # seeds of one day: other ones each day, for at most a minute
 # Where tests run side by side, the blocks do.
 JOBS = "1" if "PYTEST_XDIST_WORKER" in os.environ else "2"
 pytestmark = pytest.mark.timeout(3600)  # they run where nothing else wants to
@@ -34,6 +36,13 @@ def simulate(*arguments, **environment):
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
 def test_whatever_is_lost_late_doubled_or_killed_everything_ends_in_order(first):
     ran = simulate("--first", str(first), "--seeds", str(BLOCK), "--jobs", JOBS)
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_the_seeds_of_the_day_end_in_order():
+    first = 1_000_000 + datetime.datetime.now(datetime.UTC).toordinal() * DAYS
+    print(f"seeds {first} to {first + DAYS - 1}")
+    ran = simulate("--first", str(first), "--seeds", str(DAYS), "--jobs", JOBS)
     assert ran.returncode == 0, ran.stdout
 
 

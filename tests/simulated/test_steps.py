@@ -12,6 +12,7 @@ import pytest
 
 import roost
 from roost.flow import Flow
+from tests.parts import second
 from tests.simulation.scenarios import Reef, Scenario, User, run
 from tests.simulation.step_faults import FLOWS, MISHAPS, Runner, happening
 
@@ -253,6 +254,17 @@ SCENARIOS = [
     Scenario("put away and delete by force", put_away_and_delete_by_force, retained_for=LONG),
     Scenario("cannot be put away", delete_for_good_what_cannot_be_put_away, retained_for=LONG),
 ]
+# The others are a part of the soak.
+IN_SUITE = (
+    "boot",
+    "reschedule",
+    "delete while building",
+    "stop and start",
+    "rebuild",
+    "delete while it is rebuilt",
+    "put away and restore",
+    "make an image",
+)
 # The scenario that goes through a flow.
 BY_FLOW = {
     **dict.fromkeys(("place", "adopt", "build"), BOOT),
@@ -279,7 +291,11 @@ def test_a_step_of_a_flow(flow, step, mishap):
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize(
+    "scenario",
+    [each if each.name in IN_SUITE else second(each) for each in SCENARIOS],
+    ids=lambda scenario: scenario.name,
+)
 def test_a_daemon_dies_at_each_place_of(scenario):
     calm = Reef()
     assert list(run(scenario, calm)) == []

@@ -1,4 +1,4 @@
-"""What ``tools/run_tests.py`` makes of tests that fail always, once, or in great number."""
+"""What ``tools/run_tests.py`` makes of tests that fail, of stages and of parts of the soak."""
 
 import importlib.util
 import pathlib
@@ -6,13 +6,12 @@ import pathlib
 import pytest
 
 TOOL = pathlib.Path(__file__).parents[2] / "tools" / "run_tests.py"
-UNSTEADY = """
+COUNTING = """
 import pathlib
-MARK = pathlib.Path(__file__).with_name("ran")
-def test_that_fails_the_first_time():
-    if not MARK.exists():
-        MARK.touch()
-        raise AssertionError("once")
+def test_that_fails():
+    with pathlib.Path(__file__).with_name("ran").open("a") as ran:
+        ran.write("once")
+    assert False
 """
 WAITING = """
 import pathlib, time
@@ -30,7 +29,7 @@ def tool(tmp_path, monkeypatch):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "ROOT", tmp_path)
-    monkeypatch.setattr(module, "STAGES", {"unit": module.PYTEST})
+    monkeypatch.setattr(module, "STAGES", {"unit": [*module.PYTEST, "tests/unit"]})
     # its pytest needs none, and some take seconds to load
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     (tmp_path / "tests" / "unit").mkdir(parents=True)
@@ -41,25 +40,18 @@ def write(tool, text: str) -> None:
     (tool.ROOT / "tests" / "unit" / "test_it.py").write_text(text)
 
 
-def test_a_test_that_passes_alone_is_named_and_fails_nothing(tool, capfd):
-    write(tool, UNSTEADY + "def test_fine(): pass\n")
-    assert tool.main([]) == 0
+def test_a_test_that_fails_is_named_and_fails_the_run(tool, capfd):
+    write(tool, "def test_bad(): assert False\ndef test_fine(): pass\n")
+    assert tool.main([]) == 1
     printed = capfd.readouterr().out
-    assert "unsteady" in printed
-    assert "passed alone: tests/unit/test_it.py::test_that_fails_the_first_time" in printed
+    assert "  FAILED tests/unit/test_it.py::test_bad" in printed.partition("==== summary")[2]
+    assert "1 failed, 1 passed" in printed
 
 
-def test_a_test_that_fails_twice_fails_the_run(tool, capfd):
-    write(tool, "def test_bad(): assert False\n")
+def test_nothing_runs_twice(tool):
+    write(tool, COUNTING)
     assert tool.main([]) == 1
-    assert "failed: tests/unit/test_it.py::test_bad" in capfd.readouterr().out
-
-
-def test_many_failures_are_not_run_again(tool, capfd):
-    bad = range(tool.RUN_AGAIN_AT_MOST + 1)
-    write(tool, "".join(f"def test_bad_{n}(): assert False\n" for n in bad))
-    assert tool.main([]) == 1
-    assert "--last-failed" not in capfd.readouterr().out
+    assert (tool.ROOT / "tests" / "unit" / "ran").read_text() == "once"
 
 
 def test_what_a_stage_needs_is_begun_beforehand(tool, monkeypatch):
@@ -97,7 +89,23 @@ def test_what_cannot_be_collected_fails_the_run(tool):
     assert tool.main([]) == 1
 
 
-def test_tests_that_pass_run_once(tool, capfd):
-    write(tool, "def test_fine(): pass\n")
-    assert tool.main([]) == 0
-    assert "--last-failed" not in capfd.readouterr().out
+def test_a_part_of_the_soak_is_ended_when_its_time_is_over(tool, monkeypatch, capfd):
+    endless = [tool.sys.executable, "-c", "import time; time.sleep(60)"]
+    monkeypatch.setattr(tool, "BEFOREHAND", {})
+    monkeypatch.setattr(tool, "SOAK", {"long": (endless, 0.01), "short": (["true"], 1)})
+    assert tool.main(["--soak"]) == 1
+    printed = capfd.readouterr().out
+    assert "long         FAILED" in printed
+    assert "short        ok" in printed
+
+
+def test_one_part_of_the_soak_can_run_alone(tool, monkeypatch, capfd):
+    monkeypatch.setattr(tool, "BEFOREHAND", {})
+    monkeypatch.setattr(tool, "SOAK", {"one": (["true"], 1), "other": (["false"], 1)})
+    assert tool.main(["--soak", "one"]) == 0
+    assert "other" not in capfd.readouterr().out
+
+
+def test_a_part_that_is_not_there_is_told_with_those_that_are(tool, capfd):
+    assert tool.main(["--soak", "guest"]) == 2
+    assert "no such part: guest; there are chaos, outages" in capfd.readouterr().err
