@@ -23,7 +23,7 @@ from roost import migrations
 from roost.db import types
 from roost.db.engine import Database
 
-_FROZEN = {types.Uuid: "UUID", types.UtcDateTime: "TIME"}
+_FROZEN = {types.Uuid: "UUID", types.UtcDateTime: "TIME", types.StringList: "LONG_TEXT"}
 _VARIANTS = {"sqlite": "KEY", "mysql": "LONG_TEXT"}
 _TEMPLATE = '''"""{message}."""
 

@@ -1,10 +1,8 @@
 """The histories, from nothing to the models, on SQLite."""
 
 import importlib
-import json
 import pathlib
 import threading
-from datetime import datetime
 
 import pytest
 import sqlalchemy as sa
@@ -13,10 +11,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from roost import exception, migrations
-from roost.db.cell import instance_lists, models
 from roost.db.engine import Database
-from roost.db.instance_query import Wanted
-from tests.builders import an_instance
 
 
 @pytest.fixture(params=migrations.SCHEMAS)
@@ -149,33 +144,6 @@ def test_revisions_are_numbered_without_gaps(schema):
 
     assert revisions == [f"{number:04}" for number in range(1, len(revisions) + 1)]
     assert migrations.head(schema) == revisions[-1]
-
-
-def test_instances_that_there_are_are_found_by_their_tags(database):
-    migrations.sync(database, "cell", "0005")
-    tagged, plain = an_instance(tags=["a", "é"], project_id="p"), an_instance()
-    known = {column["name"] for column in sa.inspect(database.engine).get_columns("instances")}
-    with database.begin() as session:
-        for each in (tagged, plain):
-            row = {name: value for name, value in as_row(each).items() if name in known}
-            columns = [models.instances.c[name] for name in row]
-            old = sa.table("instances", *[sa.column(c.name, c.type) for c in columns])
-            session.execute(sa.insert(old), row)
-
-    migrations.sync(database, "cell")
-
-    with database.read() as session:
-        for tags, uuids in (["a"], [tagged.uuid]), (["é"], [tagged.uuid]), (["b"], []):
-            page = instance_lists.list_page(session, Wanted(tags=[tags]), limit=9)
-            assert [found.uuid for found in page] == uuids
-
-
-def as_row(instance):
-    """Return what an instance's row has where it cannot be empty."""
-    values = {name: getattr(instance, name) for name in instance.fields if name != "fault"}
-    row = {name: values[name] for name in values if isinstance(values[name], str | int | datetime)}
-    objects = {"flavor_id": "1", "flavor": "", "networks": "[]", "metadata": "{}"}
-    return row | objects | {"tags": json.dumps(instance.tags)}
 
 
 def stamp(database, schema, revision):

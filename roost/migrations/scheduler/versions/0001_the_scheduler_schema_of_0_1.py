@@ -1,4 +1,4 @@
-"""First tables."""
+"""The scheduler schema of 0.1."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -16,7 +16,16 @@ def upgrade() -> None:
         sa.Column("aggregate", LONG_TEXT, nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
         sa.Column("deleted", sa.Boolean(), nullable=False),
+        sa.Column("deleted_at", TIME, nullable=True),
         sa.PrimaryKeyConstraint("uuid"),
+        **TABLE,
+    )
+    op.create_table(
+        "cell_users",
+        sa.Column("cell_uuid", UUID, nullable=False),
+        sa.Column("bus_user", sa.String(length=255), nullable=False),
+        sa.PrimaryKeyConstraint("cell_uuid"),
+        sa.UniqueConstraint("bus_user", name="cell_users_bus_user_key"),
         **TABLE,
     )
     op.create_table(
@@ -32,6 +41,7 @@ def upgrade() -> None:
         sa.Column("id", KEY, nullable=False),
         sa.Column("host", sa.String(length=255), nullable=False),
         sa.Column("node", sa.String(length=255), nullable=False),
+        sa.Column("node_uuid", UUID, nullable=True),
         sa.Column("cell_uuid", UUID, nullable=False),
         sa.Column("availability_zone", sa.String(length=255), nullable=False),
         sa.Column("enabled", sa.Boolean(), nullable=False),
@@ -58,11 +68,14 @@ def upgrade() -> None:
         sa.Column("profile", LONG_TEXT, nullable=False),
         sa.Column("topology", LONG_TEXT, nullable=True),
         sa.Column("metrics", LONG_TEXT, nullable=True),
+        sa.Column("details", LONG_TEXT, nullable=True),
+        sa.Column("node_load", sa.String(length=128), nullable=True),
         sa.Column("unclaimed", LONG_TEXT, nullable=True),
         sa.Column("description_digest", sa.String(length=64), nullable=False),
         sa.Column("contents_digest", sa.String(length=64), nullable=False),
         sa.Column("settled", sa.BigInteger(), nullable=False),
         sa.Column("reported_at", TIME, nullable=False),
+        sa.Column("report_version", sa.BigInteger(), nullable=True),
         sa.Column("generation", sa.BigInteger(), nullable=False),
         sa.Column("described", sa.BigInteger(), nullable=False),
         sa.Column("touched_at", TIME, nullable=False),
@@ -71,6 +84,7 @@ def upgrade() -> None:
         **TABLE,
     )
     op.create_index("ix_hosts_cell_uuid", "hosts", ["cell_uuid"], unique=False)
+    op.create_index("ix_hosts_node_uuid", "hosts", ["node_uuid"], unique=False)
     op.create_index("ix_hosts_touched_at", "hosts", ["touched_at"], unique=False)
     op.create_table(
         "revisions",
@@ -85,6 +99,7 @@ def upgrade() -> None:
         sa.Column("generation", sa.BigInteger(), nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
         sa.Column("deleted", sa.Boolean(), nullable=False),
+        sa.Column("deleted_at", TIME, nullable=True),
         sa.PrimaryKeyConstraint("uuid"),
         **TABLE,
     )

@@ -1,4 +1,4 @@
-"""First tables."""
+"""The cell schema of 0.1."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -16,14 +16,20 @@ def upgrade() -> None:
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("host", sa.String(length=255), nullable=False),
         sa.Column("spec", LONG_TEXT, nullable=False),
+        sa.Column("selection", LONG_TEXT, nullable=True),
         sa.Column("alternates", LONG_TEXT, nullable=False),
         sa.Column("tried", LONG_TEXT, nullable=False),
-        sa.Column("lease_until", TIME, nullable=True),
         sa.PrimaryKeyConstraint("instance_uuid"),
         **TABLE,
     )
     op.create_index("ix_builds_host", "builds", ["host"], unique=False)
-    op.create_index("ix_builds_lease_until", "builds", ["lease_until"], unique=False)
+    op.create_table(
+        "forsaken_images",
+        sa.Column("image_id", UUID, nullable=False),
+        sa.Column("instance_uuid", UUID, nullable=False),
+        sa.PrimaryKeyConstraint("image_id"),
+        **TABLE,
+    )
     op.create_table(
         "identity",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
@@ -57,6 +63,15 @@ def upgrade() -> None:
         "ix_instance_actions_instance_uuid", "instance_actions", ["instance_uuid"], unique=False
     )
     op.create_table(
+        "instance_addresses",
+        sa.Column("instance_uuid", UUID, nullable=False),
+        sa.Column("ip", sa.String(length=39), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("instance_uuid", "ip"),
+        **TABLE,
+    )
+    op.create_index("instance_addresses_by_ip", "instance_addresses", ["ip"], unique=False)
+    op.create_table(
         "instance_faults",
         sa.Column("id", KEY, nullable=False),
         sa.Column("instance_uuid", UUID, nullable=False),
@@ -70,6 +85,24 @@ def upgrade() -> None:
     )
     op.create_index(
         "ix_instance_faults_instance_uuid", "instance_faults", ["instance_uuid"], unique=False
+    )
+    op.create_table(
+        "instance_provisions",
+        sa.Column("instance_uuid", UUID, nullable=False),
+        sa.Column("provisions", LONG_TEXT, nullable=True),
+        sa.Column("password", LONG_TEXT, nullable=True),
+        sa.PrimaryKeyConstraint("instance_uuid"),
+        **TABLE,
+    )
+    op.create_table(
+        "instance_tags",
+        sa.Column("instance_uuid", UUID, nullable=False),
+        sa.Column("digest", sa.String(length=32), nullable=False),
+        sa.PrimaryKeyConstraint("instance_uuid", "digest"),
+        **TABLE,
+    )
+    op.create_index(
+        "instance_tags_by_digest", "instance_tags", ["digest", "instance_uuid"], unique=False
     )
     op.create_table(
         "instances",
@@ -87,8 +120,13 @@ def upgrade() -> None:
         sa.Column("image_id", sa.String(length=64), nullable=True),
         sa.Column("image", LONG_TEXT, nullable=True),
         sa.Column("key_name", sa.String(length=255), nullable=True),
+        sa.Column("keypair", LONG_TEXT, nullable=True),
         sa.Column("user_data", LONG_TEXT, nullable=True),
         sa.Column("config_drive", sa.Boolean(), nullable=False),
+        sa.Column("disk_config", sa.String(length=16), server_default="MANUAL", nullable=False),
+        sa.Column("root_device_name", sa.String(length=255), nullable=True),
+        sa.Column("security_groups", LONG_TEXT, nullable=True),
+        sa.Column("trusted_certs", LONG_TEXT, nullable=True),
         sa.Column("metadata", LONG_TEXT, nullable=False),
         sa.Column("tags", LONG_TEXT, nullable=False),
         sa.Column("access_ip_v4", sa.String(length=39), nullable=True),
@@ -96,15 +134,24 @@ def upgrade() -> None:
         sa.Column("availability_zone", sa.String(length=255), nullable=True),
         sa.Column("host", sa.String(length=255), nullable=True),
         sa.Column("node", sa.String(length=255), nullable=True),
+        sa.Column("numa_topology", LONG_TEXT, nullable=True),
+        sa.Column("pci", LONG_TEXT, nullable=True),
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("vm_state", sa.String(length=32), nullable=False),
         sa.Column("task_state", sa.String(length=32), nullable=True),
+        sa.Column("task_image", LONG_TEXT, nullable=True),
+        sa.Column("lease_until", TIME, nullable=True),
         sa.Column("power_state", sa.Integer(), nullable=False),
+        sa.Column("locked", sa.Boolean(), server_default="0", nullable=False),
+        sa.Column("locked_by", sa.String(length=16), nullable=True),
+        sa.Column("locked_reason", sa.String(length=255), nullable=True),
         sa.Column("networks", LONG_TEXT, nullable=False),
         sa.Column("network_info", LONG_TEXT, nullable=True),
         sa.Column("created_at", TIME, nullable=False),
         sa.Column("updated_at", TIME, nullable=True),
         sa.Column("launched_at", TIME, nullable=True),
+        sa.Column("soft_deleted_at", TIME, nullable=True),
+        sa.Column("turns", sa.Integer(), server_default="0", nullable=False),
         sa.Column("deleted_at", TIME, nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("uuid", name="instances_uuid_key"),
@@ -115,18 +162,30 @@ def upgrade() -> None:
     )
     op.create_index("instances_by_change", "instances", ["updated_at"], unique=False)
     op.create_index("instances_by_host", "instances", ["host", "deleted_at"], unique=False)
+    op.create_index("instances_by_lease", "instances", ["task_state", "lease_until"], unique=False)
     op.create_index(
         "instances_by_project",
         "instances",
         ["project_id", "deleted_at", "created_at", "uuid"],
         unique=False,
     )
+    op.create_index("instances_put_away", "instances", ["soft_deleted_at"], unique=False)
+    op.create_table(
+        "left_behind",
+        sa.Column("instance_uuid", UUID, nullable=False),
+        sa.Column("host", sa.String(length=255), nullable=False),
+        sa.PrimaryKeyConstraint("instance_uuid", "host"),
+        **TABLE,
+    )
+    op.create_index("ix_left_behind_host", "left_behind", ["host"], unique=False)
     op.create_table(
         "ports",
         sa.Column("id", UUID, nullable=False),
         sa.Column("instance_uuid", UUID, nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("network_id", UUID, nullable=False),
+        sa.Column("network_name", sa.String(length=255), nullable=True),
+        sa.Column("cidr", sa.String(length=64), nullable=True),
         sa.Column("ip", sa.String(length=39), nullable=False),
         sa.Column("mac", sa.String(length=17), nullable=False),
         sa.Column("host", sa.String(length=255), nullable=True),
@@ -139,6 +198,13 @@ def upgrade() -> None:
     )
     op.create_index("ix_ports_instance_uuid", "ports", ["instance_uuid"], unique=False)
     op.create_table(
+        "security_group_copies",
+        sa.Column("project_id", sa.String(length=255), nullable=False),
+        sa.Column("security_groups", LONG_TEXT, nullable=False),
+        sa.PrimaryKeyConstraint("project_id"),
+        **TABLE,
+    )
+    op.create_table(
         "services",
         sa.Column("id", KEY, nullable=False),
         sa.Column("uuid", UUID, nullable=False),
@@ -147,12 +213,26 @@ def upgrade() -> None:
         sa.Column("availability_zone", sa.String(length=255), nullable=True),
         sa.Column("disabled", sa.Boolean(), nullable=False),
         sa.Column("disabled_reason", sa.String(length=255), nullable=True),
+        sa.Column("disabled_at", TIME, nullable=True),
         sa.Column("forced_down", sa.Boolean(), nullable=False),
         sa.Column("created_at", TIME, nullable=False),
         sa.Column("last_seen_up", TIME, nullable=False),
+        sa.Column("state_id", UUID, nullable=True),
+        sa.Column("starts", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("run_id", UUID, nullable=True),
+        sa.Column("replaced", sa.Boolean(), server_default="0", nullable=False),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("host", "binary", name="services_host_binary_key"),
         sa.UniqueConstraint("uuid", name="services_uuid_key"),
+        **TABLE,
+    )
+    op.create_table(
+        "sweeps",
+        sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("last_up", TIME, nullable=False),
+        sa.Column("gap_began", TIME, nullable=True),
+        sa.Column("gap_ended", TIME, nullable=True),
+        sa.PrimaryKeyConstraint("id"),
         **TABLE,
     )
     op.create_table(
