@@ -15,5 +15,6 @@ check mypy
 check lint-imports
 check codespell
 check sh tools/check_units.sh
+check env ROOST_BIND=127.0.0.1:8080 ROOST_API=127.0.0.1:8774 /usr/sbin/haproxy -c -f etc/haproxy/roost.cfg
 
 [ -z "$failed" ] || { echo "lint: failed:$failed" >&2; exit 1; }

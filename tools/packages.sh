@@ -1,7 +1,7 @@
 #!/bin/sh
 # Make sure that the integration tests find RabbitMQ, PostgreSQL, MariaDB and Redis, or can
 # start them, and that they have libvirt, QEMU with UEFI and TPMs, what compiles libvirt's binding for
-# Python, what makes networks for guests, and Go with gophercloud. Usage: tools/packages.sh [rig]
+# Python, what makes networks for guests, HAProxy, and Go with gophercloud. Usage: tools/packages.sh [rig]
 #
 # With the word rig, only what a rig with real guests needs: neither the other two services nor Go.
 # A service that answers at its usual port on loopback needs no package. The Debian packages of the
@@ -13,7 +13,7 @@ set -eu
 case "${1:-}" in
 rig) SERVICES="rabbitmq-server:5672 postgresql:5432" OTHERS="" CLIENTS="" ;;
 "") SERVICES="rabbitmq-server:5672 postgresql:5432 mariadb-server:3306 redis-server:6379"
-    OTHERS="systemd:systemd-analyze" # judges our units
+    OTHERS="systemd:systemd-analyze haproxy:/usr/sbin/haproxy" # judge our units and our proxy
     CLIENTS="golang-go golang-github-gophercloud-gophercloud-dev" ;;
 *) echo "usage: tools/packages.sh [rig]" >&2 && exit 2 ;;
 esac

@@ -18,8 +18,7 @@ from keystoneauth1.access import AccessInfoV3
 from oslo_config import cfg
 
 from roost import exception
-from roost.api.callers import ApiCaller, anonymous_caller
-from roost.api.middleware import TOKEN
+from roost.api.admission import UNKNOWN
 from roost.api.policy import Policy
 from roost.clock import boot_clock
 from roost.context import RequestContext
@@ -38,6 +37,7 @@ SPOKEN_TO: Final = frozenset(
     {"image", "network", "volumev3", "block-storage", "block-store", "key-manager"}
 )
 _CONNECTIONS: Final = 32  # kept open to Keystone
+_IDENTITY: Final = "roost.identity"  # in a request's environ: what Keystone said, or its refusal
 _TOKENS: Final = 10_000  # remembered by one worker
 _PROJECTS: Final = 100_000
 _PROJECT_SECONDS: Final = 3600
@@ -85,22 +85,38 @@ class Keystone:
         if req.path in self._open_paths:
             req.context.caller = RequestContext(is_admin=False, overwrite=False, **ids)
             return
-        found = self._identify(req.env)
+        found = req.env.get(_IDENTITY) or self._ask_of(req.env)
+        if isinstance(found, exception.RoostError):
+            raise found
         req.context.caller = self._context(found.user, found.service, **ids)
-        self._remember(req.get_header(TOKEN), req.context.caller)
 
-    def caller(self, environ: Mapping[str, Any]) -> ApiCaller | None:
-        """Return whose share of the API's places a request takes, before anybody asks Keystone.
+    def caller(self, environ: Mapping[str, Any]) -> str | None:
+        """Return whose share of the API's places a request takes, without asking Keystone.
 
-        A token that passed lately tells its project. Any other one takes of its address' share, so
-        nobody gets more by making tokens up. Who has none takes nothing, and is refused at once,
-        but for what is told to everybody.
+        A token that passed lately tells its project. Who has none takes no place: it is refused at
+        once, but for what is told to everybody.
         """
         token = environ.get("HTTP_X_AUTH_TOKEN")
-        if not token and environ.get("PATH_INFO") not in self._open_paths:
+        if not token or environ.get("PATH_INFO") in self._open_paths:
             return None
-        known = self._projects.get(_hash(token)) if token else None
-        return ApiCaller(str(known), proven=True) if known else anonymous_caller(environ)
+        return self._projects.get(_hash(token)) or UNKNOWN
+
+    def identify(self, environ: dict[str, Any]) -> str | None:
+        """Ask Keystone about a token, and keep with the request what it said."""
+        found = environ[_IDENTITY] = self._ask_of(environ)
+        if isinstance(found, exception.RoostError):
+            return None
+        project = found.user.project_id
+        whose = f"project {project}" if project else f"user {found.user.user_id}"
+        self._projects.set(_hash(environ["HTTP_X_AUTH_TOKEN"]), whose, time=_PROJECT_SECONDS)
+        return whose
+
+    def _ask_of(self, environ: Mapping[str, Any]) -> Any:
+        """Return what Keystone says of the tokens of a request; an error why it is refused."""
+        try:
+            return self._identify(environ)
+        except exception.RoostError as error:
+            return error
 
     def _identify(self, environ: Mapping[str, Any]) -> Any:
         """Return what keystonemiddleware found out about the tokens of a request."""
@@ -137,13 +153,6 @@ class Keystone:
         )
         made.is_admin = self._policy.is_admin(made)
         return made
-
-    def _remember(self, token: str | None, caller: RequestContext) -> None:
-        if token:
-            whose = caller.project_id and f"project {caller.project_id}"
-            self._projects.set(
-                _hash(token), whose or f"user {caller.user_id}", time=_PROJECT_SECONDS
-            )
 
 
 class Remembered:

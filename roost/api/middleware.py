@@ -12,12 +12,10 @@ import falcon
 
 from roost import exception
 from roost.api import microversions
-from roost.api.callers import ApiCaller, anonymous_caller
 from roost.context import RequestContext
 
 _REQUEST_ID: Final = re.compile(r"req-[0-9a-fA-F-]{36}", re.ASCII)
 _UNSAFE: Final = re.compile(r"[^\x20-\x7e]")
-_UPLOAD: Final = re.compile("/image/v2/images/[^/]+/file/*")
 COMPUTE: Final = "/v2.1"
 LEGACY: Final = "/v2"
 TOKEN: Final = "X-Auth-Token"  # noqa: S105 - the name of a header
@@ -72,17 +70,16 @@ class Microversions:
 
 
 class Authentication(Protocol):
-    """Who says who the caller is."""
+    """Who says who the caller is; it is one of ``admission.CallerLookup``, too."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Put a :class:`RequestContext` into ``req.context.caller``, or raise why there is none."""
 
-    def caller(self, environ: Mapping[str, Any]) -> ApiCaller | None:
-        """Return whose share of the API's places a request takes, before anybody proves anything.
+    def caller(self, environ: Mapping[str, Any]) -> str | None:
+        """Return whose share of the API's places a request takes."""
 
-        None: it needs no place, since it will be refused at once. It is asked for every request,
-        and must be cheap.
-        """
+    def identify(self, environ: dict[str, Any]) -> str | None:
+        """Find out whose a request is."""
 
 
 class NoAuth:
@@ -106,20 +103,11 @@ class NoAuth:
             overwrite=False,
         )
 
-    def caller(self, environ: Mapping[str, Any]) -> ApiCaller:
-        """Return whose share of the API's places a request takes: its project's or address'."""
-        token = environ.get("HTTP_X_AUTH_TOKEN")
-        if token and token != ANONYMOUS:
-            return ApiCaller(f"project {_who(token)[1]}", proven=True)
-        return anonymous_caller(environ)
+    def caller(self, environ: Mapping[str, Any]) -> str:
+        """Return whose share of the API's places a request takes: its project's."""
+        return f"project {_who(environ.get('HTTP_X_AUTH_TOKEN'))[1]}"
 
-
-def is_upload(environ: Mapping[str, Any]) -> bool:
-    """Tell whether a request sends data that is not to be read before somebody wants it."""
-    return (
-        environ.get("REQUEST_METHOD") == "PUT"
-        and _UPLOAD.fullmatch(str(environ.get("PATH_INFO"))) is not None
-    )
+    identify = caller
 
 
 def _who(token: str | None) -> tuple[str, str]:

@@ -12,7 +12,6 @@ import http.client
 import logging
 import os
 import signal
-import ssl
 import sys
 import threading
 import time
@@ -20,27 +19,30 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
 
 from cotyledon import oslo_config_glue
-from granian.server import Server
+from granian import Granian
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
 from oslo_config import cfg
 
 from roost.api import admission
 from roost.cmd import _checks, _http, _run
-from roost.cmd._asgi import Asgi
 from roost.cmd._daemon import Closable
-from roost.cmd._http import Wsgi
 from roost.cmd._run import Systemd
 from roost.cmd._waiting import StartupCheck, StartupWait
 
 LOG = logging.getLogger(__name__)
 _SET_PARENT_DEATH_SIGNAL: Final = 1  # PR_SET_PDEATHSIG of prctl(2)
+_HEADER_SECONDS: Final = 75  # that the next request of a connection may take to begin
 EVERY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - and where we reach it
+# Granian logs like everything else, not by handlers of its own.
+_LOGGERS: Final = {"_granian": {"propagate": True}, "granian.access": {"propagate": True}}
 
 
 def run(
     conf: cfg.ConfigOpts,
     *,
     name: str,
-    make_app: Callable[[], Wsgi],
+    make_app: Callable[[], admission.Wsgi],
     checks: Sequence[StartupCheck] = (),
     closing: Sequence[Closable] = (),
 ) -> NoReturn:
@@ -58,40 +60,45 @@ def run(
     StartupWait(name, stopping=threading.Event(), tell=systemd.status).until([*checks, free])
     for opened in closing:
         opened.close()
-    identity = _http.TlsIdentity.of(conf)
-    server = _server(conf, name, systemd, identity)
-    probe = _Probe(systemd, conf.api.listen, conf.api.port, secret=identity is not None)
-    loader = functools.partial(_load, conf, make_app, probe, os.getpid())
+    server = _server(conf, name)
+    server.on_startup(functools.partial(_announce_stop, systemd))
+    probe = _Probe(systemd, conf.api.listen, conf.api.port)
+    loader = functools.partial(_load, make_app, probe, os.getpid())
     _run.share()
     server.serve(target_loader=loader, wrap_loader=False)
     sys.exit(0)
 
 
-def _server(
-    conf: cfg.ConfigOpts, name: str, systemd: Systemd, identity: _http.TlsIdentity | None
-) -> "_Server":
-    listening = _http.listen(str(conf.api.listen), conf.api.port)
-    return _Server(
-        systemd,
-        listening.detach(),
+def _server(conf: cfg.ConfigOpts, name: str) -> Any:
+    return Granian(
         target=name,
+        address=str(conf.api.listen),
+        port=conf.api.port,
+        interface=Interfaces.WSGI,
+        http=HTTPModes.http1,  # of the other one it bounds no time
+        websockets=False,
         workers=conf.workers,
+        blocking_threads=admission.threads(conf.api.threads, conf.api.max_waiting),
+        backlog=_http.BACKLOG,
+        backpressure=_http.CONNECTIONS,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=_HEADER_SECONDS * 1000, max_buffer_size=_http.MAX_HEADERS
+        ),
+        log_dictconfig={"handlers": {}, "loggers": _LOGGERS},
         respawn_failed_workers=True,
         workers_kill_timeout=conf.graceful_shutdown_timeout or None,
-        **_http.granian_options(identity),
     )
 
 
-class _Server(_http.Listening, Server):  # type: ignore[misc, valid-type]
-    """Granian, which also tells systemd when it is asked to stop."""
+def _announce_stop(systemd: Systemd) -> None:
+    """Tell systemd when we are asked to stop, before Granian hears of it."""
+    stop: Any = signal.getsignal(signal.SIGTERM)
 
-    def __init__(self, systemd: Systemd, listening: int, **options: Any) -> None:
-        super().__init__(listening, **options)
-        self._systemd = systemd
+    def announce(*arguments: Any) -> None:
+        systemd.stopping()
+        stop(*arguments)
 
-    def signal_handler_interrupt(self, *args: Any, **kwargs: Any) -> None:
-        self._systemd.stopping()
-        super().signal_handler_interrupt(*args, **kwargs)
+    signal.signal(signal.SIGTERM, announce)
 
 
 def _end_with(parent: int) -> None:
@@ -104,9 +111,8 @@ def _end_with(parent: int) -> None:
 class _Probe:
     """Says READY once the port really answers: Granian listens long before its workers serve."""
 
-    def __init__(self, systemd: Systemd, host: str, port: int, *, secret: bool) -> None:
+    def __init__(self, systemd: Systemd, host: str, port: int) -> None:
         self._systemd = systemd
-        self._secret = secret
         self._host = EVERY_ADDRESS.get(str(host), str(host))
         self._port = port
 
@@ -121,7 +127,9 @@ class _Probe:
 
     def _answers(self) -> bool:
         with (
-            contextlib.closing(self._connection()) as connection,
+            contextlib.closing(
+                http.client.HTTPConnection(self._host, self._port, timeout=2)
+            ) as connection,
             contextlib.suppress(OSError, http.client.HTTPException),
         ):
             connection.request("GET", "/")
@@ -129,21 +137,9 @@ class _Probe:
             return True
         return False
 
-    def _connection(self) -> http.client.HTTPConnection:
-        if not self._secret:
-            return http.client.HTTPConnection(self._host, self._port, timeout=2)
-        # It only asks whether somebody answers, and tells nothing: no matter who it is.
-        context = ssl._create_unverified_context()  # noqa: S323, SLF001
-        return http.client.HTTPSConnection(self._host, self._port, timeout=2, context=context)
 
-
-def _load(conf: cfg.ConfigOpts, make_app: Callable[[], Wsgi], probe: _Probe, parent: int) -> Asgi:
+def _load(make_app: Callable[[], admission.Wsgi], probe: _Probe, parent: int) -> admission.Wsgi:
     _end_with(parent)
-    app = Asgi(
-        make_app(),
-        threads=admission.threads(conf.api.threads, conf.api.max_waiting),
-        max_body=conf.api.max_request_body_size,
-        bodies=_http.bodies(conf.api.address_share),
-    )
+    app = make_app()
     probe.start()
     return app

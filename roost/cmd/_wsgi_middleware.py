@@ -1,16 +1,17 @@
-"""What stands around the API's application: health checks and CORS, both by oslo.middleware."""
+"""What stands around the API's application, by oslo.middleware: health, CORS, proxies' headers."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from oslo_config import cfg
-from oslo_middleware import cors, healthcheck
+from oslo_middleware import cors, healthcheck, http_proxy_to_wsgi
 from oslo_middleware.opts import list_opts_cors as cors_list
 from oslo_middleware.opts import list_opts_healthcheck as health_list
+from oslo_middleware.opts import list_opts_http_proxy_to_wsgi as proxy_list
 
+from roost.api.admission import Wsgi
 from roost.api.microversions import HEADER, LEGACY_HEADER
 from roost.api.middleware import REQUEST_ID_HEADERS, TOKEN
-from roost.cmd._http import Wsgi
 
 HEALTH: Final = "/healthcheck"
 _VERSIONS: Final = [HEADER, LEGACY_HEADER]
@@ -24,17 +25,18 @@ _MADE_FOR: Final = {
 def surrounded(conf: cfg.ConfigOpts, app: Wsgi) -> Wsgi:
     """Let an application tell its health, and browsers of ``[cors] allowed_origin`` use it.
 
-    Both come before the gate: who balances load asks a flooded API, too. Where no origin is
-    allowed, nothing is looked at.
+    Both come before admission: who balances load asks a flooded API, too. Where no origin is
+    allowed, nothing is looked at. With ``[oslo_middleware] enable_proxy_headers_parsing``, scheme,
+    host and address of a request are those that the proxy before us was asked by.
     """
     register(conf)
-    return _with_health(conf, _with_cors(conf, app))
+    return _with_health(conf, _behind_proxy(conf, _with_cors(conf, app)))
 
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Make the libraries' options known, with the defaults that they have here."""
     set_defaults()
-    for group, options in (*cors_list(), *health_list()):
+    for group, options in (*cors_list(), *health_list(), *proxy_list()):
         conf.register_opts(options, group=group)
 
 
@@ -57,4 +59,10 @@ def _with_health(conf: cfg.ConfigOpts, app: Wsgi) -> Wsgi:
 def _with_cors(conf: cfg.ConfigOpts, app: Wsgi) -> Wsgi:
     wrapped = cors.CORS(app, conf)
     served: Wsgi = wrapped if wrapped.allowed_origins else app
+    return served
+
+
+def _behind_proxy(conf: cfg.ConfigOpts, app: Wsgi) -> Wsgi:
+    wrapped = http_proxy_to_wsgi.HTTPProxyToWSGI(app, conf)
+    served: Wsgi = wrapped if conf.oslo_middleware.enable_proxy_headers_parsing else app
     return served

@@ -15,12 +15,11 @@ from oslo_config import cfg
 from roost import migrations, networks
 from roost.api import admission
 from roost.api.app import make_app
-from roost.api.callers import FairShare
 from roost.api.compute import quota_resources
 from roost.api.compute.service_views import NOVA_NAMES
 from roost.api.dependencies import ApiOptions, Dependencies
 from roost.api.keystone_auth import Keystone
-from roost.api.middleware import Authentication, NoAuth, is_upload
+from roost.api.middleware import Authentication, NoAuth
 from roost.api.networking.driver import Networking, load_networking
 from roost.api.policy import Policy
 from roost.api.routes import OPEN_PATHS
@@ -28,7 +27,6 @@ from roost.cells import Watch
 from roost.cells.limits import HostCalls, HostLimits
 from roost.cmd import _checks, _granian, _http, _options, _parts, _run, _wsgi_middleware
 from roost.cmd._daemon import Closable, Daemon
-from roost.cmd._http import Wsgi
 from roost.cmd._waiting import StartupCheck
 from roost.db.engine import Database
 from roost.hardware import pci_aliases
@@ -49,7 +47,7 @@ NAME = "roost-api"
 class Api:
     """The application, and what it stands on."""
 
-    app: Wsgi
+    app: admission.Wsgi
     checks: Sequence[StartupCheck]
     open: Callable[[], None]
     stop: Callable[[], None]
@@ -64,9 +62,6 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         host=str(conf.api.listen),
         port=conf.api.port,
         threads=admission.threads(conf.api.threads, conf.api.max_waiting),
-        max_body=conf.api.max_request_body_size,
-        address_share=conf.api.address_share,
-        identity=_http.TlsIdentity.of(conf),
     )
     return Daemon(
         NAME,
@@ -176,10 +171,8 @@ def _gate(conf: cfg.ConfigOpts, parts: Dependencies) -> admission.Admission:
         make_app(parts),
         at_once=conf.api.threads,
         waiting=conf.api.max_waiting,
-        share=FairShare(proven=conf.api.project_share, unproven=conf.api.address_share),
-        max_body=conf.api.max_request_body_size,
-        caller=parts.authentication.caller,
-        is_upload=is_upload,
+        share=conf.api.project_share,
+        callers=parts.authentication,
     )
 
 
@@ -208,7 +201,7 @@ def _api_options(conf: cfg.ConfigOpts) -> ApiOptions:
     )
 
 
-def app_of(arguments: Sequence[str], *, listens: bool = True) -> Wsgi:
+def app_of(arguments: Sequence[str], *, listens: bool = True) -> admission.Wsgi:
     """Read a command line and return a working application: what a server's worker calls.
 
     :param listens: that of :func:`put_together`
@@ -224,7 +217,6 @@ def main() -> None:
     if concurrency.selected() == concurrency.EVENTLET:
         _run.run(conf, build)
     api = _options.explained(lambda: put_together(conf))
-    _options.explained(lambda: _http.TlsIdentity.of(conf))
     _granian.run(
         conf,
         name=NAME,

@@ -11,7 +11,7 @@ from typing import Final
 from oslo_config import cfg
 
 from roost import exception, migrations
-from roost.cmd import _checks, _http, _options, _parts, _run
+from roost.cmd import _checks, _options, _parts, _run
 from roost.cmd._daemon import Daemon, Periodic
 from roost.consoleproxy.proxy import ConsoleProxy, ProxySettings
 from roost.consoleproxy.tokens import Tokens
@@ -66,12 +66,15 @@ def _web(group: cfg.ConfigOpts.GroupAttr) -> dict[str, pathlib.Path]:
 
 
 def _tls(conf: cfg.ConfigOpts) -> ssl.SSLContext | None:
-    identity = _http.TlsIdentity.of(conf, "console_proxy")
-    if identity is None:
+    files = {name: conf.console_proxy[name] for name in ("certificate_file", "key_file")}
+    if not any(files.values()):
         return None
+    for name, file in files.items():
+        if not pathlib.Path(file or "").is_file():
+            raise exception.Invalid(f"[console_proxy] {name} must name a file: {file or ''!r}")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
-        context.load_cert_chain(identity.certificate, identity.key)
+        context.load_cert_chain(files["certificate_file"], files["key_file"])
     except (OSError, ssl.SSLError) as error:
         raise exception.Invalid(
             f"[console_proxy] certificate_file and key_file do not belong together: {error}"

@@ -11,7 +11,6 @@ from oslo_config import cfg
 
 from roost import exception, migrations, networks
 from roost.api import admission
-from roost.api.callers import ApiCaller, FairShare, anonymous_caller
 from roost.cells import Cells
 from roost.cmd import _checks, _http, _options, _parts, _run
 from roost.cmd._daemon import Daemon
@@ -20,8 +19,7 @@ from roost.metadata.app import make_app
 from roost.metadata.guests import Guests
 
 NAME = "roost-metadata"
-_SHARE: Final = FairShare(proven=0.125, unproven=0.125)  # of all places that one guest may have
-_MAX_BODY: Final = 64 * 1024
+_SHARE: Final = 0.125  # of all places that one guest may have
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
@@ -41,16 +39,13 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         at_once=options.threads,
         waiting=options.max_waiting,
         share=_SHARE,
-        max_body=_MAX_BODY,
-        caller=_caller,
+        callers=_Guests(),
     )
     server = _http.in_process(
         app,
         host=str(options.listen),
         port=options.port,
         threads=admission.threads(options.threads, options.max_waiting),
-        max_body=_MAX_BODY,
-        address_share=_SHARE.unproven,
     )
     return Daemon(
         NAME,
@@ -72,12 +67,13 @@ def _identity(conf: cfg.ConfigOpts, cells: Cells) -> identity.CallerIdentity:
     return identity.BySignature(conf.metadata.shared_secret)
 
 
-def _caller(environ: Mapping[str, Any]) -> ApiCaller:
-    """Return whose share of the places a request takes, before anybody has proved anything."""
-    instance = environ.get(identity.INSTANCE)
-    return (
-        ApiCaller(f"instance {instance}", proven=False) if instance else anonymous_caller(environ)
-    )
+class _Guests:
+    """Whose share of the places a request takes: a guest's, as the agent or its address says."""
+
+    def caller(self, environ: Mapping[str, Any]) -> str:
+        return str(environ.get(identity.INSTANCE) or environ.get("REMOTE_ADDR"))
+
+    identify = caller
 
 
 def main() -> None:

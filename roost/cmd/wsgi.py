@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from roost.cmd._http import Wsgi
+from roost.api.admission import Wsgi
 
 
 class Application:

@@ -4,23 +4,17 @@ from oslo_config import cfg
 
 GROUP = "api"
 OPTIONS = [
-    cfg.HostAddressOpt("listen", default="127.0.0.1", help="The address that roost-api serves."),
+    cfg.HostAddressOpt(
+        "listen",
+        default="127.0.0.1",
+        help="The address that roost-api serves, for the proxy before it: slow clients, connections"
+        " of an address and TLS are that one's work.",
+    ),
     cfg.PortOpt("port", default=8774, help="The port that roost-api serves."),
-    cfg.StrOpt(
-        "certificate_file",
-        help="A file with the certificate, and those between it and its authority, that roost-api"
-        " proves with who it is. With it, HTTPS is served and nothing else; left out: HTTP, which"
-        " wants a proxy with TLS before it.",
-    ),
-    cfg.StrOpt(
-        "key_file",
-        help="A file with the key of the certificate, in PKCS#8 (BEGIN PRIVATE KEY) and without"
-        " password. Needed with certificate_file.",
-    ),
     cfg.IntOpt("threads", default=16, min=1, help="Requests that one worker serves at once."),
     cfg.IntOpt(
         "max_waiting",
-        default=112,
+        default=240,
         min=0,
         help="Requests that may wait in one worker until one of its threads has time for them."
         " Whoever comes when so many wait is told at once to try again (503, Retry-After). Raise it"
@@ -34,16 +28,6 @@ OPTIONS = [
         help="The part of the places of a worker (threads + max_waiting) that one project may have,"
         " of those that others leave. What goes beyond is told to try again (429, Retry-After), so"
         " a flood of a few leaves room for others. 1: all, where there is only one.",
-    ),
-    cfg.FloatOpt(
-        "address_share",
-        default=0.125,
-        min=0.0,
-        max=1.0,
-        help="The part of these places that requests from one address (IPv6: of one /64) may have"
-        " whose tokens have not been seen before; and of 1000 bodies that are on their way at once,"
-        " those that one address may be sending. Raise it where all requests come from the address"
-        " of a proxy, and limit addresses there.",
     ),
     cfg.IntOpt(
         "max_request_body_size",

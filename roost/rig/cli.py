@@ -114,6 +114,11 @@ def main() -> None:
     help="Start roost-consoleproxy, too, on port 6080 or a free one; so it is with libvirt.",
 )
 @click.option(
+    "--proxy",
+    is_flag=True,
+    help="Put HAProxy before the API, with the configuration of etc/haproxy/roost.cfg.",
+)
+@click.option(
     "--with",
     "beside",
     metavar="NAMES",
@@ -149,6 +154,7 @@ def up(
     any_ports: bool,
     metadata: bool | None,
     consoles: bool | None,
+    proxy: bool,
     beside: str | None,
     driver: str,
     cache: pathlib.Path,
@@ -182,6 +188,7 @@ def up(
         inventory=read_inventory(inventory) if inventory else {},
         metadata=real if metadata is None else metadata,
         consoles=real if consoles is None else consoles,
+        proxy=proxy,
         driver=driver,
         cache=cache.resolve(),
         beside=services,

@@ -2,12 +2,14 @@
 
 import contextlib
 import functools
+import os
 import pathlib
 import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
 
+import roost
 from roost import concurrency, exception
 from roost.rig import backing, clouds, health
 from roost.rig.client import Client, client_of
@@ -21,6 +23,8 @@ from roost.rig.services.private import free_port
 READY_SECONDS = 120
 _OPENSTACK_SECONDS = 300  # each of these services loads more than all of Roost
 _ANSWER_SECONDS = 30  # that its first answer may take
+PROXY = "proxy"
+_PROXY_FILE = pathlib.Path(roost.__file__).parents[1] / "etc/haproxy/roost.cfg"
 Say = Callable[[str], object]
 
 
@@ -147,7 +151,22 @@ def _lay(plan: Plan, say: Say) -> None:
 
 def programs(plan: Plan) -> list[Program]:
     """Return what runs: one process per daemon, or one for all; what they stand on comes first."""
-    return [*deployment.programs(plan), *_own_programs(plan)]
+    proxies = [_proxy(plan)] if plan.api_port else []
+    return [*deployment.programs(plan), *_own_programs(plan), *proxies]
+
+
+def _proxy(plan: Plan) -> Program:
+    """HAProxy, as it stands before roost-api in a deployment.
+
+    :raises roost.exception.Unavailable: when it, or its configuration, is not there
+    """
+    program = shutil.which("haproxy", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if program is None or not _PROXY_FILE.exists():
+        raise exception.Unavailable(
+            "--proxy needs HAProxy (Debian's package haproxy), and a checkout of Roost's source"
+        )
+    where = {"ROOST_BIND": f"127.0.0.1:{plan.port}", "ROOST_API": f"127.0.0.1:{plan.api_port}"}
+    return Program(PROXY, [program, "-db", "-f", str(_PROXY_FILE)], plan.log_file(PROXY), where)
 
 
 def _own_programs(plan: Plan) -> list[Program]:

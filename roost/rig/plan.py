@@ -67,9 +67,7 @@ class Plan:
     :param bus: the URL of the broker, without a virtual host; ``fake://`` for the embedded rig
     :param database: the URL of the database server, without a name, or ``sqlite://``
     :param overrides: options for all daemons, by group
-    :param inventory: what hosts pretend to have, by name, as
-    :mod:`roost.compute.virt.fake.inventory`
-        says
+    :param inventory: what hosts pretend to have, see :mod:`roost.compute.virt.fake.inventory`
     :param copies: how many there are of each daemon that need not be the only one of its kind:
         schedulers, super-conductors, the conductors of each cell
     :param bus_secrets: the passwords of the rig's own users of the broker, by level and host; none:
@@ -80,6 +78,7 @@ class Plan:
     :param metadata_port: where guests are told of themselves; None: nowhere
     :param metadata_secret: what those sign with who ask for guests
     :param console_port: where consoles are found by browsers; None: nowhere
+    :param api_port: where roost-api listens behind a proxy at ``port``; None: there is no proxy
     :param driver: ``fake``, or ``libvirt`` for real guests
     :param subnet: the first three numbers of the addresses of hosts with real guests
     :param cache: what is kept for later rigs
@@ -103,6 +102,7 @@ class Plan:
     metadata_port: int | None = None
     metadata_secret: str = dataclasses.field(default="", repr=False)
     console_port: int | None = None
+    api_port: int | None = None
     driver: str = FAKE
     subnet: str = ""
     cache: pathlib.Path = pathlib.Path()
@@ -338,10 +338,10 @@ class Plan:
             "api_database": self._data(API_LEVEL),
             "api": {
                 "listen": "127.0.0.1",
-                "port": self.port,
+                "port": self.api_port or self.port,
                 "auth_strategy": "noauth",
-                "address_share": 0.5,  # all come from here, most without a token
             },
+            "oslo_middleware": {"enable_proxy_headers_parsing": self.api_port is not None},
             "quota": dict.fromkeys(_QUOTAS, NO_LIMIT),
         }
         if self.console_endpoint:
@@ -464,6 +464,7 @@ def new_plan(
     any_ports: bool = False,
     metadata: bool = False,
     consoles: bool = False,
+    proxy: bool = False,
     beside: Sequence[str] = (),
     **values: Any,
 ) -> Plan:
@@ -472,6 +473,7 @@ def new_plan(
     :param any_ports: leave the usual ones to others, who may start at the same time
     :param metadata: let guests be told of themselves, too
     :param consoles: let browsers reach consoles of guests, too
+    :param proxy: put HAProxy before the API
     :param beside: which OpenStack services run beside Roost
     :raises roost.exception.Invalid: when its inventory names hosts that it does not have
     """
@@ -483,6 +485,8 @@ def new_plan(
         values["metadata_secret"] = secrets.token_urlsafe(24)
     if consoles:
         values["console_port"] = choose(_CONSOLE_PORT)
+    if proxy:
+        values["api_port"] = free_port()
     if values.get("driver") == LIBVIRT:
         values["subnet"] = free_subnet()
     values["openstack"] = new_openstack(beside, choose)

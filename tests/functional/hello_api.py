@@ -26,15 +26,7 @@ def make_app():
 
 
 def build(conf):
-    server = _http.in_process(
-        app,
-        host=str(conf.api.listen),
-        port=conf.api.port,
-        threads=conf.api.threads,
-        max_body=conf.api.max_request_body_size,
-        address_share=conf.api.address_share,
-        identity=_http.TlsIdentity.of(conf),
-    )
+    server = _http.in_process(app, host=str(conf.api.listen), port=conf.api.port, threads=4)
     return Daemon("hello", servers=[server])
 
 

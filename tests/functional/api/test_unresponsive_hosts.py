@@ -10,7 +10,6 @@ import requests
 from roost import states
 from roost.api import admission
 from roost.api.app import make_app
-from roost.api.callers import FairShare
 from roost.cells import Cells
 from roost.cells.limits import HostCalls, HostLimits
 from roost.cmd import _http
@@ -53,13 +52,10 @@ def served(world):
         make_app(dataclasses.replace(world.parts, cells=cells)),
         at_once=PLACES,
         waiting=2 * CROWD,
-        share=FairShare(proven=0.5, unproven=0.5),
-        max_body=1000,
-        caller=world.parts.authentication.caller,
+        share=0.5,
+        callers=world.parts.authentication,
     )
-    http = _http.ThreadedHttp(
-        app, host="127.0.0.1", port=0, threads=100, max_body=1000, address_share=0.5
-    )
+    http = _http.ThreadedHttp(app, host="127.0.0.1", port=0, threads=100)
     http.start()
     yield f"http://127.0.0.1:{http.port}/v2.1", calls
     http.stop()

@@ -1,4 +1,4 @@
-"""What stands around the application: health checks and CORS, both by oslo.middleware."""
+"""What stands around the application, by oslo.middleware: health, CORS, proxies' headers."""
 
 import falcon.testing
 import pytest
@@ -10,7 +10,9 @@ ORIGIN = "https://dashboard.example"
 
 
 def an_application(environ, start_response):
-    start_response("200 OK", [("Content-Type", "text/plain"), ("X-Path", environ["PATH_INFO"])])
+    reached = f"{environ['wsgi.url_scheme']}://{environ['HTTP_HOST']}"
+    headers = [("Content-Type", "text/plain"), ("X-Path", environ["PATH_INFO"])]
+    start_response("200 OK", [*headers, ("X-Reached", reached)])
     return [b"served"]
 
 
@@ -60,3 +62,11 @@ def test_browsers_of_an_allowed_origin_may_ask_and_read_our_headers():
 def test_browsers_of_others_may_not(allowed):
     answer = a_client(**allowed).simulate_get("/", headers={"Origin": "https://other.example"})
     assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_proxy_says_how_the_api_was_reached_if_operators_trust_it(trusted):
+    client = a_client(oslo_middleware={"enable_proxy_headers_parsing": trusted})
+    said = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "compute.example"}
+    reached = client.simulate_get("/", headers=said).headers["X-Reached"]
+    assert reached == ("https://compute.example" if trusted else "http://falconframework.org")

@@ -6,7 +6,7 @@ import pytest
 
 from roost import conf, exception
 from roost.api import faults, middleware
-from roost.api.callers import ApiCaller
+from roost.api.admission import UNKNOWN
 from roost.api.keystone_auth import DEFAULTS, GROUP, Keystone, Remembered
 from roost.api.policy import Policy
 from roost.api.routes import OPEN_PATHS
@@ -63,7 +63,7 @@ class _Told:
 class _Door:
     def __init__(self, keystone):
         self.told = _Told()
-        app = falcon.App(middleware=[middleware.RequestIds(), keystone])
+        self.app = app = falcon.App(middleware=[middleware.RequestIds(), keystone])
         faults.install(app)
         for path in ("/things", *OPEN_PATHS):
             app.add_route(path, self.told)
@@ -184,35 +184,26 @@ def test_keystone_is_asked_once_about_a_token(door, identity):
     assert identity.asked == before
 
 
-def test_a_token_that_passed_takes_places_of_its_project(identity, keystone_of):
+@pytest.mark.parametrize(
+    ("token", "whose"),
+    [(ALICE, "project blue"), ("token-of-unscoped", "user unscoped-id"), ("made up", None)],
+)
+def test_keystone_says_once_whose_places_a_request_takes(identity, keystone_of, token, whose):
     keystone = keystone_of(identity.url)
-    asked = {"HTTP_X_AUTH_TOKEN": ALICE, "REMOTE_ADDR": "192.0.2.1"}
-    assert keystone.caller(asked) == ApiCaller("address 192.0.2.1", proven=False)
-    _Door(keystone).ask(ALICE)
-    assert keystone.caller(asked) == ApiCaller("project blue", proven=True)
+    asked = falcon.testing.create_environ("/things", headers={"X-Auth-Token": token})
+    assert keystone.caller(asked) == UNKNOWN
+    assert keystone.identify(asked) == whose
+    assert keystone.caller(asked) == (whose or UNKNOWN)
+    before = identity.asked
+    start = falcon.testing.StartResponseMock()
+    _Door(keystone).app(asked, start)
+    assert (start.status[:3], identity.asked) == ("200" if whose else "401", before)
 
 
-def test_any_other_takes_places_of_its_address(identity, keystone_of):
-    keystone = keystone_of(identity.url)
-    _Door(keystone).ask("made up")
-    asked = {"HTTP_X_AUTH_TOKEN": "made up", "REMOTE_ADDR": "192.0.2.1"}
-    assert keystone.caller(asked) == ApiCaller("address 192.0.2.1", proven=False)
-
-
-def test_who_has_no_token_takes_no_place_but_for_what_everybody_may_read(identity, keystone_of):
-    keystone = keystone_of(identity.url)
-    asked = {"REMOTE_ADDR": "192.0.2.1", "PATH_INFO": "/v2.1/servers"}
-    assert keystone.caller(asked) is None
-    assert keystone.caller({**asked, "PATH_INFO": "/"}) == ApiCaller(
-        "address 192.0.2.1", proven=False
-    )
-
-
-def test_a_user_without_project_takes_places_of_their_own(identity, keystone_of):
-    keystone = keystone_of(identity.url)
-    _Door(keystone).ask("token-of-unscoped")
-    asked = {"HTTP_X_AUTH_TOKEN": "token-of-unscoped"}
-    assert keystone.caller(asked) == ApiCaller("user unscoped-id", proven=True)
+@pytest.mark.parametrize(("token", "path"), [(None, "/v2.1/servers"), ("nonsense", "/")])
+def test_what_costs_nothing_takes_no_place(identity, keystone_of, token, path):
+    asked = {"HTTP_X_AUTH_TOKEN": token, "PATH_INFO": path}
+    assert keystone_of(identity.url).caller(asked) is None
 
 
 def test_keystone_is_not_waited_for_without_end(identity, keystone_of):

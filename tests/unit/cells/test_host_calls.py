@@ -13,7 +13,7 @@ import pytest
 import roost.conf
 from roost import api, exception
 from roost.api import admission
-from roost.api.callers import ApiCaller, FairShare
+from roost.api.middleware import NoAuth
 from roost.cells.breaker import CallLimits
 from roost.cells.cell import GuardedBus
 from roost.cells.limits import PAUSE, HostCalls, HostLimits
@@ -136,9 +136,8 @@ def test_who_waits_for_a_host_takes_no_place_to_work_in():
         app,
         at_once=1,
         waiting=9,
-        share=FairShare(proven=1, unproven=1),
-        max_body=10,
-        caller=lambda _: ApiCaller("p", proven=True),
+        share=1.0,
+        callers=NoAuth(),
     )
     with futures.ThreadPoolExecutor() as pool:
         hanging = [pool.submit(made, {"hangs": True}, lambda *_: None) for _ in range(2)]

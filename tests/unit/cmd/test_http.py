@@ -29,9 +29,7 @@ def app():
 
 @pytest.fixture
 def server(app):
-    server = _http.in_process(
-        app, host="127.0.0.1", port=0, threads=2, max_body=1000, address_share=0.125
-    )
+    server = _http.in_process(app, host="127.0.0.1", port=0, threads=2)
     server.start()
     yield server
     server.stop()
@@ -66,9 +64,7 @@ def test_after_the_stop_nobody_listens(server):
 
 
 def test_a_port_that_is_taken_is_an_error_and_may_be_tried_again(server, app):
-    second = _http.in_process(
-        app, host="127.0.0.1", port=server.port, threads=1, max_body=1, address_share=0.125
-    )
+    second = _http.in_process(app, host="127.0.0.1", port=server.port, threads=1)
     with pytest.raises(OSError, match="in use"):
         second.start()
     server.stop()

@@ -37,7 +37,7 @@ def test_a_daemon_freezes_what_it_has_loaded_before_it_forks(monkeypatch):
 
 
 def test_the_api_does_so_too(monkeypatch):
-    monkeypatch.setattr(_granian._Server, "serve", _fork)
+    monkeypatch.setattr(_granian.Granian, "serve", _fork)
     with pytest.raises(Forked):
         _granian.run(conf.of({"api": {"port": 0}}), name="roost-api", make_app=lambda: None)
     assert gc.get_freeze_count() > 10_000

@@ -24,8 +24,3 @@ def test_a_file_says_otherwise_than_the_default(read):
 def test_what_is_no_time_is_named_with_its_file(read):
     with pytest.raises(cfg.ConfigFileValueError, match=r"service_down_time.*roost\.conf.*soon"):
         read("[DEFAULT]\nservice_down_time = soon\n").service_down_time  # noqa: B018
-
-
-def test_an_address_without_a_known_token_leaves_most_places_to_others():
-    own = conf.of({}).api
-    assert 0 < own.address_share <= own.project_share / 2 <= 0.25

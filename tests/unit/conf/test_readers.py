@@ -16,7 +16,7 @@ HANDED = {
     **dict.fromkeys(("api_database", "cell_database", "scheduler_database"), "cmd/"),
     **dict.fromkeys(("service_user", "glance", "neutron", "vendordata_dynamic_auth"), "external/"),
     "scheduler": "scheduler/",
-    "console_proxy": "cmd/_http.py",
+    "console_proxy": "cmd/consoleproxy.py",
     "quota": "api/compute/quota_resources.py",
 }
 OF_KEYSTONEAUTH = ("auth_type", "auth_section")  # it finds out by them who we are
