@@ -12,7 +12,6 @@ import sqlalchemy as sa
 
 from roost import conf, states
 from roost.api.app import make_app
-from roost.api.compute import quota_resources
 from roost.api.dependencies import ApiOptions, Dependencies
 from roost.api.middleware import NoAuth
 from roost.api.policy import Policy
@@ -173,7 +172,7 @@ class World:
             | values
         )
         with self.api_db.begin() as session:
-            networks.create(session, made, defaults=UNLIMITED)
+            networks.create(session, made)
         return made
 
     def port(self, network_id, **values):
@@ -193,14 +192,14 @@ class World:
             | values
         )
         with self.api_db.begin() as session:
-            assert ports.create(session, made, defaults=UNLIMITED)
+            assert ports.create(session, made)
         return made
 
     def security_group(self, **values):
         """Make a security group of a project, without members."""
         group = new_group(**{"project_id": "project", "name": a_uuid(), "description": ""} | values)
         with self.api_db.begin() as session:
-            security_groups.create(session, group, defaults=UNLIMITED, at=NOW)
+            security_groups.create(session, group, at=NOW)
         return group
 
     def console_token(self, **values):
@@ -348,7 +347,7 @@ def made(api_db, make_database, options, *, authentication=None, policy=None, ne
             scheduler=scheduler,
             images=images,
             networks=[PRIVATE],
-            networking=bound(networking, api_db, options, super_conductor),
+            networking=bound(networking, api_db, super_conductor),
             service_group=DatabaseGroup(down_time=60),
             policy=policy or _default_policy(),
             executor=executor,
@@ -360,14 +359,9 @@ def made(api_db, make_database, options, *, authentication=None, policy=None, ne
         parts.cells.close()
 
 
-def bound(networking, api_db, options, super_conductor):
+def bound(networking, api_db, super_conductor):
     """Return local networking that knows what users made, as roost-api binds it."""
-    return networking.with_database(
-        api_db,
-        quota=quota_resources.defaults(options.quota),
-        now=api_db.now,
-        super_conductor=super_conductor,
-    )
+    return networking.with_database(api_db, now=api_db.now, super_conductor=super_conductor)
 
 
 @pytest.fixture

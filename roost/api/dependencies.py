@@ -63,11 +63,6 @@ class ApiOptions:
             "injected_files": 5,
             "injected_file_path_bytes": 255,
             "injected_file_content_bytes": 10240,
-            "security_groups": 10,
-            "security_group_rules": 100,
-            "networks": 100,
-            "subnets": 100,
-            "ports": 500,
         }
     )
     cell_timeout: float = 5.0

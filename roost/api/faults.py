@@ -1,12 +1,7 @@
-"""HTTP errors: the one place that knows which status and body a failure has.
+"""HTTP errors: the one place that knows which status and body a failure has."""
 
-Compute, Image and Network each refuse over-quota in a way of their own; that is here, too.
-"""
-
-import contextlib
 import json
 import logging
-from collections.abc import Iterator
 from typing import Any, Final
 
 import falcon
@@ -122,24 +117,3 @@ def _accident(
     LOG.error("%s %s failed [%s]", req.method, req.path, request_id, exc_info=error)
     resp.status = _UNKNOWN
     resp.media = body(_UNKNOWN, f"Unexpected API error. The request's id is {request_id}.")
-
-
-ADVICE: Final = "Delete some that are not needed, or ask an administrator for a higher limit."
-
-
-@contextlib.contextmanager
-def of_network() -> Iterator[None]:
-    """Tell it as Network does: as a conflict."""
-    try:
-        yield
-    except exception.QuotaExceeded as error:
-        raise exception.Conflict(f"{error.message}. {ADVICE}") from error
-
-
-@contextlib.contextmanager
-def of_images() -> Iterator[None]:
-    """Tell it as Image does: as more than there may be."""
-    try:
-        yield
-    except exception.QuotaExceeded as error:
-        raise falcon.HTTPContentTooLarge(description=error.message) from error

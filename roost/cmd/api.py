@@ -15,7 +15,6 @@ from oslo_config import cfg
 from roost import migrations, networks
 from roost.api import admission
 from roost.api.app import make_app
-from roost.api.compute import quota_resources
 from roost.api.compute.service_views import NOVA_NAMES
 from roost.api.dependencies import ApiOptions, Dependencies
 from roost.api.keystone_auth import Keystone
@@ -95,7 +94,7 @@ def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
         scheduler=SchedulerClient(scheduler_bus),
         images=load_hasty_store(conf),
         networks=networks.parse(conf.network.local_networks),
-        networking=_networking(conf, database, super_conductor, options),
+        networking=_networking(conf, database, super_conductor),
         service_group=group,
         policy=policy,
         routes=tables.ROUTES,
@@ -113,17 +112,12 @@ def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
 
 
 def _networking(
-    conf: cfg.ConfigOpts, database: Database, super_conductor: SuperConductor, options: ApiOptions
+    conf: cfg.ConfigOpts, database: Database, super_conductor: SuperConductor
 ) -> Networking:
     driver = load_networking(conf)
     if not isinstance(driver, LocalNetworking):
         return driver
-    return driver.with_database(
-        database,
-        quota=quota_resources.defaults(options.quota),
-        now=database.now,
-        super_conductor=super_conductor,
-    )
+    return driver.with_database(database, now=database.now, super_conductor=super_conductor)
 
 
 def host_calls(conf: cfg.ConfigOpts) -> HostCalls:

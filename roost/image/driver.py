@@ -150,20 +150,6 @@ class EditableImageStore(ImageStore, Protocol):
 
 
 @runtime_checkable
-class LimitedImageStore(ImageStore, Protocol):
-    """A store that keeps the limits of projects itself, and can be asked before.
-
-    Its :meth:`create`, :meth:`upload` and changes of owners raise the same.
-    """
-
-    def check_room(self, owner: str) -> None:
-        """Make sure that a project may have one image more, now.
-
-        :raises roost.exception.QuotaExceeded: when it may not
-        """
-
-
-@runtime_checkable
 class OutsideImageStore(ImageStore, Protocol):
     """A store that is another service, which may hang."""
 

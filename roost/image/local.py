@@ -14,13 +14,12 @@ import dataclasses
 import datetime
 import errno
 import fcntl
-import functools
 import hashlib
 import json
 import logging
 import os
 import pathlib
-import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, Final, Self
@@ -29,7 +28,6 @@ from oslo_config import cfg
 
 from roost import exception
 from roost.context import RequestContext
-from roost.image import local_quota
 from roost.image.driver import (
     ACTIVE,
     DISK_FORMATS,
@@ -41,7 +39,6 @@ from roost.image.driver import (
     is_own,
     may_see,
 )
-from roost.image.local_quota import ImageLimits, Room, Said
 from roost.objects import ImageMeta
 
 LOG = logging.getLogger(__name__)
@@ -52,26 +49,24 @@ _TIMES: Final = ("created_at", "updated_at")
 _LATER: Final = ("tags", "protected")  # are not in descriptions that older releases wrote
 _LOCK: Final = ".lock"
 _LONGEST: Final = 64 << 10  # bytes of a description: all are read for every list
-_Grow = Callable[[ImageMeta, BinaryIO, int], int]
+_PARTS: Final = ".*.part"
+_OLD: Final = 24 * 3600.0  # seconds after which nobody is still writing a part
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class LocalImageStore:
     """An :class:`roost.image.driver.ImageStore` in one folder, made when first added to.
 
-    Several daemons may share the folder, by a network file system as well.
-
-    :param limits: of each project, for what its users make; None: there are none
+    Several daemons may share the folder, by a network file system as well. Its projects have no
+    limits: only each image has one, which the API keeps.
     """
 
-    def __init__(self, path: str | os.PathLike[str], limits: ImageLimits | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = pathlib.Path(path)
-        self._room = Room(self.path, limits or ImageLimits(), self._readable)
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
-        limits = ImageLimits(images=conf.quota.images, size=conf.quota.image_bytes)
-        return cls(conf.image.local_path or pathlib.Path(conf.state_path, "images"), limits)
+        return cls(conf.image.local_path or pathlib.Path(conf.state_path, "images"))
 
     def list_images(self, context: RequestContext) -> list[ImageMeta]:
         """Return the caller's images, the oldest first; a damaged one is logged and left out."""
@@ -130,7 +125,7 @@ class LocalImageStore:
             updated_at=now,
         )
         _check(image)
-        with self._received(image, data, _unlimited) as (partial, whole):
+        with self._received(image, data) as (partial, whole):
             partial.rename(self._file(image.id, "img"))
             self._describe(whole)
         return whole
@@ -142,14 +137,12 @@ class LocalImageStore:
         with self._locked():
             if self._file(image.id, "json").exists():
                 raise exception.Conflict(f"There is an image {image.id} already.")
-            self._room.check(waiting.owner, images=1, size=0)
             self._describe(waiting)
         return waiting
 
     def upload(self, context: RequestContext, image_id: str, data: BinaryIO) -> ImageMeta:
         waiting = self._waiting(context, image_id)
-        grow = self._set_aside if self._room.is_limited(waiting) else _unlimited
-        with self._received(waiting, data, grow) as (partial, filled), self._locked():
+        with self._received(waiting, data) as (partial, filled), self._locked():
             now = self._waiting(context, image_id)  # meanwhile others may have been here
             whole = _with(now, **{name: getattr(filled, name) for name in _OF_DATA})
             partial.rename(self._file(image_id, "img"))
@@ -163,8 +156,6 @@ class LocalImageStore:
             image = self._own(context, image_id)
             changed = edit(image)
             _check(changed)
-            if changed.owner != image.owner:
-                self._room.check(changed.owner, images=1, size=changed.size)
             changed = _with(changed, updated_at=datetime.datetime.now(datetime.UTC))
             self._describe(changed)
         return changed
@@ -206,39 +197,6 @@ class LocalImageStore:
             plain = [_plain_member(member) for member in edit(self._members(image_id))]
             with _put_in_place(self._file(image_id, "members.json")) as file:
                 file.write(json.dumps(plain, indent=2).encode())
-
-    def check_room(self, owner: str) -> None:
-        if self.path.exists():
-            with self._locked():
-                self._room.check(owner, images=1, size=1)
-
-    def limits(self, owner: str) -> ImageLimits:
-        """Return the limits of a project."""
-        return self._room.limits(owner)
-
-    def usage(self, owner: str) -> ImageLimits:
-        """Return what a project has, with what comes."""
-        with self._locked():
-            return self._room.usage(owner)
-
-    def set_limits(self, owner: str, changes: Mapping[str, int | None]) -> None:
-        """Give a project its own limits, by the names of :class:`ImageLimits`; None: as others."""
-        with self._locked():
-            path, text = self._room.with_own(owner, changes)
-            with _put_in_place(path) as file:
-                file.write(text)
-
-    def _readable(self) -> Iterator[Said]:
-        """Yield what is said of all images, unchecked; what cannot be read nobody has."""
-        for image_id in self._described():
-            with contextlib.suppress(OSError, ValueError):
-                said = json.loads((self.path / f"{image_id}.json").read_bytes())
-                if isinstance(said, dict) and said.keys() >= {"id", "size"}:
-                    yield said
-
-    def _set_aside(self, image: ImageMeta, part: BinaryIO, size: int) -> int:
-        with self._locked():
-            return self._room.set_aside(self._read(image.id), part, size)
 
     def _described(self) -> list[str]:
         """Return the ids of all descriptions; a folder that is not there yet has none."""
@@ -313,28 +271,36 @@ class LocalImageStore:
 
     @contextlib.contextmanager
     def _received(
-        self, image: ImageMeta, data: BinaryIO, grow: _Grow
+        self, image: ImageMeta, data: BinaryIO
     ) -> Iterator[tuple[pathlib.Path, ImageMeta]]:
         """Copy data beside its place; yield where it is, and the image that it makes whole.
 
-        What is still there at the end is deleted. Until then it counts as data that comes.
-
-        :param grow: sets room aside
+        What is still there at the end is deleted, and what others left who died.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        partial = self.path / local_quota.part_of(image)
+        self._clear()
+        partial = self.path / f".{image.id}.img.{uuid.uuid4().hex}.part"
         try:
-            with local_quota.opened(partial) as file:
-                size, value = _copy(data, file, functools.partial(grow, image, file))
-                file.truncate(size)
+            with partial.open("wb") as file:
+                size, value = _copy(data, file)
+                file.flush()
                 os.fsync(file.fileno())
-                now = datetime.datetime.now(datetime.UTC)
-                filled = {"size": size, "hash_algo": _ALGORITHM, "hash_value": value}
-                yield partial, _with(image, **filled, status=ACTIVE, updated_at=now)
+            now = datetime.datetime.now(datetime.UTC)
+            filled = {"size": size, "hash_algo": _ALGORITHM, "hash_value": value}
+            yield partial, _with(image, **filled, status=ACTIVE, updated_at=now)
         except OSError as error:
             if error.errno not in _FULL:
                 raise
             raise exception.Unavailable(f"{self.path} has no room for {image.id}") from error
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def _clear(self) -> None:
+        """Delete what was left half-written by daemons that died."""
+        for part in self.path.glob(_PARTS):
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - part.stat().st_mtime > _OLD:
+                    part.unlink()
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -406,23 +372,14 @@ def _sync_folder(folder: pathlib.Path) -> None:
         os.close(descriptor)
 
 
-def _copy(source: BinaryIO, target: BinaryIO, grow: Callable[[int], int]) -> tuple[int, str]:
-    """Copy all, and return how many bytes that were and their checksum.
-
-    :param grow: called with the bytes that there are to be; returns for how many there is room
-    """
-    digest, size, most = hashlib.new(_ALGORITHM), 0, 0
+def _copy(source: BinaryIO, target: BinaryIO) -> tuple[int, str]:
+    """Copy all, and return how many bytes that were and their checksum."""
+    digest, size = hashlib.new(_ALGORITHM), 0
     while chunk := source.read(_CHUNK):
         size += len(chunk)
-        if size > most:
-            most = grow(size)
         target.write(chunk)
         digest.update(chunk)
     return size, digest.hexdigest()
-
-
-def _unlimited(_image: ImageMeta, _part: BinaryIO, _size: int) -> int:
-    return sys.maxsize
 
 
 def _with(image: ImageMeta, **changes: Any) -> ImageMeta:

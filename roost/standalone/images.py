@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from roost import exception
-from roost.api import faults, pagination
 from roost.api import images as shared_images
+from roost.api import pagination
 from roost.api.dependencies import Dependencies
 from roost.api.images import ALL, check_count, listed, own
 from roost.api.request import Answer, Call, truth
@@ -129,20 +129,17 @@ class ImageEdits:
     def create(self, call: Call) -> Answer:
         image = _described(call, now=self._now())
         _check_visibility(call, image)
-        with faults.of_images():
-            made = self._store.create(call.context, image)
+        made = self._store.create(call.context, image)
         address = f"{call.base_url}{call.path}/{made.id}"
         return Answer(image_schemas.full(made), {"Location": address})
 
     def upload(self, call: Call) -> Answer:
-        with faults.of_images():
-            self._store.upload(call.context, own(call, self._store).id, call.body)
+        self._store.upload(call.context, own(call, self._store).id, call.body)
         return Answer()
 
     def update(self, call: Call) -> Answer:
         image = own(call, self._store)
-        with faults.of_images():
-            changed = self._store.change(call.context, image.id, _editor(call))
+        changed = self._store.change(call.context, image.id, _editor(call))
         return Answer(image_schemas.full(changed))
 
     def delete(self, call: Call) -> Answer:

@@ -28,7 +28,6 @@ LOG = logging.getLogger(__name__)
 class LocalGroups:
     """Keeps them.
 
-    :param quota: limits of projects that have none of their own
     :param super_conductor: lets cells and hosts know of changes; None: no host filters
     """
 
@@ -36,13 +35,11 @@ class LocalGroups:
         self,
         database: Database,
         *,
-        quota: Mapping[str, int],
         now: Callable[[], datetime.datetime],
         super_conductor: SuperConductor | None = None,
     ) -> None:
         self._super_conductor = super_conductor
         self._database = database
-        self._quota = quota
         self._now = now
 
     def list_all(self, call: Call, project_id: str | None) -> list[Group]:
@@ -173,7 +170,7 @@ class LocalGroups:
     @retried
     def _create(self, group: Group) -> None:
         with self._database.begin() as session:
-            rows.create(session, group, defaults=self._quota, at=self._now())
+            rows.create(session, group, at=self._now())
 
     @retried
     def _change(self, group_id: str, changes: Mapping[str, str]) -> Group:
@@ -188,7 +185,7 @@ class LocalGroups:
     @retried
     def _add_rule(self, rule: SecurityGroupRule) -> None:
         with self._database.begin() as session:
-            rows.add_rule(session, rule, defaults=self._quota, at=self._now())
+            rows.add_rule(session, rule, at=self._now())
 
     @retried
     def _delete_rule(self, rule_id: str) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Collection
 from typing import Any
 
 from roost import exception
-from roost.api import faults
-from roost.api.compute import quota_resources
 from roost.api.dependencies import Dependencies
 from roost.api.request import Answer, Call, truth
 from roost.cells import Cells
@@ -84,7 +82,6 @@ class Networks:
         self._networks = LocalNetworks(dependencies.networks, dependencies.api_database)
         self._database = dependencies.api_database
         self._leavers = DepartedServers(dependencies.api_database, dependencies.cells)
-        self._quota = quota_resources.defaults(dependencies.options.quota)
         self._now = dependencies.now
 
     def list_all(self, call: Call) -> Answer:
@@ -103,8 +100,7 @@ class Networks:
         network = self._described(call)
         if network.shared:
             call.require(network_schemas.SHARE_POLICY)
-        with faults.of_network():
-            self._create(network)
+        self._create(network)
         return Answer({"network": network_schemas.full(network)})
 
     def update(self, call: Call) -> Answer:
@@ -146,7 +142,7 @@ class Networks:
     @retried
     def _create(self, network: Network) -> None:
         with self._database.begin() as session:
-            networks.create(session, network, defaults=self._quota)
+            networks.create(session, network)
 
     @retried
     def _change(self, network: Network, changes: dict[str, Any]) -> Network:
@@ -166,7 +162,6 @@ class Subnets:
         self._networks = LocalNetworks(dependencies.networks, dependencies.api_database)
         self._database = dependencies.api_database
         self._leavers = DepartedServers(dependencies.api_database, dependencies.cells)
-        self._quota = quota_resources.defaults(dependencies.options.quota)
 
     def list_all(self, call: Call) -> Answer:
         shown = [network_schemas.subnet(one) for one in _seen(self._networks, call) if one.cidr]
@@ -182,8 +177,7 @@ class Subnets:
             network = own(call, self._networks, asked["network_id"])
         except exception.NotFound as error:
             raise exception.Invalid(error.message) from error
-        with faults.of_network():
-            self._give(network, cidr, asked.get("name", ""))
+        self._give(network, cidr, asked.get("name", ""))
         made = self._networks.find(call, network.id)
         return Answer({"subnet": network_schemas.subnet(made)})
 
@@ -216,7 +210,7 @@ class Subnets:
     @retried
     def _give(self, network: Network, cidr: str, name: str) -> None:
         with self._database.begin() as session:
-            networks.give_subnet(session, network, cidr=cidr, name=name, defaults=self._quota)
+            networks.give_subnet(session, network, cidr=cidr, name=name)
 
     @retried
     def _change(self, network: Network, changes: dict[str, Any]) -> Network:

@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from roost import exception
-from roost.api import faults, pagination
-from roost.api.compute import quota_resources
+from roost.api import pagination
 from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
 from roost.api.request import Answer, Call
 from roost.cells import Cell
-from roost.db.api import networks, ports, quota
+from roost.db.api import networks, ports
 from roost.db.api.networks import Network
 from roost.db.api.ports import MadePort
 from roost.db.cell import ports as cell_ports
@@ -48,7 +47,6 @@ class Ports:
     def __init__(self, dependencies: Dependencies) -> None:
         self._dependencies = dependencies
         self._networks = LocalNetworks(dependencies.networks, dependencies.api_database)
-        self._quota = quota_resources.defaults(dependencies.options.quota)
         self._gatherer = Gatherer(dependencies.executor, timeout=dependencies.options.cell_timeout)
 
     def list_all(self, call: Call) -> Answer:
@@ -69,8 +67,7 @@ class Ports:
         network = self._network(call, asked["network_id"])
         draft = self._draft(call, asked, network)
         _check_choices(call, draft, network)
-        with faults.of_network():
-            made = self._made_of(draft, network)
+        made = self._made_of(draft, network)
         return Answer({"port": network_schemas.port(_made(made))})
 
     def update(self, call: Call) -> Answer:
@@ -204,9 +201,8 @@ class Ports:
     @retried
     def _create(self, port: MadePort, network: LocalNetwork) -> bool:
         with self._dependencies.api_database.begin() as session:
-            quota.lock(session, port.project_id)  # before the network, as boots do
             _hold(session, network)
-            return ports.create(session, port, defaults=self._quota)
+            return ports.create(session, port)
 
     @retried
     def _change(self, port: network_schemas.ShownPort, changes: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
-from roost.api import faults, pagination
+from roost.api import pagination
 from roost.api.dependencies import Dependencies
 from roost.api.policy import MEMBER, READER, rule
 from roost.api.request import Answer, Call
@@ -159,8 +159,7 @@ class SecurityGroups:
     def create(self, call: Call) -> Answer:
         asked = call.body["security_group"]
         named = {"name": asked.get("name", ""), "description": asked.get("description", "")}
-        with faults.of_network():
-            made = self._groups.create(call, owner(call, asked), **named)
+        made = self._groups.create(call, owner(call, asked), **named)
         return Answer({"security_group": full(made)})
 
     def update(self, call: Call) -> Answer:
@@ -193,8 +192,7 @@ class SecurityGroupRules:
     def create(self, call: Call) -> Answer:
         rule = checked(_rule(call.body["security_group_rule"]))
         group = self._groups.get(call, rule.group_id)
-        with faults.of_network():
-            made = self._groups.add_rule(call, rule)
+        made = self._groups.add_rule(call, rule)
         return Answer({"security_group_rule": shown_rule(made, group.project_id)})
 
     def delete(self, call: Call) -> Answer:

@@ -37,7 +37,7 @@ from tests.integration.real_databases import (
 from tests.unit.db.test_aggregates import *  # noqa: F403
 from tests.unit.db.test_flavors import *  # noqa: F403
 from tests.unit.db.test_instance_lists import *  # noqa: F403
-from tests.unit.db.test_network_quota import *  # noqa: F403
+from tests.unit.db.test_networks import *  # noqa: F403
 from tests.unit.db.test_request_specs import *  # noqa: F403
 from tests.unit.db.test_security_groups import *  # noqa: F403
 

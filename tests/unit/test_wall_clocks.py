@@ -37,8 +37,7 @@ ALLOWED = {
     "conductor/cell/task_outcomes.py": _SHOWN,
     "conductor/super/purge.py": "names a file after the day",
     "db/types.py": "what the others are made of",
-    "image/local.py": _SHOWN,
-    "image/local_quota.py": _OWN_FILES,
+    "image/local.py": "the time of what is shown, and the ages of its own files",
     "image/signatures.py": "whether certificates are of today, which strangers' clocks wrote",
     "rig/health.py": "the rig's daemons and databases are on one machine",
 }

@@ -87,7 +87,7 @@ class Limits:
         project = other or call.project_id
         with self._database.read() as session:
             most = quota.limits(session, project, self._defaults)
-            used = quota_resources.used(session, project, version=call.version)
+            used = quota.usage(session, project)
         return Answer(full(most, used, version=call.version))
 
 

@@ -4,13 +4,12 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from roost import exception
-from roost.db.api import quota, security_groups
+from roost.db.api import quota
 from roost.db.engine import Session
 from roost.objects import Instance
 
-# Limits that are kept and told, with their defaults where there is no option, but not looked at by
-# anything: addresses are the networks' own.
-_UNCOUNTED: Final = {"fixed_ips": -1, "floating_ips": -1}
+# Limits that are kept and told, but not looked at by anything: they are the network service's own.
+NETWORKS: Final = ("fixed_ips", "floating_ips", "security_group_rules", "security_groups")
 _COUNTED: Final = (
     "cores",
     "injected_file_content_bytes",
@@ -20,13 +19,10 @@ _COUNTED: Final = (
     "key_pairs",
     "metadata_items",
     "ram",
-    "security_group_rules",
-    "security_groups",
     "server_group_members",
     "server_groups",
 )
-ALL: Final = tuple(sorted([*_UNCOUNTED, *_COUNTED]))
-NETWORKS: Final = ("fixed_ips", "floating_ips", "security_group_rules", "security_groups")
+ALL: Final = tuple(sorted([*NETWORKS, *_COUNTED]))
 GROUPS: Final = ("server_group_members", "server_groups")
 FILES: Final = ("injected_file_content_bytes", "injected_file_path_bytes", "injected_files")
 
@@ -47,13 +43,7 @@ def of_classes(version: int) -> list[str]:
 
 def defaults(options: Mapping[str, int]) -> dict[str, int]:
     """Return the limits of who has none of their own, by the options of the group ``quota``."""
-    return {**_UNCOUNTED, **options}
-
-
-def used(session: Session, project_id: str, *, version: int) -> dict[str, int]:
-    """Return what counts against a project now, as far as a microversion tells of it."""
-    groups = {} if version >= NO_NETWORKS else security_groups.usage(session, project_id)
-    return {**quota.usage(session, project_id), **groups}
+    return {**dict.fromkeys(NETWORKS, -1), **options}
 
 
 def _without(names: Collection[str], version: int) -> list[str]:

@@ -13,7 +13,7 @@ from roost.api.policy import ADMIN, ANYBODY, READER, rule
 from roost.api.request import Answer, Call, truth
 from roost.api.route import Route, row
 from roost.api.validation import BOOLEAN, MAX_INTEGER, TEXT, Schema, list_query, of, wrapped
-from roost.db.api import ports, quota, security_groups
+from roost.db.api import quota
 from roost.db.engine import Session, retried
 
 SHOW_POLICY = "os_compute_api:os-quota-sets:show"
@@ -141,7 +141,7 @@ class QuotaSets:
             if user:
                 used = quota.usage_of_user(session, project, user)
             else:
-                used = quota_resources.used(session, project, version=call.version)
+                used = quota.usage(session, project)
         return _shown(call, detailed(limits, used, version=call.version))
 
     def update(self, call: Call) -> Answer:
@@ -164,13 +164,8 @@ class QuotaSets:
         with self._database.begin() as session:
             used = quota.locked_usage(session, project)
             if not force:
-                has = {
-                    **used,
-                    **security_groups.usage(session, project),
-                    **ports.usage(session, project),
-                }
                 given = quota.given_to_users(session, project)
-                _check_least(limits, has, _USED)
+                _check_least(limits, used, _USED)
                 _check_least(limits, given, "the {} given to its users")
             quota.set_for_project(session, project, limits)
             return quota.limits(session, project, self._defaults)
@@ -262,7 +257,7 @@ def _check_least(limits: _Amounts, least: _Amounts, why: str) -> None:
 
 def _check_most(limits: _Amounts, most: _Amounts) -> None:
     for name, limit in limits.items():
-        if most[name] >= 0 and not 0 <= limit <= most[name]:
+        if most.get(name, -1) >= 0 and not 0 <= limit <= most[name]:
             raise exception.Invalid(
                 f"Quota limit {limit} for {name} must be less than or equal to {most[name]}, which"
                 " the project has left for this user."

@@ -6,7 +6,7 @@ connects nothing: that is for the hosts. Security groups it keeps itself, or has
 keep.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from oslo_config import cfg
@@ -134,27 +134,10 @@ class Networking(Protocol):
         :raises roost.exception.Forbidden: when the user may not use a network
         """
 
-    def room(
-        self,
-        session: Session,
-        *,
-        project_id: str,
-        requests: Sequence[NetworkRequest],
-        most: int,
-        limit: int,
-    ) -> int:
-        """Return how many new servers with these interfaces may have their ports, of ``most``.
-
-        In the transaction that makes them, which holds the quota of the project.
-
-        :param limit: of ports of the project, where we keep it; -1: none
-        """
-
     def take(
         self,
         session: Session,
         *,
-        project_id: str,
         requests: Sequence[NetworkRequest],
         groups: Sequence[Group],
         uuids: Sequence[str],
@@ -173,22 +156,8 @@ class Networking(Protocol):
         :raises roost.exception.Conflict: for what belongs to another, or is not clear
         """
 
-    def attach(self, instance: Instance, port_id: str) -> None:
-        """Note that a server is to have one more port, before its host makes it.
-
-        :raises roost.exception.QuotaExceeded: when its project may not have more
-        """
-
-    def detach(self, instance: Instance, port_id: str) -> None:
-        """Note that a server has a port no more; may be repeated."""
-
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
         """Return where a server must or should be for the sake of these."""
-
-
-def new_ports(requests: Iterable[NetworkRequest]) -> int:
-    """Return how many ports are to be made for a server: those it is not given."""
-    return sum(request.port_id is None for request in requests)
 
 
 GROUP = "roost.api.networking"

@@ -13,7 +13,7 @@ from roost.api.networking.neutron_proxies import NeutronProxies
 from roost.api.request import Call
 from roost.db.engine import Session
 from roost.external.neutron import Neutron, translated_errors
-from roost.objects import Instance, Locality, NetworkRequest
+from roost.objects import Locality, NetworkRequest
 from roost.security_groups import Group
 
 LOG = logging.getLogger(__name__)
@@ -61,23 +61,10 @@ class NeutronNetworking:
         ports.check_quota(network, call.project_id, asked=new * least)
         return made
 
-    def room(
-        self,
-        session: Session,
-        *,
-        project_id: str,
-        requests: Sequence[NetworkRequest],
-        most: int,
-        limit: int,
-    ) -> int:
-        """Return that there may be all: when they are made, Neutron says how many may be."""
-        return most
-
     def take(
         self,
         session: Session,
         *,
-        project_id: str,
         requests: Sequence[NetworkRequest],
         groups: Sequence[Group],
         uuids: Sequence[str],
@@ -96,12 +83,6 @@ class NeutronNetworking:
         for address in asked.get("fixed_ips", []):
             nic["fixed_ip"] = address["ip_address"]
         return _request(network, call, nic, alone=True, missing=exception.NotFound)
-
-    def attach(self, instance: Instance, port_id: str) -> None:
-        """Note nothing."""
-
-    def detach(self, instance: Instance, port_id: str) -> None:
-        """Note nothing."""
 
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
         """Return nothing: which hosts reach a network, Neutron says when a port is bound."""

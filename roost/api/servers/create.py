@@ -18,11 +18,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception, states
-from roost.api import faults
 from roost.api.compute import quota_resources
 from roost.api.compute.flavors import may_use
 from roost.api.dependencies import Dependencies
-from roost.api.networking.driver import new_ports
 from roost.api.request import Call, short_ip, truth
 from roost.api.servers import guest_config, policies, scheduler_hints
 from roost.api.servers.block_devices import image_of
@@ -272,7 +270,6 @@ class ServerCreate:
             )
             self._networking.take(
                 session,
-                project_id=order.call.project_id,
                 requests=order.networks,
                 groups=order.security_groups,
                 uuids=[build_request.instance_uuid for build_request in wishes],
@@ -298,7 +295,7 @@ class ServerCreate:
         count, context = order.most, order.call.context
         while True:
             try:
-                limits = quota.take(
+                quota.take(
                     session,
                     project_id=order.call.project_id,
                     user_id=str(context.user_id),
@@ -312,27 +309,7 @@ class ServerCreate:
                 if count < order.least:
                     raise _quota_error(error) from error
             else:
-                return self._within_ports(session, order, count, limit=limits["ports"])
-
-    def _within_ports(self, session: Any, order: CreateRequest, count: int, *, limit: int) -> int:
-        """Return how many of the servers may have their ports; give back what others have taken.
-
-        :raises roost.exception.QuotaExceeded: when these are too few
-        """
-        project, flavor = order.call.project_id, order.flavor
-        fitting = self._networking.room(
-            session, project_id=project, requests=order.networks, most=count, limit=limit
-        )
-        if fitting < order.least:
-            raise exception.QuotaExceeded(
-                f"Maximum number of ports exceeded: of {order.least} servers {fitting} may have"
-                f" their {new_ports(order.networks)}, as the limit is {limit}. {faults.ADVICE}"
-            )
-        less = count - fitting
-        if less:
-            back = {"cores": less * flavor.vcpus, "ram": less * flavor.memory_mb}
-            quota.give_back(session, project_id=project, instances=less, **back)
-        return fitting
+                return count
 
     def _cast_build(self, call: Call, accepted: Accepted) -> None:
         try:

@@ -24,7 +24,6 @@ from roost.image.driver import (
     KERNEL_ID,
     QUEUED,
     RAMDISK_ID,
-    LimitedImageStore,
 )
 from roost.objects import ImageMeta, Instance
 
@@ -117,8 +116,7 @@ class ServerSnapshot:
         """Write down that an image is to be made, describe it, and tell the host.
 
         :raises roost.exception.Conflict: when that cannot be done to a server in its state
-        :raises roost.exception.QuotaExceeded: when the image may not have so much metadata, or the
-            project not one more
+        :raises roost.exception.QuotaExceeded: when the image may not have so much metadata
         """
         asked = call.body["createImage"]
         properties = {"image_type": "snapshot", **self._metadata(asked, server_ref.instance)}
@@ -145,8 +143,6 @@ class ServerSnapshot:
 
     def _begin(self, call: Call, server_ref: ServerRef, order: _ImageRequest) -> Answer:
         image = self._image(call, server_ref.instance, order)
-        if isinstance(self._dependencies.images, LimitedImageStore):
-            self._dependencies.images.check_room(server_ref.instance.project_id)
         instance = tasks.put_under(
             call,
             server_ref,

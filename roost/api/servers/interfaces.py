@@ -119,8 +119,7 @@ class ServerInterfaces:
         asked = call.body["interfaceAttachment"]
         _check(asked)
         request, key = self._networking.attachment(call, asked), str(uuid.uuid4())
-        self._networking.attach(ready.instance, key)
-        with self._given_back(ready.instance, key), _recorded(call, ready, ATTACH):
+        with _recorded(call, ready, ATTACH):
             vif = ready.host.attach_interface(
                 call.context, instance=ready.instance, request=request, key=key
             )
@@ -136,18 +135,7 @@ class ServerInterfaces:
         vif = _vif(server_ref.instance, call.params["port_id"])
         with _recorded(call, ready, DETACH):
             ready.host.detach_interface(call.context, instance=ready.instance, port_id=vif.id)
-        self._networking.detach(ready.instance, vif.id)
         return Answer()
-
-    @contextlib.contextmanager
-    def _given_back(self, instance: Instance, port_id: str) -> Iterator[None]:
-        """Count a port no more that is not made in the block; without an answer it may be."""
-        try:
-            yield
-        except exception.RoostError as error:
-            if isinstance(error, exception.Away) or not isinstance(error, exception.Unavailable):
-                self._networking.detach(instance, port_id)
-            raise
 
     def _find(self, call: Call) -> ServerRef:
         return self._locator.find(call, call.params["server_id"])

@@ -212,7 +212,6 @@ def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
     build_requests.forget_spec(session, mapping.request_uuid)
     networks.release(session, instance_uuid)
     ports.release(session, instance_uuid)
-    ports.release_made_with_server(session, instance_uuid)
     security_groups.release(session, instance_uuid)
     if not mapping.queued_for_delete:
         _let_go(session, mapping)

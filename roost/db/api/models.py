@@ -278,18 +278,6 @@ made_ports = sa.Table(
     sa.UniqueConstraint("network_id", "ip"),
 )
 
-# Ports that are made with servers on networks of the local driver, until their mapping goes: how
-# many at boot (port_id: the server's own), one for each attached later, and what was detached of
-# them; see ports.py.
-server_ports = sa.Table(
-    "server_ports",
-    metadata,
-    sa.Column("instance_uuid", Uuid, primary_key=True),
-    sa.Column("port_id", Uuid, primary_key=True),
-    sa.Column("project_id", sa.String(255), nullable=False, index=True),
-    sa.Column("ports", sa.Integer, nullable=False),
-)
-
 # Security groups of the local driver. That of a project's name "default" is made when it is first
 # asked for, with an id that follows from the project.
 security_groups = sa.Table(

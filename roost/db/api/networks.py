@@ -11,7 +11,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db.api import models, ports, quota
+from roost.db.api import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 
@@ -37,16 +37,8 @@ class Network:
     subnet_tags: Sequence[str] = ()
 
 
-def create(session: Session, network: Network, *, defaults: Mapping[str, int]) -> None:
-    """Add a network, which has no subnet yet, once.
-
-    :param defaults: limits of who has none of their own
-    :raises roost.exception.QuotaExceeded: when its project may not have more
-    """
-    quota.lock(session, network.project_id)
-    if find(session, network.id) is not None:
-        return
-    ports.check(session, network.project_id, defaults, **{ports.NETWORKS: 1})
+def create(session: Session, network: Network) -> None:
+    """Add a network, which has no subnet yet, once."""
     insert_once(session, _networks, dataclasses.asdict(network))
 
 
@@ -66,19 +58,11 @@ def find(session: Session, network_id: str) -> Network | None:
     return None if row is None else Network(**row._mapping)  # noqa: SLF001 - its name
 
 
-def give_subnet(
-    session: Session, network: Network, *, cidr: str, name: str, defaults: Mapping[str, int]
-) -> None:
+def give_subnet(session: Session, network: Network, *, cidr: str, name: str) -> None:
     """Let a network have its subnet.
 
-    :param defaults: limits of who has none of their own
     :raises roost.exception.Conflict: when it has another one, or is gone
-    :raises roost.exception.QuotaExceeded: when its project may not have more
     """
-    quota.lock(session, network.project_id)
-    now = find(session, network.id)
-    if now is not None and now.cidr is None:
-        ports.check(session, network.project_id, defaults, **{ports.SUBNETS: 1})
     done = session.execute(
         sa.update(_networks)
         .where(_networks.c.id == network.id)

@@ -9,7 +9,7 @@ What is not set here is as the options say. A project is in the class ``default`
 kept for who asks for them, and limit nobody. A user has no more than the project, whatever is set.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -81,14 +81,6 @@ def set_for_project(session: Session, project_id: str, limits: Mapping[str, int]
     _set(session, _of_projects, limits, project_id=project_id)
 
 
-def unset_for_project(session: Session, project_id: str, names: Collection[str]) -> None:
-    """Let the defaults count for a project again; where they do already, it is fine."""
-    c = _of_projects.c
-    session.execute(
-        sa.delete(_of_projects).where(c.project_id == project_id, c.resource.in_(names))
-    )
-
-
 def set_for_user(
     session: Session, project_id: str, user_id: str, limits: Mapping[str, int]
 ) -> None:
@@ -138,10 +130,8 @@ def take(
     user_id: str,
     defaults: Mapping[str, int],
     **amounts: int,
-) -> dict[str, int]:
+) -> None:
     """Count more against the project, if it and this user stay within their limits.
-
-    Return all limits of the project, which holds its quota until the transaction ends.
 
     :param defaults: limits of resources for which the project has none of its own; -1: no limit
     :param amounts: how much, by resource
@@ -151,11 +141,10 @@ def take(
     bounds = {**defaults, **own.project}
     _check_user(session, project_id, user_id, amounts, own.user)
     if _taken(session, project_id, amounts, bounds):
-        return bounds
+        return
     _ensure_row(session, project_id)
     if not _taken(session, project_id, amounts, bounds):
-        raise exceeded(usage(session, project_id), amounts, bounds)
-    return bounds
+        raise _exceeded(usage(session, project_id), amounts, bounds)
 
 
 def charge(session: Session, *, project_id: str, **amounts: int) -> None:
@@ -233,27 +222,6 @@ def locked_usage(session: Session, project_id: str) -> dict[str, int]:
     """Return the same as :func:`usage`, and let nobody change it before the transaction ends."""
     lock(session, project_id)
     return usage(session, project_id)
-
-
-def check(
-    session: Session,
-    project_id: str,
-    defaults: Mapping[str, int],
-    *,
-    count: Callable[[Session, str, Collection[str]], Mapping[str, int]],
-    asked: Mapping[str, int],
-) -> None:
-    """Make sure that a project may have so much more of what is counted; its quota must be held.
-
-    :param defaults: limits of who has none of their own; -1: no limit
-    :param count: returns what a project has of each of some resources: those that have a limit
-    :raises roost.exception.QuotaExceeded: when it may not
-    """
-    bounds = limits(session, project_id, defaults)
-    asked = {name: amount for name, amount in asked.items() if bounds[name] >= 0}
-    used = count(session, project_id, asked)
-    if _over(used, asked, bounds):
-        raise exceeded(used, asked, bounds)
 
 
 def lock(session: Session, project_id: str) -> None:
@@ -382,7 +350,7 @@ def _check_user(
     lock(session, project_id)
     used = usage_of_user(session, project_id, user_id)
     if _over(used, asked, bounds):
-        raise exceeded(used, asked, bounds)
+        raise _exceeded(used, asked, bounds)
 
 
 def _taken(
@@ -411,7 +379,7 @@ def _over(
     return [name for name in asked if 0 <= bounds[name] < used[name] + asked[name]]
 
 
-def exceeded(
+def _exceeded(
     used: Mapping[str, int], asked: Mapping[str, int], bounds: Mapping[str, int]
 ) -> exception.QuotaExceeded:
     """Return what tells that there may not be so much more."""

@@ -12,7 +12,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db.api import models, quota
+from roost.db.api import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.security_groups import Group, SecurityGroupRule, default_group, same
@@ -60,8 +60,6 @@ def release(session: Session, instance_uuid: str) -> None:
     session.execute(sa.delete(_members).where(_members.c.instance_uuid == instance_uuid))
 
 
-GROUPS: Final = "security_groups"
-RULES: Final = "security_group_rules"
 _rules = models.security_group_rules
 _mappings = models.instance_mappings
 _others = _groups.alias()
@@ -131,23 +129,13 @@ def find_rule(session: Session, rule_id: str) -> tuple[SecurityGroupRule, Group]
     return next(((rule, group) for rule in group.rules if rule.id == rule_id), None)
 
 
-def create(
-    session: Session, group: Group, *, defaults: Mapping[str, int], at: datetime.datetime
-) -> None:
+def create(session: Session, group: Group, *, at: datetime.datetime) -> None:
     """Add a group with its rules, once.
 
-    :param defaults: limits of who has none of their own
     :raises roost.exception.Conflict: when the project has one of this name
-    :raises roost.exception.QuotaExceeded: when it may not have more
     """
-    quota.lock(session, group.project_id)
-    if _exists(session, group.id):
-        return
-    if _named(session, group.project_id, group.name):
+    if not _exists(session, group.id) and not _insert(session, group, at=at):
         raise _taken(group.name)
-    asked = {GROUPS: 1, RULES: len(group.rules)}
-    quota.check(session, group.project_id, defaults, count=usage, asked=asked)
-    _insert(session, group, at=at)
 
 
 def change(session: Session, group_id: str, changes: Mapping[str, str]) -> Group:
@@ -184,16 +172,12 @@ def delete(session: Session, group_id: str) -> None:
     session.execute(sa.delete(_groups).where(_groups.c.id == group_id))
 
 
-def add_rule(
-    session: Session, rule: SecurityGroupRule, *, defaults: Mapping[str, int], at: datetime.datetime
-) -> None:
+def add_rule(session: Session, rule: SecurityGroupRule, *, at: datetime.datetime) -> None:
     """Let a group have one rule more, once.
 
     :raises roost.exception.NotFound: when the group, or the one whose members it lets in, is gone
     :raises roost.exception.Conflict: when it has a rule that says the same
-    :raises roost.exception.QuotaExceeded: when its project may not have more
     """
-    quota.lock(session, get(session, rule.group_id).project_id)
     held = {
         group_id: hold(session, group_id)
         for group_id in sorted({rule.group_id, rule.remote_group_id or rule.group_id})
@@ -206,27 +190,12 @@ def add_rule(
         raise exception.Conflict(
             f"This rule already exists in group {rule.group_id}: its id is {twins[0].id}."
         )
-    quota.check(session, group.project_id, defaults, count=usage, asked={RULES: 1})
     insert_once(session, _rules, _row(rule, at))
 
 
 def delete_rule(session: Session, rule_id: str) -> None:
     """Take a rule away; one that is gone is fine."""
     session.execute(sa.delete(_rules).where(_rules.c.id == rule_id))
-
-
-def usage(
-    session: Session, project_id: str, names: Collection[str] = (GROUPS, RULES)
-) -> dict[str, int]:
-    """Return what a project has of each, counted now."""
-    mine = _groups.c.project_id == project_id
-    rules = _rules.join(_groups, _groups.c.id == _rules.c.group_id)
-    count = sa.select(sa.func.count())
-    counts = {
-        GROUPS: count.select_from(_groups).where(mine),
-        RULES: count.select_from(rules).where(mine),
-    }
-    return {name: session.execute(counts[name]).scalar_one() for name in names}
 
 
 def _exists(session: Session, group_id: str) -> bool:
@@ -239,13 +208,14 @@ def _named(session: Session, project_id: str, name: str) -> bool:
     return session.execute(sa.select(_groups.c.id).where(*wanted)).first() is not None
 
 
-def _insert(session: Session, group: Group, *, at: datetime.datetime) -> None:
+def _insert(session: Session, group: Group, *, at: datetime.datetime) -> bool:
     row = {"id": group.id, "project_id": group.project_id, "name": group.name}
     inserted = insert_once(
         session, _groups, {**row, "description": group.description, "created_at": at}
     )
     if inserted:
         session.execute(sa.insert(_rules), [_row(rule, at) for rule in group.rules])
+    return inserted
 
 
 def _check_empty(session: Session, group: Group, why: str) -> None:

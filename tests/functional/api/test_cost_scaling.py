@@ -14,7 +14,6 @@ from roost.api.servers.schemas import ACTION as ACTION_SCHEMA
 from roost.cells import cell
 from roost.context import admin_context
 from roost.db.api import cells
-from roost.db.api import ports as api_ports
 from roost.db.api import soft_delete as mappings
 from roost.db.cell import models, ports, services
 from roost.networks import LocalNetwork
@@ -126,8 +125,6 @@ def _add_server(world, host):
         ports.allocate(
             session, instance_uuid=placed.uuid, host=host, requests=asked, networks=[NETWORK]
         )
-    with world.api_db.begin() as session:
-        api_ports.boot(session, placed.project_id, [placed.uuid], each=1)
 
 
 @pytest.mark.parametrize("route", ROUTES_OF_ONE, ids=lambda r: f"{r.method} {r.path}")

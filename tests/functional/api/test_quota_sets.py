@@ -196,9 +196,12 @@ def test_what_cannot_be_meant_for_a_class_is_refused(client, version, limits):
 
 
 def test_limits_of_what_is_elsewhere_are_kept_for_those_who_ask(client):
-    told = put(client, version="2.35", floating_ips=5, injected_files=2).json["quota_set"]
-    assert (told["floating_ips"], told["injected_files"]) == (5, 2)
-    assert get(client, version="2.35")["floating_ips"] == 5
+    assert {get(client, version="2.35")[name] for name in NETWORKS} == {-1}
+    said = {"floating_ips": 5, "security_groups": 1, "injected_files": 2}
+    told = put(client, version="2.35", **said, networks=3).json["quota_set"]
+    assert {name: told[name] for name in said} == said
+    assert get(client, version="2.35") == {"id": "project", **told}
+    assert put(client, f"{PATH}?user_id=bob", version="2.35", networks=2).status_code == 200
 
 
 def test_names_that_no_database_keeps_are_refused(client):

@@ -348,7 +348,7 @@ def test_a_group_that_goes_while_a_server_is_accepted_is_told_so(world, group):
     with world.api_db.begin() as session:
         found = rows.get(session, group["id"])
         rows.delete(session, group["id"])
-    whose = {"project_id": "project", "requests": [], "uuids": [a_uuid()]}
+    whose = {"requests": [], "uuids": [a_uuid()]}
     with world.api_db.begin() as session, pytest.raises(Exception, match="not found"):
         networking.take(session, **whose, groups=[found])
 

@@ -204,39 +204,6 @@ def test_the_quota_of_a_project_is_shown(manage, overcharged):
     assert (rows["cores"]["charged"], rows["cores"]["has"], rows["cores"]["limit"]) == (2, 0, 20)
 
 
-def _limits_of(manage, project="p1"):
-    rows = manage("quota", "show", project, "--json").json
-    return {row["resource"]: row["limit"] for row in rows}
-
-
-def test_each_resource_that_is_limited_may_have_another_limit_for_a_project(manage):
-    before = _limits_of(manage)
-    assert before["ports"] == 500
-    said = {name: limit + 7 for name, limit in before.items()}
-    manage("quota", "set", "p1", *(f"{name}={limit}" for name, limit in said.items()))
-    assert _limits_of(manage) == said
-    assert _limits_of(manage, "other") == before
-    manage("quota", "unset", "p1", *(set(said) - {"ports", "images"}))
-    assert _limits_of(manage) == {**before, "ports": 507, "images": 107}
-    manage("quota", "unset", "p1", "ports", "images")
-    assert _limits_of(manage) == before
-
-
-@pytest.mark.parametrize(
-    "wrong", ["ports", "ports=", "ports=x", "ports=-2", "ports=-", f"ports={2**31}", "port=1", "=1"]
-)
-def test_what_is_no_limit_is_refused(manage, wrong):
-    manage("quota", "set", "p1", "subnets=1", wrong, code=2)
-    assert _limits_of(manage)["subnets"] == 100
-
-
-def test_limits_of_images_that_somebody_else_keeps_are_set_there(manage, config_file):
-    config_file.write_text(config_file.read_text() + "[image]\nstore = glance\n")
-    assert "managed there" in manage("quota", "set", "p1", "images=1", code=1).err
-    manage("quota", "set", "p1", "ports=1")
-    assert _limits_of(manage)["ports"] == 1
-
-
 def test_the_quota_of_a_user_is_shown(manage, databases):
     spec = a_spec()
     with databases.api.begin() as session:

@@ -24,7 +24,6 @@ from tests.fakes.bus import RecordingBus
 from tests.stories.cloud import wait_until
 from tests.unit.conductor.placements import end_leases
 
-NO_LIMITS = {"security_groups": -1, "security_group_rules": -1}
 NETWORKS = parse(["private=10.0.0.0/24", "other=10.0.1.0/24"])
 REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
 
@@ -57,14 +56,14 @@ def mapped(world, cell_uuid=None):
 def a_group(database, name="web", project_id="project"):
     group = new_group(project_id, name=name, description="")
     with database.begin() as session:
-        security_groups.create(session, group, defaults=NO_LIMITS, at=utcnow())
+        security_groups.create(session, group, at=utcnow())
     return group
 
 
 def a_rule(database, group):
     rule = SecurityGroupRule(id=a_uuid(), group_id=group.id, direction=INGRESS, ethertype="IPv4")
     with database.begin() as session:
-        security_groups.add_rule(session, rule, defaults=NO_LIMITS, at=utcnow())
+        security_groups.add_rule(session, rule, at=utcnow())
     return rule
 
 

@@ -5,6 +5,8 @@ import hashlib
 import io
 import json
 import logging
+import os
+import time
 from concurrent import futures
 
 import pytest
@@ -180,6 +182,16 @@ class Meanwhile(io.BytesIO):
         happens, self.happens = self.happens, lambda: None
         happens()
         return super().read(size)
+
+
+def test_what_a_daemon_left_half_written_that_died_goes_a_day_later(store):
+    image, now = queued(store), time.time()
+    young, old = (store.path / f".{image.id}.img.{name}.part" for name in ("young", "old"))
+    for part, hours in ((young, 23), (old, 25)):
+        part.write_bytes(b"half")
+        os.utime(part, (now - hours * 3600,) * 2)
+    store.upload(ADMIN, image.id, io.BytesIO(b"tiny"))
+    assert (young.exists(), old.exists()) == (True, False)
 
 
 def test_users_may_fill_it(store):

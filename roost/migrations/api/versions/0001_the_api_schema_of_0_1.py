@@ -338,16 +338,6 @@ def upgrade() -> None:
         **TABLE,
     )
     op.create_table(
-        "server_ports",
-        sa.Column("instance_uuid", UUID, nullable=False),
-        sa.Column("port_id", UUID, nullable=False),
-        sa.Column("project_id", sa.String(length=255), nullable=False),
-        sa.Column("ports", sa.Integer(), nullable=False),
-        sa.PrimaryKeyConstraint("instance_uuid", "port_id"),
-        **TABLE,
-    )
-    op.create_index("ix_server_ports_project_id", "server_ports", ["project_id"], unique=False)
-    op.create_table(
         "aggregate_hosts",
         sa.Column("aggregate_id", KEY, nullable=False),
         sa.Column("host", sa.String(length=255), nullable=False),
