@@ -247,27 +247,6 @@ def test_an_image_that_has_gone_is_fetched_anew(ageing, image, store, an_old):
     assert (path.read_bytes(), store.opened) == (b"tiny", 2)
 
 
-def test_unless_they_are_to_age_images_stay(cache, image, an_old):
-    old = an_old(image)
-    cache.tidy()
-    assert old.exists()
-
-
-def test_an_image_that_a_build_uses_stays_however_long_that_takes(ageing, image):
-    path = ageing.ensure(a_context(), image, stopping=threading.Event(), user="slow")
-    os.utime(path, (0, 0))
-    ageing.tidy()
-    assert path.exists()
-    ageing.release("slow")
-    ageing.tidy()
-    assert not path.exists()
-
-
-def test_a_host_without_images_has_none_to_remove(ageing):
-    ageing.tidy()
-    ageing.clear()
-
-
 @pytest.fixture
 def ageing(store, folder):
     return ImageCache(store, folder=folder, pause=0.001, lifetime=60.0)

@@ -1,0 +1,177 @@
+"""A folder of files that may have so many bytes: who was not wanted for longest makes room."""
+
+import contextlib
+import glob
+import logging
+import os
+import pathlib
+import shutil
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from typing import Final
+
+from roost import exception
+
+LOG = logging.getLogger(__name__)
+_BLOCK: Final = 512  # bytes, as ``st_blocks`` counts
+
+
+class BoundedFolder:
+    """Keeps whole files; when one was last wanted is the time of its file.
+
+    What is used, and what is being written, is known to this process.
+
+    :param path: made when first needed
+    :param most: bytes of all files, those included that are being written; 0: any number; None: one
+        of so many ``parts`` of the file system
+    :param suffix: of whole files, and ``part`` of what is being written, which no other process may
+        write
+    :param in_use: returns the names of files that are used beside those of :meth:`use`; when it
+        raises, none is removed
+    :param young: seconds in which a file that was wanted makes no room: where other processes use
+        files of the folder, too
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        most: int | None,
+        parts: int,
+        suffix: str,
+        part: str = ".part",
+        in_use: Callable[[], Collection[str]] = tuple,
+        young: float = 0.0,
+    ) -> None:
+        self.path = pathlib.Path(path)
+        self._most = most
+        self._parts = parts
+        self._suffix = suffix
+        self._part = part
+        self._in_use = in_use
+        self._young = young
+        self._lock = threading.Lock()
+        self._users: dict[pathlib.Path, set[object]] = {}
+        self._coming: dict[pathlib.Path, int] = {}
+
+    def file(self, name: str) -> pathlib.Path:
+        """Return where a file is, if it is there."""
+        return self.path / f"{name}{self._suffix}"
+
+    def use(self, path: pathlib.Path, user: object) -> None:
+        """Let a file stay, or what will be it, until its user lets go of it."""
+        with self._lock:
+            self._users.setdefault(path, set()).add(user)
+
+    def release(self, user: object) -> None:
+        """Let go of all that somebody uses; nobody is fine."""
+        with self._lock:
+            for path in [*self._users]:
+                self._users[path].discard(user)
+                if not self._users[path]:
+                    del self._users[path]
+
+    @contextlib.contextmanager
+    def room(self, path: pathlib.Path, size: int) -> Iterator[pathlib.Path]:
+        """Yield where to write a file of so many bytes; whole, it is put in its place.
+
+        Room is made by removing what nobody uses; nothing is removed in vain. What is half-written
+        at the end goes.
+
+        :raises roost.exception.NoCapacity: when there is no room, whatever would be removed
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            self._make_room(size)
+            self._coming[path] = size
+        partial = path.with_suffix(self._part)
+        try:
+            yield partial
+            partial.rename(path)
+        finally:
+            partial.unlink(missing_ok=True)
+            with self._lock:
+                del self._coming[path]
+
+    def clear(self) -> None:
+        """Remove what a daemon left half-written that was killed; nobody may write meanwhile."""
+        for left in self.path.glob(f"*{glob.escape(self._part)}"):
+            left.unlink(missing_ok=True)
+
+    def tidy(self, lifetime: float) -> None:
+        """Remove what nobody uses and has wanted for so many seconds (0: for ever), or is too much.
+
+        It may be too much since somebody has lowered what there may be.
+        """
+        with self._lock:
+            if lifetime:
+                self._remove_old(lifetime)
+            with contextlib.suppress(exception.NoCapacity):  # it is used
+                self._make_room(0)
+
+    def _remove_old(self, lifetime: float) -> None:
+        used = self._used()
+        for path in self._files():
+            with contextlib.suppress(FileNotFoundError):  # another process was first
+                if path.name in used:
+                    os.utime(path)
+                elif _age(path) > lifetime:
+                    path.unlink()
+                    LOG.info("%s is removed: nobody has wanted it for long", path.name)
+
+    def _make_room(self, size: int) -> None:
+        most = self._bound()
+        sizes = self._files()
+        stays = sum(sizes.values()) + sum(self._coming.values())
+        if not most or stays + size <= most:
+            return
+        used, going = self._used(), []
+        for path in sizes:
+            if stays + size > most and path.suffix == self._suffix and path.name not in used:
+                if self._young and _age(path) < self._young:
+                    continue
+                going.append(path)
+                stays -= sizes[path]
+        if stays + size > most:
+            raise exception.NoCapacity(
+                f"it has {size} bytes, and all {self.path.name} of this host {most} at most, of"
+                f" which {stays} are used or being written"
+            )
+        for path in going:
+            path.unlink(missing_ok=True)
+            LOG.info("%s is removed: there is to be room for another", path.name)
+
+    def _bound(self) -> int:
+        if self._most is not None:
+            return self._most
+        there = next(one for one in (self.path, *self.path.absolute().parents) if one.exists())
+        return shutil.disk_usage(there).total // self._parts
+
+    def _used(self) -> set[str]:
+        return {*(path.name for path in self._users), *self._in_use()}
+
+    def _files(self) -> dict[pathlib.Path, int]:
+        """Return the bytes of all that is here, those first that were not wanted for longest.
+
+        What is being written here is left out.
+        """
+        coming = {each for path in self._coming for each in (path, path.with_suffix(self._part))}
+        found = {}
+        for path in {*self.path.glob("*")} - coming:
+            with contextlib.suppress(FileNotFoundError):  # an operator may remove some
+                found[path] = path.stat()
+        ordered = sorted(found, key=lambda path: found[path].st_mtime)
+        return {path: _bytes(found[path]) for path in ordered}
+
+
+def _bytes(status: os.stat_result) -> int:
+    """Return how many bytes a file takes, of which holes are none."""
+    return min(status.st_size, status.st_blocks * _BLOCK)
+
+
+def _age(path: pathlib.Path) -> float:
+    """Return how many seconds ago a file was wanted; none, when it is gone."""
+    with contextlib.suppress(FileNotFoundError):
+        return time.time() - path.stat().st_mtime
+    return 0.0
