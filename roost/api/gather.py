@@ -27,7 +27,7 @@ class Gathered(Generic[T]):
 class Gatherer:
     """Scatters a question over cells, and gathers the answers in a bounded time.
 
-    A cell that is known to be away is not asked: see :mod:`roost.cells.breaker`.
+    A cell that is known to be away is not asked: see :mod:`roost.circuit_breaker`.
 
     :param timeout: seconds that all cells together get to answer
     """

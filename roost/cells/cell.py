@@ -6,15 +6,16 @@ host is removed after the schedulers have forgotten it, which they refuse while 
 """
 
 import contextlib
+import dataclasses
 import functools
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from roost import exception, states
-from roost.cells.breaker import CallLimits, CircuitBreaker
 from roost.cells.limits import HostCalls
+from roost.circuit_breaker import CircuitBreaker
 from roost.context import RequestContext
 from roost.db import guarded
 from roost.db.api import aggregates, cells, instance_mappings
@@ -40,6 +41,33 @@ class CellBus(Protocol):
     def close(self) -> None: ...
 
 
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 10.0
+
+
+@dataclasses.dataclass(frozen=True)
+class CallLimits:
+    """How long one waits for a part of a cell, in seconds, and how many may use it at once.
+
+    :param timeout: how long it may take to answer
+    :param places: how many may be inside; others wait for their turn
+    """
+
+    timeout: float = 5.0
+    places: int = 64
+
+
+def _breaker(name: str, probe: Callable[[], None], limits: CallLimits) -> CircuitBreaker:
+    return CircuitBreaker(
+        name,
+        probe,
+        timeout=limits.timeout,
+        places=limits.places,
+        pause=_FIRST_PAUSE,
+        longest_pause=_LONGEST_PAUSE,
+    )
+
+
 class GuardedBus:
     """Sends through a bus while its breaker lets messages pass.
 
@@ -52,9 +80,7 @@ class GuardedBus:
         self._bus = bus
         self._host_calls = host_calls
         self._seconds = limits.timeout
-        self.breaker = CircuitBreaker(
-            name, functools.partial(bus.ping, seconds=self._seconds), limits=limits
-        )
+        self.breaker = _breaker(name, functools.partial(bus.ping, seconds=self._seconds), limits)
 
     def client(self, topic: str, version_cap: str | None = None) -> Any:
         return _Client(self._bus.client(topic, version_cap), self)
@@ -78,11 +104,11 @@ class GuardedBus:
 
         :raises roost.exception.Unavailable: when it does not answer; from now on it is away
         """
-        with self.breaker.passing() as guarded_call:
+        with self.breaker.passing() as call:
             try:
                 self._bus.ping(seconds=self._seconds)
             except exception.Unavailable as error:
-                guarded_call.blame(error)
+                call.blame(error)
                 raise
 
     def cast(self, send: Callable[[], None]) -> None:
@@ -90,14 +116,11 @@ class GuardedBus:
 
         :raises roost.exception.Away: at once, when the bus is known to be away
         """
-        with self.breaker.passing() as guarded_call:
+        with self.breaker.passing() as call:
             try:
                 send()
-            except exception.Unavailable as error:
-                guarded_call.blame(error)
-                raise
-            except BROKEN as error:  # not that nobody listens there
-                guarded_call.blame(exception.Unavailable(str(error)))
+            except (exception.Unavailable, *BROKEN) as error:  # not that nobody listens there
+                call.blame(error)
                 raise
 
     def close(self) -> None:
@@ -130,7 +153,7 @@ LOG = logging.getLogger(__name__)
 class Cell:
     """One cell: its database, and the way to its computes. cell0 has a database only.
 
-    What is away fails alone: see :mod:`roost.cells.breaker`.
+    What is away fails alone: see :mod:`roost.circuit_breaker`.
     """
 
     def __init__(
@@ -143,8 +166,8 @@ class Cell:
         host_calls: HostCalls | None = None,
     ) -> None:
         self.mapping = mapping
-        self._rows = CircuitBreaker(
-            f"the database of the {self}", functools.partial(guarded.ask, database), limits=limits
+        self._rows = _breaker(
+            f"the database of the {self}", functools.partial(guarded.ask, database), limits
         )
         self.database = GuardedDatabase(database, self._rows)
         guarded_bus = functools.partial(GuardedBus, f"the bus of the {self}")

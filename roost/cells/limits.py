@@ -5,19 +5,16 @@ that hangs answers nobody. So of those who wait at the same time each project ha
 each host; and a host that let somebody wait in vain is not asked for a while.
 """
 
-import collections
 import contextlib
 import dataclasses
-import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Final
 
 import oslo_messaging as messaging
 
 from roost import exception
-
-PAUSE: Final = 5.0  # seconds that a host is not asked which did not answer
+from roost.circuit_breaker import CircuitBreaker
+from roost.concurrency_limit import Bulkhead, Refused
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,63 +44,48 @@ class HostCalls:
         begin: Callable[[], None] = _nothing,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._limits = limits
         self._begin = begin
         self._clock = clock
-        self._lock = threading.Lock()
-        self._of_project: collections.Counter[str] = collections.Counter()
-        self._of_host: collections.Counter[str] = collections.Counter()
-        self._silent_until: dict[str, float] = {}
+        self._of_project = Bulkhead[str](limits.all, lambda _left, _project: limits.project)
+        self._of_host = Bulkhead[str](limits.all, lambda _left, _host: limits.host)
+        self._breakers: dict[str, CircuitBreaker] = {}
 
     @property
     def under_way(self) -> int:
         """Return how many calls wait now."""
-        return self._of_host.total()
+        return self._of_host.taken
 
     @contextlib.contextmanager
     def passing(self, host: str, project: str | None) -> Iterator[None]:
-        """Let one call pass; when its time runs out, the host hangs.
+        """Let one call pass; when its time runs out, the host hangs. An error is an answer.
 
         :raises roost.exception.TooMany: at once, when the project waits for many hosts already
         :raises roost.exception.Away: at once, when the host does not answer, or many wait for it
         """
-        self._enter(host, str(project))
-        try:
+        breaker = self._breakers.setdefault(
+            host, CircuitBreaker(f"the host {host}", clock=self._clock)
+        )
+        with self._places(host, str(project)), breaker.passing() as call:
             self._begin()
-            yield
-        except messaging.MessagingTimeout:
-            self._silent_until[host] = self._clock() + PAUSE
-            raise
-        except Exception:
-            self._silent_until.pop(host, None)  # an error is an answer
-            raise
-        else:
-            self._silent_until.pop(host, None)
+            try:
+                yield
+            except messaging.MessagingTimeout:
+                call.blame("its time ran out")
+                raise
+
+    @contextlib.contextmanager
+    def _places(self, host: str, project: str) -> Iterator[None]:
+        refused = self._of_project.take(project)
+        if refused is Refused.SHARE:
+            raise exception.TooMany("Too many requests of this project wait for hosts.")
+        if refused:
+            raise exception.Away("too many wait for hosts")
+        try:
+            if self._of_host.take(host):
+                raise exception.Away(f"too many wait for hosts, or for {host}")
+            try:
+                yield
+            finally:
+                self._of_host.give_back(host)
         finally:
-            self._leave(host, str(project))
-
-    def _enter(self, host: str, project: str) -> None:
-        with self._lock:
-            if self._of_project[project] >= self._limits.project:
-                raise exception.TooMany("Too many requests of this project wait for hosts.")
-            self._refuse_silent(host)
-            if self._of_host[host] >= self._limits.host or self.under_way >= self._limits.all:
-                raise exception.Away(f"too many wait for hosts, {self._of_host[host]} for {host}")
-            self._of_project[project] += 1
-            self._of_host[host] += 1
-
-    def _refuse_silent(self, host: str) -> None:
-        """Refuse a host that hangs, but let one call look after a while."""
-        until = self._silent_until.get(host)
-        if until is None:
-            return
-        if self._clock() < until:
-            raise exception.Away(f"the host {host} did not answer lately")
-        self._silent_until[host] = self._clock() + PAUSE
-
-    def _leave(self, host: str, project: str) -> None:
-        with self._lock:
-            for counter, name in ((self._of_project, project), (self._of_host, host)):
-                counter[name] -= 1
-                if not counter[name]:
-                    del counter[name]
+            self._of_project.give_back(project)

@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from roost import concurrency, exception
-from roost.cells.breaker import CallLimits
-from roost.cells.cell import Cell, CellBus
+from roost.cells.cell import CallLimits, Cell, CellBus
 from roost.cells.limits import HostCalls
 from roost.db.api import cells as cell_rows
 from roost.db.cell import services

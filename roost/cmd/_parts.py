@@ -37,11 +37,7 @@ def cells(
 
     :param host_calls: bounds those who wait for hosts
     """
-    limits = CallLimits(
-        timeout=conf.cells.timeout,
-        longest_pause=conf.cells.longest_pause,
-        places=conf.rpc_threads,
-    )
+    limits = CallLimits(timeout=conf.cells.timeout, places=conf.rpc_threads)
     return Cells(
         api_database,
         make_database=lambda url: Database(

@@ -23,13 +23,6 @@ OPTIONS = [
         " where thousands of processes look at a cell.",
     ),
     cfg.FloatOpt(
-        "longest_pause",
-        default=10.0,
-        min=0.5,
-        help="Seconds, at most, between two looks whether what was away is back. The first looks"
-        " follow each other sooner. Raise it where thousands of processes look at a cell.",
-    ),
-    cfg.FloatOpt(
         "boot_patience",
         default=60.0,
         min=0,

@@ -1,43 +1,32 @@
-"""A database behind a guard, such as a circuit breaker: not asked while it is unavailable."""
+"""A database behind a circuit breaker: not asked while it is unavailable."""
 
 import contextlib
 import functools
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Final
 
 import sqlalchemy as sa
 
 from roost import exception
+from roost.circuit_breaker import CircuitBreaker
 from roost.db.engine import Database, Session
 
 _ANYTHING: Final = sa.select(1)
 _IT_IS_THERE: Final = (exception.Deadlock, exception.ReadOnly, exception.Unfinished)
 
 
-class GuardedTransaction(Protocol):
-    """One transaction on its way."""
-
-    def blame(self, error: exception.Unavailable) -> None: ...
-
-
-class Guard(Protocol):
-    """Who stands before the database."""
-
-    def passing(self) -> contextlib.AbstractContextManager[GuardedTransaction]: ...
-
-
 class GuardedDatabase(Database):
-    """A database whose transactions pass a guard first.
+    """A database whose transactions pass a breaker first.
 
-    The guard is told when the database cannot be reached, or its connection breaks: not when a
+    The breaker is told when the database cannot be reached, or its connection breaks: not when a
     transaction loses to another, the server takes no writes or has no room for one, which others
     may do without; nor of what else fails within its block.
     """
 
-    def __init__(self, database: Database, guard: Guard) -> None:
+    def __init__(self, database: Database, breaker: CircuitBreaker) -> None:
         super().__init__(database.url)
         self._database = database
-        self._guard = guard
+        self._breaker = breaker
         self._clock = database._clock  # noqa: SLF001 - of one database there is one clock
 
     @functools.cached_property
@@ -62,7 +51,7 @@ class GuardedDatabase(Database):
     @contextlib.contextmanager
     def _guarded(self, *, reads: bool) -> Iterator[Session]:
         inside: BaseException | None = None
-        with self._guard.passing() as guarded_call:
+        with self._breaker.passing() as call:
             try:
                 with self._database.read() if reads else self._database.begin() as session:
                     try:
@@ -74,7 +63,7 @@ class GuardedDatabase(Database):
                 raise
             except exception.Unavailable as error:
                 if error is not inside:  # else another database's, or a bus's
-                    guarded_call.blame(error)
+                    call.blame(error)
                 raise
 
     def knock(self) -> None:

@@ -10,20 +10,10 @@ keeps it, since that keeps connections open, and asks it for a session for each 
 Nothing is asked of anybody before such a session is used.
 
 A ``hasty`` one has a circuit breaker, which keeps a service that hangs from holding all threads of
-a process. The first request that has waited its timeout out, and for nothing, opens it. From then
-on requests fail at once, for a short pause; then one of them is let through, and what becomes of it
-says whether the others may follow. A service that refuses connections, or answers with errors,
-costs nobody a thread, so it is asked each time. Other than the breakers of cells
-(``roost/cells/breaker.py``), which probe by themselves whether their part is back, this sends
-nothing that nobody asked for: only a user's request knows what to ask of a service, and with which
-token.
+a process: a request that has waited its timeout out, and for nothing, opens it. A service that
+refuses connections, or answers with errors, costs nobody a thread, so it is asked each time.
 """
 
-import contextlib
-import logging
-import threading
-import time
-from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -34,11 +24,8 @@ from keystoneauth1.identity.access import AccessInfoPlugin
 from oslo_config import cfg
 
 from roost import exception
+from roost.circuit_breaker import FOREVER, CircuitBreaker
 from roost.context import RequestContext
-
-LOG = logging.getLogger(__name__)
-PAUSE: Final = 5.0  # seconds; api/faults.py tells users to come again after as many
-CROWD: Final = 4  # as many may wait for a service that has fallen silent, before it is given up
 
 
 class Hanging(requests.RequestException):
@@ -48,104 +35,29 @@ class Hanging(requests.RequestException):
     """
 
 
-class _GuardedCall:
-    """One request, from the moment it was let through."""
-
-    def __init__(self, begun: float, timeout: float) -> None:
-        self.begun = begun
-        self.timeout = timeout
-
-
-class ServiceBreaker:
-    """Whether one service hangs.
-
-    :param name: where it is, for the log
-    :param clock: seconds, as ``time.monotonic`` has them
-    """
-
-    def __init__(self, name: str, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._name = name
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._inside: set[_GuardedCall] = set()
-        self._probe: _GuardedCall | None = None
-        self._refuses_until: float | None = None  # None: it does not hang
-        self._last_answer = float("-inf")
-
-    @contextlib.contextmanager
-    def passing(self, timeout: float | None) -> Iterator[None]:
-        """Let one request pass; a :class:`requests.Timeout` of it says that the service hangs.
-
-        :param timeout: seconds that it may wait; None: for ever
-        :raises Hanging: at once, when the service hangs; nothing was sent
-        """
-        guarded_call = self._enter(float("inf") if timeout is None else timeout)
-        hangs = False
-        try:
-            yield
-        except requests.Timeout:
-            hangs = True
-            raise
-        finally:
-            self._leave(guarded_call, hangs=hangs)
-
-    def _enter(self, timeout: float) -> _GuardedCall:
-        with self._lock:
-            guarded_call = _GuardedCall(self._clock(), timeout)
-            if self._refuses_until is None:
-                self._refuse_a_crowd(guarded_call.begun)
-            elif self._probe is not None or guarded_call.begun < self._refuses_until:
-                raise Hanging(f"{self._name} does not answer")
-            else:
-                self._probe = guarded_call
-            self._inside.add(guarded_call)
-            return guarded_call
-
-    def _refuse_a_crowd(self, now: float) -> None:
-        """Keep threads out of a service that answers nobody: it may hang, and nobody knows yet."""
-        if len(self._inside) < CROWD:
-            return
-        oldest = min(self._inside, key=lambda guarded_call: guarded_call.begun)
-        silent = now - max(oldest.begun, self._last_answer)
-        if silent > oldest.timeout / 2:
-            raise Hanging(f"{self._name} has not answered anybody for {silent:.1f} s")
-
-    def _leave(self, guarded_call: _GuardedCall, *, hangs: bool) -> None:
-        with self._lock:
-            self._inside.discard(guarded_call)
-            probed = self._probe is guarded_call
-            if probed:
-                self._probe = None
-            if hangs:
-                self._open()
-                return
-            self._last_answer = self._clock()
-            if probed:
-                LOG.info("%s answers again", self._name)
-                self._refuses_until = None
-
-    def _open(self) -> None:
-        if self._refuses_until is None:
-            LOG.warning("%s hangs, asking nothing of it for %g s", self._name, PAUSE)
-        self._refuses_until = self._clock() + PAUSE
-
-
 class Adapter(session.TCPKeepAliveAdapter):
     """Sends requests past a breaker for each place that they go to, its host and port."""
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
-        self._breakers: dict[str, ServiceBreaker] = {}
+        self._breakers: dict[str, CircuitBreaker] = {}
 
     def send(self, request: requests.PreparedRequest, *args: Any, **more: Any) -> requests.Response:
         """Do as the base does.
 
         :raises Hanging: instead of waiting for a place that hangs
         """
-        place = urlsplit(request.url or "").netloc
-        breaker = self._breakers.setdefault(str(place), ServiceBreaker(str(place)))
-        with breaker.passing(_longest(more.get("timeout"))):
-            answer: requests.Response = super().send(request, *args, **more)
+        place = str(urlsplit(request.url or "").netloc)
+        breaker = self._breakers.setdefault(place, CircuitBreaker(place))
+        try:
+            with breaker.passing(_longest(more.get("timeout"))) as call:
+                try:
+                    answer: requests.Response = super().send(request, *args, **more)
+                except requests.Timeout as error:
+                    call.blame(error)
+                    raise
+        except exception.Away as error:
+            raise Hanging(error.message) from error
         return answer
 
 
@@ -162,10 +74,10 @@ def sending(
     return made
 
 
-def _longest(timeout: Any) -> float | None:
+def _longest(timeout: Any) -> float:
     """Return how long a request waits at one time, of how ``requests`` is told it."""
     waits = timeout if isinstance(timeout, tuple) else (timeout,)
-    return None if None in waits else float(max(waits))
+    return FOREVER if None in waits else float(max(waits))
 
 
 SERVICE_USER: Final = "service_user"

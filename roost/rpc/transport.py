@@ -6,7 +6,7 @@ to the process.
 
 oslo.messaging cannot be told how long to wait, and takes minutes with a broker that does not
 answer. So ``ping`` asks a broker by a connection of its own, in a bounded time, without login; and
-a ``BusBreaker`` remembers that a bus is unavailable: only the first to send wait for it.
+a circuit breaker remembers that a bus is unavailable: only the first to send wait for it.
 """
 
 import contextlib
@@ -26,6 +26,7 @@ from oslo_config import cfg
 
 from roost import concurrency, exception
 from roost.callers import Callers
+from roost.circuit_breaker import CircuitBreaker
 from roost.context import RequestContext, admin_context
 from roost.rpc import consumer_check, oslo_driver
 from roost.rpc.consumer_check import ConsumerCheck, ConsumerLost, SelfPing
@@ -35,59 +36,6 @@ from roost.rpc.server import InterfaceServer, Served
 
 LOG = logging.getLogger(__name__)
 PAUSE: Final = 1.0  # seconds between two looks whether the bus is back
-
-
-class BusBreaker:
-    """Whether a bus is known to be away.
-
-    While it is, one thread tries to reach it; others need not.
-
-    :param connect: reaches the bus once, or raises
-    """
-
-    def __init__(self, name: str, connect: Callable[[], object], *, pause: float = PAUSE) -> None:
-        self._name = name
-        self._connect = connect
-        self._pause = pause
-        self._lock = threading.Lock()
-        self._away = False
-        self._closed = threading.Event()
-
-    @property
-    def is_unavailable(self) -> bool:
-        return self._away
-
-    def check(self) -> None:
-        """Raise :class:`roost.exception.Unavailable` while the bus is known to be away."""
-        if self._away:
-            raise exception.Unavailable(f"the bus {self._name!r} is away")
-
-    def trip(self) -> None:
-        """Note that the bus did not take a message: it is away until it can be reached again."""
-        with self._lock:
-            if self._away or self._closed.is_set():
-                return
-            self._away = True
-        LOG.warning("the bus %r is away", self._name)
-        threading.Thread(target=self._mend, daemon=True, name="roost-breaker").start()
-
-    def close(self) -> None:
-        """Try no more."""
-        self._closed.set()
-
-    def _mend(self) -> None:
-        while not self._closed.is_set():
-            try:
-                self._connect()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the broker is not back yet
-                LOG.debug("the bus %r is still away: %s", self._name, error)
-                self._closed.wait(self._pause)
-            else:
-                self._away = False
-                LOG.warning("the bus %r is back", self._name)
-                return
-
-
 DEFAULT_PORT: Final = 5672
 _GREETING: Final = b"AMQP\x00\x00\x09\x01"  # a client's first words; the broker's own follow
 
@@ -177,7 +125,7 @@ class Bus:
         self.callers = Callers(user, conf.bus.api_users)
         self.serializer: ContextSerializer = wire(self.objects, self.callers)
         self._interval: float = conf.bus.echo_interval
-        self._breaker = BusBreaker(self.name, self._reach)
+        self._breaker = CircuitBreaker(f"the bus {self.name!r}", self._reach, pause=PAUSE)
         self._replies = threading.Event()
         self._warming: threading.Thread | None = None
         self._closed = threading.Event()
@@ -235,11 +183,11 @@ class Bus:
         self._breaker.check()
         try:
             yield
-        except BROKEN:
-            self._breaker.trip()
+        except BROKEN as error:
+            self._breaker.trip(error)
             raise
         except oslo_driver.REFUSED as error:
-            self._breaker.trip()
+            self._breaker.trip(error)
             raise messaging.MessageDeliveryFailure(str(error)) from error
 
     def expect_replies(self) -> None:
@@ -260,7 +208,7 @@ class Bus:
         self.expect_replies()
         self._breaker.check()
         if not self._replies.wait(timeout=_WAY_SECONDS):
-            self._breaker.trip()
+            self._breaker.trip("it sends no answers yet")
             raise exception.Unavailable(f"the bus {self.name!r} cannot be reached yet")
 
     def ping(self, *, seconds: float) -> None:

@@ -6,8 +6,7 @@ import time
 import pytest
 
 from roost import conf, exception
-from roost.cells.breaker import CallLimits
-from roost.cells.cell import GuardedBus
+from roost.cells.cell import CallLimits, GuardedBus
 from roost.context import admin_context
 from roost.rpc import transport
 from roost.rpc.compute import Compute

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost import exception
-from roost.cells.breaker import CallLimits, CircuitBreaker
+from roost.circuit_breaker import CircuitBreaker
 from roost.db.engine import Database, retried
 from roost.db.guarded import GuardedDatabase
 
@@ -201,7 +201,7 @@ def cut_itself(database, session):
 @contextlib.contextmanager
 def guarded(database):
     """Return the database behind a breaker that stays open once it is."""
-    breaker = CircuitBreaker("cell", lambda: None, limits=CallLimits(), spawn=lambda _look: None)
+    breaker = CircuitBreaker("cell", lambda: None, spawn=lambda _look: None)
     yield breaker, GuardedDatabase(database, breaker)
     breaker.close()
 

@@ -14,7 +14,7 @@ from tests.stories.real_rig import QUICK, running
 pytestmark = pytest.mark.timeout(600)
 GONE = "cell2"
 OPTIONS = {
-    "cells": {"timeout": 2.0, "longest_pause": 1.0},
+    "cells": {"timeout": 2.0},
     # a worker that meets the cell at its worst needs its lease for as long as two such waits
     "conductor": QUICK["conductor"] | {"lease_seconds": 10.0},
 }

@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from roost import exception
-from roost.cells.breaker import CallLimits, CircuitBreaker
-from roost.cells.cell import GuardedBus
+from roost.cells.cell import CallLimits, GuardedBus
+from roost.circuit_breaker import CircuitBreaker
 from roost.db.cell import models, services
 from roost.db.engine import Database
 from roost.db.guarded import GuardedDatabase, ask
@@ -20,9 +20,7 @@ class Guarded:
     """A guarded database, with nobody who looks whether it is back."""
 
     def __init__(self, database):
-        self.breaker = CircuitBreaker(
-            "it", lambda: None, limits=CallLimits(), spawn=lambda _look: None
-        )
+        self.breaker = CircuitBreaker("it", lambda: None, spawn=lambda _look: None)
         self.database = GuardedDatabase(database, self.breaker)
 
 

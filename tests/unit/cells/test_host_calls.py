@@ -14,9 +14,9 @@ import roost.conf
 from roost import api, exception
 from roost.api import admission
 from roost.api.middleware import NoAuth
-from roost.cells.breaker import CallLimits
-from roost.cells.cell import GuardedBus
-from roost.cells.limits import PAUSE, HostCalls, HostLimits
+from roost.cells.cell import CallLimits, GuardedBus
+from roost.cells.limits import HostCalls, HostLimits
+from roost.circuit_breaker import PAUSE
 from roost.cmd.api import host_calls
 from roost.context import RequestContext
 from roost.rpc.compute import Compute

@@ -1,4 +1,4 @@
-"""What stands before a part of a cell, by its own clock."""
+"""What stands before something that may not answer, by its own clock."""
 
 import contextlib
 import threading
@@ -6,15 +6,15 @@ import threading
 import pytest
 
 from roost import exception
-from roost.cells.breaker import CROWD, CallLimits, CircuitBreaker
+from roost.circuit_breaker import CROWD, FOREVER, PAUSE, CircuitBreaker
 
 PATIENCE = 60
 
 
 class Part:
-    """A part of a cell, its breaker, and the thread that looks whether it is back."""
+    """A part of a cell, its breaker, and the thread that probes whether it is back."""
 
-    def __init__(self, **limits):
+    def __init__(self, **options):
         self.now = 0.0
         self.answers = True
         self.asked_at = []
@@ -23,10 +23,13 @@ class Part:
         self.breaker = CircuitBreaker(
             "the part",
             self._ask,
-            limits=CallLimits(timeout=4.0, longest_pause=3.0, **limits),
+            timeout=4.0,
+            pause=0.5,
+            longest_pause=3.0,
+            **options,
             clock=lambda: self.now,
             spawn=self.looks.append,
-            pause=self._pause,
+            wait=self._pause,
         )
 
     def use(self):
@@ -87,7 +90,7 @@ def test_while_the_part_answers_everybody_passes(part):
 def test_the_first_failure_opens_it_and_then_everybody_is_refused_at_once(part):
     part.fail()
     part.now = 2.5
-    with pytest.raises(exception.Away, match=r"the part cannot be reached since 2\.5 s: no route"):
+    with pytest.raises(exception.Away, match=r"the part is away, for 2\.5 s now: no route"):
         part.use()
 
 
@@ -115,7 +118,7 @@ def test_nobody_passes_while_it_is_looked(part):
             part.use()
         refused.append(True)
 
-    part.breaker._ask = ask
+    part.breaker._probe = ask
     part.look()
     assert refused
 
@@ -164,13 +167,13 @@ def test_a_look_that_breaks_is_followed_by_the_next(part):
         if error:
             raise error
 
-    part.breaker._ask = ask
+    part.breaker._probe = ask
     part.look()
     assert not part.breaker.is_open
 
 
 def test_a_breaker_that_is_closed_down_looks_no_more(part):
-    part.breaker._pause = lambda _seconds: True
+    part.breaker._wait = lambda _seconds: True
     part.fail()
     part.look()
     assert len(part.asked_at) == 1
@@ -214,7 +217,7 @@ def test_who_waits_for_their_turn_is_refused_when_the_part_goes_away():
             release.wait(0.001)
         guarded_call.blame(exception.Unavailable("no route"))
     waiting.join(PATIENCE)
-    assert refused == ["the part cannot be reached since 0.0 s: no route"]
+    assert refused == ["the part is away, for 0.0 s now: no route"]
 
 
 def test_by_itself_it_looks_in_a_thread_until_the_part_is_back():
@@ -224,7 +227,7 @@ def test_by_itself_it_looks_in_a_thread_until_the_part_is_back():
         if not back.is_set():
             raise exception.Unavailable("no route")
 
-    breaker = CircuitBreaker("the part", ask, limits=CallLimits(longest_pause=0.01))
+    breaker = CircuitBreaker("the part", ask, pause=0.01)
     with breaker.passing() as guarded_call:
         guarded_call.blame(exception.Unavailable("no route"))
     assert breaker.is_open
@@ -234,3 +237,103 @@ def test_by_itself_it_looks_in_a_thread_until_the_part_is_back():
         tried.wait(0.01)
     with breaker.passing():
         pass
+
+
+def test_who_did_not_pass_may_say_that_it_does_not_answer(part):
+    part.breaker.trip("no route")
+    part.breaker.trip("again")
+    with pytest.raises(exception.Away, match="no route"):
+        part.breaker.check()
+    assert len(part.looks) == 1
+    part.look()
+    part.breaker.check()
+
+
+def test_a_breaker_that_is_closed_down_opens_no_more(part):
+    part.breaker.close()
+    part.breaker.trip("no route")
+    assert not part.breaker.is_open
+
+
+class Service:
+    """Something that only a call can find out about, each with its own timeout."""
+
+    def __init__(self):
+        self.now = 1000.0
+        self.breaker = CircuitBreaker("glance:9292", clock=lambda: self.now)
+
+    def passing(self, timeout=10.0):
+        return self.breaker.passing(timeout)
+
+    def hang(self):
+        with self.passing() as call:
+            self.now += 10.0
+            call.blame("its time ran out")
+
+    def refuses(self):
+        try:
+            with self.passing():
+                return False
+        except exception.Away:
+            return True
+
+
+@pytest.fixture
+def service():
+    return Service()
+
+
+def test_without_a_probe_all_are_refused_for_a_pause(service):
+    service.hang()
+    assert service.refuses()
+    service.now += PAUSE - 0.1
+    assert service.refuses()
+    service.now += 0.1
+    assert not service.refuses()
+
+
+def test_after_the_pause_one_is_let_through_and_the_others_follow_its_answer(service):
+    service.hang()
+    service.now += PAUSE
+    with service.passing():
+        assert service.refuses()
+    assert not service.breaker.is_open
+    assert not service.refuses()
+
+
+def test_when_it_still_hangs_there_is_another_pause(service):
+    service.hang()
+    service.now += PAUSE
+    service.hang()
+    assert service.refuses()
+    service.now += PAUSE
+    assert not service.refuses()
+
+
+def test_what_else_fails_is_an_answer(service):
+    service.hang()
+    service.now += PAUSE
+    with pytest.raises(ZeroDivisionError), service.passing():
+        _ = 1 // 0
+    assert not service.refuses()
+
+
+def test_a_crowd_of_whom_one_is_answered_is_only_busy(service):
+    with contextlib.ExitStack() as inside:
+        for _ in range(CROWD):
+            inside.enter_context(service.passing())
+        answered = service.passing()
+        answered.__enter__()
+        service.now += 5.1
+        answered.__exit__(None, None, None)
+        assert not service.refuses()
+        service.now += 5.1
+        assert service.refuses()
+
+
+def test_who_waits_for_ever_makes_no_crowd(service):
+    with contextlib.ExitStack() as inside:
+        for _ in range(CROWD):
+            inside.enter_context(service.passing(FOREVER))
+        service.now += 1e6
+        assert not service.refuses()
