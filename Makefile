@@ -8,7 +8,7 @@ help:  ## this list
 
 rig:  ## boot ten servers through two cells (KEEP=1: leave it; DRIVER=libvirt: real ones, as root)
 	@$(if $(filter libvirt,$(DRIVER)),sh tools/packages.sh rig)
-	@sh tools/environment.sh $(filter libvirt,$(DRIVER))
+	@sh tools/environment.sh rig $(filter libvirt,$(DRIVER))
 	@ROOST_RIG_CACHE=.services/outside $(BIN)/roost-rig demo $(if $(DRIVER),--driver $(DRIVER)) $(if $(KEEP),--keep)
 
 test:  ## all that CI runs: linters, documentation, unit, functional and integration tests

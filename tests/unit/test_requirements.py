@@ -8,7 +8,7 @@ import sys
 from importlib import metadata
 
 TOP = pathlib.Path(__file__).parents[2]
-_OPTIONAL = {"libvirt-python", "os-vif", "matplotlib", "redis"}  # as extras
+_OPTIONAL = {"libvirt-python", "os-vif", "matplotlib", "redis", "supervisor"}  # as extras
 
 
 def _imports(path):

@@ -1,14 +1,21 @@
 """Daemons load what they need, and workers share what was loaded before they were forked."""
 
+import configparser
 import gc
+import importlib.metadata
+import pathlib
 import signal
 import subprocess
 import sys
 
 import pytest
 
+import roost
 from roost import conf
 from roost.cmd import _granian, _run
+
+SETUP = configparser.ConfigParser()
+SETUP.read(pathlib.Path(roost.__file__).parents[1] / "setup.cfg")
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +60,22 @@ def test_no_daemon_loads_what_only_some_deployments_need(daemon):
     ).stdout.split()
     assert f"roost.cmd.{daemon}" in loaded
     assert {"alembic", "openstack"} & set(loaded) == set()
+
+
+def test_no_daemon_needs_what_is_installed_for_the_rig_only():
+    scripts = dict(
+        line.split(" = ")
+        for line in SETUP["options.entry_points"]["console_scripts"].strip().splitlines()
+    )
+    del scripts["roost-rig"]
+    extra = SETUP["options.extras_require"]["rig"].split()
+    distributions = {line.partition(">=")[0] for line in extra}
+    missing = [
+        module
+        for module, owners in importlib.metadata.packages_distributions().items()
+        if distributions.intersection(owners)
+    ]
+    assert missing
+    daemons = ", ".join(target.partition(":")[0] for target in scripts.values())
+    script = f"import sys; sys.modules.update(dict.fromkeys({missing})); import {daemons}"
+    subprocess.run([sys.executable, "-c", script], check=True)
