@@ -34,7 +34,7 @@ class Watch:
     :param interval: seconds between two knocks
     """
 
-    def __init__(self, cells: Callable[[], Sequence[Cell]], *, interval: float) -> None:
+    def __init__(self, cells: Callable[[], Sequence[Cell]], *, interval: float = 5.0) -> None:
         self._cells = cells
         self._interval = interval
         self._stopping = threading.Event()

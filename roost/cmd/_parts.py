@@ -52,9 +52,9 @@ def cells(
     )
 
 
-def watch(conf: cfg.ConfigOpts, cells: Cells) -> Watch:
+def watch(_conf: cfg.ConfigOpts, cells: Cells) -> Watch:
     """Return who looks at all cells, not started."""
-    return Watch(cells.all, interval=conf.cells.watch_interval)
+    return Watch(cells.all)
 
 
 def scheduler_bus(conf: cfg.ConfigOpts, own: Bus) -> Bus:

@@ -24,6 +24,7 @@ from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.sweeper import CellSweeper
 from roost.conductor.cell.task_outcomes import AbandonedImages, TaskOutcomes
 from roost.context import admin_context
+from roost.db.cell.stale_tasks import STALE_SECONDS
 from roost.db.engine import Database
 from roost.external.neutron import DRIVER, Neutron
 from roost.external.neutron_ports import NeutronPorts
@@ -60,9 +61,8 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     )
     group = load_group(conf, binary=NAME)
     patience = HostTimeouts.of(down_time=conf.service_down_time)
-    interval = conf.conductor.liveness_interval
     liveness_reporter = LivenessReporter(
-        database, group, scheduler, interval=interval, patience=patience
+        database, group, scheduler, interval=conf.service_report_interval, patience=patience
     )
     remedies = cell_sweeper.remedies(
         builds=cell_sweeper.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
@@ -75,7 +75,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         remedies,
         surely_down=liveness_reporter.surely_down,
         lease_seconds=conf.conductor.task_lease_seconds,
-        stale_seconds=conf.conductor.stale_task_seconds,
+        stale_seconds=STALE_SECONDS,
     )
     me = {"host": conf.host, "binary": NAME}
     settle = functools.partial(manager.report_service, admin_context(), **me)
@@ -155,7 +155,7 @@ def _manager(
             host=conf.host,
             database=database,
             networks=known,
-            stale_seconds=conf.conductor.stale_task_seconds,
+            stale_seconds=STALE_SECONDS,
         ),
         rescheduling=rescheduling,
         deletion=deletion,

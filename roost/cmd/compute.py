@@ -38,6 +38,7 @@ NAME = "roost-compute"
 ENDS: Final = 16
 POWER: Final = 32
 TASKS: Final = 16
+REPORTS: Final = 3  # signs of life, to one report to the scheduler when nothing changes
 TICK: Final = 0.5  # seconds between two looks whether the scheduler, or the cell, should hear of it
 WATCH: Final = 2.0  # seconds between two looks at guests of builds that nobody works on
 SETTLE: Final = 10.0  # seconds between two questions for instances that nobody speaks of
@@ -131,7 +132,9 @@ def _manager(
         settings=HostSettings.from_conf(conf),
         on_change=lambda: reporter.changed(),  # noqa: PLW0108 - each needs the other; this is later
     )
-    reporter = Reporter(client, report=tracker.report, interval=conf.compute.report_interval)
+    reporter = Reporter(
+        client, report=tracker.report, interval=REPORTS * conf.service_report_interval
+    )
     store = load_store(conf)
     host = Host(
         name=conf.host,
@@ -165,7 +168,6 @@ def _manager(
         door=consoles.ConsoleListener(virt, _door(conf)),
         resumes=conf.compute.resume_guests_state_on_host_boot,
         state=state,
-        most_lost=conf.compute.max_lost_servers,
     )
 
 

@@ -48,7 +48,6 @@ def _settings(conf: cfg.ConfigOpts) -> ProxySettings:
         origins=tuple(group.allowed_origins),
         web=_web(group),
         most=group.max_connections,
-        idle_seconds=group.idle_timeout,
         ends_with_token=conf.consoles.enforce_session_timeout,
     )
 

@@ -29,14 +29,13 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     url = conf.scheduler.transport_url
     bus = Bus(conf, url)
     database = _parts.database(conf, "scheduler_database")
-    silence = LivenessTimeouts(host=conf.scheduler.host_silence, cell=conf.scheduler.cell_silence)
+    silence = LivenessTimeouts.of(down_time=conf.service_down_time)
     listening = ListeningTime(gap=silence.gap)
     manager = SchedulerManager(
         database,
         driver=plugins.load_driver(conf.scheduler),
         silence=silence,
         hearing=listening,
-        reservation_lifetime=conf.scheduler.reservation_lifetime,
     )
     api, cells = (
         RpcServer(bus, interface, manager, name=conf.host, threads=conf.rpc_threads)

@@ -22,6 +22,7 @@ from roost.conductor.super.purge import Archive, Purge
 from roost.conductor.super.scheduler_sync import Snapshots
 from roost.conductor.super.soft_delete import SoftDeletes
 from roost.conductor.super.sweeper import SuperSweeper
+from roost.db.cell.stale_tasks import STALE_SECONDS
 from roost.db.engine import Database
 from roost.rpc.notifications import Notifier
 from roost.rpc.super_conductor import SuperConductor
@@ -46,6 +47,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     )
     boots = _boots(conf, database, cells, scheduler, groups=groups)
     manager = SuperConductorManager(boots, groups)
+    snapshots = Snapshots(database, scheduler)
     sweeper = SuperSweeper(
         database=database,
         cells=cells,
@@ -63,17 +65,11 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         servers=[RpcServer(bus, SuperConductor, manager, name=conf.host, threads=conf.rpc_threads)],
         periodics=[
             Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper"),
-            _snapshots(conf, Snapshots(database, scheduler)),
+            Periodic(snapshots.pause, snapshots.send, "snapshots"),
             *purge(conf, database, cells),
             *([] if groups is None else [Periodic(COMPARE, groups.compare, "security groups")]),
         ],
         closing=[watch, cells, scheduler_bus, bus, database],
-    )
-
-
-def _snapshots(conf: cfg.ConfigOpts, snapshots: Snapshots) -> Periodic:
-    return Periodic(
-        lambda: snapshots.pause(conf.conductor.snapshot_interval), snapshots.send, "snapshots"
     )
 
 
@@ -102,9 +98,8 @@ def _boots(
         scheduler=scheduler,
         notifier=Notifier(conf, f"{NAME}:{conf.host}"),
         alternates=conf.conductor.max_attempts - 1,
-        lease_seconds=conf.conductor.lease_seconds,
-        boot_patience=conf.cells.boot_patience,
-        stale_seconds=conf.conductor.stale_task_seconds,
+        lease_seconds=conf.conductor.task_lease_seconds,
+        stale_seconds=STALE_SECONDS,
         groups=groups,
     )
 

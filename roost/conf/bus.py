@@ -4,14 +4,6 @@ from oslo_config import cfg
 
 GROUP = "bus"
 OPTIONS = [
-    cfg.FloatOpt(
-        "echo_interval",
-        default=5.0,
-        min=0.1,
-        help="Seconds between two messages by which a daemon finds out whether it hears: to each of"
-        " its servers, and to its queue of answers. What is deaf twice in a row, while the broker"
-        " takes messages, is opened anew. Longer where thousands of hosts share a broker.",
-    ),
     cfg.ListOpt(
         "api_users",
         default=["api"],

@@ -21,13 +21,6 @@ OPTIONS = [
         help="Places that this host is at or reaches, such as racks, storage pools and physical"
         " networks: networks (and later volumes) may ask for them, see [network] local_networks.",
     ),
-    cfg.FloatOpt(
-        "report_interval",
-        default=30.0,
-        min=0.1,
-        help="Seconds between two reports to the scheduler when nothing changes; a change is"
-        " reported within about a second.",
-    ),
     cfg.ListOpt(
         "compute_monitors",
         default=[],
@@ -89,14 +82,6 @@ OPTIONS = [
         help="Whether servers that ran when their host went down are started when it is back. Turn"
         " it on where nobody else starts them; otherwise they are SHUTOFF then. Only hypervisors"
         " that know when a guest was started can keep it, as libvirt does.",
-    ),
-    cfg.IntOpt(
-        "max_lost_servers",
-        default=3,
-        min=0,
-        help="Servers that a host gives up in an hour (ERROR) because their guests are gone. Where"
-        " more are gone, as with another disk in place of the right one, none is given up before"
-        " an operator says so, by roost-manage cell give-up-missing. See doc/restore.",
     ),
     cfg.FloatOpt(
         "reconcile_interval",

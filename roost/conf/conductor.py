@@ -11,31 +11,14 @@ OPTIONS = [
         help="Hosts that a server is tried on before it ends in ERROR.",
     ),
     cfg.FloatOpt(
-        "lease_seconds",
-        default=30.0,
-        min=1,
-        help="How long a super-conductor may work on a request before another may take it up.",
-    ),
-    cfg.FloatOpt(
         "task_lease_seconds",
         default=30.0,
         min=1,
-        help="How long a host may work on a server without saying so again, before the"
-        " cell-conductors take the work from it; a host that cannot say so stops its builds in"
-        " time. The computes learn it from them. Shorter where servers must be built elsewhere"
-        " soon; longer where buses or databases are away for longer and builds are to outlast that."
-        " See doc/recovery.",
-    ),
-    cfg.FloatOpt(
-        "stale_task_seconds",
-        default=3600.0,
-        min=0,
-        help="Tasks that no conductor has seen to for so many seconds are not taken up: either none"
-        " was up for so long, or a backup of the database was put back. roost-manage cell"
-        " held-tasks shows and releases them; deletes do not wait. Requests that are as old are"
-        " placed only while all cells can say that they do not have them. Longer where conductors"
-        " may be away for longer than that and backups are never put back; 0: nothing waits. See"
-        " doc/restore.",
+        help="How long a super-conductor may work on a request before another may take it up, and a"
+        " host on a server without saying so again, before the cell-conductors take the work from"
+        " it; a host that cannot say so stops its builds in time. The computes learn it from them."
+        " Shorter where servers must be built elsewhere soon; longer where buses or databases are"
+        " away for longer and builds are to outlast that. See doc/recovery.",
     ),
     cfg.FloatOpt(
         "sweep_interval",
@@ -66,23 +49,5 @@ OPTIONS = [
         "purge_archive",
         help="A folder that gets the rows of servers before they are removed, as JSON lines, a file"
         " for each cell and day. Unset: nothing keeps them.",
-    ),
-    cfg.FloatOpt(
-        "liveness_interval",
-        default=10.0,
-        min=0.1,
-        help="Seconds after which a cell-conductor tells the schedulers again which hosts of its"
-        " cell are up. Changes are told within about a second; this heals what was lost. It must"
-        " be well below [scheduler] cell_silence.",
-    ),
-    cfg.FloatOpt(
-        "snapshot_interval",
-        default=60.0,
-        min=1,
-        mutable=True,
-        help="Seconds between two messages of a super-conductor that tell the schedulers of all"
-        " there is at API level, such as aggregates. Changes are told at once; this makes good what"
-        " a bus has lost. Shorter where that happens often, longer where there is very much to"
-        " tell.",
     ),
 ]

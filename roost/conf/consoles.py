@@ -98,12 +98,6 @@ GROUPS = [
                 help="Connections that are open at once, files included; each takes a few threads."
                 " Whoever comes beyond is turned away.",
             ),
-            cfg.FloatOpt(
-                "idle_timeout",
-                default=3600.0,
-                min=1,
-                help="Seconds after which a connection ends in which nothing went either way.",
-            ),
         ],
     ),
 ]

@@ -48,12 +48,16 @@ OPTIONS = [
         default=10.0,
         min=0.1,
         mutable=True,
-        help="Seconds between two signs of life of a daemon.",
+        help="Seconds between two signs of life of a daemon, and between two messages of a"
+        " cell-conductor to the schedulers which hosts are up, though nothing changes. Hosts report"
+        " to them every third time.",
     ),
     cfg.FloatOpt(
         "service_down_time",
         default=30.0,
         min=1,
-        help="Seconds without a sign of life after which a daemon counts as down.",
+        help="Seconds without a sign of life after which a daemon counts as down. For schedulers a"
+        " cell does whose conductors have said nothing for twice as long, and a host that has not"
+        " reported for four times as long. All daemons are told the same.",
     ),
 ]

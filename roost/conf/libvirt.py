@@ -74,13 +74,6 @@ OPTIONS = [
         " where its page is served, too; leave it empty where nobody is to look at all. Guests keep"
         " what they were made with.",
     ),
-    cfg.FloatOpt(
-        "unused_base_lifetime",
-        default=86400.0,
-        min=0.0,
-        help="Seconds that an image stays in the folder bases, for the next guest, when no disk"
-        " stands on it any more. Shorter where disks are small; 0: for ever.",
-    ),
     cfg.IntOpt(
         "bases_max_bytes",
         min=0,

@@ -60,34 +60,6 @@ OPTIONS = [
         " users, and ram, cpu and disk as said here. Changed by operators who mix small and very"
         " large servers, or turn empty hosts off.",
     ),
-    cfg.FloatOpt(
-        "host_silence",
-        default=120.0,
-        min=1,
-        help="Seconds after its last report at which a host gets no new servers.",
-    ),
-    cfg.FloatOpt(
-        "cell_silence",
-        default=60.0,
-        min=1,
-        help="Seconds of silence after which all hosts of a cell, whose conductors used to report"
-        " which of them are up, count as down.",
-    ),
-    cfg.FloatOpt(
-        "reservation_lifetime",
-        default=60.0,
-        min=10,
-        help="Seconds after which a claim ends that no host has confirmed: one, for instance, whose"
-        " release was lost. Longer than a host usually takes to hear of a build and to report it;"
-        " a build that comes later gets a new claim, if there is still room.",
-    ),
-    cfg.FloatOpt(
-        "solver_time_limit",
-        default=1.0,
-        min=0.01,
-        help="Seconds that the driver solver may take for one request; then the greedy answer"
-        " stands. Longer, where many servers are asked for at once and others can wait.",
-    ),
     cfg.IntOpt(
         "best_of",
         default=1,

@@ -33,8 +33,7 @@ _API = "api"
 # Everything happens soon: a rig is for people and tests, who wait.
 QUICK: Options = {
     "DEFAULT": {"service_report_interval": 1.0},
-    "compute": {"report_interval": 5.0},
-    "conductor": {"sweep_interval": 1.0, "snapshot_interval": 2.0},
+    "conductor": {"sweep_interval": 1.0},
 }
 
 

@@ -19,6 +19,7 @@ LOG = logging.getLogger(__name__)
 NAMESPACE: Final = "consumer_check"
 VERSION: Final = "1.0"
 TIMEOUT: Final = 3  # seconds that a message to oneself may take
+INTERVAL: Final = 5.0  # seconds between two messages to oneself
 AGAIN: Final = 1.0  # seconds until the next one after one that was lost
 PERSEVERE: Final = 60.0  # seconds of deafness after which an operator must know
 
@@ -54,7 +55,7 @@ class ConsumerCheck:
         send: Callable[[], object],
         *,
         repair: Callable[[], object] | None = None,
-        interval: float = 5.0,
+        interval: float = INTERVAL,
         timeout: float = TIMEOUT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

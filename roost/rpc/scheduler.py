@@ -1,6 +1,6 @@
 """What others may ask of the schedulers. Used through ``scheduler/client.py`` only."""
 
-from typing import Any
+from typing import Any, Final
 
 from roost.callers import Level
 from roost.context import RequestContext
@@ -16,6 +16,10 @@ from roost.objects import (
 )
 from roost.rpc import interface
 from roost.rpc.access import ROWS
+
+# Seconds after which a claim ends that no host has confirmed: longer than hosts usually take to
+# hear of a build and to report it. A later build gets a new claim, if there is still room.
+RESERVATION_LIFETIME: Final = 60.0
 
 
 class Scheduler(interface.Interface):

@@ -105,9 +105,18 @@ class Bus:
     """Clients and servers of our interfaces on one message bus.
 
     Nothing is connected before the first use, so a bus may be made before a fork.
+
+    :param echo_interval: seconds between two messages to ourselves
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, url: str | None = None) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        url: str | None = None,
+        *,
+        echo_interval: float = consumer_check.INTERVAL,
+    ) -> None:
+        self._interval = echo_interval
         oslo_driver.register_options(conf)
         self.transport = messaging.get_rpc_transport(
             conf, url, allowed_remote_exmods=list(REMOTE_KINDS)
@@ -124,7 +133,6 @@ class Bus:
         wire = CopyingSerializer if self.in_process else ContextSerializer
         self.callers = Callers(user, conf.bus.api_users)
         self.serializer: ContextSerializer = wire(self.objects, self.callers)
-        self._interval: float = conf.bus.echo_interval
         self._breaker = CircuitBreaker(f"the bus {self.name!r}", self._reach, pause=PAUSE)
         self._replies = threading.Event()
         self._warming: threading.Thread | None = None
@@ -133,7 +141,7 @@ class Bus:
             f"the queue of answers on the bus {self.name!r}",
             self._answer_oneself,
             repair=lambda: oslo_driver.reopen_answers(self.transport),
-            interval=self._interval,
+            interval=echo_interval,
         )
         self._listeners = [self.answers]
         if self.in_process:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 _LEAST_GAP: Final = 3.0  # seconds: a machine that is busy for a moment is not deaf
 
@@ -13,6 +13,11 @@ class LivenessTimeouts:
 
     host: float = 120.0
     cell: float = 60.0
+
+    @classmethod
+    def of(cls, *, down_time: float) -> Self:
+        """Return those of a deployment whose daemons count as down after ``down_time``."""
+        return cls(host=4 * down_time, cell=2 * down_time)
 
     @property
     def gap(self) -> float:

@@ -29,6 +29,7 @@ from roost.objects import (
     SnapshotRange,
 )
 from roost.objects.base import check_is_past
+from roost.rpc.scheduler import RESERVATION_LIFETIME
 from roost.scheduler.batches import Batches
 from roost.scheduler.claims import Claims
 from roost.scheduler.drivers import Driver
@@ -106,9 +107,6 @@ class CellUsers:
         else:
             self._known[bus_user] = (cell_uuid, boot_clock())
         return cell_uuid
-
-
-RESERVATION_LIFETIME: Final = 60.0
 
 
 class SchedulerManager:

@@ -52,7 +52,7 @@ class Side:
     """A daemon: it serves, and speaks to the other."""
 
     def __init__(self, url, name, *, echo):
-        self.bus = Bus(conf.of({"bus": {"echo_interval": echo}}), url)
+        self.bus = Bus(conf.of({}), url, echo_interval=echo)
         self.manager = Manager()
         self.name = name
         self.listen()

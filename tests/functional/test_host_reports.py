@@ -51,7 +51,7 @@ def cloud(tmp_path_factory):
         hosts=2,
         overrides={
             "compute": {"host_ip": "192.0.2.7", "labels": "east"},
-            "conductor": {"lease_seconds": 1.0},
+            "conductor": {"task_lease_seconds": 1.0},
             "DEFAULT": {"service_down_time": 60.0},  # hosts here are away for a moment only
             "network": {"local_networks": NETWORKS},
         },

@@ -9,9 +9,7 @@ from tests.stories.recovery import *  # noqa: F403
 
 SOON = {
     "DEFAULT": {"service_report_interval": 0.5, "service_down_time": 4.0},
-    "compute": {"report_interval": 1.0},
-    "conductor": {"sweep_interval": 1.0, "liveness_interval": 1.0, "task_lease_seconds": 4.0},
-    "scheduler": {"cell_silence": 3.0},
+    "conductor": {"sweep_interval": 1.0, "task_lease_seconds": 4.0},
 }
 
 

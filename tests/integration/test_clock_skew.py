@@ -33,7 +33,7 @@ AHEAD = {
     "cell1-host1": 5,
     "cell1-host2": -9,
 }
-SOON = {"DEFAULT": {"service_report_interval": 1.0}, "compute": {"report_interval": 2.0}}
+SOON = {"DEFAULT": {"service_report_interval": 1.0}}
 
 pytestmark = pytest.mark.timeout(300)
 

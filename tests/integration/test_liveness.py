@@ -11,9 +11,7 @@ from tests.stories.recovery import *  # noqa: F403
 
 SOON = {
     "DEFAULT": {"service_report_interval": 1.0, "service_down_time": 6.0},
-    "compute": {"report_interval": 2.0},
-    "conductor": {**QUICK["conductor"], "liveness_interval": 2.0},
-    "scheduler": {"cell_silence": 8.0},
+    "conductor": QUICK["conductor"],
 }
 
 pytestmark = pytest.mark.timeout(300)

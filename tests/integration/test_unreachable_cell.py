@@ -16,7 +16,7 @@ GONE = "cell2"
 OPTIONS = {
     "cells": {"timeout": 2.0},
     # a worker that meets the cell at its worst needs its lease for as long as two such waits
-    "conductor": QUICK["conductor"] | {"lease_seconds": 10.0},
+    "conductor": QUICK["conductor"] | {"task_lease_seconds": 10.0},
 }
 BOUND = 20  # seconds for what may take one bounded wait, on a machine that is very busy
 

@@ -38,12 +38,8 @@ def cloud(rabbitmq, tmp_path_factory):
         **QUICK,
         "conductor": {
             **QUICK["conductor"],
-            "lease_seconds": 4.0,
             "task_lease_seconds": 6.0,
         },
-        "scheduler": {
-            "reservation_lifetime": 15.0
-        },  # of what was asked for late, by nobody any more
     }
     folder = tmp_path_factory.mktemp("rig")
     plan = new_plan(folder, cells=2, hosts=2, bus=rabbitmq.url(""), overrides=overrides)

@@ -41,14 +41,11 @@ ADMIN = f"admin:{PROJECT}"
 # Seconds. What is rare costs little, and what is short need not be waited for.
 _OPTIONS = {
     "DEFAULT": {"service_report_interval": 12.0, "service_down_time": 40.0},
-    "compute": {"report_interval": 25.0, "reconcile_interval": 40.0},
+    "compute": {"reconcile_interval": 40.0},
     "conductor": {
         "sweep_interval": 6.0,
-        "lease_seconds": 12.0,
         "task_lease_seconds": 15.0,
-        "liveness_interval": 24.0,
     },
-    "scheduler": {"host_silence": 90, "cell_silence": 75, "reservation_lifetime": 60.0},
 }
 _WRONG = 600.0  # seconds, at most, by which the clocks of daemons are wrong
 

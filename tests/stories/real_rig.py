@@ -12,7 +12,7 @@ from roost.rig.processes import Supervisor
 from roost.rig.services.private import free_port
 
 QUICK = {
-    "conductor": {"sweep_interval": 1.0, "lease_seconds": 3.0, "task_lease_seconds": 8.0},
+    "conductor": {"sweep_interval": 1.0, "task_lease_seconds": 8.0},
 }
 # One that is stopped or killed is back before it counts as down, however slow the machine is.
 PATIENT = {"DEFAULT": {"service_down_time": 60.0}}

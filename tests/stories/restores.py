@@ -33,7 +33,7 @@ SOON = {
         "task_lease_seconds": 3.0,
         "reclaim_instance_interval": KEPT_FOR,
     },
-    "compute": {"reconcile_interval": 1.0, "report_interval": 1.0},
+    "compute": {"reconcile_interval": 1.0},
 }
 MAPPINGS = api_models.instance_mappings
 SERVICES = cell_models.services

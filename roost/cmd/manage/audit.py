@@ -11,6 +11,7 @@ from roost.audit import audit as look
 from roost.audit.executor import RepairExecutor, RepairOutcome
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_one, show_rows, warn
+from roost.rpc.scheduler import RESERVATION_LIFETIME
 
 _COLUMNS: Final = ("subject", "host", "what", "why")
 verbose_option = click.option(
@@ -88,7 +89,7 @@ def collector(deployment: Deployment, *, guests: bool = True) -> Collector:
         group=deployment.service_group,
         guests=guests,
         outside_ports=deployment.outside_ports if guests else None,
-        reservation_lifetime=deployment.conf.scheduler.reservation_lifetime,
+        reservation_lifetime=RESERVATION_LIFETIME,
     )
 
 

@@ -133,7 +133,7 @@ def _forget_state(cell: Cell, host: str, known: services.Start) -> bool:
 def give_up_missing(deployment: Deployment, *, host: str, as_json: bool) -> None:
     """Let all servers of a host whose guests are gone be in ERROR, however many these are.
 
-    Where more than [compute] max_lost_servers are gone, they wait for this. A guest that is found
+    Where more than three are gone within an hour, they wait for this. A guest that is found
     again later brings its server back.
     """
     cell = deployment.cells.of_host(host)

@@ -10,6 +10,7 @@ from roost.cells import Cell
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_rows, warn
 from roost.db.cell import stale_tasks
+from roost.db.cell.stale_tasks import STALE_SECONDS
 from roost.db.engine import retried
 
 _COLUMNS: Final = ("cell", "server", "host", "vm_state", "task_state", "since", "released")
@@ -33,17 +34,16 @@ def held_tasks(
 ) -> None:
     """Show the tasks of servers that no conductor takes up without an operator's word.
 
-    Nobody has seen to them for [conductor] stale_task_seconds: no conductor of the cell was up for
+    Nobody has seen to them for an hour: no conductor of the cell was up for
     so long, or a backup of its database was put back. After a restore, run roost-manage cell
     after-restore first.
     """
     if servers and not release:
         raise click.UsageError("--server says what --release releases: give both")
-    seconds = deployment.conf.conductor.stale_task_seconds
     rows = []
     for cell in deployment.named_cells(name):
-        waiting = _list(deployment, cell, seconds)
-        released = _release(cell, seconds, servers or None) if release else set()
+        waiting = _list(deployment, cell)
+        released = _release(cell, servers or None) if release else set()
         rows += [_row(cell, task, released=task.instance_uuid in released) for task in waiting]
     show_rows(rows, _COLUMNS, as_json=as_json)
     unknown = {*servers} - {row["server"] for row in rows}
@@ -51,11 +51,11 @@ def held_tasks(
         raise exception.NotFound(f"no task of {', '.join(sorted(unknown))} waits for an operator")
 
 
-def _list(deployment: Deployment, cell: Cell, seconds: float) -> list[stale_tasks.StaleTask]:
+def _list(deployment: Deployment, cell: Cell) -> list[stale_tasks.StaleTask]:
     with deployment.checked(cell).read() as session:
         gap, waiting = (
             stale_tasks.last_gap(session),
-            stale_tasks.list_stale(session, seconds=seconds),
+            stale_tasks.list_stale(session, seconds=STALE_SECONDS),
         )
     if gap is not None and waiting:
         warn(
@@ -66,9 +66,9 @@ def _list(deployment: Deployment, cell: Cell, seconds: float) -> list[stale_task
 
 
 @retried
-def _release(cell: Cell, seconds: float, only: Sequence[str] | None) -> set[str]:
+def _release(cell: Cell, only: Sequence[str] | None) -> set[str]:
     with cell.database.begin() as session:
-        return stale_tasks.release(session, seconds=seconds, only=only)
+        return stale_tasks.release(session, seconds=STALE_SECONDS, only=only)
 
 
 def _row(cell: Cell, task: stale_tasks.StaleTask, *, released: bool) -> dict[str, object]:

@@ -22,7 +22,7 @@ from roost.scheduler.client import SchedulerClient
 
 PAGE: Final = 100  # things in a message; each may name thousands of hosts or servers
 _FIRST_PAUSE: Final = 1.0  # seconds
-_LONGEST_PAUSE: Final = 86400.0
+_LONGEST_PAUSE: Final = 60.0
 T = TypeVar("T", bound=Aggregate | ServerGroup)
 
 
@@ -38,12 +38,12 @@ class Snapshots:
         self._page = page
         self._pause = _FIRST_PAUSE
 
-    def pause(self, interval: float) -> float:
-        """Return the seconds until the next time: short at first, then ``interval``.
+    def pause(self) -> float:
+        """Return the seconds until the next time: few at first, then a minute.
 
         The first snapshots may be cast before any scheduler listens.
         """
-        return min(self._pause, interval)
+        return self._pause
 
     def send(self) -> None:
         """Tell the schedulers of everything.

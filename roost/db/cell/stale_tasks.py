@@ -24,6 +24,8 @@ _sweeps = models.sweeps
 _SEEN: Final = sa.func.coalesce(_c.lease_until, _c.updated_at, _c.created_at, type_=UtcDateTime())
 _NOTED_AFTER: Final = datetime.timedelta(seconds=30)  # so that sweeps seldom write
 _ONLY: Final = 1  # the one row
+# Tasks that no conductor has seen to for as long: an outage, or a backup that was put back.
+STALE_SECONDS: Final = 3600.0
 
 
 class StaleTask(NamedTuple):

@@ -11,26 +11,25 @@ import dataclasses
 import itertools
 import logging
 from collections.abc import Sequence
-from typing import Any, Final, Self
+from typing import Final
 
 import numpy as np
 from scipy import optimize, sparse
 
 from roost.scheduler.columns import Floats, Ints, Mask, Rows
 from roost.scheduler.drivers.filter import GreedyDriver
-from roost.scheduler.engine import Decision, Engine, Placement, take, undo
-from roost.scheduler.filters import AnyFilter
+from roost.scheduler.engine import Decision, Placement, take, undo
 from roost.scheduler.hosts import HostColumns
 from roost.scheduler.ranking import REFUSED
 from roost.scheduler.request import Request
 from roost.scheduler.topology import HeldTopology, fit
-from roost.scheduler.weighers import Weighing
 
 LOG = logging.getLogger(__name__)
 _AFFINITY: Final = "affinity"
 _PER_INSTANCE: Final = 4  # hosts that are looked at for each instance, the best first
 _FEWEST: Final = 100  # hosts that are looked at, if there are so many
 _OPENING: Final = 1e-3  # what one more host costs: of equal answers the one with fewer is better
+_TIME_LIMIT: Final = 1.0  # seconds for one request; then the greedy answer stands
 _BETTER: Final = 1e-6  # by which a sum of weights must be greater to count as better
 
 
@@ -85,23 +84,7 @@ class Trial:
 
 
 class SolverDriver(GreedyDriver):
-    """Greedy for single instances; for several, the best of both ways.
-
-    :param time_limit: seconds that the solver may take for one request
-    """
-
-    def __init__(self, engine: Engine, *, time_limit: float = 1.0) -> None:
-        super().__init__(engine)
-        self._time_limit = time_limit
-
-    @classmethod
-    def from_options(
-        cls, options: Any, *, filters: Sequence[AnyFilter], weighers: Sequence[Weighing]
-    ) -> Self:
-        return cls(Engine(filters, weighers), time_limit=options.solver_time_limit)
-
-    def twin(self) -> Self:
-        return type(self)(self.engine.twin(), time_limit=self._time_limit)
+    """Greedy for single instances; for several, the best of both ways."""
 
     def decide(self, request: Request, hosts: HostColumns) -> Decision:
         greedy = self.engine.decide(request, hosts)
@@ -123,7 +106,7 @@ class SolverDriver(GreedyDriver):
         together = request.spec.group is not None and request.spec.group.policy == _AFFINITY
         if incumbent and not together and offer.falls:
             return None
-        counts = _best(offer, wanted, together=together, time_limit=self._time_limit)
+        counts = _best(offer, wanted, together=together)
         if counts is None:
             return None
         known = [incumbent.count(row) for row in offer.rows]
@@ -166,7 +149,7 @@ class SolverDriver(GreedyDriver):
         return Decision(chosen, search.alternates(chosen), fitting=len(rows))
 
 
-def _best(offer: _Offer, wanted: int, *, together: bool, time_limit: float) -> list[int] | None:
+def _best(offer: _Offer, wanted: int, *, together: bool) -> list[int] | None:
     """Return how many instances each host should get for the greatest sum of weights, if any fit.
 
     A binary variable says of each host's k-th place whether it is taken; places of a host are taken
@@ -187,7 +170,7 @@ def _best(offer: _Offer, wanted: int, *, together: bool, time_limit: float) -> l
         integrality=np.ones(places + extra),
         bounds=optimize.Bounds(0, 1),
         constraints=constraints,
-        options={"time_limit": time_limit},
+        options={"time_limit": _TIME_LIMIT},
     )
     if found.x is None:
         LOG.info("the solver found nothing for %d instances: %s", wanted, found.message)

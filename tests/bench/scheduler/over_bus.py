@@ -167,10 +167,10 @@ def _scheduler(url, bus_url, *, workers, threads):
         file = pathlib.Path(folder) / "roost.conf"
         file.write_text(
             f"[DEFAULT]\ntransport_url = {bus_url}\nstate_path = {folder}\nhost = bench\n"
+            "service_down_time = 1000000\n"
             f"rpc_threads = {threads}\nworkers = {workers}\n"
             f"[oslo_messaging_rabbit]\nrpc_conn_pool_size = {threads + 2}\n"
             f"[scheduler_database]\nconnection = {url}\n"
-            "[scheduler]\nhost_silence = 1000000\n"
         )
         program = pathlib.Path(sys.executable).parent / "roost-scheduler"
         log = (pathlib.Path(folder) / "log").open("wb")

@@ -168,5 +168,5 @@ def test_the_first_snapshots_follow_each_other_soon(api_db, listener):
     snapshots, pauses = Snapshots(api_db, listener), []
     for _ in range(8):
         snapshots.send()
-        pauses.append(snapshots.pause(60))
+        pauses.append(snapshots.pause())
     assert pauses == [2, 4, 8, 16, 32, 60, 60, 60]

@@ -6,7 +6,7 @@ import pytest
 
 from roost import exception
 from roost.objects import InstancePlace
-from roost.scheduler.manager import RESERVATION_LIFETIME
+from roost.rpc.scheduler import RESERVATION_LIFETIME
 from tests.builders import (
     a_numa_cell,
     a_numa_topology,

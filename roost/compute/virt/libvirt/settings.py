@@ -159,7 +159,7 @@ class LibvirtSettings:
             balloon_seconds=group.mem_stats_period_seconds,
             flags={flag.lstrip("+-").lower(): not flag.startswith("-")
                    for flag in group.cpu_model_extra_flags},
-            base_seconds=group.unused_base_lifetime,
+            base_seconds=conf.compute.unused_image_lifetime,
             base_bytes=group.bases_max_bytes,
             ephemeral_format=group.default_ephemeral_format,
             images_type=group.images_type,
