@@ -3,7 +3,7 @@
     python -m tests.bench.bench_unreachable_cell -n 40
 
 A rig of real processes, with one cell behind ways that are closed, or swallow everything. A process
-notices after ``[cells] watch_interval`` and ``timeout`` at the latest; "from then on" begins after
+notices after five seconds and ``[cells] timeout`` at the latest; "from then on" begins after
 both. Reports, and judges nothing.
 """
 
@@ -29,7 +29,7 @@ from tests.stories.real_rig import running
 AT_ONCE = 4
 OPTIONS = {"conductor": {"sweep_interval": 1.0}}
 GONE = "cell3"
-NOTICED = 10.0  # seconds: the defaults of [cells] watch_interval and timeout
+NOTICED = 10.0  # seconds: until all have looked, and [cells] timeout
 
 
 def main():
