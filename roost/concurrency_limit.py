@@ -16,7 +16,7 @@ class Refused(enum.Enum):
 
 
 class Bulkhead(Generic[H]):
-    """Places, each taken by a holder: a project, a host, an address.
+    """Places, each taken by a holder: a project, a host.
 
     :param most: places altogether
     :param share: how many a holder may have, given the number of those that others leave

@@ -16,6 +16,7 @@ a proxy all requests come from one. Slow connections are the proxy's work, too.
 import collections
 import contextlib
 import contextvars
+import functools
 import logging
 import threading
 import time
@@ -25,6 +26,8 @@ from typing import Any, Final, Protocol
 
 from roost.api import faults
 from roost.api.middleware import REQUEST_ID_HEADERS
+from roost.concurrency_limit import Bulkhead
+from roost.concurrency_limit import Refused as Full
 
 LOG = logging.getLogger(__name__)
 PATIENCE: Final = 30.0  # seconds that a request waits for its turn; clients give up after 60
@@ -79,41 +82,6 @@ class CallerLookup(Protocol):
 
     def identify(self, environ: Environ) -> str | None:
         """Find out whose a request is that is unknown; None: it will be refused, at no cost."""
-
-
-class Places:
-    """Places to be present in. Of those that others leave, each caller may have its share.
-
-    So where one project has half of all, a second gets a quarter: few never have all.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._lock = threading.Lock()
-        self._of: collections.Counter[str] = collections.Counter()
-        self.taken = 0
-
-    def take(self, caller: str, share: float) -> int:
-        """Take a place and return 0; or return the status of a refusal.
-
-        :param share: from 0 to 1, of the places that others leave
-        """
-        with self._lock:
-            has = self._of[caller]
-            if has >= max(1, int(share * (self._most - (self.taken - has)))):
-                return 503 if caller == UNKNOWN else 429
-            if self.taken >= self._most:
-                return 503
-            self._of[caller] += 1
-            self.taken += 1
-            return 0
-
-    def give_back(self, caller: str) -> None:
-        with self._lock:
-            self.taken -= 1
-            self._of[caller] -= 1
-            if not self._of[caller]:
-                del self._of[caller]
 
 
 class FairQueue:
@@ -177,7 +145,8 @@ class Admission:
 
     :param at_once: requests that are worked on, and unknown tokens that are asked about
     :param waiting: requests that may wait
-    :param share: of the places for all of these, what one caller may have
+    :param share: of these places, those that one caller may have of what others leave: so where
+        one project has half of all, a second gets a quarter, and a few never have all
     :param callers: says whose a request is
     """
 
@@ -194,8 +163,7 @@ class Admission:
         self._app = app
         self._turns = FairQueue(at_once)
         self._questions = FairQueue(at_once)
-        self._places = Places(at_once + waiting)
-        self._share = share
+        self._places = Bulkhead[str](at_once + waiting, functools.partial(_share, share))
         self._callers = callers
         self._patience = patience
         self._refusals = _RefusalLog()
@@ -223,7 +191,7 @@ class Admission:
             return _refusal(refused.status, start_response)
 
     def _identify(self, environ: Environ) -> str | None:
-        with self._place(UNKNOWN, UNKNOWN_SHARE), self._turn(self._questions, UNKNOWN):
+        with self._place(UNKNOWN), self._turn(self._questions, UNKNOWN):
             return self._callers.identify(environ)
 
     def _serve(
@@ -231,7 +199,7 @@ class Admission:
     ) -> Iterable[bytes]:
         """Return the answer; one that is made as it is sent has its place until it is closed."""
         with contextlib.ExitStack() as place:
-            place.enter_context(self._place(caller, self._share))
+            place.enter_context(self._place(caller))
             with self._turn(self._turns, caller):
                 pieces = self._app(environ, start_response)
             if isinstance(pieces, list):
@@ -239,10 +207,11 @@ class Admission:
             return _Sent(pieces, place.pop_all())
 
     @contextlib.contextmanager
-    def _place(self, caller: str, share: float) -> Iterator[None]:
-        refusal = self._places.take(caller, share)
-        if refusal:
-            raise _Refused(refusal)
+    def _place(self, caller: str) -> Iterator[None]:
+        full = self._places.take(caller)
+        if full:
+            own_doing = full is Full.SHARE and caller != UNKNOWN
+            raise _Refused(429 if own_doing else 503)
         try:
             yield
         finally:
@@ -258,6 +227,11 @@ class Admission:
         finally:
             leave_turn()
             _TURN.reset(token)
+
+
+def _share(share: float, left: int, caller: str) -> int:
+    """Return how many places a caller may have of those that others leave."""
+    return max(1, int(left * (UNKNOWN_SHARE if caller == UNKNOWN else share)))
 
 
 class _Sent:
