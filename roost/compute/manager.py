@@ -1,7 +1,6 @@
 """What a compute host does: the contents of this room, served as :mod:`roost.rpc.compute`."""
 
 import contextlib
-import dataclasses
 import logging
 import threading
 import time
@@ -387,12 +386,6 @@ class ComputeManager:
 
     def list_guests(self, context: RequestContext) -> list[str]:
         return self._host.virt.list_guests()
-
-    def describe_guests(self, context: RequestContext) -> list[dict[str, Any]]:
-        return [dataclasses.asdict(guest) for guest in self._reconciler.guests()]
-
-    def describe_state(self, context: RequestContext) -> dict[str, Any]:
-        return {} if self._state is None else self._state.told()
 
     def reconcile_guests(self, context: RequestContext, *, abandon: bool = False) -> None:
         self._reconciler.run(abandon=abandon)

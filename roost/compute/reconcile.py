@@ -29,7 +29,7 @@ from roost.compute.locks import Locks
 from roost.compute.network.driver import PlugsGuests
 from roost.compute.virt.driver import Guest
 from roost.context import RequestContext, admin_context
-from roost.objects import HostFinding, InstanceActionEvent, InstanceLocation, stale_rows
+from roost.objects import HostFinding, InstanceActionEvent, InstanceLocation
 from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE
 
 LOG = logging.getLogger(__name__)
@@ -173,15 +173,10 @@ def _judge_other(guest: Guest, row: InstanceLocation) -> GuestDecision:
     return GuestDecision(Correction.FOLLOW, f"its guest {did} by itself")
 
 
-def is_behind(guest: Guest | None, row: InstanceLocation) -> bool:
-    """Tell whether guest or row does not know yet of the other what both are to agree on.
-
-    A guest of a server at rest is an announced one, and its row is no older than the guest.
-    """
-    if guest is None or row.place != HERE or row.task_state is not None:
-        return False
-    unannounced = not guest.announced and row.vm_state in states.WITH_GUEST
-    return unannounced or stale_rows.is_old(row, guest)
+def _is_unnoted(guest: Guest | None, row: InstanceLocation) -> bool:
+    """Tell whether a guest was announced without a note of it: a server at rest has that one."""
+    at_rest = row.task_state is None and row.vm_state in states.WITH_GUEST
+    return guest is not None and not guest.announced and row.place == HERE and at_rest
 
 
 def _is_lost(guest: Guest | None, row: InstanceLocation) -> bool:
@@ -303,7 +298,7 @@ class Reconciler:
     def _compare(self, context: RequestContext) -> None:
         self._look_after_networks()
         before = self.counts.copy()
-        guests = {guest.uuid: guest for guest in self.guests()}  # before the rows: see above
+        guests = {guest.uuid: guest for guest in self._guests()}  # before the rows: see above
         rows = self._ask(context, guests, and_others_here=True)
         uuids = {*guests, *(row.instance_uuid for row in rows)}
         self._left = {uuid: why for uuid, why in self._left.items() if uuid in uuids}
@@ -312,7 +307,7 @@ class Reconciler:
             guest = guests.get(row.instance_uuid)
             self._note(guest, row)
             decision = self._judge(guest, row)
-            if self._is_news(row.instance_uuid, decision) or is_behind(guest, row):
+            if self._is_news(row.instance_uuid, decision) or _is_unnoted(guest, row):
                 self._look_again(context, row.instance_uuid)
         done = self.counts - before
         if done:
@@ -340,7 +335,7 @@ class Reconciler:
         except Exception:
             LOG.exception("%s: its interfaces are left for the next time", uuid)
 
-    def guests(self) -> Iterable[Guest]:
+    def _guests(self) -> Iterable[Guest]:
         """Yield what the hypervisor has; of one that it cannot describe only that it exists."""
         for uuid in self._host.virt.list_guests():
             guest = self._find(uuid)
@@ -400,27 +395,11 @@ class Reconciler:
             guest = self._find(uuid)
             for row in self._ask(context, [uuid]):
                 self._note(guest, row)
-                if guest is not None and is_behind(guest, row):
-                    self._catch_up(context, guest, row)
+                if _is_unnoted(guest, row):
+                    self._host.note_announced(uuid)
                 decision = self._judge(guest, row)
                 if decision is not None and self._is_news(uuid, decision):
                     self._remedy(context, guest, row, decision)
-
-    def _catch_up(self, context: RequestContext, guest: Guest, row: InstanceLocation) -> None:
-        """Let a guest be an announced one, or an old row know how its guest was made."""
-        uuid = str(row.instance_uuid)
-        if not guest.announced:
-            self._host.note_announced(uuid)
-            return
-        seen = ("host", "attempt", "vm_state", "task_state")
-        with contextlib.suppress(exception.Conflict, exception.NotFound):
-            self._host.conductor.instance_update(
-                context,
-                instance_uuid=uuid,
-                changes=stale_rows.origin(guest),
-                expected={name: getattr(row, name) for name in seen},
-                events=[],
-            )
 
     def _remedy(
         self,

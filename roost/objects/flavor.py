@@ -1,7 +1,6 @@
 """What a server is made of: flavor, image and key pair."""
 
-import json
-from typing import Final, Self
+from typing import Final
 
 from oslo_versionedobjects import fields
 
@@ -41,14 +40,6 @@ class ImageMeta(base.RoostObject):
         "created_at": base.DateTimeField(),
         "updated_at": base.DateTimeField(),
     }
-
-    def note(self) -> str:
-        """Return a text that says all of it, for whoever keeps something that was made of it."""
-        return json.dumps(self.obj_to_primitive(), separators=(",", ":"))
-
-    @classmethod
-    def from_note(cls, text: str) -> Self:
-        return cls.obj_from_primitive(json.loads(text))
 
 
 _MIB_PER_GIB: Final = 1024

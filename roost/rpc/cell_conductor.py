@@ -138,9 +138,9 @@ class CellConductor(interface.Interface):
     ) -> None:
         """Change an instance if it still is as expected, and add events to its latest action.
 
-        ``changes`` may name attempt, vm_state, task_state, power_state, network_info, config_drive,
-        image, and launched_at (any time: the row gets that of the cell's own clock); ``expected``
-        may name host, attempt, vm_state and task_state (a value or a list of them).
+        ``changes`` may name vm_state, task_state, power_state, network_info, config_drive, image,
+        and launched_at (any time: the row gets that of the cell's own clock); ``expected`` may name
+        host, attempt, vm_state and task_state (a value or a list of them).
 
         :raises roost.exception.Conflict: when it is not as expected; nothing is changed then
         :raises roost.exception.NotFound: when it is gone

@@ -23,7 +23,7 @@ class Compute(interface.Interface):
     """Served on the cell's bus, by each host under its own name."""
 
     topic = "compute"
-    version = "1.4"
+    version = "1.3"
     callers = frozenset({Level.API, Level.CELL})
     in_cell = True
 
@@ -159,17 +159,6 @@ class Compute(interface.Interface):
     @interface.call(since="1.0")
     def list_guests(self, context: RequestContext) -> list[str]:
         """Return the uuids of the guests that the hypervisor has, running or not."""
-
-    @interface.call(since="1.3")
-    def describe_guests(self, context: RequestContext) -> list[dict[str, Any]]:
-        """Return all guests: the fields of ``roost.compute.virt.driver.Guest``."""
-
-    @interface.call(since="1.4")
-    def describe_state(self, context: RequestContext) -> dict[str, Any]:
-        """Return which daemon of its name this is: ``state_id``, ``starts`` and ``run_id``.
-
-        Nothing, if it has no state path of which its cell is to know.
-        """
 
     @interface.call(since="1.0", added={"abandon": "1.3"})
     def reconcile_guests(self, context: RequestContext, *, abandon: bool = False) -> None:

@@ -27,7 +27,7 @@ from roost.compute.virt.driver import (
     SnapshotsGuests,
     SuspendsGuests,
 )
-from roost.objects import ImageMeta, NetworkInfo, consoles
+from roost.objects import NetworkInfo, consoles
 from roost.states import HELD, NOSTATE, RUNNING, SAVED, SHUTDOWN
 from tests.builders import a_context, a_flavor, a_uuid, a_vif, an_image, an_instance
 from tests.stories.cloud import wait_until
@@ -220,13 +220,6 @@ def test_guests_outlive_the_daemon(driver, make_driver, spawn):
     again = make_driver()
     assert again.list_guests() == [uuid]
     assert again.describe(uuid) == driver.describe(uuid)
-
-
-def test_a_guest_remembers_what_it_was_made_from(driver, spawn, a_guest):
-    instance = a_guest()
-    instance.image.name = "a \u2603 & <b>"
-    uuid = spawn(instance)
-    assert ImageMeta.from_note(driver.describe(uuid).image) == instance.image
 
 
 def test_a_guest_remembers_which_attempt_made_it(driver, spawn, a_guest):

@@ -5,8 +5,8 @@ old guest goes; a failure leaves the server in ERROR, from where it may be rebui
 that dies over it begins again: there never are two guests.
 
 Each rebuild raises the instance's attempt when it is asked for. If an announced guest is of that
-attempt already, an old copy of the row was put back: the guest stays, the row learns what it is of,
-and the user is told. The rebuild may be the one that made it, or have been asked for since.
+attempt already, an old copy of the row was put back: the guest stays, and the user is told. The
+rebuild may be the one that made it, or have been asked for since.
 """
 
 import datetime
@@ -14,9 +14,9 @@ import logging
 
 from roost import exception, states
 from roost.compute.operations.tasks import GuestTask, Spared, step
-from roost.compute.virt.driver import ChecksGuests, Guest, GuestPlacement
+from roost.compute.virt.driver import ChecksGuests, GuestPlacement
 from roost.flow import Flow, Step
-from roost.objects import NetworkInfo, stale_rows
+from roost.objects import NetworkInfo
 from roost.objects.instance import GuestConfig
 
 LOG = logging.getLogger(__name__)
@@ -82,22 +82,22 @@ REBUILD: Flow[GuestTask] = Flow("rebuild", [Step(image), Step(clear), Step(spawn
 def rebuild(task: GuestTask) -> None:
     """Run the flow, unless its row turns out to be older than the guest.
 
-    :raises Spared: then, once the row knows what its guest is of
+    :raises Spared: then
     """
-    guest = _guest(task)
-    if guest is None or not stale_rows.is_old(task.instance, guest):
+    if not _is_rebuilt(task):
         REBUILD(task)
         return
     LOG.warning("%s: its guest was rebuilt before, and stays: its row is older", task)
-    task.go_on(states.REBUILD_BLOCK_DEVICE_MAPPING, **stale_rows.origin(guest))
     raise Spared(
         "Nothing was rebuilt: the database was put back from a backup, which did not know of the"
         " last rebuild of this server. Ask again, if this one was asked for since."
     )
 
 
-def _guest(task: GuestTask) -> Guest | None:
+def _is_rebuilt(task: GuestTask) -> bool:
+    """Tell whether the guest is of this rebuild, or a later one, and somebody's server since."""
     try:
-        return task.host.virt.describe(task.uuid)
+        guest = task.host.virt.describe(task.uuid)
     except exception.NotFound:
-        return None
+        return False
+    return guest.announced and (guest.attempt or 0) >= task.instance.attempt

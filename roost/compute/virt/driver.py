@@ -105,8 +105,7 @@ class Guest:
     """A guest as its hypervisor describes it; ``power_state`` is one of ``roost.states``.
 
     ``attempt`` is that of the build or rebuild that made it; None: the hypervisor does not remember
-    it. ``image``: a note of what it was made from (``ImageMeta.note``); None: likewise.
-    ``announced``: it was noted by ``VirtDriver.note_announced``, so it is somebody's server.
+    it. ``announced``: it was noted by ``VirtDriver.note_announced``, so it is somebody's server.
     ``rescued``: it was started from another image than its own; that, too, is remembered over
     restarts of its node. ``cut_off``: it is shut down and was last started before its node was, so
     what it did then ended with the node.
@@ -120,7 +119,6 @@ class Guest:
     rescued: bool = False
     cut_off: bool = False
     announced: bool = False
-    image: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)

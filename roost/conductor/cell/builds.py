@@ -31,7 +31,6 @@ from roost.rpc.notifications import Notifier
 from roost.scheduler.client import CellSchedulerClient
 
 CHANGEABLE = (
-    "attempt",
     "vm_state",
     "task_state",
     "power_state",

@@ -89,13 +89,6 @@ def find_spec(session: Session, request_uuid: str) -> RequestSpec | None:
     return spec
 
 
-def list_specs(session: Session, request_uuids: Collection[str]) -> dict[str, RequestSpec]:
-    """Return what these requests asked for, as far as that is kept."""
-    wanted = _specs.c.request_uuid.in_(request_uuids)
-    rows = session.execute(sa.select(_specs.c.request_uuid, _specs.c.spec).where(wanted))
-    return {row.request_uuid: wire.load(row.spec) for row in rows}
-
-
 def hold_spec(session: Session, request_uuid: str) -> None:
     """Let nobody else forget an instance of this request in this transaction.
 

@@ -220,19 +220,6 @@ def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
     return mapping
 
 
-def list_named(session: Session, uuids: Collection[str]) -> list[InstanceMapping]:
-    """Return the mappings of those of these instances that have one, also of those that go."""
-    rows = session.execute(sa.select(_mappings).where(_mappings.c.instance_uuid.in_(uuids)))
-    return [row_to_mapping(row) for row in rows]
-
-
-def list_locked(session: Session, uuids: Collection[str]) -> set[str]:
-    """Return those of these instances that are locked, as far as the API level knows."""
-    c = _mappings.c
-    locked = sa.select(c.instance_uuid).where(c.instance_uuid.in_(uuids), c.locked.is_(True))
-    return set(session.scalars(locked))
-
-
 def is_locked(session: Session, instance_uuid: str, *, hold: bool = False) -> bool | None:
     """Tell whether a server is locked, as far as the API level knows; None: it is not mapped.
 

@@ -8,7 +8,6 @@ changed. The cell follows the latest generation, however late and often it is se
 
 import datetime
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -20,13 +19,6 @@ from roost.objects import InstanceMapping
 
 _mappings = models.instance_mappings
 _c = _mappings.c
-
-
-class TakenBack(NamedTuple):
-    """Since which turn an instance is not put away; ``unheard``: its cell may not know yet."""
-
-    turn: int
-    unheard: bool
 
 
 def soft_delete(session: Session, instance_uuid: str) -> bool:
@@ -91,16 +83,6 @@ def list_unheard(
         .limit(limit)
     )
     return [(row.id, instance_mappings.row_to_mapping(row)) for row in rows]
-
-
-def taken_back(session: Session, uuids: Collection[str]) -> dict[str, TakenBack]:
-    """Return those of these instances that are somebody's, and not put away."""
-    rows = session.execute(
-        sa.select(_c.instance_uuid, _c.turns, _c.unheard).where(
-            _c.instance_uuid.in_(uuids), _c.queued_for_delete.is_(False), _c.put_away_at.is_(None)
-        )
-    )
-    return {row.instance_uuid: TakenBack(row.turns, row.unheard) for row in rows}
 
 
 def list_due(

@@ -102,24 +102,6 @@ def forget_state(session: Session, host: str, *, binary: str, known: Start) -> b
     return found == (Start(None, False) if known.replaced else Start(known.run_id, True))
 
 
-def states_of(session: Session, *, binary: str) -> dict[str, str]:
-    """Return the ids of the state paths of which the cell knows, by host."""
-    c = _services.c
-    known = (c.binary == binary, c.state_id.is_not(None))
-    rows = session.execute(sa.select(c.host, c.state_id).where(*known))
-    return {row.host: row.state_id for row in rows}
-
-
-def note_state(
-    session: Session, host: str, *, binary: str, state: Mapping[str, Any], instead_of: str
-) -> bool:
-    """Let a daemon be the one that is known, if another still is; tell whether that was so."""
-    c = _services.c
-    here = (c.host == host, c.binary == binary, c.state_id == instead_of)
-    taken = {**of_start(state), "replaced": False}
-    return session.execute(sa.update(_services).where(*here).values(**taken)).rowcount == 1
-
-
 def list_services(
     session: Session,
     *,

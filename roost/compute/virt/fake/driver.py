@@ -122,7 +122,6 @@ class FakeDriver:
             rescued="rescued_from" in values,
             cut_off=values.get("cut_off", False),
             announced=values.get("announced", False),
-            image=values.get("made_from"),
             **said,
         )
 
@@ -355,7 +354,6 @@ def _described(
         "vcpus": instance.flavor.vcpus,
         "memory_mb": instance.flavor.memory_mb,
         "image": str(image_path) if image_path else None,
-        "made_from": instance.image.note() if instance.image else None,
         "interfaces": [_interface(vif) for vif in network_info.vifs],
     }
 

@@ -14,7 +14,6 @@ from roost.compute.virt.libvirt import measures
 from roost.compute.virt.libvirt.elements import element, find, parse
 from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.identity import (
-    IMAGE,
     NAMESPACE,
     GuestIdentity,
     note_rescued,
@@ -64,7 +63,6 @@ def describe(domain: Any) -> Guest:
         memory_mb=most_kib // _KIB_PER_MIB,
         attempt=int(said.attrib["attempt"]),
         rescued=said.attrib["rescued"] == "yes",
-        image=said.get(IMAGE),
     )
 
 

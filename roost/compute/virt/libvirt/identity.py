@@ -11,7 +11,6 @@ from roost.objects import Instance
 
 NAMESPACE: Final = "urn:roost:guest"
 PREFIX: Final = "roost"
-IMAGE: Final = "image"  # the note of what it was made from
 _TAG: Final = f"{{{NAMESPACE}}}guest"
 _USUAL: Final = f"{{{NAMESPACE}}}usual"
 _NAMES: Final = "roost-"
@@ -32,8 +31,7 @@ class GuestIdentity:
     @classmethod
     def made(cls, instance: Instance, notes: Mapping[str, str]) -> Self:
         """Return that of a guest that is to be made."""
-        made_from = {} if instance.image is None else {IMAGE: instance.image.note()}
-        return cls(instance.uuid, instance.attempt, notes={**notes, **made_from})
+        return cls(instance.uuid, instance.attempt, notes=notes)
 
     @property
     def name(self) -> str:
