@@ -157,10 +157,8 @@ class ComputeManager:
             host=self._host.name,
             binary=BINARY,
             availability_zone=self._availability_zone,
-            **({} if self._state is None else {"state": self._state.told()}),
+            **({} if self._state is None else {"state_id": self._state.state_id}),
         )
-        if self._state is not None:
-            self._state.confirm()
         self._cell_uuid = answer["cell_uuid"]
         tracker = self._host.tracker
         tracker.locate(cell_uuid=answer["cell_uuid"])

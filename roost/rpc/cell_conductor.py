@@ -31,7 +31,9 @@ class CellConductor(interface.Interface):
     version = "1.2"
     in_cell = True
 
-    @interface.call(since="1.0", added={"state": "1.2"}, timeout=HEARTBEAT_TIMEOUT, own_host="host")
+    @interface.call(
+        since="1.0", added={"state_id": "1.2"}, timeout=HEARTBEAT_TIMEOUT, own_host="host"
+    )
     def report_service(
         self,
         context: RequestContext,
@@ -39,12 +41,11 @@ class CellConductor(interface.Interface):
         host: str,
         binary: str,
         availability_zone: str | None = None,
-        state: dict[str, Any] | None = None,
+        state_id: str | None = None,
     ) -> dict[str, Any]:
         """Note that a daemon is alive, and tell it where it is.
 
-        :param state: of a host: its ``state_id``, ``starts`` and ``run_id``, see
-            :mod:`roost.compute.host_identity`
+        :param state_id: of a host: see :mod:`roost.compute.host_identity`
         :returns: ``cell_uuid``, ``cell_name``, ``service_uuid``, ``disabled``; of two words on
             whether it is disabled the one with the higher ``disabled_version`` counts
         :raises roost.exception.Conflict: when it is not the daemon of this name that the cell knows

@@ -36,7 +36,7 @@ class FakeCellConductor:
         """Let the next calls of a method raise, before or (``applied``) after they acted."""
         self._trouble[method] += [(error, applied) for error in errors]
 
-    def report_service(self, context, *, host, binary, availability_zone=None, state=None):
+    def report_service(self, context, *, host, binary, availability_zone=None, state_id=None):
         with self._acting("report_service"):
             return {
                 "cell_uuid": CELL1,

@@ -96,9 +96,9 @@ def _discover(deployment: Deployment, cell: Cell) -> list[dict[str, str]]:
 def replace_host(deployment: Deployment, *, host: str, force: bool, as_json: bool) -> None:
     """Let another machine or state path be a host from now on.
 
-    The next roost-compute of this name that reports is the host, whatever state path it has; one
-    that waits for this word goes on by itself. End the one before first: it is refused from then
-    on. Said once more before another has come, whoever reports next is the host, that one too.
+    The next roost-compute of this name that reports is the host, whatever state path it has, and
+    any other is refused from then on; one that waits for this word goes on by itself. End the one
+    before first: it may be the next one that reports.
     """
     cell = deployment.cells.of_host(host)
     if is_up(deployment, cell, host) and not force:
@@ -106,24 +106,16 @@ def replace_host(deployment: Deployment, *, host: str, force: bool, as_json: boo
             f"the {COMPUTE} of {host} counts as up: end it, and wait until roost-manage service"
             " list shows it down, or say --force"
         )
-    with cell.database.read() as session:
-        known = services.start_of(session, host, binary=COMPUTE)
-    if known is None:
+    if not _forget_state(cell, host):
         raise exception.NotFound(f"no {COMPUTE} of {host} has ever reported to its cell")
-    if not _forget_state(cell, host, known):
-        raise exception.Conflict(
-            f"another {COMPUTE} was taken in as {host} at this moment: look which it is, and say"
-            " it again if it is not the right one"
-        )
-    who = f"the next {COMPUTE}" if known.replaced else f"the next other {COMPUTE}"
-    told = f"{who} that reports as {host} is that host"
+    told = f"the next {COMPUTE} that reports as {host} is that host"
     show_done(told, {"host": host, "cell": cell.name}, as_json=as_json)
 
 
 @retried
-def _forget_state(cell: Cell, host: str, known: services.Start) -> bool:
+def _forget_state(cell: Cell, host: str) -> bool:
     with cell.database.begin() as session:
-        return services.forget_state(session, host, binary=COMPUTE, known=known)
+        return services.forget_state(session, host, binary=COMPUTE)
 
 
 @click.command("give-up-missing")

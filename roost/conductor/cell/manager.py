@@ -60,9 +60,9 @@ class CellConductorManager:
         host: str,
         binary: str,
         availability_zone: str | None = None,
-        state: dict[str, Any] | None = None,
+        state_id: str | None = None,
     ) -> dict[str, Any]:
-        return self._report_service(host, binary, availability_zone, state)
+        return self._report_service(host, binary, availability_zone, state_id)
 
     @retried
     def _report_service(
@@ -70,7 +70,7 @@ class CellConductorManager:
         host: str,
         binary: str,
         availability_zone: str | None,
-        state: dict[str, Any] | None,
+        state_id: str | None,
     ) -> dict[str, Any]:
         with self._database.begin() as session:
             cell_uuid, cell_name = identity.get(session)
@@ -79,7 +79,7 @@ class CellConductorManager:
                 host=host,
                 binary=binary,
                 availability_zone=availability_zone,
-                state=state,
+                state_id=state_id,
             )
         return {
             "cell_uuid": cell_uuid,

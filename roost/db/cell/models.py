@@ -196,12 +196,7 @@ services = sa.Table(
     sa.Column("forced_down", sa.Boolean, nullable=False, default=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("last_seen_up", UtcDateTime, nullable=False),
-    # which state path it has, how often it has been started with that, and as which of its starts
-    sa.Column("state_id", Uuid),
-    sa.Column("starts", sa.Integer, nullable=False, default=0, server_default="0"),
-    sa.Column("run_id", Uuid),
-    # whether the one that is known is not to be the host any more, and the next one that comes is
-    sa.Column("replaced", sa.Boolean, nullable=False, default=False, server_default="0"),
+    sa.Column("state_id", Uuid),  # of a host: which state path it has; nothing: whoever comes next
     sa.UniqueConstraint("host", "binary"),
 )
 

@@ -6,8 +6,8 @@ Times are by the database's clock, so that those of hosts and conductors do not 
 import dataclasses
 import datetime
 import uuid as uuids
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -49,11 +49,11 @@ def report(
     host: str,
     binary: str,
     availability_zone: str | None = None,
-    state: Mapping[str, Any] | None = None,
+    state_id: str | None = None,
 ) -> Service:
     """Note that a daemon is alive, and return what is known of it.
 
-    :param state: of a host: its ``state_id``, ``starts`` and ``run_id``
+    :param state_id: of a host: the id of its state path
     :raises roost.exception.Conflict: when it is not the daemon of this name that is known
     """
     itself = {"of_host": host, "of_binary": binary}
@@ -61,45 +61,19 @@ def report(
         seen = {"last_seen_up": database_now(), "availability_zone": availability_zone}
         _insert(session, host, binary, seen)
     known = session.execute(_KNOWN, itself).one()
-    if state is not None:
-        _check_state(session, known, state)
+    if state_id is not None:
+        _check_state(session, known, state_id)
     return _service(known)
 
 
-class Start(NamedTuple):
-    """The start of a daemon that is known, and whether that daemon is refused: it is replaced."""
+def forget_state(session: Session, host: str, *, binary: str) -> bool:
+    """Let the next daemon of this name that reports be the one that is known; may be repeated.
 
-    run_id: str | None
-    replaced: bool
-
-
-def start_of(session: Session, host: str, *, binary: str) -> Start | None:
-    """Return the start that is known of a daemon; None: it has never reported."""
-    row = session.execute(_KNOWN, {"of_host": host, "of_binary": binary}).one_or_none()
-    return None if row is None else Start(row.run_id, row.replaced)
-
-
-def forget_state(session: Session, host: str, *, binary: str, known: Start) -> bool:
-    """Let the next start of this name be the one that is known, whatever state path it has.
-
-    The daemon that is known now is refused from here on, also if it reports first, or is started
-    again; but where one is refused already, whoever comes next is the host. May be repeated.
-
-    :param known: as :func:`start_of` told before
-    :returns: False: another daemon was taken in since
+    :returns: False: none has ever reported
     """
-    is_known = (
-        _services.c.run_id.is_not_distinct_from(known.run_id),
-        _services.c.replaced == known.replaced,
-    )
-    anybody = {"state_id": None, "run_id": None, "replaced": False}
-    session.execute(
-        sa.update(_services)
-        .where(_services.c.host == host, _services.c.binary == binary, *is_known)
-        .values(**(anybody if known.replaced else {"replaced": True}))
-    )
-    found = start_of(session, host, binary=binary)
-    return found == (Start(None, False) if known.replaced else Start(known.run_id, True))
+    c = _services.c
+    itself = sa.update(_services).where(c.host == host, c.binary == binary)
+    return session.execute(itself.values(state_id=None)).rowcount == 1
 
 
 def list_services(
@@ -178,59 +152,20 @@ def _insert(session: Session, host: str, binary: str, seen: dict[str, Any]) -> N
     insert_once(session, _services, {**new, **flags, **seen})
 
 
-def _check_state(session: Session, known: sa.Row[Any], state: Mapping[str, Any]) -> None:
-    """Refuse a twin, and note a start that is new.
+def _check_state(session: Session, known: sa.Row[Any], state_id: str) -> None:
+    """Refuse a twin, and note a host that is new.
 
     :raises roost.exception.Conflict: saying what to do
     """
-    told = (state["state_id"], state["starts"], state["run_id"])
-    if (known.state_id, known.starts, known.run_id) == told and not known.replaced:
-        return
-    if known.replaced and _is_former(known, state):
-        raise exception.Conflict(
-            f"Another machine is to be the host {known.host}, as roost-manage cell replace-host was"
-            f" told. If this one is to be it all the same, run roost-manage cell replace-host"
-            f" {known.host} once more: then the next one that reports is it."
-        )
-    advice = (
-        f"If this machine and its state path take the place of the one before, run roost-manage"
-        f" cell replace-host {known.host}; else end one of the two, or give it a name of its own."
-    )
-    if not known.replaced and _is_stranger(known, state):
-        raise exception.Conflict(
-            f"The cell knows the host {known.host} with another state path. {advice}"
-        )
-    if not known.replaced and known.state_id is not None and state["starts"] <= known.starts:
-        raise exception.Conflict(
-            f"Another {known.binary} of the host {known.host}, with a copy of this state path, was"
-            f" started since. {advice}"
-        )
-    taken = {**of_start(state), "replaced": False}
-    session.execute(sa.update(_services).where(_services.c.id == known.id).values(**taken))
-
-
-def of_start(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a cell keeps of what a daemon says of itself, and nothing else."""
-    return {name: state[name] for name in ("state_id", "starts", "run_id")}
-
-
-def _is_stranger(known: sa.Row[Any], state: Mapping[str, Any]) -> bool:
-    """Tell whether a daemon is not the host that is known.
-
-    A release before this one let go of a replaced daemon's state path, and kept which start it was.
-    """
     if known.state_id is None:
-        return bool(known.run_id == state["run_id"])
-    return bool(known.state_id != state["state_id"])
-
-
-def _is_former(known: sa.Row[Any], state: Mapping[str, Any]) -> bool:
-    """Tell whether a daemon is the one that is replaced.
-
-    That one goes on to count its starts, while a copy of its state path has counted less.
-    """
-    was_started_again = state["starts"] > known.starts or state["run_id"] == known.run_id
-    return bool(known.state_id == state["state_id"] and was_started_again)
+        itself = sa.update(_services).where(_services.c.id == known.id)
+        session.execute(itself.values(state_id=state_id))
+    elif known.state_id != state_id:
+        raise exception.Conflict(
+            f"The cell knows the host {known.host} with another state path. If this machine and its"
+            f" state path take the place of the one before, end that and run roost-manage cell"
+            f" replace-host {known.host}; else end one of the two, or give it a name of its own."
+        )
 
 
 def _service(row: sa.Row[tuple[object, ...]]) -> Service:
