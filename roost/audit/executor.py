@@ -17,7 +17,6 @@ from roost import exception
 from roost.audit import repairs
 from roost.audit.repairs import Repair
 from roost.cells import Cells
-from roost.cells import cell as cells_cell
 from roost.context import RequestContext, admin_context
 from roost.db.api import audits as api_level
 from roost.db.api import quota
@@ -102,7 +101,6 @@ class RepairExecutor:
             repairs.FORGET: self._each(self._forget),
             repairs.TELL_CELL: self._each(self._notify_cell),
             repairs.CATCH_UP: self._each(self._catch_up),
-            repairs.AGREE: self._each(self._agree),
             repairs.END_LEASE: self._each(self._end_lease),
             repairs.LEAVE: self._each(lambda repair: RepairOutcome(repair, LEFT_ALONE, done=False)),
         }
@@ -262,11 +260,6 @@ class RepairExecutor:
             )
         )
         return _swapped(repair, "left to the next super-conductor", done=done)
-
-    def _agree(self, repair: Repair) -> RepairOutcome:
-        cell = self._cells.get(str(repair.cell_uuid))
-        done = cells_cell.agree(self._api_database, cell, repair.subject)
-        return _swapped(repair, "noted", done=done)
 
     def _remap(self, repair: Repair) -> RepairOutcome:
         if repair.before is not None and self._lives_in(repair.before, repair.subject):

@@ -212,16 +212,6 @@ def _put_away_unlike_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
             yield instance.uuid, f"is {instance.vm_state}, but its mapping says it is put away"
 
 
-def _locked_unlike_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """A mapping protects a locked server while its cell is away, so both must say the same."""
-    for instance in snapshot.instances:
-        mapping = snapshot.mappings.get(instance.uuid)
-        if mapping is None or mapping.queued_for_delete or mapping.locked == instance.locked:
-            continue
-        said, other = ("is", "not") if instance.locked else ("is not", "that it is")
-        yield instance.uuid, f"{said} locked, but its mapping says {other}"
-
-
 def _wishes_stuck(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for uuid, since in snapshot.wishes.items():
         if snapshot.now - since > STUCK_AFTER:
@@ -251,7 +241,6 @@ _CHECKS: Final[dict[str, Check]] = {
     "instances without mapping": _instances_without_mapping,
     "mappings without instance": _mappings_without_instance,
     "put away other than the mappings": _put_away_unlike_mapping,
-    "locked other than the mappings": _locked_unlike_mapping,
     "build requests stuck": _wishes_stuck,
 }
 KINDS: Final = tuple(_CHECKS)

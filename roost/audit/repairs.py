@@ -24,7 +24,6 @@ REMAP: Final = "map elsewhere"
 FORGET: Final = "forget mapping"
 TELL_CELL: Final = "tell its cell"
 CATCH_UP: Final = "let the mapping follow"
-AGREE: Final = "note its lock"
 END_LEASE: Final = "hand to a super-conductor"
 LEAVE: Final = "leave alone"
 _TWINS: Final = "instances in two cells"
@@ -177,12 +176,6 @@ def _tell_cell(finding: Finding, facts: _Facts) -> Iterator[Repair]:
     yield Repair(finding.subject, action, finding.detail, cell_uuid=instance.cell_uuid)
 
 
-def _note_lock(finding: Finding, facts: _Facts) -> Iterator[Repair]:
-    """The cell's row is what users have locked: let the mapping follow it."""
-    cell_uuid = facts.live[finding.subject].cell_uuid
-    yield Repair(finding.subject, AGREE, finding.detail, cell_uuid=cell_uuid)
-
-
 def _leave_overdue(finding: Finding, facts: _Facts) -> Iterator[Repair]:
     if finding.subject in facts.found(_STRAYS):
         return  # it is released as such
@@ -214,11 +207,10 @@ _REMEDIES: Final[dict[str, _Remedy]] = {
     "instances without mapping": _map,
     "mappings without instance": _forget,
     "put away other than the mappings": _tell_cell,
-    "locked other than the mappings": _note_lock,
     "build requests stuck": _simply(END_LEASE),
 }
 # Claims go before others are made; counting comes after all that changes what is counted.
 _ORDER: Final[Sequence[str]] = (
     *(MAP, REMAP, FORGET, RELEASE, RESTORE, FREE_PORT, LET_GO),
-    *(RECONCILE, TELL_CELL, CATCH_UP, AGREE, END_LEASE, RECOUNT_HOST, RECOUNT_PROJECT, LEAVE),
+    *(RECONCILE, TELL_CELL, CATCH_UP, END_LEASE, RECOUNT_HOST, RECOUNT_PROJECT, LEAVE),
 )

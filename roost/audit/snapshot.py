@@ -125,9 +125,6 @@ class MappedInstance(Protocol):
     def unheard(self) -> bool: ...
 
     @property
-    def locked(self) -> bool: ...
-
-    @property
     def turns(self) -> int: ...
 
 
@@ -143,9 +140,7 @@ class LiveInstance:
     host: str | None
     vm_state: str
     task_state: str | None
-    locked: bool = False
     turns: int = 0
-    attempt: int = 1
 
 
 @dataclasses.dataclass

@@ -1,8 +1,7 @@
 """One cell: its database and its bus, each behind a circuit breaker; and what is done in it.
 
-Soft deletes and restores follow the latest generation, so each may be repeated. Locks are noted in
-the mappings before the cell's row changes, so that they are known while the cell is unavailable. A
-host is removed after the schedulers have forgotten it, which they refuse while it holds claims.
+Soft deletes and restores follow the latest generation, so each may be repeated. A host is removed
+after the schedulers have forgotten it, which they refuse while it holds claims.
 """
 
 import contextlib
@@ -18,7 +17,7 @@ from roost.cells.limits import HostCalls
 from roost.circuit_breaker import CircuitBreaker
 from roost.context import RequestContext
 from roost.db import guarded
-from roost.db.api import aggregates, cells, instance_mappings
+from roost.db.api import aggregates, cells
 from roost.db.cell import actions, instances, purge, services
 from roost.db.cell import soft_delete as rows
 from roost.db.engine import Database, Session, retried
@@ -335,31 +334,6 @@ def _record(context: RequestContext, instance_uuid: str, word: str) -> InstanceA
         message=None,
         events=[],
     )
-
-
-@retried
-def note(api_database: Database, instance_uuid: str) -> None:
-    """Let a mapping say that the server is locked, before its cell does."""
-    with api_database.begin() as session:
-        instance_mappings.note_lock(session, instance_uuid, locked=True)
-
-
-@retried
-def agree(api_database: Database, cell: Cell, instance_uuid: str) -> bool:
-    """Let a mapping say what its cell says now; tell whether it said otherwise.
-
-    One does so at a time, so the last one has seen the last change of the row.
-
-    :raises roost.exception.Unavailable: when the cell cannot be reached
-    """
-    with api_database.begin() as session:
-        said = instance_mappings.is_locked(session, instance_uuid, hold=True)
-        with cell.database.read() as in_cell:
-            instance = instances.find(in_cell, instance_uuid)
-        if said is None or instance is None or said == instance.locked:
-            return False
-        instance_mappings.note_lock(session, instance_uuid, locked=instance.locked)
-        return True
 
 
 def refuse_while_in_use(database: Database, host: str) -> None:

@@ -130,21 +130,6 @@ def map_what_is_put_away_as_in_use(world):
         mappings.note_heard(session, world.servers[0], turn=2)
 
 
-def lock_behind_the_back(world):
-    mine = INSTANCES.c.uuid == world.servers[0]
-    world.write(sa.update(INSTANCES).where(mine).values(locked=True), world.databases[CELL1])
-
-
-def map_as_locked_what_is_not(world):
-    mine = MAPPINGS.c.instance_uuid == world.servers[0]
-    world.write(sa.update(MAPPINGS).where(mine).values(locked=True))
-
-
-def lose_the_mapping_of_what_is_locked(world):
-    lock_behind_the_back(world)
-    lose_a_mapping(world)
-
-
 def lose_the_mapping_of_what_is_put_away(world):
     put_away(world)
     lose_a_mapping(world)
@@ -179,9 +164,6 @@ def lose_a_wish(world):
         (map_what_is_in_use_as_put_away, ["put away other than the mappings"]),
         (map_what_is_put_away_as_in_use, ["put away other than the mappings"]),
         (lose_the_mapping_of_what_is_put_away, ["instances without mapping"]),
-        (lock_behind_the_back, ["locked other than the mappings"]),
-        (map_as_locked_what_is_not, ["locked other than the mappings"]),
-        (lose_the_mapping_of_what_is_locked, ["instances without mapping"]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -243,7 +243,7 @@ class ServerActions:
             "os-getConsoleOutput": consoles.ConsoleLog(dependencies),
             **consoles.RemoteConsoles(dependencies).actions,
             **ServerAddresses(dependencies).actions,
-            **locks.ServerLocks(dependencies).actions,
+            **locks.ACTIONS,
             "rebuild": ServerRebuild(dependencies),
             "rescue": ServerRescue(dependencies),
             "createImage": snapshots.create_image,

@@ -136,14 +136,13 @@ class ServerDelete:
 
     What is durable is done first, in one transaction of the API database: a wish is withdrawn,
     anything else queued for deletion. From there on a super-conductor sees to the end, so a cell
-    that is away does not keep the user waiting.
+    that goes away meanwhile, or its bus, does not keep the user waiting.
     """
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._dependencies = dependencies
         self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
         self._put_away = ServerSoftDelete(dependencies)
-        self._locks = locks.ServerLocks(dependencies)
 
     def delete(self, call: Call) -> Answer:
         uuid = call.params["server_id"]
@@ -161,16 +160,13 @@ class ServerDelete:
     def _refuse_locked(self, call: Call, uuid: str) -> None:
         """Raise :class:`roost.exception.Conflict` if it is locked for this caller.
 
-        Its cell tells; while that is away, its mapping.
+        :raises roost.exception.Unavailable: while its cell, which knows that, cannot be read
         """
         try:
             server_ref = self._locator.find(call, uuid)
         except exception.NotFound:
             return  # what follows says so
-        except exception.Unavailable:
-            self._locks.refuse_without_cell(call, uuid)
-        else:
-            locks.refuse(call, server_ref.instance)
+        locks.refuse(call, server_ref.instance)
 
     def _end(self, call: Call, uuid: str) -> Answer:
         mapping = self._let_go(call, uuid)

@@ -2,26 +2,21 @@
 
 Most actions on a locked server are for administrators only. A caller of its project locks it as its
 owner, and may unlock it again; a lock of anybody else needs a rule of its own to be unlocked. The
-cell's row has the lock; the mapping in the API database has it, too, for when the cell is away.
+cell's row has the lock, and nobody else.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from roost import exception
-from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerRef, missing
 from roost.api.request import Answer, Call
 from roost.api.servers import policies, tasks
 from roost.cells import Cell
-from roost.cells import cell as cells_cell
-from roost.db.api import instance_mappings
 from roost.db.cell import actions, instances
 from roost.db.engine import retried
 from roost.objects import Instance, InstanceAction
 
-LOG = logging.getLogger(__name__)
 Act = Callable[[Call, ServerRef], Answer]
 OWNER: Final = "owner"
 OTHER: Final = "admin"
@@ -32,62 +27,38 @@ _REASON_SINCE: Final = 73
 def refuse(call: Call, instance: Instance) -> None:
     """Raise :class:`roost.exception.Conflict` if the server is locked for this caller."""
     if instance.locked and not call.allows(_ADMIN):
-        raise _refused(str(instance.uuid))
+        raise exception.Conflict(f"Instance {instance.uuid} is locked")
 
 
-class ServerLocks:
-    """Locks and unlocks servers, and lets their mappings know."""
+def lock(call: Call, server_ref: ServerRef) -> Answer:
+    """Lock a server. An owner's lock changes nothing of a server that is locked."""
+    instance, cell = server_ref.instance, _cell(server_ref)
+    who = _who(call, instance)
+    changes = {"locked": True, "locked_by": who, "locked_reason": _reason(call)}
+    expected = {"locked": False} if who == OWNER else {}
+    _write(cell, tasks.done(call, str(instance.uuid), "lock"), changes, expected)
+    return Answer()
 
-    def __init__(self, dependencies: Dependencies) -> None:
-        self._api_database = dependencies.api_database
 
-    @property
-    def actions(self) -> dict[str, Act]:
-        return {"lock": self.lock, "unlock": self.unlock}
+def unlock(call: Call, server_ref: ServerRef) -> Answer:
+    """Unlock a server, whoever locked it, if the caller may that.
 
-    def refuse_without_cell(self, call: Call, uuid: str) -> None:
-        """Raise :class:`roost.exception.Conflict` if the mapping says so, the cell being away."""
-        with self._api_database.read() as session:
-            locked = instance_mappings.is_locked(session, uuid)
-        if locked and not call.allows(_ADMIN):
-            raise _refused(uuid)
+    :raises roost.exception.Forbidden: when somebody else has locked it
+    """
+    instance, cell = server_ref.instance, _cell(server_ref)
+    uuid = str(instance.uuid)
+    if instance.locked_by not in (None, _who(call, instance)):
+        rule = policies.UNLOCK_OVERRIDE
+        if not call.allows(rule, project_id=instance.project_id):
+            raise exception.Forbidden(f"Policy doesn't allow {rule} to be performed.")
+    changes = {"locked": False, "locked_by": None, "locked_reason": None}
+    expected = {"locked_by": (instance.locked_by, None)}
+    if not _write(cell, tasks.done(call, uuid, "unlock"), changes, expected):
+        raise exception.Conflict(f"Instance {uuid} was locked anew this moment")
+    return Answer()
 
-    def lock(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Lock a server. An owner's lock changes nothing of a server that is locked."""
-        instance, cell = server_ref.instance, _cell(server_ref)
-        uuid, who = str(instance.uuid), _who(call, instance)
-        changes = {"locked": True, "locked_by": who, "locked_reason": _reason(call)}
-        expected = {"locked": False} if who == OWNER else {}
-        cells_cell.note(self._api_database, uuid)
-        _write(cell, tasks.done(call, uuid, "lock"), changes, expected)
-        self._agree(cell, uuid)
-        return Answer()
 
-    def unlock(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Unlock a server, whoever locked it, if the caller may that.
-
-        :raises roost.exception.Forbidden: when somebody else has locked it
-        """
-        instance, cell = server_ref.instance, _cell(server_ref)
-        uuid = str(instance.uuid)
-        if instance.locked_by not in (None, _who(call, instance)):
-            rule = policies.UNLOCK_OVERRIDE
-            if not call.allows(rule, project_id=instance.project_id):
-                raise exception.Forbidden(f"Policy doesn't allow {rule} to be performed.")
-        changes = {"locked": False, "locked_by": None, "locked_reason": None}
-        expected = {"locked_by": (instance.locked_by, None)}
-        record = tasks.done(call, uuid, "unlock")
-        if not _write(cell, record, changes, expected):
-            raise exception.Conflict(f"Instance {uuid} was locked anew this moment")
-        self._agree(cell, uuid)
-        return Answer()
-
-    def _agree(self, cell: Cell, uuid: str) -> None:
-        """Let the mapping follow the row, which is changed already: that much is done."""
-        try:
-            cells_cell.agree(self._api_database, cell, uuid)
-        except exception.Unavailable as error:
-            LOG.warning("%s: its mapping may not know whether it is locked: %s", uuid, error)
+ACTIONS: Final[Mapping[str, Act]] = {"lock": lock, "unlock": unlock}
 
 
 @retried
@@ -104,10 +75,6 @@ def _write(
             return False
         actions.start(session, record)
         return True
-
-
-def _refused(uuid: str) -> exception.Conflict:
-    return exception.Conflict(f"Instance {uuid} is locked")
 
 
 def _cell(server_ref: ServerRef) -> Cell:

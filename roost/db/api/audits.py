@@ -27,7 +27,6 @@ class MappingRow(NamedTuple):
     queued_for_delete: bool
     put_away: bool = False
     unheard: bool = False
-    locked: bool = False
     turns: int = 0
 
 
@@ -42,12 +41,12 @@ def mappings(session: Session, which: Which) -> dict[str, MappingRow]:
     away = c.put_away_at.is_not(None)
     rows = session.execute(
         sa.select(
-            *(c.instance_uuid, c.cell_uuid, c.queued_for_delete, away, c.unheard, c.locked, c.turns)
+            *(c.instance_uuid, c.cell_uuid, c.queued_for_delete, away, c.unheard, c.turns)
         ).where(within(c.instance_uuid, which))
     )
     return {
-        uuid: MappingRow(cell, bool(queued), bool(put_away), bool(unheard), bool(locked), turns)
-        for uuid, cell, queued, put_away, unheard, locked, turns in rows
+        uuid: MappingRow(cell, bool(queued), bool(put_away), bool(unheard), turns)
+        for uuid, cell, queued, put_away, unheard, turns in rows
     }
 
 
@@ -117,7 +116,6 @@ def adopt(
             "put_away_at": put_away_at,
             "turns": turns,
             "unheard": False,
-            "locked": instance.locked,
             "created_at": instance.created_at or database_now(),
         },
     )

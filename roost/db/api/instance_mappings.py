@@ -220,22 +220,6 @@ def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
     return mapping
 
 
-def is_locked(session: Session, instance_uuid: str, *, hold: bool = False) -> bool | None:
-    """Tell whether a server is locked, as far as the API level knows; None: it is not mapped.
-
-    :param hold: let the mapping stay as it is until the transaction ends
-    """
-    query = sa.select(_mappings.c.locked).where(_mappings.c.instance_uuid == instance_uuid)
-    return session.execute(query.with_for_update() if hold else query).scalar_one_or_none()
-
-
-def note_lock(session: Session, instance_uuid: str, *, locked: bool) -> None:
-    """Note that a server is locked, or that it is not."""
-    session.execute(
-        sa.update(_mappings).where(_mappings.c.instance_uuid == instance_uuid).values(locked=locked)
-    )
-
-
 def list_queued(
     session: Session, *, marker: int = 0, limit: int = 1000, but_not_in: Collection[str] = ()
 ) -> list[tuple[int, InstanceMapping]]:

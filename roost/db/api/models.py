@@ -69,8 +69,6 @@ instance_mappings = sa.Table(
     sa.Column("put_away_at", UtcDateTime),
     sa.Column("turns", sa.Integer, nullable=False, default=0, server_default="0"),
     sa.Column("unheard", sa.Boolean, nullable=False, default=False, server_default="0"),
-    # as its cell says, which may be away; see cells/cell.py
-    sa.Column("locked", sa.Boolean, nullable=False, default=False, server_default="0"),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Index("instance_mappings_by_project", "project_id", "queued_for_delete"),
     sa.Index("instance_mappings_by_user", "project_id", "user_id"),

@@ -20,12 +20,10 @@ class LiveRow(NamedTuple):
     host: str | None
     vm_state: str
     task_state: str | None
-    locked: bool
     turns: int
-    attempt: int
 
 
-_SHOWN = (_c.uuid, _c.host, _c.vm_state, _c.task_state, _c.locked, _c.turns, _c.attempt)
+_SHOWN = (_c.uuid, _c.host, _c.vm_state, _c.task_state, _c.turns)
 
 
 def list_live(session: Session, which: Which) -> list[LiveRow]:

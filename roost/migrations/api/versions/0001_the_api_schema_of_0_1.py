@@ -158,7 +158,6 @@ def upgrade() -> None:
         sa.Column("put_away_at", TIME, nullable=True),
         sa.Column("turns", sa.Integer(), server_default="0", nullable=False),
         sa.Column("unheard", sa.Boolean(), server_default="0", nullable=False),
-        sa.Column("locked", sa.Boolean(), server_default="0", nullable=False),
         sa.Column("created_at", TIME, nullable=False),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("instance_uuid", name="instance_mappings_instance_uuid_key"),
