@@ -41,13 +41,6 @@ def test_a_guest_whose_build_was_announced_after_all_stays(rig, manager, left):
     assert rig.virt.list_guests() == [left.uuid]
 
 
-def test_what_is_settled_is_asked_for_no_more(rig, manager, left, monkeypatch):
-    left.vm_state, left.task_state = states.ACTIVE, None
-    manager.watch()
-    monkeypatch.setattr(rig.conductor, "whereabouts", None)
-    manager.watch()
-
-
 def test_while_the_cell_does_not_answer_the_guest_is_not_forgotten(rig, manager, left, monkeypatch):
     def away(*_arguments, **_values):
         raise exception.Unavailable("no cell-conductor")

@@ -8,7 +8,7 @@ from roost import exception, states
 from roost.compute.build import Build, build_flow, carry_out
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.interface import endpoint
-from tests.builders import a_context, a_flavor, an_image
+from tests.builders import a_context, a_flavor
 from tests.fakes.cell_conductor import FakeCellConductor
 
 
@@ -33,13 +33,6 @@ def test_a_build_ends_active_with_its_networks(rig):
     assert instance.power_state == states.RUNNING
     assert [vif.host for vif in instance.network_info.vifs] == ["h1"]
     assert instance.launched_at.tzinfo is datetime.UTC
-
-
-def test_the_guest_has_the_address_that_its_instance_was_given(rig):
-    instance = rig.instance()
-    build = carry(rig, instance)
-    assert rig.virt.describe(instance.uuid).power_state == states.RUNNING
-    assert build.network_info.vifs[0].ip == "10.0.0.2"
 
 
 def test_each_step_is_an_event_on_this_host_sent_with_the_outcome(rig):
@@ -127,13 +120,6 @@ def test_what_no_host_of_the_cell_could_cure_is_final(rig, error):
     rig.assert_clean_slate()
 
 
-def test_an_image_that_is_gone_is_final(rig):
-    instance = rig.instance(image=an_image(name="lost"))
-    carry(rig, instance)
-    (abandoned,) = rig.conductor.abandoned
-    assert "(lost) cannot be had" in abandoned[3]
-
-
 @pytest.mark.parametrize("method", ["allocate_networks", "instance_update"])
 def test_an_instance_deleted_under_way_is_undone_in_silence(rig, method):
     instance = rig.instance()
@@ -151,14 +137,6 @@ def test_an_instance_gone_under_way_is_undone_in_silence(rig):
     carry(rig, instance)
     rig.assert_clean_slate()
     assert rig.conductor.rescheduled == []
-
-
-def test_networks_of_one_that_moved_are_the_next_hosts_business(host_bound_rig):
-    rig = host_bound_rig
-    instance = rig.instance()
-    rig.conductor.fail("instance_update", exception.NotFound("gone"))
-    carry(rig, instance)
-    assert instance.uuid in rig.conductor.ports
 
 
 @pytest.mark.parametrize("applied", [False, True])
@@ -198,21 +176,6 @@ def test_a_conductor_that_does_not_begin_for_long_is_asked_to_go_elsewhere(rig):
     assert rig.conductor.rescheduled == [(instance.uuid, "h1", 1, "no answer")]
 
 
-def test_what_was_begun_elsewhere_is_not_taken_for_a_lost_answer(rig):
-    handed = rig.instance()
-    begin = rig.conductor.begin_build
-
-    def lose_and_move(*args, **kwargs):
-        rig.conductor.begin_build = begin
-        rig.instance(uuid=handed.uuid, attempt=2, task_state=states.SPAWNING)
-        raise exception.Timeout("no answer")
-
-    rig.conductor.begin_build = lose_and_move
-    carry(rig, handed)
-    rig.assert_clean_slate()
-    assert rig.conductor.rescheduled == []
-
-
 def test_a_failed_build_is_given_back_when_the_bus_is_there_again(rig):
     instance = rig.instance()
     rig.trouble({"step": "spawn", "kind": "final"})
@@ -227,15 +190,6 @@ def test_a_failed_build_that_cannot_be_given_back_is_logged(rig, caplog):
     carry(rig, rig.instance())
     assert "could not be given back: no bus" in caplog.text
     rig.assert_clean_slate()
-
-
-@pytest.mark.parametrize("step", ["begin", "claim", "network", "image", "prepare", "announce"])
-def test_the_faults_file_reaches_every_step(rig, step):
-    rig.trouble({"step": step, "kind": "crash", "message": "bang"})
-    instance = rig.instance()
-    carry(rig, instance)
-    rig.assert_clean_slate()
-    assert rig.conductor.rescheduled == [(instance.uuid, "h1", 1, f"Crash: {step}: bang")]
 
 
 @pytest.mark.parametrize(

@@ -84,11 +84,6 @@ def test_a_drive_has_the_documents_of_its_instance(drives, monkeypatch):
     assert disc.files("rr")["openstack/2012-08-10/user_data"] == b"hello"
 
 
-def test_a_drive_has_no_place_for_the_guest_to_tell_a_password(drives):
-    disc = disc_of(drives, an_instance(config_drive=True))
-    assert not [path for path in disc.files("rr") if path.endswith("password")]
-
-
 def test_a_drive_has_files_and_the_password_and_nobody_else_can_read_it(drives):
     files = [InjectedFile.of(path="/etc/banner", contents="aGVsbG8=")]
     given = GuestConfig.of(files=files, admin_password="secret")
@@ -111,17 +106,6 @@ def test_who_gets_a_drive(drives, make_drives):
     assert make_drives(force=True).wanted(an_instance())
 
 
-def test_who_does_not_want_a_drive_gets_none(drives):
-    with drives.made(an_instance(), NO_NETWORK) as drive:
-        assert drive is None
-
-
-def test_a_drive_is_there_until_it_is_taken(drives):
-    with drives.made(an_instance(config_drive=True), NO_NETWORK) as path:
-        assert path.exists()
-    assert not path.exists()
-
-
 def test_a_guest_keeps_a_drive_that_tells_the_addresses_of_its_build(rig):
     instance = rig.instance(config_drive=True)
     carry(rig, instance)
@@ -139,20 +123,6 @@ def test_an_instance_with_a_drive_that_it_did_not_ask_for_says_so(rig):
     for instance in (asked, forced):
         carry(rig, instance)
     assert (asked.config_drive, forced.config_drive) == (False, True)
-
-
-def test_a_drive_goes_with_its_guest(rig):
-    instance = rig.instance(config_drive=True)
-    carry(rig, instance)
-    rig.virt.destroy(instance.uuid)
-    rig.tracker.release(instance.uuid)
-    rig.assert_clean_slate()
-
-
-def test_a_build_that_fails_leaves_no_drive(rig):
-    rig.trouble({"step": "spawn", "kind": "reschedulable", "message": "no luck"})
-    carry(rig, rig.instance(config_drive=True))
-    rig.assert_clean_slate()
 
 
 def test_drives_that_a_killed_daemon_left_are_removed_when_it_starts(rig):

@@ -25,10 +25,6 @@ def test_the_last_lines_are_told(lines, told):
     assert consoles.tail(Virt("a\nb\nc"), a_uuid(), lines=lines) == told
 
 
-def test_the_end_of_the_last_line_begins_no_line():
-    assert consoles.tail(Virt("a\nb\nc\nd\n"), a_uuid(), lines=3) == "b\nc\nd"
-
-
 def test_of_very_much_only_the_end_is_told():
     written = "x" * consoles.MOST + "the end\n"
     told = consoles.tail(Virt(written), a_uuid(), lines=None)

@@ -78,15 +78,3 @@ def test_when_power_changed_the_host_looks_and_the_row_follows(rig, server):
     rig.virt.power_off(server[1].uuid)
     tell(server, (network.POWER_UPDATE, "POWER_OFF"))
     assert server[1].vm_state == states.STOPPED
-
-
-def test_events_for_which_nothing_here_has_use_do_no_harm(rig, server):
-    tell(server, (network.VOLUME_EXTENDED, "v"), (network.ACCELERATOR_BOUND, "r"))
-    assert server[1].vm_state == states.ACTIVE
-
-
-def test_a_local_network_hears_nothing(rig, boot):
-    manager, instance = rig.manager(), rig.instance()
-    boot(manager, instance)
-    tell((manager, instance), (network.VIF_PLUGGED, "a"), (network.NETWORK_CHANGED, None))
-    assert instance.vm_state == states.ACTIVE

@@ -72,13 +72,6 @@ def test_a_guest_that_was_paused_has_nothing_to_go_on_with(site):
     assert (site.power, site.server.vm_state) == (states.SHUTDOWN, states.STOPPED)
 
 
-def test_a_guest_that_was_suspended_stays_so(site):
-    site.virt.suspend(site.server.uuid)
-    site.server.vm_state, site.server.power_state = states.SUSPENDED, states.SAVED
-    site.starts_again()
-    assert (site.power, site.server.vm_state) == (states.SAVED, states.SUSPENDED)
-
-
 def test_a_rescued_guest_is_rescued_again_if_it_ran(site):
     site.virt.rescue(None, site.server, image_path="rescue.img", password=None)
     site.server.vm_state = states.RESCUED
@@ -87,37 +80,6 @@ def test_a_rescued_guest_is_rescued_again_if_it_ran(site):
     site.server.power_state = states.SHUTDOWN
     site.starts_again()
     assert (site.power, site.server.vm_state) == (states.SHUTDOWN, states.RESCUED)
-
-
-def test_a_guest_that_something_is_to_be_done_to_is_left_to_that(site):
-    site.server.task_state = states.POWERING_OFF
-    site.starts_again()
-    assert site.power == states.SHUTDOWN
-    assert site.conductor.findings == []
-
-
-def test_what_was_not_started_when_the_daemon_died_is_started_by_the_next(site, boot, monkeypatch):
-    other = site.rig.instance()
-    boot(site.rig.manager(), other)
-    site.virt._write(
-        other.uuid,
-        site.virt.contents(other.uuid) | {"power_state": states.SHUTDOWN, "cut_off": True},
-    )
-    switched, start = [], site.virt.power_on
-
-    def die_at_the_second(uuid):
-        if switched:
-            raise SystemExit
-        start(uuid)
-        switched.append(uuid)
-
-    monkeypatch.setattr(site.virt, "power_on", die_at_the_second)
-    with pytest.raises(SystemExit):
-        site.starts_again()
-    monkeypatch.undo()
-    site.rig.manager(resumes=True).start()
-    assert {site.power, site.virt.describe(other.uuid).power_state} == {states.RUNNING}
-    assert len(site.conductor.findings) == 2
 
 
 def test_a_guest_that_cannot_be_started_says_why(site):
@@ -151,10 +113,3 @@ def test_networks_are_there_before_guests_are_started(site, monkeypatch):
     monkeypatch.setattr(site.virt, "power_on", power_on)
     site.starts_again()
     assert seen == [1]
-
-
-def test_a_server_that_was_started_again_stops_as_any_other(site):
-    site.starts_again()
-    site.virt.power_off(site.server.uuid)
-    site.rig.manager(resumes=True).start()
-    assert site.server.vm_state == states.STOPPED

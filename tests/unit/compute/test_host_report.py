@@ -61,21 +61,10 @@ def test_what_only_operators_ask_for_is_reported(driver):
     assert (report(driver).cpu_info, report(driver).booted_at) == ('{"arch": "x"}', booted_at)
 
 
-def test_a_plain_node_has_nothing_of_all_that(driver):
-    driver._resources = RESOURCES
-    found = report(driver)
-    assert (found.pcpus, found.host_ip, found.capabilities) == (0, None, {})
-    assert found.architectures == found.labels == found.numa_cells == []
-
-
 def test_what_node_and_driver_can_do_are_traits(driver):
     found = report(driver).traits
     assert {"HW_CPU_X86_AVX2", "COMPUTE_NET_ATTACH_INTERFACE", "CUSTOM_COMPUTE_PAUSE"} < {*found}
     assert found == sorted(found)
-
-
-def test_what_a_driver_cannot_do_is_no_trait():
-    assert report(Silent()).traits == ["HW_CPU_X86_AVX2"]
 
 
 def test_labels_of_operator_and_driver_come_together(driver):
@@ -102,10 +91,6 @@ def test_a_driver_that_cannot_tell_how_busy_its_node_is_does_not_silence_it(driv
     monkeypatch.setattr(driver, "load", load)
     assert report(driver).load_average == []
     assert report(Silent()).load_average == []
-
-
-def test_a_driver_that_measures_nothing_has_no_metrics():
-    assert report(Silent()).metrics == {}
 
 
 def test_what_is_no_number_is_left_out(driver):

@@ -89,10 +89,6 @@ def hashed(content, algorithm):
     return {"hash_algo": algorithm, "hash_value": hashlib.new(algorithm, content).hexdigest()}
 
 
-def test_an_image_is_fetched_whole(ensure, image):
-    assert ensure(image).read_bytes() == b"tiny"
-
-
 def test_an_image_is_fetched_once(ensure, store, image):
     assert ensure(image) == ensure(image)
     assert store.opened == 1
@@ -141,14 +137,6 @@ def test_a_damaged_image_is_tried_again_and_then_elsewhere(ensure, store, image,
     assert list(folder.iterdir()) == []
 
 
-def test_a_damaged_image_is_fetched_anew_next_time(ensure, store, image):
-    store.content = b"tinu"
-    with pytest.raises(exception.BuildFailed):
-        ensure(image)
-    store.content = b"tiny"
-    assert ensure(image).read_bytes() == b"tiny"
-
-
 def test_a_store_that_is_away_for_a_moment_is_asked_again(ensure, store, image):
     store.troubles = [exception.Unavailable("away"), exception.Timeout("slow")]
     assert ensure(image).read_bytes() == b"tiny"
@@ -193,20 +181,6 @@ def test_a_host_whose_token_has_ended_still_asks_in_the_name_of_its_user(ensure,
     assert [_who(asker) for asker in store.askers] == expected
 
 
-def test_so_it_does_for_what_an_image_names(cache, store, image):
-    asked = []
-
-    def get(context, _image_id):
-        asked.append(context.auth_token)
-        if context.auth_token:
-            raise exception.Unauthenticated("expired")
-        return image
-
-    store.get = get
-    assert cache.find(a_context(auth_token="old"), image.id) is image
-    assert asked == ["old", None]
-
-
 def _who(asker):
     return asker.project_id, bool(asker.is_admin), asker.auth_token
 
@@ -218,12 +192,6 @@ def test_fetching_ends_when_the_build_is_to_end(ensure, store, image, folder):
         ensure(image, stopping=stopping)
     assert store.opened == 1
     assert list(folder.iterdir()) == []
-
-
-def test_what_a_killed_host_left_half_fetched_is_no_image(ensure, image, folder):
-    folder.mkdir()
-    (folder / f"sha256-{image.hash_value}.part").write_bytes(b"ti")
-    assert ensure(image).read_bytes() == b"tiny"
 
 
 def test_what_a_killed_host_left_half_fetched_goes_when_it_starts(cache, ensure, image, folder):
@@ -238,13 +206,6 @@ def test_an_image_that_no_build_has_wanted_for_long_goes(ageing, image, an_old):
     had(ageing, an_image(**hashed(b"tiny", "sha512")))
     ageing.tidy()
     assert (old.exists(), wanted.exists()) == (False, True)
-
-
-def test_an_image_that_has_gone_is_fetched_anew(ageing, image, store, an_old):
-    an_old(image)
-    ageing.tidy()
-    path = had(ageing, image)
-    assert (path.read_bytes(), store.opened) == (b"tiny", 2)
 
 
 @pytest.fixture

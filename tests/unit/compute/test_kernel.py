@@ -54,15 +54,6 @@ def test_a_guest_that_is_made_anew_is_started_by_that_of_its_new_image(rig, boot
     assert started_by(rig, instance) == (b"kernel", b"ramdisk", "console=ttyS0")
 
 
-def test_a_guest_is_rescued_by_the_kernel_of_the_image_that_it_is_rescued_with(rig, boot, image):
-    plain = an_image(**{name: getattr(image, name) for name in ("id", "hash_value", "size")})
-    manager, instance = rig.manager(), rig.instance(image=plain)
-    boot(manager, instance)
-    instance.task_state, instance.task_image = states.RESCUING, image
-    manager.do_task(a_context(), instance_uuid=instance.uuid, task=states.RESCUING)
-    assert started_by(rig, instance, "rescue_kernel") == (b"kernel", b"ramdisk", "console=ttyS0")
-
-
 @pytest.mark.parametrize(
     ("properties", "why"),
     [
@@ -88,16 +79,3 @@ def test_a_kernel_that_is_larger_than_hosts_copy_is_not_fetched(rig, add, monkey
         )
     assert not failed.value.reschedulable
     assert [*rig.host.images._folder.path.glob("*")] == []
-
-
-def test_a_store_that_does_not_answer_may_do_so_on_another_host(rig, monkeypatch):
-    def away(*_):
-        raise exception.Unavailable("away")
-
-    monkeypatch.setattr(rig.store, "get", away)
-    image = an_image(properties={"kernel_id": a_uuid()})
-    with pytest.raises(exception.BuildFailed, match="away") as failed:
-        image_cache.fetch(
-            rig.host.images, a_context(), image, stopping=threading.Event(), user="a build"
-        )
-    assert failed.value.reschedulable

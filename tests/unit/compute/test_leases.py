@@ -75,52 +75,10 @@ def test_the_cell_tells_how_long_a_lease_is(rig):
     assert rig.leases.fencing_pause() < 10.0
 
 
-def test_a_host_that_starts_says_that_it_works_on_nothing(rig):
-    rig.manager().start()
-    assert rig.conductor.renewals == [[]]
-
-
-def test_a_lease_is_as_long_as_if_it_began_before_the_question(rig):
-    def answer_late():
-        rig.clock.advance(20)
-
-    instance = rig.instance()
-    begin = rig.conductor.begin_build
-
-    def begin_build(*args, **kwargs):
-        answer_late()
-        return begin(*args, **kwargs)
-
-    rig.conductor.begin_build = begin_build
-    carry(rig, instance, around("claim", before=lambda: rig.clock.advance(6)))
-    assert in_silence(rig)
-
-
-def test_a_lease_whose_answer_was_lost_counts_from_the_first_question(rig):
-    begin = rig.conductor.begin_build
-
-    def lose_the_answer(*args, **kwargs):
-        rig.conductor.begin_build = begin
-        begin(*args, **kwargs)
-        rig.clock.advance(USABLE)
-        raise exception.Timeout("no answer")
-
-    rig.conductor.begin_build = lose_the_answer
-    carry(rig, rig.instance())
-    assert in_silence(rig)
-
-
 @pytest.mark.parametrize("step", STEPS[1:])
 def test_a_build_whose_lease_is_over_stops_before_its_next_step(rig, step):
     instance = rig.instance()
     carry(rig, instance, around(step, before=lambda: rig.clock.advance(USABLE)))
-    assert in_silence(rig)
-    assert instance.vm_state == states.BUILDING
-
-
-def test_a_process_that_stood_still_while_it_spawned_takes_its_guest_back(rig):
-    instance = rig.instance()
-    carry(rig, instance, around("spawn", after=lambda: rig.clock.advance(60)))
     assert in_silence(rig)
     assert instance.vm_state == states.BUILDING
 
@@ -215,20 +173,6 @@ class Later:
             function(*args)
 
 
-def test_a_build_that_was_given_back_is_renewed_no_more(rig):
-    rig.trouble({"step": "spawn", "kind": "crash"})
-    held = []
-    give_back = rig.conductor.build_instances
-
-    def build_instances(*args, **kwargs):
-        held.append(len(rig.leases))
-        return give_back(*args, **kwargs)
-
-    rig.conductor.build_instances = build_instances
-    carry(rig, rig.instance())
-    assert held == [0]
-
-
 def test_a_task_notices_that_its_lease_is_lost(rig):
     made = rig.instance(vm_state=states.ACTIVE, task_state=states.DELETING)
     with at_work(rig, made.uuid, tasks=(states.POWERING_OFF,)) as lease:
@@ -236,24 +180,6 @@ def test_a_task_notices_that_its_lease_is_lost(rig):
         rig.leases.renew()
         with pytest.raises(LostLease):
             lease.check()
-
-
-def test_a_task_that_could_not_be_renewed_in_time_is_lost(rig):
-    made = rig.instance(vm_state=states.ACTIVE, task_state=states.POWERING_OFF)
-    with at_work(rig, made.uuid, tasks=(states.POWERING_OFF,)) as lease:
-        rig.clock.advance(600)
-        lease.check()
-        rig.leases.renew()
-        rig.clock.advance(USABLE)
-        with pytest.raises(LostLease):
-            lease.check()
-
-
-def test_networks_of_a_build_whose_lease_is_lost_are_the_next_hosts_business(host_bound_rig):
-    rig = host_bound_rig
-    instance = rig.instance()
-    carry(rig, instance, around("spawn", after=lambda: rig.clock.advance(60)))
-    assert instance.uuid in rig.conductor.ports
 
 
 def test_a_delete_is_renewed_while_it_is_under_way(rig, boot):
@@ -319,29 +245,6 @@ def test_a_guest_that_turns_out_to_be_somebodys_server_runs_again(rig, applied):
     assert instance.vm_state == states.ACTIVE
     assert rig.virt.describe(instance.uuid).power_state == states.RUNNING
     assert rig.conductor.rescheduled == []
-
-
-def test_a_server_that_was_stopped_meanwhile_is_not_taken_for_somebody_elses(rig):
-    instance = rig.instance()
-
-    def stop():
-        instance.vm_state = states.STOPPED
-
-    Outage(rig, applied=True, at_end=stop)
-    carry(rig, instance)
-    assert rig.virt.list_guests() == [instance.uuid]
-
-
-def test_a_server_that_is_under_another_task_by_now_keeps_its_guest(rig):
-    instance = rig.instance()
-
-    def stop():
-        instance.task_state = states.POWERING_OFF
-        rig.leases.renew()
-
-    Outage(rig, applied=True, at_end=stop)
-    carry(rig, instance)
-    assert rig.virt.list_guests() == [instance.uuid]
 
 
 def test_a_guest_whose_instance_is_elsewhere_by_now_is_destroyed(rig):

@@ -9,7 +9,7 @@ import pytest
 
 from roost import exception, states
 from roost.compute.build import build_flow
-from tests.builders import CELL1, a_flavor, a_selection
+from tests.builders import CELL1, a_flavor
 
 
 class Watch:
@@ -114,36 +114,6 @@ def test_a_build_that_fails_is_listed_until_its_row_names_another_host(
     assert not any(watch.held)
 
 
-def test_a_build_that_could_not_be_given_back_stays_listed(rig, manager, boot):
-    instance = rig.instance()
-    rig.trouble({"step": "spawn", "kind": "final"})
-    rig.conductor.fail("abandon_build", *[exception.Unavailable("no bus")] * 1000)
-    boot(manager, instance)
-    manager.settle()
-    assert listed(rig) == [instance.uuid]
-    assert held(rig) == {}
-
-
-def test_a_build_told_of_a_place_that_it_has_no_more_is_listed_for_the_next_message(
-    rig, manager, boot
-):
-    instance = rig.instance()
-    rig.conductor.places[instance.uuid] = a_selection("h1", limits={"vcpus": 8})
-    boot(manager, instance, selection=a_selection("h1", limits={"vcpus": 9}))
-    assert rig.virt.list_guests() == []
-    assert listed(rig) == [instance.uuid]
-    boot(manager, instance, selection=a_selection("h1", limits={"vcpus": 8}))
-    assert list(held(rig)) == [instance.uuid]
-
-
-def test_a_doubled_message_for_a_guest_that_is_there_changes_nothing(rig, manager, boot):
-    instance = rig.instance()
-    boot(manager, instance)
-    before = held(rig)
-    boot(manager, instance)
-    assert held(rig) == before == {instance.uuid: [1, 0, 1024, 1]}
-
-
 def test_an_instance_is_listed_until_its_end_was_heard_of(rig, watch, manager, boot):
     instance = rig.instance()
     boot(manager, instance)
@@ -175,19 +145,6 @@ def test_what_an_instance_had_is_free_before_the_conductor_answers_that_it_is_go
     assert len(rig.virt.list_guests()) == 1
 
 
-def test_an_end_that_could_not_be_told_keeps_the_instance_listed(rig, manager, boot):
-    instance = rig.instance()
-    boot(manager, instance)
-    instance.task_state = states.DELETING
-    rig.conductor.fail("finish_delete", *[exception.Unavailable("no bus")] * 1000)
-    rig.delete(manager, instance)
-    manager.settle()
-    assert listed(rig) == [instance.uuid]
-    del rig.conductor.instances[instance.uuid]  # it had arrived all the same
-    manager.settle()
-    assert listed(rig) == []
-
-
 def test_a_guest_that_cannot_be_destroyed_is_listed_and_keeps_its_room(rig, manager, boot):
     instance = rig.instance()
     boot(manager, instance)
@@ -198,33 +155,6 @@ def test_a_guest_that_cannot_be_destroyed_is_listed_and_keeps_its_room(rig, mana
     report = rig.tracker.report()
     assert (report.instances, report.memory_mb_used) == ([instance.uuid], 1024)
     assert report.holdings == {}
-
-
-def test_a_delete_of_a_build_under_way_is_listed_throughout(rig, watch, boot, threads):
-    rig.tracker.locate(cell_uuid=CELL1)
-    rig.tracker.fill([])
-    reached, go_on = threading.Event(), threading.Event()
-
-    def run(do, build):
-        if do.__name__ == "spawn":
-            reached.set()
-            assert go_on.wait(10)
-        watch(do, build)
-
-    manager, instance = rig.manager(executor=threads, flow=build_flow(run)), rig.instance()
-    rig.conductor.finish_delete = watch.around(rig.conductor.finish_delete)
-    boot(manager, instance)
-    assert reached.wait(10)
-    deleting = threading.Thread(
-        target=rig.delete,
-        args=(manager, instance),
-    )
-    deleting.start()
-    go_on.set()
-    deleting.join(10)
-    assert all(found == [instance.uuid] for found in watch.listed)
-    assert not any(watch.held)
-    assert listed(rig) == []
 
 
 @pytest.fixture
@@ -262,21 +192,6 @@ def test_builds_that_are_given_back_at_the_end_are_listed_until_then(rig, watch,
     assert all({each.uuid for each in waiting} <= set(found) for found in watch.listed)
 
 
-def test_a_build_that_is_being_given_back_is_not_begun(rig, stopping, wait_until):
-    manager, waiting, go_on = stopping
-    give_back = rig.conductor.build_instances
-
-    def let_the_others_end(*arguments, **named):
-        go_on.set()
-        wait_until(lambda: rig.tracker.report().io_operations <= len(waiting))
-        give_back(*arguments, **named)
-
-    rig.conductor.build_instances = let_the_others_end
-    assert manager.drain(10)
-    assert len(rig.virt.list_guests()) == 2
-    assert not {each.uuid for each in waiting}.intersection(rig.virt.list_guests())
-
-
 def test_a_host_that_starts_lists_all_whose_rows_name_it(rig):
     active = rig.instance(vm_state=states.ACTIVE, task_state=None)
     others = [
@@ -291,15 +206,6 @@ def test_a_host_that_starts_lists_all_whose_rows_name_it(rig):
     assert held(rig) == {active.uuid: [1, 0, 1024, 1]}
 
 
-def test_nothing_is_reported_while_a_start_is_half_done(rig):
-    rig.instance(vm_state=states.ACTIVE, task_state=None)
-    rig.conductor.fail("list_instances", exception.Unavailable("the database is away"))
-    with pytest.raises(exception.Unavailable):
-        rig.manager().start()
-    with pytest.raises(exception.Unavailable):
-        rig.tracker.report()
-
-
 def test_a_host_that_starts_learns_in_time_what_became_of_builds_of_its_former_life(rig):
     built, moved = (rig.instance(task_state=states.SPAWNING) for _ in range(2))
     manager = rig.manager()
@@ -311,15 +217,6 @@ def test_a_host_that_starts_learns_in_time_what_became_of_builds_of_its_former_l
     assert list(held(rig)) == [built.uuid]
 
 
-def test_a_build_told_again_after_a_start_is_built(rig, boot):
-    instance = rig.instance()
-    manager = rig.manager()
-    manager.start()
-    assert (listed(rig), held(rig)) == ([instance.uuid], {})
-    boot(manager, instance)
-    assert list(held(rig)) == [instance.uuid]
-
-
 def test_rows_decide_nothing_of_what_is_under_way_or_there(rig, manager, boot):
     there = rig.instance()
     boot(manager, there)
@@ -329,15 +226,6 @@ def test_rows_decide_nothing_of_what_is_under_way_or_there(rig, manager, boot):
     rig.tracker.end_operation(there.uuid)
     rig.tracker.settle({there.uuid}, [])
     assert listed(rig) == [there.uuid]
-
-
-def test_rows_decide_nothing_of_a_build_that_came_since_they_were_read(rig, manager):
-    rig.tracker.expect(CELL1)
-    rig.tracker.begin_operation(CELL1)
-    assert rig.tracker.unsettled() == set()
-    rig.tracker.settle({CELL1}, [])
-    rig.tracker.end_operation(CELL1)
-    assert listed(rig) == [CELL1]
 
 
 def test_what_is_ending_is_not_brought_back_by_the_build_that_still_runs(rig, manager):
@@ -353,12 +241,6 @@ def test_what_is_ending_is_not_brought_back_by_the_build_that_still_runs(rig, ma
     assert (report.instances, report.memory_mb_used) == ([instance.uuid], 0)
 
 
-def test_a_host_without_doubts_asks_nobody(rig, manager, boot):
-    boot(manager, rig.instance())
-    rig.conductor.fail("list_instances", AssertionError("it was asked"))
-    manager.settle()
-
-
 def test_builds_that_failed_in_a_row_are_counted_until_one_succeeds(rig, manager, boot):
     rig.trouble({"step": "spawn", "kind": "reschedulable"})
     boot(manager, rig.instance())
@@ -372,12 +254,5 @@ def test_builds_that_failed_in_a_row_are_counted_until_one_succeeds(rig, manager
 
 def test_a_failure_that_no_host_would_cure_is_not_held_against_this_one(rig, manager, boot):
     rig.trouble({"step": "image", "kind": "final"})
-    boot(manager, rig.instance())
-    assert rig.tracker.report().failed_builds == 0
-
-
-def test_a_build_that_nobody_wants_is_no_failure(rig, manager, boot):
-    boot(manager, rig.instance(attempt=2, task_state=states.DELETING))
-    manager.drain(0)
     boot(manager, rig.instance())
     assert rig.tracker.report().failed_builds == 0

@@ -73,15 +73,6 @@ def test_one_after_the_other_are_no_more_than_a_few_in_an_hour(rig, world, take_
     assert in_error(gone) == MOST + 2
 
 
-def test_guests_that_their_hypervisor_tells_of_one_by_one_are_no_more_than_a_few(world, take_away):
-    gone = servers(world, MOST + 2)
-    take_away(gone)
-    for server in gone:
-        world.manager._reconciler.hear(server.uuid)
-    world.manager.follow()
-    assert in_error(gone) == MOST
-
-
 @pytest.mark.parametrize("power", [states.RUNNING, states.SHUTDOWN])
 def test_a_guest_that_is_found_again_brings_its_server_back(rig, world, take_away, power):
     (server,) = servers(world, 1)

@@ -8,7 +8,6 @@ import pytest
 from roost import exception, states
 from roost.compute.build import build_flow
 from roost.compute.network.local import LocalNetworkDriver
-from roost.compute.virt.fake.driver import FakeDriver
 from roost.rpc.compute import Compute
 from roost.rpc.interface import endpoint
 from tests.builders import CELL1, a_context, a_flavor
@@ -51,15 +50,6 @@ def test_a_host_learns_at_its_start_where_it_is_and_what_it_holds(rig):
     assert rig.reporter.changes > 0
 
 
-def test_a_start_without_an_answer_may_be_repeated(rig):
-    manager = rig.manager()
-    rig.conductor.fail("report_service", exception.Unavailable("cell is not mapped"))
-    with pytest.raises(exception.Unavailable):
-        manager.start()
-    manager.start()
-    assert rig.tracker.report().cell_uuid == CELL1
-
-
 def test_a_heartbeat_brings_what_the_operator_decided(rig):
     manager = rig.manager()
     manager.start()
@@ -97,17 +87,6 @@ def test_a_host_that_has_started_is_a_living_daemon_of_its_cell(rig):
     assert rig.group.beats == [CELL1]
 
 
-def test_a_tick_is_passed_on_to_the_reporter(rig):
-    rig.manager().tick()
-    assert len(rig.reporter.ticks) == 1
-
-
-def test_a_booted_guest_is_listed(rig, boot):
-    manager, instance = rig.manager(), rig.instance()
-    boot(manager, instance)
-    assert manager.list_guests(a_context()) == [instance.uuid]
-
-
 def test_a_doubled_build_message_does_nothing(rig, boot, gate, threads):
     manager, instance = rig.manager(executor=threads, flow=build_flow(gate)), rig.instance()
     boot(manager, instance)
@@ -131,14 +110,6 @@ def test_no_more_builds_run_at_once_than_there_is_room_for(rig, boot, gate, thre
     assert len(rig.tracker.claims) >= 2
 
 
-def test_all_waiting_builds_get_their_turn(rig, boot, threads, wait_until):
-    manager = rig.manager(executor=threads)
-    made = [rig.instance(flavor=a_flavor(memory_mb=64)) for _ in range(5)]
-    for instance in made:
-        boot(manager, instance)
-    wait_until(lambda: all(each.vm_state == states.ACTIVE for each in made))
-
-
 def test_a_delete_ends_guest_claim_and_row(rig, boot):
     manager, instance = rig.manager(), rig.instance()
     boot(manager, instance)
@@ -160,14 +131,6 @@ def test_a_delete_may_be_repeated(rig, boot):
 def test_a_delete_of_an_instance_that_was_never_here_still_buries_it(rig):
     instance = rig.instance()
     rig.delete(rig.manager(), instance)
-    assert rig.conductor.buried == [instance.uuid]
-
-
-def test_a_delete_waits_for_the_conductor(rig, boot):
-    manager, instance = rig.manager(), rig.instance()
-    boot(manager, instance)
-    rig.conductor.fail("finish_delete", *[exception.Unavailable("no bus")] * 3)
-    rig.delete(manager, instance)
     assert rig.conductor.buried == [instance.uuid]
 
 
@@ -198,18 +161,6 @@ def test_a_message_alone_ends_no_build(rig, boot, gate, threads):
     assert manager.drain(10)
     assert rig.virt.list_guests() == [instance.uuid]
     assert instance.vm_state == states.ACTIVE
-
-
-def test_a_guest_that_cannot_be_destroyed_leaves_its_instance_deleting(rig, boot):
-    manager, instance = rig.manager(), rig.instance()
-    boot(manager, instance)
-    instance.task_state = states.DELETING
-    rig.trouble({"step": "destroy", "kind": "crash", "message": "stuck"})
-    rig.delete(manager, instance)
-    failed = rig.conductor.events[instance.uuid][-1]
-    assert (failed.event, failed.result) == ("compute.destroy", "Error")
-    assert instance.task_state == states.DELETING
-    assert rig.tracker.claims.keys() == {instance.uuid}
 
 
 def test_a_guest_that_could_not_be_destroyed_is_destroyed_by_the_next_delete(rig, boot):
@@ -263,19 +214,6 @@ def test_a_delete_drops_a_build_that_waits_for_its_turn(rig, boot, gate, threads
     assert rig.conductor.rescheduled == []
 
 
-def test_a_stopping_host_finishes_what_runs_and_gives_back_what_waits(rig, boot, gate, threads):
-    manager = rig.manager(executor=threads, flow=build_flow(gate))
-    made = [rig.instance(flavor=a_flavor(memory_mb=64)) for _ in range(3)]
-    for instance in made:
-        boot(manager, instance)
-    gate.reached.acquire()
-    gate.reached.acquire()
-    threading.Timer(0.05, gate.go_on.set).start()
-    assert manager.drain(10)
-    assert [each.vm_state for each in made] == [states.ACTIVE, states.ACTIVE, states.BUILDING]
-    assert rig.conductor.rescheduled == [(made[2].uuid, "h1", 1, "The host is stopping.")]
-
-
 def test_a_stopping_host_gives_back_what_takes_too_long(rig, boot, gate, threads):
     manager, instance = rig.manager(executor=threads, flow=build_flow(gate)), rig.instance()
     boot(manager, instance)
@@ -299,23 +237,6 @@ def test_a_host_that_starts_again_builds_again(rig, boot):
     manager.start()
     boot(manager, instance)
     assert instance.vm_state == states.ACTIVE
-
-
-class Keeping(FakeDriver):
-    """A hypervisor that keeps what guests have left."""
-
-    kept = True
-
-    def tidy(self):
-        self.kept = False
-
-
-def test_what_guests_have_left_is_removed_where_anything_is_kept(rig):
-    manager = rig.manager()
-    manager.tidy()
-    rig.virt.__class__ = Keeping
-    manager.tidy()
-    assert not rig.virt.kept
 
 
 def test_only_hosts_that_filter_hear_of_security_groups(rig):

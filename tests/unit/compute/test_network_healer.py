@@ -79,13 +79,6 @@ def test_a_change_is_told_once(guests, healer, server):
     assert guests.refreshed == [server]
 
 
-def test_a_guest_that_came_later_is_told_once(guests, healer):
-    guests.infos[a_uuid()] = some_info()
-    for _ in range(2):
-        healer.run()
-    assert guests.refreshed == [*guests.infos]
-
-
 def test_who_is_worked_on_is_left_for_the_next_time(guests, healer, locks, building, server):
     guests.infos[server] = some_info()
     with locks.hold(server):
@@ -124,9 +117,3 @@ def test_a_row_that_cannot_follow_is_tried_again(guests, healer, server, caplog)
         healer.run()
     assert guests.refreshed == [server, server]
     assert "not like this" in caplog.text
-
-
-def test_what_is_known_of_guests_goes_with_them(guests, healer, server):
-    del guests.infos[server]
-    healer.run()
-    assert healer._known == {}

@@ -6,7 +6,7 @@ import pytest
 
 from roost import exception, states
 from roost.compute.network.local import LocalNetworkDriver
-from tests.builders import a_context, a_uuid, an_instance
+from tests.builders import a_context, a_uuid
 
 
 class PluggingNetworks(LocalNetworkDriver):
@@ -93,17 +93,3 @@ def test_what_is_plugged_for_nobody_is_found_at_the_next_comparison(rig, network
     manager.reconcile()
     assert [*networks.kept] == [instance.uuid]
     assert networks.restored == 1
-
-
-def test_what_cannot_be_unplugged_does_not_end_a_comparison(rig, networks, server):
-    manager, _ = server
-    networks.kept[left := a_uuid()] = []
-    networks.stuck = True
-    manager.reconcile()
-    assert left in networks.kept
-
-
-def test_a_host_plugs_nothing_for_drivers_that_keep_nothing(rig):
-    info = rig.host.plug(an_instance(), given := object())
-    assert (info, given) == (given, info)
-    rig.host.unplug(a_uuid())

@@ -37,26 +37,3 @@ def test_when_nobody_knows_which_guest_changed_all_are_looked_at(told):
     told.virt.told(None)
     told.manager.follow()
     assert instance.vm_state == states.STOPPED
-
-
-def test_what_was_told_once_is_looked_at_once(told):
-    instance = told.server()
-    told.virt.told(instance.uuid)
-    told.manager.follow()
-    told.virt.power_off(instance.uuid)
-    told.manager.follow()
-    assert instance.vm_state == states.ACTIVE
-
-
-def test_a_guest_that_somebody_works_on_is_left_to_it(told):
-    instance = told.server(task_state=states.POWERING_OFF)
-    told.virt.power_off(instance.uuid)
-    told.virt.told(instance.uuid)
-    told.manager.follow()
-    assert instance.vm_state == states.ACTIVE
-
-
-def test_only_a_hypervisor_that_tells_is_listened_to(told):
-    assert told.manager.hears_of_guests
-    told.virt.__class__ = FakeDriver
-    assert not told.manager.hears_of_guests

@@ -58,14 +58,6 @@ def test_a_claim_made_twice_counts_once(tracker):
     assert tracker.report().memory_mb_used == 2048
 
 
-def test_what_is_released_can_be_claimed_again(tracker):
-    first = sized(memory_mb=3072)
-    tracker.claim(first)
-    tracker.release(first.uuid)
-    tracker.release(first.uuid)
-    tracker.claim(sized(memory_mb=3072))
-
-
 def test_only_a_change_is_told(rig, tracker):
     instance = sized()
     tracker.claim(instance)

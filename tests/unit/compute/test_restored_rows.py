@@ -83,14 +83,6 @@ def fails(*_arguments):
     raise exception.NoCapacity("no room")
 
 
-def test_a_stopped_server_that_is_found_so_is_stopped(rig, world, boot, server):
-    rig.virt.power_off(server.uuid)
-    put_back(server, states.SPAWNING)
-    tell(world, boot, server)
-    world.reconcile()
-    assert (server.vm_state, world.power(server)) == (states.STOPPED, states.SHUTDOWN)
-
-
 def test_a_rebuild_that_was_done_is_not_done_again_and_the_next_one_is(rig, world, server):
     for attempt in (2, 3):
         rebuild(rig, world, server, attempt=attempt)
@@ -102,19 +94,6 @@ def test_a_rebuild_that_was_done_is_not_done_again_and_the_next_one_is(rig, worl
     assert has_diary(rig, server)
     assert (server.vm_state, server.task_state) == (states.ACTIVE, None)
     rebuild(rig, world, server, attempt=4)
-    assert not has_diary(rig, server)
-
-
-@pytest.mark.parametrize("rebuilt", [2, 3])
-def test_a_rebuild_that_an_older_one_hides_is_not_taken_for_done(rig, world, server, rebuilt):
-    """It is asked for before the host has looked at the row that was put back."""
-    rebuild(rig, world, server, attempt=rebuilt)
-    write_diary(rig, server)
-    told = rebuild(rig, world, server, attempt=2, image=another_image(rig))
-    assert has_diary(rig, server)
-    assert (server.vm_state, server.task_state) == (states.ACTIVE, None)
-    assert told.startswith("Nothing was rebuilt")
-    rebuild(rig, world, server, attempt=rebuilt + 1)
     assert not has_diary(rig, server)
 
 
@@ -151,21 +130,3 @@ def test_guests_from_before_they_were_noted_are_as_soon_as_they_are_looked_at(ri
     world.reconcile()
     assert rig.virt.describe(server.uuid).announced
     assert world.conductor.findings == []
-
-
-@pytest.mark.parametrize("task", [states.SPAWNING, states.REBUILD_SPAWNING])
-def test_a_guest_that_is_being_made_is_not_noted(rig, world, server, task):
-    rig.unannounce(server.uuid)
-    put_back(server, task)
-    world.reconcile()
-    assert not rig.virt.describe(server.uuid).announced
-
-
-def test_what_cannot_be_noted_harms_nobody_and_is_made_good(rig, world, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(rig.virt, "note_announced", fails)
-        server = world.server()
-    assert server.vm_state == states.ACTIVE
-    assert not rig.virt.describe(server.uuid).announced
-    world.reconcile()
-    assert rig.virt.describe(server.uuid).announced

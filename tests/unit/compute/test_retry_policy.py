@@ -42,10 +42,6 @@ def insist(peer, *, seconds=60, pauses=None):
     return patience.retry("asking", peer, stopping=pauses)
 
 
-def test_a_peer_that_comes_back_is_heard():
-    assert insist(Peer(away=5)) == "yes"
-
-
 def test_patience_ends(caplog):
     peer, pauses = Peer(away=1000), Pauses()
     with pytest.raises(exception.Timeout):

@@ -7,7 +7,7 @@ import pytest
 
 from roost import exception, states
 from roost.compute import manager as managers
-from roost.objects import ExternalEvent, NetworkRequest, network
+from roost.objects import NetworkRequest
 from tests.builders import a_context, a_flavor, a_uuid
 
 REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
@@ -137,14 +137,6 @@ def test_a_stopping_host_finishes_the_task_under_way_and_drops_what_waits(
     assert len(rig.leases) == 0
 
 
-def test_a_drained_host_that_starts_again_takes_tasks(rig, boot, manager, wait_until):
-    (server,) = served(rig, boot, manager, 1)
-    assert manager.drain(10)
-    manager.start()
-    stop(manager, server)
-    wait_until(lambda: server.vm_state == states.STOPPED)
-
-
 def change(manager, instance, way):
     if way == "attach":
         manager.attach_interface(a_context(), instance=instance, request=REQUEST, key=a_uuid())
@@ -166,14 +158,6 @@ def test_interfaces_of_a_busy_server_are_refused_soon(
     change(manager, other, way)
 
 
-def test_interfaces_of_a_server_change_one_after_another(rig, boot, manager, threads):
-    (server,) = served(rig, boot, manager, 1)
-    going = [threads.submit(change, manager, server, "attach") for _ in range(3)]
-    for each in going:
-        each.result(10)
-    assert len(rig.virt.contents(server.uuid)["interfaces"]) == 3
-
-
 def test_changes_of_interfaces_never_hold_all_threads_for_messages(rig, boot, threads, wait_until):
     go_on, reached = threading.Event(), threading.Event()
 
@@ -191,20 +175,3 @@ def test_changes_of_interfaces_never_hold_all_threads_for_messages(rig, boot, th
     go_on.set()
     going.result(10)
     change(manager, other, "attach")
-
-
-def test_news_of_a_port_wait_for_a_busy_server_without_a_thread(
-    rig, boot, manager, stubborn, wait_until
-):
-    go_on, stopping = stubborn
-    (server,) = served(rig, boot, manager, 1)
-    manager.attach_interface(a_context(), instance=server, request=REQUEST, key=(port := a_uuid()))
-    stop(manager, server)
-    wait_until(lambda: stopping)
-    gone = ExternalEvent.of(
-        instance_uuid=server.uuid, name=network.VIF_DELETED, tag=port, status="completed"
-    )
-    manager.external_instance_events(a_context(), events=[gone])
-    assert rig.virt.contents(server.uuid)["interfaces"] != []
-    go_on.set()
-    wait_until(lambda: rig.virt.contents(server.uuid)["interfaces"] == [])

@@ -84,20 +84,11 @@ def test_a_subnets_own_dns_comes_before_the_operators():
     )
 
 
-def test_without_dns_guests_are_not_sent_to_who_has_none():
-    assert "dhcp-option=option:dns-server" in lines(a_vif(addresses=[]))
-
-
 def test_routes_of_a_subnet_come_with_its_router():
     vif = a_vif()
     vif.addresses[0].routes = [{"destination": "10.9.0.0/16", "nexthop": "10.0.0.7"}]
     found = "dhcp-option=option:classless-static-route,10.9.0.0/16,10.0.0.7,0.0.0.0/0,10.0.0.1"
     assert found in lines(vif)
-
-
-def test_a_network_of_large_packets_tells_its_guests():
-    assert "dhcp-option=option:mtu,9000" in lines(mtu=9000)
-    assert "dhcp-option=option:mtu,1400" in lines(a_vif(mtu=1400), mtu=9000)
 
 
 @pytest.mark.parametrize("hostname", ["a\ndhcp-script=/bin/sh", "a,b", "", "-a", "a" * 64])

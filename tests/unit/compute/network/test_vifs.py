@@ -70,21 +70,6 @@ def test_each_port_has_what_it_is_bound_to(host):
     assert (host.everything(), host.vifs.plugged()) == (((set(), {})), [])
 
 
-def test_the_switch_that_neutron_names_counts(host):
-    host.plug(a_uuid(), vif := on_switch(bridge_name='"br-other"'))
-    assert host.switch.ports[vif.id][1] == "br-other"
-
-
-def test_plugging_and_unplugging_may_be_repeated(host):
-    uuid, vif = a_uuid(), a_tap()
-    for _ in range(2):
-        host.plug(uuid, vif)
-    assert len(host.kernel.links) == 1
-    for _ in range(2):
-        host.vifs.unplug(uuid)
-    assert host.kernel.links == {}
-
-
 def test_a_host_that_cannot_plug_is_left_for_another_and_keeps_nothing(host):
     host.switch.away = True
     with pytest.raises(exception.BuildFailed, match="no switch answers") as failed:

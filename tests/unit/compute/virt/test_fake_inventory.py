@@ -75,10 +75,6 @@ def test_a_host_was_started_when_it_says_or_else_now(resources):
     assert resources("h1").booted_at > new_year
 
 
-def test_a_host_may_tell_of_its_cpus(resources):
-    assert resources("h1", h1={"cpu_info": {"arch": "x86_64"}}).cpu_info == {"arch": "x86_64"}
-
-
 def test_hosts_that_are_not_named_have_an_entry_of_their_own(resources):
     entries = {"h1": {"vcpus": 1}, "_": {"vcpus": 7}}
     assert resources("h2", **entries).vcpus == 7
@@ -115,11 +111,6 @@ def test_what_cannot_be_meant_is_refused_naming_file_and_key(file, entries, told
 @pytest.mark.parametrize("text", ["", "{", "{'h1': 1}"])
 def test_what_is_no_json_is_refused_naming_the_file(file, text):
     file.write_text(text)
-    with pytest.raises(exception.Invalid, match=r"inventory\.json"):
-        inventory.read(file, host="h1")
-
-
-def test_a_file_that_is_not_there_is_refused(file):
     with pytest.raises(exception.Invalid, match=r"inventory\.json"):
         inventory.read(file, host="h1")
 

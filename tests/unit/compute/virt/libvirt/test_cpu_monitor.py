@@ -61,10 +61,6 @@ def test_a_node_that_was_started_anew_counts_anew(monitor, node):
     assert monitor.measure(node)["cpu.percent"] == 50
 
 
-def test_a_node_that_does_not_count_yet_has_no_shares(monitor):
-    assert "cpu.percent" not in monitor.measure(Counters())
-
-
 def test_nothing_is_measured_unless_the_operator_asks_for_it(tmp_path, monkeypatch, node):
     def driver(*monitors):
         made = LibvirtDriver(LibvirtSettings(node="h1", folder=tmp_path, monitors=monitors))

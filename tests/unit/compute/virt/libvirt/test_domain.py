@@ -79,15 +79,6 @@ def test_the_kernel_of_a_rescue_finds_its_system_on_the_rescuer(rescuer, kernel,
     assert domain.findtext("os/cmdline") == words
 
 
-def test_a_guest_that_was_rescued_by_its_own_kernel_keeps_that():
-    """By a release that left it there."""
-    domain = parse(DOMAINS["with its own kernel"].xml())
-    own = pathlib.Path(disks.root_disk(domain).find("source").get("file"))
-    disks.start_from(domain, FOLDER / "rescue.qcow2")
-    take_out(domain, own)
-    assert written(domain) == DOMAINS["with its own kernel"].xml()
-
-
 def test_a_rescue_changes_which_disk_comes_first_and_its_end_changes_it_back():
     before = a_domain(disks=(Disk(FOLDER / "own", "vda", 1), Disk(FOLDER / "blank", "vdb"))).xml()
     domain = parse(before)
@@ -109,11 +100,6 @@ def test_the_cells_of_a_guest_are_where_its_claim_says():
     seen = [(one.get("cpus"), one.get("memory")) for one in domain.iter("cell")]
     assert seen == [("0,1", str(256 * 1024)), ("2,3", str(256 * 1024))]
     assert [(one.get("size"), one.get("nodeset")) for one in domain.iter("page")] == [("2048", "0")]
-
-
-def test_a_guest_without_cells_is_anywhere():
-    domain = parse(a_domain().xml())
-    assert [*domain.iter("vcpupin"), *domain.iter("numatune"), *domain.iter("cpu")] == []
 
 
 @pytest.mark.parametrize("kinds", [(), ("vnc",), ("spice",), ("spice", "vnc")])

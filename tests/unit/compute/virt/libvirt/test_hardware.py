@@ -256,27 +256,11 @@ def test_interfaces_that_come_later_are_as_those_before():
     assert VifShape.noted({}) == VifShape()
 
 
-def test_many_queues_are_a_matter_of_virtio():
-    shaped = a_hardware({}, {"hw_vif_multiqueue_enabled": "yes", "hw_vif_model": "e1000"}).vifs
-    made = GuestInterface.of(a_vif(**ON_A_BRIDGE), shaped).element()
-    assert (made.find("model").get("type"), made.find("driver")) == ("e1000", None)
-
-
 def test_disks_are_named_by_their_buses():
     names = DiskNames()
     found = [names.next(bus) for bus in ("virtio", "scsi", "sata", "virtio", "usb")]
     assert found == ["vda", "sda", "sdb", "vdb", "sdc"]
     assert names.next("ide").startswith("hd")
-
-
-def test_slots_for_what_comes_later_are_a_matter_of_pcie():
-    ports = "devices/controller[@model='pcie-root-port']"
-    assert len(domain_of(machine="pc-q35-7.2", slots=5).findall(ports)) == 5
-    assert domain_of(machine="pc", slots=5).find(ports) is None
-
-
-def test_a_guest_tells_of_its_memory_as_often_as_its_host_says():
-    assert domain_of().find("devices/memballoon/stats").get("period") == "10"
 
 
 def test_guests_without_cells_keep_to_shared_cpus_where_others_are_kept_from_them():

@@ -11,7 +11,6 @@ from roost.compute.virt.libvirt.cpus import Topology
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.folder import Folders
 from roost.compute.virt.libvirt.guests import planned
-from roost.compute.virt.libvirt.identity import GuestIdentity
 from roost.compute.virt.libvirt.interfaces import GuestInterface
 from roost.compute.virt.libvirt.migration_destination import Own, has_kernel, moved
 from roost.compute.virt.libvirt.migration_source import (
@@ -101,17 +100,6 @@ def test_a_guest_is_pinned_to_the_cpus_of_its_destination():
     assert [*free.iter("cputune"), *free.iter("numatune")] == []
 
 
-def test_limits_of_a_guest_go_with_it():
-    name = "with all that is asked for"
-    domain = parse(moved(DOMAINS[name].xml(), own(*vifs_of(name))))
-    assert domain.findtext("cputune/shares") == "512"
-    assert domain.find("devices/interface/bandwidth") is not None
-
-
-def test_a_guest_remembers_the_attempt_that_its_destination_knows():
-    assert GuestIdentity.of(parse(moved(a_domain().xml(), own(attempt=5)))).attempt == 5
-
-
 def test_the_plan_of_a_guest_that_comes_is_read_as_libvirt_has_written_it():
     libvirts = a_domain().xml().replace('<memory unit="MiB">512<', '<memory unit="KiB">524288<')
     assert planned(libvirts).memory_mb == planned(a_domain().xml()).memory_mb == 512
@@ -146,24 +134,6 @@ def test_shared_disks_go_with_the_last_host_that_has_the_guest(shared, stays):
     assert last.plan.exists()
     last.remove()
     assert not source.path.exists()
-
-
-def test_who_never_had_a_guest_takes_no_disk_away(shared):
-    source, destination = shared
-    destination.remove()
-    assert source.root.exists()
-
-
-def test_a_guest_of_an_earlier_release_is_found_and_is_its_hosts_once_it_is_to_go(tmp_path):
-    folders = Folders(tmp_path, "h1")
-    folder = folders.of(a_uuid())
-    folder.path.mkdir()
-    (folder.path / "guest.xml").write_text("<domain/>")
-    for _ in range(2):
-        assert folders.uuids() == {folder.path.name}
-        assert folder.plan.read_text() == "<domain/>"
-        folder.sign()
-    assert Folders(tmp_path, "h2").uuids() == set()
 
 
 def test_storage_has_one_name_for_all_hosts_that_share_it(tmp_path):
@@ -283,9 +253,3 @@ def test_a_guest_that_stays_is_let_go_on_if_it_is_held(presence, done):
     residents = Residents(presence)
     LibvirtMigrationSources(residents, node="h1", settings=SETTINGS).stay(a_uuid())
     assert residents.done == done
-
-
-def test_post_copy_is_for_hosts_that_permit_it():
-    departures = LibvirtMigrationSources(Residents(Presence.LEAVING), node="h1", settings=SETTINGS)
-    with pytest.raises(exception.Unsupported, match="live_migration_permit_post_copy is false"):
-        departures.switch_to_post_copy(a_uuid())

@@ -7,7 +7,6 @@ import pytest
 
 from roost import conf, exception
 from roost.compute.virt.libvirt import console, measures, node
-from roost.compute.virt.libvirt.devices import Balloon
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.folder import Folders
 from roost.compute.virt.libvirt.settings import LibvirtSettings
@@ -157,13 +156,6 @@ def test_which_cpu_guests_see_depends_on_who_runs_them(options, virt_type, mode)
     assert settings.cpu(virt_type).mode == mode
 
 
-def test_guests_are_in_the_state_of_their_host_unless_told_otherwise():
-    default = conf.of({"DEFAULT": {"state_path": "/state", "host": "h1"}})
-    assert str(LibvirtSettings.from_conf(default).folder) == "/state/h1/instances"
-    elsewhere = conf.of({"libvirt": {"instances_path": "/big"}})
-    assert str(LibvirtSettings.from_conf(elsewhere).folder) == "/big"
-
-
 def test_guests_are_seen_by_what_the_operator_says_each_once():
     said = {"libvirt": {"screens": ["spice", "vnc", "spice"]}}
     assert LibvirtSettings.from_conf(conf.of(said)).screens == ("spice", "vnc")
@@ -186,11 +178,6 @@ def test_features_are_had_or_not_had_beside_those_of_a_mode():
     assert settings.cpu("kvm").features == {"aes": True, "avx": True, "vmx": False}
     with pytest.raises(exception.Invalid, match="cpu_model_extra_flags"):
         LibvirtSettings.from_conf(conf.of({"libvirt": {"cpu_model_extra_flags": ["aes"]}}))
-
-
-def test_a_guest_tells_of_its_memory_as_often_as_its_operator_wants():
-    assert Balloon(0).element().find("stats") is None
-    assert Balloon(30).element().find("stats").get("period") == "30"
 
 
 def test_a_node_says_what_its_machines_can_have_and_what_is_set_so(monkeypatch, tmp_path):

@@ -109,11 +109,6 @@ def test_a_guest_that_ends_has_its_last_word_and_closes_all(opened, console, end
     assert opened.closed.wait(30)
 
 
-def test_a_libvirtd_that_is_gone_closes_all(opened, console):
-    opened.alive = 0
-    assert console.recv(100) == b""
-
-
 def test_a_guest_that_says_more_than_is_read_is_not_kept_waiting(opened, console, caplog):
     caplog.set_level(logging.INFO)
     said = bytes(serial._CHUNK)
