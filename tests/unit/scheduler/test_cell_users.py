@@ -39,21 +39,6 @@ def test_a_host_never_is_the_first(users):
         users.cell_of(HOST)
 
 
-def test_schedulers_agree(users, database):
-    users.check(CONDUCTORS, CELL1)
-    other = CellUsers(database)
-    assert other.cell_of(HOST) == CELL1
-    with pytest.raises(exception.Forbidden):
-        other.check(OTHERS, CELL1)
-
-
-def test_an_operator_lets_the_next_one_speak(users, database):
-    users.check(CONDUCTORS, CELL1)
-    CellUsers(database).forget(CELL1)
-    users.check(OTHERS, CELL1)
-    assert CellUsers(database).cell_of(OTHERS) == CELL1
-
-
 def test_soon_no_scheduler_hears_the_one_that_was_forgotten(users, database, monkeypatch):
     users.check(CONDUCTORS, CELL1)
     other = CellUsers(database)
@@ -92,8 +77,3 @@ def test_a_cell_does_not_take_a_host_over_from_another(manager):
             manager.update_resource_stats(by(OTHERS), report=stolen)
     (kept,) = manager.list_hosts(a_context())
     assert kept.cell_uuid == CELL1
-
-
-def test_a_report_of_a_word_of_the_future_is_refused(manager):
-    with pytest.raises(exception.Invalid, match="future"):
-        manager.update_resource_stats(a_context(), report=a_report("h1", enabled_version=2**60))

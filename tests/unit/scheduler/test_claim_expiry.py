@@ -1,7 +1,5 @@
 """What becomes of claims as time goes by: confirmed, expired, healed."""
 
-import datetime
-
 import pytest
 
 from roost import exception
@@ -16,7 +14,6 @@ from tests.builders import (
     a_uuid,
 )
 
-SECOND = datetime.timedelta(seconds=1)
 SIZES = [1, 0, 512, 1]
 
 
@@ -99,15 +96,6 @@ def test_a_claim_confirmed_just_before_it_is_dropped_stays(
     assert states() == {uuid: "confirmed"}
 
 
-def test_room_of_an_expired_claim_is_given_again(manager, clock, say, place):
-    say(vcpus=1)
-    place()
-    clock.pass_(601)
-    manager.expire_claims()
-    say(vcpus=1)
-    place()
-
-
 def test_a_confirmed_claim_whose_instance_is_gone_ends(say, place, states, used):
     say()
     stays, goes = place(2)
@@ -132,14 +120,6 @@ def test_an_instance_without_a_claim_gets_one_when_it_is_reported_twice(say, sta
     assert (states(), used()) == ({uuid: "confirmed"}, {"h1": 1})
 
 
-def test_it_gets_one_even_though_the_second_report_says_nothing_new(say, states):
-    uuid = a_uuid()
-    say(vcpus=4)
-    say(vcpus=4, built=[uuid])
-    say(vcpus=4, built=[uuid])
-    assert states() == {uuid: "confirmed"}
-
-
 def test_a_claim_that_it_gets_holds_the_cpus_that_it_has(manager, context, say):
     here, other = a_uuid(), a_uuid()
     pinned = a_numa_topology({"pcpus": [0]}, cpu_policy="dedicated")
@@ -155,19 +135,6 @@ def test_a_claim_that_it_gets_holds_the_cpus_that_it_has(manager, context, say):
     assert chosen.numa_topology.cells[0].pinning == [4]
 
 
-def test_what_is_there_is_there_though_it_does_not_fit(say, states, used):
-    uuids = sorted(a_uuid() for _ in range(3))
-    for _ in range(2):
-        say(vcpus=1, built=uuids)
-    assert (sorted(states()), used()) == (uuids, {"h1": 3})
-
-
-def test_a_build_under_way_without_a_claim_gets_none(say, states):
-    for _ in range(3):
-        say(building=["11111111-2222-4333-8444-555555555555"])
-    assert states() == {}
-
-
 def test_an_instance_whose_claim_is_elsewhere_gets_none(say, place, states, manager, context):
     say("h1")
     (uuid,) = place()
@@ -179,21 +146,6 @@ def test_an_instance_whose_claim_is_elsewhere_gets_none(say, place, states, mana
     assert {c["host"] for c in manager.list_claims(context)} == {"h2"}
 
 
-def test_it_gets_one_when_that_claim_ends_though_its_host_says_nothing_new(
-    say, place, states, manager, context
-):
-    say("h1")
-    (uuid,) = place()
-    say("h1", built=[uuid])
-    say("h2")
-    manager.move_claim(context, instance_uuid=uuid, request_spec=a_spec(), to=a_selection("h2"))
-    say("h1", built=[uuid])
-    manager.release_claims(context, instance_uuids=[uuid])
-    for _ in range(2):
-        say("h1", built=[uuid])
-    assert {c["host"] for c in manager.list_claims(context)} == {"h1"}
-
-
 def test_a_late_report_of_what_was_released_revives_nothing(say, place, states, manager, context):
     say()
     (uuid,) = place()
@@ -201,15 +153,6 @@ def test_a_late_report_of_what_was_released_revives_nothing(say, place, states, 
     manager.release_claims(context, instance_uuids=[uuid])
     say(built=[uuid])
     say()
-    assert states() == {}
-
-
-def test_drift_made_by_one_scheduler_is_healed_by_another(say, place, states, make_manager):
-    other = make_manager()
-    say()
-    (uuid,) = place()
-    say(built=[uuid], by=other)
-    say(by=other)
     assert states() == {}
 
 
@@ -234,11 +177,6 @@ def test_claims_are_restored_on_demand_where_there_are_none(say, manager, contex
         got = manager.restore_claims(context, host="h1", node="h1", holdings=holdings)
         assert got == expected
     assert used() == {"h1": 3}
-
-
-def test_claims_are_not_restored_on_a_host_that_nobody_knows(manager, context):
-    with pytest.raises(exception.NotFound, match="h9"):
-        manager.restore_claims(context, host="h9", node="h9", holdings={a_uuid(): SIZES})
 
 
 def test_a_host_that_holds_claims_is_not_removed(say, place, manager, context):

@@ -4,13 +4,11 @@ import itertools
 import logging
 import subprocess
 import sys
-import threading
 
 import oslo_messaging as messaging
 import pytest
 
 from roost import exception
-from roost.rpc.interface import CALL_TIMEOUT
 from roost.scheduler import client
 from roost.scheduler.client import Reporter, SchedulerClient
 from tests.builders import a_context, a_report
@@ -63,11 +61,6 @@ def reporter(scheduler):
     return Reporter(scheduler, report=a_report, interval=30)
 
 
-def test_the_first_tick_reports(reporter, scheduler):
-    assert reporter.tick(0)
-    assert len(scheduler.reports) == 1
-
-
 def test_nothing_new_is_reported_once_per_interval(reporter, scheduler):
     sent = [second for second in range(100) if reporter.tick(second)]
     assert [later - sooner for sooner, later in itertools.pairwise(sent[-3:])] == [30, 30]
@@ -104,24 +97,6 @@ def test_a_change_while_a_report_is_made_is_another_report(scheduler):
     assert not reporter.tick(2)
 
 
-def test_one_report_at_a_time(scheduler):
-    sending, may_go_on = threading.Event(), threading.Event()
-
-    def report():
-        sending.set()
-        assert may_go_on.wait(10)
-        return a_report()
-
-    reporter = Reporter(scheduler, report=report, interval=30)
-    first = threading.Thread(target=reporter.tick, args=(0,))
-    first.start()
-    assert sending.wait(10)
-    assert not reporter.tick(60)
-    may_go_on.set()
-    first.join()
-    assert len(scheduler.reports) == 1
-
-
 def test_a_bus_that_is_away_is_told_once_and_tried_on(reporter, scheduler, caplog):
     caplog.set_level(logging.INFO, logger=client.__name__)
     scheduler.away = True
@@ -129,22 +104,6 @@ def test_a_bus_that_is_away_is_told_once_and_tried_on(reporter, scheduler, caplo
     scheduler.away = False
     assert reporter.tick(3)
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
-
-
-def test_what_cannot_be_told_now_is_told_later(scheduler):
-    def report():
-        raise RuntimeError("the hypervisor does not answer")
-
-    reporter = Reporter(scheduler, report=report, interval=30)
-    for second in (0, 1):
-        with pytest.raises(RuntimeError):
-            reporter.tick(second)
-
-
-def test_all_hosts_are_asked_for_page_by_page(monkeypatch):
-    monkeypatch.setattr(client, "PAGE", 2)
-    names = [f"h{i}" for i in range(5)]
-    assert [host.host for host in Paged(names, []).all_hosts(a_context())] == names
 
 
 def test_all_claims_are_asked_for_page_by_page(monkeypatch):
@@ -184,15 +143,6 @@ def test_a_scheduler_that_is_not_there_is_noticed_soon(error):
     with pytest.raises(exception.Unavailable, match="start roost-scheduler"):
         SchedulerClient(bus).check(a_context())
     assert bus.waited == [client.PROBE_SECONDS]
-
-
-def test_whoever_waited_a_little_once_waits_as_long_as_ever_later():
-    bus = Silent(messaging.MessagingTimeout())
-    scheduler = SchedulerClient(bus)
-    for asked in (scheduler.within(10**6), scheduler.within(2), scheduler):
-        with pytest.raises(exception.Timeout):
-            asked.list_hosts(a_context())
-    assert bus.waited == [CALL_TIMEOUT, 2, CALL_TIMEOUT]
 
 
 LIBRARY = (

@@ -59,20 +59,6 @@ def test_whatever_the_hosts_and_the_wish_no_rule_is_broken(name):
     check()
 
 
-def test_one_place_per_instance_or_none_at_all(driver):
-    all_hosts = hosts_of(a_row("h1", vcpus=2), a_row("h2", vcpus=1))
-    assert len(driver.decide(a_request(count=3), all_hosts).chosen) == 3
-    full = driver.decide(a_request(count=1), all_hosts)
-    assert (full.chosen, full.refusals) == ([], {"cpu": {"not enough CPUs": 2}})
-
-
-def test_what_is_chosen_is_taken_and_what_is_refused_is_not(driver):
-    all_hosts = hosts_of(a_row("h1", vcpus=4))
-    driver.decide(a_request(count=3), all_hosts)
-    driver.decide(a_request(count=3), all_hosts)
-    assert all_hosts.used_of("vcpus").tolist() == [3]
-
-
 def test_an_instance_that_has_a_host_keeps_it(driver):
     all_hosts = hosts_of(a_row("h1", vcpus=0), a_row("h2"), a_row("h3"))
     decision = driver.decide(a_request(placed=[0, None, None]), all_hosts)

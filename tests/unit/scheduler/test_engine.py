@@ -1,13 +1,10 @@
 """Decisions, without a database."""
 
-import numpy as np
 import pytest
 
 from roost.scheduler import engine as engine_module
 from roost.scheduler.filters import HostFilter
-from roost.scheduler.weighers import Weighing
-from roost.scheduler.weighers.capacity import RamWeigher
-from tests.builders import CELL1, CELL2, a_flavor
+from tests.builders import CELL2, a_flavor
 from tests.unit.scheduler.host_builders import (
     FILTERS,
     a_request,
@@ -39,28 +36,6 @@ class OnlyEven(HostFilter):
         return None if int(host.host[1:]) % 2 == 0 else "odd"
 
 
-def test_the_emptiest_host_is_chosen():
-    busy, empty = a_row("busy", used=amounts(vcpus=4, memory_mb=8192)), a_row("empty")
-    _, names = decide(a_request(), busy, empty)
-    assert names == [["empty"]]
-
-
-def test_a_negative_multiplier_fills_hosts_up():
-    busy, empty = a_row("busy", used=amounts(memory_mb=8192)), a_row("empty")
-    _, names = decide(a_request(), busy, empty, weighers=[Weighing(RamWeigher(), -1.0)])
-    assert names == [["busy"]]
-
-
-def test_instances_of_one_request_see_what_those_before_them_took():
-    _, names = decide(a_request(count=4), a_row("h1"), a_row("h2"))
-    assert sorted(names) == [["h1"], ["h1"], ["h2"], ["h2"]]
-
-
-def test_hosts_alike_are_taken_in_their_order_every_time():
-    rows = [a_row(f"h{i}") for i in range(5)]
-    assert [decide(a_request(), *rows)[1] for _ in range(3)] == [[["h0"]]] * 3
-
-
 def test_alternates_are_of_the_same_cell_best_first():
     rows = [
         a_row("chosen"),
@@ -70,18 +45,6 @@ def test_alternates_are_of_the_same_cell_best_first():
     ]
     _, names = decide(a_request(alternates=5), *rows)
     assert names == [["chosen", "second", "third"]]
-
-
-def test_no_more_alternates_than_asked_for():
-    rows = [a_row(f"h{i}") for i in range(9)]
-    _, names = decide(a_request(alternates=2), *rows)
-    assert len(names[0]) == 3
-
-
-def test_a_host_filled_by_the_request_is_no_alternate():
-    rows = [a_row("small", vcpus=1), a_row("big", vcpus=2, memory_mb=512, disk_gb=1)]
-    _, names = decide(a_request(count=2, alternates=5), *rows)
-    assert sorted(names) == [["big"], ["small"]]
 
 
 def test_all_or_none():
@@ -102,53 +65,6 @@ def test_a_refusal_names_the_nearest_miss():
     decision, _ = decide(a_request(), *rows)
     (ram,) = [verdict for verdict in decision.verdicts if verdict.filter == "ram"]
     assert ram.closest == (1, "500 MiB free of the 512 asked")
-
-
-def test_an_instance_that_has_a_host_keeps_it_and_gets_alternates():
-    full = amounts(vcpus=8, memory_mb=16384, disk_gb=100)
-    rows = [a_row("full", used=full), a_row("h2"), a_row("h3", cell_uuid=CELL2)]
-    _, names = decide(a_request(placed=[0, None], alternates=2), *rows)
-    assert names[0] == ["full", "h2"]
-
-
-def test_no_hosts_at_all():
-    decision, names = decide(a_request())
-    assert (names, decision.refusals) == ([], {})
-
-
-def test_what_is_chosen_is_taken_and_can_be_given_back():
-    hosts, request = hosts_of(a_row("h1"), a_row("h2")), a_request(count=5)
-    decision = an_engine().decide(request, hosts)
-    assert hosts.used_of("vcpus").sum() == 5
-    engine_module.undo(request, hosts, decision.chosen)
-    assert hosts.used.sum() == 0
-
-
-def test_what_does_not_fit_takes_nothing():
-    hosts = hosts_of(a_row("h1", vcpus=2))
-    an_engine().decide(a_request(count=3), hosts)
-    assert hosts.used.sum() == 0
-
-
-def test_what_is_not_asked_for_may_be_overcommitted():
-    row = a_row(disk_gb=100, used=amounts(disk_gb=150))
-    _, names = decide(a_request(flavor=a_flavor(root_gb=0), image=None), row)
-    assert names == [["h1"]]
-
-
-def test_alternates_stay_with_each_chosen_ones_cell():
-    rows = [a_row(f"a{i}", cell_uuid=CELL1) for i in range(3)]
-    rows += [a_row(f"b{i}", cell_uuid=CELL2) for i in range(3)]
-    _, names = decide(a_request(count=6, alternates=2), *rows)
-    assert all(len({name[0] for name in chosen}) == 1 for chosen in names)
-    assert all(len(set(chosen)) == 3 for chosen in names)
-
-
-def test_who_judges_one_host_is_asked_about_the_best_until_enough_are_found():
-    rows = [a_row(f"h{i}", memory_mb=16384 - i) for i in range(1, 9)]
-    judge = OnlyEven()
-    _, names = decide(a_request(), *rows, filters=[*FILTERS, judge])
-    assert (names, judge.asked) == ([["h2"]], ["h1", "h2"])
 
 
 def test_what_one_host_is_refused_for_is_told():
@@ -186,21 +102,6 @@ def test_by_chance_means_among_the_best_and_the_same_for_the_same_seed(seed):
     first = picked()
     assert set(first) == {"h0", "h1", "h2"}
     assert picked() == first
-
-
-def test_an_engine_follows_what_happens_to_the_hosts_between_requests():
-    hosts, chooser = hosts_of(a_row("h1"), a_row("h2", vcpus=0)), an_engine()
-    request = a_request(flavor=a_flavor(vcpus=1))
-    for _ in range(3):
-        chooser.decide(request, hosts)
-    hosts.take(0, amounts(vcpus=8))
-    assert chooser.decide(a_request(), hosts).chosen == []
-    hosts.add([a_row("h3")])
-    assert chooser.decide(a_request(), hosts).chosen[0].row == 2
-    hosts.overwrite(np.array([1]), [a_row("h2", vcpus=100, memory_mb=10**6)])
-    assert chooser.decide(a_request(), hosts).chosen[0].row == 1
-    hosts.keep(np.array([0, 2]))
-    assert chooser.decide(a_request(), hosts).chosen[0].row == 1
 
 
 def test_requests_of_many_kinds_do_not_confuse_each_other():

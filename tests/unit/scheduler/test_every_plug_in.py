@@ -118,13 +118,6 @@ def test_a_plug_in_that_opens_something_would_be_caught(tmp_path):
         socket.create_connection(("127.0.0.1", 1))
 
 
-def test_a_plug_in_that_asks_a_database_would_be_caught(database):
-    with database.read() as session:
-        session.execute(sa.text("SELECT 1"))  # so it is open by now
-        with pytest.raises(AssertionError, match="it does"), nothing_is_opened():
-            session.execute(sa.text("SELECT 1"))
-
-
 @of_each(*FILTERS)
 def test_every_filter_refuses_somebody_and_lets_somebody_pass(each):
     """Or else the tests of this module would say little of it."""

@@ -44,12 +44,6 @@ def test_hosts_under_maintenance_get_no_new_servers(installed):
     assert hosts.name("host", place.row) == "h2"
 
 
-def test_its_reason_is_told(installed):
-    engine = an_engine(plugins.load_filters(options(maintenance_hosts=["h1"])))
-    decision = engine.decide(a_request(), hosts_of(a_row("h1")))
-    assert decision.refusals == {"maintenance": {"under maintenance": 1}}
-
-
 def test_its_option_is_in_the_sample(installed):
     listed = [
         option.name for group, some in conf.list_opts() if group == "scheduler" for option in some

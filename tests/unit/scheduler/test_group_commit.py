@@ -89,15 +89,6 @@ def test_who_must_try_again_goes_first_and_nobody_is_forgotten():
     assert sum(map(len, work.batches)) == sum(number % 3 + 1 for number in range(40))
 
 
-def test_when_all_is_done_the_next_order_is_carried_out_at_once():
-    work = Work()
-    work.gate.set()
-    commits = GroupCommit(work)
-    for number in range(3):
-        commits.submit(Order(number))
-    assert work.batches == [[0], [1], [2]]
-
-
 def test_an_accident_of_one_leaves_nobody_waiting():
     work = Work()
     told = []

@@ -2,7 +2,6 @@
 
 import pytest
 
-from roost import exception
 from tests import claim_consistency
 from tests.builders import a_report, a_selection, a_spec, a_uuid
 from tests.fakes.lost_commits import lost_answers
@@ -35,12 +34,6 @@ def test_an_instance_is_claimed_for_once(manager, context, database, forgetful):
         uuid: selections[0].host for uuid, selections in zip(uuids, chosen, strict=True)
     }
     claim_consistency.assert_right(database)
-
-
-def test_a_refusal_is_one(manager, context, database, forgetful):
-    with forgetful(), pytest.raises(exception.NoValidHost):
-        select(manager, context, a_uuid())
-    assert held(manager, context) == {}
 
 
 def test_a_claim_moves_and_goes_once(manager, context, database, forgetful):

@@ -1,5 +1,3 @@
-import types
-
 import pytest
 
 from roost import conf, exception
@@ -29,23 +27,8 @@ def test_a_query_is_heeded_or_refused(more):
     assert (len(decision.chosen), [*decision.refusals]) == (len(more), refused)
 
 
-def test_filters_come_in_the_order_they_are_named():
-    found = plugins.load_filters(options(filters=["ram", "enabled"]))
-    assert [each.name for each in found] == ["ram", "enabled"]
-
-
-def test_filters_are_made_from_their_options():
-    (each,) = plugins.load_filters(options(filters=["isolated_hosts"], isolated_hosts=["h1"]))
-    assert each._hosts == {"h1"}
-
-
 def test_weighers_come_with_their_multipliers():
     assert multipliers(weighers=["ram=-2.5", "cpu"]) == {"ram": -2.5, "cpu": 1.0}
-
-
-def test_servers_are_spread_when_nothing_is_said():
-    found = multipliers()
-    assert (found["ram"], found["cpu"], found["disk"]) == (1.0, 1.0, 1.0)
 
 
 def test_packing_turns_room_round_and_nothing_else():
@@ -84,8 +67,3 @@ def test_an_unknown_name_is_told_with_its_option_and_what_exists(option, value, 
 def test_a_multiplier_must_be_a_number():
     with pytest.raises(exception.Invalid, match="such as ram="):
         plugins.load_weighers(options(weighers=["ram=much"]))
-
-
-def test_plain_values_do_for_options():
-    plain = types.SimpleNamespace(driver="filter", filters=[], weighers=[], best_of=1)
-    assert plugins.load_driver(plain)

@@ -1,6 +1,5 @@
 """Where the solver finds what greedy cannot."""
 
-import pytest
 from hypothesis import given
 
 from roost import conf
@@ -51,12 +50,6 @@ def test_filling_up_opens_no_more_hosts_than_are_needed():
     assert placed(make("solver", **pack), a_request(**wish), *rows) == ["four"] * 4
 
 
-def test_members_that_are_there_hold_the_rest_of_the_group():
-    rows = [a_row("full", vcpus=3), a_row("roomy", vcpus=64)]
-    wish = {"count": 4, "flavor": TINY, "group": group("affinity"), "group_counts": {0: 1}}
-    assert placed(make("solver"), a_request(**wish), *rows) == []
-
-
 def test_apart_means_apart_and_no_more_than_allowed_on_a_host():
     rows = [a_row(f"h{i}") for i in range(3)]
     strict = a_request(count=3, group=group("anti-affinity"))
@@ -94,11 +87,3 @@ def test_it_is_never_worse_than_greedy(request, rows):
     assert solved[0] >= greedy[0]
     if solved[0] == greedy[0]:
         assert solved[1] >= greedy[1] - 1e-6
-
-
-@pytest.mark.parametrize("count", [2, 5])
-def test_a_request_that_cannot_fit_says_why(count):
-    all_hosts = hosts_of(a_row("h1", vcpus=1))
-    decision = make("solver").decide(a_request(count=count), all_hosts)
-    assert decision.refusals == {"cpu": {"not enough CPUs": 1}}
-    assert all_hosts.used.sum() == 0

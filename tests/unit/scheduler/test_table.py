@@ -9,11 +9,11 @@ from roost.db import clock as database_clock
 from roost.db.scheduler import aggregates as aggregate_rows
 from roost.db.scheduler import cells as cell_rows
 from roost.db.scheduler import hosts as host_rows
-from roost.db.scheduler import models, ranges, reports
+from roost.db.scheduler import models, reports
 from roost.objects import Aggregate, CellLiveness
 from roost.scheduler.liveness import LivenessTimeouts
 from roost.scheduler.table import HostTable
-from tests.builders import CELL1, CELL2, NOW, a_report, a_uuid
+from tests.builders import CELL1, NOW, a_report, a_uuid
 
 
 class Seconds:
@@ -230,13 +230,6 @@ def test_a_change_of_others_beside_ones_own_is_taken_over(store, refresh, look, 
     assert table.hosts.used[:, 0].tolist() == [5, 0, 0, 0, 0]
 
 
-def test_thousands_of_hosts_are_read_in_parts(store, refresh, monkeypatch):
-    monkeypatch.setattr(ranges, "_AT_ONCE", 2)
-    for number in range(5):
-        store(f"h{number}")
-    assert len(refresh()) == 5
-
-
 def test_an_aggregates_zone_and_ratios_count_for_its_hosts(store, tell, look, table):
     store("h1", vcpus=4)
     store("h2", vcpus=4)
@@ -264,14 +257,6 @@ def test_an_aggregate_that_ends_leaves_hosts_as_they_said(store, tell, look, tab
     look()
     assert table.hosts.name("zone", 0) == "nova"
     assert table.hosts.capacity_of("vcpus").tolist() == [4]
-
-
-def test_a_host_that_appears_later_knows_its_aggregate(store, tell, look, table):
-    tell("h1", availability_zone="east")
-    look()
-    store("h1")
-    look()
-    assert table.hosts.name("zone", 0) == "east"
 
 
 def test_what_hosts_and_aggregates_were_is_not_remembered_for_ever(
@@ -308,29 +293,9 @@ def up(table):
     return {table.hosts.name("host", row): bool(up) for row, up in enumerate(table.hosts.up)}
 
 
-def test_a_host_that_does_not_report_goes_down_and_comes_back(store, look, table, clock):
-    store("h1")
-    look()
-    clock.pass_(121)
-    look()
-    assert up(table) == {"h1": False}
-    store("h1", reported_at=clock.now)
-    look()
-    assert up(table) == {"h1": True}
-
-
 def test_a_host_is_down_when_its_cell_says_so(store, hear, look, table):
     store("h1")
     store("h2")
     hear(up=["h1"], down=["h2"])
     look()
     assert up(table) == {"h1": True, "h2": False}
-
-
-def test_a_cell_that_falls_silent_is_down_and_others_are_not(store, hear, look, table, clock):
-    store("h1", cell_uuid=CELL1)
-    store("h2", cell_uuid=CELL2)
-    hear(CELL1, up=["h1"])
-    clock.pass_(61)
-    look()
-    assert up(table) == {"h1": False, "h2": True}

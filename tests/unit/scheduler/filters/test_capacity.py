@@ -34,13 +34,6 @@ def test_the_last_of_it_may_be_taken(each):
     assert refused(each, request, tight) == {}
 
 
-def test_aggregates_may_overcommit_a_host():
-    roomy = an_aggregate("tight", ram_allocation_ratio="2.0")
-    request = a_request(flavor=a_flavor(memory_mb=2048))
-    tight = a_row("tight", used=HALF, **TIGHT)
-    assert refused(RamFilter(), request, tight, aggregates=[roomy]) == {}
-
-
 def test_pinned_cpus_come_from_those_that_are_given_away():
     request = a_request(
         flavor=a_flavor(vcpus=2),
@@ -52,10 +45,6 @@ def test_pinned_cpus_come_from_those_that_are_given_away():
         "taken": "not enough dedicated CPUs",
     }
     assert not CpuFilter().applies_to(request)
-
-
-def test_who_takes_no_disk_is_not_asked_about_disk():
-    assert not DiskFilter().applies_to(a_request(flavor=a_flavor(root_gb=0), image=None))
 
 
 def test_a_disk_that_only_the_image_sizes_must_fit():
@@ -91,11 +80,3 @@ def test_the_smallest_limit_of_its_aggregates_counts_for_a_host():
     rows = [a_row(name, io_operations=3) for name in ("h1", "h2", "h3", "h4")]
     found = refused(IoOpsFilter(most=3), a_request(), *rows, aggregates=aggregates)
     assert list(found) == ["h1", "h3", "h4"]
-
-
-def test_the_least_loaded_host_came_closest():
-    rows = a_row("h1", used={"instances": 9}), a_row("h2", used={"instances": 5})
-    assert closest(NumInstancesFilter(most=5), a_request(), *rows) == (
-        "h2",
-        "5 instances where 5 may be",
-    )

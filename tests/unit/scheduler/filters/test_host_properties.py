@@ -60,10 +60,6 @@ def test_who_lacks_the_fewest_traits_came_closest():
     )
 
 
-def test_who_asks_for_no_trait_is_not_asked():
-    assert not TraitsFilter().applies_to(with_specs(**{"hw:cpu_policy": "shared"}))
-
-
 def test_aggregates_may_keep_hosts_for_those_who_require_a_trait():
     licensed = an_aggregate("h1", **{"trait:CUSTOM_WINDOWS": "required", "trait:OTHER": "no"})
     rows = a_row("h1"), a_row("h2")
@@ -104,10 +100,6 @@ def test_capabilities_are_what_hosts_report_and_what_is_known_of_them(name, want
     found = refused(ComputeCapabilitiesFilter(), request, *rows)
     assert sorted({"big", "small"} - set(found)) == passing
     assert set(found.values()) <= {f"{name} is not {wanted}"}
-
-
-def test_extra_specs_of_other_scopes_are_no_capabilities():
-    assert not ComputeCapabilitiesFilter().applies_to(with_specs(ssd="true"))
 
 
 @pytest.mark.parametrize(
@@ -172,20 +164,12 @@ def test_isolated_hosts_may_be_open_to_others():
     assert refused(each, a_request(image=None), a_row("h1"), a_row("h2")) == {}
 
 
-def test_without_anything_isolated_nobody_is_asked():
-    assert not IsolatedHostsFilter().applies_to(a_request())
-
-
 def test_hosts_must_have_every_label_that_is_insisted_on():
     rows = a_row("h1", labels=["rack1", "ceph"]), a_row("h2", labels=["rack2"]), a_row("h3")
     aggregate = an_aggregate("h2", labels="ceph, rack1")
     assert refused(LocalityFilter(), near("rack1", "ceph"), *rows, aggregates=[aggregate]) == {
         "h3": "not at ceph"
     }
-
-
-def test_labels_that_are_only_liked_refuse_nobody():
-    assert not LocalityFilter().applies_to(near("rack1", hard=False))
 
 
 def test_hosts_must_measure_what_counts():

@@ -4,7 +4,6 @@ import pytest
 
 from roost import exception
 from roost.scheduler.simulation import inventory
-from tests.unit.scheduler.simulation.sample_files import a_kind
 
 HOST = {"count": 1, "cores": 4, "ram": 8}
 
@@ -37,17 +36,6 @@ def test_hosts_may_be_overcommitted_and_have_disks_and_zones(read):
     assert hosts.capacity_of("vcpus").tolist() == [16_000]
     assert hosts.capacity_of("disk_gb").tolist() == [50_000]
     assert hosts.name("zone", 0) == "north"
-
-
-def test_what_a_host_has_is_rounded_down(read):
-    assert read(HOST | {"cores": 1.9999})[0].cores == 1999
-
-
-def test_all_hosts_are_open_and_empty():
-    hosts = inventory.hosts_of([a_kind(3)])
-
-    assert (hosts.up & hosts.enabled).all()
-    assert not hosts.used.any()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roost.scheduler.simulation import course, inventory
+from roost.scheduler.simulation import course
 from roost.scheduler.simulation.course import SIZES, course_of, fewest_hosts
 from roost.scheduler.simulation.replay import replay
 from roost.scheduler.simulation.trace import RequestShape, Trace
@@ -41,21 +41,6 @@ def test_a_vm_that_leaves_makes_room_for_one_that_comes_at_that_moment(tmp_path)
     assert done.given[0].tolist() == [8000, -8000, 8000, -8000]
 
 
-def test_a_vm_that_stays_for_no_time_comes_and_goes(tmp_path):
-    read = a_trace(tmp_path, "5,5,8,16", "5,9,8,16")
-
-    assert not replay(read, some_hosts(), a_driver()).failures
-
-
-def test_a_vm_that_outlives_the_trace_never_leaves(tmp_path):
-    read = a_trace(tmp_path, "0,inf,8,16", "1000000,1000001,1,1")
-
-    done = replay(read, some_hosts(), a_driver())
-
-    assert [failure.request for failure in done.failures] == [1]
-    assert the_times(done) == [0]
-
-
 def test_a_failure_tells_all_reasons_that_stood_against_it(tmp_path):
     hosts = some_hosts(a_kind(cores=1, ram=16), a_kind(cores=8, ram=1))
 
@@ -87,13 +72,6 @@ def test_members_of_a_group_are_kept_apart_while_they_are_there(tmp_path):
     assert done.failures[0].reason == "a member of the server group there already"
 
 
-def test_groups_do_not_matter_without_a_policy(tmp_path):
-    header = "arrival,departure,cores,ram,group"
-    read = a_trace(tmp_path, "0,5,1,1,blue", "1,9,1,1,blue", header=header)
-
-    assert not replay(read, some_hosts(), a_driver()).failures
-
-
 def test_a_vm_goes_to_its_zone(tmp_path):
     header = "arrival,departure,cores,ram,zone"
     read = a_trace(tmp_path, "0,1,1,1,south", "0,1,1,1,east", header=header)
@@ -103,12 +81,6 @@ def test_a_vm_goes_to_its_zone(tmp_path):
 
     assert the_rows(done)[0] == 1
     assert [failure.request for failure in done.failures] == [1]
-
-
-def test_memory_is_no_limit_to_who_asks_for_none(tmp_path):
-    hosts = some_hosts(a_kind(ram=0))
-
-    assert not replay(a_trace(tmp_path, "0,1,1,0"), hosts, a_driver()).failures
 
 
 def test_progress_is_told_to_the_end(tmp_path):
@@ -294,10 +266,3 @@ def test_time_counts_from_zero_or_the_first_arrival_to_the_last(arrivals, window
     trace = types.SimpleNamespace(arrivals=np.array(arrivals, dtype=float))
 
     assert course.Window.of(trace) == window
-
-
-def test_hosts_of_an_inventory_are_not_used_up_by_a_replay(tmp_path):
-    fleet = [a_kind()]
-    replay(a_trace(tmp_path, "0,inf,8,16"), inventory.hosts_of(fleet), a_driver())
-
-    assert not inventory.hosts_of(fleet).used.any()

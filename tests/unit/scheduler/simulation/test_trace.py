@@ -16,12 +16,6 @@ def test_vms_come_in_order_of_arrival_wherever_they_are_in_the_file(tmp_path):
     assert [read.kinds[kind].cores for kind in read.kind_of] == [2000, 1000, 1000]
 
 
-def test_vms_of_the_same_size_are_of_one_kind(tmp_path):
-    read = a_trace(tmp_path, "0,1,2,4", "1,2,2.0,4.000", "2,3,2,5")
-
-    assert len(read.kinds) == 2
-
-
 def test_columns_are_found_by_their_usual_names(tmp_path):
     header = "vmId,tenantId,cores,ram,vmTypeId,starttime,endtime"
     read = a_trace(tmp_path, "7,8,30.0,7.0,0,-1497.0,inf", header=header)
@@ -53,10 +47,6 @@ def test_real_numbers_are_counted_in_thousandths_and_rounded_up(tmp_path):
     read = a_trace(tmp_path, "0,1,0.07,1e-9")
 
     assert read.kinds == [trace.RequestShape(cores=70, ram=1)]
-
-
-def test_a_vm_without_a_departure_stays(tmp_path):
-    assert a_trace(tmp_path, "0,,1,1").departures.tolist() == [math.inf]
 
 
 def test_a_gzipped_trace_reads_like_any_other(tmp_path):
@@ -115,13 +105,6 @@ def test_a_missing_column_is_named_and_how_to_name_another(tmp_path):
 def test_a_column_that_was_told_must_be_there(tmp_path):
     with pytest.raises(exception.Invalid, match="there is no column 'born'"):
         a_trace(tmp_path, "0,1,1,1", columns={"arrival": "born"})
-
-
-def test_a_trace_without_vms_is_none(tmp_path):
-    with pytest.raises(exception.Invalid, match="there are no VMs"):
-        a_trace(tmp_path)
-    with pytest.raises(exception.Invalid, match="there are none"):
-        a_trace(tmp_path, header="")
 
 
 BROKEN = {"cut": gzip.compress(b"arrival,departure\n" * 99)[:-9], "plain": b"plain"}
