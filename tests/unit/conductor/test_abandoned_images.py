@@ -7,7 +7,7 @@ import pytest
 from roost import exception, states
 from roost.conductor.cell.task_outcomes import AbandonedImages, ObservedGuest
 from roost.context import admin_context
-from roost.db.cell import actions, images, instances, leases, soft_delete
+from roost.db.cell import actions, images, instances, soft_delete
 from roost.image.local import LocalImageStore
 from tests.builders import a_context, an_image, an_instance
 from tests.unit.conductor.test_expired_tasks import end_leases
@@ -78,17 +78,6 @@ def test_an_image_whose_host_is_down_goes(cell, store, snapshot, forsaken, task)
     assert (kept(store), written(cell)) == ([], {})
 
 
-def test_an_image_of_a_server_that_is_deleted_without_its_host_goes(
-    cell, store, snapshot, forsaken
-):
-    uuid, _ = snapshot()
-    with cell.database.begin() as session:
-        instances.update(session, uuid, {"task_state": states.DELETING}, expected={})
-    lose_host(cell)
-    forsaken.sweep()
-    assert (kept(store), written(cell)) == ([], {})
-
-
 def test_an_image_of_a_server_that_is_put_away_meanwhile_goes(cell, store, snapshot, forsaken):
     uuid, image_id = snapshot()
     with cell.database.begin() as session:
@@ -106,27 +95,6 @@ def test_what_the_host_says_has_failed_is_forsaken_and_what_has_not_is_not(cell,
         found = ObservedGuest("h1", states.RUNNING, reason=reason)
         power.settle(a_context(), uuid, found, expected)
     assert written(cell) == {image_id: failed}
-
-
-def test_a_task_that_makes_no_image_forsakes_none(cell):
-    task = {"task_state": states.RESCUING, "task_image": an_image()}
-    made = an_instance(host="h1", attempt=1, vm_state=states.ACTIVE, **task)
-    with cell.database.begin() as session:
-        instances.create(session, made)
-    lose_host(cell)
-    assert written(cell) == {}
-
-
-def test_a_task_that_its_host_goes_on_with_forsakes_nothing(cell, snapshot):
-    uuid, _ = snapshot()
-    end_leases(cell)
-    with cell.database.begin() as session:
-        (overdue,) = leases.take_overdue(session, begun_seconds=-1, seconds=30)
-    with cell.database.begin() as session:
-        held = [leases.HeldLease(uuid, None, states.IMAGE_TASKS)]
-        assert leases.renew(session, held, host="h1", seconds=60) == set()
-    cell.sweeper().remedies[overdue.task_state].host_is_down(overdue)
-    assert written(cell) == {}
 
 
 def test_an_image_that_has_its_data_after_all_stays(cell, store, snapshot, forsaken):
@@ -163,21 +131,3 @@ def test_what_the_store_refuses_is_said_and_not_asked_again(
         forsaken.sweep()
     assert (store.asked, written(cell)) == (1, {})
     assert f"{uuid}: its image {image_id} stays without data: not yours" in caplog.text
-
-
-def test_a_conductor_that_dies_before_it_says_so_does_it_again(
-    cell, store, snapshot, forsaken, monkeypatch
-):
-    snapshot()
-    lose_host(cell)
-    with monkeypatch.context() as patch:
-        patch.setattr(images, "forget", _die)
-        with pytest.raises(SystemExit):
-            forsaken.sweep()
-    assert (kept(store), len(written(cell))) == ([], 1)
-    forsaken.sweep()
-    assert written(cell) == {}
-
-
-def _die(*_args):
-    raise SystemExit

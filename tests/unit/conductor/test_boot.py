@@ -1,8 +1,5 @@
 """From a wish to a host that was told of it: what the super-conductor does."""
 
-import datetime
-import time
-
 import pytest
 
 from roost import exception, states
@@ -49,14 +46,6 @@ def test_a_wish_becomes_an_instance_on_the_chosen_host(world):
     assert build_request(world, uuid) is None
 
 
-def test_its_row_has_the_time_of_the_cells_clock(world, monkeypatch):
-    then = datetime.datetime(2031, 1, 1, tzinfo=datetime.UTC)
-    monkeypatch.setattr(world.cell1._clock, "_read", (then, time.monotonic()))
-    _request, (uuid,) = made = world.build_request()
-    world.build(made)
-    assert instance(world.cell1, uuid).updated_at.year == then.year
-
-
 @pytest.mark.parametrize("hosts", ["some", "none"])
 def test_what_its_user_wrote_on_a_wish_goes_with_it_to_the_cell(world, hosts):
     spec = a_spec()
@@ -73,14 +62,6 @@ def test_what_its_user_wrote_on_a_wish_goes_with_it_to_the_cell(world, hosts):
         wanted = Wanted(tags=[["a"], ["é"]])
         (listed,) = instance_lists.list_page(session, wanted, limit=2)
     assert listed.uuid == noted.instance_uuid
-
-
-def test_the_host_is_told_once(world):
-    made = world.build_request()
-    world.build(made)
-    assert [(server, method) for server, method, _ in world.casts()] == [
-        ("h1", "build_and_run_instance")
-    ]
 
 
 def test_the_host_is_told_the_place_that_was_claimed_there(world):
@@ -153,14 +134,6 @@ def test_notifications_tell_of_the_question_and_the_answer(world):
         "scheduler.select_destinations.end",
     ]
     assert world.notifier.sent[1][1].selections[0].host == "h1"
-
-
-def test_a_notification_tells_why_there_is_no_host(world):
-    world.scheduler.room = {"h1": 0}
-    world.build(world.build_request())
-    event, payload = world.notifier.sent[-1]
-    assert event == "scheduler.select_destinations.error"
-    assert "no room" in payload.reason
 
 
 def test_a_server_deleted_before_it_is_mapped_leaves_nothing(world):
@@ -262,11 +235,6 @@ def test_every_step_and_undo_may_be_repeated(world, step):
     assert instance(world.cell1, uuid).host == "h1"
 
 
-def test_a_disabled_mapping_is_still_a_cell(world):
-    assert [cell.name for cell in world.cells.all()] == ["cell0", "cell1", "cell2"]
-    assert world.cells.get(CELL2).name == "cell2"
-
-
 def test_an_accident_with_one_instance_does_not_keep_the_others_waiting(world):
     _request, uuids = made = world.build_request(3)
 
@@ -296,23 +264,6 @@ def test_a_burial_that_fails_half_way_leaves_nothing_in_cell0(world, monkeypatch
     world.build(made)
     assert_placed(world, uuid)
     assert instance(world.cell0, uuid) is None
-
-
-def test_a_burial_that_two_workers_did_stands(world):
-    _request, (uuid,) = made = world.build_request()
-    world.scheduler.room = {"h1": 0}
-    refuse = world.scheduler.select_destinations
-
-    def slow(*args, **kwargs):
-        world.scheduler.select_destinations = refuse
-        end_leases(world)
-        world.build(made)
-        return refuse(*args, **kwargs)
-
-    world.scheduler.select_destinations = slow
-    world.build(made)
-    assert mapping(world, uuid).cell_uuid == CELL0_UUID
-    assert instance(world.cell0, uuid).vm_state == states.ERROR
 
 
 def test_the_scheduler_is_told_which_cells_get_nothing_new(world):

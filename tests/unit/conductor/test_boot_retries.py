@@ -1,16 +1,13 @@
 """Placements that more than one worker did, or that nobody knows whether they were done."""
 
-import dataclasses
-
 import pytest
 
 from roost import exception, states
 from roost.conductor.super import boot
-from roost.db.api import build_requests, cells
-from roost.db.cell import instances, stale_tasks
+from roost.db.api import build_requests
+from roost.db.cell import instances
 from tests.builders import CELL1, CELL2, an_instance
 from tests.unit.conductor.placements import (
-    Broken,
     assert_placed,
     build_request,
     end_leases,
@@ -35,38 +32,6 @@ def test_a_worker_that_outlives_its_lease_takes_nothing_from_the_next_one(world)
     assert len(workers) == 2
     assert_placed(world, uuid)
     assert len(world.casts()) == 1
-
-
-def test_what_a_worker_created_that_outlived_its_lease_stays_in_its_cell(world):
-    _request, (uuid,) = made = world.build_request()
-    workers = []
-
-    def slow(work):
-        boot.create_in_cell(work)
-        workers.append(work)
-        end_leases(world)
-        world.build(made)
-
-    run_with(world, {"create_in_cell": slow}, made)
-    assert len(workers) == 1
-    assert_placed(world, uuid)
-    assert len(world.scheduler.asked) == 1
-
-
-def test_a_failure_of_a_worker_that_outlived_its_lease_is_not_undone(world):
-    _request, (uuid,) = made = world.build_request()
-    workers = []
-
-    def slow(work):
-        boot.create_in_cell(work)
-        workers.append(work)
-        if len(workers) == 1:
-            end_leases(world)
-            world.build(made)
-            raise Broken("late, and on purpose")
-
-    run_with(world, {"create_in_cell": slow}, made)
-    assert_placed(world, uuid)
 
 
 def test_a_placement_whose_commit_was_not_heard_of_stands(world):
@@ -150,39 +115,6 @@ def test_a_wish_that_its_cell_has_not_goes_wherever_there_is_room(world):
     assert instance(world.databases[CELL2], uuid).host == "new-cell2"
 
 
-def test_a_wish_whose_cell_is_no_more_goes_elsewhere(world):
-    _request, (uuid,) = made = in_doubt(world, created=True)
-    with world.api_db.begin() as session:
-        cells.delete(session, CELL1)
-    world.cells._fresh(0)
-    world.build(made)
-    assert mapping(world, uuid).cell_uuid == CELL2
-
-
-def test_a_wish_that_is_in_doubt_does_not_keep_others_of_its_request_waiting(world, monkeypatch):
-    _request, uuids = made = world.build_request(2)
-
-    def break_off(work):
-        if work.uuid == uuids[0]:
-            raise exception.Unavailable("the connection broke")
-        raise Broken("on purpose")
-
-    run_with(world, {"create_in_cell": break_off}, made)
-    end_leases(world)
-    with world.api_db.begin() as session:
-        aimed = {uuids[0]: CELL2}
-        session.execute(build_requests._requests.update().values(lease_owner="me"))
-        build_requests.target_cell(session, aimed, owner="me")
-
-    def away(*_args, **_kwargs):
-        raise exception.Unavailable("the database is away")
-
-    monkeypatch.setattr(world.databases[CELL2], "read", away)
-    world.build(made)
-    assert build_request(world, uuids[0]) is not None
-    assert_placed(world, uuids[1])
-
-
 def test_a_wish_that_another_worker_holds_is_created_nowhere(world):
     _request, (uuid,) = made = world.build_request()
     choose = world.scheduler.select_destinations
@@ -199,13 +131,6 @@ def test_a_wish_that_another_worker_holds_is_created_nowhere(world):
     assert build_request(world, uuid).cell_uuid is None
 
 
-def test_a_request_that_has_waited_for_hours_is_new_to_its_cell(world):
-    request = world.build_request()
-    world.build(request)
-    with world.cell1.begin() as session:
-        assert stale_tasks.count(session, seconds=3600) == 0
-
-
 @pytest.mark.parametrize("deleted", [False, True])
 @pytest.mark.parametrize("cell_uuid", [CELL1, CELL2])
 def test_a_request_that_came_back_with_an_old_copy_builds_nothing_again(world, deleted, cell_uuid):
@@ -218,38 +143,3 @@ def test_a_request_that_came_back_with_an_old_copy_builds_nothing_again(world, d
     world.sweeper.sweep()
     assert world.scheduler.asked == []
     assert mapping(world, uuid).cell_uuid == cell_uuid
-
-
-@pytest.mark.parametrize("deleted", [False, True])
-def test_a_request_that_came_back_aimed_where_its_server_is_not_builds_nothing(world, deleted):
-    """It was turned away there after the copy was made, and went elsewhere."""
-    _request, (uuid,) = world.build_request()
-    with world.api_db.begin() as session:
-        session.execute(build_requests._requests.update().values(cell_uuid=CELL1))
-    with world.databases[CELL2].begin() as session:
-        instances.create(session, an_instance(uuid=uuid, vm_state=states.ACTIVE, task_state=None))
-        if deleted:
-            instances.mark_deleted(session, uuid)
-    world.sweeper.sweep()
-    assert world.scheduler.asked == []
-    assert mapping(world, uuid).cell_uuid == CELL2
-
-
-def test_a_request_of_an_old_copy_waits_for_the_cell_that_is_away(world, monkeypatch):
-    _request, (uuid,) = world.build_request()  # made long ago
-    with world.databases[CELL2].begin() as session:
-        instances.create(session, an_instance(uuid=uuid, vm_state=states.ACTIVE, task_state=None))
-
-    def away():
-        raise exception.Unavailable("no answer")
-
-    boots = dataclasses.replace(world.boots, stale_seconds=3600)
-    sweeper = dataclasses.replace(world.sweeper, boots=boots)
-    with monkeypatch.context() as context:
-        context.setattr(type(world.cells.get(CELL2)), "is_readable", False)
-        context.setattr(world.cells.get(CELL2).database, "read", away)
-        sweeper.take_up_wishes()
-    assert world.scheduler.asked == []
-    end_leases(world)
-    sweeper.take_up_wishes()
-    assert mapping(world, uuid).cell_uuid == CELL2

@@ -4,9 +4,9 @@ import pytest
 
 from roost import exception, states
 from roost.db.cell import builds, guest_config, instances, ports
-from roost.objects import BlockDevice, GuestConfig, NetworkInfo, NetworkRequest
+from roost.objects import BlockDevice, GuestConfig, NetworkInfo
 from tests.builders import a_pinned_topology, a_selection, a_vif, an_image
-from tests.unit.conductor.test_reschedule import ANY, NETWORKS, fail, get, leaving, under_way
+from tests.unit.conductor.test_reschedule import ANY, NETWORKS, get, leaving, under_way
 
 
 def waiting(cell, **values):
@@ -35,13 +35,6 @@ def test_a_message_that_names_a_place_which_the_build_has_no_more_begins_nothing
     assert cell.progress.begin_build(made.uuid, "h1", 1, selection=place)
 
 
-def test_a_deleted_instance_is_not_begun(cell):
-    made = waiting(cell)
-    with cell.database.begin() as session:
-        instances.mark_deleted(session, made.uuid)
-    assert not cell.progress.begin_build(made.uuid, "h1", 1)
-
-
 @pytest.mark.parametrize(("networks", "task"), [([], states.SPAWNING), ([ANY], states.NETWORKING)])
 def test_networks_come_first_when_there_are_any(cell, networks, task):
     made = waiting(cell, networks=networks)
@@ -58,27 +51,12 @@ def test_ports_are_given_and_the_guest_is_next(cell):
     assert get(cell, made.uuid).network_info == info
 
 
-def test_ports_are_kept_when_asked_again(cell):
-    made = waiting(cell, networks=[ANY])
-    cell.progress.begin_build(made.uuid, "h1", 1)
-    first = cell.progress.allocate_networks(made.uuid, "h1", 1)
-    assert cell.progress.allocate_networks(made.uuid, "h1", 1) == first
-
-
 def test_no_ports_for_a_build_that_is_not_wanted(cell):
     made = waiting(cell, networks=[ANY])
     with pytest.raises(exception.Conflict):
         cell.progress.allocate_networks(made.uuid, "h1", 1)
     with cell.database.read() as session:
         assert ports.info(session, made.uuid, networks=NETWORKS).vifs == []
-
-
-def test_an_unknown_network_is_named(cell):
-    request = NetworkRequest.of(network_id="no-such", fixed_ip=None, port_id=None, tag=None)
-    made = waiting(cell, networks=[request])
-    cell.progress.begin_build(made.uuid, "h1", 1)
-    with pytest.raises(exception.NotFound, match="no-such"):
-        cell.progress.allocate_networks(made.uuid, "h1", 1)
 
 
 def activate(cell, uuid):
@@ -169,28 +147,6 @@ def test_an_instance_that_moved_is_ended_where_it_is(cell):
     cell.deletion.finish(cell.context, made.uuid, "h1", [])
     assert [sent[:2] for sent in cell.bus.sent] == [("h2", "terminate_instance")]
     assert get(cell, made.uuid) is not None
-
-
-def test_a_build_that_its_host_gave_back_is_not_begun_there_again(cell):
-    made = waiting(cell)
-    assert cell.progress.begin_build(made.uuid, "h1", 1)
-    move, seen = cell.scheduler.move_claim, []
-
-    def doubled(*args, **kwargs):
-        seen.append(cell.progress.begin_build(made.uuid, "h1", 1))
-        return move(*args, **kwargs)
-
-    cell.scheduler.move_claim = doubled
-    fail(cell, made.uuid)
-    assert seen == [False]
-    assert get(cell, made.uuid).host == cell.scheduler.claims[made.uuid] == "h2"
-
-
-def test_a_host_is_not_kept_waiting_for_the_one_that_has_the_instance_now(cell):
-    made = leaving(cell, host="h2", attempt=2)
-    cell.bus.deaf = {"h2"}
-    cell.deletion.finish(cell.context, made.uuid, "h1", [])
-    assert get(cell, made.uuid).host == "h2"
 
 
 def test_the_password_is_forgotten_once_the_guest_has_it(cell):

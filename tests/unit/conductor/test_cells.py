@@ -14,25 +14,6 @@ def let_time_pass(world):
     world.cells._known = dataclasses.replace(world.cells._known, at=float("-inf"))
 
 
-class Looked(dict):
-    """Host mappings that are read again between two looks."""
-
-    def __init__(self, registry):
-        super().__init__(registry._host_cells)
-        self._registry = registry
-
-    def __contains__(self, host):
-        self._registry._fresh(0)
-        return super().__contains__(host)
-
-
-def test_a_host_is_found_while_the_mappings_are_read_again(world):
-    world.cells.all()
-    world.cells.of_host("h1")
-    world.cells._host_cells = Looked(world.cells)
-    assert world.cells.of_host("h1").uuid == CELL1
-
-
 def test_a_host_that_moved_is_found_in_its_new_cell_within_seconds(world):
     world.cells.all()
     assert world.cells.of_host("h1").uuid == CELL1
@@ -52,14 +33,6 @@ def test_a_host_that_is_not_mapped_yet_is_searched_in_the_cells_and_mapped(world
     for no_compute in ("c2", "nobody"):
         with pytest.raises(exception.NotFound, match=no_compute):
             world.cells.search(no_compute)
-
-
-def test_a_cell_that_was_changed_is_seen_within_seconds(world):
-    assert world.cells.get(CELL2).name == "cell2"
-    with world.api_db.begin() as session:
-        cells.update(session, CELL2, name="west")
-    let_time_pass(world)
-    assert world.cells.get(CELL2).name == "west"
 
 
 def test_an_instance_that_somebody_else_ends_meanwhile_is_gone(world, monkeypatch):

@@ -5,11 +5,9 @@ import sqlalchemy as sa
 
 from roost import exception, states
 from roost.conductor.cell.sweeper import remedies
-from roost.db.cell import actions, faults, instances, leases, left_behind, models, ports
-from roost.networks import parse
-from roost.objects import NetworkRequest
+from roost.db.cell import actions, faults, instances, leases, left_behind, models
 from tests.builders import an_instance
-from tests.unit.conductor.test_reschedule import details, fail, get, row, under_way
+from tests.unit.conductor.test_reschedule import details, get, row, under_way
 from tests.unit.db.test_cell import an_action
 
 BEGUN = (states.NETWORKING, states.SPAWNING)
@@ -100,24 +98,6 @@ def test_a_build_begun_on_a_host_that_is_up_begins_there_again(cell, begun):
     assert (event, details[:11]) == ("cell-conductor.reschedule", "again on h1")
 
 
-def test_a_build_begun_again_is_for_the_new_attempt_only(cell, begun):
-    cell.sweep()
-    assert not cell.progress.begin_build(begun.uuid, "h1", 1)
-    assert cell.progress.begin_build(begun.uuid, "h1", 2)
-
-
-def test_a_build_begun_again_keeps_its_ports(cell):
-    networks = parse(["private=10.0.0.0/29"])
-    asked = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
-    made = overdue(cell, networks=[asked], task=states.SCHEDULING)
-    cell.progress.begin_build(made.uuid, "h1", 1)
-    before = cell.progress.allocate_networks(made.uuid, "h1", 1)
-    end_leases(cell)
-    cell.sweep()
-    with cell.database.read() as session:
-        assert ports.info(session, made.uuid, networks=networks) == before
-
-
 def test_a_build_on_a_host_that_is_down_goes_on_to_the_next_one(cell, begun):
     cell.down = {"h1"}
     cell.sweep()
@@ -129,13 +109,6 @@ def test_a_build_on_a_host_that_is_down_goes_on_to_the_next_one(cell, begun):
         ("h1", "The host is down.")
     ]
     assert ("cell-conductor.sweep", "Error", "The host is down.") in events(cell, begun.uuid)
-
-
-def test_a_build_that_its_host_did_not_begin_before_it_went_down_goes_on(cell):
-    made = overdue(cell, task=states.SCHEDULING)
-    cell.down = {"h1"}
-    cell.sweep()
-    assert get(cell, made.uuid).host == cell.scheduler.claims[made.uuid] == "h2"
 
 
 def test_a_build_whose_hosts_all_go_down_ends_in_error_and_says_so(cell):
@@ -164,14 +137,6 @@ def test_a_build_that_every_host_leaves_lying_does_not_go_round_for_ever(cell):
     assert [host for host, _method in told(cell)] == ["h1", "h1", "h1", "h2", "h3"]
 
 
-def test_beginning_again_leaves_all_hosts_for_those_builds_that_fail(cell):
-    made = overdue(cell)
-    cell.sweep()
-    for attempt, host in ((2, "h1"), (3, "h2")):
-        fail(cell, made.uuid, host, attempt)
-    assert get(cell, made.uuid).host == "h3"
-
-
 def test_a_host_that_renews_its_lease_in_the_last_moment_keeps_its_build(cell, begun):
     keep = cell.scheduler.move_claim
 
@@ -185,22 +150,6 @@ def test_a_host_that_renews_its_lease_in_the_last_moment_keeps_its_build(cell, b
     assert get(cell, begun.uuid).attempt == 1
     assert told(cell) == []
     assert cell.scheduler.claims == {begun.uuid: "h1"}
-
-
-def test_a_server_that_became_active_in_the_last_moment_stays_so(cell):
-    made = overdue(cell)
-    keep = cell.scheduler.move_claim
-
-    def announce(*args, **kwargs):
-        active = {"vm_state": states.ACTIVE, "task_state": None}
-        cell.progress.update(made.uuid, active, {"host": "h1", "attempt": 1}, [])
-        return keep(*args, **kwargs)
-
-    cell.scheduler.move_claim = announce
-    cell.sweep()
-    found = get(cell, made.uuid)
-    assert (found.vm_state, found.attempt, found.host) == (states.ACTIVE, 1, "h1")
-    assert told(cell) == []
 
 
 @pytest.mark.parametrize("down", [set(), {"h1"}])
@@ -245,20 +194,6 @@ def test_who_cannot_be_asked_in_time_is_asked_once_in_a_sweep(cell):
     assert get(cell, resting_one.uuid).task_state == states.POWERING_OFF
 
 
-def test_a_lost_place_of_a_begun_build_sends_it_to_the_next_host(cell, begun):
-    cell.scheduler.expire(begun.uuid)
-    cell.scheduler.room["h1"] = 0
-    cell.sweep()
-    assert get(cell, begun.uuid).host == "h2"
-
-
-def test_a_delete_on_a_host_that_is_up_is_told_again(cell):
-    made = resting(cell, task=states.DELETING)
-    cell.sweep()
-    assert told(cell) == [("h1", "terminate_instance")]
-    assert get(cell, made.uuid) is not None
-
-
 @pytest.mark.parametrize("vm_state", [states.BUILDING, states.ACTIVE, states.STOPPED, states.ERROR])
 def test_a_delete_on_a_host_that_is_down_ends_without_it(cell, vm_state):
     made = resting(cell, vm_state, states.DELETING)
@@ -278,42 +213,13 @@ def test_a_delete_of_an_instance_on_no_host_ends_here(cell):
     assert get(cell, made.uuid) is None
 
 
-def test_with_the_scheduler_away_a_delete_on_a_dead_host_waits(cell):
-    made = resting(cell, task=states.DELETING)
-    cell.down, cell.scheduler.away = {"h1"}, True
-    cell.sweep()
-    assert get(cell, made.uuid) is not None
-    cell.scheduler.away = False
-    cell.sweep()
-    assert get(cell, made.uuid) is None
-    assert cell.scheduler.claims == {}
-
-
-POWER = [(before.vm, before.task) for before in states.MOVES if before.task in states.POWER_TASKS]
-
-
-@pytest.mark.parametrize(("vm_state", "task"), POWER)
-def test_a_power_task_on_a_host_that_is_up_is_told_again(cell, vm_state, task):
-    made = resting(cell, vm_state, task)
-    cell.sweep()
-    ((host, method, arguments),) = cell.bus.sent
-    assert (host, method) == ("h1", "change_power")
-    assert arguments == {"instance_uuid": made.uuid, "task": task}
-
-
-@pytest.mark.parametrize(("vm_state", "task"), POWER)
-def test_a_power_task_on_a_host_that_is_down_ends(cell, vm_state, task):
-    made = resting(cell, vm_state, task)
-    cell.down = {"h1"}
-    cell.sweep()
-    found = get(cell, made.uuid)
-    assert (found.vm_state, found.task_state) == (vm_state, None)
-    assert told(cell) == []
-
-
-LIFE = [(before.vm, before.task) for before in states.MOVES if before.task in states.LIFE_TASKS]
-REBUILDS = [each for each in LIFE if each[1] in states.REBUILD_TASKS]
-TOLD = [each for each in LIFE if each[1] != states.UPDATING_PASSWORD]
+RESTING = [
+    (before.vm, before.task)
+    for before in states.MOVES
+    if before.task in (*states.POWER_TASKS, *states.LIFE_TASKS)
+]
+REBUILDS = [each for each in RESTING if each[1] in states.REBUILD_TASKS]
+TOLD = [each for each in RESTING if each[1] != states.UPDATING_PASSWORD]
 
 
 @pytest.mark.parametrize(("vm_state", "task"), TOLD)
@@ -321,11 +227,12 @@ def test_a_task_on_a_host_that_is_up_is_told_again(cell, vm_state, task):
     made = resting(cell, vm_state, task)
     cell.sweep()
     ((host, method, arguments),) = cell.bus.sent
-    assert (host, method) == ("h1", "do_task")
+    called = "change_power" if task in states.POWER_TASKS else "do_task"
+    assert (host, method) == ("h1", called)
     assert arguments == {"instance_uuid": made.uuid, "task": task}
 
 
-@pytest.mark.parametrize(("vm_state", "task"), sorted({*LIFE} - {*REBUILDS}))
+@pytest.mark.parametrize(("vm_state", "task"), sorted({*RESTING} - {*REBUILDS}))
 def test_a_task_on_a_host_that_is_down_ends(cell, vm_state, task):
     made = resting(cell, vm_state, task)
     cell.down = {"h1"}
@@ -366,10 +273,3 @@ def test_what_goes_on_without_its_host_is_noted_until_the_host_is_seen_without_i
     cell.sweep()
     with cell.database.read() as session:
         assert left_behind.on_host(session, "h1") == {made.uuid}
-
-
-def test_what_a_host_that_is_up_is_told_of_is_not_noted(cell):
-    resting(cell, task=states.DELETING)
-    cell.sweep()
-    with cell.database.read() as session:
-        assert left_behind.on_host(session, "h1") == set()

@@ -56,12 +56,3 @@ def test_pages_cover_every_group_with_its_members(api_db, listener, made, page):
     told = {group.uuid: group for message in listener.messages for group in message}
     assert told == {group.uuid: group for group in made}
     assert listener.knows() == told.keys()
-
-
-def test_what_was_lost_is_made_good(api_db, listener, made):
-    Snapshots(api_db, listener).send()
-    with api_db.begin() as session:
-        server_groups.delete(session, made[0].uuid)
-        new = server_groups.create(session, a_group(), defaults=FREE)
-    Snapshots(api_db, listener, page=2).send()
-    assert listener.knows() == {new.uuid, *(group.uuid for group in made[1:])}

@@ -91,8 +91,3 @@ def test_a_server_that_moved_or_is_in_no_state_for_it_gets_none(interfaces, stat
     with pytest.raises(exception.Conflict):
         attach(interfaces, uuid)
     assert held(interfaces, uuid) == [[], []]
-
-
-def test_a_server_that_is_gone_gets_none(interfaces):
-    with pytest.raises(exception.NotFound):
-        attach(interfaces, a_uuid())

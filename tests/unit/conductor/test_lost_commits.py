@@ -2,17 +2,15 @@
 
 import pytest
 
-from roost import exception, states
-from roost.conductor.cell.manager import CellConductorManager
+from roost import states
 from roost.conductor.cell.reschedule import FailedAttempt
-from roost.db.api import instance_mappings, quota
-from roost.db.cell import actions, builds, faults, instances, ports
-from roost.objects.mapping import CELL0_UUID
+from roost.db.api import quota
+from roost.db.cell import actions, builds
 from tests.builders import CELL1
 from tests.fakes.lost_commits import lost_answers
 from tests.unit.conductor.test_boot import build_request, instance, mapping
 from tests.unit.conductor.test_builds import waiting
-from tests.unit.conductor.test_reschedule import ANY, get, leaving, under_way
+from tests.unit.conductor.test_reschedule import ANY, get, under_way
 from tests.unit.db.test_cell import an_event
 
 
@@ -48,34 +46,6 @@ def test_a_boot_places_each_instance_once(world, forgetful):
     assert set(world.scheduler.claims) == set(uuids)
     with world.api_db.read() as session:
         assert quota.counted(session)["project"] == quota.usage(session, "project")
-
-
-def test_an_instance_that_no_host_can_take_is_buried_once(world, forgetful):
-    world.scheduler.select_destinations = _refuse
-    _request, (uuid,) = made = world.build_request()
-    with forgetful(world.api_db, world.cell0):
-        world.build(made)
-    assert (mapping(world, uuid).cell_uuid, build_request(world, uuid)) == (CELL0_UUID, None)
-    assert instance(world.cell0, uuid).vm_state == states.ERROR
-    assert history(world.cell0, uuid)[0].finish_time is not None
-
-
-def _refuse(*_args, **_kwargs):
-    raise exception.NoValidHost("no host is large enough", filters=[])
-
-
-def test_mappings_of_buried_instances_are_forgotten(world, forgetful):
-    _request, (uuid,) = made = world.build_request()
-    world.build(made)
-    with world.cell1.begin() as session:
-        instances.mark_deleted(session, uuid)
-    with world.api_db.begin() as session:
-        instance_mappings.queue_for_delete(session, uuid)
-    with forgetful(world.api_db):
-        world.sweeper.finish_deletes()
-    assert mapping(world, uuid) is None
-    with world.api_db.read() as session:
-        assert quota.usage(session, "project")["instances"] == 0
 
 
 def test_an_instance_ends_once(world, forgetful):
@@ -123,39 +93,6 @@ def test_a_failed_build_goes_on_to_one_host(cell, forgetful):
         assert [tried.host for tried in builds.find(session, made.uuid).tried] == ["h1"]
     events = history(cell.database, made.uuid)[1]
     assert sorted(events) == sorted(set(events))
-
-
-def test_a_build_that_is_given_up_leaves_nothing(cell, forgetful):
-    made = under_way(cell, networks=[ANY])
-    with forgetful(cell.database):
-        cell.rescheduling.abandon(cell.context, _failure(made))
-    assert get(cell, made.uuid).vm_state == states.ERROR
-    assert cell.scheduler.claims == {}
-    assert len(cell.notifier.sent) == 1
-    with cell.database.read() as session:
-        assert faults.latest(session, [made.uuid])[made.uuid].code == 500
-        assert ports.list_orphans(session) == []
-        assert session.exec_driver_sql("SELECT count(*) FROM instance_faults").scalar() == 1
-
-
-def test_a_deleted_instance_is_buried_once(cell, forgetful):
-    made = leaving(cell)
-    with forgetful(cell.database):
-        cell.deletion.finish(cell.context, made.uuid, "h1", [an_event("compute.destroy")])
-    assert get(cell, made.uuid) is None
-    assert cell.scheduler.claims == {}
-
-
-def test_a_daemon_is_known_once(cell, forgetful):
-    names = ("progress", "rescheduling", "deletion", "power", "interfaces", "filterings")
-    parts = dict.fromkeys(names)
-    manager = CellConductorManager(cell.database, **parts, lease_seconds=30)
-    with forgetful(cell.database):
-        manager.report_service(cell.context, host="h9", binary="roost-compute")
-        told = manager.report_service(cell.context, host="h9", binary="roost-compute")
-    with cell.database.read() as session:
-        query = "SELECT uuid FROM services WHERE host = 'h9'"
-        assert session.exec_driver_sql(query).scalars().all() == [told["service_uuid"]]
 
 
 def _failure(made):

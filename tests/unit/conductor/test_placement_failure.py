@@ -5,7 +5,6 @@ import logging
 
 import pytest
 
-from roost import exception
 from roost.conductor.cell import reschedule
 from roost.conductor.cell.reschedule import FailedAttempt
 from roost.conductor.failures import PlacementFailure
@@ -103,21 +102,8 @@ def test_a_cell_without_another_host_tells_the_same(cell, stranded, caplog):
     ]
 
 
-def test_a_fault_that_is_about_something_else_counts_nothing():
-    told = ("1 host was tried.", "h1: disk on fire")
-    fault = PlacementFailure(*told).fault(an_instance().uuid, host="h1")
-    assert (fault.message, fault.details) == told
-    assert counted_message(fault) is None
-
-
 @pytest.mark.parametrize("details", ["Traceback: 1/0", "[]", "7", '{"a": 1}'])
 def test_details_in_other_words_are_not_mistaken(details):
     fault = PlacementFailure("x", "x").fault(an_instance().uuid, host=None)
     fault.details, fault.created_at = details, NOW
     assert counted_message(fault) is None
-
-
-def test_a_refusal_without_details_is_told_as_it_is():
-    reason = PlacementFailure.refused(exception.NoValidHost("nothing fits"), and_so=". Bad luck")
-    assert (reason.message, reason.line) == ("nothing fits. Bad luck", "nothing fits. Bad luck")
-    assert reason.fault(an_instance().uuid, host=None).details is None

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 import roost.conf
-from roost import exception, states
+from roost import exception
 from roost.cmd import super_conductor
 from roost.conductor.cell.task_outcomes import TaskOutcomes
 from roost.conductor.super.purge import Archive, Purge
@@ -119,16 +119,6 @@ def test_a_host_that_was_away_finds_that_its_guests_are_over_however_late_it_is_
     assert _purge(world)[CELL1] == 1
 
 
-def test_a_host_that_is_removed_keeps_nothing(world, deleted):
-    old = deleted(ago=MONTH)
-    with world.cell1.begin() as session:
-        left_behind.note(session, old, "h1")
-    before = _rows(world)["instances"]
-    assert _purge(world)[CELL1] == 1
-    assert _rows(world)["instances"] == before - 1
-    assert _rows(world)["left_behind"] == 0
-
-
 def test_a_dry_run_counts_and_removes_nothing(world, deleted):
     deleted(ago=MONTH)
     before = _rows(world)
@@ -147,32 +137,6 @@ def test_a_cell_that_is_away_keeps_its_servers_and_what_leads_there(world, delet
     assert _is_known(world, old)
 
 
-def test_a_cell_that_cannot_be_purged_keeps_no_other_from_it(world, deleted):
-    deleted(ago=MONTH)
-
-    def broken():
-        raise LookupError("a defect")
-
-    world.cell0.read = broken  # the first one
-    done = _purge(world)
-    assert done.pop(CELL1) == 1
-    (failed, untouched) = sorted(done.values(), key=str, reverse=True)
-    assert (type(failed), untouched) == (exception.Unavailable, 0)
-
-
-def test_nobody_waits_for_rows_while_the_archive_is_written(world, deleted, tmp_path):
-    old, archive = deleted(ago=MONTH), Archive(tmp_path / "archive")
-
-    class Watching:
-        def keep(self, cell, found):
-            with cell.database.begin() as session:
-                session.execute(sa.update(cell_models.instances).values(display_name="free"))
-            archive.keep(cell, found)
-
-    assert _purge(world, archive=Watching())[CELL1] == 1
-    assert old in next((tmp_path / "archive").iterdir()).read_text()
-
-
 def test_super_conductors_purge_what_their_options_say(world, deleted, tmp_path):
     old, young = deleted(ago=MONTH), deleted(ago=DAY)
     group = {"purge_after": 2 * 86400, "purge_archive": str(tmp_path / "archive")}
@@ -182,17 +146,6 @@ def test_super_conductors_purge_what_their_options_say(world, deleted, tmp_path)
     assert (_is_known(world, old), _is_known(world, young)) == (False, True)
     assert list((tmp_path / "archive").iterdir())
     assert super_conductor.purge(roost.conf.of({}), world.api_db, world.cells) == []
-
-
-def test_servers_that_a_backup_brought_back_do_not_keep_others_from_being_forgotten(world, deleted):
-    back, others = deleted(ago=2 * MONTH), [deleted(ago=MONTH) for _ in range(3)]
-    with world.cell1.begin() as session:
-        mine = cell_models.instances.c.uuid == back
-        living = {"deleted_at": None, "vm_state": states.ACTIVE}
-        session.execute(sa.update(cell_models.instances).where(mine).values(living))
-    _purge(world, batch=1)
-    assert _is_known(world, back)
-    assert not any(_is_known(world, uuid) for uuid in others)
 
 
 def test_the_archive_has_all_rows_before_they_are_removed(world, deleted, tmp_path):

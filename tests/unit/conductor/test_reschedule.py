@@ -242,19 +242,6 @@ def test_a_slow_conductor_leaves_the_claim_where_a_faster_one_put_the_instance(c
     assert [host for host, _, _ in cell.bus.sent] == ["h2", "h3"]
 
 
-def test_a_slow_conductor_claims_nothing_for_an_instance_that_a_faster_one_gave_up(cell):
-    made = under_way(cell)
-
-    def be_faster():
-        for attempt, host in enumerate(("h1", "h2", "h3"), start=1):
-            fail(cell, made.uuid, host, attempt)
-
-    meanwhile(cell, be_faster)
-    fail(cell, made.uuid)
-    assert get(cell, made.uuid).vm_state == states.ERROR
-    assert made.uuid not in cell.scheduler.claims
-
-
 def test_an_instance_in_error_has_no_place(cell):
     made = under_way(cell, numa_topology=a_pinned_topology(2), pci=[a_pci_allocation()])
     cell.rescheduling.abandon(cell.context, FailedAttempt(made.uuid, "h1", 1, "no", []))
@@ -275,35 +262,6 @@ def test_with_the_scheduler_away_an_end_in_error_waits_or_its_claim_would_be_lef
     assert cell.scheduler.claims == {}
 
 
-def test_a_conductor_that_dies_before_it_writes_an_error_leaves_no_claim(cell, monkeypatch):
-    made = under_way(cell, tried=("h2", "h3"))
-    monkeypatch.setattr(type(cell.rescheduling), "_end", lambda *_args, **_kwargs: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        fail(cell, made.uuid)
-    monkeypatch.undo()
-    assert cell.scheduler.claims == {}
-    for _ in range(2):
-        cell.sweep()
-    assert get(cell, made.uuid).vm_state == states.ERROR
-
-
-def test_a_slow_conductor_that_gives_up_leaves_the_claim_of_one_that_did_not(cell):
-    made = under_way(cell, alternates=())
-    cell.scheduler.room = {"h1": 1, "h2": 0}
-    release = cell.scheduler.release_claims
-
-    def find_room(*args, **kwargs):
-        cell.scheduler.release_claims = release
-        cell.scheduler.room["h2"] = 1
-        cell.rescheduling.go_on(cell.context, row(cell, made.uuid))
-        release(*args, **kwargs)
-
-    cell.scheduler.release_claims = find_room
-    fail(cell, made.uuid)
-    assert get(cell, made.uuid).host == "h2"
-    assert cell.scheduler.claims == {made.uuid: "h2"}
-
-
 def test_the_history_tells_of_the_move(cell):
     made = under_way(cell)
     fail(cell, made.uuid)
@@ -313,20 +271,3 @@ def test_the_history_tells_of_the_move(cell):
         ("compute.spawn", "Error"),
         ("cell-conductor.reschedule", "Success"),
     }
-
-
-def test_the_end_of_a_build_is_notified(cell):
-    made = under_way(cell)
-    cell.rescheduling.abandon(cell.context, FailedAttempt(made.uuid, "h1", 1, "no", []))
-    (event, payload) = cell.notifier.sent[0]
-    assert (event, payload.instance_uuid) == ("instance.create.error", made.uuid)
-
-
-def test_with_the_scheduler_away_the_build_waits_where_it_is(cell):
-    made = under_way(cell)
-    cell.scheduler.away = True
-    with pytest.raises(exception.Unavailable):
-        fail(cell, made.uuid)
-    cell.scheduler.away = False
-    fail(cell, made.uuid)
-    assert get(cell, made.uuid).host == "h2"

@@ -3,9 +3,9 @@
 import pytest
 
 from roost import exception, states
-from roost.db.cell import actions, instances, leases, purge
+from roost.db.cell import actions, instances, leases
 from tests.builders import a_pinned_topology, a_selection
-from tests.unit.conductor.test_reschedule import details, get, under_way
+from tests.unit.conductor.test_reschedule import get, under_way
 
 PINNED = a_selection("h1", claimed=True, numa_topology=a_pinned_topology(2, 3))
 
@@ -75,52 +75,6 @@ def test_a_place_that_somebody_else_has_by_now_sends_the_build_to_the_next_host(
         (event, _moved) = actions.get(session, made.uuid, "req-1").events
     assert (event.event, event.result) == ("cell-conductor.keep_claim", "Error")
     assert event.details == "The claim ran out before the host began. no room on h1"
-
-
-def test_a_host_whose_place_was_lost_may_not_begin_any_more(cell, waiting, sweep):
-    made = waiting()
-    cell.scheduler.expire(made.uuid)
-    cell.scheduler.room["h1"] = 0
-    sweep()
-    assert not cell.progress.begin_build(made.uuid, "h1", 1)
-
-
-def test_a_lost_place_counts_as_an_attempt(cell, waiting, sweep):
-    made = waiting(attempt=3, alternates=(), tried=("h2", "h3"))
-    cell.scheduler.expire(made.uuid)
-    cell.scheduler.room["h1"] = 0
-    sweep()
-    assert get(cell, made.uuid).vm_state == states.ERROR
-    assert "h1: The claim ran out" in details(cell, made.uuid)
-    assert cell.scheduler.claims == {}
-
-
-def test_with_the_scheduler_away_the_host_is_told_later(cell, waiting, sweep):
-    made = waiting()
-    cell.scheduler.expire(made.uuid)
-    cell.scheduler.away = True
-    sweep()
-    assert told(cell) == []
-    cell.scheduler.away = False
-    sweep()
-    assert [host for host, _ in told(cell)] == ["h1"]
-    assert cell.scheduler.claims == {made.uuid: "h1"}
-
-
-def test_an_instance_that_is_deleted_meanwhile_is_left_without_a_claim(cell, waiting, sweep):
-    made = waiting()
-    keep = cell.scheduler.move_claim
-
-    def delete(*args, **kwargs):
-        with cell.database.begin() as session:
-            purge.delete_with_record(session, made.uuid, [])
-        cell.scheduler.expire(made.uuid)
-        return keep(*args, **kwargs)
-
-    cell.scheduler.move_claim = delete
-    sweep()
-    assert told(cell) == []
-    assert cell.scheduler.claims == {}
 
 
 @pytest.mark.parametrize("has_room", [True, False])

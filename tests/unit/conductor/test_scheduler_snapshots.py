@@ -3,11 +3,10 @@
 import concurrent.futures
 
 import pytest
-import sqlalchemy as sa
 
 from roost import exception
 from roost.conductor.super.scheduler_sync import Snapshots
-from roost.db.api import aggregates, models
+from roost.db.api import aggregates
 from roost.db.scheduler import aggregates as known
 from roost.db.scheduler import models as scheduler_models
 
@@ -63,20 +62,6 @@ def made(truth):
 
 def all_of(truth):
     return truth(aggregates.list_page, after=None, limit=100)
-
-
-def test_everything_is_told_in_one_message_if_it_fits(api_db, listener, truth, made):
-    Snapshots(api_db, listener).send()
-    assert listener.knows() == made
-    assert [(span.after, span.until) for span in listener.ranges] == [(None, None)]
-
-
-def test_nothing_is_told_too(api_db, listener, truth, made):
-    Snapshots(api_db, listener).send()
-    for aggregate in made:
-        truth(aggregates.delete, aggregate.id)
-    Snapshots(api_db, listener).send()
-    assert listener.knows() == []
 
 
 @pytest.mark.parametrize("page", [1, 2, 5])
@@ -143,25 +128,6 @@ def test_a_late_snapshot_of_another_conductor_undoes_nothing(api_db, listener, t
     ]
     Snapshots(api_db, late, page=1).send()
     assert listener.knows() == all_of(truth)
-
-
-def test_a_restored_database_is_believed(api_db, listener, truth, made):
-    restored = all_of(truth)
-    truth(aggregates.add_host, made[0].id, "h1")
-    Snapshots(api_db, listener).send()
-    with api_db.begin() as session:
-        session.execute(sa.delete(models.aggregate_hosts))
-        old = sa.update(models.host_aggregates).where(models.host_aggregates.c.id == made[0].id)
-        session.execute(old.values(version=made[0].version, updated_at=None))
-        session.execute(sa.update(models.api_revisions).values(number=1))
-    Snapshots(api_db, listener).send()
-    assert listener.knows() == restored
-
-
-def test_a_bus_that_is_away_is_told_of(api_db, listener, made):
-    listener.away = True
-    with pytest.raises(exception.Unavailable):
-        Snapshots(api_db, listener).send()
 
 
 def test_the_first_snapshots_follow_each_other_soon(api_db, listener):

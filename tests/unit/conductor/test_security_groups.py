@@ -11,7 +11,7 @@ from roost.cells import security_groups as filtering_flow
 from roost.cells.security_groups import GroupCopies
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.db.api import instance_mappings, security_groups
-from roost.db.cell import instances, ports, purge
+from roost.db.cell import instances, ports
 from roost.db.cell import security_groups as cell_security_groups
 from roost.db.types import utcnow
 from roost.networks import parse
@@ -121,14 +121,6 @@ def test_while_a_server_is_on_its_way_all_cells_know_what_has_changed(world, cop
     assert brought(world.cell1) == brought(world.databases[CELL2]) == {"project": {"web": 2}}
 
 
-def test_a_copy_in_a_cell_without_servers_of_the_project_may_be_old(world, copies, caplog):
-    group = a_group(world.api_db)
-    copies.bring(world.cells.get(CELL1), "project")
-    a_rule(world.api_db, group)
-    copies.compare()
-    assert (brought(world.cell1), caplog.messages) == ({"project": {"web": 2}}, [])
-
-
 def test_a_cell_that_is_away_does_not_keep_others_from_knowing(world, copies, monkeypatch):
     mapped(world, CELL1)
     mapped(world, CELL2)
@@ -178,17 +170,6 @@ def test_of_many_changes_at_once_hosts_are_told_once_more_after_the_last(
         go_on.set()
     assert [one.exception() for one in changes] == [None] * 9
     assert len(told(world.buses["fake://cell1/"])) == 2
-
-
-def test_after_one_that_failed_changes_are_spread_again(world, copies, monkeypatch):
-    with monkeypatch.context() as broken:
-        broken.setattr(instance_mappings, "cells_of_project", lambda *_arguments: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            copies.spread(a_context(), "project")
-    a_server(world.cell1, "h1")
-    mapped(world, CELL1)
-    copies.spread(a_context(), "project")
-    assert told(world.buses["fake://cell1/"])
 
 
 def test_what_a_cell_has_missed_is_found_by_comparing(world, copies):
@@ -255,14 +236,6 @@ def test_a_host_is_told_of_its_networks_and_of_members_there(cell_db, filterings
     assert found[NETWORKS[1].id] == {"ports": {}, "rules": {}, "members": {}}
 
 
-def test_servers_that_are_gone_are_members_of_nothing(cell_db, filterings):
-    a_server(cell_db, "h1")
-    uuid, vif = a_server(cell_db, "h1")
-    with cell_db.begin() as session:
-        purge.delete_with_record(session, uuid, [])
-    assert vif.ip not in str(filterings.describe("h1", [NETWORKS[0].id]))
-
-
 def test_hosts_are_told_when_the_addresses_of_a_projects_servers_change(cell_db, filterings, bus):
     uuid, _ = a_server(cell_db, "h1")
     a_server(cell_db, "h2")
@@ -281,13 +254,6 @@ def test_a_change_is_done_though_no_host_can_be_told(cell_db, filterings, bus):
     with filterings.changing(a_context(), uuid):
         pass
     assert told(bus) == []
-
-
-def test_where_no_host_filters_none_is_told(cell_db, bus):
-    uuid, _ = a_server(cell_db, "h1")
-    with HostSecurityGroups(cell_db, Compute(bus), filters=False).changing(a_context(), uuid):
-        pass
-    assert bus.sent == []
 
 
 def test_hosts_are_told_of_a_server_that_is_buried_without_its_host(cell):

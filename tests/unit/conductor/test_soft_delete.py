@@ -12,7 +12,7 @@ from roost.cells import cell as cells_cell
 from roost.conductor.super.soft_delete import SoftDeletes
 from roost.db.api import instance_mappings, models, quota
 from roost.db.api import soft_delete as mappings
-from roost.db.cell import actions, instances
+from roost.db.cell import instances
 from roost.db.cell import models as cell_models
 from tests.builders import CELL1
 from tests.unit.conductor.test_boot import instance, mapping
@@ -141,25 +141,6 @@ def test_turns_may_come_in_any_order_and_twice_the_latest_counts(world, running,
     assert task(world, uuid) == (states.SOFT_DELETED, states.SOFT_DELETING)
 
 
-def test_a_late_word_that_it_is_put_away_does_not_undo_a_restore(world, running):
-    uuid, cell = running(), world.cells.get(CELL1)
-    cells_cell.soft_delete(cell, world.context, uuid, turn=1)
-    settle(world, uuid)
-    cells_cell.restore(cell, world.context, uuid, turn=2)
-    settle(world, uuid, states.ACTIVE)
-    assert cells_cell.soft_delete(cell, world.context, uuid, turn=1)
-    assert task(world, uuid) == (states.ACTIVE, None)
-
-
-def test_a_refused_turn_leaves_the_row_as_it_was(world, running):
-    uuid, cell = running(vm_state=states.ERROR), world.cells.get(CELL1)
-    assert not cells_cell.soft_delete(cell, world.context, uuid, turn=1)
-    with world.cell1.read() as session:
-        turns = session.execute(sa.select(cell_models.instances.c.turns)).scalar_one()
-        (made,) = actions.list_actions(session, uuid)
-    assert (turns, made.action) == (0, "create")
-
-
 def test_what_is_put_away_long_enough_is_deleted_as_any_other(world, running):
     old, new = running(), running()
     put_away(world, old, ago=HOUR + 1)
@@ -171,15 +152,6 @@ def test_what_is_put_away_long_enough_is_deleted_as_any_other(world, running):
     assert task(world, old)[1] == states.DELETING
     assert world.casts()[-1][:2] == ("h1", "terminate_instance")
     assert usage(world) == NOTHING
-
-
-def test_what_was_restored_since_its_mapping_was_backed_up_is_not_reclaimed(world, running):
-    uuid = running()
-    put_away(world, uuid, ago=HOUR + 1)
-    with world.cell1.begin() as session:
-        session.execute(sa.update(cell_models.instances).values(turns=2))  # and it is ACTIVE
-    sweeper(world, HOUR).reclaim()
-    assert not mapping(world, uuid).queued_for_delete
 
 
 def test_what_is_put_away_in_a_cell_that_is_away_is_reclaimed_later(world, running, monkeypatch):
@@ -195,13 +167,6 @@ def test_what_is_put_away_in_a_cell_that_is_away_is_reclaimed_later(world, runni
     assert not mapping(world, uuid).queued_for_delete
     sweeper(world, HOUR).reclaim()
     assert mapping(world, uuid).queued_for_delete
-
-
-def test_without_an_interval_nothing_is_reclaimed(world, running):
-    uuid = running()
-    put_away(world, uuid, ago=HOUR)
-    sweeper(world, 0).reclaim()
-    assert not mapping(world, uuid).queued_for_delete
 
 
 def test_who_restores_first_wins(world, running):

@@ -8,7 +8,6 @@ from roost.db.api import instance_mappings
 from roost.db.cell import instances
 from tests.builders import CELL1
 from tests.unit.conductor.test_boot import instance, mapping
-from tests.unit.conductor.test_expired_tasks import end_leases
 
 
 def test_a_wish_whose_hint_was_lost_is_built_all_the_same(world):
@@ -79,17 +78,6 @@ def test_a_host_that_did_not_begin_is_told_again(world, cell1):
     assert cell1.bus.methods() == ["build_and_run_instance"] * 2
 
 
-def test_a_host_that_did_not_end_an_instance_is_told_again(world, cell1):
-    _request, (uuid,) = made = world.build_request()
-    world.build(made)
-    world.cells.get(CELL1).end_instance(world.context, uuid)
-    cell1.sweeper(lease_seconds=60).sweep()
-    assert cell1.bus.methods().count("terminate_instance") == 1
-    end_leases(cell1)
-    cell1.sweep()
-    assert cell1.bus.methods().count("terminate_instance") == 2
-
-
 def on_two_hosts(world):
     """Instances whose hosts have not heard of them; nobody listens on the first host."""
     world.scheduler.room = {"h1": 1, "h2": 1}
@@ -106,17 +94,6 @@ def test_a_dead_host_does_not_keep_the_builds_of_others_waiting(world, cell1):
     for _ in range(2):
         cell1.sweep()
     assert [sent[:2] for sent in bus.sent] == [("h2", "build_and_run_instance")]
-
-
-def test_a_dead_host_does_not_keep_the_deletes_of_others_waiting(world, cell1):
-    bus, uuids = on_two_hosts(world)
-    bus.deaf = {"h1", "h2"}
-    for uuid in uuids:
-        world.cells.get(CELL1).end_instance(world.context, uuid)
-    bus.deaf = {"h1"}
-    for _ in range(2):
-        cell1.sweep()
-    assert [sent[:2] for sent in bus.sent] == [("h2", "terminate_instance")]
 
 
 def test_a_build_whose_reschedule_was_cut_short_goes_on_to_the_next_host(world, cell1):

@@ -223,21 +223,6 @@ def test_only_states_can_be_expected(cell, power, server):
         _settle(power, cell, server(), ObservedGuest("h1", states.SHUTDOWN), project_id="project")
 
 
-def test_a_delete_wins_over_what_is_told_later(cell, power, server):
-    uuid = server(states.ACTIVE, states.DELETING)
-    found = ObservedGuest("h1", states.SHUTDOWN)
-    with pytest.raises(exception.Conflict):
-        _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
-    assert _states(cell, uuid)[:2] == (states.ACTIVE, states.DELETING)
-
-
-def test_an_instance_that_is_gone_cannot_be_settled(cell, power):
-    with pytest.raises(exception.NotFound):
-        _settle(
-            power, cell, a_uuid(), ObservedGuest("h1", states.SHUTDOWN), task_state=states.REBOOTING
-        )
-
-
 def _overdue(cell):
     """What the sweeper takes, once the leases that it gives are over at once."""
     with cell.database.begin() as session:
@@ -245,22 +230,6 @@ def _overdue(cell):
     with cell.database.begin() as session:
         (found,) = leases.take_overdue(session, begun_seconds=-1, seconds=30)
     return found
-
-
-def test_a_host_is_told_again_of_a_task_that_nobody_works_on(cell, power, server):
-    uuid = server(states.STOPPED, states.POWERING_ON)
-    power.resend(_overdue(cell))
-    assert cell.bus.sent == [
-        ("h1", "change_power", {"instance_uuid": uuid, "task": states.POWERING_ON})
-    ]
-    assert _states(cell, uuid)[:2] == (states.STOPPED, states.POWERING_ON)
-
-
-def test_what_the_host_then_reports_is_of_the_request_that_asked(cell, power, server):
-    uuid = server(states.STOPPED, states.POWERING_ON)
-    power.resend(_overdue(cell))
-    assert [context.request_id for context in cell.bus.contexts] == ["req-1"]
-    assert _get(cell, uuid).task_state == states.POWERING_ON
 
 
 def test_a_late_copy_of_a_report_does_not_end_the_next_task_of_the_kind(cell, power, server):
@@ -303,16 +272,6 @@ def test_a_task_that_its_host_goes_on_with_is_not_given_up(cell, power, server):
         assert leases.renew(session, held, host="h1", seconds=60) == set()
     power.abandon(overdue)
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.POWERING_OFF)
-
-
-def test_a_task_that_is_over_is_not_given_up(cell, power, server):
-    uuid = server(states.ACTIVE, states.POWERING_OFF)
-    overdue = _overdue(cell)
-    found = ObservedGuest("h1", states.SHUTDOWN, [EVENT])
-    _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
-    power.abandon(overdue)
-    assert _states(cell, uuid)[:2] == (states.STOPPED, None)
-    assert _history(cell, uuid)[0].message is None
 
 
 def test_what_a_host_finds_amiss_is_told_to_those_who_listen(cell, power):
