@@ -1,12 +1,9 @@
 """Instances, builds, actions, services and identity in a cell's database."""
 
-import datetime
-
 import pytest
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db import newest
 from roost.db.cell import actions, builds, faults, identity, instances, models, purge, services
 from roost.objects import InstanceAction, InstanceActionEvent, InstanceFault, TriedHost
 from tests.builders import (
@@ -128,11 +125,6 @@ def test_a_move_that_the_table_forbids_is_refused(cell_db):
             )
 
 
-def test_changing_an_instance_that_is_gone_says_so(cell_db):
-    with cell_db.begin() as session, pytest.raises(exception.NotFound):
-        instances.update(session, a_uuid(), {"power_state": 1}, expected={})
-
-
 def test_a_buried_instance_is_found_only_by_those_who_ask_for_it(cell_db):
     made = an_instance()
     with cell_db.begin() as session:
@@ -153,15 +145,6 @@ def test_a_removed_instance_leaves_no_row(cell_db):
         assert instances.find(session, made.uuid, deleted=True) is None
         assert builds.find(session, made.uuid) is None
         assert actions.list_actions(session, made.uuid) == []
-
-
-def test_instances_of_a_host_are_those_alive(cell_db):
-    alive, dead = an_instance(host="h1"), an_instance(host="h1")
-    with cell_db.begin() as session:
-        for made in (alive, dead, an_instance(host="h2")):
-            instances.create(session, made)
-        instances.mark_deleted(session, dead.uuid)
-        assert [i.uuid for i in instances.list_on_host(session, "h1")] == [alive.uuid]
 
 
 def test_a_build_moves_on_only_from_where_it_is(cell_db):
@@ -228,45 +211,6 @@ def test_what_is_over_at_once_takes_no_steps_from_what_is_under_way(cell_db):
     assert locked.message is None
 
 
-def test_events_go_to_the_latest_action_and_come_in_order(cell_db):
-    uuid, later = a_uuid(), NOW + datetime.timedelta(seconds=1)
-    with cell_db.begin() as session:
-        actions.start(session, an_action(uuid, "req-1"))
-        actions.start(session, an_action(uuid, "req-2"))
-        actions.add_events(session, uuid, [an_event("second", later), an_event("first")])
-        found = actions.get(session, uuid, "req-2")
-        assert [event.event for event in found.events] == ["first", "second"]
-        assert actions.get(session, uuid, "req-1").events == []
-
-
-def test_a_finished_action_has_its_time_and_message(cell_db):
-    uuid = a_uuid()
-    with cell_db.begin() as session:
-        actions.start(session, an_action(uuid))
-        actions.add_events(session, uuid, [], finish=True, message="no host")
-        found = actions.get(session, uuid, "req-1")
-    assert found.finish_time is not None
-    assert found.message == "no host"
-
-
-def test_a_long_history_of_an_earlier_release_goes_bit_by_bit(cell_db, monkeypatch):
-    uuid = a_uuid()
-
-    def count(session):
-        return len(actions.list_actions(session, uuid))
-
-    with cell_db.begin() as session:
-        for number in range(8):
-            actions.start(session, an_action(uuid, f"req-{number}", action="lock"))
-            actions.add_events(session, uuid, [], finish=True)
-        monkeypatch.setattr(actions, "KEPT", 3)
-        monkeypatch.setattr(newest, "_AT_ONCE", 2)
-        for left in (7, 6, 5, 4):  # one more, two less
-            actions.start(session, an_action(uuid, f"again-{left}", action="lock"))
-            actions.add_events(session, uuid, [], finish=True)
-            assert count(session) == left
-
-
 def test_of_the_history_of_a_server_its_making_and_the_latest_are_kept(cell_db, monkeypatch):
     monkeypatch.setattr(actions, "KEPT", 3)
     uuid, other = a_uuid(), a_uuid()
@@ -284,11 +228,6 @@ def test_of_the_history_of_a_server_its_making_and_the_latest_are_kept(cell_db, 
         assert len(actions.list_actions(session, other)) == 1
         events = sa.select(sa.func.count()).select_from(models.instance_action_events)
         assert session.scalar(events) == 6
-
-
-def test_an_unknown_action_is_named(cell_db):
-    with cell_db.read() as session, pytest.raises(exception.NotFound, match="req-x"):
-        actions.get(session, a_uuid(), "req-x")
 
 
 def test_the_latest_fault_is_the_one_shown(cell_db):

@@ -7,7 +7,6 @@ import pytest
 from roost import exception
 from roost.db.cell import services
 from tests.builders import a_uuid
-from tests.fakes.service_groups import age
 
 
 @pytest.fixture
@@ -27,23 +26,6 @@ def test_a_roll_call_has_the_time_by_the_clock_that_stamps_heartbeats(session):
     assert datetime.timedelta(0) <= roll.now - second.last_seen_up < datetime.timedelta(seconds=5)
 
 
-def test_a_roll_call_can_be_for_some_only(session):
-    report(session)
-    conductor = report(session, binary="roost-cell-conductor")
-    assert list(services.call_roll(session, binary="roost-cell-conductor").services) == [conductor]
-
-
-def test_a_heartbeat_is_as_late_as_it_comes(session):
-    report(session)
-    age(session, 60)
-    silent = services.call_roll(session)
-    report(session)
-    heard = services.call_roll(session)
-    (before,), (after,) = silent.services, heard.services
-    assert silent.now - before.last_seen_up >= datetime.timedelta(seconds=60)
-    assert heard.now - after.last_seen_up < datetime.timedelta(seconds=5)
-
-
 def test_words_on_whether_a_host_is_disabled_are_in_order_whatever_the_clock_says(session):
     service = report(session)
     assert service.disabled_version == 0
@@ -52,17 +34,6 @@ def test_words_on_whether_a_host_is_disabled_are_in_order_whatever_the_clock_say
         for disabled in (True, False, True)
     ]
     assert 0 < versions[0] < versions[1] < versions[2]
-
-
-def test_other_changes_are_no_word_on_that(session):
-    service = report(session)
-    changed = services.update(session, service.uuid, forced_down=True)
-    assert (changed.forced_down, changed.disabled_version) == (True, 0)
-
-
-def test_a_daemon_that_is_not_there_is_not_changed(session):
-    with pytest.raises(exception.NotFound):
-        services.update(session, a_uuid(), disabled=True)
 
 
 # which daemon of a name

@@ -27,28 +27,6 @@ def test_a_token_is_found_until_it_expires(api_db):
         assert console_tokens.find(session, consoles.digest("other"), now=NOW) is None
 
 
-def test_a_token_that_is_there_already_is_fine(api_db):
-    token = a_token()
-    for _ in range(2):
-        with api_db.begin() as session:
-            console_tokens.create(session, token)
-            assert console_tokens.known(session, [token.digest]) == {token.digest}
-
-
-def test_those_that_have_expired_are_forgotten_the_oldest_first(api_db):
-    old = [a_token(expires_at=NOW - datetime.timedelta(seconds=age)) for age in (3, 2, 0)]
-    new = a_token()
-    with api_db.begin() as session:
-        for each in (*old, new):
-            console_tokens.create(session, each)
-        first = console_tokens.expired(session, now=NOW, limit=2)
-        assert first == [old[0].digest, old[1].digest]
-        console_tokens.forget(session, first)
-        assert console_tokens.expired(session, now=NOW, limit=2) == [old[2].digest]
-        left = console_tokens.known(session, [each.digest for each in (*old, new)])
-    assert left == {old[2].digest, new.digest}
-
-
 def queue_for_delete(session, uuid):
     instance_mappings.queue_for_delete(session, uuid)
 

@@ -1,7 +1,5 @@
 """How databases are reached."""
 
-import ast
-import pathlib
 import sqlite3
 
 import pymysql
@@ -9,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from roost import api, exception
+from roost import exception
 from roost.db import engine, errors
 from roost.db.engine import CONNECT_SECONDS, Database, retried, retried_if_undone
 
@@ -17,16 +15,6 @@ from roost.db.engine import CONNECT_SECONDS, Database, retried, retried_if_undon
 @pytest.mark.parametrize("url", ["postgresql+psycopg://u@127.0.0.1:1/x", "mysql+pymysql://u@h/x"])
 def test_nobody_waits_for_ever_for_a_database_that_does_not_answer(url):
     assert Database(url).engine.url.query["connect_timeout"] == str(CONNECT_SECONDS)
-
-
-def test_what_a_url_says_is_left_as_it_is():
-    database = Database("mysql+pymysql://u@h/x?charset=latin1&connect_timeout=3&read_timeout=7")
-    query = database.engine.url.query
-    assert [query[name] for name in ("charset", "connect_timeout", "read_timeout")] == [
-        "latin1",
-        "3",
-        "7",
-    ]
 
 
 def test_a_database_that_is_away_is_named_without_its_password():
@@ -81,23 +69,6 @@ def test_what_must_not_happen_twice_is_run_again_if_it_has_not_happened(kind):
     assert step.tries == 2
 
 
-def test_every_transaction_of_the_api_is_run_again():
-    """A primary that is a standby now, or a deadlock, is nothing that users are told of."""
-    once = [
-        f"{path}: {step.name}"
-        for path in pathlib.Path(api.__file__).parent.rglob("*.py")
-        for step in ast.walk(ast.parse(path.read_text()))
-        if isinstance(step, ast.FunctionDef)
-        and any(map(_writes, ast.walk(step)))
-        and not any("retried" in ast.unparse(word) for word in step.decorator_list)
-    ]
-    assert once == []
-
-
-def _writes(node):
-    return isinstance(node, ast.withitem) and ast.unparse(node.context_expr).endswith(".begin()")
-
-
 def test_a_step_whose_connection_broke_waits_for_a_server_that_restarts():
     step = Failing(exception.Lost(), *[exception.Unavailable("starting up")] * 9)
     assert retried(step)() == "done"
@@ -135,23 +106,6 @@ def test_answers_are_waited_for_as_long_as_one_says(url, bound):
     query = Database(url, connect_timeout=3, answer_timeout=7).engine.url.query
     assert query["connect_timeout"] == "3"
     assert {name: query[name] for name in bound} == bound
-
-
-def test_whoever_has_time_waits_for_answers_without_end():
-    query = Database("mysql+pymysql://u@h/x", answer_timeout=None).engine.url.query
-    assert set(query) == {"charset", "connect_timeout"}
-
-
-def test_a_file_that_cannot_be_opened_is_told_as_away(tmp_path):
-    database = Database(f"sqlite:///{tmp_path}/missing/x.sqlite")
-    with pytest.raises(exception.Unavailable, match="unable to open") as caught, database.read():
-        pass
-    assert type(caught.value) is exception.Unavailable
-
-
-def test_a_statement_that_a_file_refuses_says_that_it_is_there(api_db):
-    with pytest.raises(sa.exc.OperationalError, match="overflow"), api_db.read() as session:
-        session.exec_driver_sql("SELECT abs(-9223372036854775808)")
 
 
 def test_a_file_that_another_process_writes_is_busy_not_away(tmp_path):

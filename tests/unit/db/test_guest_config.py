@@ -29,13 +29,6 @@ def test_others_read_an_instance_without_them(cell_db, instance):
         assert instances.get(session, instance.uuid).provisions is None
 
 
-def test_an_instance_without_provisions_is_whole_too(cell_db):
-    bare = an_instance()
-    with cell_db.begin() as session:
-        instances.create(session, bare)
-        assert guest_config.get_instance(session, bare.uuid).provisions is None
-
-
 def test_the_password_is_forgotten_and_the_rest_is_kept(cell_db, instance):
     with cell_db.begin() as session:
         guest_config.forget_password(session, instance.uuid)
@@ -49,12 +42,6 @@ def test_nothing_is_kept_of_a_buried_instance(cell_db, instance):
         assert guest_config.find(session, instance.uuid) is None
 
 
-def test_nor_of_one_that_is_taken_back(cell_db, instance):
-    with cell_db.begin() as session:
-        instances.remove(session, [instance.uuid])
-        assert guest_config.find(session, instance.uuid) is None
-
-
 def test_what_a_guest_tells_of_its_password_is_kept_until_it_is_cleared(cell_db, instance):
     with cell_db.begin() as session:
         assert guest_config.read_password(session, instance.uuid) == ""
@@ -62,4 +49,14 @@ def test_what_a_guest_tells_of_its_password_is_kept_until_it_is_cleared(cell_db,
         assert guest_config.read_password(session, instance.uuid) == "cipher"
         guest_config.save_password(session, instance.uuid, "")
         assert guest_config.read_password(session, instance.uuid) == ""
+        assert guest_config.find(session, instance.uuid) == _GIVEN
+
+
+def test_a_guest_tells_its_first_password_once_until_that_is_cleared(cell_db, instance):
+    with cell_db.begin() as session:
+        assert guest_config.save_first_password(session, instance.uuid, "one")
+        assert not guest_config.save_first_password(session, instance.uuid, "two")
+        assert guest_config.read_password(session, instance.uuid) == "one"
+        guest_config.save_password(session, instance.uuid, "")
+        assert guest_config.save_first_password(session, instance.uuid, "two")
         assert guest_config.find(session, instance.uuid) == _GIVEN

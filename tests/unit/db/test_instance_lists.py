@@ -3,7 +3,6 @@ import datetime
 import pytest
 
 from roost import states
-from roost.db import ordering
 from roost.db.api import build_requests
 from roost.db.cell import instance_lists, instances
 from roost.db.instance_query import Wanted
@@ -156,13 +155,6 @@ def test_addresses_are_looked_for_by_version(cell_db):
     assert found(4, "[f1]") == ["a", "b"]
     assert found(6, "[f1]") == ["a"]
     assert found(4, "0[.]0") == []
-
-
-def test_values_rank_as_the_database_orders_them():
-    order = (Sort("a"), Sort("b", descending=True))
-    rows = [(1, 1), (None, 2), (1, None), (None, None), (0, 5)]
-    ranked = sorted(rows, key=lambda row: ordering.rank(row, order))
-    assert ranked == [(None, 2), (None, None), (0, 5), (1, 1), (1, None)]
 
 
 def test_what_was_asked_for_is_found_by_server(api_db, three):

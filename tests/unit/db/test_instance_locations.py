@@ -52,26 +52,12 @@ def test_its_host_attempt_and_states_are_told(place, look):
     assert (told.vm_state, told.task_state, told.power_state) == ("active", "rebooting", 1)
 
 
-def test_what_never_ran_was_not_launched(place, look):
-    (told,) = look(place("h1")).values()
-    assert not told.launched
-
-
 def test_the_others_of_the_host_are_told_if_asked_for(cell_db, place, look):
     asked, other, gone = place("h2"), place("h1"), place("h1")
     with cell_db.begin() as session:
         instances.mark_deleted(session, gone)
     assert set(look(asked)) == {asked}
     assert set(look(asked, and_others_here=True)) == {asked, other}
-
-
-def test_one_that_is_asked_for_and_belongs_there_is_told_once(place, look):
-    uuid = place("h1")
-    assert list(look(uuid, and_others_here=True)) == [uuid]
-
-
-def test_nothing_asked_is_nothing_told(look):
-    assert look() == {}
 
 
 def test_any_number_may_be_asked_for(place, look):

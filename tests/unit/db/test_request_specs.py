@@ -4,7 +4,7 @@ import concurrent.futures
 
 from roost.db.api import build_requests, instance_mappings, quota
 from roost.db.engine import retried
-from tests.builders import CELL1, a_spec, a_wish
+from tests.builders import a_spec, a_wish
 
 NO_LIMITS = {"instances": -1, "cores": -1, "ram": -1}
 PAIRS = 12
@@ -50,28 +50,11 @@ def test_it_goes_with_the_last_of_its_instances(api_db):
     assert not is_kept(api_db, request)
 
 
-def test_it_stays_while_an_instance_waits_for_its_cell_to_bury_it(api_db):
-    request, (uuid,) = ask_for(api_db, 1)
-    with api_db.begin() as session:
-        instance_mappings.place(session, uuid, CELL1)
-        instance_mappings.queue_for_delete(session, uuid)
-    assert is_kept(api_db, request)
-    forget(api_db, uuid)
-    assert not is_kept(api_db, request)
-
-
 def test_it_goes_with_a_wish_that_is_withdrawn(api_db):
     request, (uuid,) = ask_for(api_db, 1)
     with api_db.begin() as session:
         assert instance_mappings.withdraw(session, uuid)
     assert not is_kept(api_db, request)
-
-
-def test_that_of_another_request_is_left_alone(api_db):
-    request, _ = ask_for(api_db, 1)
-    _, (other,) = ask_for(api_db, 1)
-    forget(api_db, other)
-    assert is_kept(api_db, request)
 
 
 def test_it_goes_when_the_last_two_are_forgotten_at_the_same_time(api_db):

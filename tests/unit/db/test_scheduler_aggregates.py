@@ -34,60 +34,6 @@ def known(session):
     return {one.uuid: one.version for one in aggregates.read_all(session)}
 
 
-def test_an_aggregate_is_known_as_it_was_told(session):
-    told = an_aggregate(hosts=["h1"], metadata={"ssd": "true"}, version=1)
-    assert take_in(session, told)
-    assert aggregates.read_all(session) == [told]
-
-
-def test_the_higher_version_counts(session):
-    for version in (2, 1, 3, 2):
-        take_in(session, an_aggregate(uuid=A, version=version))
-    assert known(session) == {A: 3}
-
-
-def test_a_deleted_one_does_not_come_back_by_a_late_message(session):
-    take_in(session, an_aggregate(uuid=A, version=1))
-    take_in(session, an_aggregate(uuid=A, version=3, deleted=True))
-    take_in(session, an_aggregate(uuid=A, version=2))
-    assert known(session) == {}
-
-
-def test_nor_does_one_that_was_deleted_before_it_was_known(session):
-    take_in(session, an_aggregate(uuid=A, version=3, deleted=True))
-    take_in(session, an_aggregate(uuid=A, version=2))
-    assert known(session) == {}
-
-
-def test_what_a_snapshot_lacks_is_gone(session):
-    take_in(session, an_aggregate(uuid=A, version=1), an_aggregate(uuid=B, version=2))
-    take_in(session, an_aggregate(uuid=B, version=2), version=5)
-    assert known(session) == {B: 2}
-
-
-def test_nor_does_it_come_back_by_a_late_message_of_before_the_snapshot(session):
-    take_in(session, an_aggregate(uuid=A, version=1))
-    take_in(session, version=5)
-    take_in(session, an_aggregate(uuid=A, version=3))
-    assert known(session) == {}
-
-
-def test_a_snapshot_does_not_undo_what_happened_since(session):
-    take_in(session, an_aggregate(uuid=A, version=5), an_aggregate(uuid=B, version=6))
-    take_in(session, an_aggregate(uuid=A, version=1), version=4)
-    assert known(session) == {A: 5, B: 6}
-
-
-def test_a_snapshot_tells_of_its_range_only(session):
-    take_in(session, *[an_aggregate(uuid=uuid, version=1) for uuid in (A, B, C)])
-    take_in(session, version=2, after=A, until=B)
-    assert known(session) == {A: 1, C: 1}
-    take_in(session, version=3, after=B)
-    assert known(session) == {A: 1}
-    take_in(session, version=4, until=A)
-    assert known(session) == {}
-
-
 def test_what_a_restored_database_says_counts_though_it_knows_less(session):
     take_in(session, an_aggregate(uuid=A, version=5, name="new"))
     take_in(session, an_aggregate(uuid=B, version=6, deleted=True))

@@ -54,10 +54,6 @@ def take_in(session, *groups, snapshot=None):
     return server_groups.take_in(session, groups, snapshot=snapshot)
 
 
-def test_a_group_nobody_told_of_can_be_locked(session):
-    assert server_groups.lock(session, [B, A]) == {A: 0, B: 0}
-
-
 def test_a_change_of_members_makes_a_new_generation(session):
     server_groups.lock(session, [A, B])
     server_groups.grow(session, [A])
@@ -72,56 +68,12 @@ def test_members_are_counted_by_host(session):
     assert found == {A: {h1: 2, h2: 1}, C: {}}
 
 
-def test_what_is_told_twice_is_no_news(session):
-    assert take_in(session, a_group(uuid=A, version=3))
-    assert not take_in(session, a_group(uuid=A, version=3))
-    assert not take_in(session, a_group(uuid=A, version=2, deleted=True))
-    assert alive(session) == {A}
-
-
-def test_a_deleted_group_does_not_come_back_by_a_late_message(session):
-    take_in(session, a_group(uuid=A, version=4, deleted=True))
-    assert not take_in(session, a_group(uuid=A, version=3))
-    assert alive(session) == set()
-
-
-def test_a_snapshot_ends_what_it_does_not_have(session):
-    take_in(session, a_group(uuid=A, version=1), a_group(uuid=B, version=2))
-    assert take_in(session, a_group(uuid=B, version=2), snapshot=SnapshotRange.of(version=2))
-    assert alive(session) == {B}
-    assert not take_in(session, a_group(uuid=A, version=1))
-
-
 def test_what_a_restored_database_says_counts_though_it_knows_less(session):
     take_in(session, a_group(uuid=A, version=5, deleted=True))
     assert take_in(session, a_group(uuid=A, version=3), snapshot=SnapshotRange.of(version=6))
     assert alive(session) == {A}
     assert not take_in(session, a_group(uuid=A, version=5, deleted=True))
     assert not take_in(session, a_group(uuid=A, version=3), snapshot=SnapshotRange.of(version=7))
-
-
-def test_a_group_that_came_and_went_unheard_does_not_come_by_a_late_message(session):
-    server_groups.lock(session, [A])  # for a claim
-    take_in(session, snapshot=SnapshotRange.of(version=5))
-    assert not take_in(session, a_group(uuid=A, version=3))
-    assert alive(session) == set()
-
-
-def test_a_snapshot_does_not_undo_what_happened_since(session):
-    take_in(session, a_group(uuid=A, version=5, deleted=True), a_group(uuid=B, version=6))
-    take_in(session, a_group(uuid=A, version=1), snapshot=SnapshotRange.of(version=4))
-    assert alive(session) == {B}
-
-
-@pytest.mark.parametrize(
-    "values",
-    [{"version": 4}, {"version": 9, "after": A}, {"version": 9, "until": "a"}],
-    ids=["looked-earlier", "begins-after", "ends-before"],
-)
-def test_a_snapshot_leaves_alone_what_it_does_not_cover(session, values):
-    take_in(session, a_group(uuid=A, version=5))
-    take_in(session, snapshot=SnapshotRange.of(**values))
-    assert alive(session) == {A}
 
 
 def test_a_claim_without_group_learns_it_from_the_members(session):
@@ -155,13 +107,6 @@ def test_nobody_joins_a_group_that_is_deleted(session):
     take_in(session, a_group(uuid=A, version=2, deleted=True))
     take_in(session, a_group(uuid=A, version=1, members=[stray]))
     assert server_groups.members_by_host(session, [A]) == {A: {}}
-
-
-def test_more_members_than_one_statement_takes_are_all_told(session):
-    host = a_host(session)
-    members = [a_claim(session, host) for _ in range(1001)]
-    take_in(session, a_group(uuid=A, version=1, members=members))
-    assert server_groups.members_by_host(session, [A]) == {A: {host: 1001}}
 
 
 def test_groups_met_for_the_first_time_by_many_at_once_are_locked_by_each_in_turn(database):

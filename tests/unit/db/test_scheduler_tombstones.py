@@ -50,16 +50,6 @@ def test_within_that_day_no_late_message_brings_it_back(session):
     assert tombstones.forget(session) == 2
 
 
-def test_what_a_restored_api_level_has_again_is_not_forgotten(session):
-    tell(session, A, version=1, deleted=True)
-    tombstones.forget(session)
-    tell(session, A, version=2, deleted=False)
-    tombstones.forget(session)
-    tell(session, A, version=3, deleted=True)
-    let_a_day_pass(session)
-    assert tombstones.forget(session) == 0  # its day begins again
-
-
 def test_a_group_of_which_there_are_claims_stays(session):
     server_groups.lock(session, [A])
     a_claim(session, a_host(session), group=A)
@@ -68,13 +58,3 @@ def test_a_group_of_which_there_are_claims_stays(session):
     let_a_day_pass(session)
     assert tombstones.forget(session) == 1
     assert known(session) == [[A], []]
-
-
-def test_many_go_bit_by_bit(session, monkeypatch):
-    monkeypatch.setattr(tombstones, "_AT_ONCE", 2)
-    for number in range(3):
-        uuid = f"{number:08}-0000-4000-8000-000000000000"
-        tell(session, uuid, version=1, deleted=True)
-    tombstones.forget(session)
-    let_a_day_pass(session)
-    assert [tombstones.forget(session) for _ in range(3)] == [4, 2, 0]

@@ -75,10 +75,6 @@ def test_other_tags_must_not_be_there_or_not_together(listed, not_tags, missing)
     assert listed(not_tags=not_tags) == _TAGS.keys() - missing
 
 
-def test_filters_by_tags_go_together(listed):
-    assert listed(tags=[["a"]], not_tags=[["b"]], equal={"project_id": ["project"]}) == {"a"}
-
-
 def _indexed(session):
     return session.scalar(sa.select(sa.func.count()).select_from(models.instance_tags))
 

@@ -76,39 +76,12 @@ def test_a_refusal_says_what_the_user_has_and_takes_nothing(api_db):
     assert everybodys(api_db)["instances"] == 4
 
 
-def test_the_first_one_of_a_project_meets_their_limit_too(api_db):
-    limit(api_db, instances=0)
-    assert boot(api_db) is None
-    assert everybodys(api_db)["instances"] == 0
-
-
-def test_a_user_with_a_higher_limit_meets_that_of_the_project(api_db):
-    limit(api_db, instances=9)
-    assert boot(api_db, count=3, defaults=FREE | {"instances": 2}) is None
-    assert boot(api_db, count=2, defaults=FREE | {"instances": 2})
-
-
-def test_no_limit_of_a_users_own_is_that_of_the_project(api_db):
-    limit(api_db, instances=-1)
-    assert boot(api_db, count=3, defaults=FREE | {"instances": 2}) is None
-    with api_db.read() as session:
-        whose = {"defaults": {"instances": 2}, "user_id": "alice"}
-        assert quota.bounds(session, "project", **whose)["instances"] == 2
-        assert quota.limits(session, "project", **whose)["instances"] == -1
-
-
 def test_the_lower_limit_is_the_one_that_a_user_meets(api_db):
     limit(api_db, instances=5, cores=5, ram=5)
     with api_db.read() as session:
         defaults = {"instances": 9, "cores": 3, "ram": -1}
         bounds = quota.bounds(session, "project", defaults, user_id="alice")
     assert bounds == {"instances": 5, "cores": 3, "ram": 5}
-
-
-def test_a_users_limit_is_of_one_project(api_db):
-    limit(api_db, instances=0)
-    with api_db.begin() as session:
-        quota.take(session, project_id="other", user_id="alice", instances=1, defaults=FREE)
 
 
 def test_what_is_deleted_or_put_away_leaves_room_for_its_user(api_db):
@@ -159,15 +132,6 @@ def test_server_groups_count_against_their_user(api_db):
     with pytest.raises(exception.QuotaExceeded):
         create("alice")
     assert (used(api_db)["server_groups"], everybodys(api_db)["server_groups"]) == (1, 2)
-
-
-def test_what_users_share_adds_up_and_what_each_has_alone_does_not(api_db):
-    limit(api_db, instances=2, key_pairs=5, cores=-1)
-    limit(api_db, "bob", instances=3, key_pairs=4)
-    with api_db.read() as session:
-        assert quota.given_to_users(session, "project") == {"instances": 5, "key_pairs": 5}
-        assert quota.given_to_users(session, "project", but="alice")["instances"] == 3
-        assert quota.given_to_users(session, "other") == {}
 
 
 def test_parallel_boots_of_a_user_never_pass_their_limit(api_db):
