@@ -6,7 +6,6 @@ from roost import exception
 from roost.rig import backing
 from roost.rig.plan import new_plan
 from roost.rig.services import MariaDB, PostgreSQL, RabbitMQ
-from roost.rig.services.private import ServiceAddress
 
 
 class Broker:
@@ -67,19 +66,6 @@ def test_a_database_server_that_cannot_be_is_refused_and_the_broker_ends(tmp_pat
 def test_a_broker_that_cannot_be_is_refused(tmp_path, wrong):
     with pytest.raises(exception.Invalid, match="--bus"):
         find(tmp_path, "postgresql", bus=wrong)
-
-
-def test_a_broker_without_a_port_is_at_the_usual_one(tmp_path, monkeypatch):
-    asked = []
-
-    def refuse(address):
-        asked.append(address)
-        raise exception.Unavailable("nobody is there")
-
-    monkeypatch.setattr("roost.rig.services.rabbitmq._log_in", refuse)
-    with pytest.raises(exception.Unavailable):
-        find(tmp_path, "postgresql", bus="amqp://me:pw@b")
-    assert asked == [ServiceAddress("b", 5672, "me", "pw")]
 
 
 def plan_with_users(tmp_path, monkeypatch, *, allowed):

@@ -42,11 +42,6 @@ def test_a_boot_ends_when_all_servers_are_done():
     assert all(server.seconds > 0 for server in servers)
 
 
-def test_a_server_in_error_is_done_too():
-    (server,) = boots.boot(FakeApi("ERROR"), WISH, count=1, timeout=10)
-    assert (server.state, server.done is not None) == ("ERROR", True)
-
-
 def test_a_boot_that_takes_too_long_is_left_where_it_is():
     (server,) = boots.boot(FakeApi("BUILD"), WISH, count=1, timeout=0.2)
     assert (server.state, server.seconds) == ("BUILD", None)
@@ -59,39 +54,6 @@ def test_many_servers_may_be_asked_for_at_once():
     assert len({server.name for server in servers}) == 5
 
 
-def test_progress_is_shown_until_the_end():
-    seen = []
-    boots.boot(
-        FakeApi("BUILD", "ACTIVE"), WISH, count=1, timeout=10,
-        show=lambda servers: seen.append(servers[0].state),
-    )  # fmt: skip
-    assert seen[0] == "BUILD"
-    assert seen[-1] == "ACTIVE"
-
-
-def test_networks_by_id_are_asked_for_as_such():
-    body = BootRequest(flavor="1", image="i", networks="n1,n2").body("x")
-    assert body["server"]["networks"] == [{"uuid": "n1"}, {"uuid": "n2"}]
-
-
-def test_deleting_all_waits_until_none_is_left():
-    api = FakeApi("ACTIVE")
-    api.create_servers({}, count=4)
-    assert boots.delete_all(api, timeout=5, show=lambda _left: None) == 0
-
-
-def test_a_thing_is_chosen_by_name_or_id():
-    items = [{"id": "1", "name": "tiny"}, {"id": "2", "name": "big"}]
-    assert boots.choose(items, "big", "flavor") == boots.choose(items, "2", "flavor") == "2"
-    assert boots.choose(items, None, "flavor") == "1"
-
-
 def test_an_unknown_name_is_answered_with_the_known_ones():
     with pytest.raises(exception.NotFound, match="there are: tiny"):
         boots.choose([{"id": "1", "name": "tiny"}], "big", "flavor")
-
-
-def test_percentiles_are_values_that_were_seen():
-    assert boots.percentile([3.0, 1.0, 2.0], 50) == 2.0
-    assert boots.percentile([3.0, 1.0, 2.0], 100) == 3.0
-    assert boots.percentile([], 50) == 0.0

@@ -7,7 +7,6 @@ import threading
 import pytest
 
 from roost.rig.forwarder import Forwarder
-from tests.stories.cloud import wait_until
 
 
 class Echo:
@@ -68,12 +67,6 @@ def test_an_open_way_leads_there_and_back(way):
         assert way.connections == 2
 
 
-def test_connections_that_ended_are_forgotten(way):
-    with connect(way) as connection:
-        assert says_back(connection)
-    wait_until(lambda: way.connections == 0, "it is forgotten")
-
-
 def test_a_closed_way_ends_connections_and_refuses_new_ones(way):
     with connect(way) as connection:
         assert says_back(connection)
@@ -93,12 +86,6 @@ def test_a_way_opened_again_has_the_same_port(way):
         assert says_back(connection)
 
 
-def test_an_open_way_may_be_opened_and_a_closed_one_closed(way):
-    way.open()
-    way.close()
-    way.close()
-
-
 def test_a_silent_way_keeps_connections_and_what_was_sent(way):
     with connect(way) as connection:
         assert says_back(connection)
@@ -111,25 +98,3 @@ def test_a_silent_way_keeps_connections_and_what_was_sent(way):
         connection.settimeout(30)
         way.resume()
         assert connection.recv(1024) == b"still there?"
-
-
-def test_a_silent_way_takes_connections_that_get_no_further(way):
-    way.silence()
-    with connect(way) as connection:
-        connection.settimeout(0.2)
-        connection.sendall(b"hello")
-        with pytest.raises(TimeoutError):
-            connection.recv(1024)
-        way.resume()
-        connection.settimeout(30)
-        assert connection.recv(1024) == b"hello"
-
-
-def test_a_service_that_is_down_is_down_for_its_peers_and_then_up(echo, way):
-    place = echo.place
-    echo.close()
-    with connect(way) as connection, contextlib.suppress(ConnectionResetError):
-        assert connection.recv(1024) == b""
-    with socket.create_server(place) as again, connect(way):
-        again.settimeout(30)
-        again.accept()[0].close()

@@ -1,16 +1,13 @@
 """How a rig is told to be, also when much of it is not there."""
 
-import io
 import types
 
 import oslo_messaging as messaging
 import pytest
 
-from roost import exception
 from roost.rig import health
 from roost.rig.client import Client
 from roost.rig.openstack.plan import Openstack
-from roost.rpc import consumer_check
 from tests.builders import CELL1
 
 HOST = types.SimpleNamespace(name="cell1-host1", topic="compute", cell="cell1")
@@ -47,11 +44,6 @@ def test_a_daemon_that_cannot_be_reached_does_not_answer(end):
     assert health._ping(None, HOST, Line(end)) == (False, "no")
 
 
-def test_a_daemon_that_does_not_know_the_question_answers():
-    answered, said = health._ping(None, HOST, Line(messaging.RemoteError("UnsupportedVersion")))
-    assert (answered, said.endswith(" ms")) == (True, True)
-
-
 def test_a_daemon_whose_cell_is_away_is_not_well(monkeypatch):
     known = {"host": HOST.name, "binary": "roost-compute", "status": "UNKNOWN", "id": CELL1}
     monkeypatch.setattr(Client, "services", lambda _self: [known])
@@ -61,21 +53,3 @@ def test_a_daemon_whose_cell_is_away_is_not_well(monkeypatch):
     supervisor = types.SimpleNamespace(list_processes=list)
     _whole, host = health.look(plan, supervisor)
     assert (host.answers, host.heartbeat) == (False, "in a cell that is away")
-
-
-def test_schedulers_that_do_not_answer_yet_are_told_of_once_not_logged_too(monkeypatch, caplog):
-    class Silent:
-        def __init__(self, _bus):
-            pass
-
-        def list_hosts(self, _context):
-            consumer_check.LOG.error("the queue of answers is deaf")
-            raise exception.Unavailable("nobody answers")
-
-    monkeypatch.setattr(health, "SchedulerClient", Silent)
-    monkeypatch.setattr(health, "_bus", lambda _url: io.BytesIO())
-    plan = types.SimpleNamespace(bus_url=lambda _level: "memory:")
-    assert health.unknown_hosts(plan) == "nobody answers"
-    assert caplog.messages == []
-    consumer_check.LOG.error("it is heard again")
-    assert caplog.messages == ["it is heard again"]

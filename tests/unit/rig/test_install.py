@@ -4,10 +4,9 @@ import pytest
 
 from roost.context import admin_context
 from roost.db.api import cells, flavors
-from roost.db.cell import identity
 from roost.db.engine import Database
 from roost.image.local import LocalImageStore
-from roost.rig.install import IMAGE, install, map_hosts
+from roost.rig.install import install, map_hosts
 from roost.rig.plan import new_plan
 
 
@@ -24,28 +23,6 @@ def api(plan):
     database = Database(plan.database_url("api"))
     yield database
     database.close()
-
-
-def test_cell0_and_all_cells_are_mapped(api):
-    with api.read() as session:
-        assert [cell.name for cell in cells.list_cells(session)] == ["cell0", "cell1", "cell2"]
-
-
-def test_the_database_of_a_cell_knows_whose_it_is(plan, api):
-    with api.read() as session:
-        uuid = cells.get_by_name(session, "cell2").uuid
-    database = Database(plan.database_url("cell2"))
-    with database.read() as session:
-        assert identity.get_identity(session) == (uuid, "cell2")
-    database.close()
-
-
-def test_there_are_flavors_and_an_image(plan, api):
-    with api.read() as session:
-        assert "m1.tiny" in [flavor.name for flavor in flavors.list_flavors(session)]
-    assert [image.name for image in LocalImageStore(plan.images).list_images(admin_context())] == [
-        IMAGE
-    ]
 
 
 def test_installing_again_changes_nothing(plan, api):

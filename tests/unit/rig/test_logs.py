@@ -4,7 +4,6 @@ import itertools
 
 import pytest
 
-from roost import exception
 from roost.rig import logs
 from roost.rig.plan import new_plan
 
@@ -18,10 +17,6 @@ def plan(tmp_path):
     return plan
 
 
-def test_the_last_lines_of_one_log_come_as_they_are(plan):
-    assert list(logs.tail(plan, "api", lines=2, follow=False)) == ["a2", "a3"]
-
-
 def test_lines_of_many_logs_say_whose_they_are(plan):
     assert list(logs.tail(plan, None, lines=1, follow=False)) == ["api        a3", "scheduler  s1"]
 
@@ -32,8 +27,3 @@ def test_new_lines_follow(plan):
     with plan.log_file("api").open("a") as log:
         log.write("a4\na5\n")
     assert list(itertools.islice(lines, 2)) == ["a4", "a5"]
-
-
-def test_a_log_that_is_not_there_is_told(plan):
-    with pytest.raises(exception.NotFound, match="cell9-host1"):
-        list(logs.tail(plan, "cell9-host1", lines=1, follow=False))

@@ -8,8 +8,7 @@ import uuid
 import psutil
 import pytest
 
-from roost import exception
-from roost.rig.processes import Program, Supervisor, usage
+from roost.rig.processes import Program, Supervisor
 from tests.stories.cloud import wait_until
 
 SLEEPER = "import time; print('here', flush=True); time.sleep(600)"
@@ -42,23 +41,6 @@ def alive(pid):
     return True
 
 
-def test_nothing_runs_before_it_is_started(supervisor):
-    assert [process.running for process in supervisor.list_processes()] == [False, False, False]
-
-
-def test_a_started_daemon_runs_and_logs(supervisor, tmp_path):
-    supervisor.start_process("one")
-    ready(tmp_path, "one")
-    assert supervisor.find("one").running
-
-
-def test_a_daemon_that_runs_is_not_started_twice(supervisor):
-    supervisor.start_process("one")
-    pid = supervisor.find("one").pid
-    supervisor.start_process("one")
-    assert supervisor.find("one").pid == pid
-
-
 def test_a_killed_daemon_stays_dead_until_it_is_started(supervisor, tmp_path):
     supervisor.start_process("one")
     ready(tmp_path, "one")  # by then it has a group of its own
@@ -68,49 +50,12 @@ def test_a_killed_daemon_stays_dead_until_it_is_started(supervisor, tmp_path):
     assert supervisor.find("one").pid not in (0, pid)
 
 
-def test_a_killed_daemon_may_be_started_at_once(supervisor):
-    for _ in range(5):
-        killed = supervisor.signal("one", "KILL")
-        supervisor.start_process("one")
-        assert supervisor.find("one").pid not in (0, killed)
-
-
-def test_a_signal_to_a_daemon_that_does_not_run_is_told(supervisor):
-    assert supervisor.signal("one", "TERM") == 0
-
-
-def test_a_signal_that_there_is_not_is_told(supervisor):
-    with pytest.raises(exception.Invalid, match="no signal 'NONSENSE'"):
-        supervisor.signal("one", "NONSENSE")
-
-
 def test_a_daemon_that_will_not_end_is_killed(supervisor, tmp_path):
     supervisor.start_process("stubborn")
     ready(tmp_path, "stubborn")
     pid = supervisor.find("stubborn").pid
     supervisor.stop()
     assert not alive(pid)
-
-
-def test_when_it_stops_nothing_is_left(supervisor):
-    supervisor.start_process("one")
-    pid = supervisor.find("one").pid
-    supervisor.stop()
-    assert not alive(pid)
-    assert not supervisor.running
-
-
-def test_a_rig_that_does_not_run_is_told(tmp_path):
-    with pytest.raises(exception.Unavailable, match="does not run"):
-        Supervisor("nobody", tmp_path).list_processes()
-
-
-def test_what_a_process_uses_is_known_until_it_is_gone(supervisor):
-    supervisor.start_process("one")
-    pid = supervisor.find("one").pid
-    assert usage(pid)[1] > 0
-    supervisor.stop()
-    assert usage(pid) == (0.0, 0)
 
 
 def test_a_daemon_is_stopped_with_its_workers_and_goes_on_with_them(supervisor, tmp_path):

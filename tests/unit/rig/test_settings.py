@@ -1,11 +1,9 @@
 """What people say of a rig on the command line."""
 
-import json
-
 import pytest
 
 from roost import exception
-from roost.rig.settings import parse_settings, read_inventory
+from roost.rig.settings import parse_settings
 
 
 def test_settings_are_options_by_group():
@@ -49,17 +47,3 @@ def test_options_of_the_daemons_and_of_their_libraries_may_be_set(name):
 def test_a_setting_that_no_daemon_reads_is_refused(setting, told):
     with pytest.raises(exception.Invalid, match=told):
         parse_settings(["DEFAULT.debug=true", setting])
-
-
-def test_an_inventory_is_read(tmp_path):
-    file = tmp_path / "inventory.json"
-    file.write_text(json.dumps({"cell1-host1": {"vcpus": 3}}))
-    assert read_inventory(file) == {"cell1-host1": {"vcpus": 3}}
-
-
-@pytest.mark.parametrize("text", ["{", '{"cell1-host1": {"cpus": 3}}'])
-def test_an_inventory_that_cannot_be_meant_is_refused(tmp_path, text):
-    file = tmp_path / "inventory.json"
-    file.write_text(text)
-    with pytest.raises(exception.Invalid, match=r"inventory\.json"):
-        read_inventory(file)

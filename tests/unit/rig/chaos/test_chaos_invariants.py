@@ -38,122 +38,113 @@ def failure(outcome="500", *, clean=False, began=100.0, ended=101.0):
     return FailedRequest("POST servers", outcome, clean, began, ended, "oh")
 
 
-def test_nothing_is_found_where_all_is_well():
-    world = {
-        "servers": [server(), server("b", delete_asked=110.0, gone=111.0)],
-        "listed": [listed()],
-        "guests": {HOST: {"id-a": "1"}},
-    }
-    assert found(**world) == []
-
-
-def test_a_server_that_was_accepted_and_is_gone_is_lost():
-    assert found(servers=[server(gone=120.0)]) == [("lost", "a")]
-
-
-def test_a_server_that_was_accepted_and_never_seen_is_lost():
-    assert found(servers=[server(ids=[], state="")]) == [("lost", "a")]
-
-
-def test_a_server_that_is_still_being_built_is_lost():
-    assert found(servers=[server(state="BUILD", settled=None)]) == [("lost", "a")]
-
-
-def test_a_server_that_was_refused_need_not_be_there():
-    assert found(servers=[server(answer="refused", ids=[], state="")]) == []
-
-
-def test_a_server_that_was_refused_and_is_there_is_doubled():
-    refused = server(answer="refused")
-    seen = found(servers=[refused], listed=[listed()], guests={HOST: {"id-a": "1"}})
-    assert seen == [("doubled", "id-a")]
-
-
-def test_a_server_whose_answer_was_lost_counts_if_it_is_there():
-    assert found(servers=[server(answer="unknown", ids=[], state="")]) == []
-    assert found(servers=[server(answer="unknown", gone=120.0)]) == [("lost", "a")]
-
-
-def test_a_server_that_was_deleted_and_is_there_is_leaked():
-    assert found(servers=[server(delete_asked=110.0)]) == [("leaked", "a")]
-
-
-def test_a_server_with_two_ids_is_doubled():
-    assert found(servers=[server(ids=["one", "two"])]) == [("doubled", "a")]
-
-
-def test_a_guest_on_two_hosts_is_doubled():
-    guests = {HOST: {"id-a": "1"}, "cell2-host1": {"id-a": "1"}}
-    assert found(servers=[server()], listed=[listed()], guests=guests) == [("doubled", "id-a")]
-
-
-@pytest.mark.parametrize("guests", [{}, {"id-a": "0"}])
-def test_an_active_server_without_a_guest_that_runs_is_lost(guests):
-    seen = found(servers=[server()], listed=[listed()], guests={HOST: guests})
-    assert seen == [("lost", "id-a")]
-
-
-def test_a_guest_without_a_server_is_leaked():
-    assert found(guests={HOST: {"x": "1"}}) == [("leaked", "x")]
-
-
-def test_the_guest_of_a_server_in_error_is_leaked():
-    failed = server(state="ERROR", fault="no luck")
-    world = {"servers": [failed], "listed": [listed(status="ERROR")], "faults": [KILLED]}
-    assert found(**world, guests={HOST: {"id-a": "0"}}) == [("leaked", "id-a")]
-
-
-def test_a_server_that_nobody_asked_for_is_leaked():
-    seen = found(listed=[listed("ballast")], guests={HOST: {"id-ballast": "1"}})
-    assert seen == [("leaked", "id-ballast")]
+IN_ERROR = {"state": "ERROR", "fault": "No host could take it."}
+CRASHED = server(state="ERROR", fault="Unexpected failure on cell1-host1.")
+RUNS = {HOST: {"id-a": "1"}}
+LATER = Made(Fault(1, 0, 0, "kill", "api"), began=900.0, healed=905.0)
+CRASH = Made(Fault(2, 0, 0, "driver", HOST, "crash"), began=100.0, healed=130.0)
+DEAD = Made(Fault(1, 0, 0, "kill", "api"), began=95.0, healed=99.0)
+UNHEALED = Made(Fault(1, 0, 0, "kill", "api"), 1.0, 2.0, failed="heal: no")
+SILENT, LATE = failure("no answer", clean=True), failure("late", clean=True)
 
 
 @pytest.mark.parametrize(
-    ("kind", "means"),
+    "seen",
     [
-        ("instances on two hosts", "doubled"),
-        ("instances without guest", "lost"),
-        ("claims without instance", "leaked"),
-        ("something new", "leaked"),
+        {
+            "servers": [server(), server("b", delete_asked=110.0, gone=111.0)],
+            "listed": [listed()],
+            "guests": RUNS,
+        },
+        {"servers": [server(answer="refused", ids=[], state="")]},
+        {"servers": [server(answer="unknown", ids=[], state="")]},
+        {"servers": [server(**IN_ERROR)], "faults": [KILLED]},
+        {"servers": [CRASHED], "faults": [CRASH]},
+        {"servers": [server(**IN_ERROR, policy="anti-affinity")]},
+        {"servers": [server(flickers=1, delete_asked=110.0, gone=140.0)]},
+        {"failures": [failure("503", clean=True)]},
+        {"failures": [SILENT], "faults": [DEAD]},
+        {"failures": [LATE], "faults": [KILLED]},
     ],
 )
-def test_what_an_audit_finds_is_of_a_kind(kind, means):
-    assert found(findings=[Finding(kind, "x", "so")]) == [(means, "x")]
+def test_what_is_well_or_explained_is_no_finding(seen):
+    assert found(**seen) == []
 
 
-def test_what_an_audit_could_not_look_at_is_unexplained():
-    assert found(unchecked=["cell cell1"]) == [("unexplained", "audit")]
-
-
-def test_messages_that_nobody_takes_are_leaked():
-    assert found(queued={"cell1/compute": 3}) == [("leaked", "cell1/compute")]
-
-
-def test_an_error_with_a_reason_while_something_was_broken_is_explained():
-    failed = server(state="ERROR", fault="No host could take it.")
-    assert found(servers=[failed], faults=[KILLED]) == []
-
-
-def test_an_error_while_nothing_was_broken_is_unexplained():
-    failed = server(state="ERROR", fault="No host could take it.")
-    later = Made(Fault(1, 0, 0, "kill", "api"), began=900.0, healed=905.0)
-    assert found(servers=[failed], faults=[later]) == [("unexplained", "a")]
-
-
-def test_an_error_without_a_reason_is_unexplained():
-    assert found(servers=[server(state="ERROR")], faults=[KILLED]) == [("unexplained", "a")]
-
-
-def test_an_accident_is_explained_by_a_driver_that_crashed_only():
-    failed = server(state="ERROR", fault="Unexpected failure on cell1-host1.")
-    crash = Made(Fault(2, 0, 0, "driver", HOST, "crash"), began=100.0, healed=130.0)
-    assert found(servers=[failed], faults=[KILLED]) == [("unexplained", "a")]
-    assert found(servers=[failed], faults=[crash]) == []
-
-
-def test_the_rule_of_a_group_explains_an_error():
-    failed = server(state="ERROR", fault="No host could take it.", policy="anti-affinity")
-    assert found(servers=[failed]) == []
+@pytest.mark.parametrize(
+    ("kind", "subject", "seen"),
+    [
+        # servers that were accepted, and are gone, never seen, or still being built
+        ("lost", "a", {"servers": [server(gone=120.0)]}),
+        ("lost", "a", {"servers": [server(ids=[], state="")]}),
+        ("lost", "a", {"servers": [server(state="BUILD", settled=None)]}),
+        ("lost", "a", {"servers": [server(answer="unknown", gone=120.0)]}),
+        # servers that are ACTIVE, without a guest that runs
+        ("lost", "id-a", {"servers": [server()], "listed": [listed()], "guests": {HOST: {}}}),
+        (
+            "lost",
+            "id-a",
+            {"servers": [server()], "listed": [listed()], "guests": {HOST: {"id-a": "0"}}},
+        ),
+        # there, though refused; under two ids; with guests on two hosts
+        (
+            "doubled",
+            "id-a",
+            {"servers": [server(answer="refused")], "listed": [listed()], "guests": RUNS},
+        ),
+        ("doubled", "a", {"servers": [server(ids=["one", "two"])]}),
+        (
+            "doubled",
+            "id-a",
+            {
+                "servers": [server()],
+                "listed": [listed()],
+                "guests": RUNS | {"cell2-host1": {"id-a": "1"}},
+            },
+        ),
+        # there, though deleted; guests of no server, or of one in ERROR; what nobody asked for
+        ("leaked", "a", {"servers": [server(delete_asked=110.0)]}),
+        ("leaked", "x", {"guests": {HOST: {"x": "1"}}}),
+        (
+            "leaked",
+            "id-a",
+            {
+                "servers": [server(state="ERROR", fault="no luck")],
+                "listed": [listed(status="ERROR")],
+                "faults": [KILLED],
+                "guests": {HOST: {"id-a": "0"}},
+            },
+        ),
+        (
+            "leaked",
+            "id-ballast",
+            {"listed": [listed("ballast")], "guests": {HOST: {"id-ballast": "1"}}},
+        ),
+        ("leaked", "cell1/compute", {"queued": {"cell1/compute": 3}}),
+        ("leaked", "when all was deleted", {"left": ["a guest"]}),
+        # what an audit finds, and what it could not look at
+        ("doubled", "x", {"findings": [Finding("instances on two hosts", "x", "so")]}),
+        ("lost", "x", {"findings": [Finding("instances without guest", "x", "so")]}),
+        ("leaked", "x", {"findings": [Finding("claims without instance", "x", "so")]}),
+        ("leaked", "x", {"findings": [Finding("something new", "x", "so")]}),
+        ("unexplained", "audit", {"unchecked": ["cell cell1"]}),
+        # errors without a reason, or while nothing was broken that would explain them
+        ("unexplained", "a", {"servers": [server(**IN_ERROR)], "faults": [LATER]}),
+        ("unexplained", "a", {"servers": [server(state="ERROR")], "faults": [KILLED]}),
+        ("unexplained", "a", {"servers": [CRASHED], "faults": [KILLED]}),
+        ("unexplained", "a", {"servers": [server(flickers=1)]}),
+        # answers that tell clients nothing; silence and lateness of what was whole
+        ("unexplained", "api", {"failures": [failure()], "faults": [KILLED]}),
+        ("unexplained", "api", {"failures": [SILENT], "faults": [KILLED]}),
+        ("unexplained", "api", {"failures": [LATE]}),
+        # daemons that ended by themselves or do not answer; what could not be healed
+        ("unexplained", "scheduler", {"deaths": [Death("scheduler", 100.0, "oh")]}),
+        ("unexplained", "scheduler", {"silent": ["scheduler"]}),
+        ("unexplained", "kill api", {"faults": [UNHEALED]}),
+    ],
+)
+def test_what_should_not_be_is_found(kind, subject, seen):
+    assert found(**seen) == [(kind, subject)]
 
 
 @pytest.mark.parametrize(
@@ -169,52 +160,6 @@ def test_the_rule_of_a_group_explains_an_error():
 def test_the_rule_of_a_group_holds(policy, hosts, well):
     servers = [server(host, host=host, group="g", policy=policy) for host in hosts]
     assert found(servers=servers) == ([] if well else [("unexplained", "g")])
-
-
-def test_a_server_that_was_gone_and_there_again_is_unexplained():
-    assert found(servers=[server(flickers=1)]) == [("unexplained", "a")]
-
-
-def test_one_that_is_deleted_when_its_cell_is_back_may_be_seen_again():
-    assert found(servers=[server(flickers=1, delete_asked=110.0, gone=140.0)]) == []
-
-
-def test_an_answer_that_tells_its_client_nothing_is_unexplained():
-    assert found(failures=[failure()], faults=[KILLED]) == [("unexplained", "api")]
-
-
-def test_an_answer_that_says_come_again_is_explained():
-    assert found(failures=[failure("503", clean=True)]) == []
-
-
-def test_silence_is_explained_when_the_api_was_dead():
-    silent = failure("no answer", clean=True)
-    dead = Made(Fault(1, 0, 0, "kill", "api"), began=95.0, healed=99.0)
-    assert found(failures=[silent], faults=[dead]) == []
-    assert found(failures=[silent], faults=[KILLED]) == [("unexplained", "api")]
-
-
-def test_lateness_is_explained_by_anything_that_is_broken():
-    late = failure("late", clean=True)
-    assert found(failures=[late], faults=[KILLED]) == []
-    assert found(failures=[late]) == [("unexplained", "api")]
-
-
-def test_a_daemon_that_ended_by_itself_is_unexplained():
-    assert found(deaths=[Death("scheduler", 100.0, "oh")]) == [("unexplained", "scheduler")]
-
-
-def test_a_daemon_that_does_not_answer_is_unexplained():
-    assert found(silent=["scheduler"]) == [("unexplained", "scheduler")]
-
-
-def test_a_fault_that_could_not_be_healed_is_unexplained():
-    made = Made(Fault(1, 0, 0, "kill", "api"), 1.0, 2.0, failed="heal: no")
-    assert found(faults=[made]) == [("unexplained", "kill api")]
-
-
-def test_what_is_left_when_all_was_deleted_is_leaked():
-    assert found(left=["a guest"]) == [("leaked", "when all was deleted")]
 
 
 def test_reasons_are_counted_without_names_and_numbers():

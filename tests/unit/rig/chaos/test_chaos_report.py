@@ -3,7 +3,6 @@
 import io
 import json
 
-import pytest
 from rich.console import Console
 
 from roost.rig.chaos import report, run
@@ -64,16 +63,6 @@ def test_json_tells_everything_in_plain_values():
     assert told["rows"] == {"api.quotas": {"before": 1, "after": 2}}
 
 
-def test_memory_is_told_of_all_processes_and_of_the_one_that_lived_longest():
-    assert report.as_json(outcome())["memory"]["api"] == {
-        "processes": 2,
-        "first": 10 * MIB,
-        "last": MIB,
-        "max": 12 * MIB,
-        "longest_life": {"seconds": 60, "first": 10 * MIB, "last": 12 * MIB},
-    }
-
-
 def test_one_thing_that_should_not_be_breaks_the_run():
     broken = outcome(items=[Item("lost", "a", "is not there")])
     assert not broken.held
@@ -87,18 +76,6 @@ def test_people_see_counts_reasons_and_each_thing():
     text = shown(outcome(items=[Item("lost", "a", "is not there")]))
     for word in ("kill 1", "ACTIVE 1", "p99 2.0 s", "1 in ERROR: no luck", "lost: a: is not there"):
         assert word in text
-
-
-def test_very_many_things_are_counted_on_the_screen():
-    items = [Item("lost", f"s{number}", "is not there") for number in range(40)]
-    text = shown(outcome(items=items))
-    assert text.count("is not there") == 12
-    assert "lost: 28 more" in text
-
-
-@pytest.mark.parametrize("with_memory", [True, False])
-def test_memory_is_shown_when_asked_for(with_memory):
-    assert ("longest life" in shown(outcome(), with_memory=with_memory)) == with_memory
 
 
 def test_the_logs_tell_each_things_story_in_order_of_time(tmp_path):

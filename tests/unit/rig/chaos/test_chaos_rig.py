@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from roost import exception
 from roost.compute.virt.fake import faults as driver_faults
 from roost.rig.chaos.arena import BallastServers, FaultsFile, RigProcesses
 from roost.rig.plan import new_plan
@@ -71,16 +70,6 @@ def test_a_host_is_filled_with_halving_servers_and_emptied():
     assert {server["name"].split("-")[1] for server in api.known} == {"1", "h2"}
 
 
-def test_a_host_is_emptied_though_the_api_is_away_for_a_moment(monkeypatch):
-    monkeypatch.setattr("time.sleep", lambda _seconds: None)
-    api = Api()
-    ballast = BallastServers(api)
-    ballast.fill("h1")
-    api.refusals.append(exception.Unavailable("not now"))
-    ballast.empty("h1")
-    assert [server["name"] for server in api.known] == ["storm-1"]
-
-
 def test_the_rules_of_all_faults_in_force_are_told(tmp_path):
     path = tmp_path / "faults.json"
     file = FaultsFile(path)
@@ -97,10 +86,3 @@ def test_a_daemon_is_whole_when_it_serves(plan, says):
     log = plan.log_file("scheduler")
     RigProcesses(plan, Supervisor(log, says), patience=600).start_process("scheduler")
     assert log.read_text() == says
-
-
-def test_what_a_daemon_logged_before_it_was_killed_does_not_count(plan):
-    log = plan.log_file("scheduler")
-    log.write_text("INFO roost-scheduler serves\n")
-    RigProcesses(plan, Supervisor(log, "waits\n"), patience=0.01).start_process("scheduler")
-    assert log.read_text().endswith("waits\n")

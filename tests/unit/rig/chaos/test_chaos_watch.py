@@ -20,11 +20,6 @@ def seen(name="a", identity="1", status="ACTIVE", **values):
     return {"id": identity, "name": name, "status": status, **values}
 
 
-def test_each_server_of_a_request_is_noted(register):
-    assert [server.name for server in register.ask(wish(count=2), now=1.0)] == ["a-1", "a-2"]
-    assert len(register.all()) == 2
-
-
 def test_what_a_list_says_is_taken_in(register):
     (server,) = register.ask(wish(), now=1.0)
     register.take_in([seen(status="BUILD")], now=2.0)
@@ -32,16 +27,6 @@ def test_what_a_list_says_is_taken_in(register):
     register.take_in([seen(**{"OS-EXT-SRV-ATTR:host": "h1"})], now=3.0)
     assert (server.state, server.settled, server.host) == ("ACTIVE", 3.0, "h1")
     assert not server.under_way
-
-
-def test_strangers_in_a_list_do_no_harm(register):
-    assert register.take_in([seen("other")], now=2.0) == []
-
-
-def test_a_second_server_of_the_same_name_is_noted(register):
-    (server,) = register.ask(wish(), now=1.0)
-    register.take_in([seen(), seen(identity="2")], now=2.0)
-    assert server.ids == ["1", "2"]
 
 
 def test_servers_that_a_list_lacks_are_told_once_they_were_seen(register):
@@ -68,13 +53,6 @@ def test_one_that_was_gone_and_is_there_again_is_noted(register):
     assert (server.gone, server.flickers) == (None, 1)
 
 
-def test_a_request_whose_answer_was_lost_counts_once_its_server_is_seen(register):
-    (server,) = register.ask(wish(), now=1.0)
-    assert not server.accepted
-    register.take_in([seen(status="BUILD")], now=2.0)
-    assert server.accepted
-
-
 @pytest.mark.parametrize(
     ("fate", "after", "due", "not_due"),
     [
@@ -90,18 +68,3 @@ def test_a_server_is_deleted_when_it_is_its_fate(register, fate, after, due, not
     register.take_in([seen()], now=10.0)
     assert not server.due(not_due)
     assert due is None or server.due(due)
-
-
-def test_one_that_never_becomes_active_is_deleted_all_the_same(register):
-    (server,) = register.ask(wish(fate="when active"), now=1.0)
-    register.take_in([seen(status="BUILD")], now=2.0)
-    assert (server.due(60.0), server.due(61.0)) == (False, True)
-
-
-def test_a_delete_is_under_way_until_the_server_is_gone(register):
-    (server,) = register.ask(wish(), now=1.0)
-    register.take_in([seen()], now=2.0)
-    server.delete_asked = 3.0
-    assert server.under_way
-    server.gone = 4.0
-    assert not server.under_way

@@ -63,12 +63,3 @@ def test_a_fault_that_is_long_over_explains_no_death(plan, supervisor):
     one = keeper(plan, supervisor, kill("scheduler", healed=-1000.0), kill("api"))
     one.look()
     assert [death.name for death in one.deaths] == ["scheduler"]
-
-
-def test_the_memory_of_those_that_run_is_measured_now_and_then(plan, supervisor):
-    one = keeper(plan, supervisor)
-    one.look()
-    one.look()
-    assert list(one.samples) == ["api"]
-    (sample,) = one.samples["api"]
-    assert (sample.pid, sample.memory > 0) == (os.getpid(), True)

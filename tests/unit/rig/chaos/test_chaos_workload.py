@@ -90,21 +90,6 @@ def test_a_server_is_asked_for_and_watched(raging):
     assert (server.answer, server.ids, server.state) == ("accepted", ["id-a"], "ACTIVE")
 
 
-def test_several_are_asked_for_in_one_request_and_found_by_their_names(raging, api):
-    storm = raging(wish(count=3))
-    servers = wait_for(storm, lambda server: server.settled, "one is ACTIVE")
-    assert [server.ids for server in servers] == [["id-a-1"], ["id-a-2"], ["id-a-3"]]
-    (body,) = api.bodies
-    assert (body["server"]["min_count"], body["server"]["return_reservation_id"]) == (3, True)
-
-
-def test_those_with_a_policy_get_a_group(raging, api):
-    storm = raging(wish(policy="affinity"))
-    (server,) = wait_for(storm, lambda server: server.settled, "it is ACTIVE")
-    assert server.group == "group-1"
-    assert api.bodies[1]["os:scheduler_hints"] == {"group": "group-1"}
-
-
 def test_a_server_is_deleted_when_it_is_its_fate_until_it_is_accepted(raging, api):
     api.refused_deletes.append(exception.Unavailable("nobody is there"))
     storm = raging(wish(fate="when active"))

@@ -1,9 +1,6 @@
 """What guests are heard to say of themselves; the API here is a fake with a script of consoles."""
 
-import io
-
 import pytest
-from rich.console import Console
 
 from roost.rig.boots import WatchedServer
 from roost.rig.hypervisors import demo
@@ -55,24 +52,3 @@ def test_who_says_something_else_is_not(address, uuid):
     (guest,), _ = listen(api, a_server(ONE))
     assert not guest.right
     assert guest.seconds is not None
-
-
-def test_nobody_listens_to_servers_that_failed_nor_for_ever():
-    (failed, silent), _ = listen(
-        FakeApi(**{"2": ["guest: boot 1\n"]}), a_server(ONE, "ERROR"), a_server(OTHER), timeout=0
-    )
-    assert (failed.says, failed.right, silent.right, silent.seconds) == ({}, False, False, None)
-
-
-def test_each_server_is_shown_with_what_its_guest_says():
-    console = Console(width=120, record=True, file=io.StringIO())
-    guests = [
-        demo.DemoGuest(a_server(ONE), "10.0.0.5", {"metadata": ONE, "address": "10.0.0.9"}, 7.3),
-        demo.DemoGuest(a_server(OTHER)),
-    ]
-    console.print(demo.table(guests))
-    told = console.export_text()
-    assert ONE in told
-    assert "10.0.0.9, not" in told
-    assert "7.3" in told
-    assert "says nothing" in told
