@@ -2,7 +2,6 @@ import dataclasses
 import threading
 from concurrent import futures
 
-import futurist
 import pytest
 
 from roost import exception
@@ -61,16 +60,6 @@ def test_nobody_waits_on_for_a_cell_that_is_given_up_meanwhile(executor):
     hang.set()
 
 
-def test_an_answer_that_came_counts_though_the_cell_was_given_up_since():
-    def answer(cell):
-        cell.is_readable = False
-        return "in time"
-
-    five = NamedCell("five")
-    gathered = Gatherer(futurist.SynchronousExecutor(), timeout=10).from_each([five], answer)
-    assert gathered.answers == [(five, "in time")]
-
-
 def test_a_cell_that_fails_is_away(executor):
     def fail(_cell):
         raise exception.Unavailable("no route")
@@ -85,9 +74,3 @@ def test_a_cell_is_not_blamed_for_want_of_threads():
         gatherer = Gatherer(executor, timeout=0.05)
         assert _asked(gatherer, lambda _cell: True, ONE, TWO) == {"one": True, "two": True}
         hang.set()
-
-
-def test_our_own_mistakes_are_not_hidden(executor):
-    gatherer = Gatherer(executor, timeout=10)
-    with pytest.raises(ZeroDivisionError):
-        gatherer.from_each([ONE], lambda _cell: 1 // 0)

@@ -54,10 +54,6 @@ def test_networks_and_ports_are_resolved_in_order(neutron, ask):
     assert (second.network_id, second.port_id, second.tag) == (network.id, port.id, "b")
 
 
-def test_none_is_none(ask):
-    assert ask("none") == []
-
-
 @pytest.mark.parametrize("networks", [None, [], "auto"])
 def test_without_a_choice_it_is_the_one_network_of_the_project(neutron, ask, networks):
     neutron.a_network("others", project_id="other")
@@ -141,27 +137,6 @@ def test_neutron_judges_by_the_users_right_which_address_may_be_asked_for(neutro
     assert neutron.all["port"] == []  # what was made to ask is gone
 
 
-def test_what_an_earlier_check_of_an_address_left_over_is_in_nobodys_way(neutron, ask):
-    build_request = [{"uuid": neutron.a_network().id, "fixed_ip": "10.0.0.9"}]
-    neutron.delete_port = _failing_once(neutron.delete_port)
-    with pytest.raises(exception.Unavailable):
-        ask(build_request)
-    assert len(neutron.all["port"]) == 1
-    assert ask(build_request)
-    assert neutron.all["port"] == []
-
-
-def _failing_once(step):
-    troubles = [failure(503)]
-
-    def fail_once(*args, **kwargs):
-        if troubles:
-            raise troubles.pop()
-        return step(*args, **kwargs)
-
-    return fail_once
-
-
 @pytest.mark.parametrize("place", [0, 1])
 def test_several_servers_cannot_share_an_address_or_a_port(neutron, ask, place):
     with pytest.raises(exception.Invalid, match="Unable to launch multiple instances"):
@@ -201,13 +176,6 @@ def test_groups_are_for_networks_with_port_security(neutron, ask):
     assert len(ask([{"port": port.id}], groups=[a_group()])) == 1
 
 
-def test_where_no_network_can_be_without_port_security_all_have_it(neutron, ask):
-    """For then Neutron says nothing of it, and openstacksdk: no."""
-    network = neutron.a_network(is_port_security_enabled=False)
-    neutron.aliases.remove("port-security")
-    assert len(ask([{"uuid": network.id}], groups=[a_group()])) == 1
-
-
 def a_group():
     return new_group("project", name="web", description="")
 
@@ -236,11 +204,6 @@ def test_groups_are_named_by_name_or_id_and_each_counts_once(neutron, named):
             named(name)
 
 
-def test_the_default_group_needs_no_look(neutron, named):
-    assert named() == named("default", "default") == []
-    assert neutron.calls == []
-
-
 def test_an_interface_is_attached_by_network_port_or_the_only_network(neutron, attach):
     network = neutron.a_network()
     port = neutron.create_port(network_id=network.id)
@@ -256,16 +219,7 @@ def test_what_is_to_be_attached_must_be_there(attach, asked):
         attach(**asked)
 
 
-def test_with_no_network_at_all_nothing_is_attached(attach):
-    with pytest.raises(exception.Invalid):
-        attach()
-
-
 def test_a_neutron_that_does_not_answer_is_unavailable(neutron, ask):
     neutron.trouble = [failure(503)]
     with pytest.raises(exception.Unavailable):
         ask([{"uuid": a_uuid()}])
-
-
-def test_where_a_server_goes_neutron_says_later(networking):
-    assert networking.locality([]) == []
