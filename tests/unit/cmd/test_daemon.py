@@ -2,7 +2,6 @@ import threading
 
 import pytest
 
-from roost import exception
 from roost.cmd._daemon import Daemon, Periodic
 from roost.cmd._waiting import StartupCheck
 
@@ -130,36 +129,11 @@ def test_periodics_run_only_while_it_serves(diary):
     assert not periodic._thread.is_alive()
 
 
-def test_a_stop_ends_the_waiting_and_nothing_was_started(diary):
-    def away():
-        raise exception.Unavailable("away")
-
-    daemon = Daemon("d", checks=[StartupCheck("database", away)], servers=[FakeServer(diary)])
-    threading.Timer(0.05, daemon.stop).start()
-    assert not daemon.start()
-    daemon.wait()
-    assert diary.lines == []
-
-
-def test_a_daemon_that_was_never_started_can_be_stopped(diary):
-    daemon = Daemon("d", servers=[FakeServer(diary)], closing=[diary.closable("closed")])
-    daemon.stop()
-    assert diary.lines == ["closed"]
-
-
 def test_after_a_stop_it_does_not_start(diary):
     daemon = Daemon("d", servers=[FakeServer(diary)])
     daemon.stop()
     assert not daemon.start()
     assert diary.lines == []
-
-
-def test_a_second_stop_does_nothing(diary):
-    daemon = Daemon("d", servers=[FakeServer(diary)])
-    daemon.start()
-    daemon.stop()
-    daemon.stop()
-    assert diary.lines.count("server stops") == 1
 
 
 def test_one_part_that_cannot_be_stopped_does_not_keep_the_others(diary, caplog):

@@ -7,7 +7,7 @@ import pytest
 
 import roost.conf
 from roost import exception
-from roost.cmd import _options, _parts
+from roost.cmd import _parts
 from roost.rpc.transport import Bus
 from tests.fakes import http_stub
 
@@ -102,15 +102,6 @@ def test_vendor_data_that_cannot_be_read_is_named(text, conf_of, tmp_path):
         build("compute", conf)
 
 
-def test_vendor_data_and_domain_are_what_the_operator_tells(conf_of, tmp_path):
-    path = tmp_path / "vendor.json"
-    path.write_text('{"proxy": "http://proxy"}')
-    conf = conf_of("compute")
-    conf.set_override("vendor_data_file", str(path), group="guest_data")
-    said = _parts.operator(conf)
-    assert (said.domain, said.vendor_data) == ("novalocal", {"proxy": "http://proxy"})
-
-
 def test_vendors_are_asked_where_the_options_say_so(conf_of):
     with http_stub.serving() as server:
         server.rules["POST /join"] = {"token": "t"}
@@ -138,19 +129,3 @@ def test_files_of_the_console_proxy_that_are_not_there_are_named(conf_of, option
     conf.set_override(option, value, group="console_proxy")
     with pytest.raises(exception.Invalid, match=said):
         build("consoleproxy", conf)
-
-
-def test_certificate_and_key_of_the_console_proxy_must_belong_together(conf_of, tmp_path):
-    (tmp_path / "file").write_text("rubbish")
-    conf = conf_of("consoleproxy")
-    for option in ("certificate_file", "key_file"):
-        conf.set_override(option, str(tmp_path / "file"), group="console_proxy")
-    with pytest.raises(exception.Invalid, match="do not belong together"):
-        build("consoleproxy", conf)
-
-
-def test_every_option_has_a_value_that_can_be_read(tmp_path):
-    empty = tmp_path / "roost.conf"
-    empty.touch()
-    conf = _options.read("roost-metadata", ["--config-file", str(empty)])
-    assert conf.metadata.port == 8775

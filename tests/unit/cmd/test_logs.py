@@ -28,38 +28,58 @@ testing.simulate_get(app, "/a%0aERROR%20forged%0d%1b[2J%e2%80%a8")
 """
 
 
-@pytest.fixture
-def logged(tmp_path):
+_UNDER_WAY = f"try:\n    raise OSError({_EVIL})\nexcept OSError:\n"
+_CAUSED = (
+    f"try:\n    raise OSError({_EVIL})\nexcept OSError as error:\n"
+    f"    outer = ValueError({_EVIL})\n    outer.__cause__ = error\n"
+    "LOG.error('no luck', exc_info=outer)\n"
+)
+_CODES = {
+    "message": f"LOG.warning('%s failed', {_EVIL})\n",
+    "under way": _UNDER_WAY + "    LOG.warning('no luck')\n",
+    "traceback": _CAUSED,
+    "away": _PATH.format(error="__import__('roost').exception.Unavailable(name)"),
+    "accident": _PATH.format(error="RuntimeError(name)"),
+}
+_NEXT = "= next ="
+
+
+def _logged(path, code, *options):
     """Run some code in a process that logs as our daemons do, and return the lines of its log."""
+    argv = [sys.executable, "-W", "ignore", "-c", _BEGIN + code, str(path), *options]
+    subprocess.run(argv, check=True, capture_output=True, timeout=60)
+    text = path.read_bytes().decode()
+    assert not {"\r", "\x1b", "\u2028"} & set(text)
+    lines = text.removesuffix("\n").split("\n")
+    assert not [line for line in lines if line.startswith("ERROR forged")]
+    return lines
 
-    def logged(code, *options):
-        path = tmp_path / "roost.log"
-        argv = [sys.executable, "-W", "ignore", "-c", _BEGIN + code, str(path), *options]
-        subprocess.run(argv, check=True, capture_output=True, timeout=60)
-        text = path.read_bytes().decode()
-        assert not {"\r", "\x1b", "\u2028"} & set(text)
-        lines = text.removesuffix("\n").split("\n")
-        assert not [line for line in lines if line.startswith("ERROR forged")]
-        return lines
 
-    return logged
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory):
+    """The lines that each code has logged, one after another in one process."""
+    code = f"LOG.warning('{_NEXT}')\n".join(_CODES.values())
+    parts = [[]]
+    for line in _logged(tmp_path_factory.mktemp("log") / "roost.log", code):
+        if line.endswith(_NEXT):
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    return dict(zip(_CODES, parts, strict=True))
 
 
 def test_a_message_is_one_line(logged):
-    (line,) = logged(f"LOG.warning('%s failed', {_EVIL})")
+    (line,) = logged["message"]
     assert line.endswith(r"/a\nERROR forged\r\x1b[2J\u2028 failed")
 
 
 def test_an_exception_that_is_under_way_adds_no_line(logged):
-    code = f"try:\n    raise OSError({_EVIL})\nexcept OSError:\n    LOG.warning('no luck')"
-    (line,) = logged(code)
+    (line,) = logged["under way"]
     assert line.endswith("no luck: OSError: /a")
 
 
 def test_what_an_exception_says_is_indented_in_a_traceback(logged):
-    inner = f"try:\n    raise OSError({_EVIL})\nexcept OSError as error:\n"
-    outer = inner + f"    outer = ValueError({_EVIL})\n    outer.__cause__ = error\n"
-    lines = logged(outer + "LOG.error('no luck', exc_info=outer)")
+    lines = logged["traceback"]
     assert lines[0].endswith("no luck: ValueError: /a")
     said = [line.partition(" ERROR roost.test ")[2] for line in lines[1:]]
     assert all(said), lines
@@ -69,14 +89,15 @@ def test_what_an_exception_says_is_indented_in_a_traceback(logged):
 
 
 def test_a_path_that_a_user_sends_is_in_one_line(logged):
-    (line,) = logged(_PATH.format(error="__import__('roost').exception.Unavailable(name)"))
+    (line,) = logged["away"]
     assert r"GET /a\nERROR forged\r\x1b[2J\u2028: " in line
-    lines = logged(_PATH.format(error="RuntimeError(name)"))
-    assert r"GET /a\nERROR forged\r\x1b[2J\u2028 failed" in lines[1]
-    assert all(" ERROR roost.api.faults " in one for one in lines[1:]), lines
+    first, *rest = logged["accident"]
+    assert r"GET /a\nERROR forged\r\x1b[2J\u2028 failed" in first
+    assert rest
+    assert all(" ERROR roost.api.faults " in one for one in rest), rest
 
 
-def test_logs_in_json_are_a_line_for_each_record(logged):
-    code = f"try:\n    raise OSError({_EVIL})\nexcept OSError:\n    LOG.exception('no luck')"
-    (line,) = logged(code, "--use-json")
+def test_logs_in_json_are_a_line_for_each_record(tmp_path):
+    code = _UNDER_WAY + "    LOG.exception('no luck')"
+    (line,) = _logged(tmp_path / "roost.log", code, "--use-json")
     assert line.startswith("{")

@@ -33,12 +33,6 @@ def test_cell0_is_mapped_once(manage, databases):
     assert identity_of(databases.cell0) == (CELL0_UUID, "cell0")
 
 
-def test_cell0_is_not_moved_by_mapping_it_again(manage, cell1, databases):
-    refused = manage("cell", "map-cell0", "--database-url", databases.cell2.url, code=1)
-
-    assert "cell update cell0" in refused.err
-
-
 def test_a_created_cell_is_listed_and_its_database_knows_it(manage, cell1, databases):
     cells = manage("cell", "list", "--json").json
 
@@ -62,12 +56,6 @@ def test_a_database_of_another_cell_is_refused(manage, cell1, databases):
     assert len(manage("cell", "list", "--json").json) == 2
 
 
-def test_a_name_that_is_taken_is_refused_and_leaves_the_database_alone(manage, cell1, databases):
-    create(manage, "cell1", databases.cell2, code=1)
-
-    assert identity_of(databases.cell2) is None
-
-
 def test_a_creation_that_was_cut_short_can_be_repeated(manage, cell1, databases):
     uuid = a_uuid()
     with databases.cell2.begin() as session:
@@ -84,13 +72,6 @@ def test_a_name_that_no_unit_or_file_could_have_is_refused(manage, cell1, databa
     assert "must begin with" in manage("cell", "update", "cell1", "--name", name, code=2).err
 
 
-def test_what_was_changed_is_told_in_json_too(manage, cell1, databases):
-    url = ("--database-url", databases.cell0.url)
-    assert manage("cell", "map-cell0", *url, "--json").json["uuid"] == CELL0_UUID
-    assert manage("cell", "update", "cell1", "--name", "west", "--json").json["name"] == "west"
-    assert manage("cell", "delete", "west", "--json").json["uuid"] == cell1
-
-
 @pytest.mark.parametrize("bus", ["amqp://here/x", "nonsense", ""])
 def test_a_bus_that_cannot_be_is_refused(manage, databases, bus):
     assert "not the URL of a bus" in create(manage, "c", databases.cell1, bus=bus, code=1).err
@@ -101,10 +82,6 @@ def test_a_database_that_cannot_be_is_refused_without_its_password(manage):
 
     assert "not the URL of a database" in refused.err
     assert "secret" not in refused.err
-
-
-def test_the_name_cell0_is_reserved(manage, databases):
-    assert "map-cell0" in create(manage, "cell0", databases.cell1, code=1).err
 
 
 def test_passwords_are_not_shown(manage, databases):
@@ -178,28 +155,6 @@ def test_an_update_changes_what_it_names(manage, cell1, databases):
     assert identity_of(databases.cell1) == (cell1, "west")
 
 
-def test_an_update_to_a_name_that_is_taken_is_refused(manage, cell1, databases):
-    create(manage, "cell2", databases.cell2)
-
-    assert "already" in manage("cell", "update", "cell2", "--name", "cell1", code=1).err
-
-
-def test_an_update_to_the_database_of_another_cell_is_refused(manage, cell1, databases):
-    create(manage, "cell2", databases.cell2)
-
-    refused = manage("cell", "update", "cell2", "--database-url", databases.cell1.url, code=1)
-
-    assert "belongs to the cell 'cell1'" in refused.err
-
-
-def test_of_cell0_only_the_database_changes(manage, cell1):
-    assert "only --database-url" in manage("cell", "update", "cell0", "--disable", code=1).err
-
-
-def test_an_update_of_nothing_is_refused(manage, cell1):
-    manage("cell", "update", "cell1", code=2)
-
-
 def test_a_cell_with_hosts_is_deleted_by_force_only(manage, cell1, databases):
     report_compute(databases.cell1, "h1")
     manage("cell", "discover-hosts")
@@ -218,10 +173,6 @@ def test_a_cell_with_instances_is_not_deleted(manage, cell1, databases):
         session.execute(sa.insert(api_models.instance_mappings).values(created_at=utcnow(), **row))
 
     assert "0 hosts and 1 instances" in manage("cell", "delete", cell1, code=1).err
-
-
-def test_an_unknown_cell_is_told(manage, cell1):
-    assert "cell list" in manage("cell", "show", "nowhere", code=1).err
 
 
 def test_a_deployment_in_order_is_verified(manage, cell1, databases):
@@ -244,27 +195,10 @@ def failed(manage, *arguments):
     return {row["check"]: row["what_to_do"] for row in rows if not row["passed"]}
 
 
-def test_verify_tells_of_an_empty_deployment(manage):
-    told = failed(manage)
-
-    assert "cell map-cell0" in told["there is a cell0"]
-    assert "cell create" in told["there is a cell for servers"]
-
-
 def test_verify_tells_of_hosts_that_are_not_mapped(manage, cell1, databases):
     report_compute(databases.cell1, "h1")
 
     assert "cell discover-hosts" in failed(manage)["hosts are mapped"]
-
-
-def test_verify_tells_of_mapped_hosts_that_never_reported(manage, cell1, databases):
-    report_compute(databases.cell1, "h1")
-    manage("cell", "discover-hosts")
-    with databases.cell1.begin() as session:
-        for service in services.list_services(session):
-            services.delete(session, service.uuid)
-
-    assert "h1 mapped, but no roost-compute" in failed(manage)["hosts are mapped"]
 
 
 def test_verify_tells_of_a_bus_out_of_reach(manage, databases):
@@ -283,13 +217,6 @@ def test_verify_tells_of_a_database_of_another_cell(manage, cell1, databases):
         session.execute(there.values(database_url=databases.cell0.url))
 
     assert "two mappings share" in failed(manage, "cell1")["the database is this cell's"]
-
-
-def test_verify_tells_of_a_schema_that_is_missing(manage, cell1, databases):
-    with databases.cell1.begin() as session:
-        session.execute(sa.text("DROP TABLE roost_cell_version"))
-
-    assert "db sync --cell cell1" in failed(manage, "cell1")["database and schema"]
 
 
 SECRET = "rabbit://roost:geheim@127.0.0.1:1/cell2"
@@ -318,18 +245,6 @@ def test_urls_are_read_from_standard_input_in_their_order(manage, cell1, databas
     told = created(manage, *urls, stdin=f"{SECRET}\n{databases.cell2.url}\n")
     assert told.json["database_url"] == databases.cell2.url
     assert "password" not in told.err
-
-
-def test_urls_of_new_cells_are_read_from_the_environment(manage, cell1, databases):
-    env = {"ROOST_CELL_TRANSPORT_URL": SECRET, "ROOST_CELL_DATABASE_URL": databases.cell2.url}
-    told = created(manage, env=env)
-    assert told.json["database_url"] == databases.cell2.url
-    assert "password" not in told.err
-
-
-def test_a_cell_is_not_changed_by_what_the_environment_says_of_new_ones(manage, cell1):
-    env = {"ROOST_CELL_TRANSPORT_URL": SECRET}
-    assert "Nothing to change" in manage("cell", "update", "cell1", code=2, env=env).err
 
 
 def test_a_password_on_the_command_line_is_warned_of(manage, cell1, databases):

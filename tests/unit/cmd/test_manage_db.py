@@ -23,12 +23,6 @@ def test_versions_tell_what_is_missing_and_exit_with_1(bare):
     ]
 
 
-def test_versions_that_are_current_exit_with_0(bare):
-    bare("db", "sync")
-
-    assert "current" in bare("db", "version").out
-
-
 def test_a_cell_without_configuration_is_synced_by_url(bare, databases):
     bare("db", "sync", "cell", "--database-url", databases.cell1.url)
 
@@ -63,25 +57,10 @@ def test_what_was_deleted_long_ago_is_removed(manage, cell1, databases, tmp_path
         assert instances.find(session, gone.uuid, deleted=True) is None
 
 
-def test_a_purge_says_which_cell_it_did_not_reach(manage, cell1, databases, tmp_path):
-    (tmp_path / "cell1.sqlite").unlink()
-    (tmp_path / "cell1.sqlite").mkdir()
-    answer = manage("db", "purge", "--older-than", 30, "--json", code=1)
-    assert [row["servers"] for row in answer.json] == [0, None]
-
-
-def test_a_schema_that_is_not_configured_names_the_option(bare):
-    assert "[cell_database] connection" in bare("db", "sync", "cell", code=1).err
-
-
 def test_contradictory_options_are_refused(bare):
     bare("db", "sync", "api", "--all-cells", code=2)
     bare("db", "sync", "--cell", "x", "--all-cells", code=2)
     bare("db", "sync", "--database-url", "sqlite://", code=2)
-
-
-def test_an_unknown_revision_is_refused(bare):
-    assert "cannot bring" in bare("db", "sync", "api", "--revision", "x", code=1).err
 
 
 def test_a_database_out_of_reach_is_told(bare):

@@ -3,10 +3,9 @@
 import datetime
 
 import pytest
-import sqlalchemy as sa
 
 from roost import states
-from roost.db.cell import instances, leases, models
+from roost.db.cell import instances, leases
 from roost.db.types import utcnow
 from tests.builders import a_uuid, an_instance
 
@@ -56,10 +55,3 @@ def test_what_does_not_wait_cannot_be_released(manage, held):
     refused = manage("cell", "held-tasks", "--release", "--server", a_uuid(), code=1)
     assert "waits for an operator" in refused.err
     manage("cell", "held-tasks", "--server", held[0], code=2)
-
-
-def test_the_gap_before_them_is_told(manage, databases, held):
-    with databases.cell1.begin() as session:
-        times = {"last_up": utcnow(), "gap_began": utcnow() - LONG_AGO, "gap_ended": utcnow()}
-        session.execute(sa.insert(models.sweeps).values(id=1, **times))
-    assert "no conductor was up from" in manage("cell", "held-tasks", "cell1").err

@@ -77,22 +77,6 @@ def test_without_a_scheduler_there_is_a_clear_word(placement, schedulers, comman
     assert "no scheduler can be asked" in placement(command, code=1).err
 
 
-def test_an_audit_without_a_scheduler_says_what_it_could_not_see(placement, schedulers):
-    schedulers.away = True
-    assert "could not look at claims: no scheduler" in placement("audit", code=1).err
-
-
-def test_the_audit_of_placement_counts_four_things(placement, schedulers, live):
-    live(ONE)
-    schedulers.claims = [a_claim(ONE)]
-    assert placement("audit", "--json").json["counts"] == {
-        "instances without claim": 0,
-        "claims without instance": 0,
-        "usage other than the claims": 0,
-        "reservations overdue": 0,
-    }
-
-
 def test_the_audit_of_placement_finds_what_is_wrong(placement, schedulers, live):
     live(ONE)
     schedulers.claims = [a_claim(TWO, "h2", state="reserved", age=3600.0)]
@@ -108,19 +92,6 @@ def test_the_audit_of_placement_finds_what_is_wrong(placement, schedulers, live)
         "is on h1, the scheduler has no claim"
         in placement("audit", "--settle", 0, "--verbose", code=1).out
     )
-
-
-def test_a_reservation_lives_as_long_as_the_option_says(placement, schedulers, config_file):
-    schedulers.claims = [a_claim(TWO, state="reserved", age=5.0)]
-    kinds = placement("audit", "--settle", 0, "--json", code=1).json["counts"]
-    assert kinds["reservations overdue"] == 0
-
-
-def test_where_all_agree_there_is_nothing_to_heal(placement, schedulers, live):
-    live(ONE)
-    schedulers.claims = [a_claim(ONE)]
-    assert "claims and instances agree" in placement("heal").out
-    assert heal(placement) == []
 
 
 def test_a_claim_without_instance_is_released(placement, schedulers):
@@ -152,13 +123,6 @@ def test_a_build_under_way_is_left_alone(placement, schedulers, live):
     assert schedulers.done == []
 
 
-def test_a_host_that_the_schedulers_do_not_know_is_told(placement, schedulers, live):
-    live(ONE, "h7")
-    told = placement("heal", "--settle", 0.01, code=1)
-    assert "not restored" in told.out
-    assert "do not know the host h7" in told.out
-
-
 def test_a_dry_run_only_says_what_would_be_done(placement, schedulers, live):
     live(ONE)
     schedulers.claims = [a_claim(TWO)]
@@ -167,21 +131,6 @@ def test_a_dry_run_only_says_what_would_be_done(placement, schedulers, live):
         (TWO, "h1", "would release"),
     ]
     assert schedulers.done == []
-
-
-class Passing(FakeLedger):
-    """Has a claim too many when it is first asked, and no more later."""
-
-    def all_claims(self, context, *, host=None):
-        found, self.claims = self.claims, []
-        return iter(found)
-
-
-def test_what_passes_by_itself_is_not_touched(placement, monkeypatch):
-    passing = Passing(a_claim(ONE), hosts=[])
-    monkeypatch.setattr(Deployment, "scheduler", passing)
-    assert heal(placement) == []
-    assert passing.done == []
 
 
 def test_claims_of_a_cell_out_of_reach_stay(placement, schedulers, databases, cell1):
@@ -239,12 +188,6 @@ def test_a_host_with_instances_stays(placement, gone, schedulers, live, database
     live(ONE, "h1")
     assert "still has instances" in placement("remove-host", "h1", code=1).err
     assert [report.host for report in schedulers.hosts] == ["h1", "h2"]
-    assert len(known_services(databases)) == 2
-
-
-def test_a_host_with_claims_stays(placement, gone, schedulers, databases):
-    schedulers.claims = [a_claim(ONE, "h1")]
-    assert "holds claims" in placement("remove-host", "h1", code=1).err
     assert len(known_services(databases)) == 2
 
 

@@ -50,15 +50,16 @@ def test_the_api_does_so_too(monkeypatch):
     assert gc.get_freeze_count() > 10_000
 
 
-@pytest.mark.parametrize(
-    "daemon", ["api", "super_conductor", "cell_conductor", "scheduler", "compute", "metadata"]
-)
-def test_no_daemon_loads_what_only_some_deployments_need(daemon):
-    script = f"import sys, roost.cmd.{daemon}; print(*sys.modules)"
+def test_no_daemon_loads_what_only_some_deployments_need():
+    daemons = ("api", "super_conductor", "cell_conductor", "scheduler", "compute", "metadata")
+    modules = ", ".join(f"roost.cmd.{daemon}" for daemon in daemons)
     loaded = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        [sys.executable, "-c", f"import sys, {modules}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.split()
-    assert f"roost.cmd.{daemon}" in loaded
+    assert "roost.cmd.metadata" in loaded
     assert {"alembic", "openstack"} & set(loaded) == set()
 
 

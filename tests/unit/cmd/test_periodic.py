@@ -30,18 +30,6 @@ def run(work, seconds=0.001):
     periodic.wait()
 
 
-def test_it_calls_again_and_again():
-    work = Work(enough=3)
-    run(work)
-    assert work.calls >= 3
-
-
-def test_it_calls_at_once_and_stops_at_once():
-    work = Work(enough=1)
-    run(work, seconds=3600)
-    assert work.calls == 1
-
-
 def test_it_goes_on_after_an_exception_and_logs_it(caplog):
     run(Work(enough=2, error=ValueError("broken")))
     assert "work failed" in caplog.text

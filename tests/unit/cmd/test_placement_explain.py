@@ -91,13 +91,6 @@ def image(manage, tmp_path):
     return manage("image", "add", "tiny", file, "--min-ram", 512, "--json").json["id"]
 
 
-def test_it_asks_for_a_flavor_by_id_or_name(explain, scheduler):
-    for named in ("1", "m1"):
-        explain("--flavor", named)
-        assert (scheduler.spec.flavor.name, scheduler.spec.image) == ("m1", None)
-    assert scheduler.asked[-1][1] == 1
-
-
 def test_it_asks_what_the_api_would_ask(explain, scheduler, image, databases):
     with databases.api.begin() as session:
         cells.map_host(session, "h1", scheduler_cell(session))
@@ -132,13 +125,6 @@ def test_a_group_comes_without_members_and_is_a_hint_too(explain, scheduler, dat
         assert scheduler.spec.hints == {"group": [group.uuid]}
 
 
-def test_hardware_is_asked_for_as_the_flavor_says(explain, scheduler, manage):
-    pinned = ("--property", "hw:cpu_policy=dedicated")
-    manage("flavor", "create", "pinned", "--vcpus", 2, "--ram", 512, *pinned)
-    explain("--flavor", "pinned")
-    assert [len(cell.pcpus) for cell in scheduler.spec.numa_topology.cells] == [2]
-
-
 def test_networks_say_where_servers_must_be(explain, scheduler, config_file):
     networks = "a=10.0.0.0/24 label=x, b=10.1.0.0/24 label=y"
     config_file.write_text(f"{config_file.read_text()}[network]\nlocal_networks = {networks}\n")
@@ -147,19 +133,6 @@ def test_networks_say_where_servers_must_be(explain, scheduler, config_file):
         explain("--flavor", "m1", *named)
         labels[named] = [locality.label for locality in scheduler.spec.locality]
     assert list(labels.values()) == [["x"], ["y"], []]
-
-
-def test_closed_cells_are_left_out(explain, scheduler, manage, cell1):
-    manage("cell", "update", "cell1", "--disable")
-    explain("--flavor", "m1")
-    assert scheduler.spec.ignore_cells == [cell1]
-
-
-def test_a_host_can_be_forced(explain, scheduler, databases):
-    with databases.api.begin() as session:
-        cells.map_host(session, "h1", scheduler_cell(session))
-    explain("--flavor", "m1", "--host", "h1", "--force")
-    assert (scheduler.spec.requested_host, scheduler.spec.forced) == ("h1", True)
 
 
 def test_the_question_of_a_server_is_asked_again(explain, scheduler, databases):
@@ -192,11 +165,6 @@ def test_mistakes_are_told(explain, scheduler, arguments, told):
     assert scheduler.asked == []
 
 
-def test_what_the_api_would_refuse_is_refused(explain, manage, image):
-    manage("flavor", "create", "small", "--vcpus", 1, "--ram", 64)
-    assert "memory is too small" in explain("--flavor", "small", "--image", "tiny").err
-
-
 def test_either_a_flavor_or_a_server_is_named(explain):
     assert "either" in explain(code=2).err
     assert "either" in explain("--flavor", "m1", "--server", a_uuid(), code=2).err
@@ -222,12 +190,6 @@ def test_a_request_that_fits_shows_the_best_hosts_and_the_places(explain, schedu
     assert told.splitlines()[-1] == "3 servers would be placed: 2 on h1, 1 on h2"
 
 
-def test_one_place_is_told_without_numbers(explain, scheduler, cell1):
-    scheduler.answer = all_fit(cell1, "h2")
-    told = explain("--flavor", "m1", code=0).out
-    assert told.splitlines()[-1] == "1 server would be placed: on h2"
-
-
 def test_programs_get_all_of_it(explain, scheduler, cell1):
     refused = explain("--flavor", "m1", "--json").json
     assert refused["sentence"].startswith("No valid host was found")
@@ -245,8 +207,3 @@ def test_programs_get_all_of_it(explain, scheduler, cell1):
     where = {"host": "h2", "node": "h2", "cell": "cell1", "cell_uuid": cell1}
     assert placed["chosen"] == [where]
     assert placed["ranked"][1] == {**where, "score": 0.25, "weights": {"ram": 1.0, "cpu": 0.5}}
-
-
-def test_without_a_scheduler_nothing_can_be_explained(explain, scheduler):
-    scheduler.away = True
-    assert "start roost-scheduler" in explain("--flavor", "m1").err

@@ -71,10 +71,6 @@ def test_what_the_reference_vm_cannot_use_is_stranded(runs):
     assert found["stranded_share_peak"] == {"cores": 0.0, "ram": 2 / 16}
 
 
-def test_the_time_that_counts_may_be_chosen(runs):
-    assert runs("--since", 3, "--until", 7)["spread"]["empty_share_mean"] == 0
-
-
 def test_the_outline_tells_fleet_and_demand(simulate):
     outline = json.loads(simulate("--json").stdout)["outline"]
 
@@ -82,14 +78,6 @@ def test_the_outline_tells_fleet_and_demand(simulate):
     assert (outline["start"], outline["end"]) == (0, 10)
     assert outline["peak_demand"] == {"cores": 1.0, "ram": 14 / 16}
     assert outline["reference"] == {"cores": 2.0, "ram": 3.0}
-
-
-def test_people_get_a_table(simulate):
-    told = simulate("--profile", "pack", "--weighers", "ram=1.0,cpu=1.0").stdout
-
-    assert "hosts in use, times the bound" in told
-    assert "ram=1.0,cpu=1.0" in told
-    assert "not enough memory" in told
 
 
 def test_drivers_are_compared_and_chance_is_tried_once(runs):
@@ -100,20 +88,12 @@ def test_drivers_are_compared_and_chance_is_tried_once(runs):
     assert list(found) == ["filter pack", "filter none", "chance"]
 
 
-def test_the_solver_places_too(runs):
-    assert runs("--driver", "solver", "--profile", "pack")["solver pack"]["failed"] == 0
-
-
 def test_what_is_configured_is_what_is_tried(simulate, files):
     (files / "empty.conf").write_text("[scheduler]\nweighers = cpu=-1.0\nfilters = ram\n")
 
     found = json.loads(simulate("--json").stdout)["runs"]
 
     assert list(found) == ["cpu=-1.0"]
-
-
-def test_filters_may_be_left_out(runs):
-    assert runs("--profile", "spread", "--filters", "enabled")["spread"]["failed"] == 0
 
 
 def test_the_course_is_written_as_csv(simulate, files):
@@ -125,17 +105,6 @@ def test_the_course_is_written_as_csv(simulate, files):
     assert [row["time"] for row in packed] == ["0.0", "2.0", "4.0", "6.0", "8.0", "10.0"]
     assert [row["hosts_used"] for row in packed] == ["1", "2", "2", "2", "1", "1"]
     assert [row["failed_vms"] for row in rows if row["run"] == "spread"] == ["0"] + ["1"] * 5
-
-
-def test_groups_matter_if_asked(simulate, files):
-    (files / "trace.csv").write_text(
-        "arrival,departure,cores,ram,team\n" + "".join(f"{at},9,1,1,blue\n" for at in range(3))
-    )
-    options = ("--column", "group=team", "--group-policy", "anti-affinity", "--json")
-
-    (run,) = json.loads(simulate(*options).stdout)["runs"].values()
-
-    assert run["reasons"] == {"a member of the server group there already": 1}
 
 
 @pytest.mark.parametrize(
@@ -158,12 +127,6 @@ def test_mistakes_are_told(simulate, options, code, complaint):
     assert complaint in simulate(*options, code=code).stderr
 
 
-def test_a_broken_trace_is_told_with_its_line(simulate, files):
-    (files / "trace.csv").write_text("arrival,departure,cores,ram\n0,1,many,1\n")
-
-    assert "trace.csv, line 2: column cores: 'many'" in simulate(code=1).stderr
-
-
 def test_a_plot_without_matplotlib_is_refused_before_any_work(simulate, files, monkeypatch):
     monkeypatch.setattr(plot.importlib.util, "find_spec", lambda name: None)
 
@@ -171,10 +134,3 @@ def test_a_plot_without_matplotlib_is_refused_before_any_work(simulate, files, m
 
     assert "pip install 'roost[plot]'" in told.stderr
     assert not told.stdout
-
-
-def test_a_plot_is_drawn(simulate, files):
-    simulate("--profile", "pack", "--profile", "spread", "--plot", files / "out.png")
-
-    assert (files / "out.png").read_bytes().startswith(b"\x89PNG")
-    assert "nope" in simulate("--plot", files / "out.nope", code=1).stderr

@@ -39,14 +39,6 @@ def test_pauses_grow_up_to_half_a_minute():
     assert list(itertools.islice(growing_pauses(), 7)) == [1, 2, 4, 8, 16, 30, 30]
 
 
-def test_what_is_there_is_not_waited_for(stopping):
-    clock = Clock()
-    assert StartupWait("d", stopping=stopping, pause=clock.pause).until(
-        [StartupCheck("x", Away(0))]
-    )
-    assert clock.pauses == []
-
-
 def test_what_is_away_is_asked_again_after_growing_pauses(stopping):
     clock = Clock()
     assert StartupWait("d", stopping=stopping, pause=clock.pause).until(
@@ -63,26 +55,10 @@ def test_the_log_says_what_it_waits_for_and_why(stopping, caplog):
     assert "roost-x: the api database is there now" in caplog.text
 
 
-def test_somebody_is_told_what_it_waits_for_and_why(stopping):
-    told = []
-    waiting = StartupWait("d", stopping=stopping, tell=told.append, pause=Clock().pause)
-    waiting.until([StartupCheck("the bus", Away(1))])
-    assert "waiting for the bus: nobody answers" in told
-
-
 def test_an_unknown_error_is_waited_out_like_any_other(stopping, caplog):
     waiting = StartupWait("d", stopping=stopping, pause=Clock().pause)
     assert waiting.until([StartupCheck("x", Away(1, error=KeyError("odd")))])
     assert "KeyError: 'odd'" in caplog.text
-
-
-def test_checks_are_asked_in_order_and_the_next_only_when_one_has_passed(stopping):
-    asked = []
-    checks = [
-        StartupCheck(name, lambda name=name: asked.append(name)) for name in ("first", "second")
-    ]
-    assert StartupWait("d", stopping=stopping).until(checks)
-    assert asked == ["first", "second"]
 
 
 def test_a_stop_ends_the_pause_at_once(stopping):
