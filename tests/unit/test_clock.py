@@ -4,8 +4,6 @@ import time
 
 import pytest
 
-from roost.api.keystone_auth import Remembered
-from roost.clock import boot_clock
 from roost.context import RequestContext
 from roost.db.clock import Reckoned
 
@@ -24,12 +22,6 @@ def suspend(monkeypatch):
     return suspend
 
 
-def test_the_boot_clock_goes_on(suspend):
-    before = boot_clock()
-    suspend(NIGHT)
-    assert boot_clock() - before >= NIGHT
-
-
 def test_a_call_whose_caller_has_given_up_meanwhile_is_not_done(suspend):
     asked = RequestContext().until(60)
     sent = asked.to_wire()
@@ -37,14 +29,6 @@ def test_a_call_whose_caller_has_given_up_meanwhile_is_not_done(suspend):
     suspend(NIGHT)
     assert asked.expired
     assert RequestContext.from_dict(sent).expired
-
-
-def test_a_token_is_looked_at_again(suspend):
-    remembered = Remembered(2)
-    remembered.set("token", "whose it is", time=60)
-    assert remembered.get("token") == "whose it is"
-    suspend(NIGHT)
-    assert remembered.get("token") is None
 
 
 def test_the_clock_of_a_database_is_read_again(cell_db, suspend):

@@ -1,116 +1,124 @@
-"""Choosing threads or eventlet happens once per process, so each test has its own."""
+"""Choosing threads or eventlet happens once per process: one forks a child for each."""
 
+import json
 import os
 import subprocess
 import sys
 
 import pytest
 
-
-@pytest.fixture
-def run():
-    """Run lines of Python in a process of their own; return what they print last."""
-
-    def run(*lines, arguments=(), environment=None):
-        known = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
-        ran = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", "\n".join(lines), *arguments],
-            env={**known, **(environment or {})},
-            capture_output=True,
-            text=True,
-        )
-        return (ran.stdout or ran.stderr).strip().splitlines()[-1]
-
-    return run
-
-
 SELECT = "from roost import concurrency; print(concurrency.select())"
+LOADED = "print('dns' in sys.modules, os.environ.get('EVENTLET_NO_GREENDNS'))"
+CHOOSE = "from roost import concurrency; concurrency.select([], mode={!r})"
+EXECUTOR = "print(concurrency.executor(2).submit(lambda: 6 * 7).result())"
+DAEMON = "from roost.cmd.scheduler import main; main()"
+ONE_FILE = ["--config-file", "{good}"]
+THREADS = {"OS_DEFAULT__CONCURRENCY": "threading"}
+NO_RESOLVER = {"EVENTLET_NO_GREENDNS": "no"}
+
+# What is run, with which arguments and environment, and what it says last.
+CASES = {
+    "threads are the default": ([SELECT], [], {}, "threading"),
+    "threads load no resolver of names": ([SELECT, LOADED], [], {}, "False None"),
+    "and what children are told stays": ([SELECT, LOADED], [], NO_RESOLVER, "False no"),
+    "a file chooses": ([SELECT], ONE_FILE, {}, "eventlet"),
+    "a file after an equals sign": ([SELECT], ["--config-file={good}"], {}, "eventlet"),
+    "a folder of files": ([SELECT], ["--config-dir", "{folder}"], {}, "eventlet"),
+    "the environment overrules files": ([SELECT], ONE_FILE, THREADS, "threading"),
+    "no wish later": ([CHOOSE.format("eventlet"), SELECT], [], {}, "eventlet"),
+    "another wish later": (
+        [CHOOSE.format("threading"), CHOOSE.format("eventlet")],
+        [],
+        {},
+        "RuntimeError: concurrency is threading already, cannot become eventlet",
+    ),
+    "eventlet too late": (
+        ["import sqlalchemy", CHOOSE.format("eventlet")],
+        [],
+        {},
+        "RuntimeError: too late to choose eventlet, loaded already: sqlalchemy",
+    ),
+    "an unknown choice": (
+        [CHOOSE.format("fibers")],
+        [],
+        {},
+        "RuntimeError: concurrency must be threading or eventlet, not 'fibers'",
+    ),
+    # who can tell it in better words reads the file soon
+    "a wrong file": ([SELECT], ["--config-file", "{wrong}"], {}, "threading"),
+    "no file of options": ([SELECT], ["--config-file", "{broken}"], {}, "threading"),
+    "an executor of threads": ([CHOOSE.format("threading"), EXECUTOR], [], {}, "42"),
+    "an executor of eventlet": ([CHOOSE.format("eventlet"), EXECUTOR], [], {}, "42"),
+}
+DAEMONS = {name: ([DAEMON], ["--config-file", f"{{{name}}}"], {}) for name in ("wrong", "broken")}
+FORKS = """
+import json, os, sys, traceback, warnings
+warnings.simplefilter("ignore")
+children = {}
+for name, (lines, arguments, environment) in json.load(sys.stdin).items():
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        code = 0
+        os.dup2(write, 1), os.dup2(write, 2), os.close(read)
+        os.environ.update(environment)
+        sys.argv[1:] = arguments
+        try:
+            for line in lines:
+                exec(line, globals())
+        except SystemExit as end:
+            code = end.code
+        except BaseException as error:
+            print(*traceback.format_exception_only(error), flush=True)
+        sys.stdout.flush(), sys.stderr.flush()
+        os._exit(code)
+    os.close(write)
+    children[name] = child, os.fdopen(read)
+told = {}
+for name, (child, said) in children.items():
+    lines = said.read().strip().splitlines()
+    told[name] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), lines
+print(json.dumps(told))
+"""
 
 
-@pytest.fixture
-def config(tmp_path):
-    config = tmp_path / "roost.conf"
-    config.write_text("[DEFAULT]\nconcurrency = eventlet\n[api]\nport = 1\n")
-    return config
-
-
-def test_threads_are_the_default(run):
-    assert run(SELECT) == "threading"
-
-
-def test_threads_load_no_resolver_of_names_and_children_are_told_nothing(run):
-    told = "print('dns' in sys.modules, os.environ.get('EVENTLET_NO_GREENDNS'))"
-    assert run("import os, sys", SELECT, told) == "False None"
-    before = {"EVENTLET_NO_GREENDNS": "no"}
-    assert run("import os, sys", SELECT, told, environment=before) == "False no"
-
-
-@pytest.mark.parametrize("form", [["--config-file={}"], ["--config-file", "{}"]])
-def test_a_configuration_file_chooses(run, config, form):
-    assert run(SELECT, arguments=[word.format(config) for word in form]) == "eventlet"
-
-
-def test_a_folder_of_configuration_files_chooses(run, config):
-    assert run(SELECT, arguments=["--config-dir", str(config.parent)]) == "eventlet"
-
-
-def test_the_environment_overrules_the_files(run, config):
-    chosen = run(
-        SELECT,
-        arguments=["--config-file", str(config)],
-        environment={"OS_DEFAULT__CONCURRENCY": "threading"},
-    )
-    assert chosen == "threading"
-
-
-def test_who_asks_later_without_a_wish_gets_what_was_chosen(run):
-    first = "from roost import concurrency; concurrency.select([], mode='eventlet')"
-    assert run(first, SELECT) == "eventlet"
-
-
-def test_another_wish_later_is_refused(run):
-    first = "from roost import concurrency; concurrency.select([], mode='threading')"
-    said = run(first, "concurrency.select([], mode='eventlet')")
-    assert "concurrency is threading already, cannot become eventlet" in said
-
-
-def test_eventlet_is_refused_when_it_comes_too_late(run):
-    said = run(
-        "import sqlalchemy",
-        "from roost import concurrency",
-        "concurrency.select([], mode='eventlet')",
-    )
-    assert "too late to choose eventlet, loaded already: sqlalchemy" in said
-
-
-def test_an_unknown_choice_is_refused(run):
-    said = run("from roost import concurrency; concurrency.select([], mode='fibers')")
-    assert "must be threading or eventlet, not 'fibers'" in said
-
-
-@pytest.mark.parametrize("text", ["[DEFAULT]\nconcurrency = fibers\n", "no file of options\n"])
-def test_what_a_file_has_wrong_is_left_to_those_who_can_tell_it(run, config, text):
-    config.write_text(text)
-    assert run(SELECT, arguments=["--config-file", str(config)]) == "threading"
-
-
-@pytest.mark.parametrize("text", ["[DEFAULT]\nconcurrency = fibers\n", "no file of options\n"])
-def test_a_daemon_tells_what_is_wrong_in_its_file_in_a_line(config, text):
-    config.write_text(text)
-    main = "from roost.cmd.scheduler import main; main()"
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """The exit code of each case, and the lines that it has said."""
+    folder = tmp_path_factory.mktemp("etc")
+    texts = {"good": "concurrency = eventlet\n[api]\nport = 1", "wrong": "concurrency = fibers"}
+    texts = {name: f"[DEFAULT]\n{text}\n" for name, text in texts.items()}
+    places = {"folder": folder / "roost.d"}
+    (folder / "roost.d").mkdir()
+    for name, text in (texts | {"broken": "no file of options\n"}).items():
+        places[name] = folder / f"{name}.conf"
+        places[name].write_text(text)
+    (folder / "roost.d" / "good.conf").write_text(texts["good"])
+    asked = {
+        name: (lines, [word.format(**places) for word in arguments], environment)
+        for name, (lines, arguments, environment, *_) in (CASES | DAEMONS).items()
+    }
     ran = subprocess.run(
-        [sys.executable, "-c", main, "--config-file", str(config)], capture_output=True, text=True
+        [sys.executable, "-c", FORKS],
+        env={name: value for name, value in os.environ.items() if not name.startswith("OS_")},
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert ran.returncode == 78
-    assert ran.stderr.startswith("roost-scheduler: ")
-    assert str(config) in ran.stderr
-    assert len(ran.stderr.splitlines()) == 1
+    return json.loads(ran.stdout)
 
 
-@pytest.mark.parametrize("mode", ["threading", "eventlet"])
-def test_its_executor_does_work_in_both(run, mode):
-    lines = [
-        f"from roost import concurrency; concurrency.select([], mode='{mode}')",
-        "print(concurrency.executor(2).submit(lambda: 6 * 7).result())",
-    ]
-    assert run(*lines) == "42"
+@pytest.mark.parametrize("name", CASES)
+def test_a_process_is_of_the_kind_that_was_chosen_for_it(told, name):
+    _code, said = told[name]
+    assert said[-1] == CASES[name][-1]
+
+
+@pytest.mark.parametrize("name", DAEMONS)
+def test_a_daemon_tells_what_is_wrong_in_its_file_in_a_line(told, name):
+    code, said = told[name]
+    (line,) = said
+    assert code == 78
+    assert line.startswith("roost-scheduler: ")
+    assert f"{name}.conf" in line

@@ -56,10 +56,6 @@ def test_what_anybody_may_know_has_no_token_and_no_catalog():
         assert "images.example" not in words
 
 
-def test_a_copy_with_a_deadline_keeps_the_token():
-    assert _caller().until(5).auth_token == "secret-of-alice"
-
-
 def test_a_copy_without_token_tells_who_asks_and_lets_nobody_act_for_them():
     copy = _caller(deadline=9.0).without_token()
     assert (copy.auth_token, copy.service_catalog) == (None, [])
@@ -86,14 +82,6 @@ def test_what_is_sent_of_a_deadline_is_the_time_that_is_left(at):
     assert not found.expired
 
 
-def test_what_waits_in_a_process_after_it_came_has_less_time(at):
-    sent = _caller().until(60).to_wire()
-    at(7.0)
-    RequestContext.stamp(sent)
-    at(68.0)
-    assert RequestContext.from_dict(sent).expired
-
-
 @pytest.mark.parametrize("left", ["soon", [], {}, 10**400])
 def test_time_left_that_is_no_number_is_named(left):
     with pytest.raises(exception.Invalid, match="seconds_left is no number"):
@@ -105,10 +93,3 @@ def test_a_daemons_own_work_has_no_token():
     assert (found.auth_token, found.service_catalog) == (None, [])
     assert found.is_admin
     assert found.is_admin_project
-
-
-def test_a_context_of_the_last_release_is_understood():
-    found = RequestContext.from_dict(
-        {"user_id": "alice", "project_id": "blue", "roles": ["member"], "is_admin": False}
-    )
-    assert (found.user_id, found.roles, found.is_admin_project) == ("alice", ["member"], True)

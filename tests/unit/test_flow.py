@@ -42,12 +42,6 @@ def twice(do, work):
     do(work)
 
 
-def test_steps_run_in_order():
-    work = {}
-    boot()(work)
-    assert list(work) == ["claim", "row", "handed"]
-
-
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("name", ["claim", "create"])
 def test_a_flow_that_fails_anywhere_leaves_nothing(name, after):

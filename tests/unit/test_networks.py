@@ -11,15 +11,6 @@ def test_networks_are_read_in_order():
     assert (public.name, public.cidr) == ("public", "192.0.2.0/24")
 
 
-def test_a_network_may_say_which_hosts_reach_it():
-    plain, storage = networks.parse(
-        ["plain=10.0.0.0/16", "storage=10.8.0.0/16 label=physnet2 prefer=rack7  label=fast"]
-    )
-    assert (plain.labels, plain.preferred_labels) == ((), ())
-    assert (storage.cidr, storage.labels) == ("10.8.0.0/16", ("physnet2", "fast"))
-    assert storage.preferred_labels == ("rack7",)
-
-
 def test_networks_with_labels_are_read_from_a_file(tmp_path):
     file = tmp_path / "roost.conf"
     file.write_text("[network]\nlocal_networks = a=10.0.0.0/16 label=x prefer=y, b=10.1.0.0/16\n")
@@ -35,10 +26,6 @@ def test_the_id_follows_from_the_name_alone():
 
 def test_the_id_stays_the_same_from_release_to_release():
     assert networks.parse(["private=10.0.0.0/16"])[0].id == PRIVATE
-
-
-def test_the_default_of_the_option_can_be_read():
-    assert [each.name for each in networks.parse(conf.of({}).network.local_networks)] == ["private"]
 
 
 @pytest.mark.parametrize(

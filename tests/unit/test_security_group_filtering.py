@@ -80,10 +80,6 @@ def test_a_server_that_has_left_all_groups_is_let_nothing_pass():
     assert (told.of_port("port5", EGRESS), told.members) == ([], {DEFAULT.id: ["10.0.0.6"]})
 
 
-def test_a_port_that_nothing_was_told_of_lets_nothing_pass():
-    assert Filtering().of_port("port5", EGRESS) == []
-
-
 def test_messages_and_rows_carry_all_of_it():
     told = on_host([member(5), member(6, "web")], {"one": [DEFAULT, WEB]}, host="h1")
     assert Filtering.read(json.loads(json.dumps(told.as_dict()))) == told

@@ -35,12 +35,6 @@ def test_the_page_of_novnc_is_told_what_the_proxy_understands():
     assert token_in(f"/{asked}", "") == "T"
 
 
-def test_a_url_may_have_a_query_of_its_own():
-    assert (
-        servers_consoles.url("wss://here/?a=b", consoles.SERIAL, "T") == "wss://here/?a=b&token=T"
-    )
-
-
 @pytest.mark.parametrize(
     ("origin", "host"),
     [

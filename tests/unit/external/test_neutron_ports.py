@@ -5,11 +5,10 @@ import itertools
 import pytest
 
 from roost import exception
-from roost.external import neutron as external_neutron
 from roost.external import neutron_ports
 from roost.external.neutron_ports import LeftoverPorts, ServerPort
 from tests.builders import a_uuid
-from tests.fakes.neutron import FakeNetwork, failure
+from tests.fakes.neutron import FakeNetwork
 
 ONE = "aaaaaaaa-0000-4000-8000-000000000001"
 TWO = "aaaaaaaa-0000-4000-8000-000000000002"
@@ -57,31 +56,12 @@ def test_ports_come_a_page_at_a_time(neutron, ports, monkeypatch):
     assert neutron.calls == ["port"] * 3
 
 
-def test_a_neutron_that_breaks_off_half_way_is_told(neutron, ports, monkeypatch):
-    monkeypatch.setattr(neutron_ports, "_PAGE", 2)
-    for _ in range(3):
-        a_port(neutron)
-    pages = ports.pages()
-    next(pages)
-    neutron.trouble = [failure(500)]
-    with pytest.raises(exception.Unavailable):
-        next(pages)
-
-
 def test_who_takes_too_long_to_tell_all_is_not_waited_for(neutron):
     for _ in range(3):
         a_port(neutron)
     ports = LeftoverPorts(neutron, seconds=2, clock=itertools.count().__next__)
     with pytest.raises(exception.Timeout, match="in 2 s"):
         list(ports.pages())
-
-
-def test_a_look_names_as_many_ports_as_a_request_bears(neutron, ports, monkeypatch):
-    monkeypatch.setattr(external_neutron, "NAMED", 2)
-    ids = sorted(a_port(neutron) for _ in range(3))
-    neutron.calls.clear()
-    assert sorted(port.id for port in ports.look([*ids, a_uuid()])) == ids
-    assert neutron.calls == ["port"] * 2
 
 
 def test_what_was_made_is_deleted(neutron, ports):

@@ -63,11 +63,6 @@ def test_a_group_that_says_nothing_is_spoken_to_as_the_service_user(outside):
     assert _asked(session) == {"token": "token-of-roost", "service": None}
 
 
-def test_work_that_no_user_waits_for_is_our_own(outside):
-    session = user_session(_conf(outside, service_user="roost"), GROUP, a_context())
-    assert _asked(session) == {"token": "token-of-roost", "service": None}
-
-
 def test_who_we_are_is_asked_once(outside):
     identity = ServiceSessions(_conf(outside, service_user="roost"), GROUP)
     before = outside.issued
@@ -80,17 +75,6 @@ def test_who_we_are_is_asked_once(outside):
 def test_without_any_way_to_authenticate_it_says_what_to_fill_in(outside):
     with pytest.raises(exception.Unavailable, match=r"\[weather\] nor \[service_user\]"):
         own_session(_conf(outside), GROUP)
-
-
-def test_a_way_to_authenticate_that_there_is_not_names_its_group(outside):
-    made = _conf(outside)
-    made.set_override("auth_type", "handshake", GROUP)
-    with pytest.raises(exception.Invalid, match=r"\[weather\].*handshake"):
-        ServiceSessions(made, GROUP)
-
-
-def test_nobody_is_waited_for_without_end(outside):
-    assert own_session(_conf(outside, service_user="roost"), GROUP).timeout == 30
 
 
 def test_a_service_is_asked_as_its_group_says(outside):

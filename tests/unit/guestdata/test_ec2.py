@@ -1,13 +1,11 @@
 """The documents that guests know from EC2."""
 
-import dataclasses
 import json
 
 import pytest
 
 from roost.guestdata import ec2
-from roost.objects import NetworkInfo
-from tests.builders import a_keypair, a_vif, an_image
+from tests.builders import a_keypair, an_image
 from tests.unit.guestdata.conftest import USER_DATA
 
 # What a fact came with.
@@ -53,14 +51,6 @@ def test_the_root_disk_has_the_name_that_the_server_shows(about_with, values, na
     assert latest(about, "block-device-mapping/root") == f"/dev/{name}"
 
 
-def test_a_floating_address_is_the_public_one(about):
-    vif = a_vif(ip="10.0.0.5")
-    vif.addresses[0].floating = ["203.0.113.5"]
-    about = dataclasses.replace(about, network_info=NetworkInfo.of(vifs=[vif]))
-    assert latest(about, "public-ipv4") == "203.0.113.5"
-    assert latest(about, "local-ipv4") == "10.0.0.5"
-
-
 @pytest.mark.parametrize(("name", "since"), FACTS.items())
 def test_a_fact_is_told_from_its_version_on(name, since, about):
     files = ec2.tree(about)
@@ -82,10 +72,6 @@ def test_a_guest_without_image_key_or_address_can_be_told(bare, about_with):
 
 def test_only_keys_for_ssh_are_told(about_with):
     assert ec2.key_names(about_with(keypair=a_keypair(type="x509"))) == []
-
-
-def test_user_data_comes_byte_by_byte(about):
-    assert ec2.tree(about)["1.0/user-data"] == USER_DATA
 
 
 def test_a_drive_has_each_version_in_one_file(about):

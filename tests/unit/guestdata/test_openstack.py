@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from roost.guestdata import Operator, openstack, vendor_data
+from roost.guestdata import openstack, vendor_data
 from roost.objects import NetworkInfo, VifAddress
 from tests.unit.guestdata.conftest import IMAGE, IPV6, USER_DATA, UUID, a_vif
 
@@ -75,14 +75,6 @@ def test_a_document_is_there_from_its_version_on(name, since, about):
     assert having == [each for each in openstack.DATED if each >= since] + ["latest"]
 
 
-def test_trust_in_an_interface_is_told_from_its_version_on(about):
-    def nic(version):
-        return openstack.meta_data(about, version)["devices"][0]
-
-    assert "vf_trusted" not in nic("2017-02-22")
-    assert "vf_trusted" in nic("2018-08-27")
-
-
 def test_user_data_and_files_come_byte_by_byte(about):
     files = openstack.tree(about)
     assert files["openstack/2012-08-10/user_data"] == USER_DATA
@@ -97,24 +89,6 @@ def test_vendor_data_of_a_file_is_called_static_among_others(about):
     }
 
 
-def test_what_services_say_stands_beside_it_by_their_names(about):
-    about = dataclasses.replace(about, vendors={"join": {"token": "t"}, "site": ["a"]})
-    files = openstack.tree(about)
-    assert json.loads(files["openstack/latest/vendor_data.json"]) == {"proxy": "http://proxy"}
-    assert json.loads(files["openstack/latest/vendor_data2.json"]) == {
-        "static": {"proxy": "http://proxy"},
-        "join": {"token": "t"},
-        "site": ["a"],
-    }
-
-
-def test_without_a_file_only_services_are_vendors(about):
-    about = dataclasses.replace(about, operator=Operator(vendor_data=None), vendors={"join": {}})
-    files = openstack.tree(about)
-    assert json.loads(files["openstack/latest/vendor_data.json"]) == {}
-    assert json.loads(files["openstack/latest/vendor_data2.json"]) == {"join": {}}
-
-
 def test_a_service_is_asked_about_a_guest_in_the_documented_words(about):
     about = dataclasses.replace(about, boot_roles=["member", "reader"])
     assert vendor_data.question(about) == {
@@ -126,16 +100,6 @@ def test_a_service_is_asked_about_a_guest_in_the_documented_words(about):
         "metadata": {"role": "web"},
         "boot-roles": "member,reader",
     }
-
-
-def test_of_a_guest_that_nobody_has_said_anything_about_little_is_asked(bare):
-    question = vendor_data.question(bare)
-    assert (question["user-data"], question["boot-roles"]) == (None, "")
-
-
-def test_the_administrators_password_is_told_where_it_was_given(about):
-    about = dataclasses.replace(about, admin_password="secret")
-    assert openstack.meta_data(about)["admin_pass"] == "secret"
 
 
 def test_a_host_name_keeps_the_domain_that_it_has(about_with):
@@ -238,15 +202,3 @@ def test_the_vlan_that_a_guest_sees_is_told_from_its_version_on(about):
 
     assert vlans("2016-10-06") == [None, None]
     assert vlans("2017-02-22") == [12, None]
-
-
-def test_an_interface_may_be_trusted():
-    trusted = a_vif(profile={"trusted": '"true"'})
-    assert openstack.is_trusted(trusted)
-    assert not openstack.is_trusted(a_vif())
-
-
-def test_the_interfaces_of_a_guest_are_in_its_network_data(about):
-    about = dataclasses.replace(about, network_info=NetworkInfo.of(vifs=[a_vif()]))
-    told = json.loads(openstack.tree(about)["openstack/2015-10-15/network_data.json"])
-    assert told == openstack.of([a_vif()])

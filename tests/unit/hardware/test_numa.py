@@ -58,10 +58,6 @@ def test_nodes_share_cpus_and_memory_evenly():
     assert numa_of(TWO).cpu_policy == "shared"
 
 
-def test_nodes_may_be_given_by_the_image():
-    assert len(numa_of({}, {"hw_numa_nodes": "2"}).cells) == 2
-
-
 def test_shares_may_be_said_for_each_node():
     assert cells_of(ASYMMETRIC) == [([0], [], 512), ([1, 2, 3], [], 1536)]
 
@@ -87,13 +83,6 @@ def test_the_mask_says_which_cpus_of_a_mixed_server_are_dedicated(mask, pinned):
     ((floating, dedicated, _),) = cells_of(MIXED | {"hw:cpu_dedicated_mask": mask})
     assert dedicated == pinned
     assert sorted(floating + dedicated) == [0, 1, 2, 3]
-
-
-def test_a_mixed_server_may_have_several_nodes():
-    assert cells_of(MIXED | TWO | {"hw:cpu_dedicated_mask": "1-2"}) == [
-        ([0], [1], 1024),
-        ([3], [2], 1024),
-    ]
 
 
 @pytest.mark.parametrize("threads", ["prefer", "isolate", "require"])
@@ -158,10 +147,6 @@ def test_the_image_may_not_contradict_the_flavor(specs, properties):
     assert f"Image property '{name}' is not permitted to override" in refusal(specs, properties)
 
 
-def test_the_image_may_say_the_same_as_the_flavor():
-    assert numa_of(TWO | DEDICATED, {"hw_numa_nodes": "2", "hw_cpu_policy": "dedicated"})
-
-
 @pytest.mark.parametrize(
     ("specs", "said"),
     [
@@ -207,7 +192,3 @@ def test_what_cannot_be_is_refused_with_the_reason(specs, said):
 def test_what_the_image_says_is_judged_too():
     assert "Only flavors say" in refusal({}, {"hw_emulator_threads_policy": "share"})
     assert "must be one of" in refusal({}, {"hw_cpu_policy": "alone"})
-
-
-def test_more_nodes_than_cpus_are_refused_at_once():
-    assert "evenly" in refusal({"hw:numa_nodes": "99999999999"})

@@ -32,11 +32,6 @@ def refusal(*asked, **specs):
     return raised.value.message
 
 
-def test_a_plain_server_demands_nothing():
-    demands = requirements_of(a_flavor(), an_image(), {})
-    assert (demands.numa_topology, demands.pci_requests) == (None, [])
-
-
 def test_devices_are_asked_for_by_alias():
     gpu, nic = requests("gpu:2, nic:1")
     assert (gpu.alias, gpu.count, gpu.numa_policy) == ("gpu", 2, "legacy")
@@ -87,10 +82,6 @@ def test_other_keys_are_tags():
     known = aliases(GPU | {"physical_network": "a", "capability_type": "pci"})
     assert known["gpu"].specs[0]["physical_network"] == "a"
     assert "capability_type" not in known["gpu"].specs[0]
-
-
-def test_an_entry_may_be_a_list():
-    assert set(pci_aliases.parse([json.dumps([GPU, NIC])])) == {"gpu", "nic"}
 
 
 @pytest.mark.parametrize(
@@ -311,8 +302,3 @@ def test_another_image_must_still_go_with_the_flavor():
 def test_an_image_to_rescue_with_that_would_not_do_is_refused(rescuer, own, told):
     with pytest.raises(exception.Invalid, match=re.escape(told)):
         check_rescue_image(a_flavor(), an_image(properties=rescuer), own=an_image(properties=own))
-
-
-def test_flavor_and_image_may_say_the_same_in_other_words():
-    specs, properties = {"hw:pmu": "yes"}, {"hw_pmu": "True"}
-    requirements_of(a_flavor(extra_specs=specs), an_image(properties=properties), {})

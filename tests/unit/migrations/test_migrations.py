@@ -60,10 +60,6 @@ def test_a_synced_database_is_at_the_head_and_may_be_synced_again(database, sche
     migrations.check(database, schema)
 
 
-def test_an_empty_database_has_no_version(database, schema):
-    assert migrations.version(database, schema) is None
-
-
 def test_a_database_without_schema_is_refused_with_the_command_that_helps(database):
     with pytest.raises(exception.Unavailable) as refused:
         migrations.check(database, "cell")
@@ -92,24 +88,6 @@ def test_a_newer_database_is_not_synced(database):
         migrations.sync(database, "api")
 
 
-def test_an_unknown_revision_is_refused(database):
-    with pytest.raises(exception.Invalid, match="nonsense"):
-        migrations.sync(database, "api", "nonsense")
-
-
-def test_an_unknown_schema_is_refused(database):
-    with pytest.raises(exception.Invalid, match="api, cell, scheduler"):
-        migrations.sync(database, "placement")
-
-
-def test_schemas_may_share_a_database(database):
-    for schema in migrations.SCHEMAS:
-        migrations.sync(database, schema)
-
-    for schema in migrations.SCHEMAS:
-        migrations.check(database, schema)
-
-
 def test_two_syncs_at_once_both_succeed(tmp_path):
     failures = []
 
@@ -129,13 +107,6 @@ def test_two_syncs_at_once_both_succeed(tmp_path):
         thread.join()
 
     assert failures == []
-
-
-def test_a_database_out_of_reach_is_unavailable():
-    away = Database("sqlite:////nowhere/at/all.sqlite")
-
-    with pytest.raises(exception.Unavailable, match="cannot be reached"):
-        migrations.version(away, "api")
 
 
 def test_revisions_are_numbered_without_gaps(schema):

@@ -85,16 +85,6 @@ def test_a_newer_object_is_backported_by_the_conductor():
     assert not hasattr(got, "colour")
 
 
-def test_an_object_inside_a_list_is_backported_too():
-    serializer = ObjectSerializer()
-    serializer.backporter = lambda context, **asked: Old.obj_from_primitive(
-        conductor(context, **asked)
-    )
-    with release(Old):
-        got = serializer.deserialize_entity(admin_context(), {"crates": [new_crate()]})
-    assert got["crates"][0].name == "a"
-
-
 def test_without_a_conductor_a_newer_object_is_refused_by_name():
     with release(Old), pytest.raises(exception.VersionTooOld, match="Crate"):
         ObjectSerializer().deserialize_entity(admin_context(), new_crate())

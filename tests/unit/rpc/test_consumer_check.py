@@ -40,11 +40,6 @@ def way():
     return Way()
 
 
-def test_it_hears_while_its_messages_come(way):
-    assert way.check(3) == [True] * 3
-    assert (way.consumer_state.lost_since, way.repaired) == (None, 0)
-
-
 def test_one_message_that_is_lost_is_no_reason_to_open_anew(way):
     way.loses = True
     assert way.check() == [False]
@@ -103,12 +98,3 @@ def test_an_operator_is_told_once_when_it_stays_deaf(way, caplog):
     for _ in range(int(PERSEVERE) + 10):
         assert not consumer_state.check()
     assert caplog.text.count("stays deaf: restart this daemon") == 1
-
-
-def test_whatever_comes_shows_that_it_hears(way):
-    assert not way.consumer_state.received_within(10)
-    way.consumer_state.note()
-    way.now += 10
-    assert way.consumer_state.received_within(10)
-    way.now += 1
-    assert not way.consumer_state.received_within(10)

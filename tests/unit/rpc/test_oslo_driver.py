@@ -6,7 +6,7 @@ import inspect
 import pytest
 
 from roost import conf, exception
-from roost.rpc import oslo_driver, server
+from roost.rpc import oslo_driver
 from roost.rpc.transport import Bus
 
 
@@ -28,12 +28,6 @@ def test_all_is_there():
 def test_what_is_reached_is_listed():
     listed = {name for names in oslo_driver.REACHED.values() for name in names}
     assert set(_private_names(oslo_driver)) <= listed
-
-
-def test_a_server_reaches_what_is_listed():
-    listed = {name for names in oslo_driver.REACHED.values() for name in names}
-    own = {"_server", "_lock", "_stopped", "_told_at"}
-    assert set(_private_names(server)) - own <= listed
 
 
 def test_a_daemon_does_not_start_with_another_oslo_messaging(monkeypatch):

@@ -68,6 +68,15 @@ def test_asking_for_one_more_places_only_that_one(report, select, claims):
     assert claims() == {old: kept.host, new: fresh.host}
 
 
+def test_a_request_that_nobody_can_read_hurts_only_whoever_sent_it(report, select, claims):
+    report("h1")
+    instance = a_uuid()
+    with pytest.raises(AttributeError):
+        select(a_uuid(), spec={"no": "object"})
+    select(instance)
+    assert claims() == {instance: "h1"}
+
+
 @pytest.mark.parametrize("unwanted", [{"ignore_hosts": ["h1"]}, {"retry": tried("h1")}])
 def test_a_claim_on_a_host_to_be_left_is_replaced(report, select, claims, used, unwanted):
     report("h1")
@@ -180,6 +189,13 @@ def test_a_claim_stays_when_its_new_host_cannot_take_it(
         manager.move_claim(context, instance_uuid=instance, request_spec=spec, to=a_selection("h2"))
     assert claims() == {instance: "h1"}
     assert used() == {"h1": (1, 512, 1), "h2": (0, 0, 0)}
+
+
+def test_a_claim_does_not_move_to_a_host_that_nobody_knows(manager, context):
+    with pytest.raises(exception.NoCapacity):
+        manager.move_claim(
+            context, instance_uuid=a_uuid(), request_spec=a_spec(), to=a_selection("h9")
+        )
 
 
 def test_released_claims_give_back_what_they_took(manager, context, report, select, claims, used):

@@ -106,6 +106,22 @@ def test_a_bus_that_is_away_is_told_once_and_tried_on(reporter, scheduler, caplo
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
 
 
+def test_what_cannot_be_told_now_is_told_later(scheduler):
+    def report():
+        raise RuntimeError("the hypervisor does not answer")
+
+    reporter = Reporter(scheduler, report=report, interval=30)
+    for second in (0, 1):
+        with pytest.raises(RuntimeError):
+            reporter.tick(second)
+
+
+def test_all_hosts_are_asked_for_page_by_page(monkeypatch):
+    monkeypatch.setattr(client, "PAGE", 2)
+    names = [f"h{i}" for i in range(5)]
+    assert [host.host for host in Paged(names, []).all_hosts(a_context())] == names
+
+
 def test_all_claims_are_asked_for_page_by_page(monkeypatch):
     monkeypatch.setattr(client, "PAGE", 2)
     claims = [{"instance_uuid": f"u{i}", "host": f"h{i % 2}"} for i in range(6)]

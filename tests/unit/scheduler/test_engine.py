@@ -67,6 +67,14 @@ def test_a_refusal_names_the_nearest_miss():
     assert ram.closest == (1, "500 MiB free of the 512 asked")
 
 
+def test_what_is_chosen_is_taken_and_can_be_given_back():
+    hosts, request = hosts_of(a_row("h1"), a_row("h2")), a_request(count=5)
+    decision = an_engine().decide(request, hosts)
+    assert hosts.used_of("vcpus").sum() == 5
+    engine_module.undo(request, hosts, decision.chosen)
+    assert hosts.used.sum() == 0
+
+
 def test_what_one_host_is_refused_for_is_told():
     rows = [a_row(f"h{i}") for i in (1, 3)] + [a_row("h2", vcpus=0)]
     decision, _ = decide(a_request(), *rows, filters=[*FILTERS, OnlyEven()])

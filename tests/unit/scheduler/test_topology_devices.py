@@ -37,6 +37,21 @@ def test_devices_are_named_as_their_host_names_them():
     assert held.pci[0].vendor_id == "10DE"
 
 
+def test_tags_must_be_the_same():
+    request = a_pci_request(specs=[{"vendor_id": "10de", "physical_network": "b"}])
+    pools = [a_pci_pool(tags={"physical_network": name}) for name in "ab"]
+    (given,) = placed(None, a_host(pools=pools), request).pci
+    assert given.tags == {"physical_network": "b"}
+
+
+def test_requests_make_room_for_each_other():
+    pools = [a_pci_pool(product_id="a"), a_pci_pool(product_id="b")]
+    either = a_pci_request(alias="either", specs=[{"vendor_id": "10de"}])
+    only_a = a_pci_request(alias="only-a", specs=[{"product_id": "a"}])
+    held = placed(None, a_host(pools=pools), either, only_a)
+    assert [(d.alias, d.product_id) for d in held.pci] == [("either", "b"), ("only-a", "a")]
+
+
 # Devices near to cells
 
 

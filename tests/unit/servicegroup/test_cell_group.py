@@ -1,7 +1,6 @@
 """Whoever asks a coordination service for members gets an answer soon, or none."""
 
 import threading
-import time
 
 import pytest
 
@@ -44,27 +43,6 @@ def test_a_service_that_hangs_is_asked_once_and_costs_one_bounded_wait(hanging):
         with pytest.raises(exception.Unavailable, match="there does not answer"):
             group.members()
     assert hanging.asked == 1
-
-
-def test_it_is_asked_again_when_it_has_answered(hanging):
-    passed = [0.0]
-    group = a_group(hanging, patience=0.05, clock=lambda: time.monotonic() + passed[0])
-    with pytest.raises(exception.Unavailable):
-        group.members()
-    hanging.may_answer.set()
-    passed[0] += MEMORY
-    deadline = time.monotonic() + 5
-    while hanging.asked < 2:
-        assert time.monotonic() < deadline
-        with_answer = _members(group)
-    assert with_answer == {b"h1"}
-
-
-def _members(group):
-    try:
-        return group.members()
-    except exception.Unavailable:
-        return None
 
 
 def test_those_who_ask_at_the_same_time_share_the_answer(hanging):
