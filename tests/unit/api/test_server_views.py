@@ -8,19 +8,6 @@ from roost.objects import InstanceFault, NetworkInfo, Vif
 from roost.objects.instance import placement_details
 from tests.builders import NOW, a_flavor, an_instance
 
-_GROWTH = {
-    3: {"OS-EXT-SRV-ATTR:reservation_id", "OS-EXT-SRV-ATTR:launch_index"},
-    9: {"locked"},
-    16: {"host_status"},
-    19: {"description"},
-    26: {"tags"},
-    63: {"trusted_image_certificates"},
-    71: {"server_groups"},
-    73: {"locked_reason"},
-    96: {"pinned_availability_zone"},
-    100: {"scheduler_hints"},
-}
-
 
 def _looker(version=104, *, inside=True):
     return views.Viewer(
@@ -33,12 +20,6 @@ def _full(version=104, *, inside=True, fault=None, groups=(), **values):
         instance=an_instance(**values), fault=fault, host_status="UP", groups=groups
     )
     return views.full(shown, _looker(version, inside=inside))
-
-
-@pytest.mark.parametrize("version", _GROWTH)
-def test_fields_appear_with_their_microversion(version):
-    assert _GROWTH[version] <= set(_full(version))
-    assert not _GROWTH[version] & set(_full(version - 1))
 
 
 def test_users_learn_nothing_of_hosts():
@@ -67,14 +48,6 @@ def test_the_host_id_is_the_same_for_a_project_and_differs_between_projects():
 )
 def test_progress_is_told_with_the_statuses_that_have_some(vm_state, task, progress):
     assert _full(vm_state=vm_state, task_state=task).get("progress") == progress
-
-
-def test_the_flavor_is_a_link_until_2_47_and_then_told_whole():
-    flavor = a_flavor(extra_specs={"a": "b"})
-    assert _full(46, flavor=flavor)["flavor"]["id"] == "1"
-    told = _full(47, flavor=flavor)["flavor"]
-    assert told["original_name"] == "m1.tiny"
-    assert told["extra_specs"] == {"a": "b"}
 
 
 def test_extra_specs_of_its_flavor_are_for_those_who_may_see_them():

@@ -45,14 +45,6 @@ def test_nothing_is_known_of_a_server_whose_cell_does_not_answer(register):
     assert server.state == "ACTIVE"
 
 
-def test_one_that_was_gone_and_is_there_again_is_noted(register):
-    (server,) = register.ask(wish(), now=1.0)
-    register.take_in([seen()], now=2.0)
-    server.gone = 3.0
-    register.take_in([seen()], now=4.0)
-    assert (server.gone, server.flickers) == (None, 1)
-
-
 @pytest.mark.parametrize(
     ("fate", "after", "due", "not_due"),
     [

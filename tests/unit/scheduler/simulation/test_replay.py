@@ -21,16 +21,6 @@ def the_times(done):
     return done.times.tolist()
 
 
-def test_pack_fills_one_host_and_spread_takes_turns(tmp_path):
-    read = a_trace(tmp_path, "0,inf,2,4", "1,inf,2,4", "2,inf,2,4")
-
-    packed = replay(read, some_hosts(a_kind(3)), a_driver(profile="pack"))
-    spread = replay(read, some_hosts(a_kind(3)), a_driver(profile="spread"))
-
-    assert the_rows(packed) == [0, 0, 0]
-    assert the_rows(spread) == [0, 1, 2]
-
-
 def test_a_vm_that_leaves_makes_room_for_one_that_comes_at_that_moment(tmp_path):
     read = a_trace(tmp_path, "0,5,8,16", "5,9,8,16")
 
@@ -81,16 +71,6 @@ def test_a_vm_goes_to_its_zone(tmp_path):
 
     assert the_rows(done)[0] == 1
     assert [failure.request for failure in done.failures] == [1]
-
-
-def test_progress_is_told_to_the_end(tmp_path):
-    read = a_trace(tmp_path, *(f"{second},{second + 1},1,1" for second in range(1203)))
-    told = []
-
-    replay(read, some_hosts(), a_driver(), tell=told.append)
-
-    assert sum(told) == 1203
-    assert len(told) > 2
 
 
 quick = settings(deadline=None, max_examples=50)
@@ -227,35 +207,6 @@ def test_the_fewest_hosts_are_the_largest_of_each_resource():
         0, 1, 2, 2, 3, 4,
     ]  # fmt: skip
     assert fewest_hosts(capacity, np.array([[1], [10]])).tolist() == [2]
-
-
-def test_demand_is_told_whoever_is_placed(tmp_path):
-    read = a_trace(tmp_path, "0,4,1,10", "2,4,2,20", "2,inf,4,40", "3,3,8,80")
-
-    times, demand = course.demand_of(read)
-
-    assert times.tolist() == [0, 2, 3, 4]
-    assert demand[0].tolist() == [1000, 7000, 7000, 4000]
-    assert demand[1].tolist() == [10_000, 70_000, 70_000, 40_000]
-
-
-def test_the_typical_vm_is_the_median_of_all_that_are_asked_for(tmp_path):
-    header = "arrival,departure,cores,ram,count"
-    read = a_trace(tmp_path, "0,1,1,9,1", "0,1,2,8,1", "0,1,5,1,3", header=header)
-
-    assert course.typical(read).tolist() == [5000, 1000, 0]
-
-
-def test_stranded_is_what_is_left_beside_a_shortage(tmp_path):
-    reference = np.array([2000, 4000, 0])
-    hosts = some_hosts(a_kind(), a_kind(cores=1, ram=5))
-
-    found = course_of(
-        replay(a_trace(tmp_path, "0,1,3,15"), hosts, a_driver()), hosts, reference=reference
-    )
-
-    # the small host has one core: its memory is of no use; at 0 the large one has 1 of memory left
-    assert found.stranded.tolist() == [[0, 5000, 0], [5000, 5000, 5000], [0, 0, 0]]
 
 
 @pytest.mark.parametrize(
