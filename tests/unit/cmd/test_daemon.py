@@ -109,15 +109,6 @@ def test_a_request_that_takes_too_long_does_not_hold_up_the_stop(diary, caplog):
     server.answered.set()
 
 
-def test_servers_are_stopped_all_at_once(diary):
-    first, second = FakeServer(diary, "first"), FakeServer(diary, "second")
-    first.wait = second.wait = threading.Barrier(2, timeout=5).wait
-    daemon = Daemon("d", servers=[first, second])
-    daemon.start()
-    daemon.stop()
-    assert not first.wait.__self__.broken
-
-
 def test_periodics_run_only_while_it_serves(diary):
     called = threading.Event()
     periodic = Periodic(3600, called.set, "beat")
@@ -145,22 +136,6 @@ def test_one_part_that_cannot_be_stopped_does_not_keep_the_others(diary, caplog)
     daemon.stop()
     assert diary.lines == ["next", "closed"]
     assert "stuck" in caplog.text
-
-
-def test_several_become_one(diary):
-    first = Daemon("a", servers=[FakeServer(diary, "first")], closing=[diary.closable("closed 1")])
-    second = Daemon("b", checks=[diary.check("check")], on_stop=[diary.write("second stops")])
-    both = Daemon.joined("both", first, second)
-    assert both.start()
-    both.stop()
-    assert diary.lines == [
-        "check",
-        "first starts",
-        "first stops",
-        "first ended",
-        "second stops",
-        "closed 1",
-    ]
 
 
 def test_work_that_was_taken_in_is_drained_while_the_servers_stop():

@@ -1,6 +1,5 @@
 """``roost-manage placement simulate`` on traces that are small enough to think through."""
 
-import csv
 import json
 
 import pytest
@@ -52,34 +51,6 @@ def test_profiles_are_compared_side_by_side(runs):
     assert found["spread"]["reasons"] == {"not enough memory": 1}
 
 
-def test_means_are_over_time(runs):
-    found = runs("--profile", "pack")["pack"]
-
-    # one host until 2, both until 8, one until 10
-    assert found["hosts_used_mean"] == pytest.approx((2 * 1 + 6 * 2 + 2 * 1) / 10)
-    assert found["hosts_used_peak"] == 2
-    assert found["empty_share_mean"] == pytest.approx(0.2)
-    assert found["hosts_over_bound"] == pytest.approx(1.0)
-    assert found["used_share_mean"]["cores"] == pytest.approx((1 * 2 + 9 * 4 + 6 * 4) / 10 / 8)
-
-
-def test_what_the_reference_vm_cannot_use_is_stranded(runs):
-    # the packed host has no core left but 2 of ram, from 1 on until 10
-    found = runs("--profile", "pack", "--reference", "1,1")["pack"]
-
-    assert found["stranded_share_mean"]["ram"] == pytest.approx(9 * 2 / 10 / 16)
-    assert found["stranded_share_peak"] == {"cores": 0.0, "ram": 2 / 16}
-
-
-def test_the_outline_tells_fleet_and_demand(simulate):
-    outline = json.loads(simulate("--json").stdout)["outline"]
-
-    assert (outline["hosts"], outline["vms"], outline["bound_peak"]) == (2, 4, 2)
-    assert (outline["start"], outline["end"]) == (0, 10)
-    assert outline["peak_demand"] == {"cores": 1.0, "ram": 14 / 16}
-    assert outline["reference"] == {"cores": 2.0, "ram": 3.0}
-
-
 def test_drivers_are_compared_and_chance_is_tried_once(runs):
     found = runs(
         "--driver", "filter", "--driver", "chance", "--profile", "pack", "--profile", "none"
@@ -94,17 +65,6 @@ def test_what_is_configured_is_what_is_tried(simulate, files):
     found = json.loads(simulate("--json").stdout)["runs"]
 
     assert list(found) == ["cpu=-1.0"]
-
-
-def test_the_course_is_written_as_csv(simulate, files):
-    simulate("--profile", "pack", "--profile", "spread", "--csv", files / "out.csv", "--points", 6)
-
-    rows = list(csv.DictReader((files / "out.csv").read_text().splitlines()))
-    packed = [row for row in rows if row["run"] == "pack"]
-    assert len(rows) == 12
-    assert [row["time"] for row in packed] == ["0.0", "2.0", "4.0", "6.0", "8.0", "10.0"]
-    assert [row["hosts_used"] for row in packed] == ["1", "2", "2", "2", "1", "1"]
-    assert [row["failed_vms"] for row in rows if row["run"] == "spread"] == ["0"] + ["1"] * 5
 
 
 @pytest.mark.parametrize(

@@ -55,12 +55,6 @@ def test_the_log_says_what_it_waits_for_and_why(stopping, caplog):
     assert "roost-x: the api database is there now" in caplog.text
 
 
-def test_an_unknown_error_is_waited_out_like_any_other(stopping, caplog):
-    waiting = StartupWait("d", stopping=stopping, pause=Clock().pause)
-    assert waiting.until([StartupCheck("x", Away(1, error=KeyError("odd")))])
-    assert "KeyError: 'odd'" in caplog.text
-
-
 def test_a_stop_ends_the_pause_at_once(stopping):
     threading.Timer(0.05, stopping.set).start()
     waiting = StartupWait("d", stopping=stopping, pauses=lambda: [3600])

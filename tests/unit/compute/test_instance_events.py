@@ -41,8 +41,3 @@ def test_what_is_inside_of_hosts_is_in_the_details_alone(error):
     assert INSIDE in event.details
     assert reason(error)
     assert not set(INSIDE.split()) & {*reason(error).split()} - {"cannot", "be"}
-
-
-def test_addresses_of_databases_and_buses_are_in_no_row():
-    error = exception.Unavailable("mysql://10.0.0.1 is away")
-    assert reason(error) == details(error) == "A part of the cloud could not be reached."

@@ -59,14 +59,6 @@ def test_all_work_is_renewed_in_one_call(rig):
     ]
 
 
-def test_a_host_without_work_asks_nobody(rig):
-    with at_work(rig, rig.instance().uuid, tasks=()):
-        pass
-    rig.leases.renew()
-    assert rig.conductor.renewals == []
-    assert len(rig.leases) == 0
-
-
 def test_the_cell_tells_how_long_a_lease_is(rig):
     rig.conductor.lease_seconds = 60.0
     rig.leases.start()

@@ -143,13 +143,6 @@ def test_an_instance_of_another_host_is_left_alone(rig, server, host):
     assert (instance.task_state, power(rig, instance)) == (states.POWERING_OFF, states.RUNNING)
 
 
-def test_a_delete_that_came_first_wins(rig, server):
-    manager, instance = server(states.POWERING_OFF)
-    instance.task_state = states.DELETING
-    change(manager, instance, states.POWERING_OFF)
-    assert (instance.task_state, power(rig, instance)) == (states.DELETING, states.RUNNING)
-
-
 def test_a_delete_during_a_task_wins(rig, server, gate, threads, wait_until):
     manager, instance = server(states.POWERING_OFF)
     stop = threads.submit(change, manager, instance, states.POWERING_OFF)

@@ -40,12 +40,6 @@ def test_the_guest_of_an_attempt_that_went_on_elsewhere_is_destroyed(world):
     assert world.kinds() == ["leftover_destroyed"]
 
 
-def test_the_guest_of_a_build_that_was_given_up_everywhere_is_destroyed(world):
-    world.leftover(host=None, attempt=3, vm_state=states.ERROR, launched_at=None)
-    world.reconcile()
-    assert world.virt.list_guests() == []
-
-
 def test_leftovers_are_destroyed_before_the_host_serves(rig, world):
     delete_elsewhere(world, world.server())
     rig.manager().start()
@@ -140,15 +134,6 @@ def test_an_instance_in_error_is_left_alone(world, there):
     assert instance.vm_state == states.ERROR
     assert world.virt.exists(instance.uuid) is there
     assert world.conductor.findings == []
-
-
-def test_a_host_that_is_as_its_cell_says_does_nothing(world):
-    running, stopped = world.server(), world.server(vm_state=states.STOPPED)
-    world.virt.power_off(stopped.uuid)
-    stopped.power_state = states.SHUTDOWN
-    world.reconcile()
-    assert world.conductor.findings == []
-    assert (world.power(running), world.power(stopped)) == (states.RUNNING, states.SHUTDOWN)
 
 
 def test_what_somebody_works_on_is_left_alone(world):
@@ -291,12 +276,6 @@ def test_a_server_follows_its_guest(world, before, switch, vm_state):
     assert world.conductor.findings == [("power_followed", instance.uuid)]
 
 
-def test_a_row_that_does_not_know_the_power_state_learns_it(world):
-    instance = world.server(power_state=states.NOSTATE)
-    world.reconcile()
-    assert (instance.vm_state, instance.power_state) == (states.ACTIVE, states.RUNNING)
-
-
 def test_a_guest_of_which_nobody_knows_how_it_is_changes_nothing(world):
     instance = world.server(power_state=states.RUNNING)
     world.virt._switch(instance.uuid, states.NOSTATE)
@@ -348,15 +327,6 @@ def test_a_host_does_not_serve_before_it_could_compare(rig):
     with pytest.raises(exception.Unavailable):
         manager.start()
     manager.start()
-
-
-def test_nobody_who_listens_is_no_reason_to_stop(world):
-    gone = [world.server() for _ in range(2)]
-    for each in gone:
-        delete_elsewhere(world, each)
-    world.conductor.fail("report_finding", exception.Unavailable("nobody"))
-    world.reconcile()
-    assert world.virt.list_guests() == []
 
 
 def test_a_guest_that_the_hypervisor_cannot_describe_keeps_its_server(world, monkeypatch):

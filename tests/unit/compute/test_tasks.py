@@ -83,13 +83,6 @@ def test_a_rebuild_makes_the_guest_anew_wherever_it_was_left(rig, server, other,
     ]
 
 
-def test_a_rebuild_keeps_its_claim_and_its_ports(rig, server):
-    manager, instance = server(states.REBUILDING)
-    before = dict(rig.tracker.claims), rig.conductor.ports[instance.uuid]
-    do(manager, instance, states.REBUILDING)
-    assert (dict(rig.tracker.claims), rig.conductor.ports[instance.uuid]) == before
-
-
 def test_a_rebuilt_guest_finds_the_files_that_its_row_has_by_then(rig, server):
     manager, instance = server(states.REBUILDING)
     files = [InjectedFile.of(path="/etc/motd", contents="aGVsbG8=")]
@@ -335,12 +328,6 @@ def test_an_image_of_a_server_that_is_deleted_meanwhile_goes(rig, shots, monkeyp
     shots.take()
     assert shots.kept() == []
     assert shots.instance.task_state == states.DELETING
-
-
-def test_a_message_that_comes_twice_leaves_the_image(rig, shots):
-    image = shots.take()
-    do(shots.manager, shots.instance, states.IMAGE_SNAPSHOT_PENDING, image_id=image.id)
-    assert shots.kept() == [image.id]
 
 
 def test_backups_take_the_place_of_the_oldest_of_their_type(shots):

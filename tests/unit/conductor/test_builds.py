@@ -135,13 +135,6 @@ def test_an_instance_that_nobody_deletes_is_not_buried(cell):
     assert made.uuid in cell.scheduler.claims
 
 
-def test_deleting_twice_is_the_same_as_once(cell):
-    made = leaving(cell)
-    for _ in range(2):
-        cell.deletion.finish(cell.context, made.uuid, "h1", [])
-    assert get(cell, made.uuid) is None
-
-
 def test_an_instance_that_moved_is_ended_where_it_is(cell):
     made = leaving(cell, host="h2", attempt=2)
     cell.deletion.finish(cell.context, made.uuid, "h1", [])

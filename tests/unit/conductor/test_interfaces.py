@@ -54,22 +54,6 @@ def test_the_same_request_twice_makes_one_port(interfaces, server):
     assert held(interfaces, server) == [[key], [key]]
 
 
-def test_a_port_has_the_address_that_was_asked_for(interfaces, server):
-    vif = attach(interfaces, server, fixed_ip="10.0.0.5")
-    assert (vif.ip, vif.host, vif.tag) == ("10.0.0.5", "h1", "nic")
-    assert [(one.ip, one.subnet_id, one.cidr) for one in vif.addresses] == [
-        ("10.0.0.5", NETWORKS[0].id, "10.0.0.0/29")
-    ]
-
-
-def test_an_address_in_use_is_not_given_twice(interfaces, server):
-    attach(interfaces, server, fixed_ip="10.0.0.5")
-    other = place(interfaces)
-    with pytest.raises(exception.AddressInUse):
-        attach(interfaces, other, fixed_ip="10.0.0.5")
-    assert held(interfaces, other) == [[], []]
-
-
 def test_a_port_goes_once_and_the_others_stay(interfaces, server):
     first, second = (attach(interfaces, server).id for _ in range(2))
     for _ in range(2):

@@ -168,15 +168,6 @@ def test_a_conductor_that_has_just_started_calls_no_host_down_that_it_could_not_
     assert liveness_reporter.surely_down(HOSTS) == {"h2"}
 
 
-def test_while_nobody_is_heard_of_nothing_is_told(cell, schedulers):
-    liveness_reporter = cell.seasoned()
-    cell.hush()
-    cell.group.up.clear()
-    cell.look(liveness_reporter, times=2 * INTERVAL)
-    assert schedulers.told() == []
-    assert liveness_reporter.surely_down(HOSTS) == set()
-
-
 def test_hosts_keep_what_they_were_told_to_be_until_they_could_be_heard_again(cell, schedulers):
     cell.group.up.remove("h3")
     liveness_reporter = cell.seasoned()

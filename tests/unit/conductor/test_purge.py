@@ -91,12 +91,6 @@ def test_what_lives_or_was_deleted_lately_stays(world, deleted):
     assert _is_known(world, young)
 
 
-def test_it_goes_batch_by_batch_until_nothing_is_due(world, deleted):
-    old = [deleted(ago=MONTH) for _ in range(5)]
-    assert _purge(world, batch=2)[CELL1] == 5
-    assert not any(_is_known(world, uuid) for uuid in old)
-
-
 def test_two_at_once_remove_each_server_once(world, deleted):
     old = [deleted(ago=MONTH) for _ in range(6)]
     with futures.ThreadPoolExecutor() as pool:

@@ -242,13 +242,6 @@ def test_a_slow_conductor_leaves_the_claim_where_a_faster_one_put_the_instance(c
     assert [host for host, _, _ in cell.bus.sent] == ["h2", "h3"]
 
 
-def test_an_instance_in_error_has_no_place(cell):
-    made = under_way(cell, numa_topology=a_pinned_topology(2), pci=[a_pci_allocation()])
-    cell.rescheduling.abandon(cell.context, FailedAttempt(made.uuid, "h1", 1, "no", []))
-    found = get(cell, made.uuid)
-    assert (found.host, found.numa_topology, found.pci) == (None, None, [])
-
-
 def test_with_the_scheduler_away_an_end_in_error_waits_or_its_claim_would_be_left(cell):
     made = under_way(cell, tried=("h2", "h3"))
     cell.scheduler.away = True
@@ -260,14 +253,3 @@ def test_with_the_scheduler_away_an_end_in_error_waits_or_its_claim_would_be_lef
         cell.sweep()
     assert get(cell, made.uuid).vm_state == states.ERROR
     assert cell.scheduler.claims == {}
-
-
-def test_the_history_tells_of_the_move(cell):
-    made = under_way(cell)
-    fail(cell, made.uuid)
-    with cell.database.read() as session:
-        events = actions.get(session, made.uuid, "req-1").events
-    assert {(e.event, e.result) for e in events} == {
-        ("compute.spawn", "Error"),
-        ("cell-conductor.reschedule", "Success"),
-    }

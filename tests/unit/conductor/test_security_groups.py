@@ -137,20 +137,6 @@ def test_a_cell_that_is_away_does_not_keep_others_from_knowing(world, copies, mo
     assert (brought(world.cell1), brought(second)) == ({}, {"project": {"web": 2}})
 
 
-def test_what_changes_while_it_is_brought_is_brought_in_the_end(world, copies, monkeypatch):
-    group = a_group(world.api_db)
-    changes = [lambda: a_rule(world.api_db, group)]
-
-    def meanwhile(cell, project_id, groups, bring=filtering_flow._bring):
-        bring(cell, project_id, groups)
-        while changes:
-            changes.pop()()
-
-    monkeypatch.setattr(filtering_flow, "_bring", meanwhile)
-    copies.bring(world.cells.get(CELL1), "project")
-    assert brought(world.cell1) == {"project": {"web": 3}}
-
-
 def test_of_many_changes_at_once_hosts_are_told_once_more_after_the_last(
     world, copies, monkeypatch
 ):

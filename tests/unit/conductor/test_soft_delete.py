@@ -154,21 +154,6 @@ def test_what_is_put_away_long_enough_is_deleted_as_any_other(world, running):
     assert usage(world) == NOTHING
 
 
-def test_what_is_put_away_in_a_cell_that_is_away_is_reclaimed_later(world, running, monkeypatch):
-    uuid = running()
-    put_away(world, uuid, ago=HOUR + 1)
-
-    def away():
-        raise exception.Unavailable("no answer")
-
-    with monkeypatch.context() as context:
-        context.setattr(world.cells.get(CELL1).database, "read", away)
-        sweeper(world, HOUR).reclaim()
-    assert not mapping(world, uuid).queued_for_delete
-    sweeper(world, HOUR).reclaim()
-    assert mapping(world, uuid).queued_for_delete
-
-
 def test_who_restores_first_wins(world, running):
     uuid = running()
     put_away(world, uuid, ago=HOUR + 1)
@@ -200,20 +185,3 @@ def test_any_number_of_super_conductors_reclaim_each_server_once(world, running)
         thread.join()
     assert all(mapping(world, uuid).queued_for_delete for uuid in uuids)
     assert usage(world) == NOTHING
-
-
-def test_a_mapping_that_was_put_away_is_forgotten_without_giving_back_again(world, running):
-    uuid = running()
-    put_away(world, uuid)
-    with world.api_db.begin() as session:
-        assert instance_mappings.forget(session, uuid) is not None
-    assert usage(world) == NOTHING
-
-
-def test_what_is_put_away_keeps_its_group_until_it_is_deleted(world, running):
-    uuid = running()
-    put_away(world, uuid)
-    with world.api_db.read() as session:
-        assert instance_mappings.cells_of(session, [uuid]) == {uuid: CELL1}
-        counted = quota.counted(session).get("project", NOTHING)
-    assert counted == NOTHING

@@ -218,11 +218,6 @@ def test_what_is_not_as_expected_stays_as_it_is(cell, power, server, host, expec
     assert _history(cell, uuid)[0].events == []
 
 
-def test_only_states_can_be_expected(cell, power, server):
-    with pytest.raises(exception.Invalid):
-        _settle(power, cell, server(), ObservedGuest("h1", states.SHUTDOWN), project_id="project")
-
-
 def _overdue(cell):
     """What the sweeper takes, once the leases that it gives are over at once."""
     with cell.database.begin() as session:

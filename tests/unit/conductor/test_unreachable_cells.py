@@ -86,14 +86,6 @@ def test_a_cell_that_is_known_to_be_away_is_not_chosen(world, away):
     assert world.scheduler.asked[0][0].ignore_cells == [CELL1]
 
 
-def test_a_cell_whose_bus_is_away_is_not_chosen_either(world):
-    world.buses["fake://cell1/"].away = True
-    world.build(world.build_request())
-    _request, (uuid,) = made = world.build_request()
-    world.build(made)
-    assert mapping(world, uuid).cell_uuid == CELL2
-
-
 def test_wishes_for_a_cell_that_turns_out_to_be_away_go_elsewhere_at_once(world, away):
     away()
     _request, uuids = made = world.build_request(3)

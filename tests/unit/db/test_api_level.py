@@ -8,7 +8,6 @@ import pytest
 from roost import exception
 from roost.db.api import build_requests, cells, instance_mappings, quota
 from roost.db.engine import retried
-from roost.objects import CellMapping
 from tests.builders import CELL1, CELL2, a_spec, a_wish
 
 NO_LIMITS = {"instances": -1, "cores": -1, "ram": -1}
@@ -30,14 +29,6 @@ def wishes(session, count=1, spec=None, **values):
             defaults=NO_LIMITS,
         )
     return made
-
-
-def test_a_wish_is_found_until_it_is_forgotten(api_db):
-    with api_db.begin() as session:
-        (build_request,) = wishes(session)
-        assert build_requests.find(session, build_request.instance_uuid) == build_request
-        assert build_requests.forget(session, build_request.instance_uuid)
-        assert build_requests.find(session, build_request.instance_uuid) is None
 
 
 def test_a_wish_under_lease_is_nobody_elses(api_db):
@@ -137,17 +128,6 @@ def test_counting_anew_loses_nothing_that_is_taken_or_given_back_meanwhile(api_d
         assert quota.usage(session, "project")["instances"] == 12
 
 
-def test_quota_is_taken_up_to_the_limit_and_no_further(api_db):
-    with api_db.begin() as session:
-        quota.take(
-            session, project_id="p", user_id="user", instances=10, cores=10, ram=512, defaults=TEN
-        )
-        with pytest.raises(exception.QuotaExceeded, match="instances: asked for 1, used 10 of 10"):
-            quota.take(
-                session, project_id="p", user_id="user", instances=1, cores=1, ram=512, defaults=TEN
-            )
-
-
 def test_a_refused_taking_takes_nothing(api_db):
     with api_db.begin() as session:
         with pytest.raises(exception.QuotaExceeded) as caught:
@@ -186,27 +166,9 @@ def test_parallel_takings_never_pass_the_limit(api_db):
         assert sum(pool.map(take, range(40))) == 10
 
 
-def a_cell(name="cell1", uuid=CELL1):
-    return CellMapping(
-        uuid=uuid,
-        name=name,
-        transport_url=f"fake://{name}/",
-        database_url="sqlite://",
-        disabled=False,
-    )
-
-
 def test_a_host_is_mapped_once_and_to_one_cell(api_db):
     with api_db.begin() as session:
         assert cells.map_host(session, "h1", CELL1)
         assert not cells.map_host(session, "h1", CELL1)
         with pytest.raises(exception.Conflict, match="must be unique over all cells"):
             cells.map_host(session, "h1", CELL2)
-
-
-def test_a_deleted_cell_takes_its_hosts_along(api_db):
-    with api_db.begin() as session:
-        cells.create(session, a_cell())
-        cells.map_host(session, "h1", CELL1)
-        cells.delete(session, CELL1)
-        assert cells.find_host(session, "h1") is None

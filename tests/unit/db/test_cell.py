@@ -4,8 +4,8 @@ import pytest
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db.cell import actions, builds, faults, identity, instances, models, purge, services
-from roost.objects import InstanceAction, InstanceActionEvent, InstanceFault, TriedHost
+from roost.db.cell import actions, builds, identity, instances, models, purge
+from roost.objects import InstanceAction, InstanceActionEvent, TriedHost
 from tests.builders import (
     CELL1,
     CELL2,
@@ -81,13 +81,6 @@ def test_an_instance_keeps_the_place_that_it_has_on_its_host(cell_db):
         instances.update(session, made.uuid, {"numa_topology": None, "pci": []}, expected={})
         found = instances.get(session, made.uuid)
         assert (found.numa_topology, found.pci) == (None, [])
-
-
-def test_creating_an_instance_twice_creates_it_once(cell_db):
-    made = an_instance()
-    with cell_db.begin() as session:
-        assert instances.create(session, made)
-        assert not instances.create(session, made)
 
 
 def test_an_instance_is_changed_when_it_is_as_expected(cell_db):
@@ -228,41 +221,6 @@ def test_of_the_history_of_a_server_its_making_and_the_latest_are_kept(cell_db, 
         assert len(actions.list_actions(session, other)) == 1
         events = sa.select(sa.func.count()).select_from(models.instance_action_events)
         assert session.scalar(events) == 6
-
-
-def test_the_latest_fault_is_the_one_shown(cell_db):
-    uuid = a_uuid()
-    with cell_db.begin() as session:
-        for message in ("first", "second"):
-            faults.add(
-                session,
-                InstanceFault(
-                    instance_uuid=uuid,
-                    code=500,
-                    message=message,
-                    details=None,
-                    host=None,
-                    created_at=NOW,
-                ),
-            )
-        assert faults.latest(session, [uuid])[uuid].message == "second"
-        assert faults.latest(session, []) == {}
-
-
-def test_a_daemon_is_known_from_its_first_report_on(cell_db):
-    with cell_db.begin() as session:
-        first = services.report(session, host="h1", binary="roost-compute")
-        again = services.report(session, host="h1", binary="roost-compute")
-        assert first.uuid == again.uuid
-        assert again.last_seen_up >= first.last_seen_up
-        assert len(services.list_services(session, hosts=["h1"])) == 1
-
-
-def test_a_disabled_service_stays_so_when_it_reports(cell_db):
-    with cell_db.begin() as session:
-        service = services.report(session, host="h1", binary="roost-compute")
-        services.update(session, service.uuid, disabled=True, disabled_reason="repair")
-        assert services.report(session, host="h1", binary="roost-compute").disabled
 
 
 def test_a_cell_database_belongs_to_one_cell(cell_db):

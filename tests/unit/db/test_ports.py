@@ -83,26 +83,11 @@ def test_an_address_that_the_network_cannot_give_is_refused(allocate, address):
         allocate(a_request(fixed_ip=address))
 
 
-def test_a_port_made_beforehand_is_what_it_says(allocate):
-    port = {"port_id": a_uuid(), "mac": "02:00:00:00:00:01", "fixed_ip": "10.0.7.7"}
-    (vif,) = allocate(a_request(**port))
-    assert (vif.id, vif.mac, vif.ip) == (port["port_id"], port["mac"], port["fixed_ip"])
-
-
 def test_a_mac_address_that_another_has_is_named(allocate):
     port = {"mac": "02:00:00:00:00:01"}
     allocate(a_request(**port, port_id=a_uuid(), fixed_ip="10.0.7.7"))
     with pytest.raises(exception.AddressInUse, match="02:00:00:00:00:01"):
         allocate(a_request(**port, port_id=a_uuid(), fixed_ip="10.0.7.8"))
-
-
-def test_drawing_addresses_has_an_end(allocate, monkeypatch):
-    """Whatever is drawn, somebody else has just taken it."""
-    drawn = []
-    monkeypatch.setattr(ports, "insert_once", lambda *drawing: drawn.append(drawing))
-    with pytest.raises(exception.NoCapacity):
-        allocate(a_request(network_id=a_uuid(), network_name="mine", cidr="fd00::/64"))
-    assert 8 < len(drawn) <= 64
 
 
 def test_a_network_that_a_user_made_comes_with_the_request(allocate):

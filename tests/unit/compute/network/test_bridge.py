@@ -94,13 +94,6 @@ def test_plugging_again_changes_nothing(host):
     assert host.everything() == before
 
 
-def test_a_second_guest_of_the_network_is_added(host):
-    host.plug(an_instance(), a_vif())
-    host.plug(an_instance(hostname="second"), a_vif(ip="10.0.0.3", mac="02:00:00:00:00:02"))
-    assert "dhcp-host=02:00:00:00:00:02,10.0.0.3,second" in host.dhcp()
-    assert host.metadata.served == {CELL1: {"10.0.0.2", "10.0.0.3"}}
-
-
 def test_with_the_last_guest_goes_everything(host):
     first, second = an_instance(), an_instance()
     host.plug(first, a_vif())
@@ -110,14 +103,6 @@ def test_with_the_last_guest_goes_everything(host):
     assert NAMES.bridge in host.kernel.links
     host.driver.unplug(second.uuid)
     assert host.is_bare()
-
-
-def test_networks_have_nothing_in_common(host):
-    host.plug(an_instance(), a_vif())
-    host.plug(an_instance(), a_vif(network_id=CELL2))
-    other = SegmentNames(CELL2)
-    assert {NAMES.bridge, other.bridge} <= {*host.kernel.links}
-    assert {*host.kernel.namespaces} == {NAMES.namespace, other.namespace}
 
 
 def test_an_uplink_is_on_the_bridge_and_let_go_in_the_end(tmp_path):
@@ -142,14 +127,6 @@ def test_a_network_of_ipv6_is_refused_for_all_hosts(host):
         host.plug(an_instance(), a_vif(ip="fd00::2", cidr="fd00::/64"))
     assert not failed.value.reschedulable
     assert host.is_bare()
-
-
-def test_a_dnsmasq_that_has_ended_is_started_again(host):
-    host.plug(an_instance(), a_vif())
-    whole = host.everything()
-    host.kernel.processes.clear()
-    host.driver.restore()
-    assert host.everything() == whole
 
 
 def test_after_a_restart_of_the_machine_all_is_as_before(host):

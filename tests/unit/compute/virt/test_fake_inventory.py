@@ -1,6 +1,5 @@
 """Pretended inventories: by host, from a file, with a clear word about what is wrong."""
 
-import datetime
 import json
 
 import pytest
@@ -63,18 +62,6 @@ def test_cells_and_devices_become_what_is_reported_of_them(resources):
     assert has.pci_pools == (PciPool.of(**pool),)
 
 
-def test_sizes_that_are_left_out_are_those_of_the_cells(resources):
-    has = resources("h1", h1={"numa_cells": CELLS})
-    assert (has.vcpus, has.pcpus, has.memory_mb, has.disk_gb) == (3, 5, 6144, 100)
-
-
-def test_a_host_was_started_when_it_says_or_else_now(resources):
-    new_year = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-    for text in ("2026-01-01", "2026-01-01T00:00:00+00:00", "2026-01-01T01:00:00+01:00"):
-        assert resources("h1", h1={"booted_at": text}).booted_at == new_year
-    assert resources("h1").booted_at > new_year
-
-
 def test_hosts_that_are_not_named_have_an_entry_of_their_own(resources):
     entries = {"h1": {"vcpus": 1}, "_": {"vcpus": 7}}
     assert resources("h2", **entries).vcpus == 7
@@ -106,13 +93,6 @@ def test_what_cannot_be_meant_is_refused_naming_file_and_key(file, entries, told
     with pytest.raises(exception.Invalid) as refused:
         inventory.read(file, host="h1")
     assert refused.value.message.startswith(f"inventory file {file}: {told}")
-
-
-@pytest.mark.parametrize("text", ["", "{", "{'h1': 1}"])
-def test_what_is_no_json_is_refused_naming_the_file(file, text):
-    file.write_text(text)
-    with pytest.raises(exception.Invalid, match=r"inventory\.json"):
-        inventory.read(file, host="h1")
 
 
 def test_the_fake_driver_reads_it_when_it_is_made(file, tmp_path):

@@ -55,20 +55,6 @@ def test_a_rule_that_does_not_fit_does_nothing(file, elsewhere):
     file.strike()
 
 
-def test_a_rate_is_how_often(file):
-    file.write([{"step": "spawn", "rate": 0.3, "kind": "crash"}])
-    file.strike()
-    file.chance = 0.29
-    with pytest.raises(Crash):
-        file.strike()
-
-
-def test_a_delay_alone_fails_nothing(file):
-    file.write([{"step": "spawn", "delay": 2.5}])
-    file.strike()
-    assert file.slept == [2.5]
-
-
 def test_a_change_of_the_file_counts_at_once(file):
     file.write([])
     file.strike()
