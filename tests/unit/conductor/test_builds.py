@@ -35,6 +35,13 @@ def test_a_message_that_names_a_place_which_the_build_has_no_more_begins_nothing
     assert cell.progress.begin_build(made.uuid, "h1", 1, selection=place)
 
 
+def test_a_deleted_instance_is_not_begun(cell):
+    made = waiting(cell)
+    with cell.database.begin() as session:
+        instances.mark_deleted(session, made.uuid)
+    assert not cell.progress.begin_build(made.uuid, "h1", 1)
+
+
 @pytest.mark.parametrize(("networks", "task"), [([], states.SPAWNING), ([ANY], states.NETWORKING)])
 def test_networks_come_first_when_there_are_any(cell, networks, task):
     made = waiting(cell, networks=networks)

@@ -206,6 +206,12 @@ def test_a_conductor_whose_database_was_away_does_not_blame_hosts_for_it(cell, s
     assert not any(down for _, _, down in schedulers.told())
 
 
+def test_short_gaps_do_no_harm_because_several_heartbeats_fit_in_what_is_left():
+    patience = HostTimeouts.of(down_time=60)
+    assert (patience.silence, patience.gap, patience.own_interval) == (60, 12, 4)
+    assert HostTimeouts.of(down_time=5).gap == 3
+
+
 def test_a_host_whose_service_was_deleted_is_down_once_it_had_the_time_to_come_back(cell):
     with cell.database.begin() as session:
         (service,) = services.list_services(session, hosts=["h1"])

@@ -131,6 +131,19 @@ def test_a_cell_that_is_away_keeps_its_servers_and_what_leads_there(world, delet
     assert _is_known(world, old)
 
 
+def test_a_cell_that_cannot_be_purged_keeps_no_other_from_it(world, deleted):
+    deleted(ago=MONTH)
+
+    def broken():
+        raise LookupError("a defect")
+
+    world.cell0.read = broken  # the first one
+    done = _purge(world)
+    assert done.pop(CELL1) == 1
+    (failed, untouched) = sorted(done.values(), key=str, reverse=True)
+    assert (type(failed), untouched) == (exception.Unavailable, 0)
+
+
 def test_super_conductors_purge_what_their_options_say(world, deleted, tmp_path):
     old, young = deleted(ago=MONTH), deleted(ago=DAY)
     group = {"purge_after": 2 * 86400, "purge_archive": str(tmp_path / "archive")}

@@ -253,3 +253,20 @@ def test_with_the_scheduler_away_an_end_in_error_waits_or_its_claim_would_be_lef
         cell.sweep()
     assert get(cell, made.uuid).vm_state == states.ERROR
     assert cell.scheduler.claims == {}
+
+
+def test_a_slow_conductor_that_gives_up_leaves_the_claim_of_one_that_did_not(cell):
+    made = under_way(cell, alternates=())
+    cell.scheduler.room = {"h1": 1, "h2": 0}
+    release = cell.scheduler.release_claims
+
+    def find_room(*args, **kwargs):
+        cell.scheduler.release_claims = release
+        cell.scheduler.room["h2"] = 1
+        cell.rescheduling.go_on(cell.context, row(cell, made.uuid))
+        release(*args, **kwargs)
+
+    cell.scheduler.release_claims = find_room
+    fail(cell, made.uuid)
+    assert get(cell, made.uuid).host == "h2"
+    assert cell.scheduler.claims == {made.uuid: "h2"}

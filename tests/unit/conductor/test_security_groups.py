@@ -158,6 +158,17 @@ def test_of_many_changes_at_once_hosts_are_told_once_more_after_the_last(
     assert len(told(world.buses["fake://cell1/"])) == 2
 
 
+def test_after_one_that_failed_changes_are_spread_again(world, copies, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(instance_mappings, "cells_of_project", lambda *_arguments: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            copies.spread(a_context(), "project")
+    a_server(world.cell1, "h1")
+    mapped(world, CELL1)
+    copies.spread(a_context(), "project")
+    assert told(world.buses["fake://cell1/"])
+
+
 def test_what_a_cell_has_missed_is_found_by_comparing(world, copies):
     a_server(world.cell1, "h1")
     group = a_group(world.api_db)
