@@ -46,6 +46,22 @@ def test_a_path_is_not_asked_for_its_head_and_says_for_what_it_is(client, path):
     assert answer.text == ""
 
 
+def test_a_trailing_slash_changes_nothing(client):
+    assert client.get("/v2.1/flavors/").json == client.get("/v2.1/flavors").json
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("project/flavors/1", 200), ("another/servers/detail", 400), ("project/moons", 404)],
+)
+def test_the_project_may_be_in_the_path_and_must_be_the_callers(client, path, status):
+    assert client.get(f"/v2.1/{path}", token=ALICE).status_code == status
+
+
+def test_options_tell_which_methods_there_are(client):
+    assert "GET" in client.ask("OPTIONS", "/v2.1/flavors").headers["allow"]
+
+
 def test_every_answer_is_named(client):
     ids = {client.get(path).headers["x-openstack-request-id"] for path in ("/", "/v2.1/nowhere")}
     assert len(ids) == 2
