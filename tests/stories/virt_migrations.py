@@ -165,19 +165,22 @@ def test_what_has_gone_may_be_moved_and_finished_again(spawned):
 
 
 def test_whoever_asks_on_the_way_learns_where_a_guest_is(spawned):
-    seen, told = [], []
+    def copied():
+        found = spawned.source.departures().progress(spawned.uuid)
+        assert found.memory_total or found.disk_total
+        return found.memory_processed + found.disk_processed
+
+    seen = []
     with spawned.under_way() as moving:
-        while not moving.done():
-            seen.append(spawned.outcome())
-            told.append(spawned.source.departures().progress(spawned.uuid))
-            time.sleep(LOOK)
+        first = copied()
+        assert spawned.outcome() is MigrationOutcome.WAIT
+        wait_until(lambda: copied() > first, "more is copied", timeout=SOON)
+    while not moving.done():
+        seen.append(spawned.outcome())
+        time.sleep(LOOK)
     moving.result()
     assert {*seen} <= {MigrationOutcome.STAYED, MigrationOutcome.WAIT, MigrationOutcome.ARRIVED}
-    assert seen[0] is MigrationOutcome.WAIT
     assert spawned.outcome() is MigrationOutcome.ARRIVED
-    copied = [one.memory_processed + one.disk_processed for one in told if one is not None]
-    assert copied[-1] > copied[0]
-    assert all(one.memory_total or one.disk_total for one in told if one is not None)
     assert spawned.source.departures().progress(spawned.uuid) is None
 
 

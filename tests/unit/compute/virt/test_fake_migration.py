@@ -10,7 +10,7 @@ from roost.compute.virt.fake.driver import FakeDriver
 from roost.compute.virt.fake.faults import Faults
 from tests.stories.virt_migrations import *  # noqa: F403
 
-STEP = {"step": "migrate", "delay": 0.02}
+STEP = {"step": "migrate", "delay": 0.2}  # so long each of 16 parts takes: seconds in all
 
 
 class Hosts:
