@@ -45,19 +45,6 @@ ARGUMENTS = {
     "addSecurityGroup": {"name": "default"},
     "removeSecurityGroup": {"name": "default"},
 }
-# The same in the last microversion that has it, where that knows more.
-LATER_ARGUMENTS = {
-    "lock": {"locked_reason": "a"},
-    "rebuild": {
-        "imageRef": api_harness.IMAGE,
-        "name": "b",
-        "description": "a",
-        "metadata": {"c": "d"},
-        "key_name": None,
-        "user_data": "YQ==",
-        "hostname": "web",
-    },
-}
 BEGINS = {
     "os-start": states.STOPPED,
     "unpause": states.PAUSED,
@@ -135,32 +122,14 @@ def test_a_request_about_one_server_costs_the_same_in_a_larger_cloud(small, larg
 
 @pytest.mark.parametrize("name", ACTIONS)
 def test_an_action_costs_the_same_in_a_larger_cloud(small, large, name):
-    _act(small, large, name, ARGUMENTS.get(name), minor=1)
-
-
-@pytest.mark.parametrize("name", ACTIONS)
-def test_so_does_its_last_form(small, large, name):
-    arguments = LATER_ARGUMENTS.get(name, ARGUMENTS.get(name))
-    _act(small, large, name, arguments, minor=_last_minor(name))
+    state, body = BEGINS.get(name, states.ACTIVE), {name: ARGUMENTS.get(name)}
+    _costs_the_same(small, large, ACTION, body, minor=1, state=state)
 
 
 def test_every_action_is_walked():
     later = {*ACTION_SCHEMA.document(MAXIMUM)["properties"]}
     assert later <= {*ACTIONS, *NOBODY_HAS}
-    assert {*ARGUMENTS, *LATER_ARGUMENTS, *BEGINS} <= {*ACTIONS}
-
-
-def _last_minor(name):
-    return max(
-        minor
-        for minor in range(1, MAXIMUM + 1)
-        if name in ACTION_SCHEMA.document(minor)["properties"]
-    )
-
-
-def _act(small, large, name, arguments, *, minor):
-    state = BEGINS.get(name, states.ACTIVE)
-    _costs_the_same(small, large, ACTION, {name: arguments}, minor=minor, state=state)
+    assert {*ARGUMENTS, *BEGINS} <= {*ACTIONS}
 
 
 def _costs_the_same(small, large, request, body, *, minor, state=states.ACTIVE):

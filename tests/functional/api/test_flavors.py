@@ -41,40 +41,10 @@ def test_numbers_written_as_words_have_bounds_too(client):
     assert _create(client, vcpus="0").status_code == 400
 
 
-def test_only_administrators_create_and_delete(client):
-    body = {"flavor": _BODY}
-    assert client.post("/v2.1/flavors", body, token=ALICE).status_code == 403
-    assert client.delete("/v2.1/flavors/1", token=ALICE).status_code == 403
-
-
 def test_a_deleted_flavor_is_gone(client):
     assert client.delete("/v2.1/flavors/1").status_code == 202
     assert client.get("/v2.1/flavors/1").status_code == 404
     assert client.delete("/v2.1/flavors/1").status_code == 404
-
-
-def test_a_description_changes_since_2_55(client):
-    body = {"flavor": {"description": "new"}}
-    answer = client.put("/v2.1/flavors/1", body, version="2.55")
-    assert answer.json["flavor"]["description"] == "new"
-    assert client.put("/v2.1/flavors/1", body, version="2.54").status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("version", "keys"),
-    [("2.1", set()), ("2.55", {"description"}), ("2.61", {"description", "extra_specs"})],
-)
-def test_what_is_told_of_a_flavor_grows(client, version, keys):
-    flavor = client.get("/v2.1/flavors/1", version=version).json["flavor"]
-    assert {"description", "extra_specs"} & set(flavor) == keys
-
-
-def test_no_swap_is_an_empty_word_until_2_75(client):
-    shown = [
-        client.get("/v2.1/flavors/1", version=version).json["flavor"]["swap"]
-        for version in ("2.74", "2.75")
-    ]
-    assert shown == ["", 0]
 
 
 def test_hidden_flavors_are_for_administrators(client):
@@ -200,13 +170,6 @@ def test_access_to_no_flavor_is_not_found(client):
     assert client.get("/v2.1/flavors/none/os-flavor-access").status_code == 404
 
 
-@pytest.mark.parametrize(("version", "status"), [("2.6", 200), ("2.7", 409)])
-def test_nobody_is_given_access_to_a_public_flavor_since_2_7(client, version, status):
-    given = _act(client, "/v2.1/flavors/1", "addTenantAccess", version=version)
-    assert given.status_code == status
-    assert client.get("/v2.1/flavors/1/os-flavor-access").status_code == 404
-
-
 def test_access_goes_with_its_flavor(client, secret):
     _act(client, secret, "addTenantAccess")
     client.delete(secret)
@@ -231,16 +194,6 @@ def test_an_action_that_cannot_be_meant_is_refused(client, secret, body):
 
 
 # extra specs
-
-
-@pytest.mark.parametrize(("version", "status"), [("2.85", 200), ("2.86", 400)])
-def test_extra_specs_are_looked_at_since_2_86(client, version, status):
-    path = "/v2.1/flavors/1/os-extra_specs"
-    assert client.put(f"{path}/hw:no", {"hw:no": "1"}, version=version).status_code == status
-    answer = client.post(path, {"extra_specs": {"a": "b", "hw:no": "1"}}, version=version)
-    assert answer.status_code == status
-    told = {} if status == 400 else {"a": "b", "hw:no": "1"}
-    assert client.get(path).json["extra_specs"] == told
 
 
 def test_a_refused_extra_spec_is_named(client):

@@ -5,7 +5,6 @@ import pytest
 
 from roost import states
 from roost.db.cell import services
-from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, CELL2, NOW, a_report
 from tests.fakes.service_groups import age
 
@@ -110,13 +109,6 @@ def test_since_2_88_there_is_an_uptime_and_no_amounts(world, node):
         "service": {"host": "h1", "id": service["id"], "disabled_reason": None},
         "uptime": " 21:29:05 up 93 days, 18:25",
     }
-
-
-@pytest.mark.parametrize(
-    ("version", "told"), [("2.27", '{"arch": "x86_64"}'), ("2.28", {"arch": "x86_64"})]
-)
-def test_cpu_info_is_an_object_since_2_28(world, version, told):
-    assert _listed(world, "/detail", version)[0]["cpu_info"] == told
 
 
 @pytest.mark.parametrize("nonsense", ["", "{", "[1]", "null"])
@@ -258,12 +250,6 @@ def test_a_disabled_node_does_not_count(world):
     assert (sums["count"], sums["running_vms"]) == (1, 0)
 
 
-def test_the_statistics_of_nothing_are_zeros(world):
-    world.scheduler.reports = []
-    sums = _get(world, "/statistics", "2.1").json["hypervisor_statistics"]
-    assert set(sums.values()) == {0}
-
-
 # names and servers
 
 
@@ -274,13 +260,6 @@ def test_nodes_are_searched_by_a_part_of_their_name(world, pattern, found):
     for answer in (old, new):
         assert answer.status_code == (200 if found else 404)
         assert len(answer.json.get("hypervisors", [])) == found
-
-
-def test_paths_search_until_2_52_and_queries_since_2_53(world):
-    for path in ("/node1/search", "/node1/servers"):
-        assert _get(world, path, "2.53").status_code == 404
-    assert len(_listed(world, "?hypervisor_hostname_pattern=node1", "2.52")) == 2
-    assert "servers" not in _listed(world, "?with_servers=true", "2.52")[0]
 
 
 def test_a_search_has_no_pages(world):
@@ -310,17 +289,6 @@ def test_servers_are_listed_if_asked_for(world, server, path):
     assert "servers" not in _listed(world, path, "2.96")[0]
 
 
-def test_a_node_is_shown_with_its_servers_if_asked_for(world, server, node):
-    shown = _get(world, f"/{node}?with_servers=1", "2.53").json["hypervisor"]
-    assert shown["servers"] == [{"uuid": server.uuid, "name": "web"}]
-
-
-@pytest.mark.parametrize(("version", "told"), [("2.74", None), ("2.75", [])])
-def test_no_servers_are_an_empty_list_since_2_75(world, version, told):
-    shown = _listed(world, "?with_servers=true", version)[0]
-    assert shown.get("servers") == told
-
-
 # pages
 
 
@@ -334,13 +302,6 @@ def test_nodes_come_in_pages_since_2_33(world):
             links = answer.get("hypervisors_links", [])
             path = links[0]["href"].split("os-hypervisors")[1] if links else None
         assert seen == [["h1", "h2"], ["h3", "h4"], ["h5"]]
-
-
-def test_there_were_no_pages_before(world):
-    world.scheduler.reports = [a_report(f"h{number}") for number in range(1, 8)]
-    answer = _get(world, "?limit=2", "2.32").json
-    assert len(answer["hypervisors"]) == 7
-    assert "hypervisors_links" not in answer
 
 
 def test_a_page_has_the_other_nodes_of_its_last_host_too(world):
@@ -365,13 +326,3 @@ def test_a_page_has_the_other_nodes_of_its_last_host_too(world):
 )
 def test_a_bad_query_is_refused(world, query, version):
     assert _get(world, f"?{query}", version).status_code == 400
-
-
-def test_a_surprising_query_of_one_node_is_refused_since_2_53(world, node):
-    assert _get(world, f"/{node}?surprise=1", "2.53").status_code == 400
-
-
-def test_hypervisors_are_the_administrators_business(world, node):
-    for path in ("", "/detail", f"/{node}"):
-        assert _get(world, path, token=ALICE).status_code == 403
-        assert _get(world, path, token=ADMIN).status_code == 200

@@ -74,13 +74,6 @@ def test_compute_lists_the_images_that_the_image_service_does(client, members, s
     assert client.get("/v2.1/images?name=everybody's", token=BOB).json["images"] == []
 
 
-def test_all_that_one_may_see_is_listed_for_who_asks_for_it(client):
-    client.post(IMAGES, {"name": "ours", "visibility": "community"}, token=ALICE)
-    assert _listed(client, "?visibility=all") == ["ours"]
-    assert _listed(client, "?visibility=in:public,community") == ["ours"]
-    assert _listed(client) == []
-
-
 def test_a_member_accepts_for_itself_only(client, members, shared):
     client.post(members, {"member": "third"}, token=ALICE)
     assert _say(client, members, "accepted", token=ALICE).status_code == 403
@@ -88,13 +81,6 @@ def test_a_member_accepts_for_itself_only(client, members, shared):
     assert _say(client, members, "happy").status_code == 400
     known = client.get(members, token=BOB).json["members"]
     assert [one["member_id"] for one in known] == ["other"]
-
-
-def test_only_its_owner_shares_an_image(client, members, shared):
-    assert client.post(members, {"member": "third"}, token=BOB).status_code == 403
-    assert client.delete(f"{members}/other", token=BOB).status_code == 403
-    assert client.post(members, {"member": "third"}, token=CAROL).status_code == 404
-    assert client.post(members, {"member": "third"}, token="admin").status_code == 200
 
 
 def test_an_image_is_shared_with_a_project_once(client, members, shared):

@@ -70,29 +70,6 @@ def test_an_imported_certificate_is_shown(client):
     assert made["fingerprint"] == CERTIFICATE_FINGERPRINT
 
 
-def test_the_first_version_answers_200_and_202_and_knows_no_types(client):
-    created = create(client, version="2.1")
-    assert (created.status_code, set(created.json["keypair"])) == (
-        200,
-        {"fingerprint", "name", "public_key", "user_id"},
-    )
-    shown = client.get(f"{PATH}/mine", token=ALICE).json["keypair"]
-    assert "type" not in shown
-    assert shown["deleted"] is False
-    (listed,) = client.get(PATH, token=ALICE).json["keypairs"]
-    assert set(listed["keypair"]) == {"fingerprint", "name", "public_key"}
-    assert client.delete(f"{PATH}/mine", token=ALICE).status_code == 202
-    assert create(client, version="2.1", type="ssh").status_code == 400
-
-
-def test_types_come_with_2_2_and_with_them_201_and_204(client):
-    assert create(client, version="2.2", type="x509", public_key=CERTIFICATE).status_code == 201
-    (listed,) = client.get(PATH, token=ALICE, version="2.2").json["keypairs"]
-    assert set(listed["keypair"]) == {"fingerprint", "name", "type", "public_key"}
-    gone = client.delete(f"{PATH}/mine", token=ALICE, version="2.2")
-    assert (gone.status_code, gone.content) == (204, b"")
-
-
 def test_a_generated_pair_is_returned_once_and_its_private_half_is_kept_nowhere(world):
     answer = generate(world.client)
     assert answer.status_code == 201
@@ -114,11 +91,6 @@ def test_a_generated_certificate_fits_its_private_key(client):
     assert certificate.subject.rfc4514_string() == "CN=alice"
 
 
-def test_since_2_92_no_pairs_are_generated(client):
-    assert "public_key" in message(generate(client, version="2.92"))
-    assert names(client) == []
-
-
 @pytest.mark.parametrize("name", ["a", "a b", "a-b_c 1", "x" * 255])
 def test_names_that_always_do(client, name):
     for version in ("2.1", "2.92"):
@@ -126,13 +98,6 @@ def test_names_that_always_do(client, name):
         path = f"{PATH}/{name.replace(' ', '%20')}"
         assert client.get(path, token=ALICE).json["keypair"]["name"] == name
         assert client.delete(path, token=ALICE).status_code == 202
-
-
-@pytest.mark.parametrize("name", ["alice@example.org", "@", "."])
-def test_names_that_do_since_2_92(client, name):
-    assert "keypair/name" in message(create(client, name, version="2.91"))
-    assert create(client, name, version="2.92").status_code == 201
-    assert client.get(f"{PATH}/{name}", token=ALICE).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -223,15 +188,6 @@ def test_administrators_care_for_those_of_others_since_2_10(client):
     assert names(client, token=BOB) == []
 
 
-def test_before_2_10_nobody_is_asked_about(client):
-    create(client, token=BOB)
-    create(client, "own", token=ADMIN)
-    assert names(client, "?user_id=bob", token=ADMIN, version="2.9") == ["own"]
-    for method in ("GET", "DELETE"):
-        answer = client.ask(method, f"{PATH}/mine?user_id=bob", token=ADMIN, version="2.9")
-        assert answer.status_code == 404
-
-
 @pytest.mark.parametrize(
     ("method", "path", "action"),
     [("GET", "", "index"), ("GET", "/mine", "show"), ("DELETE", "/mine", "delete")],
@@ -268,14 +224,6 @@ def test_lists_are_paged_since_2_35(client):
     assert rest == {}
 
 
-def test_old_lists_are_whole(client):
-    for number in range(6):
-        create(client, f"key{number}")
-    answer = client.get(PATH, token=ALICE, version="2.34").json
-    assert (len(answer["keypairs"]), set(answer)) == (6, {"keypairs"})
-    assert len(names(client, version="2.35")) == 5
-
-
 def test_a_page_is_after_a_key_pair_that_is_there(client):
     create(client, token=BOB)
     answer = client.get(f"{PATH}?marker=mine", token=ALICE, version="2.35")
@@ -289,16 +237,6 @@ def test_a_page_has_a_size_that_is_a_number(client, query):
     assert client.get(f"{PATH}{query}", token=ALICE, version="2.34").status_code == 200
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_a_query_that_nobody_knows_is_refused_since_2_75(client, method):
-    create(client)
-    path = f"{PATH}/mine?x=1"
-    assert client.ask(method, path, token=ALICE, version="2.75").status_code == 400
-    assert client.ask(method, path, token=ALICE, version="2.74").status_code < 300
-    assert client.get(f"{PATH}?x=1", token=ALICE, version="2.75").status_code == 400
-    assert client.get(f"{PATH}?x=1", token=ALICE, version="2.74").status_code == 200
-
-
 def test_a_user_has_a_hundred_and_no_more(client):
     for number in range(100):
         assert create(client, f"key{number}").status_code == 201
@@ -307,11 +245,6 @@ def test_a_user_has_a_hundred_and_no_more(client):
     assert create(client, token=BOB).status_code == 201
     client.delete(f"{PATH}/key7", token=ALICE)
     assert create(client).status_code == 201
-
-
-def test_limits_tell_of_key_pairs(client):
-    absolute = client.get("/v2.1/limits", token=ALICE).json["limits"]["absolute"]
-    assert absolute["maxTotalKeypairs"] == 100
 
 
 def test_a_server_has_the_key_pair_that_it_is_asked_for_with(world):
@@ -351,14 +284,3 @@ def test_a_server_keeps_its_key_when_the_key_pair_is_gone_or_another(world):
     assert instance.keypair.public_key == PUBLIC_KEY
     shown = world.client.get(f"/v2.1/servers/{instance.uuid}", token=ALICE).json["server"]
     assert shown["key_name"] == "mine"
-
-
-def test_a_server_in_a_cell_has_its_key_pair_still(world):
-    create(world.client)
-    wanted = build_request(world, boot(world, key_name="mine")).instance
-    world.client.delete(f"{PATH}/mine", token=ALICE)
-    placed = world.place(project_id="project", key_name=wanted.key_name, keypair=wanted.keypair)
-    assert world.instance(placed.uuid).keypair == wanted.keypair
-    found = world.client.get("/v2.1/servers/detail?key_name=mine", token=ALICE).json["servers"]
-    assert {server["id"] for server in found} == {placed.uuid, wanted.uuid}
-    assert {server["key_name"] for server in found} == {"mine"}

@@ -7,7 +7,6 @@ from tests.api_harness import ALICE, PRIVATE
 from tests.builders import a_uuid
 
 ROOT = "/network/v2.0"
-BOB = "bob:other"
 
 
 @pytest.fixture
@@ -66,13 +65,6 @@ def test_lists_find_things_by_their_tags(client, things, noun):
         ("not-tags-any=blue,square", False),
     ):
         assert found(query) is expected, query
-
-
-@NOUNS
-def test_others_neither_see_nor_change_tags(client, things, noun):
-    tags = f"{things[noun]}/tags"
-    assert client.get(tags, token=BOB).status_code == 404
-    assert client.put(tags, {"tags": []}, token=BOB).status_code == 404
 
 
 @pytest.mark.parametrize("tags", [[""], ["a,b"], ["x" * 256], "a", [f"t{n}" for n in range(129)]])

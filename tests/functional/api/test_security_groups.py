@@ -147,22 +147,6 @@ def test_a_group_is_made_changed_and_deleted_by_its_project(ask, make):
     assert ask("DELETE", path).status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("GET", OLD_GROUPS),
-        ("POST", OLD_GROUPS),
-        ("GET", f"{OLD_GROUPS}/{IMAGE}"),
-        ("PUT", f"{OLD_GROUPS}/{IMAGE}"),
-        ("DELETE", f"{OLD_GROUPS}/{IMAGE}"),
-        ("POST", OLD_RULES),
-        ("DELETE", f"{OLD_RULES}/{IMAGE}"),
-    ],
-)
-def test_since_2_36_compute_has_no_groups(ask, method, path):
-    assert said(ask(method, path, {}, version="2.36")) == (404, "The resource could not be found.")
-
-
 def test_lists_are_of_ones_project_and_come_in_pages(ask, make):
     made = [make(token="carol:paged").json["security_group"]["name"] for _ in range(3)]
 
@@ -468,16 +452,6 @@ def test_only_administrators_make_groups_for_others(client):
     assert client.post(GROUPS, body, token=ALICE).status_code == 403
     made = client.post(GROUPS, body, token="admin:ops").json["security_group"]
     assert made["project_id"] == "gifted"
-
-
-def test_the_network_api_lists_groups_in_pages(client, make):
-    for _ in range(3):
-        make(token="dan:pages")
-    page, seen = client.get(f"{GROUPS}?limit=3", token="dan:pages").json, []
-    while page["security_groups"]:
-        seen += [one["id"] for one in page["security_groups"]]
-        page = client.get(f"{GROUPS}?limit=3&marker={seen[-1]}", token="dan:pages").json
-    assert len(seen) == len(set(seen)) == 4
 
 
 @pytest.mark.parametrize(

@@ -257,14 +257,6 @@ def test_a_host_may_be_named_before_it_is_mapped(world):
         assert cells.find_host(session, "h2").cell_uuid == CELL2
 
 
-def test_a_flavor_that_is_not_public_is_for_administrators(world):
-    hidden = {"name": "h", "id": "h", "ram": 1, "vcpus": 1, "disk": 1}
-    body = {"flavor": hidden | {"os-flavor-access:is_public": False}}
-    world.client.post("/v2.1/flavors", body)
-    assert _create(world, flavorRef="h").status_code == 400
-    assert _create(world, flavorRef="h", token="admin:project").status_code == 202
-
-
 @pytest.mark.parametrize("hint", ["same_host", "different_host"])
 def test_hints_name_servers_that_the_caller_may_see(world, hint):
     mine, theirs = world.place(CELL1), world.place(CELL1, project_id="other")

@@ -3,7 +3,6 @@
 import pytest
 
 from roost.objects.mapping import CELL0_UUID
-from tests.api_harness import ALICE
 from tests.builders import CELL1, CELL2, a_uuid
 
 PATH = "/v2.1/os-server-external-events"
@@ -96,21 +95,6 @@ def test_a_host_that_cannot_be_told_is_not_ready(world, server):
     assert codes(answer) == [(422, "failed"), (200, "completed")]
 
 
-@pytest.mark.parametrize(
-    ("name", "tag", "since"),
-    [
-        (EXTENDED, "volume", 51),
-        (POWER, "POWER_OFF", 76),
-        ("accelerator-request-bound", "request", 82),
-        ("volume-reimaged", "volume", 93),
-    ],
-)
-def test_some_events_came_later(world, server, name, tag, since):
-    asked = event(server, name, tag=tag)
-    assert tell(world, asked, version=f"2.{since - 1}").status_code == 400
-    assert tell(world, asked, version=f"2.{since}").status_code == 200
-
-
 @pytest.mark.parametrize("tag", [{}, {"tag": "SIDEWAYS"}])
 def test_power_goes_on_or_off(world, server, tag):
     answer = tell(world, event(server, POWER, **tag), event(server))
@@ -134,7 +118,3 @@ def test_what_is_no_event_is_refused(world, asked):
 
 def test_no_events_at_all_are_refused(world):
     assert tell(world).status_code == 400
-
-
-def test_users_have_nothing_to_tell(world, server):
-    assert tell(world, event(server), token=ALICE).status_code == 403

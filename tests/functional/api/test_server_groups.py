@@ -54,27 +54,6 @@ def test_a_created_group_is_shown(client):
 
 
 @pytest.mark.parametrize(
-    ("version", "keys"),
-    [
-        ("2.1", {"policies", "metadata"}),
-        ("2.13", {"policies", "metadata", "project_id", "user_id"}),
-        ("2.64", {"policy", "rules", "project_id", "user_id"}),
-    ],
-)
-def test_what_is_told_of_a_group_changes(client, version, keys):
-    group = made(client, version=version)
-    assert set(group) == {"id", "name", "members"} | keys
-    if version != "2.64":
-        assert (group["policies"], group["metadata"]) == (["anti-affinity"], {})
-
-
-def test_soft_policies_come_with_2_15(client):
-    assert create(client, version="2.14", policies=["soft-affinity"]).status_code == 400
-    assert create(client, version="2.15", policies=["soft-affinity"]).status_code == 200
-    assert create(client, policy="soft-anti-affinity").json["server_group"]["rules"] == {}
-
-
-@pytest.mark.parametrize(
     ("version", "values"),
     [
         ("2.1", {"policies": []}),
@@ -121,19 +100,6 @@ def test_the_groups_of_all_projects_are_for_administrators(client):
     assert listed("?all_projects=True", ALICE) == [mine]
 
 
-def test_a_query_that_no_list_knows_is_refused_since_2_75(client):
-    assert client.get(f"{PATH}?x=1", token=ALICE, version="2.74").status_code == 200
-    assert client.get(f"{PATH}?x=1", token=ALICE, version="2.75").status_code == 400
-
-
-def test_groups_of_others_are_not_there(client):
-    path = f"{PATH}/{made(client, token=BOB)['id']}"
-    for answer in (client.get(path, token=ALICE), client.delete(path, token=ALICE)):
-        assert answer.status_code == 404
-        assert "Instance group" in answer.json["itemNotFound"]["message"]
-    assert client.get(path, token="admin:ops").status_code == 200
-
-
 def test_a_deleted_group_is_gone(client):
     path = f"{PATH}/{made(client)['id']}"
     assert client.delete(path, token=ALICE).status_code == 204
@@ -147,13 +113,6 @@ def test_a_project_has_so_many_groups_and_no_more(client):
     assert answer.json["forbidden"]["message"] == "Quota exceeded, too many server groups."
     client.delete(f"{PATH}/{groups[0]}", token=ALICE)
     assert create(client).status_code == 200
-
-
-def test_limits_tell_of_groups(client):
-    made(client)
-    absolute = client.get("/v2.1/limits", token=ALICE).json["limits"]["absolute"]
-    names = ("maxServerGroups", "maxServerGroupMembers", "totalServerGroupsUsed")
-    assert [absolute[name] for name in names] == [10, 10, 1]
 
 
 def test_schedulers_are_told_when_a_group_comes_and_goes(world):
@@ -181,17 +140,6 @@ def test_a_server_is_a_member_from_the_moment_it_is_asked_for(world):
         build_request = build_requests.find(session, server)
         spec = build_requests.get_spec(session, build_request.request_uuid)
     assert (spec.group.uuid, spec.group.policy, spec.group.members) == (group, "anti-affinity", [])
-
-
-def test_a_server_tells_its_group_since_2_71(world):
-    group = made(world.client)["id"]
-    server = boot(world.client, group).json["server"]["id"]
-    path = f"/v2.1/servers/{server}"
-    shown = world.client.get(path, token=ALICE, version="2.71").json["server"]
-    assert shown["server_groups"] == [group]
-    assert "server_groups" not in world.client.get(path, token=ALICE, version="2.70").json["server"]
-    detailed = world.client.get("/v2.1/servers/detail", token=ALICE, version="2.71").json
-    assert "server_groups" not in detailed["servers"][0]
 
 
 def test_a_server_without_group_has_none(world):

@@ -163,27 +163,11 @@ def test_a_size_beside_a_flavor_that_leaves_it_to_the_image_is_refused(world):
     assert answer.status_code == 400
 
 
-def test_a_volume_type_is_refused_where_there_are_no_volumes(world):
-    devices = [_ROOT | {"volume_type": "fast"}]
-    answer = _create(world, version="2.67", networks="none", block_device_mapping_v2=devices)
-    assert "volume_type is 'fast', but this cloud has no volumes" in answer.text
-
-
 @pytest.mark.parametrize(
     "device", [{**_ROOT, "source_type": "disk"}, {"uuid": IMAGE}, {**_ROOT, "strange": 1}]
 )
 def test_a_device_that_makes_no_sense_is_refused(world, device):
     assert _create(world, block_device_mapping_v2=[device]).status_code == 400
-
-
-@pytest.mark.parametrize(
-    ("version", "status"), [("2.31", 400), ("2.32", 202), ("2.33", 400), ("2.42", 202)]
-)
-def test_disks_have_tags_in_some_microversions(world, version, status):
-    devices = [{**_ROOT, "tag": "boot"}]
-    networks = {"networks": "none"} if version == "2.42" else {}
-    answer = _create(world, version=version, block_device_mapping_v2=devices, **networks)
-    assert answer.status_code == status
 
 
 def test_the_two_ways_to_name_devices_do_not_mix(world):
@@ -229,11 +213,6 @@ def test_files_that_are_not_base64_are_refused_and_not_repeated(world):
     assert "geheim" not in answer.text
 
 
-def test_there_are_no_files_any_more_since_2_57(world):
-    answer = _create(world, version="2.57", networks="none", personality=[_file(1)])
-    assert answer.status_code == 400
-
-
 def test_user_data_may_have_64_kib_and_no_more(world):
     assert _create(world, user_data="A" * 65532).status_code == 202
     assert _create(world, user_data="A" * 65536).status_code == 400
@@ -259,14 +238,6 @@ def test_nobody_is_told_a_password_where_operators_do_not_want_it(tmp_path):
 def _shown(world, answer, *, version="2.96"):
     path = f"/v2.1/servers/{answer.json['server']['id']}"
     return world.client.get(path, version=version).json["server"]
-
-
-def test_certificates_are_kept_and_shown(world):
-    answer = _create(
-        world, version="2.63", networks="none", trusted_image_certificates=["one", "two"]
-    )
-    assert _shown(world, answer)["trusted_image_certificates"] == ["one", "two"]
-    assert _shown(world, _create(world))["trusted_image_certificates"] is None
 
 
 @pytest.mark.parametrize("bad", [[], ["one", "one"], [""], ["c"] * 51])

@@ -110,11 +110,6 @@ def test_without_a_network_it_is_the_first(world, server, bus):
     assert asked_of_host(bus)[1]["request"].network_id == PRIVATE.id
 
 
-def test_the_tag_came_with_2_49(world, server):
-    assert attach(world, server, version="2.48", tag="nic").status_code == 400
-    assert attach(world, server, version="2.49", tag="nic").status_code == 200
-
-
 @pytest.mark.parametrize(
     "asked",
     [
@@ -156,15 +151,6 @@ def test_what_the_host_refuses_is_told_and_recorded(world, server, bus, error, s
     assert [one.result for one in action.events] == ["Error"]
 
 
-def test_users_read_no_name_of_a_host_that_does_not_answer(world, server, bus):
-    silent = "compute@h1.attach_interface did not answer in 60 s"
-    bus.answers["attach_interface"] = exception.Timeout(silent)
-    assert "h1" not in attach(world, server).text
-    action = history(world, server)
-    assert action.message == "A part of the cloud could not be reached."
-    assert [one.details for one in action.events] == [silent]
-
-
 def test_an_interface_is_detached_by_the_host_and_recorded(world, server, vif, bus):
     answer = detach(world, server, vif.id)
     assert (answer.status_code, answer.content) == (202, b"")
@@ -194,7 +180,3 @@ def test_interfaces_of_a_server_in_no_state_for_it_stay_as_they_are(world, vif, 
     for answer in (attach(world, server.uuid), detach(world, server.uuid, vif.id)):
         assert answer.status_code == 409
     assert bus.sent == []
-
-
-def test_interfaces_of_others_are_theirs(world, server):
-    assert world.client.get(path(server), token="bob:other").status_code == 404

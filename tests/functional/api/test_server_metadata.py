@@ -12,11 +12,9 @@ from roost.db.cell import instances
 from roost.db.cell import metadata as cell_metadata
 from roost.objects.mapping import CELL0_UUID
 from tests.api_harness import ALICE, IMAGE, count_statements
-from tests.builders import CELL1, CELL2
+from tests.builders import CELL1
 from tests.fakes.lost_commits import lost_answers
-from tests.functional.api.test_unreachable_cells import take_away
 
-BOB = "bob:other"
 _ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1"}
 _NO_ITEM = "Metadata item was not found"
 _BAD = [
@@ -96,12 +94,6 @@ def test_a_project_may_have_a_limit_of_its_own(world, noted):
 def test_where_there_is_no_limit_any_number_will_do(world, noted):
     limit(world, -1)
     assert world.client.put(path(noted), {"metadata": many(300)}, token=ALICE).status_code == 200
-
-
-def test_limits_tell_how_many_there_may_be(world):
-    limit(world, 7)
-    absolute = world.client.get("/v2.1/limits", token=ALICE).json["limits"]["absolute"]
-    assert absolute["maxServerMeta"] == 7
 
 
 def test_a_server_tells_its_metadata(world, noted):
@@ -225,37 +217,11 @@ def test_a_locked_server_keeps_its_metadata(world):
     assert told(world, kept) == {"a": "1"}
 
 
-@pytest.mark.parametrize("vm_state", states.AS_FOUND.values())
-def test_whatever_has_a_guest_may_be_changed(world, vm_state):
-    server = world.place(**_ACTIVE | {"vm_state": vm_state}, metadata={"a": "1"})
-    assert {answer.status_code for _doing, answer in writes(world, server)} <= {200, 204}
-
-
 def test_a_server_that_is_not_there_has_no_metadata(world, noted):
     with world.databases[CELL1].begin() as session:
         instances.mark_deleted(session, noted.uuid)
     assert {answer.status_code for _, answer in writes(world, noted)} == {404}
     assert world.client.get(path(noted), token=ALICE).status_code == 404
-
-
-def test_other_projects_have_nothing_to_do_with_it(world, noted):
-    assert world.client.get(path(noted), token=BOB).status_code == 404
-    assert world.client.post(path(noted), {"metadata": {}}, token=BOB).status_code == 404
-    assert told(world, noted, token="admin:ops") == {"a": "1", "b": "2"}
-
-
-def test_while_its_cell_is_away_it_is_neither_told_nor_changed(world):
-    away = world.place(CELL2, **_ACTIVE | {"host": "h2"}, metadata={"a": "1"})
-    take_away(world, CELL2)
-    answers = [world.client.get(path(away), token=ALICE), *dict(writes(world, away)).values()]
-    assert {answer.status_code for answer in answers} == {503}
-    assert all("Retry-After" in answer.headers for answer in answers)
-
-
-def test_another_change_of_the_server_leaves_it(world, noted):
-    body = {"server": {"name": "other"}}
-    answer = world.client.put(f"/v2.1/servers/{noted.uuid}", body, token=ALICE)
-    assert answer.json["server"]["metadata"] == {"a": "1", "b": "2"}
 
 
 def test_it_is_no_change_of_the_server_itself(world):
@@ -274,14 +240,6 @@ def test_parallel_writers_lose_nothing(world, noted):
     with futures.ThreadPoolExecutor(8) as threads:
         assert {*threads.map(add, keys)} == {200}
     assert told(world, noted) == {"a": "1", "b": "2"} | dict.fromkeys(keys, "v")
-
-
-def test_of_parallel_deletes_one_is_told_that_it_did_it(world, noted):
-    def delete(_number):
-        return world.client.delete(path(noted, "a"), token=ALICE).status_code
-
-    with futures.ThreadPoolExecutor(8) as threads:
-        assert sorted(threads.map(delete, range(8))) == [204] + [404] * 7
 
 
 def test_parallel_writers_do_not_pass_the_limit(world, noted):

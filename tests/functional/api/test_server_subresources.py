@@ -73,26 +73,6 @@ def test_what_is_not_placed_yet_has_no_addresses(world, build_request):
     assert world.client.get(f"{build_request}/ips", token=ALICE).json == {"addresses": {}}
 
 
-def test_a_server_is_in_the_default_security_group(world, path):
-    (group,) = world.client.get(f"{path}/os-security-groups", token=ALICE).json["security_groups"]
-    assert (group["name"], group["tenant_id"]) == ("default", "project")
-
-
-@pytest.mark.parametrize(
-    ("action", "name", "status"),
-    [
-        ("addSecurityGroup", "default", 202),
-        ("addSecurityGroup", "web", 404),
-        ("addSecurityGroup", "", 400),
-        ("removeSecurityGroup", "web", 404),
-        ("removeSecurityGroup", "default", 202),
-    ],
-)
-def test_groups_that_are_not_there_are_told_so(world, path, action, name, status):
-    answer = world.client.post(f"{path}/action", {action: {"name": name}}, token=ALICE)
-    assert answer.status_code == status
-
-
 @pytest.mark.parametrize(
     ("body", "status"),
     [

@@ -6,14 +6,11 @@ import pytest
 import sqlalchemy as sa
 
 from roost import states
-from roost.db.cell import instances, models
+from roost.db.cell import models
 from roost.objects.mapping import CELL0_UUID
 from tests.api_harness import ALICE, IMAGE, count_statements
-from tests.builders import CELL1, CELL2
-from tests.fakes.lost_commits import lost_answers
-from tests.functional.api.test_unreachable_cells import take_away
+from tests.builders import CELL1
 
-BOB = "bob:other"
 _ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1"}
 _BAD = [
     {"tags": [""]},
@@ -74,21 +71,6 @@ def test_a_server_is_created_with_tags_since_2_52(world):
 @pytest.mark.parametrize("body", [body for body in _BAD if set(body) == {"tags"}])
 def test_a_server_is_not_created_with_what_are_no_tags(world, body):
     assert create(world, body["tags"]).status_code == 400
-
-
-def test_tags_come_with_2_26(world, tagged):
-    answers = [
-        ask(world, "GET", path(tagged), "2.25"),
-        ask(world, "PUT", path(tagged), "2.25", json={"tags": []}),
-        ask(world, "DELETE", path(tagged), "2.25"),
-        *(ask(world, method, path(tagged, "a"), "2.25") for method in ("GET", "PUT", "DELETE")),
-    ]
-    assert {answer.status_code for answer in answers} == {404}
-    for where in (f"/v2.1/servers/{tagged.uuid}", "/v2.1/servers/detail"):
-        assert '"tags": ["a", "b"]' in ask(world, "GET", where).text
-        assert '"tags"' not in ask(world, "GET", where, "2.25").text
-    assert listed(world, "tags=x", "2.25") == ["web"]
-    assert listed(world, "tags=x") == []
 
 
 def test_a_server_tells_its_tags(world, tagged):
@@ -193,35 +175,6 @@ def test_a_server_that_is_being_built_or_failed_is_not_changed(world, cell, vm_s
     assert ask(world, "GET", path(kept, "a")).status_code == 204
 
 
-@pytest.mark.parametrize("task_state", [None, states.POWERING_ON, states.DELETING])
-def test_what_else_is_done_to_a_server_does_not_matter(world, task_state):
-    stopped = world.place(
-        vm_state=states.STOPPED, task_state=task_state, host="h1", tags=["a", "b"]
-    )
-    statuses = [answer.status_code for _, answer in writes(world, stopped)]
-    assert statuses == [201, 204, 204, 204, 200, 204]
-
-
-def test_a_server_that_is_not_there_has_no_tags(world, tagged):
-    with world.databases[CELL1].begin() as session:
-        instances.mark_deleted(session, tagged.uuid)
-    assert {answer.status_code for _, answer in writes(world, tagged)} == {404}
-    assert ask(world, "GET", path(tagged)).status_code == 404
-
-
-def test_other_projects_have_nothing_to_do_with_them(world, tagged):
-    assert ask(world, "GET", path(tagged), token=BOB).status_code == 404
-    assert ask(world, "PUT", path(tagged, "c"), token=BOB).status_code == 404
-    assert ask(world, "GET", path(tagged, "a"), token="admin:ops").status_code == 204
-
-
-def test_while_its_cell_is_away_they_are_neither_told_nor_changed(world):
-    away = world.place(CELL2, **_ACTIVE | {"host": "h2"}, tags=["a"])
-    take_away(world, CELL2)
-    answers = [ask(world, "GET", path(away)), *dict(writes(world, away)).values()]
-    assert {answer.status_code for answer in answers} == {503}
-
-
 def test_lists_follow_what_is_changed(world, tagged):
     ask(world, "PUT", path(tagged, "c"))
     assert listed(world, "tags=a,b,c") == ["web"]
@@ -246,31 +199,9 @@ def test_a_list_of_many_with_tags_takes_as_few_statements_as_one(world):
     assert counts == [4, 4], counted.seen
 
 
-def test_parallel_writers_lose_nothing_and_pass_no_limit(world, tagged):
-    ask(world, "PUT", path(tagged), json={"tags": [f"t{number}" for number in range(40)]})
-
-    def add(number):
-        return ask(world, "PUT", path(tagged, f"x{number}")).status_code
-
-    with futures.ThreadPoolExecutor(8) as threads:
-        assert sorted(threads.map(add, range(16))) == [201] * 10 + [400] * 6
-    after = told(world, tagged)
-    assert (len(after), len(set(after)), indexed(world, tagged)) == (50, 50, 50)
-
-
 def test_of_parallel_writers_of_one_tag_one_is_told_that_it_is_new(world, tagged):
     with futures.ThreadPoolExecutor(8) as threads:
         put = list(threads.map(lambda _: ask(world, "PUT", path(tagged, "c")), range(8)))
         deleted = list(threads.map(lambda _: ask(world, "DELETE", path(tagged, "c")), range(8)))
     assert sorted(answer.status_code for answer in put) == [201] + [204] * 7
     assert sorted(answer.status_code for answer in deleted) == [204] + [404] * 7
-
-
-@pytest.mark.parametrize("committed", [True, False])
-def test_a_change_that_nobody_heard_of_is_made_once(world, tagged, committed):
-    database = world.databases[CELL1]
-    with lost_answers(database, committed=committed):
-        assert ask(world, "PUT", path(tagged, "c")).status_code == 201
-        assert ask(world, "DELETE", path(tagged, "a")).status_code == 204
-    assert told(world, tagged) == ["b", "c"]
-    assert listed(world, "tags=b,c&not-tags=a") == ["web"]

@@ -4,11 +4,8 @@ import datetime
 
 import pytest
 
-from roost.api.legacy import networks
 from roost.api.legacy.extensions import SERVED
 from roost.api.legacy.removed import GONE
-from roost.networks import LocalNetwork
-from roost.standalone.networking_proxies import LocalProxies
 from roost.standalone.tables import ROUTES
 from tests.api_harness import ALICE, PRIVATE
 from tests.builders import CELL1
@@ -75,23 +72,6 @@ def test_a_time_that_is_none_is_refused(client, before):
 )
 def test_there_are_no_migrations(client, version, query):
     assert client.get(MIGRATIONS + query, version=version).json == {"migrations": []}
-
-
-@pytest.mark.parametrize(
-    ("version", "query"),
-    [
-        ("2.59", "?x=1"),
-        ("2.59", "?limit=a"),
-        ("2.59", f"?marker={CELL1}"),
-        ("2.59", "?changes-since=yesterday"),
-        ("2.65", "?changes-before=2026-01-01T00:00:00"),
-        ("2.66", "?changes-since=2026-01-02T00:00:00&changes-before=2026-01-01T00:00:00"),
-        ("2.79", "?user_id=a"),
-        ("2.79", "?project_id=a"),
-    ],
-)
-def test_queries_for_migrations_that_cannot_be_meant_are_refused(client, version, query):
-    assert client.get(MIGRATIONS + query, version=version).json["badRequest"]["message"]
 
 
 def test_a_server_has_no_migrations(world):
@@ -178,14 +158,6 @@ def test_administrators_are_told_more_of_a_network(client):
     assert client.get("/v2.1/os-networks").json == {"networks": [more]}
 
 
-def test_a_network_of_the_new_addresses_says_so():
-    (six,) = LocalProxies([LocalNetwork(name="six", cidr="fd00::/64")]).networks(None)
-    shown = networks.full(six, admin=False)
-    told = {name: value for name, value in shown.items() if value is not None}
-    assert set(told) == {"id", "label", "cidr_v6", "gateway_v6", "netmask_v6"}
-    assert (told["cidr_v6"], told["netmask_v6"]) == ("fd00::/64", "64")
-
-
 def test_projects_see_their_networks(client):
     shown = {"cidr": "10.0.0.0/24", "id": PRIVATE.id, "label": "private"}
     path = "/v2.1/os-tenant-networks"
@@ -207,20 +179,3 @@ def test_local_networks_have_no_floating_addresses(client):
         assert answer.json["itemNotFound"]["message"] == "Floating IP not found for ID 7"
     assert client.post(path, {"pool": "public"}, token=ALICE).status_code == 404
     assert client.post(path, {"x": "public"}, token=ALICE).status_code == 400
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "os-networks",
-        f"os-networks/{PRIVATE.id}",
-        "os-tenant-networks",
-        f"os-tenant-networks/{PRIVATE.id}",
-        "os-floating-ips",
-        "os-floating-ips/7",
-        "os-floating-ip-pools",
-    ],
-)
-def test_since_2_36_clients_ask_the_network_service(client, path):
-    answer = client.get(f"/v2.1/{path}", version="2.36")
-    assert answer.status_code == 404

@@ -47,14 +47,6 @@ def test_as_many_servers_are_made_as_the_user_has_room_for(client):
     assert get(client, f"{PATH}/detail?user_id=alice")["instances"]["in_use"] == 2
 
 
-def test_what_a_user_deletes_leaves_room(client):
-    put(client, OF_ALICE, instances=1)
-    server = boot(client).json["server"]["id"]
-    assert boot(client).status_code == 403
-    client.delete(f"/v2.1/servers/{server}", token=ALICE)
-    assert boot(client).status_code == 202
-
-
 def test_details_of_a_user_tell_their_limits_and_what_they_use(client):
     put(client, OF_ALICE, instances=4)
     boot(client, 2)
@@ -165,32 +157,11 @@ def test_a_user_whose_limits_are_deleted_has_those_of_the_project(client):
     assert get(client)["cores"] == 15
 
 
-def test_with_the_limits_of_a_project_go_those_of_its_users(client):
-    put(client, OF_ALICE, cores=3)
-    client.delete(PATH)
-    assert get(client, OF_ALICE)["cores"] == 20
-
-
 def test_what_a_user_may_have_is_theirs_and_their_projects_to_know(client):
     assert client.get(OF_ALICE, token=ALICE).status_code == 200
     assert client.get(OF_ALICE, token="bob:other").status_code == 403
     for answer in (put(client, OF_ALICE, token=ALICE, cores=1), client.delete(OF_ALICE, token=BOB)):
         assert answer.status_code == 403
-
-
-@pytest.mark.parametrize(
-    ("version", "limits", "code"),
-    [
-        ("2.35", {"floating_ips": 1}, 200),
-        ("2.36", {"floating_ips": 1}, 400),
-        ("2.56", {"injected_files": 1}, 200),
-        ("2.57", {"injected_files": 1}, 400),
-        ("2.104", {"instances": 1}, 200),
-        ("2.104", {"instances": -2}, 400),
-    ],
-)
-def test_what_users_have_limits_of_goes_with_what_compute_does(client, version, limits, code):
-    assert put(client, OF_ALICE, version=version, **limits).status_code == code
 
 
 def test_a_user_that_no_database_keeps_is_refused(client):
