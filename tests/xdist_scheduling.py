@@ -24,7 +24,6 @@ LONGEST_FIRST = (
     "tests/functional/api/test_unscoped_tokens.py",
     "tests/functional/test_boot.py",
     "tests/functional/test_liveness.py",
-    "tests/functional/test_scheduler.py",
     "tests/functional/test_consoleproxy.py",
     "tests/functional/test_http_lifecycle.py",
     "tests/integration/test_external_services.py",

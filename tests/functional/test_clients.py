@@ -104,34 +104,6 @@ def test_openstacksdk_makes_a_network_and_a_port_and_boots_on_it(sdk):
     assert sdk.delete_server("ported", wait=True)
 
 
-@pytest.mark.soak
-def test_the_openstack_command_lives_with_images_and_networks(run, tmp_path):
-    file = tmp_path / "cli.raw"
-    file.write_bytes(b"image of a command")
-    image = run("image", "create", "--file", str(file), "--private", "cli")
-    assert image["status"] == "active"
-    run("image", "set", "--property", "os_distro=debian", "cli")
-    assert run("image", "show", "cli")["properties"]["os_distro"] == "debian"
-    assert run("network", "create", "front")["status"] == "ACTIVE"
-    run("subnet", "create", "--network", "front", "--subnet-range", "10.45.0.0/24", "front")
-    run("network", "set", "--description", "towards the street", "--name", "street", "front")
-    run("subnet", "set", "--name", "street", "front")
-    assert run("network", "show", "street")["description"] == "towards the street"
-    assert run("subnet", "show", "street")["cidr"] == "10.45.0.0/24"
-    run("port", "create", "--network", "street", "door")
-    run("port", "set", "--name", "gate", "door")
-    assert run("port", "show", "gate")["name"] == "gate"
-    run("port", "delete", "gate")
-    server = run(
-        "server", "create", "--image", "cli", "--flavor", "m1.tiny", "--network", "street",
-        "--wait", "cli",
-    )  # fmt: skip
-    assert server["status"] == "ACTIVE"
-    assert len(run("port", "list", "--server", "cli")) == 1
-    run("server", "delete", "--wait", "cli")
-    run("image", "delete", "cli")
-
-
 def test_the_openstack_command_tags_and_protects_images(run, sdk):
     image = run("image", "create", "--shared", "--protected", "--tag", "blue", "kept")
     run("image", "set", "--unprotected", "--tag", "round", "kept")
@@ -162,32 +134,6 @@ def test_openstacksdk_tags_subnets_and_ports(sdk):
     assert sdk.network.get_port(port.id).tags == []
     sdk.network.delete_port(port.id)
     sdk.network.delete_network(network.id)
-
-
-@pytest.mark.soak
-def test_the_openstack_command_lives_with_security_groups(run):
-    made = run("security", "group", "create", "--description", "of the web", "web")
-    assert (made["name"], made["description"]) == ("web", "of the web")
-    rule = run(
-        "security", "group", "rule", "create", "--protocol", "tcp", "--dst-port", "22", "web"
-    )
-    assert (rule["direction"], rule["port_range_min"]) == ("ingress", 22)
-    run("security", "group", "rule", "create", "--remote-group", "web", "--egress", "default")
-    assert rule["id"] in [one["ID"] for one in run("security", "group", "rule", "list", "web")]
-    assert run("security", "group", "rule", "show", rule["id"])["protocol"] == "tcp"
-    run("security", "group", "set", "--name", "www", "web")
-    assert {"default", "www"} <= {one["Name"] for one in run("security", "group", "list")}
-    server = run(
-        "server", "create", "--image", "tiny", "--flavor", "m1.tiny", "--security-group", "www",
-        "--network", "private", "--wait", "secured",
-    )  # fmt: skip
-    assert server["security_groups"] == [{"name": "www"}]
-    run("server", "add", "security", "group", "secured", "default")
-    run("server", "remove", "security", "group", "secured", "www")
-    assert run("server", "show", "secured")["security_groups"] == [{"name": "default"}]
-    run("security", "group", "rule", "delete", rule["id"])
-    run("security", "group", "delete", "www")
-    run("server", "delete", "--wait", "secured")
 
 
 def test_novaclient_creates_stops_starts_and_deletes(rig, sdk):

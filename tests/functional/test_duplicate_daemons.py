@@ -116,18 +116,6 @@ def test_an_empty_twin_waits_for_a_word_and_gives_up_nothing_even_then(
     assert cloud.audit() == {}
 
 
-def test_a_second_daemon_on_the_same_state_path_ends_before_it_says_anything(
-    cloud, host, servers, twin, caplog
-):
-    second, ended = twin(state_of(cloud, host).parent), threading.Event()
-    second.on_give_up = ended.set
-    assert not second.start()
-    assert ended.wait(30)
-    assert "ends: Another roost-compute runs on" in caplog.text
-    assert cloud.rig._daemons[host].serving
-    assert statuses(cloud, servers) == {"ACTIVE"}
-
-
 def test_a_machine_without_its_disks_is_replaced_by_the_documented_commands(
     cloud, host, servers, twin, tmp_path, manage
 ):

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from roost import exception, networks
 from roost.compute.virt.capabilities import TRAITS
 from roost.objects import NUMACell, PciPool
 from tests.functional.embedded import embedded_cloud
@@ -115,13 +114,6 @@ def test_a_host_that_is_removed_leaves_nothing_behind_and_may_come_back(cloud):
     cloud.wait(boot_on(cloud, PLAIN), "ACTIVE")
 
 
-def test_a_host_with_servers_is_not_removed(cloud):
-    cloud.wait(boot_on(cloud, PLAIN), "ACTIVE")
-    with pytest.raises(exception.Conflict) as refused:
-        cloud.client.delete(f"/os-services/{cloud.service(PLAIN)['id']}")
-    assert refused.value.details["status"] == 409
-
-
 def test_what_is_booted_on_a_host_is_used_there_until_it_is_deleted(cloud):
     flavor = cloud.create_flavor(name="sized", vcpus=2, ram=1000, disk=3)
     servers = cloud.wait(boot_on(cloud, PLAIN, flavorRef=flavor, count=2), "ACTIVE")
@@ -131,23 +123,6 @@ def test_what_is_booted_on_a_host_is_used_there_until_it_is_deleted(cloud):
     known = cloud.hosts()[PLAIN]
     assert (known.vcpus_used, known.memory_mb_used, known.disk_gb_used) == (0, 0, 0)
     assert cloud.claims().keys().isdisjoint(server["id"] for server in servers)
-
-
-def boot_at(cloud, network, **values):
-    ids = {one.name: one.id for one in networks.parse(NETWORKS)}
-    return cloud.boot(networks=[{"uuid": ids[network]}], **values)
-
-
-def test_a_server_goes_where_the_network_is_that_it_asks_for(cloud):
-    servers = cloud.wait(boot_at(cloud, "near", count=2), "ACTIVE")
-    assert {server["OS-EXT-SRV-ATTR:host"] for server in servers} == {RICH}
-    servers = cloud.wait(boot_at(cloud, "any", availability_zone=f"nova:{PLAIN}"), "ACTIVE")
-    assert servers[0]["OS-EXT-SRV-ATTR:host"] == PLAIN
-
-
-def test_a_server_whose_network_reaches_no_host_is_told_so(cloud):
-    (server,) = cloud.wait(boot_at(cloud, "far"), "ERROR")
-    assert "No valid host was found" in server["fault"]["message"]
 
 
 def confirmed(cloud, ids):

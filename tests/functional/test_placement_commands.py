@@ -1,7 +1,6 @@
 """What operators see of placement, and do about it, on the embedded rig."""
 
 import json
-import time
 import types
 
 import pytest
@@ -9,10 +8,7 @@ import requests
 from click.testing import CliRunner
 
 from roost.cmd.manage.cli import roost_manage
-from roost.scheduler import client as client_module
-from tests.builders import a_spec, a_uuid
 from tests.functional.embedded import embedded_cloud
-from tests.stories.cloud import wait_until
 
 HOST = "OS-EXT-SRV-ATTR:host"
 
@@ -105,82 +101,3 @@ def test_hosts_and_claims_are_as_they_are(cloud, manage):
     assert hosts[server[HOST]]["memory_mb_used"] == 512
     (claim,) = manage("placement", "claims", "--host", server[HOST], "--json").json
     assert (claim["instance_uuid"], claim["host"]) == (server["id"], server[HOST])
-
-
-def places(cloud):
-    return {uuid: claim["host"] for uuid, claim in cloud.claims().items()}
-
-
-def healed(manage):
-    rows = manage("placement", "heal", "--settle", 0.1, "--json").json
-    return [(row["instance"], row["host"], row["what"]) for row in rows]
-
-
-def test_a_leaked_claim_and_a_missing_one_are_healed(cloud, manage):
-    (server,) = cloud.wait(cloud.boot(), "ACTIVE")
-    uuid, host, leaked = server["id"], server[HOST], a_uuid()
-    wait_until(lambda: places(cloud).get(uuid), "its claim")
-    with cloud.without(host):  # whose reports would heal it, too
-        place = cloud.claim(leaked, a_spec())
-        cloud.release_claim(uuid)
-        counts = manage("placement", "audit", "--settle", 0, "--json", code=1).json["counts"]
-        assert counts["claims without instance"] == counts["instances without claim"] == 1
-
-        outcome = [(leaked, place, "released"), (uuid, host, "restored")]
-        assert healed(manage) == sorted(outcome)
-        assert places(cloud) == {uuid: host}
-        manage("placement", "audit")
-        assert healed(manage) == []
-
-
-def test_a_claim_on_another_host_than_its_instance_comes_home(cloud, manage):
-    (server,) = cloud.wait(cloud.boot(), "ACTIVE")
-    uuid, host = server["id"], server[HOST]
-    other = next(name for name in cloud.plan.all_hosts if name != host)
-    with cloud.without(host), cloud.without(other):
-        cloud.release_claim(uuid)
-        cloud.claim(uuid, a_spec(requested_host=other, forced=True))
-        assert places(cloud) == {uuid: other}
-        assert sorted(healed(manage)) == sorted(
-            [(uuid, host, "restored"), (uuid, other, "released")]
-        )
-        assert places(cloud) == {uuid: host}
-
-
-def test_a_host_is_removed_when_it_is_empty_and_comes_back_as_a_new_one(cloud, manage):
-    host = cloud.plan.all_hosts[-1]
-    (uuid,) = cloud.boot(availability_zone=f"nova:{host}")
-    cloud.wait([uuid], "ACTIVE")
-    with cloud.without(host):
-        assert "instances" in manage("cell", "remove-host", host, "--force", code=1).err
-    cloud.client.delete_server(uuid)
-    cloud.wait_gone([uuid])
-    with cloud.without(host):
-        assert "counts as up" in manage("cell", "remove-host", host, code=1).err
-        assert host in manage("cell", "remove-host", host, "--force").out
-        assert host not in [row["host"] for row in manage("placement", "hosts", "--json").json]
-        assert host not in [row["host"] for row in manage("service", "list", "--json").json]
-        assert host not in [row["host"] for row in manage("cell", "list-hosts", "--json").json]
-        assert "nobody knows" in manage("cell", "remove-host", host, code=1).err
-    wait_until(
-        lambda: (
-            {"host": host, "cell": cloud.plan.cell_of(host)}
-            in manage("cell", "discover-hosts", "--json").json
-        ),
-        "the host is discovered again",
-    )
-    wait_until(
-        lambda: host in [row["host"] for row in manage("placement", "hosts", "--json").json],
-        "the schedulers know it again",
-    )
-
-
-def test_without_a_scheduler_audits_and_explanations_say_so_soon(cloud, manage, monkeypatch):
-    monkeypatch.setattr(client_module, "PROBE_SECONDS", 1)
-    with cloud.without("scheduler"):
-        began = time.monotonic()
-        assert "start roost-scheduler" in manage("placement", "audit", code=1).err
-        assert "start roost-scheduler" in manage("audit", code=1).err
-        explain = ("placement", "explain", "--flavor", "m1.tiny")
-        assert "start roost-scheduler" in manage(*explain, code=1).err
-        assert time.monotonic() - began < 30

@@ -45,17 +45,6 @@ def test_every_host_and_conductor_is_up_when_it_has_started(rig):
     assert states(rig) == dict.fromkeys([*rig.plan.all_hosts, *conductors], "up")
 
 
-def test_servers_are_booted_on_it(rig):
-    client = Client(rig.endpoint)
-    request = boots.BootRequest(
-        flavor=boots.choose(client.flavors(), "m1.tiny", "flavor"),
-        image=boots.choose(client.images(), None, "image"),
-    )
-    servers = boots.boot(client, request, count=3, timeout=60)
-    assert boots.states(servers) == {"ACTIVE": 3}
-    assert boots.delete_all(client, timeout=60, show=lambda _left: None) == 0
-
-
 def test_a_killed_daemon_can_be_started_again(rig):
     rig.kill("api")
     with pytest.raises(exception.Unavailable):
@@ -181,8 +170,3 @@ def test_guests_of_an_embedded_rig_are_told_of_themselves(command, tmp_path):
         timeout=30,
     )
     assert told.json()["uuid"] == server.id
-
-
-def test_a_rig_has_no_metadata_service_unless_it_is_asked_for(rig):
-    assert rig.plan.metadata_endpoint is None
-    assert "metadata" not in {daemon.name for daemon in rig.plan.daemons}

@@ -24,12 +24,6 @@ def test_a_dry_run_shows_what_a_seed_breaks_and_breaks_nothing(chaos):
     assert chaos("--dry-run", "--seed", "4", "--minutes", "10").stdout != shown.stdout
 
 
-def test_a_dry_run_shows_only_the_kinds_that_are_asked_for(chaos):
-    shown = chaos("--dry-run", "--minutes", "5", "--only", "cut,stop", "--without", "stop")
-    lines = [line.split()[2] for line in shown.stdout.splitlines()[1:-1]]
-    assert {*lines} == {"cut"}
-
-
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [

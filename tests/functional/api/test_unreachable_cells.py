@@ -167,7 +167,7 @@ def test_a_server_there_that_was_deleted_before_is_gone(world, here):
     for version in ("2.1", PARTIAL):
         assert world.client.get(path, version=version, token=ALICE).status_code == 404
         assert world.client.delete(path, version=version, token=ALICE).status_code == 404
-        assert there.uuid not in [one["id"] for one in listed(world, version=version)]
+        assert server.uuid not in [one["id"] for one in listed(world, version=version)]
 
 
 def test_a_server_there_cannot_be_changed_now(world, there):
