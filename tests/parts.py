@@ -27,7 +27,6 @@ MODULES: Final[dict[str, tuple[str, ...]]] = {
         "tests/integration/test_broker_cluster.py",
         "tests/integration/test_broker_outages.py",
         "tests/integration/test_clock_skew.py",
-        "tests/integration/test_duplicate_daemons.py",
         "tests/integration/test_failover.py",
         "tests/integration/test_outages.py",
         "tests/integration/test_restored_databases.py",

@@ -131,18 +131,6 @@ def test_who_is_no_guest_of_ours_gets_no_address(host, network):
         assert stranger.ask_for_an_address(seconds=0.5) is None
 
 
-def test_an_address_that_went_to_another_guest_is_given_to_that(host, network):
-    first = an_instance()
-    (vif,) = host.plug(first, vif_in(network, 5))
-    host.plug(an_instance(), vif_in(network, 6))  # the network stays
-    with Wire(vif, bridge_of(vif)) as guest:
-        assert guest.ask_for_an_address().ip == "10.77.0.5"
-    host.driver.unplug(first.uuid)
-    (vif,) = host.plug(an_instance(), vif_in(network, 5))
-    with Wire(vif, bridge_of(vif)) as guest:
-        assert guest.ask_for_an_address().ip == "10.77.0.5"
-
-
 def heard(sender, receiver, *frames):
     """Send frames, then one that arrives for sure; return which of the former arrived before it."""
     last = udp(sender.mac, sender.ip, "10.77.0.255", payload=b"the last one")
@@ -228,22 +216,6 @@ def arrived(ear, mac):
             if kind != 4 and frame[6:12] == bytes.fromhex(mac.replace(":", "")):
                 found.append(frame)
     return found
-
-
-def test_guests_of_different_networks_hear_nothing_of_each_other(host):
-    first, second = (host.plug(an_instance(), vif_in(a_uuid(), last))[0] for last in (5, 6))
-    _third = host.plug(an_instance(), neighbour := vif_in(first.network_id, 7))
-    with (
-        Wire(first, bridge_of(first)) as one,
-        Wire(neighbour, bridge_of(first)) as near,
-        Wire(second, bridge_of(second)) as far,
-        far.frames() as ear,
-    ):
-        one.ip = "10.77.0.5"
-        frame = udp(one.mac, one.ip, "255.255.255.255")
-        assert heard(one, near, frame) == [frame]
-        ear.setblocking(False)
-        assert arrived(ear, one.mac) == []
 
 
 def test_what_crosses_a_bridge_is_filtered_whatever_the_host_says_of_others(guests, network):
@@ -401,22 +373,3 @@ def test_a_guest_reads_who_it_is_whatever_it_says_of_itself(told, network):
         assert found == (200, f"{instance.uuid} project /openstack/a%20b".encode())
         assert guest.get("/openstack/latest/password", method="POST", body="x") == (200, b"x")
         assert guest.get("/", method="DELETE")[0] == 405
-
-
-def test_guests_are_served_again_after_a_restart(told, network):
-    (vif,) = told.plug(instance := an_instance(), vif_in(network, 5))
-    with Wire(vif, bridge_of(vif)) as guest:
-        guest.use(guest.ask_for_an_address())
-        told.stop(network)
-        told.start()
-        told.driver.restore()
-        assert guest.get("/x") == (200, f"{instance.uuid} project /x".encode())
-
-
-def test_a_service_that_is_away_is_to_be_asked_again(tmp_path, network):
-    away = MetadataService("http://127.0.0.1:1", SECRET)
-    with host_of(tmp_path, metadata=away) as host:
-        (vif,) = host.plug(an_instance(), vif_in(network, 5))
-        with Wire(vif, bridge_of(vif)) as guest:
-            guest.use(guest.ask_for_an_address())
-            assert guest.get("/openstack")[0] == 503

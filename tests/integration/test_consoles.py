@@ -9,25 +9,18 @@ import urllib.parse
 
 import pytest
 import requests
-import sqlalchemy as sa
-from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from roost.db.api import models
-from roost.db.engine import Database
-from roost.objects import consoles
 from roost.rig.hypervisors import linux_guest
 from roost.rig.services.private import free_port
-from tests.builders import NOW
 from tests.fakes.processes import DaemonProcess
 from tests.stories.cloud import wait_until
 from tests.stories.real_guests import console, linux_of, wait_until_it_says
 from tests.stories.real_rig import running
 
 pytestmark = pytest.mark.timeout(600)  # the first one makes a guest, and libvirt looks at QEMU
-HOST = "cell1-host1"
 NOVNC, SPICE, SERIAL = ("vnc", "novnc"), ("spice", "spice-html5"), ("serial", "serial")
-MOST = 6  # connections that the proxy has at once
 SECONDS = 60
 
 
@@ -81,7 +74,6 @@ connection = {cloud.plan.database_url("api", as_="api")}
 port = {port}
 web = {pages.web}
 spice_web = {pages.spice_web}
-max_connections = {MOST}
 """)
     started = []
 
@@ -185,54 +177,6 @@ def test_the_page_of_spice_speaks_to_the_guests_screen_as_often_as_it_has_channe
             browser.send(LINK)
             magic, major, _minor, _size, error = struct.unpack("<4sIIII", hear(browser, b"R")[:20])
             assert (magic, major, error) == (b"REDQ", 2, 0)
-
-
-def refused(url, **more):
-    """Return the status and the reason with which the proxy refuses."""
-    with pytest.raises(InvalidStatus) as refusal:
-        connect(url, proxy=None, open_timeout=SECONDS, **more)
-    answer = refusal.value.response
-    return answer.status_code, answer.reason_phrase
-
-
-def test_who_brings_no_good_token_is_told_why_and_comes_nowhere(cloud, server, port):
-    url, unknown = websocket_of(url_of(cloud, server, NOVNC)), consoles.new_token()
-    said = (403, "The token is unknown, or has expired")
-    assert refused(f"ws://127.0.0.1:{port}/?token={unknown}") == said
-    assert refused(f"ws://127.0.0.1:{port}/") == said
-    foreign = (403, "Pages of this origin may not open consoles")
-    assert refused(url, origin="https://evil.example") == foreign
-    expire_all(cloud)
-    assert refused(url) == said
-
-
-def expire_all(cloud):
-    database = Database(cloud.plan.database_url("api"))
-    with contextlib.closing(database), database.begin() as session:
-        session.execute(sa.update(models.console_tokens).values(expires_at=NOW))
-
-
-def test_beyond_so_many_nobody_comes_in(cloud, server):
-    url = url_of(cloud, server, NOVNC)
-    with contextlib.ExitStack() as inside:
-        for _ in range(MOST):
-            wait_until(lambda: comes_in(url, inside), "there is a place")
-        assert not comes_in(url, inside)
-    with contextlib.ExitStack() as inside:
-        wait_until(lambda: comes_in(url, inside), "there is a place again")
-
-
-def comes_in(url, inside):
-    """Tell whether there is a place; whoever has got it stays."""
-    with (
-        contextlib.suppress(ConnectionClosed, InvalidMessage, OSError),
-        contextlib.ExitStack() as trying,
-    ):
-        browser = trying.enter_context(visit(url))
-        assert browser.recv(timeout=SECONDS) == b"RFB 003.008\n"
-        inside.push(trying.pop_all())
-        return True
-    return False
 
 
 def test_a_libvirtd_that_dies_ends_serial_consoles_which_may_be_opened_again(

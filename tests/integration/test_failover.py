@@ -8,14 +8,9 @@ import pytest
 import sqlalchemy as sa
 
 from roost import exception
-from roost.api.dependencies import ApiOptions
-from roost.db.api import models as api_models
-from roost.db.api import quota
 from roost.db.engine import Database, retried
 from roost.db.insert import insert_once
 from roost.rig import services
-from tests import api_harness
-from tests.api_harness import ALICE, IMAGE
 
 NUMBERS = sa.Table("numbers", sa.MetaData(), sa.Column("n", sa.Integer, primary_key=True))
 WRITERS = 4
@@ -178,28 +173,3 @@ def test_a_connection_that_leads_to_a_standby_is_thrown_away(cluster):
     with database.begin() as session:  # the other one of the pool leads there, too
         assert session.exec_driver_sql(f"SELECT {own}").scalar() != before
         session.execute(sa.insert(NUMBERS), {"n": 1})
-
-
-def test_servers_are_created_once_or_refused_for_now_during_a_failover(cluster, refused):
-    """What breaks while it reads is told to come back later; what writes goes on."""
-
-    def make_database(_name, metadata):
-        return cluster.create(metadata)
-
-    api_db, options = cluster.create(api_models.metadata), ApiOptions()
-    options.quota.update(instances=-1, cores=-1, ram=-1)
-    with api_harness.made(api_db, make_database, options) as world:
-
-        def create(number):
-            body = {"name": f"s{number}", "flavorRef": "1", "imageRef": IMAGE, "networks": "none"}
-            answer = world.client.post(
-                "/v2.1/servers", {"server": body}, version="2.37", token=ALICE
-            )
-            return answer.status_code, answer.json.get("server", answer.json).get("id")
-
-        answers = under_load(cluster, refused, create)
-        assert {status for status, _ in answers} <= {202, 503}
-        created = [identity for status, identity in answers if status == 202]
-        assert len(set(created)) == len(created) >= len(answers) - 2 * WRITERS
-        with api_db.read() as session:
-            assert quota.usage(session, "project")["instances"] == len(created)

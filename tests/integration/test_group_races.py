@@ -97,30 +97,6 @@ def test_a_thousand_boots_at_once_break_no_anti_affinity(url):
 
 
 @pytest.mark.timeout(300)
-def test_so_many_to_a_host_as_the_rule_says_and_no_more(url):
-    rule = {"policy": "anti-affinity", "max_server_per_host": 3}
-    boots = boots_of([{"uuid": a_uuid(), **rule} for _ in range(2)], 3 * len(HOSTS))
-
-    told = race(url, boots)
-
-    claims = claims_of(url)
-    assert {uuid: host for uuid, (_, host) in claims.items()} == told
-    assert set(collections.Counter(claims.values()).values()) == {3}
-
-
-@pytest.mark.timeout(300)
-def test_a_group_with_affinity_is_on_one_host_whoever_comes_first(url):
-    groups = [{"uuid": a_uuid(), "policy": "affinity"} for _ in range(20)]
-
-    told = race(url, boots_of(groups, 10))
-
-    claims = claims_of(url)
-    assert {uuid: host for uuid, (_, host) in claims.items()} == told
-    assert len(claims) == 200
-    assert len(set(claims.values())) == len(groups)
-
-
-@pytest.mark.timeout(300)
 def test_moves_and_releases_between_put_no_two_together(url):
     group = {"uuid": a_uuid(), "policy": "anti-affinity"}
     spec = a_spec(flavor=a_flavor(**SMALL), image=None, group=a_group(**group))

@@ -251,21 +251,6 @@ def test_a_guest_is_rescued_by_another_kernel_and_started_by_its_own_again(
     assert described(driver, uuid).find("os/kernel") is None
 
 
-@of_plain_disks
-def test_a_guest_of_plain_disks_is_rescued_and_keeps_them(driver, spawn, a_guest, image_path):
-    instance = a_guest()
-    uuid = spawn(instance)
-    driver.rescue(a_context(), instance, image_path=image_path, password=None)
-    assert driver.describe(uuid).rescued
-    driver.unrescue(uuid)
-    driver.power_off(uuid)
-    with driver.snapshot(uuid, disk_format="raw") as disk:
-        sector = image_path.read_bytes()
-        assert disk.read(len(sector)) == sector
-    driver.tidy()
-    driver.power_on(uuid)
-
-
 @pytest.mark.parametrize("make_driver", ["qcow2"], indirect=True)
 def test_a_guest_keeps_the_disks_that_it_was_made_with(driver, spawn, libvirtd, tmp_path):
     uuid = spawn()

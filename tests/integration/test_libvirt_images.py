@@ -201,22 +201,6 @@ def test_where_no_room_can_be_made_another_host_may_and_nothing_is_removed(
     assert there(tmp_path) == ["first", "second"]
 
 
-def test_a_base_that_another_host_has_just_needed_makes_no_room(full, tmp_path):
-    bases, images = full
-    with pytest.raises(exception.BuildFailed, match="no room"):
-        hold(bases, images[2])
-    assert there(tmp_path) == ["first", "second"]
-
-
-def test_what_is_no_disk_stands_on_nothing(tmp_path, plain):
-    assert base_of(tmp_path / "none") is None
-    assert base_of(plain) is None
-    (tmp_path / "short").write_bytes(b"QFI")
-    assert base_of(tmp_path / "short") is None
-    images.create(tmp_path / "blank", size=MIB)
-    assert base_of(tmp_path / "blank") is None
-
-
 @pytest.mark.parametrize(
     ("guest_format", "where", "what"),
     [

@@ -167,13 +167,6 @@ def test_a_host_measures_its_cpus(driver):
 
 
 @pytest.mark.soak
-def test_the_metrics_filter_knows_how_busy_its_cpus_are(cloud, server):
-    """It refuses hosts that do not say, so the server would have none."""
-    assert 0 < cloud.hosts()[HOST].metrics["cpu.percent"] <= 100
-    assert cloud.show(server)["OS-EXT-SRV-ATTR:host"] == HOST
-
-
-@pytest.mark.soak
 def test_kvm_is_taken_only_if_a_guest_runs_with_it(driver, tmp_path):
     assert driver.resources().hypervisor_type == "QEMU"
     virt_type = driver._node().virt_type
@@ -219,16 +212,4 @@ def test_while_libvirtd_is_away_nobody_says_that_there_are_no_guests(driver, lib
             driver.list_guests()
     finally:
         libvirtd.start()
-    assert isinstance(driver.list_guests(), list)
-
-
-@pytest.mark.soak
-def test_a_libvirtd_that_hangs_is_waited_for_only_so_long(libvirtd, tmp_path):
-    settings = LibvirtSettings(
-        node="h2", folder=tmp_path, uri=libvirtd.uri, virt_type="qemu", call_seconds=5.0
-    )
-    driver = LibvirtDriver(settings)
-    driver.list_guests()
-    with libvirtd.hanging(), pytest.raises(exception.Timeout, match="did not list guests within"):
-        driver.list_guests()
     assert isinstance(driver.list_guests(), list)

@@ -283,18 +283,6 @@ def with_large_disks(outgoing):
     return {"disks": (dataclasses.replace(disk, used=2**60),)}
 
 
-def test_a_disk_of_plain_bytes_goes_as_it_is(hosts, a_move, image_path):
-    hosts.settings = dataclasses.replace(hosts.settings, images_type="raw")
-    move = a_move()
-    move.spawn()
-    move.run()
-    move.finish()
-    assert move.where() == (Presence.ABSENT, Presence.HERE)
-    (root,) = hosts.folder.rglob("root.*")
-    assert root.name == "root.raw"
-    assert root.read_bytes().startswith(image_path.read_bytes())
-
-
 def test_a_guest_that_cannot_run_at_its_destination_is_refused_with_the_reason(spawned):
     outgoing = spawned.source.departures().describe(spawned.uuid)
     check = spawned.destination.arrivals().check

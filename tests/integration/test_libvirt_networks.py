@@ -90,13 +90,6 @@ def test_a_guest_reads_who_it_is_over_its_network(cloud, first):
     assert f"guest: metadata of {first}" in console(cloud, first)
 
 
-def test_guests_reach_those_of_their_network_and_no_others(cloud, first):
-    neighbour = boot(cloud, ONE, "10.77.0.12", read("10.77.0.11"))
-    stranger = boot(cloud, OTHER, "10.77.0.12", read("10.77.0.11"))
-    assert "guest: hello from 10.77.0.11" in wait_until_up(cloud, neighbour)
-    assert "guest: nobody from 10.77.0.11" in wait_until_up(cloud, stranger)
-
-
 def crash(libvirtd):
     """Have all that ends with a host end, but for its daemon and its libvirtd."""
     libvirtd.kill()
@@ -129,15 +122,6 @@ def test_guests_that_ran_when_their_host_went_down_run_again_on_their_networks(
     again = "guest: address 10.77.0.11/24"
     wait_until(lambda: console(cloud, first).count(again) == 2, "it has its address again", 240)
     assert cloud.show(first)["status"] == "ACTIVE"
-
-
-def test_with_the_last_guest_of_a_network_goes_its_bridge(cloud):
-    (server_id,) = [boot(cloud, OTHER, "10.77.0.13")]
-    cloud.wait([server_id], "ACTIVE")
-    bridge = pathlib.Path("/sys/class/net", SegmentNames(OTHER).bridge)
-    assert bridge.exists()
-    cloud.delete_all()
-    assert not bridge.exists()
 
 
 @pytest.fixture

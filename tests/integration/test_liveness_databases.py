@@ -110,19 +110,6 @@ def test_messages_that_schedulers_take_in_at_once_beside_claims_end_in_the_lates
     assert down(scheduler_db) == set(latest.down)
 
 
-def test_the_first_messages_of_a_cell_may_come_all_at_once(scheduler_db):
-    messages = [told(version, set(NAMES[:version])) for version in range(1, 9)]
-
-    @retried
-    def take_in(message):
-        with scheduler_db.begin() as session:
-            cells.take_in(session, message, reported_at=NOW)
-
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        list(pool.map(take_in, messages))
-    assert down(scheduler_db) == set(NAMES[:8])
-
-
 def test_two_conductors_and_what_they_see_meet_in_the_schedulers(fresh, scheduler_db):
     cell = fresh(cell_models.metadata)
     with cell.begin() as session:

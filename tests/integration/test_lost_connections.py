@@ -105,19 +105,6 @@ def test_nobody_notices_that_idle_connections_were_dropped(database):
         assert numbers(database) == []
 
 
-def test_a_connection_that_was_dropped_a_moment_ago_costs_another_try(database):
-    """It is taken for alive, and found out by the first statement, whosever that is."""
-
-    @retried
-    def ask():
-        with database.read() as session:
-            return own_connection(database, session)
-
-    dropped = ask()
-    cut(database, dropped)
-    assert ask() != dropped
-
-
 def test_what_others_commit_is_seen_at_once(database):
     with database.read() as session:
         assert list(session.scalars(sa.select(NUMBERS))) == []

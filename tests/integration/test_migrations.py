@@ -74,10 +74,6 @@ def described(database, tables):
     }
 
 
-def test_an_empty_database_has_no_version(database):
-    assert migrations.version(database, "api") is None
-
-
 def test_syncs_at_once_all_succeed(database):
     with concurrent.futures.ThreadPoolExecutor() as pool:
         syncs = [pool.submit(migrations.sync, database, "cell") for _ in range(4)]

@@ -3,7 +3,6 @@
 import pytest
 import requests
 
-from roost.api.networking.neutron import CHECKED
 from roost.rig.embedded import EmbeddedRig
 from roost.rig.services.private import free_port
 from tests.builders import a_uuid
@@ -134,15 +133,6 @@ def test_a_server_gets_the_address_that_it_asks_for(cloud, network):
     assert (status, why) == (400, "Fixed IP 10.9.0.77 is already in use.")
 
 
-def test_a_port_that_only_checked_an_address_and_stayed_is_in_nobodys_way(cloud, neutron, network):
-    asked = {"uuid": network, "fixed_ip": "10.9.0.78"}
-    taken = {"network_id": network, "fixed_ips": [{"ip_address": "10.9.0.78"}]}
-    left = neutron.make("port", **taken, project_id="admin", description=CHECKED)
-    server = boot(cloud, asked)
-    assert server["addresses"]["private"][0]["addr"] == "10.9.0.78"
-    assert neutron.show("port", left["id"]) is None
-
-
 def test_what_cannot_be_had_is_refused_at_once(cloud, network):
     nowhere = a_uuid()
     assert refused(cloud, {"uuid": nowhere})[0] == 400
@@ -150,17 +140,6 @@ def test_what_cannot_be_had_is_refused_at_once(cloud, network):
     assert refused(cloud, {"uuid": network, "fixed_ip": "192.0.2.7"})[0] == 400
     status, why = refused(cloud, {"uuid": network}, security_groups=[{"name": "nobodys"}])
     assert (status, why) == (400, "Security group nobodys not found.")
-
-
-def test_of_several_networks_one_must_be_named(cloud, network, slow):
-    status, why = refused(cloud)
-    assert (status, why.split(",")[0]) == (409, "Multiple possible networks found")
-
-
-def test_a_new_port_is_in_the_security_groups_that_were_asked_for(cloud, neutron, network):
-    group = neutron.make("security-group", name="web", project_id="admin")
-    server = boot(cloud, {"uuid": network}, security_groups=[{"name": "web"}])
-    assert ports_of(neutron, server["id"])[0]["security_groups"] == [group["id"]]
 
 
 def act(cloud, server_id, action, name):
@@ -184,18 +163,6 @@ def test_a_running_server_joins_security_groups_and_leaves_them(cloud, neutron, 
     assert ports_of(neutron, server)[0]["security_groups"] == [default]
     assert act(cloud, server, "removeSecurityGroup", "late").status_code == 404
     assert act(cloud, server, "addSecurityGroup", "nobodys").status_code == 404
-
-
-def test_groups_are_for_networks_with_port_security(cloud, neutron):
-    open_one = neutron.network("open", cidr="10.11.0.0/24", port_security_enabled=False)
-    group = neutron.make("security-group", name="guard", project_id="admin")
-    nics, groups = {"uuid": open_one}, [{"name": group["id"]}]
-    status, why = refused(cloud, nics, security_groups=groups)
-    assert (status, why.split(" ")[2]) == (400, "port_security_enabled")
-    server = boot(cloud, nics)["id"]
-    assert act(cloud, server, "addSecurityGroup", "guard").status_code == 400
-    cloud.delete_all()
-    neutron.delete("network", open_one)
 
 
 def test_security_groups_in_the_words_of_compute_are_neutrons(cloud, neutron, network):

@@ -87,16 +87,6 @@ def test_no_host_is_blamed_for_an_outage_of_the_broker(cloud, broker):
     cloud.wait(ids, "ACTIVE")
 
 
-def test_a_delete_while_the_broker_is_away_is_carried_out_when_it_is_back(cloud, broker):
-    ids = cloud.boot(count=2)
-    cloud.wait(ids, "ACTIVE")
-    broker.close()
-    for server_id in ids:
-        cloud.client.delete_server(server_id)
-    broker.open()
-    cloud.wait_gone(ids)
-
-
 def test_while_the_database_is_away_the_api_says_so_and_goes_on_when_it_is_back(cloud, database):
     database.close()
     answer = requests.get(f"{cloud.client.endpoint}/servers", timeout=60)

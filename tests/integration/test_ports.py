@@ -78,11 +78,3 @@ def test_of_many_that_want_one_address_one_gets_it(allocate, at_once):
             return None
 
     assert sorted(at_once(take, 8), key=str) == ["10.5.0.9"] + [None] * 7
-
-
-def test_an_instance_keeps_its_ports_wherever_it_goes(allocate):
-    uuid = a_uuid()
-    (first,) = allocate(uuid, ANY, host="h1")
-    (then,) = allocate(uuid, ANY, host="h2")
-    assert (first.id, first.ip, first.mac) == (then.id, then.ip, then.mac)
-    assert then.host == "h2"

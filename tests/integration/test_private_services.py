@@ -64,23 +64,6 @@ def test_a_service_whose_starter_was_killed_can_be_stopped_by_another(private, t
     assert gone(pids)
 
 
-def test_a_private_service_is_administered_by_its_url(private):
-    """Not by way of another one that runs here, too."""
-    assert use(type(private).at(private.url(""))) == "world"
-
-
-def test_two_private_brokers_run_side_by_side(tmp_path):
-    first = services.start("rabbitmq", tmp_path / "1")
-    second = services.start("rabbitmq", tmp_path / "2")
-    try:
-        assert first.address != second.address
-        first.stop()
-        assert use(second) == "world"
-    finally:
-        first.stop()
-        second.stop()
-
-
 def test_a_missing_package_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(pathlib.Path, "glob", lambda *_: iter(()))
     monkeypatch.setenv("ROOST_TEST_POSTGRESQL", "postgresql://nobody@127.0.0.1:1")

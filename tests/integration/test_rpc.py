@@ -66,11 +66,6 @@ def end(server, bus):
     bus.close()
 
 
-def test_a_call_is_answered(bus, serve):
-    serve()
-    assert Echo(bus).say(a_context(), number=7) == 7
-
-
 def test_a_failure_keeps_its_kind_and_details(bus, serve):
     serve()
     with pytest.raises(exception.NoCapacity) as caught:

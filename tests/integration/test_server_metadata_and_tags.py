@@ -5,17 +5,14 @@ from tests.functional.api.test_server_metadata import (
     noted,
     test_a_server_keeps_what_it_was_created_with,
     test_an_item_whose_deletion_nobody_heard_of_is_deleted_once,
-    test_of_parallel_deletes_one_is_told_that_it_did_it,
     test_parallel_writers_do_not_pass_the_limit,
     test_parallel_writers_lose_nothing,
 )
 from tests.functional.api.test_server_tags import (
     tagged,
-    test_a_change_that_nobody_heard_of_is_made_once,
     test_a_new_tag_is_added_and_has_a_place,
     test_lists_follow_what_is_changed,
     test_of_parallel_writers_of_one_tag_one_is_told_that_it_is_new,
-    test_parallel_writers_lose_nothing_and_pass_no_limit,
 )
 from tests.integration.real_databases import (
     kept_in_mariadb,
@@ -39,18 +36,15 @@ __all__ = [
     "options",
     "server",
     "tagged",
-    "test_a_change_that_nobody_heard_of_is_made_once",
     "test_a_new_tag_is_added_and_has_a_place",
     "test_a_server_keeps_what_it_was_created_with",
     "test_an_instance_that_is_taken_back_leaves_no_tags",
     "test_an_item_whose_deletion_nobody_heard_of_is_deleted_once",
     "test_lists_follow_what_is_changed",
-    "test_of_parallel_deletes_one_is_told_that_it_did_it",
     "test_of_parallel_writers_of_one_tag_one_is_told_that_it_is_new",
     "test_other_tags_must_not_be_there_or_not_together",
     "test_parallel_writers_do_not_pass_the_limit",
     "test_parallel_writers_lose_nothing",
-    "test_parallel_writers_lose_nothing_and_pass_no_limit",
     "test_tags_must_all_be_there_and_one_of_each_group",
     "world",
 ]

@@ -149,13 +149,6 @@ def test_whoever_starts_anew_knows_what_is_plugged(start, switch):
     assert switch.vsctl("list-ports", apart.switch) == ""
 
 
-def test_of_ports_those_that_are_no_more_are_taken_away(start, switch):
-    vifs, instance, stays = start(), an_instance(), hybrid()
-    _, (kept, _) = plug(vifs, instance, stays, hybrid())
-    plug(vifs, instance, stays)
-    assert switch.vsctl("list-ports", kept.switch).split() == [f"qvo{kept.port_id}"[:14]]
-
-
 def test_where_no_switch_answers_another_host_is_tried_and_nothing_stays(start):
     vif, instance = bound("ovs"), an_instance()
     with pytest.raises(exception.BuildFailed, match=f"port {vif.id} cannot be plugged") as failed:
