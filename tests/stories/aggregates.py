@@ -2,7 +2,6 @@
 
 import pytest
 
-from roost import exception
 from roost.db.api import aggregates as rows
 from roost.db.engine import Database
 from tests.stories.boots import clean_slate  # noqa: F401 - after each of these, too
@@ -83,14 +82,6 @@ def test_servers_of_other_zones_keep_out_of_it(cloud, aggregate):
     assert host not in {server[HOST] for server in rest}
 
 
-def test_servers_that_ask_for_no_zone_are_told_theirs(cloud, aggregate):
-    everywhere = aggregate("everywhere", *cloud.plan.all_hosts)
-    act(cloud, everywhere, set_metadata={"metadata": {"availability_zone": "earth"}})
-    boot_in(cloud, "earth", until="ACTIVE")
-    servers = cloud.wait(cloud.boot(count=2), "ACTIVE")
-    assert {server[ZONE] for server in servers} == {"earth"}
-
-
 def test_a_zone_that_has_lost_its_host_takes_no_servers(cloud, aggregate):
     host = cloud.plan.all_hosts[0]
     venus = aggregate("venus", host, availability_zone="venus")
@@ -100,29 +91,6 @@ def test_a_zone_that_has_lost_its_host_takes_no_servers(cloud, aggregate):
     assert "venus" not in zones(cloud)
     refused = boot_in(cloud, "venus", until="ERROR")
     assert refused["fault"]["message"].startswith("No valid host was found")
-
-
-def test_a_zone_that_gets_another_host_takes_servers_again(cloud, aggregate):
-    one, other = cloud.plan.all_hosts[0], cloud.plan.all_hosts[-1]
-    saturn = aggregate("saturn", one, availability_zone="saturn")
-    act(cloud, saturn, remove_host={"host": one})
-    boot_in(cloud, "saturn", until="ERROR")
-    act(cloud, saturn, add_host={"host": other})
-    assert boot_in(cloud, "saturn", until="ACTIVE")[HOST] == other
-
-
-def test_a_host_with_servers_stays_in_its_zone(cloud, aggregate):
-    host = cloud.plan.all_hosts[0]
-    pluto = aggregate("pluto", host, availability_zone="pluto")
-    boot_in(cloud, "pluto", until="ACTIVE")
-    for action in (
-        {"remove_host": {"host": host}},
-        {"set_metadata": {"metadata": {"availability_zone": "vulcan"}}},
-    ):
-        with pytest.raises(exception.Conflict, match="contain instances"):
-            act(cloud, pluto, **action)
-    cloud.delete_all()
-    assert act(cloud, pluto, remove_host={"host": host})["hosts"] == []
 
 
 def test_a_change_that_nobody_was_told_of_is_learned_all_the_same(cloud, aggregate):

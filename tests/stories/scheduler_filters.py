@@ -147,10 +147,6 @@ def test_traits(cloud):
     assert "lacks the trait CUSTOM_PLATINUM" in refusal(cloud, **platinum)
 
 
-def test_traits_of_images(cloud):
-    assert land(cloud, **image(cloud, **{"trait:CUSTOM_GOLD": "required"})) == BIG
-
-
 def test_hardware_that_not_every_hypervisor_has(cloud):
     assert land(cloud, **flavor(cloud, {"hw:sound_model": "ich9"})) == BIG
     assert land(cloud, **image(cloud, hw_pmu="no")) == BIG
@@ -236,46 +232,6 @@ def test_hosts_kept_for_projects(cloud, aggregate):  # noqa: F811
     act(cloud, kept, set_metadata={"metadata": {"filter_tenant_id": "bank"}})
     assert "kept for other projects" in refused_soon(cloud, host=BIG)
     assert land(cloud) == PLAIN
-
-
-def test_hosts_kept_for_images(cloud, aggregate):  # noqa: F811
-    kept = aggregate("windows", BIG, ARM)
-    act(cloud, kept, set_metadata={"metadata": {"os_distro": "windows"}})
-    debian = image(cloud, os_distro="debian")
-    assert "kept for other images" in refused_soon(cloud, host=BIG, **debian)
-    assert land(cloud, **debian) == PLAIN
-    assert land(cloud, host=BIG, **image(cloud, os_distro="windows")) == BIG
-
-
-def test_hosts_kept_for_flavors(cloud, aggregate):  # noqa: F811
-    kept = aggregate("huge", BIG, ARM)
-    act(cloud, kept, set_metadata={"metadata": {"instance_type": "placed-huge"}})
-    assert "kept for other flavors" in refused_soon(cloud, host=BIG)
-    assert land(cloud) == PLAIN
-    assert land(cloud, host=BIG, **flavor(cloud, name="placed-huge")) == BIG
-
-
-def test_hosts_kept_for_a_trait(cloud, aggregate):  # noqa: F811
-    kept = aggregate("gold", BIG)
-    act(cloud, kept, set_metadata={"metadata": {"trait:CUSTOM_GOLD": "required"}})
-    assert "kept for other traits" in refused_soon(cloud, host=BIG)
-    assert land(cloud, **flavor(cloud, {"trait:CUSTOM_GOLD": "required"})) == BIG
-
-
-def test_as_many_servers_as_an_aggregate_allows(cloud, aggregate):  # noqa: F811
-    few = aggregate("few", PLAIN)
-    act(cloud, few, set_metadata={"metadata": {"max_instances_per_host": "1"}})
-    assert "too many instances" in refused_soon(cloud, host=PLAIN)
-    cloud.delete_all()
-    assert land(cloud, host=PLAIN) == PLAIN
-
-
-def test_memory_as_an_aggregate_allows(cloud, aggregate):  # noqa: F811
-    half = flavor(cloud, ram=300 * 1024)
-    assert "not enough memory" in refusal(cloud, host=PLAIN, **half)
-    roomy = aggregate("roomy", PLAIN)
-    act(cloud, roomy, set_metadata={"metadata": {"ram_allocation_ratio": "1.5"}})
-    assert lands_soon(cloud, host=PLAIN, **half) == PLAIN
 
 
 def test_a_host_that_is_busy(cloud, aggregate):  # noqa: F811

@@ -30,11 +30,6 @@ def group(cloud):
         requests.delete(f"{path}/{identity}", timeout=30)
 
 
-def members(cloud, group):
-    found = cloud.client.get(f"/os-server-groups/{group}")
-    return set(found["server_group"]["members"])
-
-
 def boot(cloud, group, **values):
     return cloud.boot(**values, **{"os:scheduler_hints": {"group": group}})
 
@@ -145,30 +140,6 @@ def test_a_server_forced_to_a_host_gets_there_whatever_its_group_says(cloud, gro
     zone = {"availability_zone": f"nova:{host}"}
     ids = [uuid for _ in range(2) for uuid in boot(cloud, apart, **zone)]
     assert [server[HOST] for server in cloud.wait(ids, "ACTIVE")] == [host, host]
-
-
-def test_groups_do_not_mind_each_other(cloud, group):
-    count = len(cloud.plan.all_hosts)
-    for apart in (group("anti-affinity"), group("anti-affinity")):
-        hosts, faults = settled(cloud, boot_at_once(cloud, apart, count))
-        assert (load(hosts), faults) == ([1] * count, [])
-
-
-def test_servers_and_groups_tell_of_each_other(cloud, group):
-    apart = group("anti-affinity")
-    ids = boot(cloud, apart, count=2)
-    servers = cloud.wait(ids, "ACTIVE")
-    assert members(cloud, apart) == set(ids)
-    assert [server["server_groups"] for server in servers] == [[apart], [apart]]
-    cloud.client.delete_server(ids[0])
-    assert members(cloud, apart) == {ids[1]}
-
-
-def test_a_group_may_go_before_its_servers(cloud, group):
-    apart = group("anti-affinity")
-    (server,) = cloud.wait(boot(cloud, apart), "ACTIVE")
-    requests.delete(f"{cloud.client.endpoint}/os-server-groups/{apart}", timeout=30)
-    assert cloud.show(server["id"])["server_groups"] == []
 
 
 def test_a_scheduler_that_was_away_when_a_group_came_places_its_servers_all_the_same(cloud, group):

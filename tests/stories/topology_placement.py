@@ -101,30 +101,6 @@ def test_each_numa_node_of_a_server_is_on_a_cell_of_its_own(cloud, boot):
         assert all(cpu // 8 == cell["host_cell"] for cpu in cell["pinning"].values())
 
 
-def test_an_isolated_server_has_its_cores_for_itself(cloud, boot):
-    specs = DEDICATED | {"hw:cpu_thread_policy": "isolate"}
-    servers = cloud.wait(boot(specs, count=4, vcpus=3), "ACTIVE")
-    for server in servers:
-        assert len({cpu // 2 for cpu in pinned(cloud, server)}) == 3
-    (late,) = boot(DEDICATED, vcpus=1)
-    assert "No valid host was found" in fault(cloud, late)
-
-
-def test_a_mixed_server_floats_with_its_other_cpus(cloud, boot):
-    specs = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0"}
-    (server,) = cloud.wait(boot(specs, vcpus=2), "ACTIVE")
-    (cell,) = guest(cloud, server)["numa_cells"]
-    assert (cell["cpus"], list(cell["pinning"])) == ([0], ["1"])
-
-
-def test_huge_pages_run_out(cloud, boot):
-    specs = {"hw:mem_page_size": "large"}
-    servers = cloud.wait(boot(specs, count=4, ram=2048), "ACTIVE")
-    assert {cell["page_kb"] for s in servers for cell in guest(cloud, s)["numa_cells"]} == {2048}
-    (late,) = boot(specs)
-    assert "No valid host was found" in fault(cloud, late)
-
-
 def test_a_device_comes_with_cpus_that_are_near_it(cloud, boot):
     specs = DEDICATED | {"pci_passthrough:alias": "gpu:1"}
     (server,) = cloud.wait(boot(specs), "ACTIVE")
