@@ -27,8 +27,6 @@ LONGEST_FIRST = (
     "tests/functional/test_consoleproxy.py",
     "tests/functional/test_http_lifecycle.py",
     "tests/integration/test_external_services.py",
-    "tests/integration/test_boot.py",
-    "tests/integration/test_liveness.py",
     "tests/integration/test_rig.py",
     "tests/integration/test_libvirt_lifecycle.py",
     "tests/integration/test_databases.py",

@@ -25,7 +25,6 @@ from tests.functional.api.test_server_lists import (
     options,
     test_any_order_pages_alike_even_where_values_are_missing,
     test_filters_narrow_a_list,
-    test_names_are_ordered_by_their_characters,
     test_tags_narrow_a_list_since_2_26,
 )
 from tests.integration.real_databases import (
@@ -59,7 +58,6 @@ __all__ = [
     "test_fewer_are_made_when_the_quota_allows_no_more",
     "test_filters_narrow_a_list",
     "test_more_than_the_quota_is_refused_whole",
-    "test_names_are_ordered_by_their_characters",
     "test_servers_are_created_and_charged_once",
     "test_tags_narrow_a_list_since_2_26",
     "test_the_zone_of_hosts_with_servers_stays",

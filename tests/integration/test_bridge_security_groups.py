@@ -188,30 +188,6 @@ def test_what_goes_to_all_is_heard_by_whom_it_may_reach(three):
             assert seen != frame
 
 
-def test_two_networks_of_one_range_do_not_meet(host, three):
-    one, other, _ = three
-    network = a_uuid()
-    vifs = [host.plug(an_instance(), vif_in(network, last))[0] for last in (5, 6)]
-    with Guest(host, vifs[0]) as twin, Guest(host, vifs[1]) as far:
-        assert (twin.ip, far.ip) == (one.ip, other.ip)
-        far.let(OUT)
-        assert one.reaches(other, source=5555)
-        assert not twin.reaches(far, source=5555)
-        far.let(OUT, lets(INGRESS))
-        other.let(OUT)
-        assert twin.reaches(far, source=5556)
-        assert not one.reaches(other, source=5556)
-
-
-def test_while_no_cell_answers_all_stays_as_it_was(host, three):
-    one, other, stranger = three
-    other.let(OUT, lets(INGRESS, remote_prefix=f"{one.ip}/32"))
-    host.conductor.fail("describe_filtering", exception.Unavailable("away"))
-    host.start()
-    host.driver.restore()
-    assert (one.reaches(other), stranger.reaches(other)) == (True, False)
-
-
 def test_a_guest_that_the_cell_tells_nothing_of_is_not_plugged_or_reaches_nobody(host, three):
     one, _, _ = three
     instance, info = an_instance(), NetworkInfo.of(vifs=[vif_in(one.vif.network_id, 9)])

@@ -125,16 +125,6 @@ def test_a_broker_that_is_down_at_start_is_waited_for(start, echo, forwarder, ra
     assert ask(echo, text="hello")["text"] == "hello"
 
 
-def test_a_virtual_host_that_is_not_there_is_waited_for(start, rabbitmq, rabbitmq_url):
-    name = urlsplit(rabbitmq_url).path.strip("/")
-    rabbitmq.delete_vhost(name)
-    daemon = start()
-    daemon.wait_for_log(f"echo waits for the bus '{name}' to let echo in, looks again in 2 s")
-    assert not daemon.manager.ready
-    rabbitmq.create_vhost(name)
-    daemon.manager.wait_for("READY=1")
-
-
 def test_a_broker_that_goes_away_later_is_waited_for(start, echo, forwarder, rabbitmq_url):
     url = urlsplit(rabbitmq_url)
     through = url._replace(netloc=f"{url.username}:{url.password}@127.0.0.1:{forwarder.port}")
@@ -154,13 +144,6 @@ def test_a_schema_that_is_not_there_is_waited_for_with_the_command_to_run(start,
     migrations.sync(database, "scheduler")
     daemon.manager.wait_for("READY=1")
     assert ask(echo, text="hello")["text"] == "hello"
-
-
-def test_sigterm_ends_the_waiting(start):
-    daemon = start(schema=False)
-    daemon.wait_for_log("waits for the scheduler database")
-    daemon.terminate()
-    assert daemon.exit_status() == 0
 
 
 def test_a_worker_that_dies_is_replaced(start, echo):

@@ -291,27 +291,6 @@ def test_neutron_says_by_whose_right_an_address_is_chosen(rig, alice, image, net
     neutron.delete("network", shared)
 
 
-@pytest.mark.soak
-def test_images_in_the_words_of_compute_are_glances(rig, alice, bob, glance, image):
-    def told(method, path="", who=alice, **more):
-        url = f"{rig.endpoint}/images/{image}{path}"
-        return ask(url, who.session.get_token(), method, version="2.35", **more)
-
-    shown = told("GET").json()["image"]
-    assert (shown["status"], shown["name"]) == ("ACTIVE", "private")
-    (link,) = [one["href"] for one in shown["links"] if one["rel"] == "alternate"]
-    assert link == f"{glance.url}/v2/images/{image}"
-    assert told("POST", "/metadata", json={"metadata": {"a": "1", "b": "2"}}).ok
-    assert told("PUT", "/metadata/b", json={"meta": {"b": "3"}}).ok
-    assert told("DELETE", "/metadata/a").status_code == 204
-    kept = alice.sdk.image.get_image(image)
-    assert (kept.properties["b"], "a" in kept.properties) == ("3", False)
-    assert told("GET", "/metadata").json()["metadata"]["b"] == "3"
-    assert told("PUT", "/metadata", json={"metadata": {"visibility": "public"}}).status_code == 400
-    assert told("GET", who=bob).status_code == 404
-    assert told("POST", "/metadata", who=bob, json={"metadata": {"a": "1"}}).status_code == 404
-
-
 @pytest.mark.parametrize("token", ["nonsense", "alice:blue:admin", ""])
 def test_a_token_that_is_none_is_refused_by_all_of_them(rig, glance, neutron, token):
     asked = (f"{rig.endpoint}/servers", f"{glance.url}/v2/images", f"{neutron.url}/v2.0/ports")
@@ -330,26 +309,6 @@ def test_a_build_goes_on_when_the_token_that_came_with_it_runs_out(
         server = alice.sdk.compute.get_server(asked.json()["server"]["id"])
         assert server.status == "BUILD"
         alice.sdk.compute.wait_for_server(server, wait=_PATIENCE)
-
-
-@pytest.mark.soak
-def test_a_snapshot_goes_on_when_its_token_runs_out(rig, keystone, alice, image, network):
-    server = booted(alice, image, uuid=network)
-    url = f"{rig.endpoint}/servers/{server.id}"
-    seen = ask(url, keystone.admin.get_token()).json()["server"]
-    host = seen["OS-EXT-SRV-ATTR:host"]
-    token = keystone.short_token("alice", "blue", seconds=_SHORT)
-    rig.kill(host)
-    try:
-        made = ask(f"{url}/action", token, "POST", json={"createImage": {"name": "young"}})
-        assert made.status_code == 202, made.text
-        wait_until(ran_out(rig, token), "it runs out")
-    finally:
-        rig.start_daemon(host)
-    taken = made.json()["image_id"]
-    wait_until(lambda: alice.sdk.image.get_image(taken).status == "active", "an image")
-    assert alice.sdk.image.get_image(taken).owner == alice.project
-    alice.sdk.image.delete_image(taken)
 
 
 def left_over(keystone, neutron, alice, network, server_id, *, made):
@@ -384,12 +343,3 @@ def test_an_audit_lets_ports_go_whose_server_is_buried(
     left = neutron.show("port", brought)
     assert (left["device_id"], left["device_owner"], left["binding:profile"]) == ("", "", {})
     neutron.delete("port", brought)
-
-
-@pytest.mark.soak
-def test_the_apis_that_stand_in_for_them_are_not_served(rig, alice):
-    token, root = alice.session.get_token(), rig.endpoint.removesuffix("/v2.1")
-    for path in ("/image/v2/images", "/network/v2.0/networks"):
-        answer = ask(f"{root}{path}", token)
-        assert answer.status_code == 404
-        assert "the catalog says where" in answer.text

@@ -2,7 +2,6 @@
 
 import collections
 import concurrent.futures
-import contextlib
 import json
 import random
 import subprocess
@@ -10,12 +9,11 @@ import sys
 
 import pytest
 
-from roost import exception
 from roost.db.engine import Database
 from roost.db.scheduler import models
 from roost.db.types import utcnow
-from tests.builders import a_context, a_flavor, a_group, a_report, a_selection, a_spec, a_uuid
-from tests.integration.group_race_scheduler import SMALL, place, scheduler, select
+from tests.builders import a_context, a_report, a_uuid
+from tests.integration.group_race_scheduler import place, scheduler
 
 HOSTS = [f"h{number}" for number in range(40)]
 GROUPS = 25
@@ -94,32 +92,3 @@ def test_a_thousand_boots_at_once_break_no_anti_affinity(url):
     refusals = [told[uuid] for uuid in told.keys() - placed.keys()]
     assert len(refusals) == TOO_MANY
     assert all("No valid host" in refusal for refusal in refusals)
-
-
-@pytest.mark.timeout(300)
-def test_moves_and_releases_between_put_no_two_together(url):
-    group = {"uuid": a_uuid(), "policy": "anti-affinity"}
-    spec = a_spec(flavor=a_flavor(**SMALL), image=None, group=a_group(**group))
-    instances = [a_uuid() for _ in range(30)]
-
-    def stir(number):
-        dice, manager = random.Random(number), managers[number % 2]
-        instance = dice.choice(instances)
-        if number % 3 == 0:
-            manager.release_claims(a_context(), instance_uuids=[instance])
-        elif number % 3 == 1:
-            select(manager, instance, group)
-        else:
-            to = a_selection(dice.choice(HOSTS))
-            with contextlib.suppress(exception.NoCapacity, exception.Unavailable):
-                manager.move_claim(a_context(), instance_uuid=instance, request_spec=spec, to=to)
-
-    with scheduler(url) as one, scheduler(url) as other:
-        managers = (one, other)
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            list(pool.map(stir, range(300)))
-
-    claims = claims_of(url)
-    assert max(collections.Counter(claims.values()).values()) == 1
-    used = {host: count for host, count in usage_of(url).items() if count}
-    assert collections.Counter(host for _, host in claims.values()) == used

@@ -251,17 +251,6 @@ def test_a_guest_is_rescued_by_another_kernel_and_started_by_its_own_again(
     assert described(driver, uuid).find("os/kernel") is None
 
 
-@pytest.mark.parametrize("make_driver", ["qcow2"], indirect=True)
-def test_a_guest_keeps_the_disks_that_it_was_made_with(driver, spawn, libvirtd, tmp_path):
-    uuid = spawn()
-    driver.power_off(uuid)
-    settings = dataclasses.replace(driver._settings, images_type="raw")
-    other = LibvirtDriver(settings)
-    other.power_on(uuid)
-    with other.snapshot(uuid, disk_format="qcow2") as disk:
-        assert disk.read(4) == b"QFI\xfb"
-
-
 @pytest.fixture
 def awake(driver):
     def awake(uuid):

@@ -89,11 +89,6 @@ def test_an_image_with_its_data_in_another_file_is_refused_for_good(tmp_path):
     assert not refused.value.reschedulable
 
 
-def test_formats_that_nobody_expects_are_refused(made):
-    with pytest.raises(exception.BuildFailed, match="its format is qed"):
-        images.inspect(made("qed"))
-
-
 def test_a_base_is_the_image_as_plain_bytes_made_once(bases, made, plain):
     path = made("qcow2")
     with bases.held(path, images.inspect(path)) as base:

@@ -56,16 +56,6 @@ def test_a_build_that_fails_leaves_nothing(site, left, part):
     assert left() == []
 
 
-@pytest.mark.parametrize("part", [part for part in BUILD if part != "announcement"])
-def test_a_build_that_fails_after_a_part_leaves_nothing(site, left, part):
-    host = site.host()
-    with broken(BUILD[part], then=fail):
-        host.build()
-    ((*_, why),) = host.conductor.rescheduled
-    assert WHY in why
-    assert left() == []
-
-
 @pytest.mark.parametrize("part", BUILD)
 def test_what_a_daemon_left_that_died_in_a_build_goes_when_it_starts_again(site, left, part):
     assert dies(site, part, of=BUILD)

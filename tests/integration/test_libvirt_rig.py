@@ -16,10 +16,10 @@ from roost import exception
 from roost.rig.hypervisors import hosts, leftovers
 from roost.rig.install import LINUX
 from roost.rig.plan import Plan
-from roost.rig.processes import Supervisor
 from roost.rig.services.private import free_port
 from tests.stories.cloud import Cloud, wait_until
 from tests.stories.real_guests import console, wait_until_it_says
+from tests.stories.real_rig import Daemons
 
 pytestmark = pytest.mark.timeout(600)  # the first one makes a guest, and libvirt looks at QEMU
 BIN = pathlib.Path(sys.executable).parent
@@ -32,22 +32,6 @@ def roost_rig(state, command, *arguments, fails=False):
     done = subprocess.run(words, capture_output=True, text=True, timeout=280)
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done.stdout + done.stderr
-
-
-class Rig:
-    """Real daemons as the stories want them."""
-
-    def __init__(self, state):
-        self.state = state
-        self.plan = Plan.load(state)
-
-        self.supervisor = Supervisor(self.plan.rig, state)
-
-    def kill(self, name):
-        self.supervisor.signal(name, "KILL")
-
-    def start_daemon(self, name):
-        self.supervisor.start_process(name)
 
 
 def left_here(plan):
@@ -76,7 +60,7 @@ def cloud(rabbitmq, postgresql, linux_image, tmp_path_factory):
             "--bus", rabbitmq.url(""), "--db", postgresql.url(""),
             "--set", "libvirt.virt_type=qemu",
         )  # fmt: skip
-        rig = Rig(state)
+        rig = Daemons(Plan.load(state))
         cloud = Cloud(rig)
         cloud.image = cloud._id(LINUX, cloud.client.images())
         cloud.flavor = cloud._id(LINUX, cloud.client.flavors())
@@ -135,7 +119,7 @@ def test_guests_of_a_network_reach_each_other_from_host_to_host(cloud, servers):
 def test_a_libvirtd_knows_its_own_guest_and_listens_to_other_hosts(cloud, servers):
     listing = ["virsh", "-c", f"qemu+tcp://{HOSTS[0]}/system", "list", "--name"]
     for host in HOSTS:
-        told = roost_rig(cloud.rig.state, "inside", host, *listing)
+        told = roost_rig(cloud.plan.state, "inside", host, *listing)
         assert told.split() == [f"roost-{servers[0]}"]
 
 

@@ -9,8 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost import states
-from roost.conductor.cell.liveness import HostTimeouts, LivenessReporter
-from roost.db.cell import identity, instances, services
+from roost.db.cell import instances
 from roost.db.cell import models as cell_models
 from roost.db.engine import retried
 from roost.db.scheduler import cells, hosts, reports
@@ -18,9 +17,7 @@ from roost.db.scheduler import models as scheduler_models
 from roost.db.types import database_now
 from roost.objects import CellLiveness
 from roost.objects.base import version_at
-from roost.servicegroup.db import DatabaseGroup
 from tests.builders import CELL1, NOW, a_report
-from tests.fakes import service_groups as fake_groups
 from tests.fakes.service_groups import DatabaseWorld
 from tests.integration.real_databases import (
     kept_in_mariadb,
@@ -108,37 +105,6 @@ def test_messages_that_schedulers_take_in_at_once_beside_claims_end_in_the_lates
 
     latest = max(messages, key=lambda message: message.version)
     assert down(scheduler_db) == set(latest.down)
-
-
-def test_two_conductors_and_what_they_see_meet_in_the_schedulers(fresh, scheduler_db):
-    cell = fresh(cell_models.metadata)
-    with cell.begin() as session:
-        identity.set_identity(session, cell_uuid=CELL1, cell_name="cell1")
-        for name in NAMES:
-            services.report(session, host=name, binary="roost-compute")
-
-    class Schedulers:
-        @staticmethod
-        @retried
-        def update_liveness(context, *, liveness):
-            with scheduler_db.begin() as session:
-                cells.take_in(session, liveness, reported_at=NOW)
-
-    group = DatabaseGroup(down_time=60)
-    ready = HostTimeouts(silence=0, gap=10**9)
-    lookouts = [
-        LivenessReporter(cell, group, Schedulers, interval=10**9, patience=ready) for _ in range(2)
-    ]
-    silent = set()
-    for name in NAMES[:10]:
-        with cell.begin() as session:
-            fake_groups.age(session, 61, host=name)
-        silent.add(name)
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            list(pool.map(LivenessReporter.look, lookouts))
-        for liveness_reporter in lookouts:
-            liveness_reporter.look()
-        assert down(scheduler_db) == silent
 
 
 def test_conductors_that_sweep_at_once_take_each_task_once(cell_db):

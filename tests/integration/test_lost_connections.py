@@ -143,20 +143,7 @@ def full(database, session):
         session.exec_driver_sql(f"BEGIN NOT ATOMIC {said}; END")
 
 
-def crowded(database, session):
-    """Ask with more parameters than a statement may have."""
-    names = [f"p{number}" for number in range(70_000)]
-    if is_postgresql(database):
-        some = ", ".join(f":{name}" for name in names)
-        session.execute(
-            sa.text(f"SELECT n FROM numbers WHERE n IN ({some})"), dict.fromkeys(names, 1)
-        )
-    else:  # its driver puts parameters in their places, so the server never counts any
-        some = ", ".join("?" for _ in names)
-        session.exec_driver_sql(f"PREPARE crowded FROM 'SELECT n FROM numbers WHERE n IN ({some})'")
-
-
-@pytest.mark.parametrize("fail", [cancelled, full, crowded])
+@pytest.mark.parametrize("fail", [cancelled, full])
 def test_a_server_that_cannot_do_one_thing_is_there_for_others(database, fail):
     with guarded(database) as (breaker, watched):
         with (
@@ -166,12 +153,6 @@ def test_a_server_that_cannot_do_one_thing_is_there_for_others(database, fail):
             fail(database, session)
         assert not breaker.is_open
         assert numbers(watched) == []
-
-
-@pytest.mark.parametrize("fail", [cancelled, full])
-def test_what_may_be_done_later_is_told_so(database, fail):
-    with pytest.raises(exception.Unfinished), database.read() as session:
-        fail(database, session)
 
 
 def test_a_server_whose_connections_break_is_held_to_be_away(database):

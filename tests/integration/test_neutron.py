@@ -165,38 +165,6 @@ def test_a_running_server_joins_security_groups_and_leaves_them(cloud, neutron, 
     assert act(cloud, server, "addSecurityGroup", "nobodys").status_code == 404
 
 
-def test_security_groups_in_the_words_of_compute_are_neutrons(cloud, neutron, network):
-    def ask(method, path, **more):
-        version = {"OpenStack-API-Version": "compute 2.35"}
-        return requests.request(
-            method, f"{cloud.client.endpoint}/{path}", headers=version, timeout=60, **more
-        )
-
-    words = {"security_group": {"name": "old", "description": "words"}}
-    group = ask("POST", "os-security-groups", json=words).json()["security_group"]
-    path = f"os-security-groups/{group['id']}"
-    ssh = {"ip_protocol": "tcp", "from_port": 22, "to_port": 22}
-    asked = {"security_group_rule": {"parent_group_id": group["id"], **ssh}}
-    rule = ask("POST", "os-security-group-rules", json=asked).json()["security_group_rule"]
-    assert ask("POST", "os-security-group-rules", json=asked).status_code == 400
-    (kept,) = neutron.list("security-group-rule", id=rule["id"])
-    assert (kept["port_range_min"], kept["remote_ip_prefix"]) == (22, "0.0.0.0/0")
-    inner = {"parent_group_id": group["id"], "group_id": group["id"]}
-    made = ask("POST", "os-security-group-rules", json={"security_group_rule": inner})
-    assert made.json()["security_group_rule"]["group"]["name"] == "old"
-    shown = ask("GET", path).json()["security_group"]
-    assert rule in shown["rules"]
-    assert shown in ask("GET", "os-security-groups").json()["security_groups"]
-    words["security_group"]["name"] = "older"
-    assert ask("PUT", path, json=words).json()["security_group"]["name"] == "older"
-    assert ask("DELETE", f"os-security-group-rules/{rule['id']}").status_code == 202
-    boot(cloud, {"uuid": network}, security_groups=[{"name": "older"}])
-    assert ask("DELETE", path).status_code == 400
-    cloud.delete_all()
-    assert ask("DELETE", path).status_code == 202
-    assert ask("GET", path).status_code == 404
-
-
 def test_the_quota_of_ports_is_kept(cloud, neutron, network):
     neutron.limit("admin", port=len(neutron.list("port", project_id="admin")))
     try:

@@ -3,12 +3,27 @@
 import threading
 import time
 
+import kombu
 import pytest
 
 from roost import conf, exception
 from roost.rpc import interface
 from roost.rpc.transport import Bus
 from tests.builders import a_context
+
+RUBBISH = [
+    b"",
+    b"\xff\xfe not text",
+    b"[]",
+    b"null",
+    b'"text"',
+    b"{}",
+    b'{"oslo.version": "2.0"}',
+    b'{"oslo.version": "2.0", "oslo.message": "no JSON"}',
+    b'{"oslo.version": "2.0", "oslo.message": "{}"}',
+    b'{"oslo.version": "9.0", "oslo.message": "{}"}',
+    b'{"oslo.version": "2.0", "oslo.message": "{\\"method\\": 7, \\"args\\": []}"}',
+]
 
 
 class Echo(interface.Interface):
@@ -95,6 +110,24 @@ def test_a_broker_that_does_not_know_our_user_is_away(rabbitmq_url, method):
     with pytest.raises(exception.Unavailable):
         getattr(Echo(bus), method)(a_context(), number=1)
     bus.close()
+
+
+def test_strangers_that_send_rubbish_disturb_nobody(bus, serve, rabbitmq_url):
+    serve()
+    topic = f"{rabbitmq_url.rpartition('/')[2]}.echo"
+    with kombu.Connection(rabbitmq_url.replace("rabbit://", "amqp://")) as connection:
+        channel = connection.channel()
+        for queue in (topic, f"{topic}.h1"):
+            channel.queue_declare(queue=queue, passive=True)  # it is there, or this fails
+            for rubbish in RUBBISH:
+                connection.Producer(channel).publish(
+                    rubbish,
+                    routing_key=queue,
+                    content_type="application/json",
+                    content_encoding="utf-8",
+                )
+    assert Echo(bus).on("h1").say(a_context(), number=7) == 7
+    assert Echo(bus).say(a_context(), number=8) == 8
 
 
 def test_no_call_is_lost_when_a_server_is_replaced(bus, serve):

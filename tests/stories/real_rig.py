@@ -18,7 +18,34 @@ QUICK = {
 PATIENT = {"DEFAULT": {"service_down_time": 60.0}}
 
 
-class RealRig:
+class Daemons:
+    """The daemons of a rig that runs: the stories kill them, and start them again."""
+
+    def __init__(self, plan):
+        self.plan = plan
+        self.supervisor = Supervisor(plan.rig, plan.state)
+
+    def kill(self, name):
+        self.signal(name, "KILL")
+
+    def terminate(self, name):
+        self.signal(name, "TERM")
+
+    def signal(self, name, signal):
+        self.supervisor.signal(name, signal)
+
+    def pids(self):
+        return {process.name: process.pid for process in self.supervisor.list_processes()}
+
+    def stop_daemon(self, name):
+        """End one that does nothing more from then on: of a process, nothing is left."""
+        self.kill(name)
+
+    def start_daemon(self, name):
+        self.supervisor.start_process(name)
+
+
+class RealRig(Daemons):
     """Two cells of three hosts, in a folder of their own.
 
     :param broker: the service that has its virtual hosts, reached at ``bus`` if that is another way
@@ -51,8 +78,7 @@ class RealRig:
             overrides=QUICK | (overrides or {}),
             inventory=inventory or {},
         )
-        self.plan = backing.with_users(bare, say=print)
-        self._supervisor = Supervisor(self.plan.rig, self.plan.state)
+        super().__init__(backing.with_users(bare, say=print))
 
     def up(self):
         self.plan.save()
@@ -61,27 +87,8 @@ class RealRig:
         install(self.plan)
         lifecycle.launch(self.plan, mode=self._mode, say=print)
 
-    def kill(self, name):
-        self._supervisor.signal(name, "KILL")
-
-    def terminate(self, name):
-        self._supervisor.signal(name, "TERM")
-
-    def signal(self, name, signal):
-        self._supervisor.signal(name, signal)
-
-    def pids(self):
-        return {process.name: process.pid for process in self._supervisor.list_processes()}
-
-    def stop_daemon(self, name):
-        """End one that does nothing more from then on: of a process, nothing is left."""
-        self.kill(name)
-
-    def start_daemon(self, name):
-        self._supervisor.start_process(name)
-
     def down(self):
-        self._supervisor.stop()
+        self.supervisor.stop()
         disband(self.plan)
         backing.remove_buses(self.plan, self._broker)
         backing.remove_databases(self.plan, self._database)

@@ -70,13 +70,6 @@ def test_an_aggregate_is_renamed_and_becomes_a_zone(client, create):
     assert changed["updated_at"]
 
 
-def test_metadata_is_added_and_none_takes_a_key_away(client, create):
-    path = create()
-    _set(client, path, ssd="true", gpu="yes")
-    answer = _set(client, path, gpu=None, net="fast")
-    assert answer.json["aggregate"]["metadata"] == {"ssd": "true", "net": "fast"}
-
-
 def test_an_empty_aggregate_is_deleted(client, create):
     path = create()
     answer = client.delete(path)
@@ -116,18 +109,6 @@ def test_a_host_is_in_one_zone(client, create):
         "conflictingRequest",
         f"Cannot add host to aggregate 2. Reason: {reason}.",
     )
-
-
-def test_an_aggregate_does_not_become_a_second_zone_of_its_hosts(client, create):
-    create("east", "h1", zone="east")
-    path = create("other", "h1")
-    for answer in (
-        client.put(path, {"aggregate": {"availability_zone": "west"}}),
-        _set(client, path, availability_zone="west"),
-    ):
-        assert answer.status_code == 400
-        assert "already in availability zone(s) ['east']" in answer.text
-    assert _show(client, path)["availability_zone"] is None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Key pairs as clients see them."""
 
-import concurrent.futures
 import re
 
 import pytest
@@ -140,13 +139,6 @@ def test_a_name_is_taken_once_by_each_user(client):
     assert answer.status_code == 409
     assert message(answer, "conflictingRequest") == "Key pair 'mine' already exists."
     assert create(client, token=BOB).status_code == 201
-
-
-def test_of_two_that_take_a_name_at_once_one_gets_it(client):
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda _: create(client), range(4)))
-    assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409]
-    assert names(client) == ["mine"]
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])

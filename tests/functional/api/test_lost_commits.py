@@ -6,10 +6,7 @@ from roost.db.api import build_requests, quota
 from tests.api_harness import ALICE
 from tests.builders import CELL1
 from tests.fakes.lost_commits import lost_answers
-from tests.functional.api.test_keypairs import create as create_keypair
-from tests.functional.api.test_keypairs import names as keypair_names
 from tests.functional.api.test_server_create import _create, _wishes
-from tests.functional.api.test_server_groups import create as create_group
 
 NOTHING = {"instances": 0, "cores": 0, "ram": 0, "server_groups": 0}
 
@@ -64,48 +61,6 @@ def test_a_server_is_given_up_once(world, forgetful):
         answer = world.client.delete(f"/v2.1/servers/{instance.uuid}", token=ALICE)
     assert answer.status_code == 204
     assert (world.mapping(instance.uuid).queued_for_delete, world.usage()) == (True, NOTHING)
-
-
-def test_a_server_group_is_created_and_charged_once(world, forgetful):
-    with forgetful():
-        assert create_group(world.client).status_code == 200
-    assert world.usage() == NOTHING | {"server_groups": 1}
-
-
-def test_a_key_pair_is_created_once(world, forgetful):
-    with forgetful():
-        assert create_keypair(world.client).status_code == 201
-    assert keypair_names(world.client) == ["mine"]
-
-
-def test_a_key_pair_is_deleted_once(world, forgetful):
-    create_keypair(world.client)
-    with forgetful():
-        answer = world.client.delete("/v2.1/os-keypairs/mine", token=ALICE, version="2.2")
-    assert answer.status_code == 204
-    assert keypair_names(world.client) == []
-
-
-def test_a_security_group_lives_once(world, forgetful):
-    """Made, given a rule, joined, left and deleted."""
-    groups, server = "/network/v2.0/security-groups", world.place(host="h1").uuid
-
-    def act(action):
-        path = f"/v2.1/servers/{server}/action"
-        return world.client.post(path, {action: {"name": "web"}}, token=ALICE).status_code
-
-    with forgetful():
-        made = world.client.post(groups, {"security_group": {"name": "web"}}, token=ALICE)
-        asked = {"security_group_id": made.json["security_group"]["id"], "direction": "ingress"}
-        body = {"security_group_rule": asked}
-        rule = world.client.post("/network/v2.0/security-group-rules", body, token=ALICE)
-        assert (made.status_code, rule.status_code) == (201, 201)
-        assert (act("addSecurityGroup"), act("removeSecurityGroup")) == (202, 202)
-        path = f"{groups}/{asked['security_group_id']}"
-        shown = world.client.get(path, token=ALICE).json["security_group"]
-        assert len(shown["security_group_rules"]) == 3
-        assert world.client.delete(path, token=ALICE).status_code == 204
-    assert world.instance(server).security_groups == ["default"]
 
 
 def _charge(world):

@@ -4,11 +4,10 @@ import base64
 
 import pytest
 
-from roost import states
 from roost.api.dependencies import ApiOptions
 from roost.db.api import build_requests, flavors
 from tests.api_harness import ADMIN, ALICE, IMAGE, made_in
-from tests.builders import CELL1, a_flavor, a_uuid, an_image
+from tests.builders import a_flavor, an_image
 
 OTHER = "dddddddd-dddd-4ddd-8ddd-dddddddddddd"
 _BODY = {"name": "web", "flavorRef": "2", "imageRef": IMAGE}
@@ -78,14 +77,6 @@ def test_a_root_disk_without_a_name_has_that_of_its_bus(world):
     assert shown(block_device_mapping_v2=[{**_ROOT, "disk_bus": "scsi"}]) == "/dev/sda"
     image = world.image(properties={"hw_disk_bus": "ide"})
     assert shown(imageRef=image.id) == "/dev/hda"
-
-
-def test_a_server_of_an_earlier_release_has_a_root_disk_with_a_name_too(world):
-    image = an_image(properties={"hw_disk_bus": "sata"})
-    rest = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1", "node": "h1"}
-    server = world.place(CELL1, uuid=a_uuid(), image=image, root_device_name=None, **rest)
-    answer = world.client.get(f"/v2.1/servers/{server.uuid}", version="2.3", token=ADMIN)
-    assert answer.json["server"]["OS-EXT-SRV-ATTR:root_device_name"] == "/dev/sda"
 
 
 def test_what_a_user_calls_a_disk_is_kept(world):

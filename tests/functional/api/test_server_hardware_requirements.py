@@ -81,22 +81,10 @@ def test_who_may_have_a_disk_that_only_the_image_sizes(world, token, status):
     ("specs", "properties", "said"),
     [
         ({"hw:numa_nodes": "3"}, {}, "cannot be evenly distributed"),
-        ({"hw:cpu_policy": "shared"}, {"hw_cpu_policy": "dedicated"}, "not permitted to override"),
-        ({}, {"hw_mem_page_size": "large"}, "Page size large forbidden"),
         ({}, {"hw_disk_bus": "floppy"}, "hw_disk_bus is 'floppy', but must be one of ide, sata"),
-        ({"quota:cpu_shares": "all"}, {}, "quota:cpu_shares is 'all', but must be a number from 2"),
         ({"pci_passthrough:alias": "fpga:1"}, {}, "PCI alias fpga is not defined"),
-        ({"hw:mem_encryption": "yes"}, {}, "'hw:mem_encryption' ('yes') is not supported: the"),
         ({"hw:cpu_polcy": "dedicated"}, {}, "Did you mean hw:cpu_policy? Choose another flavor"),
         ({}, {"os_secure_boot": "required"}, "needs an image that says hw_firmware_type=uefi"),
-        ({"resources:VGPU": "1"}, {}, "there are no virtual GPUs"),
-        (
-            {},
-            {"hw_ephemeral_encryption": "True"},
-            "disks cannot be encrypted. Choose another image",
-        ),
-        ({"hw:cpu_dedicated_mask": "0"}, {}, "only permitted with hw:cpu_policy mixed"),
-        ({"hw:locked_memory": "yes"}, {}, "hw:locked_memory needs hw:mem_page_size"),
     ],
 )
 def test_what_cannot_be_is_told_and_nothing_is_kept(world, specs, properties, said):

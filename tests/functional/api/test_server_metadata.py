@@ -91,11 +91,6 @@ def test_a_project_may_have_a_limit_of_its_own(world, noted):
     assert create(world, many(2)).status_code == 202
 
 
-def test_where_there_is_no_limit_any_number_will_do(world, noted):
-    limit(world, -1)
-    assert world.client.put(path(noted), {"metadata": many(300)}, token=ALICE).status_code == 200
-
-
 def test_a_server_tells_its_metadata(world, noted):
     answer = world.client.get(path(noted), token=ALICE)
     assert (answer.status_code, answer.json) == (200, {"metadata": {"a": "1", "b": "2"}})

@@ -11,7 +11,7 @@ from roost.api.servers import policies
 from roost.db.cell import guest_config
 from roost.objects import BlockDevice, GuestConfig, InjectedFile
 from tests import api_harness
-from tests.api_harness import ADMIN, ALICE
+from tests.api_harness import ALICE
 from tests.builders import CELL1, a_uuid, an_image
 
 OTHER = "dddddddd-dddd-4ddd-8ddd-dddddddddddd"
@@ -64,13 +64,6 @@ def test_the_files_of_a_rebuild_take_the_place_of_those_before(world):
     ]
 
 
-@pytest.mark.parametrize("token", [ALICE, ADMIN])
-@pytest.mark.parametrize("version", ["2.57", "2.75"])
-def test_the_answer_tells_user_data_once_to_administrators_too(world, version, token):
-    told = rebuild(world, place(world), version, token=token).json["server"]
-    assert [name for name in told if "user_data" in name] == ["user_data"]
-
-
 def test_the_disks_stay_as_they_were(world):
     server = place(world)
     rebuild(world, server, "2.56", personality=[a_file()])
@@ -82,28 +75,6 @@ def test_files_that_are_not_named_stay_and_an_empty_list_takes_them_away(world):
     assert rebuild(world, server, "2.56").status_code == 202
     assert rebuild(world, other, "2.56", personality=[]).status_code == 202
     assert (paths(world, server), paths(world, other)) == (["/etc/old"], [])
-
-
-def test_a_server_that_was_given_nothing_may_be_given_files(world):
-    server = place(world, provisions=None)
-    rebuild(world, server, "2.56", personality=[a_file()])
-    assert paths(world, server) == ["/etc/motd"]
-
-
-@pytest.mark.parametrize(
-    ("files", "said"),
-    [
-        ([a_file()] * 6, "file limit exceeded"),
-        ([a_file(10241)], "file content exceeds maximum 10240"),
-        ([a_file(path="/" + "p" * 255)], "file path exceeds maximum 255"),
-    ],
-)
-def test_files_have_the_limits_of_those_of_new_servers(world, files, said):
-    server = place(world)
-    answer = rebuild(world, server, "2.56", personality=files)
-    assert said in answer.json["forbidden"]["message"]
-    assert paths(world, server) == ["/etc/old"]
-    assert world.instance(server.uuid).task_state is None
 
 
 def test_a_rebuild_that_is_refused_for_the_servers_state_changes_no_files(world):

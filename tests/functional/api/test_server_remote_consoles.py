@@ -71,24 +71,6 @@ def test_a_serial_console_is_a_websocket_with_a_token(world):
     assert told == {"protocol": "serial", "type": "serial", "url": url}
 
 
-@pytest.mark.parametrize(
-    ("action", "type_"),
-    [
-        ("os-getVNCConsole", "novnc"),
-        ("os-getSPICEConsole", "spice-html5"),
-        ("os-getSerialConsole", "serial"),
-    ],
-)
-def test_until_2_5_each_kind_had_an_action(world, action, type_):
-    server = world.place(CELL1, **ACTIVE)
-    answer = act(world, server.uuid, {action: {"type": type_}}, token=ALICE)
-    assert answer.status_code == 200
-    told = answer.json["console"]
-    assert told["type"] == type_
-    found = connection(world, token_of(told["url"])).json["console"]
-    assert found["instance_uuid"] == server.uuid
-
-
 def test_the_host_is_told_what_opens_the_console_but_not_the_token(world):
     server = world.place(CELL1, **ACTIVE)
     token = token_of(remote_console(world, server.uuid, SERIAL).json["remote_console"]["url"])
@@ -146,12 +128,6 @@ def test_tokens_that_expired_or_never_were_are_not_found(world):
         assert answer.status_code == 404
         assert "Token not found" in answer.text
         assert token not in answer.text
-
-
-def test_until_2_30_only_tokens_of_rdp_were_shown_and_there_is_none(world):
-    answer = connection(world, world.console_token(), "2.30")
-    assert answer.status_code == 400
-    assert "only the tokens of RDP consoles are shown" in answer.text
 
 
 def test_a_deleted_server_has_no_tokens(world):

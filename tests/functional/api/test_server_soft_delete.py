@@ -9,7 +9,7 @@ from roost.db.api import soft_delete as mappings
 from roost.db.cell import instances
 from roost.objects.mapping import CELL0_UUID
 from tests.api_harness import ADMIN, ALICE
-from tests.builders import CELL1, a_uuid
+from tests.builders import CELL1
 from tests.fakes.lost_commits import lost_answers
 from tests.functional.api.test_server_actions import (
     ACTIVE,
@@ -105,12 +105,6 @@ def test_a_server_is_put_away_its_host_told_and_its_quota_given_back(world, char
     assert action.request_id == answer.headers["x-openstack-request-id"]
 
 
-def test_what_is_being_done_to_a_server_gives_way(world, charged):
-    uuid = charged(task_state=states.REBUILDING)
-    assert delete(world, uuid).status_code == 204
-    assert world.instance(uuid).task_state == states.SOFT_DELETING
-
-
 def test_what_is_put_away_is_shown_but_not_in_lists_unless_asked_for(world, put_away):
     uuid = put_away()
     shown = show(world, uuid)
@@ -172,13 +166,6 @@ def test_a_locked_server_is_not_put_away_but_by_administrators(world, charged):
     assert world.instance(uuid).task_state == states.SOFT_DELETING
 
 
-def test_strangers_and_nothing_are_not_found(world, charged):
-    uuid = charged()
-    assert delete(world, uuid, "bob:other").status_code == 404
-    assert delete(world, a_uuid()).status_code == 404
-    assert world.usage() == ONE
-
-
 def test_by_force_a_server_is_deleted_at_once_and_given_back_once(world, charged, put_away):
     for uuid in (charged(), put_away()):
         sent(world).clear()
@@ -200,13 +187,6 @@ def test_a_delete_while_the_cell_goes_away_is_remembered_as_putting_away(world, 
     assert listed(world) == []
     with world.api_db.read() as session:
         assert [found.instance_uuid for _, found in mappings.list_unheard(session)] == [uuid]
-
-
-def test_a_server_is_put_away_though_its_bus_is_away(world, charged):
-    uuid = charged()
-    world.buses["fake://cell1/"].away = True
-    assert delete(world, uuid).status_code == 204
-    assert world.instance(uuid).task_state == states.SOFT_DELETING
 
 
 def test_a_restore_counts_the_server_again_and_tells_its_host(world, put_away):
@@ -289,19 +269,6 @@ def test_what_is_reclaimed_this_moment_cannot_be_restored(world, put_away):
         session.exec_driver_sql("UPDATE instance_mappings SET queued_for_delete = true")
     assert act(world, uuid, RESTORE).status_code == 404
     assert (world.usage(), sent(world)) == (NOTHING, [])
-
-
-def test_a_wish_cannot_be_restored(world, charged):
-    uuid = charged(None)
-    assert act(world, uuid, RESTORE).status_code == 409
-
-
-def test_a_locked_server_is_restored_by_administrators_only(world, put_away):
-    uuid = put_away()
-    with world.databases[CELL1].begin() as session:
-        instances.update(session, uuid, {"locked": True}, expected={})
-    assert "locked" in conflict(act(world, uuid, RESTORE))
-    assert act(world, uuid, RESTORE, ADMIN).status_code == 202
 
 
 def test_a_restore_of_which_the_cell_did_not_hear_is_accepted_again(world, put_away):

@@ -7,7 +7,6 @@ import sqlalchemy as sa
 
 from roost import states
 from roost.db.cell import models
-from roost.objects.mapping import CELL0_UUID
 from tests.api_harness import ALICE, IMAGE, count_statements
 from tests.builders import CELL1
 
@@ -145,34 +144,6 @@ def test_all_tags_are_taken_away(world, tagged):
         answer = ask(world, "DELETE", path(tagged))
         assert (answer.status_code, answer.text) == (204, "")
     assert told(world, tagged) == []
-
-
-def writes(world, server):
-    """Try each write; yield what a refusal calls it, and the answer."""
-    yield "update tag", ask(world, "PUT", path(server, "c"))
-    yield "update tag", ask(world, "PUT", path(server, "a"))
-    yield "delete tag", ask(world, "DELETE", path(server, "a"))
-    yield "delete tag", ask(world, "DELETE", path(server, "b"))
-    yield "update tags", ask(world, "PUT", path(server), json={"tags": ["d"]})
-    yield "delete tags", ask(world, "DELETE", path(server))
-
-
-@pytest.mark.parametrize(
-    ("cell", "vm_state", "task_state"),
-    [
-        (CELL1, states.BUILDING, states.SPAWNING),
-        (CELL1, states.ERROR, None),
-        (CELL0_UUID, states.ERROR, None),
-        (None, states.BUILDING, states.SCHEDULING),
-    ],
-)
-def test_a_server_that_is_being_built_or_failed_is_not_changed(world, cell, vm_state, task_state):
-    kept = world.place(cell, vm_state=vm_state, task_state=task_state, tags=["a"])
-    for doing, answer in writes(world, kept):
-        expected = f"Cannot '{doing}' instance {kept.uuid} while it is in vm_state {vm_state}"
-        assert answer.json["conflictingRequest"] == {"code": 409, "message": expected}
-    assert told(world, kept) == ["a"]
-    assert ask(world, "GET", path(kept, "a")).status_code == 204
 
 
 def test_lists_follow_what_is_changed(world, tagged):

@@ -40,13 +40,6 @@ def test_what_is_set_for_a_user_limits_this_user_only(client):
     assert boot(client, token="alice:other").status_code == 202
 
 
-def test_as_many_servers_are_made_as_the_user_has_room_for(client):
-    put(client, OF_ALICE, instances=2)
-    server = {"name": "a", "flavorRef": "1", "imageRef": IMAGE, "min_count": 1, "max_count": 5}
-    assert client.post("/v2.1/servers", {"server": server}, token=ALICE).status_code == 202
-    assert get(client, f"{PATH}/detail?user_id=alice")["instances"]["in_use"] == 2
-
-
 def test_details_of_a_user_tell_their_limits_and_what_they_use(client):
     put(client, OF_ALICE, instances=4)
     boot(client, 2)
@@ -54,12 +47,6 @@ def test_details_of_a_user_tell_their_limits_and_what_they_use(client):
     shown = get(client, f"{PATH}/detail?user_id=alice", token=ALICE)
     assert shown["instances"] == {"in_use": 2, "limit": 4, "reserved": 0}
     assert get(client, f"{PATH}/detail")["instances"] == {"in_use": 3, "limit": 10, "reserved": 0}
-
-
-def test_server_groups_of_a_user_are_limited(client):
-    put(client, OF_ALICE, server_groups=0)
-    assert create_group(client, ALICE).status_code == 403
-    assert create_group(client, BOB).status_code == 200
 
 
 def test_members_metadata_and_key_pairs_of_a_user_are_limited(client):
@@ -113,26 +100,6 @@ def test_more_than_the_project_has_takes_force(client, limit):
     assert put(client, OF_ALICE, instances=limit, force=True).status_code == 200
     assert get(client, OF_ALICE)["instances"] == limit
     assert boot(client, 11).status_code == 403
-
-
-def test_what_users_share_is_divided_among_them(client):
-    put(client, OF_ALICE, instances=6)
-    assert put(client, f"{PATH}?user_id=bob", instances=5).status_code == 400
-    assert put(client, f"{PATH}?user_id=bob", instances=4).status_code == 200
-    assert put(client, OF_ALICE, instances=7).status_code == 400
-    assert put(client, OF_ALICE, instances=5).status_code == 200
-
-
-def test_what_each_user_has_alone_all_may_have_as_much_of_as_the_project_says(client):
-    for user in ("alice", "bob"):
-        assert put(client, f"{PATH}?user_id={user}", metadata_items=128).status_code == 200
-    assert put(client, OF_ALICE, metadata_items=129).status_code == 400
-
-
-def test_a_project_without_limit_leaves_users_all_they_want(client):
-    put(client, instances=-1)
-    assert put(client, OF_ALICE, instances=10**6).status_code == 200
-    assert put(client, OF_ALICE, instances=-1).status_code == 200
 
 
 def test_a_project_keeps_what_its_users_were_given_unless_forced(client):
