@@ -1,11 +1,5 @@
 """Sessions of the clients that people have, against a rig without Keystone, Glance and Neutron."""
 
-import json
-import os
-import pathlib
-import subprocess
-import sys
-
 import openstack
 import pytest
 from keystoneauth1 import loading, session
@@ -27,34 +21,6 @@ def sdk(cloud_file):
     config = openstack.config.OpenStackConfig(config_files=[str(cloud_file)])
     with openstack.connection.Connection(config=config.get_one(clouds.CLOUD)) as connection:
         yield connection
-
-
-@pytest.fixture(scope="module")
-def run(cloud_file):
-    """Run the openstack command; return what it told."""
-
-    def run(*arguments):
-        shown = any(word in ("list", "show", "create") for word in arguments)
-        done = subprocess.run(
-            [
-                str(pathlib.Path(sys.executable).parent / "openstack"),
-                *arguments,
-                *(["-f", "json"] if shown else []),
-            ],
-            env={
-                **os.environ,
-                "OS_CLIENT_CONFIG_FILE": str(cloud_file),
-                "OS_CLOUD": clouds.CLOUD,
-                "PYTHONWARNINGS": "ignore",
-            },
-            capture_output=True,
-            text=True,
-            timeout=100,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return json.loads(done.stdout) if shown and done.stdout else done.stdout
-
-    return run
 
 
 def test_openstacksdk_boots_from_names_and_deletes(sdk):
@@ -102,24 +68,6 @@ def test_openstacksdk_makes_a_network_and_a_port_and_boots_on_it(sdk):
     assert server.addresses["backend"][0]["addr"] == "10.44.0.9"
     assert sdk.network.get_port(port.id).status == "ACTIVE"
     assert sdk.delete_server("ported", wait=True)
-
-
-def test_the_openstack_command_tags_and_protects_images(run, sdk):
-    image = run("image", "create", "--shared", "--protected", "--tag", "blue", "kept")
-    run("image", "set", "--unprotected", "--tag", "round", "kept")
-    assert [one["Name"] for one in run("image", "list", "--tag", "round")] == ["kept"]
-    sdk.image.add_member(image["id"], member_id="other")
-    (member,) = run("image", "member", "list", "kept")
-    assert (member["Member ID"], member["Status"]) == ("other", "pending")
-    sdk.image.delete_image(image["id"])
-
-
-def test_the_openstack_command_tags_networks_and_puts_them_down(run, sdk):
-    network = run("network", "create", "--tag", "blue", "--disable", "dark")
-    run("network", "set", "--tag", "round", "--enable", "dark")
-    (listed,) = run("network", "list", "--tags", "blue,round", "--long")
-    assert (listed["Name"], listed["State"]) == ("dark", True)
-    sdk.network.delete_network(network["id"])
 
 
 def test_openstacksdk_tags_subnets_and_ports(sdk):

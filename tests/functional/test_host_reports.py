@@ -75,13 +75,6 @@ def test_a_host_is_known_by_all_that_it_pretends(cloud):
     assert known.host_ip == "192.0.2.7"
 
 
-def test_a_host_that_is_not_named_is_like_all_others(cloud):
-    known = cloud.hosts()[PLAIN]
-    assert (known.vcpus, known.pcpus, known.memory_mb) == (5, 0, 6000)
-    assert (known.labels, known.numa_cells, known.metrics) == (["east", "rack8"], [], {})
-    assert known.hypervisor_type == "fake"
-
-
 def hypervisor(cloud, host, **more):
     found = cloud.client.get("/os-hypervisors/detail", **more)["hypervisors"]
     return next(one for one in found if one["hypervisor_hostname"] == host)

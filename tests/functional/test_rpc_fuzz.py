@@ -157,39 +157,6 @@ def test_no_daemon_dies_of_rubbish(world, interface, method):
     check_serves(world, interface)
 
 
-@pytest.mark.parametrize("interface", SERVED_BY, ids=lambda interface: interface.topic)
-@pytest.mark.parametrize(
-    "message",
-    [
-        {"method": "no_such_method", "args": {}, "version": "1.0"},
-        {"method": "__init__", "args": {}, "version": "1.0"},
-        {"method": "target", "args": {}, "version": "1.0"},
-        {"method": "list_guests", "args": {}, "version": "99.9"},
-        {"method": "list_guests", "args": {}, "version": "x"},
-        {"method": "list_guests", "args": {}, "version": "1.0", "namespace": "strange"},
-        {"method": "list_guests", "args": None, "version": "1.0"},
-        {"method": None, "args": {}},
-        {"method": "list_guests", "args": {"context": 1}, "version": "1.0"},
-    ],
-    ids=lambda message: json.dumps(message)[:60],
-)
-def test_what_is_not_offered_is_refused(world, interface, message):
-    checked(world, interface, message)
-    check_serves(world, interface)
-
-
-@pytest.mark.parametrize(
-    "context",
-    [{}, {"strange": 1}, {"seconds_left": "soon"}, {"seconds_left": 10**400}, [], "me", 7, None],
-    ids=lambda context: str(context)[:30],
-)
-def test_a_broken_context_is_refused(world, context):
-    for interface in SERVED_BY:
-        message = {"method": next(iter(interface.methods)), "args": {}, "version": "1.0"}
-        checked(world, interface, message, context)
-        check_serves(world, interface)
-
-
 def test_hosts_that_sent_rubbish_do_not_spoil_the_scheduler(world):
     scheduler = world.do(
         lambda: list(

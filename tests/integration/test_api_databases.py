@@ -23,6 +23,7 @@ from tests.functional.api.test_server_create import (
 )
 from tests.functional.api.test_server_lists import (
     options,
+    place_four,
     test_any_order_pages_alike_even_where_values_are_missing,
     test_filters_narrow_a_list,
     test_tags_narrow_a_list_since_2_26,
@@ -63,6 +64,12 @@ __all__ = [
     "test_the_zone_of_hosts_with_servers_stays",
     "world",
 ]
+
+
+@pytest.fixture
+def four(world):
+    place_four(world)
+    return world
 
 
 @pytest.fixture

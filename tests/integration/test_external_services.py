@@ -276,21 +276,6 @@ def test_security_groups_are_the_users_own_in_neutron(rig, alice, bob, image, ne
     assert ask(url, alice.session.get_token(), "DELETE", version="2.35").status_code == 202
 
 
-@pytest.mark.soak
-def test_neutron_says_by_whose_right_an_address_is_chosen(rig, alice, image, network, neutron):
-    token = alice.session.get_token()
-    shared = neutron.network("all", project="others", cidr="10.6.0.0/24", shared=True)
-    refused = ask_for_one(rig, alice, token, image=image, network=shared, fixed_ip="10.6.0.9")
-    assert (refused.status_code, "disallowed by policy" in refused.text) == (403, True)
-    given = ask_for_one(rig, alice, token, image=image, network=network, fixed_ip="10.8.0.9")
-    server = alice.sdk.compute.get_server(given.json()["server"]["id"])
-    alice.sdk.compute.wait_for_server(server, wait=_PATIENCE)
-    (port,) = neutron.list("port", network_id=network, device_id=server.id)
-    assert port["fixed_ips"][0]["ip_address"] == "10.8.0.9"
-    assert [one["id"] for one in neutron.list("port", project_id=alice.project)] == [port["id"]]
-    neutron.delete("network", shared)
-
-
 @pytest.mark.parametrize("token", ["nonsense", "alice:blue:admin", ""])
 def test_a_token_that_is_none_is_refused_by_all_of_them(rig, glance, neutron, token):
     asked = (f"{rig.endpoint}/servers", f"{glance.url}/v2/images", f"{neutron.url}/v2.0/ports")

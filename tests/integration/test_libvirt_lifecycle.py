@@ -9,14 +9,10 @@ import pytest
 import requests
 
 from roost import conf, exception
-from roost.compute.virt.driver import GuestPlacement
-from roost.compute.virt.libvirt import probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.settings import LibvirtSettings
-from roost.objects import NetworkInfo
 from roost.rig.embedded import EmbeddedRig
 from roost.rig.hypervisors import linux_guest
-from tests.builders import a_context, a_flavor, an_image, an_instance
 from tests.stories.cloud import wait_until
 from tests.stories.power import wait_at_rest
 from tests.stories.real_guests import BOOTED, cloud_of, console, wait_until_it_says
@@ -157,16 +153,6 @@ def driver(libvirtd, tmp_path):
 
 
 @pytest.mark.soak
-def test_a_host_measures_its_cpus(driver):
-    found = driver.metrics()
-    shares = [found[f"cpu.{name}.percent"] for name in ("user", "kernel", "idle", "iowait")]
-    assert sum(shares) == pytest.approx(100)
-    assert 0 < found["cpu.percent"] <= 100
-    assert found["cpu.frequency"] > 0
-    assert driver.metrics()["cpu.user.time"] >= found["cpu.user.time"]
-
-
-@pytest.mark.soak
 def test_kvm_is_taken_only_if_a_guest_runs_with_it(driver, tmp_path):
     assert driver.resources().hypervisor_type == "QEMU"
     virt_type = driver._node().virt_type
@@ -174,34 +160,6 @@ def test_kvm_is_taken_only_if_a_guest_runs_with_it(driver, tmp_path):
     if not pathlib.Path("/dev/kvm").exists():
         assert virt_type == "qemu"
     assert [*(tmp_path / "instances").glob("probe*")] == []
-
-
-@pytest.fixture
-def refused(driver, tmp_path):
-    """Spawn a guest of an image that is not run; return why, and what is left of it."""
-
-    def refused(image, **flavor):
-        path = tmp_path / "image"
-        path.write_bytes(image)
-        instance = an_instance(image=an_image(disk_format="qcow2"), flavor=a_flavor(**flavor))
-        with pytest.raises(exception.BuildFailed) as failed:
-            driver.spawn(
-                a_context(),
-                instance,
-                image_path=path,
-                network_info=NetworkInfo.of(vifs=[]),
-                placement=GuestPlacement(),
-            )
-        assert not driver.exists(instance.uuid)
-        return failed.value
-
-    return refused
-
-
-@pytest.mark.soak
-def test_an_image_that_is_not_to_be_run_leaves_nothing(refused):
-    why = refused(probe.disk())
-    assert (why.reschedulable, "is said to be qcow2, and is raw" in why.message) == (False, True)
 
 
 @pytest.mark.soak

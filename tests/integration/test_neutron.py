@@ -182,22 +182,6 @@ def test_a_host_that_ports_cannot_be_bound_to_is_left_for_another(cloud, neutron
         assert (server["OS-EXT-SRV-ATTR:host"], port["binding:host_id"]) == (good, good)
 
 
-def test_a_reschedule_takes_the_port_along(cloud, neutron, network):
-    with cloud.faults({"step": "image", "host": cloud.plan.all_hosts[0], "kind": "reschedulable"}):
-        ids = cloud.boot(count=2, networks=[{"uuid": network}])
-        for server in cloud.wait(ids, "ACTIVE"):
-            (port,) = ports_of(neutron, server["id"])
-            assert port["binding:host_id"] == cloud.plan.all_hosts[1]
-
-
-def test_when_no_host_will_do_nothing_is_left(cloud, neutron, network):
-    neutron.bind_all_but(*cloud.plan.all_hosts)
-    ids = cloud.boot(networks=[{"uuid": network}])
-    (server,) = cloud.wait(ids, "ERROR")
-    assert "could not be bound" in server["fault"]["details"]
-    assert ports_of(neutron, server["id"]) == []
-
-
 def test_a_server_is_active_when_its_port_works_and_not_before(cloud, neutron, slow):
     (server_id,) = cloud.boot(networks=[{"uuid": slow}])
     (port,) = wait_until(lambda: ports_of(neutron, server_id), "its port")

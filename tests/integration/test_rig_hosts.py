@@ -9,12 +9,9 @@ import uuid
 import pytest
 
 from roost import exception
-from roost.rig import lifecycle
 from roost.rig.hypervisors import hosts, needs
 from roost.rig.hypervisors.machine import HostNamespace, Link
 from roost.rig.hypervisors.network import RigLinks, free_subnet
-from roost.rig.plan import new_plan
-from roost.rig.processes import Program, Supervisor
 from tests.stories.cloud import wait_until
 
 ENTER = [sys.executable, "-m", "roost.rig.hypervisors.enter"]
@@ -159,43 +156,6 @@ def test_without_anything_of_it_there_is_no_host_until_its_first_process_is_star
     pair[0].start()
     assert pair[0].ask("ip", "netns", "list") == ""
     assert pair[0].ask("getent", "hosts", "h1")
-
-
-@pytest.fixture
-def rig(tmp_path, linux_image, monkeypatch):
-    """A rig of a host, of which only what daemons stand on is there."""
-    plan = new_plan(
-        tmp_path / "state", cells=1, hosts=1, driver="libvirt", cache=linux_image.parents[1],
-        bus="rabbit://guest:guest@127.0.0.1:5672", database="postgresql://127.0.0.1",
-    )  # fmt: skip
-    plan.save()
-    made = [*hosts.programs(plan)]
-    monkeypatch.setattr(lifecycle, "programs", lambda _plan: made)
-    yield plan, made
-    hosts.end(plan)
-    Supervisor(plan.rig, plan.state).stop()
-
-
-def links_of(plan):
-    return [word for word in ip("-oneline", "link").split() if word.startswith(plan.network.prefix)]
-
-
-def test_a_rig_that_does_not_come_up_leaves_nothing_that_runs(rig, pair):
-    plan, made = rig
-    beside = [host.machine.members() for host in pair]
-    (machine,) = hosts.machines(plan)
-    enter = [*ENTER, "--after", "virtlogd-sock", str(machine.folder)]
-    fail = ["sh", "-c", "setsid sleep 600 & sleep 1; echo no luck"]
-    made.append(Program("failing", [*enter, *fail], plan.log_file("failing")))
-    hosts.lay(plan)
-    assert len(links_of(plan)) == 2
-    told = []
-    with pytest.raises(exception.Unavailable, match=r"failing ended at once(.|\n)*no luck"):
-        lifecycle.launch(plan, mode="threading", say=lambda step: told.append(machine.members()))
-    assert len(told[-1]) == 1  # whom nobody but the host knows
-    assert (machine.members(), links_of(plan)) == ([], [])
-    assert [host.machine.members() for host in pair] == beside
-    hosts.end(plan)  # again is fine
 
 
 DAEMON = "import os, time; os.fork() and os._exit(0); os.setsid(); time.sleep(600)"

@@ -106,14 +106,6 @@ def test_a_task_that_was_followed_by_another_is_lost(cell_db):
     assert renew(cell_db, held(made, attempt=None, tasks=(states.POWERING_OFF,))) == {0}
 
 
-def test_different_kinds_of_work_are_renewed_together(cell_db):
-    build, delete = under(cell_db), under(cell_db, states.DELETING)
-    take(cell_db)
-    work = [held(build), held(delete, attempt=None, tasks=(states.DELETING,))]
-    assert renew(cell_db, *work) == set()
-    assert take(cell_db) == []
-
-
 def test_another_task_has_no_lease_yet_and_the_same_one_keeps_its_own(cell_db):
     made = under(cell_db, states.NETWORKING)
     renew(cell_db, held(made), seconds=OVER)
@@ -158,12 +150,6 @@ def test_who_takes_a_task_over_wins_while_it_is_as_it_was_found(cell_db):
     (found,) = take(cell_db)
     change(cell_db, made.uuid, {"task_state": states.SCHEDULING}, **found.expected)
     assert renew(cell_db, held(made)) == {0}
-
-
-def test_very_many_tasks_are_renewed_in_one_call(cell_db):
-    made = [under(cell_db) for _ in range(3)]
-    absent = [held(an_instance()) for _ in range(1200)]
-    assert renew(cell_db, *absent, *map(held, made)) == set(range(1200))
 
 
 # of old copies

@@ -24,6 +24,7 @@ from tests import api_harness
 from tests.api_harness import count_statements
 from tests.builders import CELL1, CELL2, a_uuid
 from tests.functional.api.sample_bodies import BODIES
+from tests.functional.api.sample_requests import say_that_it_is_up
 
 # Nothing has migrated yet.
 ROUTES_OF_ONE = [
@@ -164,6 +165,7 @@ def _put(world, uuid, state):
 
 def _cost(world, request, body, minor, state):
     things = world.things()
+    say_that_it_is_up(world, "h1")
     cost, (method, path) = _Cost(), request.format(**things).split()
     _put(world, things["server_id"], state)
     with pytest.raises(exception.NotFound):  # else mappings may be due to be read by the request

@@ -16,6 +16,7 @@ from roost.standalone.tables import list_rules
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, a_uuid, a_vif
+from tests.functional.api.sample_requests import say_that_it_is_up
 
 API = pathlib.Path(exception.__file__).parent / "api"
 SAID = "h1 /var/lib/x"
@@ -61,6 +62,7 @@ def ask(world, server):
 
     def failing(method, error, token=ALICE):
         world.buses["fake://cell1/"].answers[method] = error
+        say_that_it_is_up(world, "h1")
         verb, path, body = ASKED[method]
         path = path.format(port_id=server.network_info.vifs[0].id)
         more = {} if body is None else {"json": body}

@@ -119,17 +119,12 @@ def test_less_than_is_used_takes_force(client):
     ("version", "limits"),
     [
         ("2.1", {"instances": -2}),
-        ("2.1", {"instances": "-2"}),
         ("2.1", {"instances": "many"}),
-        ("2.1", {"instances": ""}),
-        ("2.1", {"instances": None}),
-        ("2.1", {"instances": 1.5}),
         ("2.1", {"instances": 2**31}),
         ("2.1", {"instances": str(2**31)}),
         ("2.1", {"force": "maybe"}),
         ("2.1", {"volumes": 1}),
         ("2.36", {"floating_ips": 1}),
-        ("2.36", {"networks": 1}),
         ("2.57", {"injected_files": 1}),
     ],
 )
@@ -159,13 +154,6 @@ def test_limits_of_what_is_elsewhere_are_kept_for_those_who_ask(client):
     assert {name: told[name] for name in said} == said
     assert get(client, version="2.35") == {"id": "project", **told}
     assert put(client, f"{PATH}?user_id=bob", version="2.35", networks=2).status_code == 200
-
-
-def test_names_that_no_database_keeps_are_refused(client):
-    long = "x" * 256
-    assert put(client, f"/v2.1/os-quota-sets/{long}", cores=1).status_code == 400
-    assert put_class(client, long, cores=1).status_code == 400
-    assert client.get(f"/v2.1/os-quota-sets/{long}").status_code == 200
 
 
 def test_deleted_quotas_are_the_default_ones_again(client):

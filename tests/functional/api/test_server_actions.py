@@ -1,10 +1,8 @@
 """Stopping, starting, pausing servers and so on through the API; casts to hosts are recorded."""
 
-import contextlib
-
 import pytest
 
-from roost import exception, states
+from roost import states
 from roost.db.cell import actions
 from roost.objects.mapping import CELL0_UUID
 from tests.api_harness import ALICE
@@ -174,29 +172,6 @@ def test_a_bus_that_is_away_does_not_stop_a_stop(world):
     world.buses["fake://cell1/"].away = True
     assert act(world, server.uuid, STOP).status_code == 202
     assert world.instance(server.uuid).task_state == states.POWERING_OFF
-
-
-def test_a_commit_whose_answer_was_lost_is_no_conflict(world, monkeypatch):
-    server = world.place(CELL1, **ACTIVE)
-    lose_first_commit(world.databases[CELL1], monkeypatch)
-    assert act(world, server.uuid, STOP).status_code == 202
-    assert world.instance(server.uuid).task_state == states.POWERING_OFF
-    assert len(history(world, server.uuid)) == 1
-
-
-def lose_first_commit(database, monkeypatch):
-    """Let the first transaction that may write be committed, and say that nobody knows."""
-    begin, lost = database.begin, []
-
-    @contextlib.contextmanager
-    def losing():
-        with begin() as session:
-            yield session
-        if not lost:
-            lost.append(True)
-            raise exception.Lost("the connection broke")
-
-    monkeypatch.setattr(database, "begin", losing)
 
 
 @pytest.mark.parametrize("values", [PAUSED, SUSPENDED, STOPPED, ERROR])

@@ -1,6 +1,6 @@
 import pytest
 
-from roost import exception, states
+from roost import states
 from roost.db.cell import instances
 from roost.objects.mapping import CELL0_UUID
 from tests.api_harness import ADMIN, ALICE, IMAGE
@@ -57,24 +57,6 @@ def test_a_server_in_cell0_is_buried_at_once(world):
     assert _delete(world, server.uuid) == 204
     assert world.instance(server.uuid, CELL0_UUID).vm_state == states.DELETED
     assert world.client.get(f"/v2.1/servers/{server.uuid}", token=ALICE).status_code == 404
-
-
-def test_a_cell_that_is_away_does_not_stop_a_delete(world):
-    server = world.place(CELL1, **_ACTIVE)
-
-    def away():
-        raise exception.Unavailable("no route")
-
-    world.databases[CELL1].begin = away
-    assert _delete(world, server.uuid) == 204
-    assert world.mapping(server.uuid).queued_for_delete
-
-
-def test_a_bus_that_is_away_does_not_stop_a_delete(world):
-    server = world.place(CELL1, **_ACTIVE)
-    world.buses["fake://cell1/"].away = True
-    assert _delete(world, server.uuid) == 204
-    assert world.instance(server.uuid).task_state == states.DELETING
 
 
 def test_a_name_and_a_description_change(world):

@@ -95,6 +95,45 @@ def test_a_server_placed_while_it_is_listed_is_shown_once(world):
     assert _names(world.client.get("/v2.1/servers", token=ALICE)) == ["twice"]
 
 
+def place_four(world):
+    """Place two servers in cells and one that failed, and have a wish."""
+    later = NOW + datetime.timedelta(minutes=1)
+    world.place(
+        CELL1,
+        display_name="web-1",
+        reservation_id="r-1",
+        key_name="mine",
+        launched_at=NOW + datetime.timedelta(milliseconds=7),
+        power_state=states.RUNNING,
+        network_info=_addresses("10.0.0.1"),
+        **_ACTIVE,
+    )
+    world.place(
+        CELL2,
+        display_name="web-2",
+        availability_zone="east",
+        config_drive=True,
+        task_state=states.SPAWNING,
+        network_info=_addresses("10.0.0.12", "fd00::1"),
+    )
+    world.place(
+        CELL0_UUID,
+        display_name="old-web",
+        user_id="somebody",
+        vm_state=states.ERROR,
+        task_state=None,
+        updated_at=later,
+    )
+    world.build_request(display_name="wish", flavor=a_flavor(flavorid="2"))
+
+
+@pytest.fixture(scope="module")
+def four(tmp_path_factory):
+    with made_in(tmp_path_factory.mktemp("world"), ApiOptions(max_limit=100)) as world:
+        place_four(world)
+        yield world
+
+
 @pytest.mark.parametrize(
     ("query", "names"),
     [
@@ -140,36 +179,8 @@ def test_a_server_placed_while_it_is_listed_is_shown_once(world):
         ("status=SOFT_DELETED", []),
     ],
 )
-def test_filters_narrow_a_list(world, query, names):
-    later = NOW + datetime.timedelta(minutes=1)
-    world.place(
-        CELL1,
-        display_name="web-1",
-        reservation_id="r-1",
-        key_name="mine",
-        launched_at=NOW + datetime.timedelta(milliseconds=7),
-        power_state=states.RUNNING,
-        network_info=_addresses("10.0.0.1"),
-        **_ACTIVE,
-    )
-    world.place(
-        CELL2,
-        display_name="web-2",
-        availability_zone="east",
-        config_drive=True,
-        task_state=states.SPAWNING,
-        network_info=_addresses("10.0.0.12", "fd00::1"),
-    )
-    world.place(
-        CELL0_UUID,
-        display_name="old-web",
-        user_id="somebody",
-        vm_state=states.ERROR,
-        task_state=None,
-        updated_at=later,
-    )
-    world.build_request(display_name="wish", flavor=a_flavor(flavorid="2"))
-    answer = world.client.get(f"/v2.1/servers?{query}", token=ALICE, version="2.83")
+def test_filters_narrow_a_list(four, query, names):
+    answer = four.client.get(f"/v2.1/servers?{query}", token=ALICE, version="2.83")
     assert sorted(_names(answer)) == sorted(names)
 
 

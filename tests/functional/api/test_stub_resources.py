@@ -8,10 +8,15 @@ from roost.api.legacy.extensions import SERVED
 from roost.api.legacy.removed import GONE
 from roost.standalone.tables import ROUTES
 from tests.api_harness import ALICE, PRIVATE
-from tests.builders import CELL1
+from tests.builders import CELL1, a_uuid
 
 AUDITS = "/v2.1/os-instance_usage_audit_log"
 MIGRATIONS = "/v2.1/os-migrations"
+
+
+@pytest.fixture
+def client(shared):
+    return shared.client
 
 
 def test_no_host_audits_usage(client):
@@ -74,16 +79,16 @@ def test_there_are_no_migrations(client, version, query):
     assert client.get(MIGRATIONS + query, version=version).json == {"migrations": []}
 
 
-def test_a_server_has_no_migrations(world):
-    server = world.place()
+def test_a_server_has_no_migrations(shared):
+    server = shared.place(uuid=a_uuid())
     path = f"/v2.1/servers/{server.uuid}/migrations"
-    assert world.client.get(path, version="2.23").json == {"migrations": []}
-    answer = world.client.get(f"{path}/1", version="2.23")
+    assert shared.client.get(path, version="2.23").json == {"migrations": []}
+    answer = shared.client.get(f"{path}/1", version="2.23")
     assert answer.json["itemNotFound"]["message"] == (
         f"Migration 1 not found for instance {server.uuid}."
     )
     for gone in (path, f"{path}/1"):
-        assert world.client.get(gone, version="2.22").status_code == 404
+        assert shared.client.get(gone, version="2.22").status_code == 404
 
 
 def test_a_server_that_is_not_there_has_no_list_of_migrations(client):
