@@ -1,9 +1,11 @@
-"""The stories on the embedded rig: real HTTP, real RPC in memory, real SQL."""
+"""The stories of boots, zones and groups on the embedded rig: real HTTP, RPC in memory, SQL."""
 
 import pytest
 
 from tests.functional.embedded import embedded_cloud
+from tests.stories.aggregates import *  # noqa: F403
 from tests.stories.boots import *  # noqa: F403
+from tests.stories.server_groups import *  # noqa: F403
 
 
 @pytest.fixture(scope="module")

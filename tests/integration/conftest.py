@@ -14,6 +14,11 @@ from roost.rig.hypervisors.libvirtd import Libvirtd
 from roost.rig.openstack import packages
 from tests.external import pages as outside_pages
 from tests.external.glance import Glance
+from tests.integration.real_databases import (  # noqa: F401 - fixtures
+    kept_in_mariadb,
+    kept_in_postgresql,
+    server,
+)
 from tests.parts import second
 
 # Tests that run side by side have private services of their own.
@@ -108,10 +113,10 @@ def pages():
     return outside_pages.made(OUTSIDE / "pages")
 
 
-def fresh_database(server):
+def fresh_database(made_by):
     name = services.unique_name("test")
-    yield server.create_database(name)
-    server.drop_database(name)
+    yield made_by.create_database(name)
+    made_by.drop_database(name)
 
 
 @pytest.fixture

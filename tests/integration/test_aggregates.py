@@ -13,12 +13,7 @@ from roost.db.api import models as api_models
 from roost.db.engine import retried
 from roost.db.scheduler import aggregates as known
 from roost.db.scheduler import models as scheduler_models
-from tests.integration.real_databases import (
-    kept_in_mariadb,
-    kept_in_postgresql,
-    make_database,
-    server,
-)
+from tests.integration.real_databases import make_database
 from tests.unit.conductor.test_scheduler_snapshots import Listener
 from tests.unit.db.test_scheduler_aggregates import (
     test_lost_messages_are_made_good_by_one_snapshot,
@@ -27,10 +22,7 @@ from tests.unit.db.test_scheduler_aggregates import (
 )
 
 __all__ = [
-    "kept_in_mariadb",
-    "kept_in_postgresql",
     "make_database",
-    "server",
     "test_lost_messages_are_made_good_by_one_snapshot",
     "test_messages_in_any_order_and_doubled_end_in_the_truth",
     "test_what_a_restored_database_says_counts_though_it_knows_less",

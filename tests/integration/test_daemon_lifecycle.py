@@ -14,12 +14,6 @@ from roost.rig.forwarder import Forwarder
 from roost.rpc.transport import Bus
 from tests.fakes.processes import DaemonProcess
 from tests.integration.echo_daemon import Echo
-from tests.parts import second
-
-
-@pytest.fixture(params=["threading", second("eventlet")])
-def mode(request):
-    return request.param
 
 
 @pytest.fixture

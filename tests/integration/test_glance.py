@@ -106,12 +106,6 @@ def test_a_deleted_image_is_refused(cloud, store, add):
     assert refusal(cloud, image) == "Can not find requested image"
 
 
-def test_a_deactivated_image_is_refused(cloud, glance, add):
-    image = add()
-    glance.deactivate(image, token=OURSELVES)
-    assert refusal(cloud, image) == f"Image {image} is not active."
-
-
 def test_an_image_deleted_before_a_host_has_it_is_final(cloud, store, add):
     image = add(b"gone soon")
     with cloud.without("super-conductor"):

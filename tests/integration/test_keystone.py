@@ -111,11 +111,6 @@ def test_for_another_project_the_server_is_not_there(cloud_of, server):
     assert _status(lambda: bob.get_server(server.id)) == 404
 
 
-def test_an_administrator_of_the_system_has_no_project_here(rig, keystone):
-    token = keystone.login("admin", None, password="admin", system_scope="all").get_token()
-    assert _ask(rig, X_Auth_Token=token).status_code == 403
-
-
 def test_without_token_one_is_told_where_to_get_one(rig, keystone):
     refused = _ask(rig)
     assert refused.status_code == 401
@@ -127,11 +122,6 @@ def test_without_token_one_is_told_where_to_get_one(rig, keystone):
 @pytest.mark.parametrize("token", ["nonsense", "admin:admin", "", "\xff"])
 def test_a_token_that_is_none_is_refused(rig, token):
     assert _ask(rig, X_Auth_Token=token).status_code == 401
-
-
-def test_headers_that_keystonemiddleware_sets_are_believed_from_nobody_else(rig):
-    forged = {"X_Roles": "admin", "X_Project_Id": "blue", "X_Identity_Status": "Confirmed"}
-    assert _ask(rig, **forged).status_code == 401
 
 
 def test_a_token_that_was_revoked_is_refused(rig, keystone):
@@ -151,10 +141,3 @@ def test_a_service_token_of_somebody_who_is_no_service_is_refused(rig, keystone)
     token = keystone.login("alice", "blue").get_token()
     other = keystone.login("bob", "red").get_token()
     assert _ask(rig, X_Auth_Token=token, X_Service_Token=other).status_code == 401
-
-
-@pytest.mark.parametrize("path", ["", "/", "/../openapi.json"])
-def test_what_clients_read_before_they_authenticate_needs_no_token(rig, path):
-    root = rig.endpoint.removesuffix("/v2.1") if path.startswith("/..") else rig.endpoint
-    answer = requests.get(root + path.removeprefix("/.."), timeout=30)
-    assert answer.status_code == 200

@@ -19,17 +19,12 @@ from roost.objects import CellLiveness
 from roost.objects.base import version_at
 from tests.builders import CELL1, NOW, a_report
 from tests.fakes.service_groups import DatabaseWorld
-from tests.integration.real_databases import (
-    kept_in_mariadb,
-    kept_in_postgresql,
-    make_database,
-    server,
-)
+from tests.integration.real_databases import make_database
 from tests.stories.service_groups import *  # noqa: F403
 from tests.stories.task_leases import *  # noqa: F403
 from tests.stories.task_leases import LONG, held, renew, take, under
 
-__all__ = ["kept_in_mariadb", "kept_in_postgresql", "make_database", "server"]
+__all__ = ["make_database"]
 NAMES = [f"h{number}" for number in range(40)]
 
 

@@ -83,10 +83,6 @@ def test_filters_narrow_a_list(client, snapshot, query, found):
     assert ("snap" in _names(client, f"?{asked}")) is found
 
 
-def test_a_time_that_is_none_is_refused(client):
-    assert client.get(f"{IMAGES}?changes-since=yesterday", token=ALICE).status_code == 400
-
-
 def test_a_list_has_pages(client, world):
     some = {world.image(name=name).name for name in ("one", "two", "three")}
     seen, query = [], "?limit=1"

@@ -223,12 +223,6 @@ def test_a_page_is_after_a_key_pair_that_is_there(client):
     assert names(client, "?marker=mine", version="2.34") == []
 
 
-@pytest.mark.parametrize("query", ["?limit=-1", "?limit=x"])
-def test_a_page_has_a_size_that_is_a_number(client, query):
-    assert client.get(f"{PATH}{query}", token=ALICE, version="2.35").status_code == 400
-    assert client.get(f"{PATH}{query}", token=ALICE, version="2.34").status_code == 200
-
-
 def test_a_user_has_a_hundred_and_no_more(client):
     for number in range(100):
         assert create(client, f"key{number}").status_code == 201

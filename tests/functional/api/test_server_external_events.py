@@ -83,11 +83,6 @@ def test_events_of_which_none_finds_its_server_are_not_found(world):
     assert answer.json["itemNotFound"]["message"] == "No instances found for any event"
 
 
-def test_events_of_a_deleted_server_find_nothing(world, server):
-    world.client.delete(f"/v2.1/servers/{server}")
-    assert tell(world, event(server)).status_code == 404
-
-
 def test_a_host_that_cannot_be_told_is_not_ready(world, server):
     other = world.place(CELL2, host="h2").uuid
     world.buses["fake://cell1/"].away = True
@@ -114,7 +109,3 @@ def test_power_goes_on_or_off(world, server, tag):
 )
 def test_what_is_no_event_is_refused(world, asked):
     assert tell(world, asked).status_code == 400
-
-
-def test_no_events_at_all_are_refused(world):
-    assert tell(world).status_code == 400

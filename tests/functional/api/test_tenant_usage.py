@@ -230,14 +230,6 @@ def test_what_ran_in_a_cell_that_is_away_is_missing(world):
     assert shown(world)["tenant_usage"]["total_hours"] == 12.0
 
 
-def test_a_marker_of_another_project_is_not_there(world):
-    server = ran(world, 12, project_id="other")
-    path = f"{PATH}/project?marker={server.uuid}"
-    assert world.client.get(path, version="2.40", token=ALICE).status_code == 400
-    path = path.replace("/project", "/other")
-    assert world.client.get(path, version="2.40").status_code == 200
-
-
 def test_a_marker_whose_cell_is_away_is_waited_for(world):
     server = ran(world, 12, cell=CELL2)
     take_away(world)
