@@ -19,12 +19,14 @@ MODULES: Final[dict[str, tuple[str, ...]]] = {
     "chaos": (
         "tests/functional/test_soak.py",
         "tests/integration/test_chaos.py",
+        "tests/integration/test_unreliable_bus.py",
         "tests/integration/test_group_races.py",
         "tests/integration/test_scheduler_kills.py",
     ),
     "outages": (
         "tests/integration/test_broker_cluster.py",
         "tests/integration/test_broker_outages.py",
+        "tests/integration/test_clock_skew.py",
         "tests/integration/test_failover.py",
         "tests/integration/test_outages.py",
         "tests/integration/test_restored_databases.py",
