@@ -78,9 +78,7 @@ BOOTED = 50
 # Who dies is soon known to be dead, and who lives on a busy machine is not taken for dead.
 SOON = {
     "DEFAULT": {"debug": "true", "service_report_interval": 1.0, "service_down_time": 10.0},
-    "compute": {"report_interval": 2.0},
-    "conductor": {**QUICK["conductor"], "liveness_interval": 2.0},
-    "scheduler": {"cell_silence": 12.0},
+    "conductor": QUICK["conductor"],
 }
 pytestmark = pytest.mark.timeout(300)
 
