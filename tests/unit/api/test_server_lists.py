@@ -26,6 +26,12 @@ def _wanted(*, roles=("member", "reader"), **query):
     return lists.wanted(call)
 
 
+def test_what_is_no_regular_expression_is_refused_by_the_name_of_its_filter():
+    for name in ("name", "ip", "ip6"):
+        with pytest.raises(exception.Invalid, match=rf"{name}: 'a\(' is no regular expression"):
+            _wanted(**{name: ["a("]})
+
+
 def test_the_hosts_are_the_administrators_business():
     assert "host" not in _wanted(host=["h1"]).equal
     assert _wanted(roles=("admin",), host=["h1"]).equal["host"] == ["h1"]

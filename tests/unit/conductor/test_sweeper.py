@@ -96,6 +96,17 @@ def test_a_dead_host_does_not_keep_the_builds_of_others_waiting(world, cell1):
     assert [sent[:2] for sent in bus.sent] == [("h2", "build_and_run_instance")]
 
 
+def test_a_dead_host_does_not_keep_the_deletes_of_others_waiting(world, cell1):
+    bus, uuids = on_two_hosts(world)
+    bus.deaf = {"h1", "h2"}
+    for uuid in uuids:
+        world.cells.get(CELL1).end_instance(world.context, uuid)
+    bus.deaf = {"h1"}
+    for _ in range(2):
+        cell1.sweep()
+    assert [sent[:2] for sent in bus.sent] == [("h2", "terminate_instance")]
+
+
 def test_a_build_whose_reschedule_was_cut_short_goes_on_to_the_next_host(world, cell1):
     _request, (uuid,) = made = world.build_request()
     world.build(made)

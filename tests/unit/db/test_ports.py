@@ -90,6 +90,15 @@ def test_a_mac_address_that_another_has_is_named(allocate):
         allocate(a_request(**port, port_id=a_uuid(), fixed_ip="10.0.7.8"))
 
 
+def test_drawing_addresses_has_an_end(allocate, monkeypatch):
+    """Whatever is drawn, somebody else has just taken it."""
+    drawn = []
+    monkeypatch.setattr(ports, "insert_once", lambda *drawing: drawn.append(drawing))
+    with pytest.raises(exception.NoCapacity):
+        allocate(a_request(network_id=a_uuid(), network_name="mine", cidr="fd00::/64"))
+    assert 8 < len(drawn) <= 64
+
+
 def test_a_network_that_a_user_made_comes_with_the_request(allocate):
     asked = a_request(network_id=a_uuid(), network_name="mine", cidr="10.77.0.0/24")
     (vif,) = allocate(asked)

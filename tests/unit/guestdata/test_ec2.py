@@ -1,11 +1,13 @@
 """The documents that guests know from EC2."""
 
+import dataclasses
 import json
 
 import pytest
 
 from roost.guestdata import ec2
-from tests.builders import a_keypair, an_image
+from roost.objects import NetworkInfo
+from tests.builders import a_keypair, a_vif, an_image
 from tests.unit.guestdata.conftest import USER_DATA
 
 # What a fact came with.
@@ -49,6 +51,14 @@ def test_the_root_disk_has_the_name_that_the_server_shows(about_with, values, na
     about = about_with(**values)
     assert latest(about, "block-device-mapping/ami") == name
     assert latest(about, "block-device-mapping/root") == f"/dev/{name}"
+
+
+def test_a_floating_address_is_the_public_one(about):
+    vif = a_vif(ip="10.0.0.5")
+    vif.addresses[0].floating = ["203.0.113.5"]
+    about = dataclasses.replace(about, network_info=NetworkInfo.of(vifs=[vif]))
+    assert latest(about, "public-ipv4") == "203.0.113.5"
+    assert latest(about, "local-ipv4") == "10.0.0.5"
 
 
 @pytest.mark.parametrize(("name", "since"), FACTS.items())
