@@ -239,7 +239,7 @@ class Cell:
             if instance.host is not None:
                 ending = {"task_state": states.DELETING}
                 instances.update(session, instance_uuid, ending, expected={})
-            actions.start(session, _delete_action(context, instance_uuid))
+            actions.start(session, _record(context, instance_uuid, "delete"))
             if instance.host is None:
                 purge.delete_with_record(session, instance_uuid, [])
             return str(instance.host) if instance.host is not None else None
@@ -258,20 +258,6 @@ class Cell:
             LOG.warning(
                 "%s: host %s does not know yet that it ends: %s", instance_uuid, host, error
             )
-
-
-def _delete_action(context: RequestContext, instance_uuid: str) -> InstanceAction:
-    return InstanceAction(
-        instance_uuid=instance_uuid,
-        action="delete",
-        request_id=context.request_id,
-        user_id=context.user_id,
-        project_id=context.project_id,
-        start_time=utcnow(),
-        finish_time=None,
-        message=None,
-        events=[],
-    )
 
 
 _Write = Callable[[Session], str | None]
