@@ -15,7 +15,7 @@ class Refused(enum.Enum):
     FULL = "all places are taken"
 
 
-class Bulkhead(Generic[H]):
+class ConcurrencyLimit(Generic[H]):
     """Places, each taken by a holder: a project, a host.
 
     :param most: places altogether

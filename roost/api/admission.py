@@ -26,7 +26,7 @@ from typing import Any, Final, Protocol
 
 from roost.api import faults
 from roost.api.middleware import REQUEST_ID_HEADERS
-from roost.concurrency_limit import Bulkhead
+from roost.concurrency_limit import ConcurrencyLimit
 from roost.concurrency_limit import Refused as Full
 
 LOG = logging.getLogger(__name__)
@@ -163,7 +163,7 @@ class Admission:
         self._app = app
         self._turns = FairQueue(at_once)
         self._questions = FairQueue(at_once)
-        self._places = Bulkhead[str](at_once + waiting, functools.partial(_share, share))
+        self._places = ConcurrencyLimit[str](at_once + waiting, functools.partial(_share, share))
         self._callers = callers
         self._patience = patience
         self._refusals = _RefusalLog()

@@ -14,7 +14,7 @@ import oslo_messaging as messaging
 
 from roost import exception
 from roost.circuit_breaker import CircuitBreaker
-from roost.concurrency_limit import Bulkhead, Refused
+from roost.concurrency_limit import ConcurrencyLimit, Refused
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +46,8 @@ class HostCalls:
     ) -> None:
         self._begin = begin
         self._clock = clock
-        self._of_project = Bulkhead[str](limits.all, lambda _left, _project: limits.project)
-        self._of_host = Bulkhead[str](limits.all, lambda _left, _host: limits.host)
+        self._of_project = ConcurrencyLimit[str](limits.all, lambda _left, _project: limits.project)
+        self._of_host = ConcurrencyLimit[str](limits.all, lambda _left, _host: limits.host)
         self._breakers: dict[str, CircuitBreaker] = {}
 
     @property

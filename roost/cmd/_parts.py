@@ -52,7 +52,7 @@ def cells(
     )
 
 
-def watch(_conf: cfg.ConfigOpts, cells: Cells) -> Watch:
+def watch(cells: Cells) -> Watch:
     """Return who looks at all cells, not started."""
     return Watch(cells.all)
 

@@ -81,7 +81,7 @@ def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     database = _parts.database(conf, "api_database")
     cells = _parts.cells(conf, database, host_calls(conf))
-    watch = _parts.watch(conf, cells)
+    watch = _parts.watch(cells)
     executor = concurrency.executor(conf.api.threads)
     group = load_group(conf, binary=NAME)
     policy = Policy(conf, tables.list_rules())

@@ -40,7 +40,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     database = _parts.database(conf, "api_database")
     cells = _parts.cells(conf, database)
-    watch = _parts.watch(conf, cells)
+    watch = _parts.watch(cells)
     scheduler = SchedulerClient(scheduler_bus)
     groups = (
         GroupCopies(database, cells) if conf.network.driver in security_groups.DRIVERS else None

@@ -204,18 +204,3 @@ def test_a_host_that_starts_brings_no_old_task_to_life(cell_db):
         leases.end_others(session, [], host="h1", stale_seconds=AN_HOUR)
     assert waiting(cell_db) == {old.uuid}
     assert {one.instance_uuid for one in take_fresh(cell_db)} == {fresh.uuid}
-
-
-def test_it_is_known_since_when_no_conductor_was_up(cell_db):
-    def sweep():
-        with cell_db.begin() as session:
-            return stale_tasks.note_sweep(session, seconds=AN_HOUR), stale_tasks.last_gap(session)
-
-    assert [sweep(), sweep()] == [(None, None)] * 2
-    began = utcnow() - datetime.timedelta(hours=5)
-    with cell_db.begin() as session:
-        session.execute(sa.update(models.sweeps).values(last_up=began))
-    found, noted = sweep()
-    assert found == noted
-    assert (found.began, found.ended - found.began > datetime.timedelta(hours=4)) == (began, True)
-    assert sweep() == (None, noted)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from roost.concurrency_limit import Bulkhead, Refused
+from roost.concurrency_limit import ConcurrencyLimit, Refused
 
 
 @pytest.fixture
 def limit():
     """Return one whose holders may have half of what others leave, but always one."""
-    return Bulkhead(4, lambda left, _holder: max(1, left // 2))
+    return ConcurrencyLimit(4, lambda left, _holder: max(1, left // 2))
 
 
 def test_each_holder_has_its_share_of_what_others_leave(limit):
@@ -31,6 +31,6 @@ def test_what_is_given_back_may_be_taken_again(limit):
 
 
 def test_a_share_may_depend_on_the_holder():
-    limit = Bulkhead(9, lambda _left, holder: {"trusted": 2, "other": 1}[holder])
+    limit = ConcurrencyLimit(9, lambda _left, holder: {"trusted": 2, "other": 1}[holder])
     assert [limit.take(holder) for holder in ("trusted", "other")] == [None, None]
     assert [limit.take(holder) for holder in ("trusted", "other")] == [None, Refused.SHARE]

@@ -8,7 +8,7 @@ import click
 from roost import exception
 from roost.cells import Cell
 from roost.cmd.manage.deployment import Deployment, pass_deployment
-from roost.cmd.manage.output import json_option, show_rows, warn
+from roost.cmd.manage.output import json_option, show_rows
 from roost.db.cell import stale_tasks
 from roost.db.cell.stale_tasks import STALE_SECONDS
 from roost.db.engine import retried
@@ -53,16 +53,7 @@ def held_tasks(
 
 def _list(deployment: Deployment, cell: Cell) -> list[stale_tasks.StaleTask]:
     with deployment.checked(cell).read() as session:
-        gap, waiting = (
-            stale_tasks.last_gap(session),
-            stale_tasks.list_stale(session, seconds=STALE_SECONDS),
-        )
-    if gap is not None and waiting:
-        warn(
-            f"cell {cell.name}: no conductor was up from {gap.began:%Y-%m-%d %H:%M:%S} to"
-            f" {gap.ended:%Y-%m-%d %H:%M:%S} UTC, or a backup of the first was put back then"
-        )
-    return waiting
+        return stale_tasks.list_stale(session, seconds=STALE_SECONDS)
 
 
 @retried

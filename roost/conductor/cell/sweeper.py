@@ -166,7 +166,7 @@ def _context(task: ExpiredLease) -> RequestContext:
 _LEAVE_GUESTS: Final = (*states.BUILD_TASKS, states.DELETING)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class CellSweeper:
     """Takes up the tasks of a cell whose lease has ended. Any number do this side by side.
 
@@ -182,6 +182,7 @@ class CellSweeper:
     surely_down: Callable[[Collection[str]], Collection[str]]
     lease_seconds: float
     stale_seconds: float = 0
+    _waiting: int = dataclasses.field(default=0, init=False)
 
     def sweep(self) -> None:
         self._tell_of_stale()
@@ -204,22 +205,18 @@ class CellSweeper:
             )
 
     def _tell_of_stale(self) -> None:
-        """Say, once, that no conductor was up for long, and how many tasks wait for an operator."""
-        gap = self._note_sweep()
-        if gap is None:
+        """Say when more tasks wait for an operator than at the last sweep."""
+        if not self.stale_seconds:
             return
         with self.database.read() as session:
             waiting = stale_tasks.count(session, seconds=self.stale_seconds)
-        LOG.warning(
-            "no cell-conductor was up from %s to %s, or a backup of that time was put back: %d"
-            " tasks wait for an operator; see roost-manage cell after-restore",
-            gap.began, gap.ended, waiting,
-        )  # fmt: skip
-
-    @retried
-    def _note_sweep(self) -> stale_tasks.Gap | None:
-        with self.database.begin() as session:
-            return stale_tasks.note_sweep(session, seconds=self.stale_seconds)
+        if waiting > self._waiting:
+            LOG.warning(
+                "%d tasks wait for an operator: no cell-conductor was up for long, or a backup was"
+                " put back; see roost-manage cell held-tasks, and cell after-restore before it",
+                waiting,
+            )
+        self._waiting = waiting
 
     def _take_up(self, tasks: Collection[ExpiredLease], down: Collection[str]) -> None:
         """See to tasks of one kind; whoever they all need may be away, and let each wait long."""

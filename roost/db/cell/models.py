@@ -15,16 +15,6 @@ identity = sa.Table(
     sa.Column("cell_name", sa.String(255), nullable=False),
 )
 
-# When conductors swept here: one row. The gap is the last time between two sweeps that was long.
-sweeps = sa.Table(
-    "sweeps",
-    metadata,
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("last_up", UtcDateTime, nullable=False),
-    sa.Column("gap_began", UtcDateTime),
-    sa.Column("gap_ended", UtcDateTime),
-)
-
 # deleted_at marks a buried instance; the row stays for lists that ask for deleted ones.
 instances = sa.Table(
     "instances",

@@ -16,14 +16,10 @@ from roost import states
 from roost.db import clock
 from roost.db.cell import models
 from roost.db.engine import Session
-from roost.db.insert import insert_once
 from roost.db.types import UtcDateTime
 
 _c = models.instances.c
-_sweeps = models.sweeps
 _SEEN: Final = sa.func.coalesce(_c.lease_until, _c.updated_at, _c.created_at, type_=UtcDateTime())
-_NOTED_AFTER: Final = datetime.timedelta(seconds=30)  # so that sweeps seldom write
-_ONLY: Final = 1  # the one row
 # Tasks that no conductor has seen to for as long: an outage, or a backup that was put back.
 STALE_SECONDS: Final = 3600.0
 
@@ -36,13 +32,6 @@ class StaleTask(NamedTuple):
     vm_state: str
     task_state: str
     since: datetime.datetime
-
-
-class Gap(NamedTuple):
-    """Between which times no conductor was up; or the backup that was put back is of the first."""
-
-    began: datetime.datetime
-    ended: datetime.datetime
 
 
 def is_stale(now: datetime.datetime, seconds: float) -> sa.ColumnElement[bool]:
@@ -84,32 +73,6 @@ def release(session: Session, *, seconds: float, only: Collection[str] | None = 
         .values(lease_until=clock.now(session))
     )
     return chosen
-
-
-def note_sweep(session: Session, *, seconds: float) -> Gap | None:
-    """Note that a conductor is up; return the gap before it, if that was long.
-
-    :param seconds: how long is long; 0: nothing is
-    """
-    now = clock.now(session)
-    last = session.execute(sa.select(_sweeps.c.last_up)).scalar_one_or_none()
-    if last is None:
-        insert_once(session, _sweeps, {"id": _ONLY, "last_up": now})
-        return None
-    if now - last < _NOTED_AFTER:
-        return None
-    gap = Gap(last, now) if 0 < seconds < (now - last).total_seconds() else None
-    noted = {"gap_began": last, "gap_ended": now} if gap else {}
-    done = session.execute(
-        sa.update(_sweeps).where(_sweeps.c.last_up == last).values(last_up=now, **noted)
-    )
-    return gap if done.rowcount == 1 else None
-
-
-def last_gap(session: Session) -> Gap | None:
-    """Return between which times no conductor was up last, if that was ever for long."""
-    row = session.execute(sa.select(_sweeps.c.gap_began, _sweeps.c.gap_ended)).one_or_none()
-    return None if row is None or row.gap_began is None else Gap(*row)
 
 
 def _waiting(session: Session, seconds: float) -> tuple[sa.ColumnElement[bool], ...]:

@@ -1,5 +1,7 @@
 """Tasks that nobody has been at work on for the length of their lease."""
 
+import dataclasses
+
 import pytest
 import sqlalchemy as sa
 
@@ -280,3 +282,13 @@ def test_what_goes_on_without_its_host_is_noted_until_the_host_is_seen_without_i
     cell.sweep()
     with cell.database.read() as session:
         assert left_behind.on_host(session, "h1") == {made.uuid}
+
+
+def test_how_many_old_tasks_wait_is_told_when_there_are_more(cell, caplog):
+    sweeper = dataclasses.replace(cell.sweeper(), stale_seconds=0.001)
+    for many in (1, 2):
+        resting(cell, task=states.REBUILDING)
+        for _ in range(2):
+            sweeper.sweep()
+        assert caplog.text.count("wait for an operator") == many
+    assert "2 tasks wait for an operator" in caplog.text

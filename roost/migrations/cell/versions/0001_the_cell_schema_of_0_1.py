@@ -224,15 +224,6 @@ def upgrade() -> None:
         **TABLE,
     )
     op.create_table(
-        "sweeps",
-        sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("last_up", TIME, nullable=False),
-        sa.Column("gap_began", TIME, nullable=True),
-        sa.Column("gap_ended", TIME, nullable=True),
-        sa.PrimaryKeyConstraint("id"),
-        **TABLE,
-    )
-    op.create_table(
         "instance_action_events",
         sa.Column("id", KEY, nullable=False),
         sa.Column("action_id", KEY, nullable=False),
