@@ -221,6 +221,8 @@ def ran_out(rig, token):
     return lambda: ask(f"{rig.endpoint}/servers", token).status_code == 401
 
 
+# The one story of neighbours in the suite takes a minute: Keystone, Glance and Neutron start,
+# and each of twenty commands logs in anew.
 def test_the_openstack_command_lives_a_servers_life(alice, neutron, tmp_path):
     file = tmp_path / "mine"
     file.write_bytes(b"the bits of a guest" * 1000)
@@ -253,6 +255,7 @@ def test_the_openstack_command_lives_a_servers_life(alice, neutron, tmp_path):
     alice("network", "delete", "backend", shown=False)
 
 
+@pytest.mark.soak
 def test_security_groups_are_the_users_own_in_neutron(rig, alice, bob, image, network, neutron):
     group = alice("security", "group", "create", "late")
     assert group["project_id"] == alice.project

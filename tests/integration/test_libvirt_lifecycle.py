@@ -61,7 +61,7 @@ def act(cloud, server_id, action, argument=None):
 
 @pytest.fixture(scope="module")
 def server(cloud):
-    """A server whose Linux is up."""
+    """A server whose Linux is up: half a minute, as its CPU is emulated and its disk made."""
     (server_id,) = cloud.boot(config_drive=True)
     cloud.wait([server_id], "ACTIVE")
     wait_until_it_says(cloud, server_id, linux_guest.READY)
