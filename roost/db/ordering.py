@@ -39,10 +39,11 @@ class Key:
         """Say that a row comes after one with ``value``."""
         if value is None:
             return sa.false() if self.descending else self.column.is_not(None)
+        bound = sa.literal(value, self.column.type)  # a bare boolean is nothing to compare with
         if self.descending:
-            further: sa.ColumnElement[bool] = self.column < value
+            further: sa.ColumnElement[bool] = self.column < bound
             return sa.or_(further, self.column.is_(None)) if self.nullable else further
-        later: sa.ColumnElement[bool] = self.column > value
+        later: sa.ColumnElement[bool] = self.column > bound
         return later
 
     def same(self, value: Any) -> sa.ColumnElement[bool]:

@@ -41,6 +41,10 @@ from tests.functional.api.test_server_tags import (
     test_lists_follow_what_is_changed,
     test_of_parallel_writers_of_one_tag_one_is_told_that_it_is_new,
 )
+from tests.functional.api.test_sorted_pages import (
+    test_every_list_is_paged_through_in_every_order,
+    unlike,
+)
 from tests.integration.real_databases import make_database
 from tests.unit.db.test_aggregates import *  # noqa: F403
 from tests.unit.db.test_flavors import *  # noqa: F403
@@ -74,6 +78,7 @@ __all__ = [
     "test_an_instance_that_is_taken_back_leaves_no_tags",
     "test_an_item_whose_deletion_nobody_heard_of_is_deleted_once",
     "test_any_order_pages_alike_even_where_values_are_missing",
+    "test_every_list_is_paged_through_in_every_order",
     "test_fewer_are_made_when_the_quota_allows_no_more",
     "test_filters_narrow_a_list",
     "test_lists_follow_what_is_changed",
@@ -86,6 +91,7 @@ __all__ = [
     "test_tags_must_all_be_there_and_one_of_each_group",
     "test_tags_narrow_a_list_since_2_26",
     "test_the_zone_of_hosts_with_servers_stays",
+    "unlike",
     "world",
 ]
 

@@ -246,7 +246,7 @@ FOR_ALL_LATER: Final = FOR_ALL | {
 }
 # What no server of ours has: an order by it is no order, and a filter finds only servers without.
 _NEVER_SET: Final = ("kernel_id", "ramdisk_id")
-IGNORED_SORT_KEYS: Final = (*_NEVER_SET, "progress")
+IGNORED_SORT_KEYS: Final = (*_NEVER_SET, "progress", "vcpu_weight")
 SORT_KEYS: Final = {
     "access_ip_v4": "access_ip_v4",
     "access_ip_v6": "access_ip_v6",

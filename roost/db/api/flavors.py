@@ -258,10 +258,8 @@ def _after(
     last = session.execute(sa.select(*order).where(_flavors.c.flavorid == marker)).one_or_none()
     if last is None:
         raise exception.NotFound(f"marker [{marker}] not found")
-    first, tie = order
-    if sort_dir == "desc":
-        return sa.or_(first < last[0], sa.and_(first == last[0], tie < last[1]))
-    return sa.or_(first > last[0], sa.and_(first == last[0], tie > last[1]))
+    keys = [ordering.Key(key, sort_dir == "desc", nullable=False) for key in order]
+    return ordering.after(keys, last)
 
 
 def _insert_specs(session: Session, row_id: int, specs: Mapping[str, str]) -> None:

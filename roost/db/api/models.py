@@ -140,7 +140,7 @@ flavors = sa.Table(
     sa.Column("root_gb", sa.Integer, nullable=False),
     sa.Column("ephemeral_gb", sa.Integer, nullable=False, default=0),
     sa.Column("swap", sa.Integer, nullable=False, default=0),
-    sa.Column("rxtx_factor", sa.Float, nullable=False, default=1.0),
+    sa.Column("rxtx_factor", sa.Double, nullable=False, default=1.0),
     sa.Column("is_public", sa.Boolean, nullable=False, default=True),
     sa.Column("disabled", sa.Boolean, nullable=False, default=False),
     sa.Column("description", sa.Text),

@@ -94,7 +94,7 @@ def upgrade() -> None:
         sa.Column("root_gb", sa.Integer(), nullable=False),
         sa.Column("ephemeral_gb", sa.Integer(), nullable=False),
         sa.Column("swap", sa.Integer(), nullable=False),
-        sa.Column("rxtx_factor", sa.Float(), nullable=False),
+        sa.Column("rxtx_factor", sa.Double(), nullable=False),
         sa.Column("is_public", sa.Boolean(), nullable=False),
         sa.Column("disabled", sa.Boolean(), nullable=False),
         sa.Column("description", sa.Text(), nullable=True),
