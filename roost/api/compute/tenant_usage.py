@@ -181,7 +181,7 @@ class TenantUsage:
         return gathered
 
     def _period(self, call: Call) -> Period:
-        """Read start and end, which are now unless they are said.
+        """Read start and end, which are now unless they are said; the future is not counted.
 
         :raises roost.exception.Invalid: when they are no times, or in the wrong order
         """
@@ -191,7 +191,7 @@ class TenantUsage:
             raise exception.Invalid(
                 "Invalid start time. The start time cannot occur after the end time."
             )
-        return Period(start=start, stop=stop, now=now)
+        return Period(start=start, stop=max(start, min(stop, now)), now=now)
 
 
 def _time(said: str | None) -> datetime.datetime | None:

@@ -169,6 +169,32 @@ def test_a_period_is_now_unless_it_is_said(world):
     assert (usage["total_hours"], usage["start"]) == (0.0, usage["stop"])
 
 
+def test_nothing_is_counted_that_is_still_to_come(world):
+    now = datetime.datetime.now(datetime.UTC)
+    world.place(launched_at=now - datetime.timedelta(minutes=21), **ACTIVE)
+    today = f"{now - datetime.timedelta(days=1):%Y-%m-%dT%H:%M:%S}"
+    for end in (now + datetime.timedelta(hours=20), now + datetime.timedelta(days=400)):
+        query = f"start={today}&end={end:%Y-%m-%dT%H:%M:%S}"
+        for usage in (
+            listed(world, query)["tenant_usages"][0],
+            shown(world, query=query)["tenant_usage"],
+        ):
+            assert usage["total_hours"] == pytest.approx(0.35, abs=0.05)
+            assert usage["stop"] < f"{now + datetime.timedelta(minutes=5):%Y-%m-%dT%H:%M:%S}"
+
+
+def test_a_period_that_is_still_to_come_has_no_hours(world):
+    ran(world, 1)
+    (usage,) = listed(world, "start=2999-01-01T00:00:00&end=2999-01-02T00:00:00")["tenant_usages"]
+    assert (usage["total_hours"], usage["start"]) == (0.0, usage["stop"])
+
+
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/project"])
+def test_a_period_does_not_end_before_it_begins(world, path):
+    query = "start=2026-01-11T00:00:00&end=2026-01-10T00:00:00"
+    assert world.client.get(f"{path}?{query}").status_code == 400
+
+
 def pages(world, path, name, *, version="2.40"):
     """Follow the links from page to page; return the pages."""
     found = []
