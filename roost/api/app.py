@@ -15,7 +15,8 @@ def make_app(dependencies: Dependencies) -> faults.App:
 
     A request passes, from the outside in:
 
-    1. request id, first, so that whatever fails afterwards can be found in the log;
+    1. request id, first, so that whatever fails afterwards can be found in the log; then its path
+       is as routes have it;
     2. microversion, before authentication, because refusals too are told in headers of a version;
     3. authentication, which makes the context;
     4. the project of the path, which must be the caller's; routes know paths without it;
@@ -27,6 +28,7 @@ def make_app(dependencies: Dependencies) -> faults.App:
     """
     passed: list[Any] = [
         middleware.RequestIds(),
+        middleware.Slashes(),
         middleware.LegacyPaths(),
         middleware.Microversions(),
         dependencies.authentication,
@@ -38,5 +40,8 @@ def make_app(dependencies: Dependencies) -> faults.App:
     app.req_options.auto_parse_qs_csv = False
     faults.install(app)
     for path, resource in removed.beside(dispatch.dispatchers(dependencies)).items():
+        read = getattr(resource, "on_get", None)
+        if read is not None:
+            setattr(resource, "on_head", read)  # noqa: B010 - Falcon finds it by its name
         app.add_route(path, resource)
     return app

@@ -16,7 +16,7 @@ import falcon
 from roost import exception
 from roost.api import service_catalog
 from roost.api.dependencies import ApiOptions, Dependencies
-from roost.api.middleware import COMPUTE
+from roost.api.middleware import COMPUTE, LEGACY
 from roost.api.request import Answer, Call, Query
 from roost.api.route import DATA, Route
 
@@ -61,7 +61,6 @@ class Upload(io.RawIOBase):
 
 
 MAX_DEPTH: Final = 64
-_BODILESS: Final = ("GET", "HEAD", "DELETE")
 
 
 def dispatchers(dependencies: Dependencies) -> dict[str, "Dispatcher"]:
@@ -93,7 +92,8 @@ class Dispatcher:
     def _serve(self, req: falcon.Request, resp: falcon.Response, **params: str) -> None:
         if self._refusal is not None:
             raise exception.NotFound(self._refusal)
-        route = self._find(req.method, req.context.version)
+        is_head = req.method == "HEAD"
+        route = self._find("GET" if is_head else req.method, req.context.version)
         if not route.slash and req.env["PATH_INFO"].endswith("/"):
             raise exception.NotFound
         policy = self._dependencies.policy
@@ -112,7 +112,7 @@ class Dispatcher:
                 rule=route.policy,
             ),
         )
-        _send(answer, route, resp)
+        _send(answer, route, resp, is_head=is_head)
 
     def _find(self, method: str, version: int) -> Route:
         for route in self._routes:
@@ -225,11 +225,15 @@ def _base_url(req: falcon.Request) -> str:
     return req.prefix.rstrip("/")
 
 
-def _send(answer: Answer, route: Route, resp: falcon.Response) -> None:
+def _send(answer: Answer, route: Route, resp: falcon.Response, *, is_head: bool) -> None:
     resp.status = answer.status or route.status
     if answer.data is not None:
         resp.content_type = DATA
-        resp.set_stream(answer.data, answer.length)
+        if is_head:
+            resp.content_length = answer.length
+            answer.data.close()
+        else:
+            resp.set_stream(answer.data, answer.length)
     if answer.body is not None:
         resp.media = answer.body
     for name, value in answer.headers.items():
@@ -240,7 +244,7 @@ _SEGMENT: Final = re.compile(r"/v2\.1/([^/]+)(/.*)?", re.ASCII)
 
 
 class ProjectPaths:
-    """Takes the project's id out of ``/v2.1/{project_id}/servers``.
+    """Takes the project's id out of ``/v2.1/{project_id}/servers``, and of ``/v2.1/{project_id}``.
 
     It stands where no noun of the routes stands. Comes after authentication: whose path it is must
     be who asks.
@@ -252,12 +256,15 @@ class ProjectPaths:
 
     def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
         found = _SEGMENT.fullmatch(req.path)
-        if found is None or found[1] in self._nouns or found[2] is None:
-            return
-        rest = found[2].split("/")
-        if rest[1] not in self._nouns:
+        if found is None or found[1] in self._nouns:
             return
         project = req.context.caller.project_id
+        if found[2] is None:
+            if found[1] == project:
+                req.path = LEGACY if req.context.legacy else COMPUTE
+            return
+        if found[2].split("/")[1] not in self._nouns:
+            return
         if found[1] != project:
             raise exception.Invalid(
                 f"Malformed request URL: URL's project_id '{found[1]}' doesn't match Context's"

@@ -16,6 +16,7 @@ from roost.context import RequestContext
 
 _REQUEST_ID: Final = re.compile(r"req-[0-9a-fA-F-]{36}", re.ASCII)
 _UNSAFE: Final = re.compile(r"[^\x20-\x7e]")
+_SLASHES: Final = re.compile("//+")
 COMPUTE: Final = "/v2.1"
 LEGACY: Final = "/v2"
 TOKEN: Final = "X-Auth-Token"  # noqa: S105 - the name of a header
@@ -32,6 +33,14 @@ class RequestIds:
         req.context.global_request_id = given if _REQUEST_ID.fullmatch(given) else None
         for header in REQUEST_ID_HEADERS:
             resp.set_header(header, req.context.request_id)
+
+
+class Slashes:
+    """Takes slashes that follow one another for one: endpoints often end with one too many."""
+
+    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+        if "//" in req.env["PATH_INFO"]:
+            req.path = _SLASHES.sub("/", req.path).rstrip("/") or "/"
 
 
 class LegacyPaths:

@@ -13,7 +13,7 @@ from roost.api.admission import Wsgi
 from roost.api.microversions import HEADER, LEGACY_HEADER
 from roost.api.middleware import REQUEST_ID_HEADERS, TOKEN
 
-HEALTH: Final = "/healthcheck"
+HEALTH: Final = "healthcheck"
 _VERSIONS: Final = [HEADER, LEGACY_HEADER]
 _MADE_FOR: Final = {
     "allow_headers": [TOKEN, "X-OpenStack-Request-ID", "X-Identity-Status", *_VERSIONS],
@@ -49,7 +49,7 @@ def _with_health(conf: cfg.ConfigOpts, app: Wsgi) -> Wsgi:
     health = healthcheck.Healthcheck(None, conf)
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        asked = str(environ.get("PATH_INFO", "")).rstrip("/") == HEALTH
+        asked = str(environ.get("PATH_INFO", "")).strip("/") == HEALTH
         chosen: Wsgi = health if asked else app
         return chosen(environ, start_response)
 

@@ -94,6 +94,8 @@ def _in_cookie(header: str) -> str:
 # Browsers run no module of another type, and systems do not agree on it.
 _TYPES: Final = {".js": "text/javascript", ".mjs": "text/javascript", ".json": "application/json"}
 _OTHER: Final = "application/octet-stream"
+_TEXT: Final = "text/plain; charset=utf-8"
+_ALLOWED: Final = "GET, HEAD, OPTIONS"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,6 +128,8 @@ def _type(path: pathlib.Path) -> str:
     return _TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or _OTHER
 
 
+_ALIVE: Final = StaticFile(_TEXT, b"OK\n")
+_OWN: Final = {"/": _ALIVE, "/healthcheck": _ALIVE}  # where the folders have nothing there
 LOG = logging.getLogger(__name__)
 _LIBRARY: Final = logging.getLogger(f"{__name__}.library")
 _LIBRARY.setLevel(logging.CRITICAL + 1)
@@ -285,7 +289,7 @@ class ConsoleProxy:
     def _judge(self, caller: ServerConnection, request: Request) -> Response | None:
         """Answer a request, or None: it may become a WebSocket."""
         if request.headers.get("Upgrade", "").lower() != "websocket":
-            return _file(find(self._settings.web, request.path))
+            return _page(self._settings.web, request)
         origin, host = request.headers.get("Origin"), request.headers.get("Host", "")
         if not is_welcome(origin, host=host, allowed=self._settings.origins):
             LOG.warning("a page of %r may not open consoles", origin)
@@ -337,10 +341,20 @@ class ConsoleProxy:
             LOG.info("instance %s: its %s console was left", place.instance_uuid, place.kind)
 
 
-def _file(found: StaticFile | None) -> Response:
+def _page(web: Mapping[str, pathlib.Path], request: Request) -> Response:
+    """Answer who wants no WebSocket: a browser, or a balancer that asks whether we live."""
+    if request.method == "OPTIONS":
+        return _answer(200, "OK", b"", Allow=_ALLOWED)
+    if request.method not in ("GET", "HEAD"):
+        return _answer(405, "Method Not Allowed", b"Pages are read.\n", Allow=_ALLOWED)
+    found = find(web, request.path) or _OWN.get(request.path.partition("?")[0])
     if found is None:
-        return _answer(404, "Not Found", b"There is nothing here.\n")
-    return _answer(200, "OK", found.data, content_type=found.content_type)
+        answer = _answer(404, "Not Found", b"There is nothing here.\n")
+    else:
+        answer = _answer(200, "OK", found.data, **{"Content-Type": found.content_type})
+    if request.method == "HEAD":
+        answer.body = b""
+    return answer
 
 
 def _refusal(status: int, reason: str) -> Response:
@@ -348,15 +362,14 @@ def _refusal(status: int, reason: str) -> Response:
     return _answer(status, reason, b"")
 
 
-def _answer(
-    status: int, reason: str, data: bytes, *, content_type: str = "text/plain; charset=utf-8"
-) -> Response:
+def _answer(status: int, reason: str, data: bytes, **more: str) -> Response:
     headers = Headers(
         {
-            "Content-Type": content_type,
+            "Content-Type": _TEXT,
             "Content-Length": str(len(data)),
             "Connection": "close",
             "Referrer-Policy": "no-referrer",  # addresses of pages have tokens in them
+            **more,
         }
     )
     return Response(status, reason, headers, data)

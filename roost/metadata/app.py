@@ -15,6 +15,8 @@ LOG = logging.getLogger(__name__)
 MAX_PASSWORD: Final = 1020  # bytes; what its readers have room for
 REQUEST_ID: Final = "x-openstack-request-id"
 _READS: Final = ("GET", "HEAD")
+_ASKED: Final = ("GET", "HEAD", "OPTIONS", "POST")
+_HEALTH: Final = "healthcheck"
 _JSON: Final = ".json"
 _STATUSES: Final[tuple[tuple[type[exception.RoostError], int], ...]] = (
     (exception.NotFound, 404),
@@ -52,8 +54,11 @@ class _Dispatcher:
 
     def serve(self, req: falcon.Request, resp: falcon.Response, **_: str) -> None:
         path = req.path.strip("/")
-        if not path and req.method in _READS:
-            _answer(resp, path, documents.versions())
+        if req.method == "OPTIONS":  # as balancers ask, who are no guests
+            resp.set_header("Allow", ", ".join(_ASKED))
+            return
+        if path in ("", _HEALTH) and req.method in _READS:
+            _answer(resp, path, b"OK" if path else documents.versions())
             return
         asker = self._identity.of(req.env)
         req.context.asker = asker.instance_uuid

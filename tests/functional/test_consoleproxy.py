@@ -312,3 +312,22 @@ def _closes(caller):
     except ConnectionError:
         pass
     return True
+
+
+def test_balancers_learn_that_the_proxy_lives_and_browsers_read_pages(serve, tmp_path):
+    (tmp_path / "vnc.html").write_text("page")
+    proxy = serve(web={"": tmp_path})
+
+    def asked(line):
+        with socket.create_connection((proxy.host, proxy.port), timeout=30) as talk:
+            talk.sendall(f"{line} HTTP/1.0\r\n\r\n".encode())
+            head, _, body = talk.makefile("rb").read().partition(b"\r\n\r\n")
+        return int(head.split()[1]), body
+
+    for path in ("/", "/healthcheck"):
+        assert asked(f"GET {path}") == (200, b"OK\n")
+        assert asked(f"HEAD {path}") == asked(f"OPTIONS {path}") == (200, b"")
+    assert asked("GET /vnc.html") == (200, b"page")
+    assert asked("HEAD /vnc.html") == (200, b"")
+    assert asked("GET /none.html")[0] == 404
+    assert asked("POST /vnc.html")[0] == 405

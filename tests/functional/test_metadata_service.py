@@ -197,6 +197,12 @@ def test_folders_list_what_they_have(service, guest, slash):
     assert listed("/latest/meta-data/public-keys/0") == ["openssh-key"]
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+@pytest.mark.parametrize("path", ["/", "/healthcheck"])
+def test_balancers_are_answered_who_are_no_guests(service, method, path):
+    assert service.client.simulate_request(method, path).status_code == 200
+
+
 def test_anybody_learns_which_versions_there_are(service):
     answer = service.client.simulate_get("/")
     assert answer.text.splitlines() == [*ec2.VERSIONS]

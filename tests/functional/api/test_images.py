@@ -98,6 +98,8 @@ def test_the_data_can_be_read_once_it_is_there(client, create, upload):
     answer = client.get(path, token=ALICE)
     assert (answer.content, answer.headers["Content-Type"]) == (DATA, "application/octet-stream")
     assert answer.headers["Content-Length"] == str(len(DATA))
+    head = client.ask("HEAD", path, token=ALICE)
+    assert (head.content, head.headers["Content-Length"]) == (b"", str(len(DATA)))
 
 
 def test_data_is_given_once(create, upload):

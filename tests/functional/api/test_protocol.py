@@ -7,6 +7,7 @@ import falcon.testing
 import pytest
 
 from roost import exception
+from roost.standalone.tables import ROUTES
 from tests.api_harness import ALICE
 
 _REQUEST_ID = re.compile(r"req-[0-9a-f-]{36}")
@@ -38,21 +39,51 @@ def test_an_error_has_the_shape_that_clients_know(client, method, path, status, 
     assert answer.json[name]["message"]
 
 
-@pytest.mark.parametrize("path", ["/", "/v2.1", "/v2.1/servers", "/v2.1/flavors/1"])
-def test_a_path_is_not_asked_for_its_head_and_says_for_what_it_is(client, path):
-    answer = client.ask("HEAD", path)
-    assert answer.status_code == 405
-    assert "GET" in answer.headers["allow"].split(", ")
-    assert answer.text == ""
+@pytest.mark.parametrize(
+    "path", ["/", "/v2.1/", "/v2.1/servers", "/v2.1/flavors/9", "/v2.1/os-cells", "/v2.1/nowhere"]
+)
+def test_a_head_is_all_but_the_body(client, path):
+    head, whole = client.ask("HEAD", path), client.get(path)
+    assert (head.status_code, head.content) == (whole.status_code, b"")
+    named = {name: value for name, value in whole.headers.items() if "request-id" not in name}
+    assert named.items() <= dict(head.headers).items()
 
 
-def test_a_trailing_slash_changes_nothing(client):
-    assert client.get("/v2.1/flavors/").json == client.get("/v2.1/flavors").json
+def test_whatever_can_be_read_has_a_head(client):
+    for path in sorted({route.path for route in ROUTES if route.method == "GET"}):
+        answer = client.ask("HEAD", re.sub("[{}]", "", path))
+        assert answer.status_code not in (405, 500), path
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+def test_balancers_are_answered_without_a_host_or_token(client, method):
+    plain = falcon.testing.TestClient(client.app)
+    answer = plain.simulate_request(method, "/", http_version="1.0")
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/v2.1/flavors/", "/v2.1//flavors", "//v2.1/ops//flavors//", "/v2//flavors"]
+)
+def test_slashes_more_than_one_change_nothing(client, path):
+    assert client.get(path).json == client.get("/v2.1/flavors").json
+
+
+@pytest.mark.parametrize("root", ["/v2.1", "/v2"])
+@pytest.mark.parametrize("path", ["", "/", "//", "/project", "/project/"])
+def test_the_roots_of_a_version_tell_it(client, root, path):
+    version = client.get(root + path, token=ALICE).json["version"]
+    assert version["links"][0]["href"].endswith(f"{root}/")
 
 
 @pytest.mark.parametrize(
     ("path", "status"),
-    [("project/flavors/1", 200), ("another/servers/detail", 400), ("project/moons", 404)],
+    [
+        ("project/flavors/1", 200),
+        ("another/servers/detail", 400),
+        ("project/moons", 404),
+        ("another/", 404),
+    ],
 )
 def test_the_project_may_be_in_the_path_and_must_be_the_callers(client, path, status):
     assert client.get(f"/v2.1/{path}", token=ALICE).status_code == status
