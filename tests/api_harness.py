@@ -262,6 +262,7 @@ class World:
             "before": "2026-01-01 00:00:00",
             "migration_id": "1",
             "floating_ip_id": "1",
+            "volume_id": a_uuid(),
             "alias": "os-services",
             "console_token": self.console_token(),
             "security_group_id": secured.id,

@@ -278,6 +278,7 @@ ANSWERS: Final[Mapping[str, Document]] = {
     "UsageAuditLog.show_before": _one("instance_usage_audit_log", _AUDIT_LOG),
     "Migrations.list_all": _many("migrations", _MIGRATION),
     "Migrations.list_of_server": _many("migrations", _MIGRATION),
+    "VolumeAttachments.list_all": _many("volumeAttachments", {"type": "object"}),
     "Extensions.list_all": _many("extensions", _EXTENSION),
     "Extensions.show": _one("extension", _EXTENSION),
     "OsNetworks.list_all": _many("networks", _OLD_NETWORK),

@@ -55,7 +55,7 @@ KINDS: Final[Mapping[str, Callable[[str], bool]]] = {
     "filter": _has_filter,
     "feature": lambda _: False,
 }
-_VOLUMES: Final = "path /os-volume_attachments"
+_VOLUMES: Final = "feature volumes"
 _CONSOLES: Final = "path /remote-consoles"
 _EVENTS: Final = "path /os-server-external-events"
 _INTERFACES: Final = "path /os-interface"
@@ -165,7 +165,7 @@ HISTORY: Final = (
     MicroversionChange(84, "Events of actions tell why they failed."),
     MicroversionChange(85, "Whether a volume goes with its server can be changed.", _VOLUMES),
     MicroversionChange(86, "Extra specs of known scopes must be known, and possible."),
-    MicroversionChange(87, "rescue of servers that boot from volumes.", "feature volumes"),
+    MicroversionChange(87, "rescue of servers that boot from volumes.", _VOLUMES),
     MicroversionChange(88, "Hypervisors tell no amounts, but their uptime; no statistics."),
     MicroversionChange(89, "Attachments of volumes have ids.", _VOLUMES),
     MicroversionChange(90, "The hostname is chosen on create and in changes; everybody sees it."),

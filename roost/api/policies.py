@@ -35,6 +35,7 @@ from roost.api.servers import (
     policies,
     servers,
     tags,
+    volume_attachments,
 )
 from roost.api.servers import security_groups as servers_security_groups
 
@@ -66,6 +67,7 @@ _TABLES = (
     metadata.RULES,
     tags.RULES,
     interfaces.RULES,
+    volume_attachments.RULES,
     policies.ACTION_RULES,
     instance_actions.RULES,
     server_groups.RULES,

@@ -34,6 +34,7 @@ from roost.api.servers import (
     password,
     servers,
     tags,
+    volume_attachments,
 )
 from roost.api.servers import security_groups as servers_security_groups
 
@@ -52,6 +53,7 @@ _TABLES: Final = (
     metadata.ROUTES,
     tags.ROUTES,
     interfaces.ROUTES,
+    volume_attachments.ROUTES,
     instance_actions.ROUTES,
     server_groups.ROUTES,
     keypairs.ROUTES,

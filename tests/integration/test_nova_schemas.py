@@ -28,6 +28,7 @@ from tests.functional.api.sample_requests import body_of, operation_of, prepare,
 COMPUTE = [route for route in ROUTES if route.path.startswith("/v2.1")]
 ACT = "/v2.1/servers/{server_id}/action"
 _EVER = microversions.MAXIMUM
+_VOLUME = "/v2.1/servers/{server_id}/os-volume_attachments/{volume_id}"
 # What is not answered with success: operation, until which microversion, status, and why.
 REFUSED = (
     ("GET /v2.1/os-console-auth-tokens/{console_token}", 30, 400, "of RDP only, which is nowhere"),
@@ -39,6 +40,10 @@ REFUSED = (
     ("GET /v2.1/os-floating-ips/{floating_ip_id}", _EVER, 404, "local networks have none"),
     ("POST /v2.1/os-floating-ips", _EVER, 404, "likewise"),
     ("DELETE /v2.1/os-floating-ips/{floating_ip_id}", _EVER, 404, "likewise"),
+    (f"GET {_VOLUME}", _EVER, 404, "there are no volumes"),
+    ("POST /v2.1/servers/{server_id}/os-volume_attachments", _EVER, 501, "likewise"),
+    (f"PUT {_VOLUME}", _EVER, 501, "likewise"),
+    (f"DELETE {_VOLUME}", _EVER, 501, "likewise"),
 )
 _NUMBERED = (
     "GET /v2.1/os-hypervisors/{hypervisor_id}",
@@ -52,7 +57,6 @@ _UP = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1", "node": "h1"
 # Operations of Nova that are served nowhere here, and why.
 LACKED = (
     (r".* /os-(volumes|volumes_boot|snapshots|assisted-volume-snapshots)(/.*)?", "no volumes"),
-    (r".* /servers/\{server_id\}/os-volume_attachments(/.*)?", "likewise"),
     (r".* /servers/\{server_id\}/shares(/.*)?", "no file systems to share"),
     (r".* /os-baremetal-nodes(/.*)?", "no bare metal"),
     (r".* /servers/\{server_id\}/migrations/\{id\}(/.*)?", "servers do not move"),

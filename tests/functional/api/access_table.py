@@ -54,6 +54,14 @@ _BY_PATH = {
     "/v2.1/servers/{server_id}/tags/{tag}": {"GET": _SEE_OWN, "PUT DELETE": _CHANGE_OWN},
     "/v2.1/servers/{server_id}/os-interface": {"GET": _SEE_OWN, "POST": _CHANGE_OWN},
     "/v2.1/servers/{server_id}/os-interface/{port_id}": {"GET": _SEE_OWN, "DELETE": _CHANGE_OWN},
+    "/v2.1/servers/{server_id}/os-volume_attachments": {
+        "GET": _SEE_OWN,
+        "POST": dict.fromkeys(_WORKERS, 501) | _THEIRS,
+    },
+    "/v2.1/servers/{server_id}/os-volume_attachments/{volume_id}": {
+        "GET": dict.fromkeys(_SEE_OWN, 404),
+        "PUT DELETE": dict.fromkeys(_WORKERS, 501) | _THEIRS,
+    },
     "/v2.1/os-server-external-events": {"POST": _ADMIN | {"service": "yes"}},
     "/v2.1/servers/{server_id}/diagnostics": {"GET": _ADMIN},
     "/v2.1/servers/{server_id}/remote-consoles": {"POST": _CHANGE_OWN},
@@ -214,6 +222,10 @@ _BY_NOUN = {  # names of rules, by the role that is enough
     },
     "os_compute_api:os-attach-interfaces": {"reader": "list show", "member": "create delete"},
     "os_compute_api:os-server-external-events": {"administrator": "create"},
+    "os_compute_api:os-volumes-attachments": {
+        "reader": "index show",
+        "member": "create update delete",
+    },
     "os_compute_api:ips": {"reader": "index show"},
     "os_compute_api:os-server-password": {"reader": "show", "member": "clear"},
     "os_compute_api:os-security-groups": {

@@ -98,6 +98,19 @@ def test_a_server_that_is_not_there_has_no_list_of_migrations(client):
         assert message == f"Instance {CELL1} could not be found."
 
 
+@pytest.mark.parametrize("version", ["2.1", "2.104"])
+def test_a_server_has_no_volumes_and_gets_none(shared, version):
+    path = f"/v2.1/servers/{shared.place(uuid=a_uuid()).uuid}/os-volume_attachments"
+    listed = shared.client.get(f"{path}?limit=5&offset=0", token=ALICE, version=version)
+    assert listed.json == {"volumeAttachments": []}
+    assert shared.client.get(f"{path}/{CELL1}", version=version).status_code == 404
+    for method, one in (("POST", path), ("PUT", f"{path}/{CELL1}"), ("DELETE", f"{path}/{CELL1}")):
+        answer = shared.client.ask(method, one, version=version, json={})
+        assert answer.json["notImplemented"]["message"] == "This cloud has no volumes."
+    gone = f"/v2.1/servers/{CELL1}/os-volume_attachments"
+    assert shared.client.get(gone, version=version).status_code == 404
+
+
 def test_former_extensions_are_listed(client):
     found = client.get("/v2.1/extensions", token=ALICE).json["extensions"]
     assert [one["alias"] for one in found] == sorted(SERVED)
@@ -119,7 +132,7 @@ def test_one_former_extension_is_shown(client):
 
 def test_every_route_of_an_extension_has_its_alias():
     nouns = {word for route in ROUTES for word in route.path.split("/") if word.startswith("os-")}
-    assert nouns - {"os-extra_specs"} <= set(SERVED)
+    assert nouns - {"os-extra_specs", "os-volume_attachments"} <= set(SERVED)
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.96"])
