@@ -19,6 +19,9 @@ class FakeSchedulerHosts:
         self.away = False
         self.sent = 0
 
+    def check(self, context):
+        self._reach()
+
     def all_hosts(self, context, *, marker=None, page_size=1000):
         return iter(self.list_hosts(context, marker=marker))
 

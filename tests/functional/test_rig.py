@@ -44,7 +44,7 @@ def states(rig):
 
 def test_every_host_and_conductor_is_up_when_it_has_started(rig):
     conductors = [f"{cell}-conductor" for cell in rig.plan.cell_names]
-    assert states(rig) == dict.fromkeys([*rig.plan.all_hosts, *conductors], "up")
+    assert states(rig) == dict.fromkeys([*rig.plan.all_hosts, *conductors, "schedulers"], "up")
 
 
 def test_a_killed_daemon_can_be_started_again(rig):

@@ -1,5 +1,6 @@
 """Services (daemons) as JSON, their names in Nova, and numeric ids from before uuids."""
 
+import datetime
 import uuid
 from collections.abc import Mapping
 from typing import Any, Final
@@ -11,10 +12,14 @@ FORCED_DOWN: Final = 11
 UUIDS: Final = 53
 COMPUTE: Final = "roost-compute"
 CELL_CONDUCTOR: Final = "roost-cell-conductor"
+SCHEDULER: Final = "roost-scheduler"
+SCHEDULERS: Final = "schedulers"  # the host of all of them
+SCHEDULERS_UUID: Final = str(uuid.uuid5(uuid.NAMESPACE_OID, SCHEDULERS))
 # What clients, dashboards and Tempest look for. Only those who report to a cell are daemons of it.
 NOVA_NAMES: Final[Mapping[str, str]] = {
     COMPUTE: "nova-compute",
     CELL_CONDUCTOR: "nova-conductor",
+    SCHEDULER: "nova-scheduler",
 }
 _OWN: Final = {told: own for own, told in NOVA_NAMES.items()}
 
@@ -59,6 +64,25 @@ def full(
     if version >= FORCED_DOWN:
         shown["forced_down"] = service.forced_down
     return shown
+
+
+def schedulers(
+    now: datetime.datetime, *, up: bool, version: int, names: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return all schedulers as one daemon: they report to nobody, and any of them may answer."""
+    all_of_them = Service.of(
+        uuid=SCHEDULERS_UUID,
+        host=SCHEDULERS,
+        binary=SCHEDULER,
+        availability_zone=None,
+        disabled=False,
+        disabled_reason=None,
+        forced_down=False,
+        created_at=now,
+        last_seen_up=now,
+    )
+    shown = full(all_of_them, version=version, zones={}, up=up, names=names)
+    return shown if up else {**shown, "updated_at": None}
 
 
 def zone(service: Service, zones: Mapping[str, str]) -> str:

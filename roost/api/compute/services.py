@@ -159,6 +159,8 @@ class Services:
         shown = self._views(found.seen, call)
         if call.version >= servers_views.SINCE and binary in (None, views.COMPUTE):
             shown += [self._unreachable(one) for one in self._hosts_of(found.away, host)]
+        if host in (None, views.SCHEDULERS) and binary in (None, views.SCHEDULER):
+            shown.append(self._schedulers(call))
         return Answer({"services": [_as_asked(one, asked) for one in shown]})
 
     def update(self, call: Call) -> Answer:
@@ -219,6 +221,18 @@ class Services:
         except exception.RoostError as error:
             LOG.warning("the schedulers do not know yet that %s left aggregates: %s", host, error)
 
+    def _schedulers(self, call: Call) -> dict[str, Any]:
+        """Return the schedulers, which are up while one of them answers."""
+        try:
+            self._dependencies.scheduler.check(call.context)
+            up = True
+        except exception.RoostError as error:
+            LOG.warning("no scheduler answers: %s", error)
+            up = False
+        return views.schedulers(
+            self._dependencies.now(), up=up, version=call.version, names=self._names
+        )
+
     def _hosts_of(self, cells: Sequence[Cell], host: str | None) -> list[str]:
         """Return the hosts of cells that are away, by their mappings."""
         if not cells:
@@ -236,6 +250,8 @@ class Services:
     def _by_number(self, number: str) -> ServiceState:
         if not _NUMBER.fullmatch(number):
             raise exception.Invalid("Invalid input received: service_id must be an integer")
+        if int(number) == views.small(views.SCHEDULERS_UUID):
+            raise _unchangeable()
         found = self._daemons.find()
         same = [seen for seen in found.seen if views.number(seen.service) == int(number)]
         if len(same) > 1:
@@ -248,6 +264,8 @@ class Services:
     def _by_uuid(self, uuid: str) -> ServiceState:
         if not is_uuid(uuid):
             raise exception.Invalid(f"Invalid uuid {uuid}")
+        if str(uuids.UUID(uuid)) == views.SCHEDULERS_UUID:
+            raise _unchangeable()
         found = self._daemons.find(uuid=str(uuids.UUID(uuid)))
         if not found.seen:
             found.raise_if_unavailable()
@@ -314,6 +332,10 @@ def _write(database: Database, service: Service, changes: Mapping[str, Any]) -> 
     with database.begin() as session:
         rows.update(session, service.uuid, **changes)
         return rows.call_roll(session, hosts=[service.host], binary=service.binary)
+
+
+def _unchangeable() -> exception.Invalid:
+    return exception.Invalid("Schedulers are neither disabled, nor forced down, nor deleted.")
 
 
 def _as_asked(shown: dict[str, Any], binary: str | None) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from tests.fakes.service_groups import FakeGroup, age
 
 
 def _listed(world, query="", version="2.53"):
-    return world.client.get(f"/v2.1/os-services{query}", version=version).json["services"]
+    """List the daemons that report to a cell."""
+    listed = world.client.get(f"/v2.1/os-services{query}", version=version).json["services"]
+    return [one for one in listed if one["host"] != views.SCHEDULERS]
 
 
 def _update(world, body, host="h1"):
@@ -43,6 +45,25 @@ def test_they_are_changed_by_it_in_the_old_way(client):
     body = {"host": "h1", "binary": "nova-compute"}
     answer = client.put("/v2.1/os-services/disable", body)
     assert answer.json["service"] == {**body, "status": "disabled"}
+
+
+@pytest.mark.parametrize("query", ["", "?binary=nova-scheduler", "?host=schedulers"])
+def test_schedulers_are_one_daemon_that_is_up_while_any_answers(world, query):
+    def schedulers():
+        return world.client.get(f"/v2.1/os-services{query}", version="2.53").json["services"][-1]
+
+    assert (schedulers()["binary"], schedulers()["state"]) == ("nova-scheduler", "up")
+    world.scheduler.away = True
+    assert (schedulers()["state"], schedulers()["updated_at"]) == ("down", None)
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.53"])
+def test_schedulers_are_not_changed(client, version):
+    listed = client.get("/v2.1/os-services?binary=nova-scheduler", version=version)
+    (one,) = listed.json["services"]
+    path = f"/v2.1/os-services/{one['id']}"
+    assert client.delete(path, version=version).status_code == 400
+    assert client.put(path, {"status": "disabled"}, version="2.53").status_code == 400
 
 
 def test_a_silent_daemon_is_down(world):
