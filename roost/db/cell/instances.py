@@ -96,7 +96,9 @@ def update(
 ) -> bool:
     """Change an instance, if it is as expected. One that gets another task has no lease any more.
 
-    One that is to be rebuilt is at another attempt from then on.
+    One that is to be rebuilt is at another attempt from then on. It says when it was launched
+    first, whatever happens to it later; and what a guest has said of itself goes before the next
+    guest is made.
 
     A step that may be run again, because nobody knows whether it was committed, names the moment
     of its first try, by :meth:`roost.db.engine.Database.now`: a row that was last changed ``at``
@@ -130,10 +132,18 @@ def update(
     if done.rowcount == 1:
         if "network_info" in changes:
             instance_index.index_addresses(session, uuid, changes["network_info"])
+        if "attempt" in changes or changes.get("task_state") == states.REBUILD_SPAWNING:
+            _forget_guest(session, uuid)
         return True
     if at is not None and _was_changed(session, uuid, at):
         return False
     raise _refused(session, uuid, changes, expected)
+
+
+def _forget_guest(session: Session, uuid: str) -> None:
+    kept = models.instance_provisions
+    told = (kept.c.instance_uuid == uuid) & kept.c.password.is_not(None)
+    session.execute(sa.update(kept).where(told).values(password=None))
 
 
 def mark_deleted(session: Session, uuid: str) -> bool:
@@ -305,8 +315,9 @@ def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:
         stored["image_id"] = stored["image"].id if stored["image"] else None
     for names, dump in ((_OBJECTS, wire.dump), (_LISTS, wire.dump_list), (_JSON, json.dumps)):
         stored.update({name: dump(stored[name]) for name in names if name in stored})
-    if stored.get("launched_at") is not None:  # by the host's clock; usage is counted by this one
-        stored["launched_at"] = database_now()
+    if stored.get("launched_at") is not None:
+        # By the host's clock; usage is counted by this one, from the first launch on.
+        stored["launched_at"] = sa.func.coalesce(_instances.c.launched_at, database_now())
     return stored
 
 

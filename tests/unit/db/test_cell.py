@@ -96,6 +96,17 @@ def test_an_instance_is_changed_when_it_is_as_expected(cell_db):
         assert instances.get(session, made.uuid).task_state == states.SPAWNING
 
 
+def test_when_an_instance_was_launched_is_written_once(cell_db):
+    """Whatever is made of it later, its bill goes on."""
+    fresh, older = an_instance(launched_at=None), an_instance(launched_at=NOW)
+    with cell_db.begin() as session:
+        for made in (fresh, older):
+            instances.create(session, made)
+            instances.update(session, made.uuid, {"launched_at": NOW.isoformat()}, expected={})
+        assert instances.get(session, fresh.uuid).launched_at > NOW  # by the database's clock
+        assert instances.get(session, older.uuid).launched_at == NOW
+
+
 @pytest.mark.parametrize(
     "expected", [{"host": "h2"}, {"attempt": 2}, {"task_state": None}, {"vm_state": ["active"]}]
 )

@@ -1,5 +1,6 @@
 import pytest
 
+from roost import states
 from roost.db.cell import guest_config, instances
 from roost.objects import BlockDevice, GuestConfig, InjectedFile
 from tests.builders import an_instance
@@ -59,4 +60,27 @@ def test_a_guest_tells_its_first_password_once_until_that_is_cleared(cell_db, in
         assert guest_config.read_password(session, instance.uuid) == "one"
         guest_config.save_password(session, instance.uuid, "")
         assert guest_config.save_first_password(session, instance.uuid, "two")
+        assert guest_config.find(session, instance.uuid) == _GIVEN
+
+
+@pytest.mark.parametrize(
+    ("vm_state", "before", "changes"),
+    [
+        (
+            states.ACTIVE,
+            states.REBUILD_BLOCK_DEVICE_MAPPING,
+            {"task_state": states.REBUILD_SPAWNING},
+        ),
+        (states.BUILDING, states.SPAWNING, {"task_state": states.SCHEDULING, "attempt": 2}),
+    ],
+    ids=["rebuilt", "built elsewhere"],
+)
+def test_what_a_guest_has_told_goes_before_the_next_one_is_made(cell_db, vm_state, before, changes):
+    instance = an_instance(vm_state=vm_state, task_state=before, attempt=1, provisions=_GIVEN)
+    with cell_db.begin() as session:
+        instances.create(session, instance)
+        guest_config.save_first_password(session, instance.uuid, "of the old guest")
+        instances.update(session, instance.uuid, changes, expected={"task_state": before})
+        assert guest_config.read_password(session, instance.uuid) == ""
+        assert guest_config.save_first_password(session, instance.uuid, "of the new one")
         assert guest_config.find(session, instance.uuid) == _GIVEN
