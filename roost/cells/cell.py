@@ -12,6 +12,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
+import oslo_messaging as messaging
+
 from roost import exception, states
 from roost.cells.limits import HostCalls
 from roost.circuit_breaker import CircuitBreaker
@@ -25,7 +27,6 @@ from roost.db.guarded import GuardedDatabase
 from roost.db.types import utcnow
 from roost.objects import Aggregate, CellMapping, InstanceAction
 from roost.rpc.compute import Compute
-from roost.rpc.transport import BROKEN
 
 
 class CellBus(Protocol):
@@ -111,14 +112,14 @@ class GuardedBus:
                 raise
 
     def cast(self, send: Callable[[], None]) -> None:
-        """Hand a message over; what the bus does not take is away from now on.
+        """Hand a message over; a bus that does not take it is away, but not where nobody listens.
 
         :raises roost.exception.Away: at once, when the bus is known to be away
         """
         with self.breaker.passing() as call:
             try:
                 send()
-            except (exception.Unavailable, *BROKEN) as error:  # not that nobody listens there
+            except (exception.Unavailable, messaging.MessageDeliveryFailure) as error:
                 call.blame(error)
                 raise
 

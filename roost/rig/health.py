@@ -23,7 +23,7 @@ from roost.rig.client import Client, client_of, moment
 from roost.rig.plan import API_LEVEL, CONSOLES, METADATA, Plan, PlannedDaemon
 from roost.rig.processes import Process, Supervisor, usage
 from roost.rpc import consumer_check
-from roost.rpc.transport import BROKEN, Bus
+from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
 
 EMBEDDED = "embedded"
@@ -236,7 +236,11 @@ def _rpc_answers(daemon: PlannedDaemon, bus: Bus) -> bool:
     client = bus.client(str(daemon.topic))
     try:
         client.prepare(server=daemon.name, timeout=PING_SECONDS).call(admin_context(), _PING)
-    except (messaging.MessagingTimeout, messaging.MessageUndeliverable, *BROKEN):
+    except (
+        messaging.MessagingTimeout,
+        messaging.MessageUndeliverable,
+        messaging.MessageDeliveryFailure,
+    ):
         return False
     except messaging.RemoteError:
         return True

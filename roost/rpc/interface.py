@@ -16,7 +16,6 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, NamedTuple, ParamSpec, Protocol, Self, TypeVar
 
 import oslo_messaging as messaging
-from kombu import exceptions as kombu_exceptions
 
 from roost import exception
 from roost.callers import Callers, Level
@@ -203,7 +202,7 @@ class Interface:
             raise exception.VersionTooOld(f"{called} must be {sending.version}: {error}") from error
         except messaging.MessageUndeliverable as error:
             raise exception.Unavailable(f"nobody listens for {called}") from error
-        except (messaging.MessageDeliveryFailure, kombu_exceptions.OperationalError) as error:
+        except messaging.MessageDeliveryFailure as error:
             raise exception.Unavailable(f"the bus did not take {called}: {error}") from error
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import oslo_messaging as messaging
+from kombu import exceptions as kombu_exceptions
 from oslo_config import cfg
 from oslo_messaging._drivers import amqp, base, common, impl_rabbit
 from oslo_messaging._drivers.amqpdriver import AMQPListener, ReplyWaiter, ReplyWaiters
@@ -35,8 +36,21 @@ RABBIT_DEFAULTS: Final[dict[str, Any]] = {
     "rabbit_transient_queues_ttl": 600,
     "rpc_conn_pool_size": 16,
 }
-# Raised as it is by a connection whose user the broker does not know, or not yet again.
-REFUSED: Final = impl_rabbit.amqp_ex.AccessRefused
+# All that sending may raise as it is: oslo.messaging translates what goes wrong on a connection
+# that it has, and hardly anything that goes wrong while it makes one. A broker refuses whom it does
+# not know (403), and a virtual host that is gone (530).
+FAILURES: Final[tuple[type[Exception], ...]] = (
+    *(messaging.MessagingException, messaging.exceptions.ConfigurationError),
+    *(amqp.AMQPDestinationNotFound, common.RPCException, common.ClientException),
+    *(impl_rabbit.amqp_ex.AMQPError, impl_rabbit.amqp_ex.MessageNacked),
+    *(kombu_exceptions.KombuError, kombu_exceptions.HttpError),
+    OSError,
+)
+# What an answer, or its absence, is raised as, and where nobody listens.
+ANSWERS: Final[tuple[type[Exception], ...]] = (
+    *(messaging.MessagingTimeout, messaging.MessageUndeliverable, messaging.RemoteError),
+    *(messaging.RPCVersionCapError, messaging.UnsupportedVersion),
+)
 ANONYMOUS: Final = "guest"  # who logs in by a URL that names nobody
 _PAUSE: Final = 1.0  # seconds
 _SURE: Final = messaging.TransportOptions(at_least_once=True)
@@ -57,8 +71,11 @@ REACHED: Final[Mapping[Any, tuple[str, ...]]] = {
     ),
     impl_rabbit.RabbitMessage: ("_raw_message",),
     impl_rabbit: ("rabbit_opts", "kombu", "amqp_ex"),
-    amqp: ("_add_unique_id",),
-    common: ("PURPOSE_SEND", "PURPOSE_LISTEN", "Timeout", "serialize_msg"),
+    amqp: ("_add_unique_id", "AMQPDestinationNotFound"),
+    common: (
+        *("PURPOSE_SEND", "PURPOSE_LISTEN", "Timeout", "serialize_msg"),
+        *("RPCException", "ClientException"),
+    ),
     base.PollStyleListenerAdapter: ("_poll_style_listener",),
     AMQPListener: ("conn", "incoming"),
     RPCServer: ("_create_listener", "_on_incoming", "_process_incoming", "_target", "listener"),

@@ -21,7 +21,6 @@ from concurrent import futures
 from typing import Any, Final
 
 import oslo_messaging as messaging
-from kombu import exceptions as kombu_exceptions
 from oslo_config import cfg
 
 from roost import concurrency, exception
@@ -92,8 +91,6 @@ def _secured(plain: socket.socket) -> socket.socket:
 
 
 REMOTE_KINDS = ["roost.exception"]
-# What oslo.messaging raises when the broker does not take a message.
-BROKEN = (messaging.MessageDeliveryFailure, kombu_exceptions.OperationalError)
 CAST_SECONDS = 3.0  # for a cast to be taken
 _PING_SECONDS = 2  # for a broker to answer that was away
 _WAY_SECONDS = 2  # for the way for answers to be opened, by those who need it at once
@@ -187,16 +184,18 @@ class Bus:
         """Send something in this block, but not while the bus is known to be away.
 
         :raises roost.exception.Unavailable: when it is
+        :raises oslo_messaging.MessageDeliveryFailure: for whatever kept it from being sent
         """
         self._breaker.check()
         try:
             yield
-        except BROKEN as error:
-            self._breaker.trip(error)
+        except oslo_driver.ANSWERS:
             raise
-        except oslo_driver.REFUSED as error:
+        except oslo_driver.FAILURES as error:
+            if self.in_process:  # it is the receiver's, as it was raised
+                raise
             self._breaker.trip(error)
-            raise messaging.MessageDeliveryFailure(str(error)) from error
+            raise messaging.MessageDeliveryFailure(exception.details(error)) from error
 
     def expect_replies(self) -> None:
         """Open the way for answers, in the background, however long the broker takes.
@@ -251,7 +250,7 @@ class Bus:
         def send() -> None:
             try:
                 client.cast(admin_context(), "echo")
-            except BROKEN as error:
+            except messaging.MessageDeliveryFailure as error:
                 raise exception.Unavailable(str(error)) from error
             except messaging.MessageUndeliverable as error:
                 raise ConsumerLost("its queue is gone") from error
@@ -262,7 +261,7 @@ class Bus:
         try:
             with self.sending():
                 oslo_driver.answer_oneself(self.transport, timeout=consumer_check.TIMEOUT)
-        except BROKEN as error:
+        except messaging.MessageDeliveryFailure as error:
             raise exception.Unavailable(str(error)) from error
         except messaging.MessageUndeliverable as error:
             raise ConsumerLost("it is gone") from error

@@ -3,11 +3,30 @@
 import ast
 import inspect
 
+import amqp.exceptions
+import kombu.exceptions
+import oslo_messaging
 import pytest
+from oslo_messaging._drivers import amqp as oslo_amqp
+from oslo_messaging._drivers import common
 
 from roost import conf, exception
 from roost.rpc import oslo_driver
+from roost.rpc.compute import Compute
 from roost.rpc.transport import Bus
+from tests.builders import a_context
+
+_LIBRARIES = (amqp.exceptions, kombu.exceptions, oslo_messaging.exceptions, common, oslo_amqp)
+THEIRS = sorted(
+    {
+        kind
+        for module in _LIBRARIES
+        for _, kind in inspect.getmembers(module, inspect.isclass)
+        if issubclass(kind, Exception) and not issubclass(kind, Warning)
+        if kind.__module__.partition(".")[0] in ("amqp", "kombu", "oslo_messaging")
+    },
+    key=lambda kind: (kind.__module__, kind.__name__),
+)
 
 
 def _private_names(module):
@@ -38,3 +57,24 @@ def test_a_daemon_does_not_start_with_another_oslo_messaging(monkeypatch):
         Bus(conf.of({}), "fake://nowhere/")
     monkeypatch.undo()
     oslo_driver.check()
+
+
+def _one_of(kind, words=()):
+    try:
+        return kind(*words)
+    except TypeError:
+        return _one_of(kind, [*words, "no"])
+
+
+@pytest.mark.parametrize("kind", THEIRS, ids=lambda kind: f"{kind.__module__}.{kind.__name__}")
+def test_whatever_libraries_raise_while_something_is_sent_is_one_kind_of_ours(kind, monkeypatch):
+    """As where a virtual host is gone: the first connection fails as it is made."""
+
+    def fail(*_arguments, **_named):
+        raise _one_of(kind)
+
+    monkeypatch.setattr(kombu.Connection, "ensure_connection", fail)
+    bus = Bus(conf.of({}), "rabbit://u:p@127.0.0.1:1/cell1")
+    with pytest.raises(exception.Unavailable):
+        Compute(bus).on("h1").terminate_instance(a_context(), instance_uuid="u")
+    bus.close()
