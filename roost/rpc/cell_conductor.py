@@ -49,6 +49,7 @@ class CellConductor(interface.Interface):
         :returns: ``cell_uuid``, ``cell_name``, ``service_uuid``, ``disabled``; of two words on
             whether it is disabled the one with the higher ``disabled_version`` counts
         :raises roost.exception.Conflict: when it is not the daemon of this name that the cell knows
+        :raises roost.exception.Forbidden: for a host that says that it is another daemon
         :raises roost.exception.Unavailable: while nobody has mapped this cell
         """
 

@@ -10,8 +10,9 @@ import oslo_messaging as messaging
 import pytest
 
 from roost import exception
+from roost.conductor.cell.liveness import COMPUTE
 from roost.context import admin_context
-from roost.db.cell import instances, ports
+from roost.db.cell import instances, ports, services
 from roost.db.engine import Database
 from roost.objects import HostFinding
 from roost.rig.embedded import EmbeddedRig
@@ -190,6 +191,7 @@ def test_a_host_in_its_own_name_may_do_what_is_listed(site, interface, name):
         instance_uuids=[victim],
         attempt=1,
         changes={"vm_state": "error", "task_state": None},
+        binary=COMPUTE,
     )
     refused = is_refused(lambda: site.ask(NEIGHBOUR, interface, name, arguments))
     assert refused == (f"{interface.topic}.{name}" not in OPEN_TO_HOSTS)
@@ -224,6 +226,7 @@ def telling(site, name, host):
         "instance_uuids": [victim],
         "attempt": 1,
         "changes": {"vm_state": "error", "task_state": None},
+        "binary": COMPUTE,
     }
     arguments = naming(CellConductor, name, host=host, cell_uuid=None, **others)
     if name == "renew_leases":
@@ -250,6 +253,15 @@ def test_who_tells_its_conductor_of_the_server_of_another_host_changes_nothing(s
     assert site.seen() == before
     after = site.report(host)
     assert (after.instances_used, after.vcpus_used) == (own.instances_used, own.vcpus_used)
+
+
+def test_a_host_is_no_conductor(site):
+    """As long as one is up, those of hosts that are silent are taken for down."""
+    daemon = {"host": VICTIM, "binary": "roost-cell-conductor"}
+    with pytest.raises(exception.Forbidden, match=COMPUTE):
+        site.ask(VICTIM, CellConductor, "report_service", daemon)
+    with site.database.read() as session:
+        assert services.list_services(session, hosts=[VICTIM], binary=daemon["binary"]) == []
 
 
 def test_a_cell_keeps_its_claims_whatever_another_cell_says(site):

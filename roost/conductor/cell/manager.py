@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from roost import exception
+from roost.callers import Level
 from roost.conductor.cell.builds import BuildProgress
 from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.interfaces import Interfaces
+from roost.conductor.cell.liveness import COMPUTE
 from roost.conductor.cell.reschedule import FailedAttempt, Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.task_outcomes import ObservedGuest, TaskOutcomes
@@ -62,6 +65,8 @@ class CellConductorManager:
         availability_zone: str | None = None,
         state_id: str | None = None,
     ) -> dict[str, Any]:
+        if context.caller.level is Level.HOST and binary != COMPUTE:
+            raise exception.Forbidden(f"A host is a {COMPUTE}, and no {binary}.")
         return self._report_service(host, binary, availability_zone, state_id)
 
     @retried
