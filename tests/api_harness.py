@@ -339,16 +339,17 @@ def made(api_db, make_database, options, *, authentication=None, policy=None, ne
     )
     networking = network_driver or LocalNetworking([PRIVATE])
     super_conductor = SuperConductor(api_bus)
+    all_cells = Cells(api_db, make_database=by_url.get, make_bus=buses.get)
     with futures.ThreadPoolExecutor(8) as executor:
         parts = Dependencies(
             authentication=authentication or NoAuth(),
             api_database=api_db,
-            cells=Cells(api_db, make_database=by_url.get, make_bus=buses.get),
+            cells=all_cells,
             super_conductor=super_conductor,
             scheduler=scheduler,
             images=images,
             networks=[PRIVATE],
-            networking=bound(networking, api_db, super_conductor),
+            networking=bound(networking, api_db, all_cells, super_conductor),
             service_group=DatabaseGroup(down_time=60),
             policy=policy or _default_policy(),
             executor=executor,
@@ -360,9 +361,11 @@ def made(api_db, make_database, options, *, authentication=None, policy=None, ne
         parts.cells.close()
 
 
-def bound(networking, api_db, super_conductor):
+def bound(networking, api_db, all_cells, super_conductor):
     """Return local networking that knows what users made, as roost-api binds it."""
-    return networking.with_database(api_db, now=api_db.now, super_conductor=super_conductor)
+    return networking.with_database(
+        api_db, all_cells, now=api_db.now, super_conductor=super_conductor
+    )
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from roost.api.middleware import Authentication, NoAuth
 from roost.api.networking.driver import Networking, load_networking
 from roost.api.policy import Policy
 from roost.api.routes import OPEN_PATHS
-from roost.cells import Watch
+from roost.cells import Cells, Watch
 from roost.cells.limits import HostCalls, HostLimits
 from roost.cmd import _checks, _granian, _http, _options, _parts, _run, _wsgi_middleware
 from roost.cmd._daemon import Closable, Daemon
@@ -94,7 +94,7 @@ def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
         scheduler=SchedulerClient(scheduler_bus),
         images=load_hasty_store(conf),
         networks=networks.parse(conf.network.local_networks),
-        networking=_networking(conf, database, super_conductor),
+        networking=_networking(conf, database, cells, super_conductor),
         service_group=group,
         policy=policy,
         routes=tables.ROUTES,
@@ -112,12 +112,12 @@ def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
 
 
 def _networking(
-    conf: cfg.ConfigOpts, database: Database, super_conductor: SuperConductor
+    conf: cfg.ConfigOpts, database: Database, cells: Cells, super_conductor: SuperConductor
 ) -> Networking:
     driver = load_networking(conf)
     if not isinstance(driver, LocalNetworking):
         return driver
-    return driver.with_database(database, now=database.now, super_conductor=super_conductor)
+    return driver.with_database(database, cells, now=database.now, super_conductor=super_conductor)
 
 
 def host_calls(conf: cfg.ConfigOpts) -> HostCalls:

@@ -2,15 +2,17 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from roost import exception
+from roost.api.dependencies import Dependencies
 from roost.api.request import Call
 from roost.db.api import networks, ports
 from roost.db.api.networks import Network
 from roost.db.api.ports import MadePort
 from roost.db.engine import Database
 from roost.networks import LocalNetwork
+from roost.standalone.departed_servers import DepartedServers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,9 +36,17 @@ class Known:
 class LocalNetworks:
     """Looks networks and ports up for callers."""
 
-    def __init__(self, configured: Sequence[LocalNetwork], database: Database) -> None:
+    def __init__(
+        self, configured: Sequence[LocalNetwork], database: Database, departed: DepartedServers
+    ) -> None:
         self._database = database
+        self._departed = departed
         self.configured = configured
+
+    @classmethod
+    def of(cls, dependencies: Dependencies) -> Self:
+        database = dependencies.api_database
+        return cls(dependencies.networks, database, DepartedServers(database, dependencies.cells))
 
     def made(self, call: Call) -> list[Network]:
         """Return the networks that users made, as far as the caller sees them."""
@@ -57,33 +67,57 @@ class LocalNetworks:
             return made
         raise exception.NotFound(f"Network {network_id} could not be found.")
 
-    def known(self, call: Call, asked: Any) -> Known:
+    def known(
+        self,
+        call: Call,
+        asked: Any,
+        *,
+        missing: type[exception.RoostError] = exception.Invalid,
+    ) -> Known:
         """Return what the interfaces ``asked`` for name, and what there is without a name.
 
-        :raises roost.exception.Invalid: for a network or a port that the caller does not see
+        :param missing: what is raised for a network or a port that the caller does not see
+        :raises roost.exception.Invalid: for a network without addresses
         """
         nics = asked if isinstance(asked, list) else []
-        ports = {nic["port"]: self._port(call, nic["port"]) for nic in nics if nic.get("port")}
+        named = [nic["port"] for nic in nics if nic.get("port")]
+        ports = {port_id: self._port(call, port_id, missing) for port_id in named}
         ids = {str(nic.get("uuid")) for nic in nics if not nic.get("port") and nic.get("uuid")}
         ids |= {port.network_id for port in ports.values()}
         unknown = sorted(ids - {network.id for network in self.configured})
-        return Known([*self.configured, *(self._made(call, one) for one in unknown)], ports)
+        return Known(
+            [*self.configured, *(self._made(call, one, missing) for one in unknown)], ports
+        )
 
-    def _made(self, call: Call, network_id: str) -> LocalNetwork:
+    def forget_departed(self, network_id: str) -> None:
+        """Let the servers of a network that are gone stand on none."""
+        with self._database.read() as session:
+            uuids = networks.users(session, network_id)
+        self._departed.forget(uuids)
+
+    def free_port(self, port: MadePort) -> MadePort:
+        """Return a port as it is now, if the server that has it may be gone."""
+        if port.instance_uuid is None or not self._departed.forget([port.instance_uuid]):
+            return port
+        return dataclasses.replace(port, instance_uuid=None)
+
+    def _made(
+        self, call: Call, network_id: str, missing: type[exception.RoostError]
+    ) -> LocalNetwork:
         try:
             found = self.find(call, network_id)
         except exception.NotFound as error:
-            raise exception.Invalid(error.message) from error
+            raise missing(error.message) from error
         if isinstance(found, Network):
             return usable(found)
         return found
 
-    def _port(self, call: Call, port_id: str) -> MadePort:
+    def _port(self, call: Call, port_id: str, missing: type[exception.RoostError]) -> MadePort:
         with self._database.read() as session:
             port = ports.find(session, port_id)
         if port is None or not may_see(call, port):
-            raise exception.Invalid(f"Port id {port_id} could not be found.")
-        return port
+            raise missing(f"Port id {port_id} could not be found.")
+        return self.free_port(port)
 
 
 def usable(network: Network) -> LocalNetwork:

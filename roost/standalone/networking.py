@@ -9,12 +9,16 @@ from oslo_config import cfg
 
 from roost import exception, networks, security_groups
 from roost.api.request import Call
+from roost.cells import Cells
+from roost.db.api import networks as rows
+from roost.db.api import ports
 from roost.db.engine import Database, Session
 from roost.networks import LocalNetwork
-from roost.objects import Locality, NetworkRequest
+from roost.objects import Instance, Locality, NetworkRequest
 from roost.rpc.super_conductor import SuperConductor
 from roost.security_groups import Group
 from roost.standalone import network_schemas, requested_networks
+from roost.standalone.departed_servers import DepartedServers
 from roost.standalone.known_networks import Known, LocalNetworks, require_choice
 from roost.standalone.networking_groups import LocalGroups
 from roost.standalone.networking_proxies import LocalProxies
@@ -44,6 +48,7 @@ class LocalNetworking:
     def with_database(
         self,
         database: Database,
+        cells: Cells,
         *,
         now: Callable[[], datetime.datetime],
         super_conductor: SuperConductor,
@@ -54,8 +59,9 @@ class LocalNetworking:
         """
         made = copy.copy(self)
         told = super_conductor if self.filters else None
-        groups = LocalGroups(database, now=now, super_conductor=told)
-        made._local = LocalNetworks(self._known, database)  # noqa: SLF001 - our own copy
+        departed = DepartedServers(database, cells)
+        groups = LocalGroups(database, departed, now=now, super_conductor=told)
+        made._local = LocalNetworks(self._known, database, departed)  # noqa: SLF001 - our own copy
         made._groups = groups  # noqa: SLF001
         return made
 
@@ -95,19 +101,30 @@ class LocalNetworking:
         requested_networks.take(session, requests, uuids)
         self.groups.take(session, groups, uuids)
 
-    def attachment(self, call: Call, asked: dict[str, Any]) -> NetworkRequest:
-        if "port_id" in asked:
-            raise exception.NotFound(f"Port id {asked['port_id']} could not be found.")
-        wanted: dict[str, Any] = {"tag": asked.get("tag")}
+    def attachment(
+        self, call: Call, asked: dict[str, Any], *, instance: Instance
+    ) -> NetworkRequest:
+        wanted: dict[str, Any] = {"tag": asked.get("tag"), "port": asked.get("port_id")}
         if "fixed_ips" in asked:
             wanted["fixed_ip"] = asked["fixed_ips"][0]["ip_address"]
-        wanted["uuid"] = asked.get("net_id") or self._first().id
-        if wanted["uuid"] not in {network.id for network in self._known}:
-            raise exception.NotFound(f"Network {wanted['uuid']} could not be found.")
-        known = Known(self._known)
-        (request,) = requested_networks.networks_of({"networks": [wanted]}, known, alone=True)
+        if wanted["port"] is None:
+            wanted["uuid"] = asked.get("net_id") or self._first().id
+        if self._local is None:
+            raise exception.Internal("Local networks need the API database.")
+        known = self._local.known(call, [wanted], missing=exception.NotFound)
+        (request,) = requested_networks.networks_of(
+            {"networks": [wanted]}, known, alone=True, instance_uuid=instance.uuid
+        )
         _check_choices(call, [request], known)
         return request
+
+    def give_back(
+        self, session: Session, instance_uuid: str, *, port_id: str | None, network_id: str | None
+    ) -> None:
+        if port_id is not None:
+            ports.give_back(session, port_id, instance_uuid)
+        if network_id is not None:
+            rows.leave(session, network_id, instance_uuid)
 
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
         return requested_networks.locality_of(requests, self._known)

@@ -21,6 +21,7 @@ from roost.security_groups import (
     pick,
     pick_all,
 )
+from roost.standalone.departed_servers import DepartedServers
 
 LOG = logging.getLogger(__name__)
 
@@ -34,12 +35,14 @@ class LocalGroups:
     def __init__(
         self,
         database: Database,
+        departed: DepartedServers,
         *,
         now: Callable[[], datetime.datetime],
         super_conductor: SuperConductor | None = None,
     ) -> None:
         self._super_conductor = super_conductor
         self._database = database
+        self._departed = departed
         self._now = now
 
     def list_all(self, call: Call, project_id: str | None) -> list[Group]:
@@ -66,6 +69,7 @@ class LocalGroups:
         group = self.get(call, group_id)
         if group.name == DEFAULT and changes.get("name", DEFAULT) != DEFAULT:
             raise exception.Conflict("The default security group keeps its name.")
+        self._forget_departed(group)
         changed = self._change(group_id, changes)
         self.tell(call, changed.project_id)
         return changed
@@ -74,6 +78,7 @@ class LocalGroups:
         group = self.get(call, group_id)
         if group.name == DEFAULT and call.visible_project is not None:
             raise exception.Conflict("The default security group cannot be deleted.")
+        self._forget_departed(group)
         self._delete(group_id)
         self.tell(call, group.project_id)
 
@@ -145,6 +150,12 @@ class LocalGroups:
             rows.join(session, [group.id for group in groups], uuids)
         except exception.NotFound as error:
             raise exception.Invalid(error.message) from error
+
+    def _forget_departed(self, group: Group) -> None:
+        """Let no server be in a group that is gone."""
+        with self._database.read() as session:
+            uuids = rows.members(session, group)
+        self._departed.forget(uuids)
 
     def _default(self, call: Call, group_id: str) -> Group:
         """Return the caller's default group, if it is the one that is meant."""

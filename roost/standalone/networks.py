@@ -1,8 +1,4 @@
-"""Networks and their subnets: those of the options, which nobody changes here, and users' own.
-
-A network is deleted although servers that their cells have deleted stand on it:
-:class:`DepartedServers` forgets them now, as sweeps of the super-conductors do some seconds later.
-"""
+"""Networks and their subnets: those of the options, which nobody changes here, and users' own."""
 
 import uuid
 from collections.abc import Collection
@@ -11,11 +7,9 @@ from typing import Any
 from roost import exception
 from roost.api.dependencies import Dependencies
 from roost.api.request import Answer, Call, truth
-from roost.cells import Cells
-from roost.db.api import instance_mappings, networks
+from roost.db.api import networks
 from roost.db.api.networks import Network
-from roost.db.cell import instances
-from roost.db.engine import Database, retried
+from roost.db.engine import retried
 from roost.networks import LocalNetwork, check_cidr
 from roost.standalone import network_schemas
 from roost.standalone.known_networks import LocalNetworks
@@ -36,38 +30,6 @@ def _asked(call: Call, name: str) -> list[str]:
     return [tag for value in call.query.all(name) for tag in value.split(",") if tag]
 
 
-class DepartedServers:
-    """Forgets them as a sweep would; those of cells that are away are left to it."""
-
-    def __init__(self, database: Database, cells: Cells) -> None:
-        self._database = database
-        self._cells = cells
-
-    def forget_on(self, network_id: str) -> None:
-        """Let the servers of a network that are gone stand on none."""
-        with self._database.read() as session:
-            uuids = networks.users(session, network_id)
-            leaving = instance_mappings.leaving(session, uuids) if uuids else {}
-        for cell_uuid in {*leaving.values()}:
-            there = [uuid for uuid in leaving if leaving[uuid] == cell_uuid]
-            for one in self._of_cell(cell_uuid, there):
-                self._forget(one)
-
-    def _of_cell(self, cell_uuid: str, uuids: Collection[str]) -> set[str]:
-        """Return those of these servers that a cell has buried; none, while it is away."""
-        try:
-            with self._cells.get(cell_uuid).database.read() as session:
-                known = instances.list_known(session, uuids)
-                return known - instances.ending_states(session, uuids).keys()
-        except exception.Unavailable:
-            return set()
-
-    @retried
-    def _forget(self, uuid: str) -> None:
-        with self._database.begin() as session:
-            instance_mappings.forget(session, uuid)
-
-
 _NETWORK_FILTERS = ("name", "id", "status", "project_id", "tenant_id", "description")
 _SUBNET_FILTERS = ("name", "id", "network_id", "cidr", "project_id", "tenant_id")
 _FLAGS = ("shared", "router:external", "admin_state_up", "enable_dhcp")
@@ -79,9 +41,8 @@ class Networks:
     """Handlers of ``/network/v2.0/networks``."""
 
     def __init__(self, dependencies: Dependencies) -> None:
-        self._networks = LocalNetworks(dependencies.networks, dependencies.api_database)
+        self._networks = LocalNetworks.of(dependencies)
         self._database = dependencies.api_database
-        self._leavers = DepartedServers(dependencies.api_database, dependencies.cells)
         self._now = dependencies.now
 
     def list_all(self, call: Call) -> Answer:
@@ -111,7 +72,7 @@ class Networks:
 
     def delete(self, call: Call) -> Answer:
         network = own(call, self._networks, call.params["network_id"])
-        self._leavers.forget_on(network.id)
+        self._networks.forget_departed(network.id)
         self._delete(network.id)
         return Answer()
 
@@ -159,9 +120,8 @@ class Subnets:
     """Handlers of ``/network/v2.0/subnets``: a network has one, whose id follows from its own."""
 
     def __init__(self, dependencies: Dependencies) -> None:
-        self._networks = LocalNetworks(dependencies.networks, dependencies.api_database)
+        self._networks = LocalNetworks.of(dependencies)
         self._database = dependencies.api_database
-        self._leavers = DepartedServers(dependencies.api_database, dependencies.cells)
 
     def list_all(self, call: Call) -> Answer:
         shown = [network_schemas.subnet(one) for one in _seen(self._networks, call) if one.cidr]
@@ -189,7 +149,7 @@ class Subnets:
 
     def delete(self, call: Call) -> Answer:
         network = own(call, self._networks, self._find(call).id)
-        self._leavers.forget_on(network.id)
+        self._networks.forget_departed(network.id)
         self._take(network.id)
         return Answer()
 

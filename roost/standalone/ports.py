@@ -46,7 +46,7 @@ class Ports:
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._dependencies = dependencies
-        self._networks = LocalNetworks(dependencies.networks, dependencies.api_database)
+        self._networks = LocalNetworks.of(dependencies)
         self._gatherer = Gatherer(dependencies.executor, timeout=dependencies.options.cell_timeout)
 
     def list_all(self, call: Call) -> Answer:
@@ -79,7 +79,14 @@ class Ports:
     def delete(self, call: Call) -> Answer:
         port = self._one(call)
         call.require_for(port.project_id)
-        self._delete(port)
+        with self._dependencies.api_database.read() as session:
+            made = ports.find(session, port.id)
+        if made is None:
+            raise exception.Conflict(
+                f"Port {port.id} is of server {port.instance_uuid}, and goes with it."
+            )
+        self._networks.free_port(made)
+        self._delete(port.id)
         return Answer()
 
     def tags(self, call: Call) -> list[str]:
@@ -211,13 +218,9 @@ class Ports:
                 raise exception.Conflict(f"Port {port.id} was made with its server, and not here.")
 
     @retried
-    def _delete(self, port: network_schemas.ShownPort) -> None:
+    def _delete(self, port_id: str) -> None:
         with self._dependencies.api_database.begin() as session:
-            if ports.find(session, port.id) is None:
-                raise exception.Conflict(
-                    f"Port {port.id} is of server {port.instance_uuid}, and goes with it."
-                )
-            ports.delete(session, port.id)
+            ports.delete(session, port_id)
 
 
 def _check_choices(call: Call, draft: MadePort, network: LocalNetwork) -> None:

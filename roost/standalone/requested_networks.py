@@ -13,12 +13,15 @@ from roost.objects import Locality, NetworkRequest
 from roost.standalone.known_networks import Known
 
 
-def networks_of(asked: dict[str, Any], known: Known, *, alone: bool) -> list[NetworkRequest]:
+def networks_of(
+    asked: dict[str, Any], known: Known, *, alone: bool, instance_uuid: str | None = None
+) -> list[NetworkRequest]:
     """Return the interfaces that a create asks for; none for ``"none"``.
 
     Left out, empty or ``"auto"`` means one interface on whichever network there is.
 
     :param alone: whether it is about one server, which may then have an address of its choice
+    :param instance_uuid: the server, if it is there: a port that is taken for it is its own
     :raises roost.exception.Invalid: for unknown networks, and addresses that cannot be had
     :raises roost.exception.Conflict: for a port that a server has
     """
@@ -27,7 +30,7 @@ def networks_of(asked: dict[str, Any], known: Known, *, alone: bool) -> list[Net
         return []
     if wanted == "auto":
         return [NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)]
-    return [_request(nic, known, alone=alone) for nic in wanted]
+    return [_request(nic, known, alone=alone, instance_uuid=instance_uuid) for nic in wanted]
 
 
 def take(session: Session, requests: Iterable[NetworkRequest], uuids: Sequence[str]) -> None:
@@ -53,9 +56,11 @@ def _check_free(session: Session, network_id: str, address: str) -> None:
         raise exception.Invalid(f"Fixed IP address {address} is already in use on a port.")
 
 
-def _request(nic: dict[str, Any], known: Known, *, alone: bool) -> NetworkRequest:
+def _request(
+    nic: dict[str, Any], known: Known, *, alone: bool, instance_uuid: str | None
+) -> NetworkRequest:
     if nic.get("port"):
-        return _of_port(nic, known, alone=alone)
+        return _of_port(nic, known, alone=alone, instance_uuid=instance_uuid)
     if "uuid" not in nic:
         raise exception.Invalid("Bad networks format: missing 'uuid'")
     network = known.network(nic["uuid"])
@@ -65,14 +70,16 @@ def _request(nic: dict[str, Any], known: Known, *, alone: bool) -> NetworkReques
     return NetworkRequest.of(**_named(network), fixed_ip=address, port_id=None, tag=nic.get("tag"))
 
 
-def _of_port(nic: dict[str, Any], known: Known, *, alone: bool) -> NetworkRequest:
+def _of_port(
+    nic: dict[str, Any], known: Known, *, alone: bool, instance_uuid: str | None
+) -> NetworkRequest:
     port = known.ports[nic["port"]]
     if not alone:
         raise exception.Invalid(
             "Unable to launch multiple instances with a single configured port ID. Please launch"
             " your instance one by one with different ports."
         )
-    if port.instance_uuid is not None:
+    if port.instance_uuid not in (None, instance_uuid):
         raise exception.Conflict(f"Port {port.id} is still in use.")
     return NetworkRequest.of(
         **_named(known.network(port.network_id)),

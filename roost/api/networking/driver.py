@@ -148,12 +148,22 @@ class Networking(Protocol):
         :raises roost.exception.Conflict: for what another has meanwhile
         """
 
-    def attachment(self, call: Call, asked: dict[str, Any]) -> NetworkRequest:
+    def attachment(
+        self, call: Call, asked: dict[str, Any], *, instance: Instance
+    ) -> NetworkRequest:
         """Return the one interface that is to be attached to a server that is there.
 
         :raises roost.exception.NotFound: when the network or port is not there
         :raises roost.exception.Invalid: for what cannot be had
         :raises roost.exception.Conflict: for what belongs to another, or is not clear
+        """
+
+    def give_back(
+        self, session: Session, instance_uuid: str, *, port_id: str | None, network_id: str | None
+    ) -> None:
+        """Note what a server has no more, in a transaction of the API database.
+
+        :param network_id: None: it has another interface there
         """
 
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:

@@ -13,7 +13,7 @@ from roost.api.networking.neutron_proxies import NeutronProxies
 from roost.api.request import Call
 from roost.db.engine import Session
 from roost.external.neutron import Neutron, translated_errors
-from roost.objects import Locality, NetworkRequest
+from roost.objects import Instance, Locality, NetworkRequest
 from roost.security_groups import Group
 
 LOG = logging.getLogger(__name__)
@@ -71,7 +71,9 @@ class NeutronNetworking:
     ) -> None:
         """Note nothing: who has what of Neutron, it knows itself."""
 
-    def attachment(self, call: Call, asked: dict[str, Any]) -> NetworkRequest:
+    def attachment(
+        self, call: Call, asked: dict[str, Any], *, instance: Instance
+    ) -> NetworkRequest:
         network = self._neutron.of_user(call.context)
         nic: dict[str, Any] = {"tag": asked.get("tag")}
         if "port_id" in asked:
@@ -83,6 +85,11 @@ class NeutronNetworking:
         for address in asked.get("fixed_ips", []):
             nic["fixed_ip"] = address["ip_address"]
         return _request(network, call, nic, alone=True, missing=exception.NotFound)
+
+    def give_back(
+        self, session: Session, instance_uuid: str, *, port_id: str | None, network_id: str | None
+    ) -> None:
+        """Note nothing, as :meth:`take` does not."""
 
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
         """Return nothing: which hosts reach a network, Neutron says when a port is bound."""

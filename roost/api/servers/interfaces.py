@@ -20,10 +20,10 @@ from roost.api.servers.host_calls import ServerHosts, answering_host, for_users
 from roost.api.servers.tags import TAG
 from roost.api.validation import UUID, Schema, of, wrapped
 from roost.cells import Cell
-from roost.db.cell import actions
+from roost.db.cell import actions, instances
 from roost.db.engine import retried
 from roost.db.types import utcnow
-from roost.objects import Instance, InstanceAction, InstanceActionEvent, Vif
+from roost.objects import Instance, InstanceAction, InstanceActionEvent, NetworkRequest, Vif
 from roost.rpc.compute import Compute
 
 _ROOT = "os_compute_api:os-attach-interfaces"
@@ -101,6 +101,7 @@ class ServerInterfaces:
         self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
         self._hosts = ServerHosts(dependencies)
         self._networking = dependencies.networking
+        self._database = dependencies.api_database
 
     def list_all(self, call: Call) -> Answer:
         vifs = _vifs(self._find(call).instance)
@@ -118,11 +119,22 @@ class ServerInterfaces:
         ready = self._ready(call, self._find(call), ATTACH)
         asked = call.body["interfaceAttachment"]
         _check(asked)
-        request, key = self._networking.attachment(call, asked), str(uuid.uuid4())
-        with _recorded(call, ready, ATTACH):
-            vif = ready.host.attach_interface(
-                call.context, instance=ready.instance, request=request, key=key
-            )
+        request = self._networking.attachment(call, asked, instance=ready.instance)
+        if request.port_id in {vif.id for vif in _vifs(ready.instance)}:
+            raise exception.Conflict(f"Port {request.port_id} is still in use.")
+        self._take(request, str(ready.instance.uuid))
+        key = str(uuid.uuid4())
+        try:
+            with _recorded(call, ready, ATTACH):
+                vif = ready.host.attach_interface(
+                    call.context, instance=ready.instance, request=request, key=key
+                )
+        except exception.Timeout:
+            raise  # it may be attached yet
+        except Exception:
+            with contextlib.suppress(exception.Unavailable):  # then it is free when the server goes
+                self._give_back(ready.cell, ready.instance, request.port_id, request.network_id)
+            raise
         return Answer({"interfaceAttachment": full(vif, version=call.version)})
 
     def detach(self, call: Call) -> Answer:
@@ -132,10 +144,39 @@ class ServerInterfaces:
         """
         server_ref = self._find(call)
         ready = self._ready(call, server_ref, DETACH)
-        vif = _vif(server_ref.instance, call.params["port_id"])
+        port_id = call.params["port_id"]
+        try:
+            vif = _vif(server_ref.instance, port_id)
+        except exception.NotFound:  # an attempt that was interrupted may have left it taken
+            self._give_back(ready.cell, ready.instance, port_id, None)
+            raise
         with _recorded(call, ready, DETACH):
             ready.host.detach_interface(call.context, instance=ready.instance, port_id=vif.id)
+        self._give_back(ready.cell, ready.instance, port_id, vif.network_id)
         return Answer()
+
+    @retried
+    def _take(self, request: NetworkRequest, uuid: str) -> None:
+        """Let the server have what is to be attached, so that no other gets it meanwhile."""
+        with self._database.begin() as session:
+            self._networking.take(session, requests=[request], groups=[], uuids=[uuid])
+
+    def _give_back(
+        self, cell: Cell, instance: Instance, port_id: str | None, network_id: str | None
+    ) -> None:
+        """Let others have what the server does not have, by its row."""
+        with cell.database.read() as session:
+            info = instances.network_info(session, instance.uuid)
+        held = list(info.vifs) if info else []
+        if port_id in {vif.id for vif in held}:
+            return
+        left = None if network_id in {vif.network_id for vif in held} else network_id
+        self._note_given_back(str(instance.uuid), port_id, left)
+
+    @retried
+    def _note_given_back(self, uuid: str, port_id: str | None, network_id: str | None) -> None:
+        with self._database.begin() as session:
+            self._networking.give_back(session, uuid, port_id=port_id, network_id=network_id)
 
     def _find(self, call: Call) -> ServerRef:
         return self._locator.find(call, call.params["server_id"])

@@ -25,7 +25,11 @@ class Interfaces:
     networks: Sequence[LocalNetwork]
 
     def attach(self, instance_uuid: str, host: str, request: NetworkRequest, *, key: str) -> Vif:
-        """Give an instance a port of this id, unless it has it; and return it."""
+        """Give an instance a port, unless it has it; and return it.
+
+        :param key: its id, unless the request names a port
+        """
+        key = str(request.port_id or key)
 
         def add(session: Session) -> None:
             ports.add(

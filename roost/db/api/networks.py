@@ -142,6 +142,12 @@ def users(session: Session, network_id: str) -> list[str]:
     return [*session.scalars(query)]
 
 
+def leave(session: Session, network_id: str, instance_uuid: str) -> None:
+    """Let a server stand on a network no more."""
+    mine = (_uses.c.network_id == network_id) & (_uses.c.instance_uuid == instance_uuid)
+    session.execute(sa.delete(_uses).where(mine))
+
+
 def release(session: Session, instance_uuid: str) -> None:
     """Let a server that is gone stand on none."""
     session.execute(sa.delete(_uses).where(_uses.c.instance_uuid == instance_uuid))

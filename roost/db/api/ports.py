@@ -100,6 +100,12 @@ def take(session: Session, port_id: str, instance_uuid: str) -> None:
         raise exception.Conflict(f"Port {port_id} is still in use.")
 
 
+def give_back(session: Session, port_id: str, instance_uuid: str) -> None:
+    """Let a server have a port no more, if it has it; it is for the next one."""
+    mine = (_ports.c.id == port_id) & (_ports.c.instance_uuid == instance_uuid)
+    session.execute(sa.update(_ports).where(mine).values(instance_uuid=None))
+
+
 def release(session: Session, instance_uuid: str) -> None:
     """Take the ports of a server back that is gone; they are for the next one."""
     session.execute(

@@ -219,16 +219,21 @@ def _insert(session: Session, group: Group, *, at: datetime.datetime) -> bool:
 
 
 def _check_empty(session: Session, group: Group, why: str) -> None:
-    named = sa.select(_members.c.group_id).where(_members.c.group_id == group.id)
-    members = [named, _in_no_other(group)] if group.id == _default_id(group) else [named]
-    if any(session.execute(query.limit(1)).first() is not None for query in members):
+    if any(session.execute(query.limit(1)).first() is not None for query in _are_in(group)):
         raise exception.Conflict(
             f"Security group {group.id} is in use: there are servers in it, {why}."
         )
 
 
-def _default_id(group: Group) -> str:
-    return default_group(group.project_id).id
+def members(session: Session, group: Group) -> list[str]:
+    """Return the servers that are in a group, those included that are about to be forgotten."""
+    return [uuid for query in _are_in(group) for uuid in session.scalars(query)]
+
+
+def _are_in(group: Group) -> list[sa.Select[Any]]:
+    named = sa.select(_members.c.instance_uuid).where(_members.c.group_id == group.id)
+    is_default = group.id == default_group(group.project_id).id
+    return [named, _in_no_other(group)] if is_default else [named]
 
 
 def _in_no_other(group: Group) -> sa.Select[Any]:

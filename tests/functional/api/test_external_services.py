@@ -100,7 +100,7 @@ class Choosy(LocalNetworking):
 def test_a_plug_in_that_is_a_local_networking_is_asked_itself(world, asking):
     parts = world.parts
     choosy = Choosy([PRIVATE])
-    choosy = api_harness.bound(choosy, world.api_db, parts.super_conductor)
+    choosy = api_harness.bound(choosy, world.api_db, parts.cells, parts.super_conductor)
     client = asking(networking=choosy)
     server = {"name": "web", "flavorRef": "1", "imageRef": api_harness.IMAGE, "networks": "auto"}
     refused = client.post("/v2.1/servers", {"server": server}, token=ALICE, version="2.37")

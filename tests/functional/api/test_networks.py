@@ -6,6 +6,7 @@ from roost import exception
 from roost.api.dependencies import ApiOptions
 from roost.db.api import instance_mappings
 from roost.db.api import networks as network_rows
+from roost.db.api import ports as port_rows
 from roost.db.cell import instances
 from roost.db.cell import ports as cell_ports
 from roost.objects import NetworkRequest
@@ -261,6 +262,29 @@ def test_a_server_has_a_port_made_beforehand_for_its_life(world, client, make, b
     assert boot(networks=[{"port": port["id"]}]).json["conflictingRequest"]["code"] == 409
     gone(world, server)
     assert client.get(path, token=ALICE).json["port"]["device_id"] == ""
+
+
+def buried(world, server_id):
+    """End a server as far as users see it: no super-conductor has swept yet."""
+    with world.api_db.begin() as session:
+        instance_mappings.queue_for_delete(session, server_id)
+    with world.databases[CELL1].begin() as session:
+        instances.mark_deleted(session, server_id)
+
+
+def test_the_port_of_a_server_that_is_not_found_any_more_serves_the_next(
+    world, client, make, boot, network
+):
+    ports = [make("port", network_id=network).json["port"]["id"] for _ in range(2)]
+    server = world.place(CELL1).uuid
+    with world.api_db.begin() as session:
+        for port in ports:
+            port_rows.take(session, port, server)
+    assert boot(networks=[{"port": ports[0]}]).status_code == 409
+    buried(world, server)
+    assert client.get(f"/v2.1/servers/{server}", token=ALICE).status_code == 404
+    assert boot(networks=[{"port": ports[0]}]).status_code == 202
+    assert client.delete(f"{ROOT}/ports/{ports[1]}", token=ALICE).status_code == 204
 
 
 def test_ports_that_cannot_be_had_are_refused(make, boot, network):

@@ -3,7 +3,8 @@
 import pytest
 
 from roost.api.dependencies import ApiOptions
-from roost.db.api import instance_mappings
+from roost.db.api import instance_mappings, security_groups
+from roost.db.cell import instances
 from roost.security_groups import default_group
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE, IMAGE
@@ -304,6 +305,17 @@ def test_a_new_server_is_in_the_groups_that_it_names_by_name_or_id(
     assert client.delete(f"{GROUPS}/{web['id']}", token=ALICE).status_code == 409
     gone(world, server)
     assert client.delete(f"{GROUPS}/{web['id']}", token=ALICE).status_code == 204
+
+
+def test_a_server_that_is_not_found_any_more_is_in_no_group(world, client, group):
+    server = world.place(CELL1)
+    with world.api_db.begin() as session:
+        security_groups.put(session, [group["id"]], server.uuid)
+        instance_mappings.queue_for_delete(session, server.uuid)
+    assert client.delete(f"{GROUPS}/{group['id']}", token=ALICE).status_code == 409
+    with world.databases[CELL1].begin() as session:
+        instances.mark_deleted(session, server.uuid)
+    assert client.delete(f"{GROUPS}/{group['id']}", token=ALICE).status_code == 204
 
 
 def test_a_new_server_is_in_no_group_that_is_not_there(boot, make):

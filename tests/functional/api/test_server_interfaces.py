@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception, states
-from roost.db.cell import actions
+from roost.db.cell import actions, instances
 from roost.objects import NetworkInfo
 from tests.api_harness import ADMIN, ALICE, PRIVATE
 from tests.builders import CELL1, CELL2, a_uuid, a_vif
@@ -163,6 +163,94 @@ def test_an_interface_is_detached_by_the_host_and_recorded(world, server, vif, b
 def test_an_interface_that_is_not_there_is_not_detached(world, server, bus):
     assert detach(world, server, a_uuid()).status_code == 404
     assert bus.sent == []
+
+
+@pytest.fixture
+def network(world):
+    """A network that a user made."""
+    return world.network().id
+
+
+@pytest.fixture
+def port(world, network):
+    """A port on it, made beforehand."""
+    return world.port(network)
+
+
+def plugged(world, bus, server, port):
+    """Let the host attach a port, as its cell's row will say."""
+    made = a_vif(id=port.id, network_id=port.network_id)
+
+    def attach_interface(instance, **_told):
+        with world.databases[CELL1].begin() as session:
+            held = instances.network_info(session, server)
+            info = NetworkInfo.of(vifs=[*held.vifs, made])
+            instances.update(session, server, {"network_info": info}, expected={})
+        return made
+
+    bus.answers["attach_interface"] = attach_interface
+
+
+def unplugged(world, bus, server, port):
+    def detach_interface(instance, port_id):
+        with world.databases[CELL1].begin() as session:
+            held = instances.network_info(session, server)
+            info = NetworkInfo.of(vifs=[vif for vif in held.vifs if vif.id != port_id])
+            instances.update(session, server, {"network_info": info}, expected={})
+
+    bus.answers["detach_interface"] = detach_interface
+
+
+def holder(world, port):
+    shown = world.client.get(f"/network/v2.0/ports/{port.id}", token=ALICE).json["port"]
+    return shown["device_id"]
+
+
+def test_a_port_made_beforehand_is_attached_and_free_again_once_detached(world, server, bus, port):
+    plugged(world, bus, server, port)
+    unplugged(world, bus, server, port)
+    other = world.place(CELL1, **ACTIVE).uuid
+    for _ in range(2):
+        assert attach(world, server, port_id=port.id).status_code == 200
+        request = bus.sent[-1][2]["request"]
+        assert (request.port_id, request.fixed_ip, request.mac) == (port.id, port.ip, port.mac)
+        assert holder(world, port) == server
+        for one in (server, other):
+            assert attach(world, one, port_id=port.id).status_code == 409
+        assert detach(world, server, port.id).status_code == 202
+        assert holder(world, port) == ""
+
+
+def test_a_network_that_a_user_made_is_in_use_while_it_is_attached(
+    world, server, bus, network, port
+):
+    plugged(world, bus, server, port)
+    unplugged(world, bus, server, port)
+    assert attach(world, server, net_id=network).status_code == 200
+    assert world.client.delete(f"/network/v2.0/ports/{port.id}", token=ALICE).status_code == 204
+    deleted = f"/network/v2.0/networks/{network}"
+    assert world.client.delete(deleted, token=ALICE).status_code == 409
+    assert detach(world, server, port.id).status_code == 202
+    assert world.client.delete(deleted, token=ALICE).status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("error", "kept"), [(exception.NoCapacity("full"), False), (exception.Timeout("?"), True)]
+)
+def test_a_port_that_was_not_attached_is_free(world, server, bus, port, error, kept):
+    """One that may be attached yet is kept for its server, until it is attached or detached."""
+    bus.answers["attach_interface"] = error
+    attach(world, server, port_id=port.id)
+    assert holder(world, port) == (server if kept else "")
+    bus.answers["attach_interface"] = a_vif(id=port.id)
+    assert attach(world, server, port_id=port.id).status_code == 200
+    assert detach(world, server, port.id).status_code == 404  # its row does not have it
+    assert holder(world, port) == ""
+
+
+def test_the_port_of_another_project_is_not_found(world, server, network):
+    theirs = world.port(network, project_id="other")
+    assert attach(world, server, port_id=theirs.id).status_code == 404
 
 
 @pytest.mark.parametrize(

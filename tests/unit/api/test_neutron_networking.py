@@ -7,7 +7,7 @@ import pytest
 from roost import exception
 from roost.api.networking.neutron import NeutronNetworking
 from roost.security_groups import new_group
-from tests.builders import a_context, a_uuid
+from tests.builders import a_context, a_uuid, an_instance
 from tests.fakes.neutron import FakeNetwork, failure
 
 
@@ -37,7 +37,9 @@ def ask(networking):
 def attach(networking):
     def attach(**asked):
         return networking.attachment(
-            types.SimpleNamespace(context=a_context(), project_id="project"), asked
+            types.SimpleNamespace(context=a_context(), project_id="project"),
+            asked,
+            instance=an_instance(),
         )
 
     return attach
