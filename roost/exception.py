@@ -88,6 +88,9 @@ class NoCapacity(RoostError):
     code = "no_capacity"
 
 
+NO_VALID_HOST: Final = "No valid host was found. "  # clients match it; the reasons follow
+
+
 class NoValidHost(NoCapacity):
     """The scheduler refused every host; the message counts them.
 

@@ -62,21 +62,21 @@ def sentence(refusals: Refusals, *, wanted: int = 1, fitting: int = 0) -> str:
     """Say what stood against it, the commonest reason first.
 
     >>> sentence({"ram": {"not enough memory": 4}, "enabled": {"disabled": 2}})
-    'No valid host was found: 4 hosts: not enough memory; 2: disabled'
+    'No valid host was found. 4 hosts: not enough memory; 2: disabled'
     """
-    room = f" (there is room for {fitting} of {wanted})" if fitting else ""
-    return f"No valid host was found{room}: {_counted(refusals)}"
+    room = f"There is room for {fitting} of {wanted}; " if fitting else ""
+    return f"{exception.NO_VALID_HOST}{room}{_counted(refusals)}"
 
 
 def uncounted(refusals: Refusals, *, wanted: int = 1) -> str:
     """Say the same without telling how many hosts there are, or how much room.
 
     >>> uncounted({"ram": {"not enough memory": 4}, "enabled": {"disabled": 2}}, wanted=3)
-    'No valid host was found for all 3 servers: not enough memory; disabled'
+    'No valid host was found. For all 3 servers: not enough memory; disabled'
     """
-    for_all = f" for all {wanted} servers" if wanted > 1 else ""
+    for_all = f"For all {wanted} servers: " if wanted > 1 else ""
     reasons = [reason for reason, _ in _by_frequency(refusals)]
-    return f"No valid host was found{for_all}: {'; '.join(reasons) or _NOBODY}"
+    return f"{exception.NO_VALID_HOST}{for_all}{'; '.join(reasons) or _NOBODY}"
 
 
 def _near_miss(verdict: Verdict, hosts: HostColumns) -> NearMiss | None:

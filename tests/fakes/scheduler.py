@@ -51,8 +51,8 @@ class FakeScheduler:
             fit = [self.claims[uuid], *[h for h in fit if h != self.claims[uuid]]]
         if not fit:
             raise exception.NoValidHost(
-                "No valid host was found: 3 hosts: no room",
-                uncounted="No valid host was found: no room",
+                "No valid host was found. 3 hosts: no room",
+                uncounted="No valid host was found. no room",
                 asked={"enabled": 3, "ram": 3},
                 refusals={"ram": {"no room": 3}},
                 nearest={"ram": {"host": "h1", "node": "h1", "lacks": "none free"}},

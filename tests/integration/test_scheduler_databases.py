@@ -83,7 +83,7 @@ def test_a_full_house_is_filled_to_the_last_place_and_no_further(database, manag
 
     answers = together(boot, 60)  # there are 6 x 8 CPUs
     refused = [answer for answer in answers if isinstance(answer, str)]
-    assert refused == ["No valid host was found: 6 hosts: not enough CPUs"] * 12
+    assert refused == ["No valid host was found. 6 hosts: not enough CPUs"] * 12
     claim_consistency.assert_right(database)
 
 

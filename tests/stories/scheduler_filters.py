@@ -122,7 +122,7 @@ def refused_soon(cloud, **values):
 def test_room(cloud):
     assert land(cloud, **flavor(cloud, ram=400 * 1024)) == BIG
     told = refusal(cloud, **flavor(cloud, ram=600 * 1024))
-    assert told.startswith("No valid host was found: ")
+    assert told.startswith("No valid host was found. ")
     assert "not enough memory" in told
     assert "not enough CPUs" in refusal(cloud, **flavor(cloud, vcpus=1000))
     assert "not enough disk" in refusal(cloud, **flavor(cloud, disk=100000))

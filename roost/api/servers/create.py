@@ -307,7 +307,7 @@ class ServerCreate:
             except exception.QuotaExceeded as error:
                 count = min(count - 1, _room(error, order.flavor))
                 if count < order.least:
-                    raise _quota_error(error) from error
+                    raise
             else:
                 return count
 
@@ -438,18 +438,4 @@ def _room(error: exception.QuotaExceeded, flavor: Flavor) -> int:
     return min(
         ((limits[name] - used[name]) // size for name, size in sizes.items() if limits[name] >= 0),
         default=0,
-    )
-
-
-def _quota_error(error: exception.QuotaExceeded) -> exception.QuotaExceeded:
-    """Say it in the words that OpenStack's clients match."""
-    over, details = error.details["resources"], error.details
-
-    def each(name: str) -> str:
-        return ", ".join(str(details[name][resource]) for resource in over)
-
-    return exception.QuotaExceeded(
-        f"Quota exceeded for {', '.join(over)}: Requested {each('asked')}, "
-        f"but already used {each('used')} of {each('limits')} {', '.join(over)}",
-        **details,
     )

@@ -361,7 +361,7 @@ def _placed(place: Selection) -> dict[str, Any]:
 
 
 def _attempts_used_up(build: builds.BuildRow) -> PlacementFailure:
-    start = "Exceeded maximum number of attempts: "
+    start = f"{exception.NO_VALID_HOST}Exceeded maximum number of attempts: "
     return PlacementFailure(f"{start}{_count(build)}.", f"{start}{_summary(build)}")
 
 

@@ -382,14 +382,17 @@ def _over(
 def _exceeded(
     used: Mapping[str, int], asked: Mapping[str, int], bounds: Mapping[str, int]
 ) -> exception.QuotaExceeded:
-    """Return what tells that there may not be so much more."""
+    """Return what tells that there may not be so much more, in the words that clients match."""
     # somebody may have given back what was missing a moment ago
     over = _over(used, asked, bounds) or list(asked)[:1]
-    said = ", ".join(
-        f"{name}: asked for {asked[name]}, used {used[name]} of {bounds[name]}" for name in over
-    )
+    names = ", ".join(over)
+
+    def each(amounts: Mapping[str, int]) -> str:
+        return ", ".join(str(amounts[name]) for name in over)
+
     return exception.QuotaExceeded(
-        f"Quota exceeded for {said}",
+        f"Quota exceeded for {names}: Requested {each(asked)}, but already used {each(used)} of"
+        f" {each(bounds)} {names}",
         resources=over,
         used=dict(used),
         asked=dict(asked),

@@ -94,16 +94,16 @@ def test_the_details_of_a_fault_are_for_administrators():
 
 def _a_refusal():
     fault = _a_fault()
-    fault.message = "No valid host was found: not enough memory"
-    fault.details = placement_details("No valid host was found: 4 hosts: not enough memory", [])
+    fault.message = "No valid host was found. not enough memory"
+    fault.details = placement_details("No valid host was found. 4 hosts: not enough memory", [])
     return fault
 
 
 @pytest.mark.parametrize(
     ("sees_counts", "message", "names"),
     [
-        (True, "No valid host was found: 4 hosts: not enough memory", {"details"}),
-        (False, "No valid host was found: not enough memory", set()),
+        (True, "No valid host was found. 4 hosts: not enough memory", {"details"}),
+        (False, "No valid host was found. not enough memory", set()),
     ],
 )
 def test_policy_says_who_learns_how_many_hosts_there_are(sees_counts, message, names):

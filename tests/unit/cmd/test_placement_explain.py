@@ -25,7 +25,7 @@ def nothing_fits():
         verdicts=[verdict("enabled", 5, {"down": 1}), verdict("ram", 4, reasons, nearest)],
         ranked=[],
         chosen=[],
-        sentence="No valid host was found: 3 hosts: not enough memory; 1: down; 1: on fire",
+        sentence="No valid host was found. 3 hosts: not enough memory; 1: down; 1: on fire",
     )
 
 
@@ -180,7 +180,7 @@ def test_a_request_that_cannot_fit_is_explained_filter_by_filter(explain):
         ["", "", "", "1: on fire", ""],
     ]
     assert "know 5 hosts" in told
-    assert told.splitlines()[-1].startswith("No valid host was found: 3 hosts: not enough memory")
+    assert told.splitlines()[-1].startswith("No valid host was found. 3 hosts: not enough memory")
 
 
 def test_a_request_that_fits_shows_the_best_hosts_and_the_places(explain, scheduler, cell1):

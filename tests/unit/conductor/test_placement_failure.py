@@ -14,8 +14,8 @@ from roost.objects.explanation import plain
 from roost.objects.instance import counted_message
 from tests.builders import CELL1, NOW, a_selection, a_spec, an_instance
 
-UNCOUNTED = "No valid host was found: no room"
-COUNTED = "No valid host was found: 3 hosts: no room"
+UNCOUNTED = "No valid host was found. no room"
+COUNTED = "No valid host was found. 3 hosts: no room"
 NEAREST = {"host": "h1", "node": "h1", "lacks": "none free"}
 TABLE = [
     {"filter": "enabled", "asked": 3, "refused": 0, "reasons": {}, "nearest": None},

@@ -132,7 +132,9 @@ def test_attempts_used_up_end_in_error_with_every_host_and_reason(cell):
         fail(cell, made.uuid, host, attempt, f"{host} fell over")
     found = get(cell, made.uuid)
     assert (found.vm_state, found.task_state, found.host) == (states.ERROR, None, None)
-    assert fault(cell, made.uuid) == "Exceeded maximum number of attempts: 3 hosts were tried."
+    assert fault(cell, made.uuid) == (
+        "No valid host was found. Exceeded maximum number of attempts: 3 hosts were tried."
+    )
     for told in ("h1: disk on fire", "h2: h2 fell over", "h3: h3 fell over"):
         assert told in details(cell, made.uuid)
     assert made.uuid not in cell.scheduler.claims

@@ -17,22 +17,20 @@ from tests.unit.scheduler.host_builders import a_request, a_row, an_engine, filt
 def test_the_commonest_reason_comes_first():
     refusals = {"enabled": {"disabled": 2}, "ram": {"not enough memory": 4}}
     assert explain.sentence(refusals) == (
-        "No valid host was found: 4 hosts: not enough memory; 2: disabled"
+        "No valid host was found. 4 hosts: not enough memory; 2: disabled"
     )
 
 
 def test_it_says_how_many_would_have_fitted():
     text = explain.sentence({"ram": {"not enough memory": 3}}, wanted=5, fitting=2)
-    assert text == (
-        "No valid host was found (there is room for 2 of 5): 3 hosts: not enough memory"
-    )
+    assert text == ("No valid host was found. There is room for 2 of 5; 3 hosts: not enough memory")
 
 
 def test_without_counts_only_the_reasons_are_told():
     refusals = {"enabled": {"disabled": 2}, "ram": {"not enough memory": 4}}
-    assert explain.uncounted(refusals) == "No valid host was found: not enough memory; disabled"
+    assert explain.uncounted(refusals) == "No valid host was found. not enough memory; disabled"
     assert explain.uncounted(refusals, wanted=7) == (
-        "No valid host was found for all 7 servers: not enough memory; disabled"
+        "No valid host was found. For all 7 servers: not enough memory; disabled"
     )
 
 
@@ -48,8 +46,8 @@ def refused():
 
 def test_the_error_carries_what_every_filter_said():
     error = refused()
-    assert error.message == "No valid host was found: 2 hosts: not enough memory; 1: disabled"
-    assert error.uncounted == "No valid host was found: not enough memory; disabled"
+    assert error.message == "No valid host was found. 2 hosts: not enough memory; 1: disabled"
+    assert error.uncounted == "No valid host was found. not enough memory; disabled"
     assert error.details["refusals"] == {
         "enabled": {"disabled": 1},
         "ram": {"not enough memory": 2},
@@ -91,7 +89,7 @@ def test_a_refusal_is_one_line_of_the_log(manager, context, report, caplog):
     request = refuse(manager, context, one)
     again = refuse(manager, context, one, two)
     why = (
-        "No valid host was found: 2 hosts: not enough memory;"
+        "No valid host was found. 2 hosts: not enough memory;"
         " nearest: ram on h1 (16384 MiB free of the 1000000 asked)"
     )
     assert [record.getMessage() for record in caplog.records] == [
