@@ -124,14 +124,13 @@ class LibvirtDriver:
             hypervisor_type=known.hypervisor_type,
             hypervisor_version=known.hypervisor_version,
             architectures=node.architectures(known.capabilities),
-            capabilities={f"cpu_info:{name}": about[name] for name in ("arch", "model", "vendor")
-                          if name in about},
+            capabilities=node.comparable(about),
             traits=known.traits,
             numa_cells=known.cells,
             pci_pools=pci.pools(known.devices),
             cpu_info=about,
             booted_at=self._booted_at,
-        )  # fmt: skip
+        )
 
     def metrics(self) -> dict[str, float]:
         if cpu_monitor.NAME not in self._settings.monitors:

@@ -5,6 +5,7 @@ import datetime
 import pathlib
 import shutil
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from typing import Any, Final
 
 from roost.compute.virt.libvirt import images
@@ -125,6 +126,14 @@ def cpu_info(capabilities: ET.Element) -> dict[str, Any]:
                      if name in shape},
         "features": sorted(_features(capabilities)),
     }  # fmt: skip
+
+
+def comparable(cpu_info: Mapping[str, Any]) -> dict[str, str]:
+    """Return the same as texts, which extra specs of the scope ``capabilities`` compare."""
+    shape = {f"topology:{name}": str(many) for name, many in cpu_info["topology"].items()}
+    plain = {name: cpu_info[name] for name in ("arch", "model", "vendor") if name in cpu_info}
+    found = plain | shape | {"features": ",".join(cpu_info["features"])}
+    return {f"cpu_info:{name}": text for name, text in found.items()}
 
 
 def traits(capabilities: ET.Element, *, virt_type: str) -> tuple[str, ...]:

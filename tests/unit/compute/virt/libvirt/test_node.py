@@ -76,6 +76,15 @@ def test_operators_are_told_of_the_cpus():
         "topology": {"sockets": 1, "cores": 2, "threads": 2},
         "features": ["aes", "avx2", "nobodys"],
     }
+    assert node.comparable(node.cpu_info(capabilities(ONE))) == {
+        "cpu_info:arch": "x86_64",
+        "cpu_info:model": "Nehalem",
+        "cpu_info:vendor": "Intel",
+        "cpu_info:topology:sockets": "1",
+        "cpu_info:topology:cores": "2",
+        "cpu_info:topology:threads": "2",
+        "cpu_info:features": "aes,avx2,nobodys",
+    }
     assert node.architectures(capabilities(ONE)) == ("x86_64", "i686")
 
 
