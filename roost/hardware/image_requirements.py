@@ -14,6 +14,7 @@ _ALSO_CALLED: Final = {
     "i486": "i686",
     "i586": "i686",
     "x86": "i686",
+    "kvm": "qemu",  # which hosts of either call themselves
 }
 # What it says -> by which names.
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -94,7 +95,7 @@ def _has_architecture(wanted: str, host: Platform) -> bool:
 
 
 def _is_hypervisor(wanted: str, host: Platform) -> bool:
-    return host.hypervisor_type.lower() == wanted.lower()
+    return canonical(host.hypervisor_type) == canonical(wanted)
 
 
 def _has_version(wanted: str, host: Platform) -> bool:

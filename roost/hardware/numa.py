@@ -67,9 +67,8 @@ def _cpu_policy(words: HardwareProperties, flavor: Flavor) -> str:
 def _policy_by_resources(flavor: Flavor) -> str | None:
     """Read ``resources:PCPU`` and ``resources:VCPU``, of which one may say all CPUs' kind."""
     classes = {"resources:PCPU": _DEDICATED, "resources:VCPU": _SHARED}
-    found = {
-        name: flavor.extra_specs[name].strip() for name in classes if name in flavor.extra_specs
-    }
+    said = {name: flavor.extra_specs.get(name, "0").strip() for name in classes}
+    found = {name: number for name, number in said.items() if number != "0"}
     if len(found) > 1:
         raise exception.Invalid(
             "It is not possible to request PCPU and VCPU resources in the same instance; use"
@@ -98,12 +97,6 @@ def _check_emulator(words: HardwareProperties, policy: str) -> None:
     """Let a hypervisor's own threads only go where there are CPUs for them."""
     name = "emulator_threads_policy"
     asked = choice(f"hw:{name}", words.flavor_word(name), ("isolate", "share"))
-    if words.image_word(name) is not None:
-        raise exception.Invalid(f"Only flavors say where emulator threads run (hw:{name}).")
-    if asked == "isolate":
-        raise exception.Invalid(
-            f"hw:{name}=isolate is not supported: it takes a CPU more than the flavor has."
-        )
     if asked and policy == _SHARED:
         raise exception.Invalid(
             f"hw:{name} is only permitted with hw:cpu_policy dedicated or mixed"

@@ -1,16 +1,17 @@
 """Whether a flavor may be had with an image, and what they demand of a host beyond sizes.
 
 All who take a flavor, an image or both for a server ask here: creates, rebuilds, rescues, and
-roost-manage, which asks what would become of it.
+roost-manage, which asks what would become of them.
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from roost import exception
-from roost.hardware import extra_specs, rules, values
+from roost.hardware import names, rules
 from roost.hardware.numa import numa_topology_of
 from roost.hardware.pci_aliases import NUMA_POLICIES, PciAlias
 from roost.hardware.properties import HardwareProperties
@@ -33,11 +34,9 @@ def requirements_of(
     """Return what a new server demands, if this flavor may be had with this image.
 
     :param image: None: any
-    :raises roost.exception.Invalid: naming what is not known, not done, contradicts itself or does
-        not fit
+    :raises roost.exception.Invalid: naming what is not done, contradicts itself or does not fit
     """
-    extra_specs.check_names(flavor)
-    values.check(flavor, image)
+    names.check(flavor, image)
     if image is not None:
         _check_fit(flavor, image)
     rules.check(flavor, image)
@@ -47,6 +46,17 @@ def requirements_of(
     )
 
 
+def complaints_of(flavor: Flavor, aliases: Mapping[str, PciAlias]) -> list[str]:
+    """Return why a flavor boots nothing with any image, but for names that are refused."""
+    found = rules.complaints(flavor, None)
+    for find in (numa_topology_of, functools.partial(pci_requests_of, aliases=aliases)):
+        try:
+            find(flavor, None)
+        except exception.Invalid as error:
+            found.append(error.message)
+    return found
+
+
 def check_other_image(flavor: Flavor, image: ImageMeta, *, before: ImageMeta | None) -> None:
     """Make sure that a server of this flavor may have another image, or the same once more.
 
@@ -54,7 +64,7 @@ def check_other_image(flavor: Flavor, image: ImageMeta, *, before: ImageMeta | N
 
     :raises roost.exception.Invalid: naming what is not done, contradicts itself or does not fit
     """
-    values.check_image(image, before=before)
+    names.check_image(image, before=before)
     _check_fit(flavor, image)
     known = rules.complaints(flavor, before)
     for complaint in rules.complaints(flavor, image):
@@ -67,7 +77,7 @@ def check_rescue_image(flavor: Flavor, image: ImageMeta, *, own: ImageMeta | Non
 
     :raises roost.exception.Invalid: naming what is not done, or cannot be
     """
-    values.check_image(image)
+    names.check_image(image)
     found = rules.rescue_device(HardwareProperties(flavor, image))
     if found is not None:
         rules.check_own_bus(HardwareProperties(flavor, own), "hw_rescue_bus", found[1])

@@ -28,7 +28,6 @@ from roost.hardware.values import (
     check_value,
     chosen,
     counted,
-    flagged,
 )
 from roost.objects.flavor import Flavor, ImageMeta
 
@@ -267,7 +266,7 @@ def serial_ports(words: HardwareProperties) -> int:
     :raises roost.exception.Invalid: when it asks for more
     """
     most, asked = counted(words, "hw:serial_port_count"), counted(words, "hw_serial_port_count")
-    if most is not None and asked is not None and asked > most:
+    if most and asked is not None and asked > most:
         raise exception.Invalid(
             f"hw_serial_port_count is '{asked}', but the flavor allows {most}"
             " (hw:serial_port_count)."
@@ -293,26 +292,18 @@ def tpm(words: HardwareProperties) -> tuple[str, str] | None:
 def video_ram(words: HardwareProperties) -> int | None:
     """Return the MB of memory of a graphics card; None: as much as QEMU gives it.
 
+    What an image would like counts only where its flavor allows some.
+
     :raises roost.exception.Invalid: for more than the flavor allows
     """
-    memory_mb = counted(words, "hw_video_ram")
-    most = counted(words, "hw_video:ram_max_mb") or 0
+    memory_mb, most = counted(words, "hw_video_ram"), counted(words, "hw_video:ram_max_mb")
+    if not most:
+        return None
     if memory_mb is not None and memory_mb > most:
         raise exception.Invalid(
             f"hw_video_ram is '{memory_mb}', but the flavor allows {most} MB (hw_video:ram_max_mb)."
         )
     return memory_mb
-
-
-def is_quiesced(words: HardwareProperties) -> bool:
-    """Tell whether no image is made of a guest while it cannot be made quiet.
-
-    :raises roost.exception.Invalid: when nobody in it could do that
-    """
-    asked = flagged(words, "os_require_quiesce") or False
-    if asked and not flagged(words, "hw_qemu_guest_agent"):
-        raise exception.Invalid("os_require_quiesce needs hw_qemu_guest_agent=yes.")
-    return asked
 
 
 # Limits
@@ -363,11 +354,6 @@ def _check_buses(words: HardwareProperties) -> None:
     """Look at the buses, as far as the machine is known."""
     known = machine(words)
     usb_model(words, {disk_bus(words, known), cd_bus(words, known)})
-
-
-def _check_random(words: HardwareProperties) -> None:
-    if words.spec("hw_rng:rate_period") and not words.spec("hw_rng:rate_bytes"):
-        raise exception.Invalid("hw_rng:rate_period means nothing without hw_rng:rate_bytes.")
 
 
 def _check_video(words: HardwareProperties) -> None:
@@ -427,9 +413,7 @@ _TOGETHER: Final[tuple[_Check, ...]] = (
     _check_buses,
     _check_architecture,
     tpm,
-    _check_random,
     _check_video,
-    is_quiesced,
     shape_of,
     disk_limits,
     vif_rates,

@@ -21,6 +21,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from roost.hardware.values import SCOPELESS
+
 Test = Callable[[str], bool]
 Items = tuple[tuple[str, str], ...]
 """Names and what is wanted of each."""
@@ -68,7 +70,7 @@ def scoped(extra_specs: Mapping[str, str], scope: str) -> Items:
 
 
 def unscoped(extra_specs: Mapping[str, str]) -> Items:
-    """Return names and requirements without any scope, in order of name."""
+    """Return operators' names without any scope and their requirements, in order of name."""
     return _unscoped(tuple(extra_specs.items())) if extra_specs else ()
 
 
@@ -85,7 +87,7 @@ def _scoped(items: Items, prefix: str) -> Items:
 
 @functools.lru_cache(maxsize=4096)
 def _unscoped(items: Items) -> Items:
-    return tuple(sorted(item for item in items if ":" not in item[0]))
+    return tuple(sorted(item for item in items if ":" not in item[0] and item[0] not in SCOPELESS))
 
 
 def _compare_numbers(compare: Callable[[Any, Any], bool], wanted: str, value: str) -> bool:

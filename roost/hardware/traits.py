@@ -9,7 +9,7 @@ from typing import Final
 
 from oslo_utils import strutils
 
-from roost.hardware.values import SOUND_MODELS, USB_MODELS
+from roost.hardware.values import HIDING, NETWORK_BOOTS, SOUND_MODELS, USB_MODELS
 
 PREFIX: Final = "trait:"
 REQUIRED: Final = "required"
@@ -41,8 +41,8 @@ def _if_said(trait: str) -> _Trait:
     return lambda _value: trait
 
 
-def _if_some(trait: str) -> _Trait:
-    return lambda value: None if value.strip() == "0" else trait
+def _beyond(usual: str, trait: str) -> _Trait:
+    return lambda value: None if value.strip() in ("0", usual) else trait
 
 
 def _both(name: str, trait: _Trait) -> dict[str, _Trait]:
@@ -50,9 +50,8 @@ def _both(name: str, trait: _Trait) -> dict[str, _Trait]:
 
 
 _TRAITS: Final[Mapping[str, _Trait]] = {
-    "hw:hide_hypervisor_id": _if_yes(HIDDEN),
-    "img_hide_hypervisor_id": _if_yes(HIDDEN),
-    "hw_ipxe_boot": _if_yes(NETWORK_BOOT),
+    **dict.fromkeys(HIDING, _if_yes(HIDDEN)),
+    **dict.fromkeys(NETWORK_BOOTS, _if_yes(NETWORK_BOOT)),
     "hw_time_hpet": _if_said(HPET),
     **_both("locked_memory", _if_yes(LOCKED)),
     **_both(
@@ -60,8 +59,8 @@ _TRAITS: Final[Mapping[str, _Trait]] = {
         {"emulate": EMULATED_ADDRESSES, "passthrough": HOST_ADDRESSES}.get,
     ),
     **_both("pmu", _if_said(PMU)),
-    **_both("redirected_usb_ports", _if_some(REDIRECTION)),
-    **_both("serial_port_count", _if_said(SERIAL_PORTS)),
+    **_both("redirected_usb_ports", _beyond("0", REDIRECTION)),
+    **_both("serial_port_count", _beyond("1", SERIAL_PORTS)),
     **_both("sound_model", SOUND.get),
     **_both("usb_model", USB.get),
     **_both("viommu_model", VIOMMU.get),

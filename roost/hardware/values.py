@@ -1,21 +1,15 @@
 """Which values extra specs and image properties may have, as far as no host is needed to tell.
 
-Names with a colon are extra specs of flavors, all others properties of images. They are for the
-API, which refuses what no host could make anything of, and for the hosts, which read the values.
-
-Some are refused because nothing here does what they ask for: who asks for an encrypted disk had
-better get no server than one in clear. A name leaves that table when something reads it; what asks
-for nothing (``no``, ``0``) is let pass.
+Names with a colon (and :data:`SCOPELESS`) are extra specs of flavors, all others properties of
+images. They are for the API, which refuses what no host could make anything of, and for the hosts,
+which read the values. What becomes of names that are not here, ``names.py`` says.
 """
 
-import functools
-import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 from roost import exception
 from roost.hardware.properties import HardwareProperties, choice, number, truth
-from roost.objects.flavor import Flavor, ImageMeta
 
 IDE: Final = "ide"
 SCSI: Final = "scsi"
@@ -35,6 +29,10 @@ ADDRESS_MODES: Final = (EMULATE, "passthrough")
 CDROM: Final = "cdrom"
 RESCUE_DEVICES: Final = (CDROM, "disk")
 MOST_SERIAL_PORTS: Final = 4  # that a PC has
+# Of several names for the same the last one is of old.
+HIDING: Final = ("hw:hide_hypervisor_id", "img_hide_hypervisor_id", "hide_hypervisor_id")
+NETWORK_BOOTS: Final = ("hw_ipxe_boot", "ipxe_boot")
+SCOPELESS: Final = ("group_policy", "hide_hypervisor_id")  # extra specs
 _T = TypeVar("_T")
 _SECURE: Final = ("required", "optional", "disabled")
 _ACTIONS: Final = ("disabled", "none", "pause", "poweroff", "reset")
@@ -74,8 +72,9 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
 TRUTHS: Final = (
     *("hw:boot_menu", "hw_boot_menu"),
     *("hw:vif_multiqueue_enabled", "hw_vif_multiqueue_enabled"),
-    *("hw_rng:allowed", "hw_qemu_guest_agent", "os_require_quiesce"),
-    *("hw:hide_hypervisor_id", "img_hide_hypervisor_id", "hw_ipxe_boot", "hw_time_hpet"),
+    *("hw_rng:allowed", "hw_qemu_guest_agent", "os_require_quiesce", "hw_time_hpet"),
+    *HIDING,
+    *NETWORK_BOOTS,
     *(f"{start}{name}" for name in AGREED_TRUTHS for start in _BOTH),
 )
 _A_LIMIT: Final = (0, 2**60)
@@ -86,8 +85,8 @@ _LEVELS: Final = ("sockets", "cores", "threads")
 NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
     "hw_rng:rate_bytes": (1, 2**31),
     "hw_rng:rate_period": (1, 2**31),
-    "hw:serial_port_count": (1, MOST_SERIAL_PORTS),
-    "hw_serial_port_count": (1, MOST_SERIAL_PORTS),
+    "hw:serial_port_count": (0, MOST_SERIAL_PORTS),
+    "hw_serial_port_count": (0, MOST_SERIAL_PORTS),
     "hw_video_ram": (1, 2**20),
     "os_shutdown_timeout": (0, 2**31),
     "hw_video:ram_max_mb": (0, 2**20),
@@ -142,12 +141,15 @@ def flagged(words: HardwareProperties, name: str) -> bool | None:
 
 
 def counted(words: HardwareProperties, name: str) -> int | None:
-    """Return one of :data:`NUMBERS`; None: nobody says.
+    """Return one of :data:`NUMBERS`; None: nobody says, or no number of it is asked for.
 
     :raises roost.exception.Invalid: when it is no number, or one that it may not be
     """
     least, most = NUMBERS[name]
-    return number(name, _said(words, name), least=least, most=most)
+    text = _said(words, name)
+    if least > 0 and (text == "0" or (text == "-1" and name.startswith("quota:"))):
+        return None
+    return number(name, text, least=least, most=most)
 
 
 def agreed(words: HardwareProperties, name: str) -> str | None:
@@ -181,76 +183,5 @@ def _agreed(
 
 
 def _said(words: HardwareProperties, name: str) -> str | None:
-    return words.spec(name) if ":" in name else words.image_property(name)
-
-
-_NOTHING: Final = ("", "0", "[]", "f", "false", "n", "no", "off")
-_ENCRYPTED: Final = "disks cannot be encrypted"
-_SEV: Final = "the memory of guests cannot be encrypted"
-_REALTIME: Final = "real-time CPUs are not supported"
-# A pattern of names -> why not, and what to do instead.
-_REFUSED: Final[Mapping[str, str]] = {
-    "accel:.*": "there are no accelerators; devices of hosts are had by pci_passthrough:alias",
-    "group_policy": "there are no numbered groups of resources",
-    "hw:cpu_realtime(_mask)?|hw_cpu_realtime(_mask)?": _REALTIME,
-    "hw[:_]ephemeral_encryption(_.*)?": _ENCRYPTED,
-    "hw[:_]mem_encryption(_.*)?": _SEV,
-    "hw:pmem": "there is no persistent memory",
-    "hw[:_]tpm_secret_security": "what TPMs keep is not encrypted, so it has no secret",
-    "hw_firmware_stateless": "the variables of UEFI are always kept",
-    "hw_floppy_bus": "guests have no floppies",
-    "quota:(cpu|memory|disk_io|vif)_(limit|reservation|shares_share|shares_level)": (
-        "only other hypervisors know it; there are quota:cpu_shares, quota:cpu_quota,"
-        " quota:disk_... and quota:vif_inbound_..."
-    ),
-    "resources:VGPU": "there are no virtual GPUs; whole ones are had by pci_passthrough:alias",
-    "resources:CUSTOM_.*": "there are no custom resources",
-    "resources:(?!(VCPU|PCPU)$).*": "the sizes of a server are those of its flavor",
-    "resources[^:]+:.*": "there are no numbered groups of resources: say it without the number",
-    "trait[^:]+:.*": "there are no numbered groups of resources: say it without the number",
-    "(img_)?block_device_mapping": "there are no volumes to boot from",
-    "(img_)?mappings": "the disks of a server are those of its flavor and of who asks for it",
-    "(img_)?root_device_name": "disks are called by what they are on, which hw_disk_bus says",
-}
-
-
-def check(flavor: Flavor, image: ImageMeta | None) -> None:
-    """Make sure that a flavor and an image ask for nothing that nobody would do.
-
-    :raises roost.exception.Invalid: naming what is asked for, why not, and what to do
-    """
-    instead = f" Choose another flavor, or have it removed from {flavor.name}."
-    _check(flavor.extra_specs, "Extra spec", instead)
-    if image is not None:
-        check_image(image)
-
-
-def check_image(image: ImageMeta, *, before: ImageMeta | None = None) -> None:
-    """Make sure of an image alone.
-
-    :param before: of a server that has it, or another one: what that says alike is as it is
-    """
-    had = before.properties.items() if before is not None else ()
-    said = {name: value for name, value in image.properties.items() if (name, value) not in had}
-    _check(said, "Image property", f" Choose another image, or have it removed from {image.id}.")
-
-
-def check_specs(specs: Mapping[str, str]) -> None:
-    """Make sure of extra specs alone."""
-    _check(specs, "Extra spec")
-
-
-def _check(said: Mapping[str, str], what: str, instead: str = "") -> None:
-    for name, value in said.items():
-        why = why_not(name)
-        if why is not None and value.strip().lower() not in _NOTHING:
-            raise exception.Invalid(
-                f"{what} '{name}' ('{value}') is not supported: {why}.{instead}"
-            )
-
-
-@functools.lru_cache(maxsize=4096)
-def why_not(name: str) -> str | None:
-    """Return why nobody may ask for this; None: one may, as far as this table knows."""
-    found = (why for pattern, why in _REFUSED.items() if re.fullmatch(pattern, name))
-    return next(found, None)
+    of_flavor = ":" in name or name in SCOPELESS
+    return words.spec(name) if of_flavor else words.image_property(name)

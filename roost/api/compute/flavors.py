@@ -31,7 +31,7 @@ from roost.api.validation import (
 from roost.db.api import flavors as flavor_rows
 from roost.db.api.flavors import SORT_KEYS
 from roost.db.engine import Session, retried, retried_if_undone
-from roost.hardware import extra_specs
+from roost.hardware import names
 from roost.objects import Flavor
 
 LIST_POLICY = "os_compute_api:flavors:index"
@@ -452,7 +452,7 @@ def _read_specs(call: Call, asked: dict[str, Any]) -> dict[str, str]:
     """
     specs = {key: str(value) for key, value in asked.items()}
     if call.version >= _CHECKED_SPECS:
-        extra_specs.check(specs)
+        names.check_written(specs)
     return specs
 
 

@@ -1,6 +1,7 @@
 """``roost-manage flavor``: the sizes that users choose from."""
 
 import uuid
+from collections.abc import Iterator, Mapping
 
 import click
 
@@ -11,11 +12,14 @@ from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_done, show_one, show_rows
 from roost.db.api import flavors
 from roost.db.engine import Session
-from roost.hardware import extra_specs
+from roost.hardware import names, pci_aliases
+from roost.hardware.pci_aliases import PciAlias
+from roost.hardware.requirements import complaints_of
 from roost.objects import Flavor
 
 _FROM_0 = click.IntRange(0, MAX_INTEGER)
 _COLUMNS = ("id", "name", "vcpus", "ram", "disk", "ephemeral", "swap", "public", "extra_specs")
+_FATES = ("id", "name", "extra_spec", "becomes", "why")
 
 
 @click.group()
@@ -53,7 +57,7 @@ def create(
 ) -> None:
     """Create a flavor."""
     specs = to_mapping(properties)
-    extra_specs.check(specs)
+    names.check_written(specs)
     wanted = Flavor.of(
         flavorid=flavorid or str(uuid.uuid4()),
         name=name,
@@ -84,6 +88,18 @@ def list_flavors(deployment: Deployment, *, as_json: bool) -> None:
 
 
 @flavor.command()
+@json_option
+@pass_deployment
+def check(deployment: Deployment, *, as_json: bool) -> None:
+    """List extra specs that are ignored, and what keeps flavors from booting."""
+    aliases = pci_aliases.parse(deployment.conf.pci.alias)
+    with deployment.api_database.read() as session:
+        found = flavors.list_flavors(session, is_public=None)
+    rows = [row for each in found for row in _fates_of(each, aliases)]
+    show_rows(rows, _FATES, as_json=as_json)
+
+
+@flavor.command()
 @click.argument("flavor_id", metavar="ID|NAME")
 @json_option
 @pass_deployment
@@ -104,6 +120,14 @@ def named_flavor(session: Session, name: str) -> Flavor:
         return flavors.get(session, name)
     except exception.NotFound:
         return flavors.get_by_name(session, name)
+
+
+def _fates_of(flavor: Flavor, aliases: Mapping[str, PciAlias]) -> Iterator[dict[str, str]]:
+    whose = {"id": flavor.flavorid, "name": flavor.name}
+    for name, value, fate in names.fates(flavor.extra_specs):
+        yield whose | {"extra_spec": f"{name}={value}", "becomes": fate.word, "why": fate.why}
+    for why in complaints_of(flavor, aliases):
+        yield whose | {"extra_spec": "", "becomes": names.REFUSED, "why": why}
 
 
 def _row(flavor: Flavor) -> dict[str, object]:

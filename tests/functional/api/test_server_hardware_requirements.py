@@ -83,7 +83,7 @@ def test_who_may_have_a_disk_that_only_the_image_sizes(world, token, status):
         ({"hw:numa_nodes": "3"}, {}, "cannot be evenly distributed"),
         ({}, {"hw_disk_bus": "floppy"}, "hw_disk_bus is 'floppy', but must be one of ide, sata"),
         ({"pci_passthrough:alias": "fpga:1"}, {}, "PCI alias fpga is not defined"),
-        ({"hw:cpu_polcy": "dedicated"}, {}, "Did you mean hw:cpu_policy? Choose another flavor"),
+        ({"hw:mem_encryption": "yes"}, {}, "cannot be encrypted. Choose another flavor, or have"),
         ({}, {"os_secure_boot": "required"}, "needs an image that says hw_firmware_type=uefi"),
     ],
 )

@@ -287,7 +287,7 @@ def test_where_nobody_knows_what_the_host_is_such_an_image_waits(world):
 
 def test_a_new_image_may_ask_for_the_place_that_the_server_was_given(world):
     old = {"architecture": "amd64", "img_hv_type": "QEMU", "trait:CUSTOM_X": "forbidden"}
-    new = {"hw_architecture": "x86_64", "hypervisor_type": "qemu", "trait:CUSTOM_X": "forbidden"}
+    new = {"hw_architecture": "x86_64", "hypervisor_type": "kvm", "trait:CUSTOM_X": "forbidden"}
     image = an_image(id=a_uuid(), properties=new)
     world.images.images[image.id] = image
     server = place(world, image=an_image(properties=old))
@@ -299,8 +299,7 @@ def test_a_new_image_may_ask_for_the_place_that_the_server_was_given(world):
     [
         {"hw:locked_memory": "yes"},
         {"hw:mem_encryption": "yes"},
-        {"hw:unheard_of": "1"},
-        {"hw:emulator_threads_policy": "isolate"},
+        {"hw:emulator_threads_policy": "share"},
         {"pci_passthrough:alias": "gone:1"},
     ],
 )

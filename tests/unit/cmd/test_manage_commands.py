@@ -7,10 +7,10 @@ from click.testing import CliRunner
 
 from roost.cmd.manage.cli import roost_manage
 from roost.cmd.manage.deployment import Deployment
-from roost.db.api import build_requests, quota
+from roost.db.api import build_requests, flavors, quota
 from roost.db.cell import models as cell_models
 from roost.db.cell import services
-from tests.builders import a_spec, a_wish
+from tests.builders import a_flavor, a_spec, a_wish
 from tests.fakes.scheduler_claims import FakeLedger
 
 
@@ -92,6 +92,28 @@ def test_a_flavor_that_asks_for_what_nobody_does_is_not_created(manage, asked):
     sizes = ("--vcpus", 2, "--ram", 2048, "--property", asked)
     assert asked.partition("=")[0] in manage("flavor", "create", "m1", *sizes, code=1).err
     assert manage("flavor", "list", "--json").json == []
+
+
+def test_flavors_that_ask_for_what_nobody_does_are_listed(manage, databases):
+    odd = {
+        "hw:disk_bus": "scsi",
+        "hw:pmem": "6GB",
+        "hw:numa_nodes": "3",
+        "scs:name-v1": "x",
+        "hw:mem_encryption": "no",
+    }
+    with databases.api.begin() as session:
+        flavors.create(session, a_flavor(flavorid="1", name="odd", extra_specs=odd, vcpus=2))
+        flavors.create(session, a_flavor(flavorid="2", name="plain"))
+    rows = manage("flavor", "check", "--json").json
+    assert {row["name"] for row in rows} == {"odd"}
+    assert {row["extra_spec"]: row["becomes"] for row in rows} == {
+        "hw:disk_bus=scsi": "ignored",
+        "hw:pmem=6GB": "refused",
+        "": "refused",
+    }
+    assert "cannot be evenly distributed" in rows[-1]["why"]
+    assert "odd" in manage("flavor", "check").out
 
 
 def test_flavor_mistakes_are_told(manage):

@@ -1,4 +1,4 @@
-"""Whatever flavors and images may ask for is done by somebody, or refused with the reason."""
+"""Whatever flavors and images may ask for is done by somebody, or its fate is in the table."""
 
 import ast
 import functools
@@ -14,7 +14,7 @@ from roost.api.servers import guest_config
 from roost.compute import config_drive, image_cache
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.rescue import Rescuer
-from roost.hardware import extra_specs, pci_aliases, values
+from roost.hardware import names, pci_aliases, values
 from roost.hardware.requirements import requirements_of
 from roost.image import driver as image_driver
 from roost.image import signatures
@@ -122,7 +122,7 @@ _LETTERS = {
     "LITERAL": chr,
     "ANY": lambda _value: "x",
     "NOT_LITERAL": lambda _value: "1",
-    "ASSERT_NOT": lambda _value: "MEMORY_MB",
+    "ASSERT_NOT": lambda _value: "CUSTOM_FPGA",
 }
 
 
@@ -130,18 +130,18 @@ def accepted_specs():
     """Return each extra spec that may be written, with its check."""
     return [
         (f"{scope}:{rest}", check)
-        for scopes, names in extra_specs._SCOPES.items()
+        for scopes, rests in names._SCOPES.items()
         for scope in expanded(scopes)
-        for pattern, check in names.items()
+        for pattern, check in rests.items()
         for rest in expanded(pattern)
     ]
 
 
 def accepted():
     known = [*values.CHOICES, *values.TRUTHS, *values.NUMBERS]
-    names = [name for name, _ in accepted_specs()] + [name for name in known if ":" not in name]
-    names += [name for name in OF_IMAGES if name not in BY_OTHERS]
-    return sorted({name for name in names if values.why_not(name) is None})
+    found = [name for name, _ in accepted_specs()] + [name for name in known if ":" not in name]
+    found += [name for name in OF_IMAGES if name not in BY_OTHERS]
+    return sorted({name for name in found if names.fate(name) is None})
 
 
 def outcome(specs, properties):
@@ -173,7 +173,7 @@ def is_read(name):
     """Tell whether some value of a name, which is not refused, changes what becomes of a server."""
     for (specs, properties), value in itertools.product(BESIDE, possible(name)):
         said = {name: value}
-        of_flavor = ":" in name and name not in OF_IMAGES
+        of_flavor = (":" in name and name not in OF_IMAGES) or name in values.SCOPELESS
         more = (specs | said, properties) if of_flavor else (specs, properties | said)
         with_it = outcome(*more)
         if with_it is not None and with_it != without(*map(json.dumps, (specs, properties))):
@@ -195,7 +195,7 @@ def test_what_may_be_asked_for_is_read_by_somebody(name):
 
 @pytest.mark.parametrize("name", BY_OTHERS)
 def test_what_is_no_matter_of_hardware_is_read_by_others(name):
-    assert values.why_not(name) is None
+    assert names.fate(name) is None
     assert name in words_of(inspect.getsource(BY_OTHERS[name]))
 
 
@@ -212,24 +212,35 @@ def test_what_nobody_reads_would_be_found(name):
     assert not is_read(name)
 
 
-def refused():
-    return sorted({n for pattern in values._REFUSED for n in expanded(pattern)})
+def of_table(word):
+    patterns = [pattern for pattern, fate in names._FATES.items() if fate.word == word]
+    return sorted({name for pattern in patterns for name in expanded(pattern)})
 
 
-@pytest.mark.parametrize("name", refused())
-def test_what_nobody_does_is_refused_by_name_with_the_reason_and_what_to_do(name):
-    of_flavor = ":" in name or name == "group_policy"
+def saying(name):
+    """Return a flavor and an image of which one says this."""
     said = {name: "something"}
+    of_flavor = ":" in name
     flavor = a_flavor(name="m1.secret", extra_specs=said if of_flavor else {})
-    image = an_image(properties={} if of_flavor else said)
+    return flavor, an_image(properties={} if of_flavor else said)
+
+
+@pytest.mark.parametrize("name", of_table(names.REFUSED))
+def test_what_would_do_harm_is_refused_by_name_with_the_reason_and_what_to_do(name):
+    flavor, image = saying(name)
     with pytest.raises(exception.Invalid, match=re.escape(f"'{name}'")) as raised:
-        values.check(flavor, image)
-    assert values.why_not(name) in raised.value.message
+        names.check(flavor, image)
+    assert names.fate(name).why in raised.value.message
     assert raised.value.message.endswith(
-        "have it removed from m1.secret." if of_flavor else f"have it removed from {image.id}."
+        "have it removed from m1.secret." if ":" in name else f"have it removed from {image.id}."
     )
+
+
+@pytest.mark.parametrize("name", of_table(names.IGNORED))
+def test_what_makes_no_difference_is_passed_over(name):
+    requirements_of(*saying(name), {})
 
 
 @pytest.mark.parametrize("name", ["hw:mem_encryption", "hw:cpu_realtime", "resources1:CUSTOM_X"])
 def test_who_asks_for_nothing_gets_it(name):
-    values.check_specs({name: "0"})
+    names.check(a_flavor(extra_specs={name: "0"}), None)

@@ -33,6 +33,7 @@ def notes_of(hardware: Hardware) -> Mapping[str, str]:
         notes[_SHUTDOWN] = str(hardware.shutdown_seconds)
     if hardware.agent:
         notes[_ADMIN] = hardware.admin
+    if hardware.agent or hardware.quiesce:
         notes[_QUIESCE] = "always" if hardware.quiesce else "if it can"
     return notes
 
@@ -48,12 +49,7 @@ def set_password(domain: Any, password: str) -> None:
     :raises roost.exception.Conflict: when it does not run, has no agent, or the agent does not
         do it
     """
-    admin = _notes(domain).get(_ADMIN)
-    if admin is None:
-        raise exception.Conflict(
-            f"The guest {domain.UUIDString()} has nobody to ask: its image does not say"
-            " hw_qemu_guest_agent=yes."
-        )
+    admin = _admin(domain)
     if guests.power_state(domain) != states.RUNNING:
         raise exception.Conflict(f"The guest {domain.UUIDString()} does not run.")
     with _asking(domain):
@@ -89,6 +85,7 @@ def _quiet(domain: Any, wanted: str | None) -> Iterator[None]:
 
 def _freeze(domain: Any) -> None:
     """Have file systems written; what an agent froze half-way goes on."""
+    _admin(domain)
     if guests.power_state(domain) != states.RUNNING:
         raise exception.Conflict(f"The guest {domain.UUIDString()} is held, and writes nothing.")
     try:
@@ -111,6 +108,17 @@ def _asking(domain: Any) -> Iterator[None]:
         raise exception.Conflict(
             f"The agent of the guest {domain.UUIDString()} does not do it.", why=str(error)
         ) from error
+
+
+def _admin(domain: Any) -> str:
+    """Return the administrator of a guest that has an agent."""
+    admin = _notes(domain).get(_ADMIN)
+    if admin is None:
+        raise exception.Conflict(
+            f"The guest {domain.UUIDString()} has nobody to ask: its image does not say"
+            " hw_qemu_guest_agent=yes."
+        )
+    return admin
 
 
 def _notes(domain: Any) -> Mapping[str, str]:

@@ -28,6 +28,7 @@ from roost.hardware import rules
 from roost.hardware.properties import HardwareProperties, choice, truth
 from roost.hardware.values import (
     BUSES,
+    NETWORK_BOOTS,
     VIRTIO,
     agreed,
     agreed_number,
@@ -123,15 +124,15 @@ class Hardware:
             video=_video(words),
             inputs=_inputs(words),
             agent=flagged(words, "hw_qemu_guest_agent") or False,
-            quiesce=rules.is_quiesced(words),
+            quiesce=flagged(words, "os_require_quiesce") or False,
             admin=_admin(words),
-            emulator_apart=words.flavor_word("emulator_threads_policy") == "share",
+            emulator_apart=words.flavor_word("emulator_threads_policy") is not None,
             machine=GuestMachine.of(words),
             sound=_sound(words),
             usb=_usb(words, {disk_bus, cd_bus}),
             serial_ports=rules.serial_ports(words),
             packed=agreed_truth(words, "virtio_packed_ring") or False,
-            network_boot=flagged(words, "hw_ipxe_boot") or False,
+            network_boot=any(flagged(words, name) for name in NETWORK_BOOTS),
             locked=agreed_truth(words, "locked_memory") or False,
             shutdown_seconds=_shutdown_seconds(words),
         )

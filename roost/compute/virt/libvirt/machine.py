@@ -7,10 +7,9 @@ from typing import Final, Self
 from roost.compute.virt.libvirt.cpus import KVM, CpuModel
 from roost.compute.virt.libvirt.elements import element
 from roost.hardware.properties import HardwareProperties
-from roost.hardware.values import agreed, agreed_number, agreed_truth, flagged
+from roost.hardware.values import HIDING, agreed, agreed_number, agreed_truth, flagged
 
 _INTEL: Final = "intel"  # the one that most systems know
-_HIDDEN: Final = ("hw:hide_hypervisor_id", "img_hide_hypervisor_id")
 _AUTO: Final = "auto"
 _HYPERVISOR: Final = "hypervisor"  # the feature of a CPU by which systems look for one
 
@@ -38,7 +37,7 @@ class GuestMachine:
         """
         iommu = agreed(words, "viommu_model")
         return cls(
-            hidden=any(flagged(words, name) for name in _HIDDEN),
+            hidden=any(flagged(words, name) for name in HIDING),
             pmu=agreed_truth(words, "pmu"),
             hpet=flagged(words, "hw_time_hpet"),
             iommu=_INTEL if iommu == _AUTO else iommu,

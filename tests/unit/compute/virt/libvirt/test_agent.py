@@ -122,9 +122,16 @@ def test_an_agent_that_is_silent_ends_frozen_for_nobody():
     assert domain.done == [("freeze",), ("thaw",), ("copied", "vda")]
 
 
-@pytest.mark.parametrize("values", [{"silent": ["freeze"]}, {"state": libvirt.VIR_DOMAIN_PAUSED}])
-def test_a_copy_that_must_be_quiet_is_not_taken_otherwise(values):
-    domain = Domain(AGENT | {"os_require_quiesce": "yes"}, **values)
+@pytest.mark.parametrize(
+    ("properties", "values"),
+    [
+        (AGENT, {"silent": ["freeze"]}),
+        (AGENT, {"state": libvirt.VIR_DOMAIN_PAUSED}),
+        ({}, {}),
+    ],
+)
+def test_a_copy_that_must_be_quiet_is_not_taken_otherwise(properties, values):
+    domain = Domain(properties | {"os_require_quiesce": "yes"}, **values)
     with pytest.raises(exception.Conflict):
         agent.end_copy_quietly(domain, "vda")
     assert ("copied", "vda") not in domain.done

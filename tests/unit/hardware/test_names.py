@@ -1,9 +1,9 @@
-"""Which extra specs are refused."""
+"""Which extra specs are refused when they are written."""
 
 import pytest
 
 from roost import exception
-from roost.hardware import extra_specs
+from roost.hardware import names
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,12 @@ from roost.hardware import extra_specs
         ("capabilities:cpu_info:vendor", "Intel"),
         ("our_filter:colour", "red"),
         ("colour", "red"),
+        ("group_policy", "none"),
+        ("hw:serial_port_count", "0"),
     ],
 )
 def test_what_may_be_meant_is_taken(name, value):
-    extra_specs.check({name: value})
+    names.check_written({name: value})
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_what_may_be_meant_is_taken(name, value):
 )
 def test_what_no_known_scope_has_is_refused(name):
     with pytest.raises(exception.Invalid, match="does not appear to be a valid extra spec"):
-        extra_specs.check({"colour": "red", name: "1"})
+        names.check_written({"colour": "red", name: "1"})
 
 
 @pytest.mark.parametrize(
@@ -87,18 +89,18 @@ def test_what_no_known_scope_has_is_refused(name):
 )
 def test_a_value_that_cannot_be_is_refused(name, value):
     with pytest.raises(exception.Invalid, match="is not a possible value"):
-        extra_specs.check({name: value})
+        names.check_written({name: value})
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("accel:device_profile", "mine"),
-        ("group_policy", "none"),
         ("hw:cpu_realtime", "yes"),
         ("hw:mem_encryption", "True"),
         ("quota:cpu_shares_level", "high"),
         ("resources:CUSTOM_GPU", "1"),
+        ("resources:MEMORY_MB", "512"),
         ("resources:VGPU", "1"),
         ("resources1:VGPU", "1"),
         ("resources_net:CUSTOM_X", "1"),
@@ -107,4 +109,4 @@ def test_a_value_that_cannot_be_is_refused(name, value):
 )
 def test_what_nobody_does_is_refused_with_the_reason(name, value):
     with pytest.raises(exception.Invalid, match=f"'{name}' \\('{value}'\\) is not supported: "):
-        extra_specs.check({"colour": "red", name: value})
+        names.check_written({"colour": "red", name: value})

@@ -1,0 +1,262 @@
+"""Which names flavors and images may say, and what becomes of each.
+
+Most are read, by hosts or the scheduler, or are for people alone. What nobody reads is ignored:
+images and flavors of other clouds are full of it, and boot all the same. Some names are refused, as
+a yes would do harm: who asks for an encrypted disk had better get no server than one in clear. A
+name leaves the table of these when something reads it; what asks for nothing (``no``, ``0``) is let
+pass.
+
+Who writes extra specs since 2.86 is told of all of that at once. Scopes that are not named here
+belong to operators, and mean what their own filters make of them.
+"""
+
+import difflib
+import functools
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple, TypeVar
+
+from roost import exception
+from roost.hardware import values
+from roost.objects.flavor import Flavor, ImageMeta
+
+LOG = logging.getLogger(__name__)
+_Check = Callable[[str], bool]
+_Kind = TypeVar("_Kind")
+_GROUP: Final = "([a-zA-Z0-9_-]{1,64})?"
+_BYTES: Final = r"(small|large|any|[0-9]+([kKMGT]i?)?(b|bit|B)?)"
+_CPUS: Final = r"\^?[0-9]+(-[0-9]+)?(,\^?[0-9]+(-[0-9]+)?)*"
+_WORDS: Final = {"1", "t", "true", "on", "y", "yes", "0", "f", "false", "off", "n", "no"}
+_DIGITS: Final = 18
+
+
+def _truth(value: str) -> bool:
+    return value.strip().lower() in _WORDS
+
+
+def _like(pattern: str) -> _Check:
+    compiled = re.compile(pattern, re.ASCII)
+    return lambda value: compiled.fullmatch(value.strip()) is not None
+
+
+def _one_of(*words: str) -> _Check:
+    return lambda value: value in words
+
+
+def _number(least: int, most: int = 10**18) -> _Check:
+    def check(value: str) -> bool:
+        text = value.strip()
+        if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+            return False
+        return least <= int(text) <= most
+
+    return check
+
+
+_ANY: Final = _like(r"[\s\S]*")
+_SOME, _ONE_OR_MORE = _number(0), _number(1)
+# What hosts read by themselves.
+_OF_HOSTS: Final[Mapping[str, _Check]] = {
+    **{name: _one_of(*allowed) for name, allowed in values.CHOICES.items()},
+    **dict.fromkeys(values.TRUTHS, _truth),
+    **{name: _number(*limits) for name, limits in values.NUMBERS.items()},
+}
+
+
+def _read_by_hosts(scope: str) -> dict[str, _Check]:
+    return {
+        re.escape(name.removeprefix(f"{scope}:")): check
+        for name, check in _OF_HOSTS.items()
+        if name.startswith(f"{scope}:")
+    }
+
+
+# a pattern of what follows the scope -> what its values must be
+_HW: Final[Mapping[str, _Check]] = {
+    **_read_by_hosts("hw"),
+    "(cpu_realtime|ephemeral_encryption|mem_encryption)": _truth,
+    "cpu_policy": _one_of("dedicated", "shared", "mixed"),
+    "cpu_thread_policy": _one_of("prefer", "isolate", "require"),
+    "(cpu_dedicated_mask|cpu_realtime_mask)": _like(_CPUS),
+    "emulator_threads_policy": _one_of("isolate", "share"),
+    "(ephemeral_encryption_format|mem_encryption_model|pmem)": _like(".+"),
+    "mem_page_size": _like(_BYTES),
+    r"numa_cpus\.[0-9]+": _like(_CPUS),
+    r"numa_mem\.[0-9]+": _ONE_OR_MORE,
+    "numa_nodes": _ONE_OR_MORE,
+    "pci_numa_affinity_policy": _one_of("required", "preferred", "legacy", "socket"),
+    "tpm_secret_security": _one_of("user", "host", "deployment"),
+}
+_QUOTA: Final[Mapping[str, _Check]] = {
+    **_read_by_hosts("quota"),
+    "(cpu|memory|disk_io|vif)_(limit|reservation|shares_share)": _SOME,
+    "(cpu|memory|disk_io|vif)_shares_level": _one_of("custom", "high", "normal", "low"),
+}
+# a pattern of the scope -> what there is in it
+_SCOPES: Final[Mapping[str, Mapping[str, _Check]]] = {
+    "hw": _HW,
+    **{scope: _read_by_hosts(scope) for scope in ("hw_rng", "hw_video", "os")},
+    "quota": _QUOTA,
+    f"resources{_GROUP}": {"[A-Z0-9_]+": _SOME},
+    f"trait{_GROUP}": {"[A-Z0-9_]+": _one_of("required", "forbidden")},
+    "accel": {"device_profile": _like(".+")},
+    "pci_passthrough": {"alias": _like(r"[^:,]+:[0-9]+(\s*,\s*[^:,]+:[0-9]+)*")},
+    "aggregate_instance_extra_specs": {".+": _ANY},
+    "capabilities": {".+": _ANY},
+}
+
+
+class Fate(NamedTuple):
+    """What becomes of a name that nobody reads; ``word`` is one of those below."""
+
+    word: str
+    why: str
+
+
+IGNORED: Final = "ignored"
+REFUSED: Final = "refused"
+_NOTHING: Final = ("", "0", "[]", "f", "false", "n", "no", "off")
+# A pattern of names -> what becomes of them, why, and what to do instead. The first one counts.
+_FATES: Final[Mapping[str, Fate]] = {
+    "accel:.*": Fate(
+        REFUSED, "there are no accelerators; devices of hosts are had by pci_passthrough:alias"
+    ),
+    "hw[:_]cpu_realtime": Fate(REFUSED, "real-time CPUs are not supported"),
+    "hw[:_]cpu_realtime_mask": Fate(IGNORED, "real-time CPUs are not supported"),
+    "hw[:_]ephemeral_encryption": Fate(REFUSED, "disks cannot be encrypted"),
+    "hw[:_]mem_encryption": Fate(REFUSED, "the memory of guests cannot be encrypted"),
+    "hw[:_](ephemeral|mem)_encryption_.*": Fate(IGNORED, "nothing is encrypted"),
+    "hw:pmem": Fate(REFUSED, "there is no persistent memory"),
+    "hw[:_]tpm_secret_security": Fate(
+        REFUSED, "what TPMs keep is not encrypted, so it has no secret"
+    ),
+    "hw_firmware_stateless": Fate(IGNORED, "the variables of UEFI are always kept"),
+    "hw_floppy_bus": Fate(IGNORED, "guests have no floppies"),
+    "quota:(cpu|memory|disk_io|vif)_(limit|reservation|shares_share|shares_level)": Fate(
+        IGNORED,
+        "other hypervisors know it; there are quota:cpu_..., quota:disk_... and quota:vif_...",
+    ),
+    "resources:(MEMORY_MB|DISK_GB)": Fate(IGNORED, "the sizes of a server are those of its flavor"),
+    "resources:VGPU": Fate(
+        REFUSED, "there are no virtual GPUs; whole ones are had by pci_passthrough:alias"
+    ),
+    "resources:(?!(VCPU|PCPU)$).*": Fate(REFUSED, "there are no such resources"),
+    "(resources|trait)[^:]+:.*": Fate(
+        REFUSED, "there are no numbered groups of resources: say it without the number"
+    ),
+    "(img_)?block_device_mapping": Fate(REFUSED, "there are no volumes to boot from"),
+    "(img_)?mappings": Fate(
+        IGNORED, "the disks of a server are those of its flavor and of who asks for it"
+    ),
+    "(img_)?root_device_name": Fate(
+        IGNORED, "disks are called by what they are on, which hw_disk_bus says"
+    ),
+}
+
+
+def check_written(specs: Mapping[str, str]) -> None:
+    """Make sure that extra specs of known scopes are known, their values possible, and done here.
+
+    :raises roost.exception.Invalid: naming the first that is not
+    """
+    for name, value in specs.items():
+        unknown = _unknown(name)
+        if unknown is not None:
+            raise exception.Invalid(f"Validation failed; extra spec '{name}' {unknown}")
+        if not _is_possible(name, value):
+            raise exception.Invalid(
+                f"Validation failed; '{value}' is not a possible value of extra spec '{name}'."
+            )
+    for name, value, found in fates(specs):
+        raise _refusal(name, value, found)
+
+
+def check(flavor: Flavor, image: ImageMeta | None) -> None:
+    """Make sure that a flavor and an image ask for nothing whose lack would do harm.
+
+    :raises roost.exception.Invalid: naming what is asked for, why not, and what to do
+    """
+    _check(flavor.extra_specs, f" Choose another flavor, or have it removed from {flavor.name}.")
+    if image is not None:
+        check_image(image)
+
+
+def check_image(image: ImageMeta, *, before: ImageMeta | None = None) -> None:
+    """Make sure of an image alone.
+
+    :param before: of a server that has it, or another one: what that says alike is as it is
+    """
+    had = before.properties.items() if before is not None else ()
+    said = {name: value for name, value in image.properties.items() if (name, value) not in had}
+    instead = f" Choose another image, or have it removed from {image.id}."
+    _check(said, instead, of_flavor=False)
+
+
+def fates(said: Mapping[str, str], *, of_flavor: bool = True) -> Iterator[tuple[str, str, Fate]]:
+    """Yield what nobody reads of a flavor or an image, with its value, and what becomes of it."""
+    for name, value in said.items():
+        if (":" in name) == of_flavor and value.strip().lower() not in _NOTHING:
+            found = fate(name)
+            if found is not None:
+                yield name, value, found
+
+
+@functools.lru_cache(maxsize=4096)
+def fate(name: str) -> Fate | None:
+    """Return what becomes of a name that nobody reads; None: somebody may."""
+    found, unknown = _first(_FATES, name), _unknown(name)
+    return found or (None if unknown is None else Fate(IGNORED, f"it {unknown}"))
+
+
+def _check(said: Mapping[str, str], instead: str, *, of_flavor: bool = True) -> None:
+    for name, value, found in fates(said, of_flavor=of_flavor):
+        if found.word == REFUSED:
+            raise _refusal(name, value, found, instead)
+        _warn(name, found)
+
+
+def _refusal(name: str, value: str, found: Fate, instead: str = "") -> exception.Invalid:
+    return exception.Invalid(
+        f"{_what(name)} '{name}' ('{value}') is not supported: {found.why}.{instead}"
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _warn(name: str, found: Fate) -> None:
+    """Say once of each name that it is ignored."""
+    LOG.warning("%s '%s' is ignored: %s", _what(name), name, found.why)
+
+
+def _what(name: str) -> str:
+    return "Extra spec" if ":" in name else "Image property"
+
+
+# Scopes
+
+
+def _unknown(name: str) -> str | None:
+    """Return why there is no such extra spec; None: there is, or its scope is not known."""
+    scope, rest = _in_scope(name)
+    if _first(scope, rest) is not None or not scope:
+        return None
+    alike = difflib.get_close_matches(rest, scope, n=1)
+    hint = f" Did you mean {name.removesuffix(rest)}{alike[0]}?" if alike else ""
+    return f"does not appear to be a valid extra spec.{hint}"
+
+
+def _is_possible(name: str, value: str) -> bool:
+    check = _first(*_in_scope(name))
+    return check is None or check(value)
+
+
+def _in_scope(name: str) -> tuple[Mapping[str, _Check], str]:
+    """Return what there is in the scope of a name, if that is known, and the name without it."""
+    scope, colon, rest = name.partition(":")
+    return (_first(_SCOPES, scope) if colon else None) or {}, rest
+
+
+def _first(table: Mapping[str, _Kind], text: str) -> _Kind | None:
+    """Return what stands under the first pattern that is all of ``text``."""
+    found = (value for pattern, value in table.items() if re.fullmatch(pattern, text, re.ASCII))
+    return next(found, None)
