@@ -12,7 +12,7 @@ import functools
 import random
 import time
 from collections.abc import Callable, Iterator
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 
@@ -27,6 +27,7 @@ Session = sa.Connection  # in a transaction: all that the functions of db/ are g
 
 CONNECT_SECONDS: Final = 10
 ANSWER_SECONDS: Final = 60
+_RENEWED: Final = "renewed"
 
 
 class Database:
@@ -52,11 +53,24 @@ class Database:
         self._connections = connections
         self._patience = Timeouts(connect_timeout, answer_timeout)
         self._clock = clock.Reckoned()
+        self._closed = False
+        self._renewed = 0  # how often; each connection knows of which time it is
 
     @functools.cached_property
     def engine(self) -> sa.Engine:
         url = sa.make_url(self.url)
-        return make_engine(url, connections=self._connections, patience=self._patience)
+        engine = make_engine(url, connections=self._connections, patience=self._patience)
+
+        @sa.event.listens_for(engine, "connect")
+        def _on_connect(_connection: Any, record: Any) -> None:
+            record.info[_RENEWED] = self._renewed
+
+        @sa.event.listens_for(engine, "checkin")
+        def _on_checkin(_connection: Any, record: Any) -> None:
+            if self._closed or record.info.get(_RENEWED) != self._renewed:
+                record.close()
+
+        return engine
 
     def begin(self) -> contextlib.AbstractContextManager[Session]:
         """Run a transaction: committed at the end of the block, rolled back if it raises.
@@ -111,6 +125,16 @@ class Database:
             raise known from error
 
     def close(self) -> None:
+        """Close all connections; those in use are closed as soon as they are not any more."""
+        self._closed = True
+        self._dispose()
+
+    def renew(self) -> None:
+        """Let all that begins from now on connect anew; connections in use are closed after it."""
+        self._renewed += 1
+        self._dispose()
+
+    def _dispose(self) -> None:
         if "engine" in self.__dict__:
             self.engine.dispose()
 

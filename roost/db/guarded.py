@@ -83,6 +83,6 @@ def ask(database: Database) -> None:
 
     :raises roost.exception.Unavailable: when there is none
     """
-    database.close()
+    database.renew()
     with database.read() as session:
         session.execute(_ANYTHING)

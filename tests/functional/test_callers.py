@@ -134,6 +134,7 @@ def site(tmp_path_factory):
     yield site
     rig.stop()
     site.cloud.close()
+    site.database.close()
 
 
 def naming(interface, name, *, host, cell_uuid, **others):

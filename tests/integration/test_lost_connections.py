@@ -217,7 +217,9 @@ def cramped(database):
         for statement in make:
             session.exec_driver_sql(statement)
     url = sa.make_url(database.url).set(username=name, database=_everybodys(database))
-    yield Database(url.render_as_string(hide_password=False), connections=2)
+    cramped = Database(url.render_as_string(hide_password=False), connections=2)
+    yield cramped
+    cramped.close()
     with database.begin() as session:
         session.exec_driver_sql(f"DROP {'ROLE' if is_postgresql(database) else 'USER'} {name}")
 
@@ -242,4 +244,3 @@ def test_a_server_that_takes_no_more_connections_is_waited_for(cramped):
             session.rollback()
             session.invalidate()  # the one connection is free for others
             assert asked.result(timeout=10) == 1
-    cramped.close()

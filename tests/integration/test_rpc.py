@@ -103,10 +103,12 @@ def test_a_bus_that_cannot_be_reached_is_no_reason_to_wait_for_ever(rabbitmq_url
 
 
 @pytest.mark.parametrize("method", ["say", "note"])
-def test_a_broker_that_does_not_know_our_user_is_away(rabbitmq_url, method):
-    """As one is that was wiped, until its users are made again."""
+@pytest.mark.parametrize("missing", ["user", "virtual host"])
+def test_a_broker_that_does_not_know_us_is_away(rabbitmq_url, method, missing):
+    """As one is that was wiped, until its users and virtual hosts are made again."""
     login, at, place = rabbitmq_url.rpartition("@")
-    bus = Bus(conf.of({}), f"{login}-no-more{at}{place}")
+    urls = {"user": f"{login}-no-more{at}{place}", "virtual host": f"{rabbitmq_url}-no-more"}
+    bus = Bus(conf.of({}), urls[missing])
     with pytest.raises(exception.Unavailable):
         getattr(Echo(bus), method)(a_context(), number=1)
     bus.close()

@@ -116,16 +116,14 @@ class Site:
 
     def write(self, whose, statement):
         database = Database(self.cloud.plan.database_url(whose), connections=1)
-        with database.begin() as session:
+        with contextlib.closing(database), database.begin() as session:
             session.execute(statement)
-        database.close()
 
     @contextlib.contextmanager
     def reading(self, whose):
         database = Database(self.cloud.plan.database_url(whose), connections=1)
-        with database.read() as session:
+        with contextlib.closing(database), database.read() as session:
             yield session
-        database.close()
 
     def heartbeats(self):
         """Return when each host was last heard of."""

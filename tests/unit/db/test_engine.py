@@ -29,6 +29,29 @@ def test_a_reader_does_not_wait_for_the_writer(api_db):
         assert session.exec_driver_sql("SELECT 1").scalar() == 1
 
 
+@pytest.mark.parametrize("end", [Database.close, Database.renew])
+def test_no_connection_outlives_the_end_of_its_database(api_db, end):
+    """Nor when it is in use just then, as another thread's may be."""
+    with api_db.read() as session:
+        before = session.connection.dbapi_connection
+    with api_db.read() as session:
+        used = session.connection.dbapi_connection
+        end(api_db)
+        assert session.exec_driver_sql("SELECT 1").scalar() == 1
+    for connection in (before, used):
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
+
+
+@pytest.mark.parametrize(("end", "kept"), [(Database.close, False), (Database.renew, True)])
+def test_who_comes_late_leaves_nothing_open(api_db, end, kept):
+    end(api_db)
+    with api_db.read() as session:
+        late = session.connection.dbapi_connection
+    with api_db.read() as session:
+        assert (session.connection.dbapi_connection is late) == kept
+
+
 class Failing:
     """A step that fails in these ways, one after the other, and then does not."""
 
