@@ -7,7 +7,9 @@ query means all of its second.
 import base64
 import binascii
 import datetime
+import functools
 import ipaddress
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -51,8 +53,15 @@ class Schema:
             raise exception.Invalid(_message(error, what))
 
     def relax(self, value: Any, *, minor: int) -> None:
-        """Take out of ``value`` what the document does not know, as Compute v2.0 overlooked it."""
+        """Take out of ``value`` what the document does not know, as Compute v2.0 overlooked it.
+
+        And blanks around words that must have none, which it cut.
+        """
         for error in list(self._validator(minor).iter_errors(value)):
+            if error.validator == "pattern" and error.absolute_path:
+                *way, last = error.absolute_path
+                holder: Any = functools.reduce(operator.getitem, way, value)  # type: ignore[arg-type]
+                holder[last] = str(error.instance).strip()
             if error.validator == "additionalProperties" and error.validator_value is False:
                 sent: Any = error.instance
                 for name in _unknown(error):
@@ -223,12 +232,12 @@ EVER: Final = microversions.MAXIMUM  # where a property has come to stay
 STRICT_QUERIES: Final = 75  # since 2.75 names that a list does not know are refused
 ALL_STRICT: Final = 102  # since 2.102 names that nothing knows are refused everywhere
 
-# A name is what can be read: something that is no blank, and no control characters.
+# A name is what can be read: no blanks around it, and no control characters.
 NAME: Final = {
     "type": "string",
     "minLength": 1,
     "maxLength": 255,
-    "pattern": r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$",
+    "pattern": r"^(?!\s)[^\x00-\x1f\x7f]+(?<!\s)$",
 }
 TEXT: Final = {"type": "string", "maxLength": 255}
 OPTIONAL_TEXT: Final = {"type": ["string", "null"], "maxLength": 255}

@@ -64,7 +64,7 @@ RULES = [
 _ZONE: dict[str, Any] = {
     **NAME,
     "type": ["string", "null"],
-    "pattern": r"^[^\x00-\x1f\x7f:]*[^\x00-\x20\x7f:][^\x00-\x1f\x7f:]*$",
+    "pattern": r"^(?!\s)[^\x00-\x1f\x7f:]+(?<!\s)$",
 }
 _ASKED: dict[str, Any] = {"name": NAME, "availability_zone": _ZONE}
 _HOST = of({"host": {**TEXT, "minLength": 1, "pattern": r"^[a-zA-Z0-9._-]+$"}}, required=["host"])
@@ -161,7 +161,7 @@ class Aggregates:
         alter = functools.partial(
             rows.update,
             aggregate_id=identity,
-            name=asked["name"].strip() if "name" in asked else None,
+            name=asked.get("name"),
             metadata=_zone_of(asked),
         )
         return self._change(call, alter, doing="update", refusal=exception.Invalid)
@@ -228,7 +228,7 @@ class Aggregates:
     def _create(self, asked: dict[str, Any]) -> Aggregate:
         metadata = {key: zone for key, zone in _zone_of(asked).items() if zone is not None}
         with self._database.begin() as session:
-            return rows.create(session, asked["name"].strip(), metadata=metadata)
+            return rows.create(session, asked["name"], metadata=metadata)
 
     @retried
     def _delete(self, identity: int) -> Aggregate:
@@ -259,10 +259,7 @@ def _identity(call: Call) -> int:
 
 def _zone_of(asked: dict[str, Any]) -> dict[str, str | None]:
     """Return the metadata that makes an aggregate the zone that a body names, if it does."""
-    if rows.ZONE not in asked:
-        return {}
-    zone = asked[rows.ZONE]
-    return {rows.ZONE: zone and zone.strip()}
+    return {rows.ZONE: asked[rows.ZONE]} if rows.ZONE in asked else {}
 
 
 def _cannot(doing: str, identity: int, why: exception.RoostError) -> str:

@@ -422,7 +422,7 @@ def _new(asked: dict[str, Any]) -> Flavor:
     given = asked.get("id")
     return Flavor(
         flavorid=str(uuid.uuid4()) if given in (None, "auto") else str(given),
-        name=asked["name"].strip(),
+        name=asked["name"],
         memory_mb=_number(asked, "ram", least=1),
         vcpus=_number(asked, "vcpus", least=1),
         root_gb=_number(asked, "disk"),

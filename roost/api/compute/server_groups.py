@@ -173,7 +173,7 @@ def _asked(call: Call) -> ServerGroup:
         uuid=str(uuid.uuid4()),
         project_id=call.project_id,
         user_id=context.user_id,
-        name=asked["name"].strip(),
+        name=asked["name"],
         policy=policy,
         max_server_per_host=_max_server_per_host(policy, asked.get("rules") or {}),
     )

@@ -93,8 +93,10 @@ class PlacementRequest:
 
 
 LOG = logging.getLogger(__name__)
-_NO_HOSTNAME: Final = re.compile(r"[^a-z0-9.-]+")
-_MAX_HOSTNAME: Final = 63
+_DASHES: Final = str.maketrans(" _.", "---")
+_NO_LABEL: Final = re.compile(r"[^a-z0-9-]+")
+_MAX_LABEL: Final = 63
+_MAX_HOSTNAME: Final = 255
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -386,7 +388,7 @@ def _instance(order: CreateRequest, draft: _Draft, index: int, count: int) -> In
         user_id=context.user_id,
         reservation_id=draft.reservation_id,
         launch_index=index,
-        display_name=asked["name"].strip()[: 255 - len(suffix)] + suffix,
+        display_name=asked["name"][: 255 - len(suffix)] + suffix,
         display_description=asked.get("description"),
         hostname=_hostname(asked, suffix, identity),
         flavor=order.flavor,
@@ -422,12 +424,15 @@ def _instance(order: CreateRequest, draft: _Draft, index: int, count: int) -> In
 
 
 def _hostname(asked: dict[str, Any], suffix: str, identity: str) -> str:
-    """Return the name that the guest gives itself: the one asked for, or what DNS takes of it."""
+    """Return the name that the guest gives itself: the one asked for, or a DNS label like its own.
+
+    A name with dots would have a domain, by which no node of a cluster knows itself.
+    """
     named = asked.get("hostname")
     if named:
-        return f"{named}{suffix}"[:255]
-    words = asked["name"].strip().lower().replace(" ", "-").replace("_", "-")
-    clean = _NO_HOSTNAME.sub("", words)[: _MAX_HOSTNAME - len(suffix)].strip(".-")
+        return f"{named[: _MAX_HOSTNAME - len(suffix)]}{suffix}"
+    words = asked["name"].lower().translate(_DASHES)
+    clean = _NO_LABEL.sub("", words)[: _MAX_LABEL - len(suffix)].strip("-")
     return f"{clean}{suffix}" if clean else f"server-{identity}"
 
 

@@ -121,7 +121,7 @@ class ServerSnapshot:
         asked = call.body["createImage"]
         properties = {"image_type": "snapshot", **self._metadata(asked, server_ref.instance)}
         task = states.IMAGE_SNAPSHOT_PENDING
-        order = _ImageRequest("createImage", task, asked["name"].strip(), properties)
+        order = _ImageRequest("createImage", task, asked["name"], properties)
         return self._begin(call, server_ref, order)
 
     def create_backup(self, call: Call, server_ref: ServerRef) -> Answer:
@@ -135,7 +135,7 @@ class ServerSnapshot:
             _ImageRequest(
                 word="createBackup",
                 task=states.IMAGE_BACKUP,
-                name=asked["name"].strip(),
+                name=asked["name"],
                 properties={**metadata, **kind},
                 rotation=int(asked["rotation"]),
             ),

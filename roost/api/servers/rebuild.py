@@ -29,7 +29,7 @@ _WORD: Final = "rebuild"
 _GROUPS_SINCE: Final = 71
 # What a body calls it -> the column that keeps it, and what becomes of its value.
 _PLAIN: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
-    "name": ("display_name", str.strip),
+    "name": ("display_name", str),
     "description": ("display_description", lambda value: value),
     "OS-DCF:diskConfig": ("disk_config", str),
     "hostname": ("hostname", lambda value: value),

