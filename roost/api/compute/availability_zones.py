@@ -39,6 +39,9 @@ RULES = [
 ]
 
 
+SECONDS: Final = 3.0
+
+
 class HoldServers(exception.Conflict):
     """Servers would find themselves in another zone than the one they were created in."""
 
@@ -50,11 +53,32 @@ class Zones:
         self._database = dependencies.api_database
         self._cells = dependencies.cells
         self._gatherer = Gatherer(dependencies.executor, timeout=dependencies.options.cell_timeout)
+        self._names: Recent[tuple[set[str], bool]] = Recent(seconds=SECONDS)
 
     def by_host(self) -> dict[str, str]:
         """Return the zones of the hosts that have one by an aggregate."""
         with self._database.read() as session:
             return aggregates.zones(session)
+
+    def check(self, zone: str) -> None:
+        """Make sure that hosts are in a zone, or may be: in a cell that is away.
+
+        :raises roost.exception.Invalid: when none is
+        """
+        names, are_all = self._names.get(self._ask)
+        if zone not in names and are_all:  # as of a moment ago
+            names, are_all = self._ask()
+        if zone in names or not are_all:
+            return
+        raise exception.Invalid(f"The requested availability zone {zone} is not available.")
+
+    def _ask(self) -> tuple[set[str], bool]:
+        """Return the zones that hosts are in, and whether all cells told theirs."""
+        zones = self.by_host()
+        cells = [cell for cell in self._cells.all() if not cell.is_cell0]
+        gathered = self._gatherer.from_each(cells, _own_zones)
+        own = {host: zone for _, some in gathered.answers for host, zone in some.items()}
+        return {*(own | zones).values()}, not gathered.away
 
     def check_moves(self, session: Session, change: aggregates.AggregateChange) -> None:
         """Make sure that a change takes no server to another zone.
@@ -88,14 +112,19 @@ def _by_cell(session: Session, hosts: Container[str]) -> dict[str, list[str]]:
     return found
 
 
+def _own_zones(cell: Cell) -> dict[str, str]:
+    """Return the zones that the hosts of a cell name themselves."""
+    with cell.database.read() as session:
+        return services.zones(session, binary=COMPUTE)
+
+
 def _any_moves(
     cell: Cell, hosts: Sequence[str], moved: Mapping[str, tuple[str | None, str | None]]
 ) -> bool:
     """Tell whether any of a cell's hosts has servers, and would be in another zone than before."""
     with cell.database.read() as session:
         used = instances.hosts_in_use(session, hosts)
-        known = services.list_services(session, binary=COMPUTE) if used else []
-    own = {service.host: service.availability_zone for service in known}
+    own = _own_zones(cell) if used else {}
     return any(
         (moved[host][0] or own.get(host)) != (moved[host][1] or own.get(host)) for host in used
     )
@@ -191,9 +220,6 @@ def _hosts(hosts: list[HostReport], compute: str) -> dict[str, Any]:
         }
         for host in hosts
     }
-
-
-SECONDS: Final = 3.0
 
 
 class AvailabilityZones:

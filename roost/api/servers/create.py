@@ -8,6 +8,7 @@ hint, and while the bus is away the super-conductors find the build requests wit
 the placement of a request and creates nothing.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import logging
@@ -19,6 +20,7 @@ from typing import Any, Final
 
 from roost import exception, states
 from roost.api.compute import quota_resources
+from roost.api.compute.availability_zones import Zones
 from roost.api.compute.flavors import may_use
 from roost.api.dependencies import Dependencies
 from roost.api.request import Call, short_ip, truth
@@ -161,6 +163,7 @@ class ServerCreate:
     def __init__(self, dependencies: Dependencies) -> None:
         self._dependencies = dependencies
         self._networking = dependencies.networking
+        self._zones = Zones(dependencies)
 
     def accept(self, call: Call) -> Accepted:
         """Store what is asked for, then tell the super-conductors.
@@ -233,8 +236,12 @@ class ServerCreate:
                     "The host is named twice: in availability_zone and by itself."
                 )
             host, node = asked.get("host", ""), asked.get("hypervisor_hostname", "")
+        if zone:
+            self._zones.check(zone)
         if host:
             self._check_host(host)
+        if node:
+            self._check_node(call, host, node)
         return RequestedPlacement(
             zone=zone or None, host=host or None, node=node or None, forced=bool(forced)
         )
@@ -244,6 +251,18 @@ class ServerCreate:
             self._dependencies.cells.search(host)
         except exception.NotFound as error:
             raise exception.Invalid(f"Compute host {host} could not be found.") from error
+
+    def _check_node(self, call: Call, host: str, node: str) -> None:
+        """Make sure that there is a node, of the host that is named with it, as far as is known."""
+        scheduler = self._dependencies.scheduler
+        with contextlib.suppress(exception.Unavailable):
+            known = (
+                scheduler.list_hosts(call.context, host=host)
+                if host
+                else scheduler.all_hosts(call.context)
+            )
+            if all(report.node != node for report in known):
+                raise exception.Invalid(f"Compute node {node} could not be found.")
 
     @retried
     def _store(self, order: CreateRequest, draft: "_Draft") -> Accepted:
@@ -342,10 +361,10 @@ def _counts(asked: dict[str, Any], most_allowed: int) -> tuple[int, int]:
 
 def _zone_parts(asked: str) -> tuple[str, str, str]:
     """Read ``zone``, ``zone:host``, ``zone:host:node`` or ``zone::node``."""
-    dependencies = asked.split(":")
-    if len(dependencies) > 3:  # noqa: PLR2004 - as said above
+    parts = asked.split(":")
+    if len(parts) > 3:  # noqa: PLR2004 - as said above
         raise exception.Invalid(f"Unable to parse availability_zone {asked!r}")
-    zone, host, node = [*dependencies, "", ""][:3]
+    zone, host, node = [*parts, "", ""][:3]
     return zone, host, node
 
 
@@ -406,7 +425,7 @@ def _instance(order: CreateRequest, draft: _Draft, index: int, count: int) -> In
         tags=unique(asked.get("tags") or []),
         access_ip_v4=asked.get("accessIPv4") or None,
         access_ip_v6=short_ip(asked.get("accessIPv6")),
-        availability_zone=order.place.zone,
+        availability_zone=None,
         host=None,
         node=None,
         attempt=0,

@@ -35,7 +35,10 @@ from roost.scheduler.client import CellSchedulerClient
 
 LOG = logging.getLogger(__name__)
 _UNBEGUN: Final = {"task_state": states.SCHEDULING}
-_NOWHERE: Final[dict[str, Any]] = {"host": None, "node": None, "numa_topology": None, "pci": []}
+_NOWHERE: Final[dict[str, Any]] = {
+    **dict.fromkeys(("host", "node", "availability_zone", "numa_topology")),
+    "pci": [],
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -355,6 +358,7 @@ def _placed(place: Selection) -> dict[str, Any]:
     return {
         "host": place.host,
         "node": place.node,
+        "availability_zone": place.availability_zone,
         "numa_topology": place.numa_topology,
         "pci": list(place.pci),
     }

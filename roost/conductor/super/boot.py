@@ -341,8 +341,7 @@ class PlacedInstance(BootTask):
         instance.numa_topology, instance.pci = self.chosen.numa_topology, list(self.chosen.pci)
         instance.attempt, instance.updated_at = 1, self.cell.database.now()
         instance.vm_state, instance.task_state = states.WAITING
-        if instance.availability_zone is None:
-            instance.availability_zone = self.chosen.availability_zone
+        instance.availability_zone = self.chosen.availability_zone
         return instance
 
 

@@ -98,6 +98,13 @@ def list_services(
     return [_service(row) for row in session.execute(query)]
 
 
+def zones(session: Session, *, binary: str) -> dict[str, str]:
+    """Return by host the zone that its daemon of this name is in by itself, where it names one."""
+    c = _services.c
+    query = sa.select(c.host, c.availability_zone).where(c.binary == binary)
+    return {host: zone for host, zone in session.execute(query) if zone}
+
+
 def call_roll(
     session: Session,
     *,

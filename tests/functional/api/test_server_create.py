@@ -3,9 +3,10 @@ import datetime
 import pytest
 
 from roost import exception, states
-from roost.db.api import build_requests, cells
+from roost.db.api import aggregates, build_requests, cells
 from tests.api_harness import ADMIN, ALICE, IMAGE, PRIVATE, count_statements
 from tests.builders import CELL1, CELL2, a_uuid, an_image
+from tests.functional.api.test_unreachable_cells import take_away
 
 _BODY = {"name": "web", "flavorRef": "1", "imageRef": IMAGE}
 
@@ -82,14 +83,15 @@ def test_what_was_asked_for_is_kept(world):
         hostname="host-1",
         user_data="aGVsbG8=",
         config_drive="true",
-        availability_zone="east",
+        availability_zone="nova",
         hints={"color": "red", "hosts": ["a", "b"]},
     )
     instance, spec = _wish(world, answer).instance, _spec(world, answer)
     assert (instance.display_description, instance.tags) == ("words", ["a"])
     assert (instance.metadata, instance.hostname) == ({"k": "v"}, "host-1")
     assert (instance.user_data, instance.config_drive) == ("aGVsbG8=", True)
-    assert (spec.availability_zone, spec.hints) == ("east", {"color": ["red"], "hosts": ["a", "b"]})
+    assert (spec.availability_zone, spec.hints) == ("nova", {"color": ["red"], "hosts": ["a", "b"]})
+    assert instance.availability_zone is None  # before it has a host
 
 
 @pytest.mark.parametrize(
@@ -233,17 +235,17 @@ def test_one_address_is_not_for_many_servers(world):
 
 
 def test_administrators_name_the_host(world):
-    answer = _create(world, availability_zone="nova:h1:n1", token="admin:project")
+    answer = _create(world, availability_zone="nova:h1:h1", token="admin:project")
     spec = _spec(world, answer)
     assert (spec.availability_zone, spec.requested_host, spec.requested_node) == (
         "nova",
         "h1",
-        "n1",
+        "h1",
     )
     assert spec.forced
-    answer = _create(world, availability_zone="nova::n1", token="admin:project")
+    answer = _create(world, availability_zone="nova::h1", token="admin:project")
     spec = _spec(world, answer)
-    assert (spec.requested_host, spec.requested_node, spec.forced) == (None, "n1", True)
+    assert (spec.requested_host, spec.requested_node, spec.forced) == (None, "h1", True)
     answer = _create(world, version="2.74", host="h2", token="admin:project")
     assert (_spec(world, answer).requested_host, _spec(world, answer).forced) == ("h2", False)
 
@@ -264,9 +266,42 @@ def test_others_do_not_name_hosts(world, version, values):
     assert _create(world, version=version, **values).status_code == 403
 
 
-def test_a_host_that_nobody_knows_is_refused(world):
-    answer = _create(world, availability_zone="nova:h9", token="admin:project")
-    assert "h9" in answer.json["badRequest"]["message"]
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"availability_zone": "lost"},
+        {"availability_zone": "lost:h1"},
+        {"availability_zone": "nova:lost"},
+        {"availability_zone": "nova:h1:lost"},
+        {"availability_zone": "nova::lost"},
+        {"availability_zone": "nova:h1:h2", "lost": "h2"},
+        {"host": "lost"},
+        {"hypervisor_hostname": "lost"},
+        {"host": "h1", "hypervisor_hostname": "h2", "lost": "h2"},
+    ],
+)
+def test_a_place_that_nobody_knows_is_refused(world, place):
+    named = place.pop("lost", "lost")
+    answer = _create(world, version="2.74", token="admin:project", **place)
+    assert named in answer.json["badRequest"]["message"]
+    assert _wishes(world) == []
+
+
+def test_a_zone_is_there_as_soon_as_hosts_are_in_it_and_no_longer(world):
+    asked = {"availability_zone": "moon"}
+    assert _create(world, **asked).status_code == 400
+    with world.api_db.begin() as session:
+        moon = aggregates.create(session, "moon", metadata=asked)
+    assert _create(world, **asked).status_code == 400
+    with world.api_db.begin() as session:
+        for host in ("h1", "h2"):
+            aggregates.add_host(session, moon.id, host)
+    assert _create(world, **asked).status_code == 202
+
+
+def test_a_zone_may_be_in_a_cell_that_is_away(world):
+    take_away(world)
+    assert _create(world, availability_zone="moon").status_code == 202
 
 
 def test_a_host_may_be_named_before_it_is_mapped(world):

@@ -66,7 +66,11 @@ def test_what_its_user_wrote_on_a_wish_goes_with_it_to_the_cell(world, hosts):
 
 def test_the_host_is_told_the_place_that_was_claimed_there(world):
     place = a_selection(
-        "h1", claimed=True, limits={"vcpus": 8}, numa_topology=a_pinned_topology(2, 3)
+        "h1",
+        claimed=True,
+        limits={"vcpus": 8},
+        numa_topology=a_pinned_topology(2, 3),
+        availability_zone="of h1",
     )
     world.scheduler.select_destinations = lambda *_, **__: [[place]]
     _request, (uuid,) = made = world.build_request()
@@ -75,6 +79,7 @@ def test_the_host_is_told_the_place_that_was_claimed_there(world):
     assert told["selection"] == place
     assert told["instance"].numa_topology == place.numa_topology
     assert instance(world.cell1, uuid).numa_topology == place.numa_topology
+    assert instance(world.cell1, uuid).availability_zone == "of h1"
     with world.cell1.read() as session:
         assert builds.find(session, uuid).selection == place
 

@@ -99,6 +99,7 @@ def test_the_next_host_is_told_the_place_that_was_claimed_there(cell):
         limits={"vcpus": 8},
         numa_topology=a_pinned_topology(2, 3),
         pci=[a_pci_allocation()],
+        availability_zone="east",
     )
     cell.scheduler.places["h2"] = place
     fail(cell, made.uuid)
@@ -106,6 +107,7 @@ def test_the_next_host_is_told_the_place_that_was_claimed_there(cell):
     assert told["selection"] == place
     for instance in (get(cell, made.uuid), told["instance"]):
         assert (instance.numa_topology, instance.pci) == (place.numa_topology, place.pci)
+        assert instance.availability_zone == "east"
     with cell.database.read() as session:
         assert builds.find(session, made.uuid).selection == place
 
@@ -132,6 +134,7 @@ def test_attempts_used_up_end_in_error_with_every_host_and_reason(cell):
         fail(cell, made.uuid, host, attempt, f"{host} fell over")
     found = get(cell, made.uuid)
     assert (found.vm_state, found.task_state, found.host) == (states.ERROR, None, None)
+    assert found.availability_zone is None
     assert fault(cell, made.uuid) == (
         "No valid host was found. Exceeded maximum number of attempts: 3 hosts were tried."
     )
