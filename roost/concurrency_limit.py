@@ -16,7 +16,7 @@ class Refused(enum.Enum):
 
 
 class ConcurrencyLimit(Generic[H]):
-    """Places, each taken by a holder: a project, a host.
+    """Places, each taken by a holder: a project, a host. Who finds none may wait for one.
 
     :param most: places altogether
     :param share: how many a holder may have, given the number of those that others leave
@@ -25,25 +25,33 @@ class ConcurrencyLimit(Generic[H]):
     def __init__(self, most: int, share: Callable[[int, H], int]) -> None:
         self._most = most
         self._share = share
-        self._lock = threading.Lock()
+        self._change = threading.Condition()
         self._of: dict[H, int] = {}
         self.taken = 0
 
-    def take(self, holder: H) -> Refused | None:
-        """Take a place, or return why there is none."""
-        with self._lock:
-            has = self._of.get(holder, 0)
-            if has >= self._share(self._most - (self.taken - has), holder):
-                return Refused.SHARE
-            if self.taken >= self._most:
-                return Refused.FULL
-            self._of[holder] = has + 1
-            self.taken += 1
-            return None
+    def take(self, holder: H, *, within: float = 0.0) -> Refused | None:
+        """Take a place as soon as there is one, or return why there is none.
+
+        :param within: seconds that one is waited for
+        """
+        with self._change:
+            self._change.wait_for(lambda: self._refusal(holder) is None, within)
+            refused = self._refusal(holder)
+            if refused is None:
+                self._of[holder] = self._of.get(holder, 0) + 1
+                self.taken += 1
+            return refused
 
     def give_back(self, holder: H) -> None:
-        with self._lock:
+        with self._change:
             self.taken -= 1
             left = self._of.pop(holder) - 1
             if left:
                 self._of[holder] = left
+            self._change.notify_all()
+
+    def _refusal(self, holder: H) -> Refused | None:
+        has = self._of.get(holder, 0)
+        if has >= self._share(self._most - (self.taken - has), holder):
+            return Refused.SHARE
+        return Refused.FULL if self.taken >= self._most else None

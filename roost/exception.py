@@ -155,6 +155,19 @@ class Away(Unavailable):
     code = "away"
 
 
+class Silent(Away):
+    """A host gives no answer, or gave others none a moment ago.
+
+    ``for_users``: the message is theirs, and names no machine.
+    """
+
+    code = "silent"
+
+    def __init__(self, message: str = "", *, for_users: bool = False, **details: Any) -> None:
+        super().__init__(message, for_users=for_users, **details)
+        self.for_users = for_users
+
+
 class TooMany(RoostError):
     """One caller asks for too much at the same time; later it may do."""
 

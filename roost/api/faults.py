@@ -21,6 +21,7 @@ STATUSES: Final[tuple[tuple[type[exception.RoostError], int], ...]] = (
     (exception.NoCapacity, 409),
     (exception.TooMany, 429),
     (exception.Timeout, 504),
+    (exception.Silent, 504),
     (exception.Unavailable, 503),
     (exception.VersionTooOld, 501),
     (exception.Unsupported, 501),
@@ -93,7 +94,7 @@ def _known_kind(
 
 def _for_users(error: exception.RoostError, status: int) -> str:
     """Say what the user may know: addresses of databases and buses are not for them."""
-    if status > _UNKNOWN and not isinstance(error, exception.Unsupported):
+    if status > _UNKNOWN and not error.for_users:
         return "A part of the cloud cannot be reached now. Please try again later."
     return error.message or MESSAGES.get(status, error.code)
 

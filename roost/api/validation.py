@@ -60,7 +60,7 @@ class Schema:
         for error in list(self._validator(minor).iter_errors(value)):
             if error.validator == "pattern" and error.absolute_path:
                 *way, last = error.absolute_path
-                holder: Any = functools.reduce(operator.getitem, way, value)  # type: ignore[arg-type]
+                holder: Any = functools.reduce(operator.getitem, way, value)
                 holder[last] = str(error.instance).strip()
             if error.validator == "additionalProperties" and error.validator_value is False:
                 sent: Any = error.instance

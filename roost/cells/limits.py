@@ -2,18 +2,19 @@
 
 Whoever waits for a host waits for a bounded time, but a project may ask again and again, and a host
 that hangs answers nobody. So of those who wait at the same time each project has its share, and
-each host; and a host that let somebody wait in vain is not asked for a while.
+each host; the others queue. A host that let somebody wait in vain is not asked for a while.
 """
 
 import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Iterator
+from typing import Final
 
 import oslo_messaging as messaging
 
 from roost import exception
-from roost.circuit_breaker import CircuitBreaker
+from roost.circuit_breaker import CircuitBreaker, GuardedCall
 from roost.concurrency_limit import ConcurrencyLimit, Refused
 
 
@@ -26,6 +27,9 @@ class HostLimits:
     host: int = 16
 
 
+PATIENCE: Final = 30.0  # seconds in the queue; clients give up after 60
+
+
 def _nothing() -> None:
     """Do nothing: who waits has nothing to give back."""
 
@@ -34,6 +38,7 @@ class HostCalls:
     """Counts the calls to hosts that are under way, and remembers hosts that do not answer.
 
     :param begin: called when a call begins to wait: its thread needs no place to work in from then
+    :param patience: seconds that one waits for its turn
     :param clock: seconds, as ``time.monotonic`` has them
     """
 
@@ -42,9 +47,11 @@ class HostCalls:
         limits: HostLimits,
         *,
         begin: Callable[[], None] = _nothing,
+        patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._begin = begin
+        self._patience = patience
         self._clock = clock
         self._of_project = ConcurrencyLimit[str](limits.all, lambda _left, _project: limits.project)
         self._of_host = ConcurrencyLimit[str](limits.all, lambda _left, _host: limits.host)
@@ -57,16 +64,17 @@ class HostCalls:
 
     @contextlib.contextmanager
     def passing(self, host: str, project: str | None) -> Iterator[None]:
-        """Let one call pass; when its time runs out, the host hangs. An error is an answer.
+        """Let one call pass when its turn comes. An error is an answer; without one the host hangs.
 
-        :raises roost.exception.TooMany: at once, when the project waits for many hosts already
-        :raises roost.exception.Away: at once, when the host does not answer, or many wait for it
+        :raises roost.exception.TooMany: when the project waits for many hosts all the time
+        :raises roost.exception.Silent: when the host does not answer
+        :raises roost.exception.Away: when many wait for it all the time
         """
         breaker = self._breakers.setdefault(
             host, CircuitBreaker(f"the host {host}", clock=self._clock)
         )
-        with self._places(host, str(project)), breaker.passing() as call:
-            self._begin()
+        self._begin()
+        with self._places(host, str(project)), _asking(breaker) as call:
             try:
                 yield
             except messaging.MessagingTimeout:
@@ -75,13 +83,14 @@ class HostCalls:
 
     @contextlib.contextmanager
     def _places(self, host: str, project: str) -> Iterator[None]:
-        refused = self._of_project.take(project)
+        until = self._clock() + self._patience
+        refused = self._of_project.take(project, within=self._patience)
         if refused is Refused.SHARE:
             raise exception.TooMany("Too many requests of this project wait for hosts.")
         if refused:
             raise exception.Away("too many wait for hosts")
         try:
-            if self._of_host.take(host):
+            if self._of_host.take(host, within=until - self._clock()):
                 raise exception.Away(f"too many wait for hosts, or for {host}")
             try:
                 yield
@@ -89,3 +98,13 @@ class HostCalls:
                 self._of_host.give_back(host)
         finally:
             self._of_project.give_back(project)
+
+
+@contextlib.contextmanager
+def _asking(breaker: CircuitBreaker) -> Iterator[GuardedCall]:
+    with contextlib.ExitStack() as inside:
+        try:
+            call = inside.enter_context(breaker.passing())
+        except exception.Away as error:
+            raise exception.Silent(error.message) from error
+        yield call

@@ -21,7 +21,7 @@ from roost.compute.host_identity import HostIdentity
 from roost.compute.host_report import HostSettings
 from roost.compute.image_cache import ImageCache
 from roost.compute.leases import LeaseKeeper
-from roost.compute.manager import ComputeManager
+from roost.compute.manager import QUEUE, ComputeManager
 from roost.compute.operations import consoles
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.task_queues import Executors
@@ -77,7 +77,9 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
             StartupCheck("the way for answers", bus.expect_replies),
             StartupCheck("a cell-conductor", manager.start),
         ],
-        servers=[RpcServer(bus, Compute, manager, name=conf.host, threads=conf.rpc_threads)],
+        servers=[
+            RpcServer(bus, Compute, manager, name=conf.host, threads=conf.rpc_threads + QUEUE)
+        ],
         periodics=[
             Periodic(lambda: conf.service_report_interval, heartbeat, "heartbeat"),
             Periodic(lambda: conf.service_report_interval, manager.beat, "service group"),

@@ -34,7 +34,8 @@ from roost.servicegroup.driver import ServiceGroup
 
 LOG = logging.getLogger(__name__)
 BINARY: Final = "roost-compute"
-PATIENCE: Final = 10.0  # seconds that a change of interfaces waits for others of its server
+PATIENCE: Final = 45.0  # seconds that a change of interfaces waits for others; callers wait 60
+QUEUE: Final = 64  # of them that wait, each in a thread for messages of its own
 _REBUILD: Final = tasks.TaskKind(rebuild.rebuild, states.REBUILD_TASKS, spoils=True)
 # What is done under each of the tasks of :data:`roost.states.LIFE_TASKS`.
 KINDS: Final[tasks.Kinds] = {
@@ -58,7 +59,7 @@ class ComputeManager:
 
     :param group: where this daemon is one of the living ones
     :param executors: what does the work; their sizes are how much of it at once
-    :param interfaces: changes of interfaces at once, for each of which a message's thread is held
+    :param interfaces: changes of interfaces at once; others queue
     :param flow: the steps of a build; tests hand in one that fails
     :param door: through which users come to consoles; None: one on loopback
     :param resumes: whether guests that ran run again after their node was started again
@@ -75,6 +76,7 @@ class ComputeManager:
         group: ServiceGroup,
         executors: Executors,
         interfaces: int = 8,
+        queue: int = QUEUE,
         flow: Flow[build.Build] | None = None,
         door: ConsoleListener | None = None,
         resumes: bool = False,
@@ -93,6 +95,7 @@ class ComputeManager:
         self._executors = executors
         self._tasks = TaskQueue()
         self._interfaces = threading.BoundedSemaphore(interfaces)
+        self._queue = threading.BoundedSemaphore(interfaces + queue)
         self._builds = BuildQueue(
             executors.builds,
             locks=self._locks,
@@ -388,9 +391,6 @@ class ComputeManager:
     def reconcile_guests(self, context: RequestContext, *, abandon: bool = False) -> None:
         self._reconciler.run(abandon=abandon)
 
-    def set_enabled(self, context: RequestContext, *, enabled: bool, version: int) -> None:
-        self._host.tracker.set_enabled(enabled, version=version)
-
     def _lease(self, instance_uuid: str, family: Sequence[str]) -> Lease:
         return Lease(self._host.leases, instance_uuid, family)
 
@@ -399,19 +399,19 @@ class ComputeManager:
 
     @contextlib.contextmanager
     def _changing_interfaces(self, instance_uuid: str) -> Iterator[None]:
-        """Work on interfaces soon or not at all: somebody waits, and holds a thread for messages.
+        """Work on interfaces when their turn comes; one server's come one after the other.
 
-        :raises roost.exception.Conflict: when the server, or the host, is busy
+        :raises roost.exception.Conflict: when the server, or the host, is busy all the time
         """
-        if not self._interfaces.acquire(blocking=False):
-            raise exception.Conflict("The host of this server is busy; try again later.")
-        try:
-            with self._locks.hold(instance_uuid, within=PATIENCE) as held:
-                if not held:
-                    raise exception.Conflict("This server is busy; try again later.")
+        until = time.monotonic() + PATIENCE
+        with (
+            _taken(self._queue, within=0.0),
+            self._locks.hold(instance_uuid, within=PATIENCE) as held,
+        ):
+            if not held:
+                raise exception.Conflict("This server is busy; try again later.")
+            with _taken(self._interfaces, within=max(0.0, until - time.monotonic())):
                 yield
-        finally:
-            self._interfaces.release()
 
     def _entered(self, work: build.Build) -> None:
         self._host.tracker.begin_operation(work.uuid)
@@ -420,3 +420,13 @@ class ComputeManager:
     def _left(self, work: build.Build) -> None:
         self._host.leases.leave(work.lease)
         self._host.tracker.end_operation(work.uuid)
+
+
+@contextlib.contextmanager
+def _taken(places: threading.BoundedSemaphore, *, within: float) -> Iterator[None]:
+    if not places.acquire(timeout=within):
+        raise exception.Conflict("The host of this server is busy; try again later.")
+    try:
+        yield
+    finally:
+        places.release()

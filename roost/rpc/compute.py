@@ -15,8 +15,8 @@ from roost.objects import (
 )
 from roost.rpc import interface
 
-INTERFACE_TIMEOUT = 60  # seconds: a network service may be asked several things
-CONSOLE_TIMEOUT = 15  # seconds: somebody waits for the answer
+INTERFACE_TIMEOUT = 60  # seconds: a network service may be asked several things, and others wait
+SILENCE = 5  # seconds that somebody waits for a host of which nothing is heard
 
 
 class Compute(interface.Interface):
@@ -64,7 +64,7 @@ class Compute(interface.Interface):
     ) -> None:
         """Take notice of what happened elsewhere to instances of this host."""
 
-    @interface.call(since="1.0", timeout=INTERFACE_TIMEOUT)
+    @interface.call(since="1.0", timeout=INTERFACE_TIMEOUT, silence=SILENCE)
     def attach_interface(
         self, context: RequestContext, *, instance: Instance, request: NetworkRequest, key: str
     ) -> Vif:
@@ -79,7 +79,7 @@ class Compute(interface.Interface):
         :raises roost.exception.Unsupported: when the hypervisor cannot do it
         """
 
-    @interface.call(since="1.0", timeout=INTERFACE_TIMEOUT)
+    @interface.call(since="1.0", timeout=INTERFACE_TIMEOUT, silence=SILENCE)
     def detach_interface(
         self, context: RequestContext, *, instance: Instance, port_id: str
     ) -> None:
@@ -107,7 +107,7 @@ class Compute(interface.Interface):
         :param image_id: an image that waits for its data, and goes if the task is over by now
         """
 
-    @interface.call(since="1.0", timeout=CONSOLE_TIMEOUT)
+    @interface.call(since="1.0", timeout=SILENCE)
     def get_console_output(
         self, context: RequestContext, *, instance_uuid: str, lines: int | None = None
     ) -> str:
@@ -117,7 +117,7 @@ class Compute(interface.Interface):
         :raises roost.exception.Unsupported: when the hypervisor keeps no consoles
         """
 
-    @interface.call(since="1.1", timeout=CONSOLE_TIMEOUT)
+    @interface.call(since="1.1", timeout=SILENCE)
     def open_console(
         self,
         context: RequestContext,
@@ -140,7 +140,7 @@ class Compute(interface.Interface):
         :raises roost.exception.Unsupported: when the hypervisor has none to type at
         """
 
-    @interface.call(since="1.0", timeout=CONSOLE_TIMEOUT)
+    @interface.call(since="1.0", timeout=SILENCE)
     def get_diagnostics(self, context: RequestContext, *, instance_uuid: str) -> dict[str, Any]:
         """Return how a guest does: the fields of ``roost.compute.virt.driver.Diagnostics``.
 
@@ -167,11 +167,4 @@ class Compute(interface.Interface):
         As the host does by itself now and then: what it cannot prove to be its own leftover stays.
 
         :param abandon: also all servers whose guests are gone, however many these are
-        """
-
-    @interface.call(since="1.0")
-    def set_enabled(self, context: RequestContext, *, enabled: bool, version: int) -> None:
-        """Report this host to the scheduler as open for new instances, or not, from now on.
-
-        :param version: of the word that says so; one with a higher version counts whatever it says
         """

@@ -42,6 +42,7 @@ class Declaration(NamedTuple):
     since: str
     added: dict[str, str]
     timeout: int | None
+    silence: int | None
     carries_token: TokenCarrier
     own_host: str | None
     own_cell: str | None
@@ -66,12 +67,15 @@ def call(
     added: dict[str, str] | None = None,
     timeout: int = CALL_TIMEOUT,
     *,
+    silence: int | None = None,
     carries_token: TokenCarrier = False,
     own_host: str | None = None,
     own_cell: str | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a method that waits for its answer, ``timeout`` seconds at most.
 
+    :param silence: seconds after which a receiver is given up that does not say it is at work; a
+        bus within this process does not know
     :param carries_token: whether the user's token and catalog go with the message: only where the
         receiver speaks to other services in the user's name; or of which argument the values are
         with which it does
@@ -83,7 +87,9 @@ def call(
     Sending raises :class:`roost.exception.Unavailable` when the message could not be handed to the
     bus and :class:`roost.exception.Timeout` when no answer came.
     """
-    declared = Declaration("call", since, added or {}, timeout, carries_token, own_host, own_cell)
+    declared = Declaration(
+        "call", since, added or {}, timeout, silence, carries_token, own_host, own_cell
+    )
     return functools.partial(_declare, declared)
 
 
@@ -101,7 +107,9 @@ def cast(
 
     Sending raises :class:`roost.exception.Unavailable` when it could not be handed to the bus.
     """
-    declared = Declaration("cast", since, added or {}, None, carries_token, own_host, own_cell)
+    declared = Declaration(
+        "cast", since, added or {}, None, None, carries_token, own_host, own_cell
+    )
     return functools.partial(_declare, declared)
 
 
@@ -188,7 +196,10 @@ class Interface:
             timeout = min(timeout, self._patience)
         called = f"{self.topic}{'@' + self._server if self._server else ''}.{sending.method}"
         prepared = self._client.prepare(
-            server=self._server, version=sending.version, timeout=timeout
+            server=self._server,
+            version=sending.version,
+            timeout=timeout,
+            call_monitor_timeout=sending.declared.silence,
         )
         token = _carries_token(sending.declared, arguments)
         context = context.until(timeout, token=token)  # a cast has none, even within a call
@@ -197,7 +208,7 @@ class Interface:
         try:
             return getattr(prepared, sending.declared.kind)(context, sending.method, **arguments)
         except messaging.MessagingTimeout as error:
-            raise exception.Timeout(f"{called} did not answer in {timeout} s") from error
+            raise exception.Timeout(f"{called} did not answer in time") from error
         except (messaging.RPCVersionCapError, messaging.UnsupportedVersion) as error:
             raise exception.VersionTooOld(f"{called} must be {sending.version}: {error}") from error
         except messaging.MessageUndeliverable as error:

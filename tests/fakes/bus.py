@@ -64,7 +64,7 @@ class _Client:
     def __init__(self, bus, topic, server=None):
         self._bus, self._topic, self._server = bus, topic, server
 
-    def prepare(self, *, server, version, timeout):
+    def prepare(self, *, server, version, timeout, call_monitor_timeout=None):
         return _Client(self._bus, self._topic, server)
 
     def cast(self, context, method, **arguments):

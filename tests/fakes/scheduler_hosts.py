@@ -6,13 +6,14 @@ from roost import exception
 class FakeSchedulerHosts:
     """Stands behind ``SchedulerClient`` for the API.
 
-    ``enabled``, ``aggregates`` and ``groups`` keep what it was told; ``claimed`` has the hosts that
-    hold claims; ``sent`` counts the reports that it has sent.
+    ``enabled``, ``words``, ``aggregates`` and ``groups`` keep what it was told; ``claimed`` has the
+    hosts that hold claims; ``sent`` counts the reports that it has sent.
     """
 
     def __init__(self, *reports):
         self.reports = list(reports)
         self.enabled = {}
+        self.words = []
         self.claimed = set()
         self.aggregates = []
         self.groups = []
@@ -46,6 +47,7 @@ class FakeSchedulerHosts:
     def set_host_enabled(self, context, *, host, enabled, version):
         self._reach()
         self.enabled[host] = enabled
+        self.words.append((enabled, version))
 
     def update_aggregates(self, context, *, aggregates, snapshot=None):
         self._reach()

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent import futures
 
 import kombu
 import pytest
@@ -33,6 +34,9 @@ class Echo(interface.Interface):
     @interface.call(since="1.0", timeout=10)
     def say(self, context, *, number: int) -> int: ...
 
+    @interface.call(since="1.0", timeout=20, silence=2)
+    def work(self, context, *, seconds: float) -> float: ...
+
     @interface.cast(since="1.0")
     def note(self, context, *, number: int) -> None: ...
 
@@ -40,12 +44,18 @@ class Echo(interface.Interface):
 class Manager:
     def __init__(self):
         self.said, self.noted = [], []
+        self.began = threading.Event()
 
     def say(self, context, *, number):
         self.said.append(number)
         if number < 0:
             raise exception.NoCapacity("negative", number=number)
         return number
+
+    def work(self, context, *, seconds):
+        self.began.set()
+        time.sleep(seconds)
+        return seconds
 
     def note(self, context, *, number):
         self.noted.append(number)
@@ -63,10 +73,10 @@ def serve(rabbitmq_url):
     """Serve on a connection of its own, as another process would."""
     opened = []
 
-    def start(manager=None):
+    def start(manager=None, threads=8):
         bus = Bus(conf.of({}), rabbitmq_url)
         server = bus.server(Echo, manager or Manager(), "h1")
-        server.start(8)
+        server.start(threads)
         opened.append((server, bus))
         return server, bus
 
@@ -86,6 +96,18 @@ def test_a_failure_keeps_its_kind_and_details(bus, serve):
     with pytest.raises(exception.NoCapacity) as caught:
         Echo(bus).say(a_context(), number=-1)
     assert (caught.value.message, caught.value.details) == ("negative", {"number": -1})
+
+
+def test_who_works_long_is_waited_for_and_who_says_nothing_is_not(bus, serve):
+    serve(manager := Manager(), threads=1)
+    with futures.ThreadPoolExecutor() as pool:
+        working = pool.submit(Echo(bus).work, a_context(), seconds=6.0)
+        assert manager.began.wait(30)
+        began = time.monotonic()
+        with pytest.raises(exception.Timeout):
+            Echo(bus).work(a_context(), seconds=0.0)
+        assert time.monotonic() - began < 4
+        assert working.result(30) == 6.0
 
 
 @pytest.mark.parametrize("method", ["say", "note"])

@@ -273,9 +273,10 @@ class Services:
         return found.seen[0]
 
     def _change(self, call: Call, seen: ServiceState, changes: Mapping[str, Any]) -> ServiceState:
-        """Write the row, then tell the host and the schedulers: they would learn it anyway.
+        """Write the row, then tell the schedulers; the host learns it by its next heartbeat.
 
-        That a daemon was forced down is told to the schedulers by its cell-conductors.
+        Its reports until then do not count, as their version tells. That a daemon was forced down
+        is told to the schedulers by its cell-conductors.
         """
         cell, service = seen.cell, seen.service
         if "disabled" in changes and service.binary != views.COMPUTE:
@@ -286,27 +287,14 @@ class Services:
         roll = _write(cell.database, service, changes)
         (changed,) = self._daemons.see(cell, roll)
         if "disabled" in changes:
-            self._notify_host(call, changed)
+            self._notify_schedulers(call, changed.service)
         return changed
 
-    def _notify_host(self, call: Call, seen: ServiceState) -> None:
-        """Tell the host and the schedulers.
-
-        A host that is down, or cannot be told, hears of it by its next heartbeat; its reports until
-        then do not count, as their version tells.
-        """
-        host, enabled = seen.service.host, not seen.service.disabled
-        version = seen.service.disabled_version
-        if seen.up:
-            try:
-                seen.cell.compute.on(host).set_enabled(
-                    call.context, enabled=enabled, version=version
-                )
-            except exception.RoostError as error:
-                LOG.warning("the host %s does not know yet that it is changed: %s", host, error)
+    def _notify_schedulers(self, call: Call, service: Service) -> None:
+        host, enabled = service.host, not service.disabled
         try:
             self._dependencies.scheduler.set_host_enabled(
-                call.context, host=host, enabled=enabled, version=version
+                call.context, host=host, enabled=enabled, version=service.disabled_version
             )
         except exception.RoostError as error:
             LOG.warning("the scheduler does not know yet that %s is changed: %s", host, error)

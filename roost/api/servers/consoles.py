@@ -18,7 +18,7 @@ from roost.api.policy import ADMIN, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.servers import policies
-from roost.api.servers.host_calls import ServerHosts, answering_host
+from roost.api.servers.host_calls import ServerHosts
 from roost.api.validation import EVER, Document, grown, of, wrapped
 from roost.db import clock
 from roost.db.api import console_tokens
@@ -115,10 +115,10 @@ class ConsoleLog:
         :raises roost.exception.Conflict: when the server is on no host
         :raises roost.exception.NotFound: when it has no console
         :raises roost.exception.Unsupported: when its hypervisor keeps none
-        :raises roost.exception.Timeout: when its host does not answer
+        :raises roost.exception.Silent: when its host does not answer
         """
-        with answering_host(call, server_ref.instance):
-            text = self._hosts.of(server_ref).get_console_output(
+        with self._hosts.of(call, server_ref).answering() as host:
+            text = host.get_console_output(
                 call.context,
                 instance_uuid=server_ref.instance.uuid,
                 lines=_lines(call.body["os-getConsoleOutput"].get("length")),
@@ -162,7 +162,7 @@ class RemoteConsoles:
         :raises roost.exception.Conflict: when the server is on no host, or does not run
         :raises roost.exception.Invalid: when there is no such console of that protocol, or host
         :raises roost.exception.Unsupported: when no hypervisor has it, or this one has none
-        :raises roost.exception.Timeout: when its host does not answer
+        :raises roost.exception.Silent: when its host does not answer
         """
         server_ref = self._locator.find(call, call.params["server_id"])
         asked = call.body["remote_console"]
@@ -177,11 +177,11 @@ class RemoteConsoles:
 
     def _open(self, call: Call, server_ref: ServerRef, *, protocol: str, type_: str) -> str:
         instance = server_ref.instance
-        host = self._hosts.of(server_ref)
+        asked = self._hosts.of(call, server_ref)
         kind = _kind(protocol, type_)
         token = consoles.new_token()
         digest = consoles.digest(token)
-        with answering_host(call, instance):
+        with asked.answering() as host:
             door = host.open_console(
                 call.context,
                 instance_uuid=instance.uuid,

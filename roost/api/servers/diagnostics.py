@@ -8,7 +8,7 @@ from roost.api.locator import ServerLocator
 from roost.api.policy import ADMIN, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
-from roost.api.servers.host_calls import ServerHosts, answering_host
+from roost.api.servers.host_calls import ServerHosts
 from roost.objects import Instance
 
 SHOW_POLICY = "os_compute_api:os-server-diagnostics"
@@ -69,12 +69,11 @@ class ServerDiagnostics:
 
         :raises roost.exception.Conflict: when the server does not run on any host
         :raises roost.exception.Unsupported: when its hypervisor measures nothing
-        :raises roost.exception.Timeout: when its host does not answer
+        :raises roost.exception.Silent: when its host does not answer
         """
         server_ref = self._locator.find(call, call.params["server_id"])
         instance = server_ref.instance
-        host = self._hosts.of(server_ref)
-        with answering_host(call, instance):
+        with self._hosts.of(call, server_ref).answering() as host:
             measured = host.get_diagnostics(call.context, instance_uuid=instance.uuid)
         return Answer(full(measured, instance, version=call.version))
 

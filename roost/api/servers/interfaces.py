@@ -16,7 +16,7 @@ from roost.api.policy import MEMBER, READER, rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.servers import locks, tasks
-from roost.api.servers.host_calls import ServerHosts, answering_host, for_users
+from roost.api.servers.host_calls import ServerHost, ServerHosts, for_users
 from roost.api.servers.tags import TAG
 from roost.api.validation import UUID, Schema, of, wrapped
 from roost.cells import Cell
@@ -91,7 +91,7 @@ class _Ready:
 
     instance: Instance
     cell: Cell
-    host: Compute
+    host: ServerHost
 
 
 class ServerInterfaces:
@@ -125,15 +125,15 @@ class ServerInterfaces:
         self._take(request, str(ready.instance.uuid))
         key = str(uuid.uuid4())
         try:
-            with _recorded(call, ready, ATTACH):
-                vif = ready.host.attach_interface(
+            with _recorded(call, ready, ATTACH) as host:
+                vif = host.attach_interface(
                     call.context, instance=ready.instance, request=request, key=key
                 )
-        except exception.Timeout:
-            raise  # it may be attached yet
-        except Exception:
-            with contextlib.suppress(exception.Unavailable):  # then it is free when the server goes
-                self._give_back(ready.cell, ready.instance, request.port_id, request.network_id)
+        except Exception as error:
+            may_be_attached_yet = isinstance(error.__cause__, exception.Timeout)
+            if not may_be_attached_yet:
+                with contextlib.suppress(exception.Unavailable):  # free when the server goes, then
+                    self._give_back(ready.cell, ready.instance, request.port_id, request.network_id)
             raise
         return Answer({"interfaceAttachment": full(vif, version=call.version)})
 
@@ -150,8 +150,8 @@ class ServerInterfaces:
         except exception.NotFound:  # an attempt that was interrupted may have left it taken
             self._give_back(ready.cell, ready.instance, port_id, None)
             raise
-        with _recorded(call, ready, DETACH):
-            ready.host.detach_interface(call.context, instance=ready.instance, port_id=vif.id)
+        with _recorded(call, ready, DETACH) as host:
+            host.detach_interface(call.context, instance=ready.instance, port_id=vif.id)
         self._give_back(ready.cell, ready.instance, port_id, vif.network_id)
         return Answer()
 
@@ -184,7 +184,7 @@ class ServerInterfaces:
     def _ready(self, call: Call, server_ref: ServerRef, word: str) -> _Ready:
         """Return the server, if its interfaces may be changed now, by this caller."""
         _check_state(call, server_ref.instance, word)
-        host = self._hosts.of(server_ref)
+        host = self._hosts.of(call, server_ref)
         assert server_ref.cell is not None  # else it has no host
         return _Ready(server_ref.instance, server_ref.cell, host)
 
@@ -221,16 +221,16 @@ def _refused(instance: Instance, word: str, state: str) -> exception.Conflict:
 
 
 @contextlib.contextmanager
-def _recorded(call: Call, ready: _Ready, word: str) -> Iterator[None]:
+def _recorded(call: Call, ready: _Ready, word: str) -> Iterator[Compute]:
     """Let the history of the server tell what the block does, and how it ended."""
     record = tasks.begun(call, str(ready.instance.uuid), word)
     try:
         _begin(ready.cell, record)
     except exception.Unavailable as error:
         raise exception.Away(error.message) from error  # so nobody asks the host
-    with answering_host(call, ready.instance):
+    with ready.host.answering() as host:
         try:
-            yield
+            yield host
         except Exception as error:
             _end(ready, record, error)
             raise

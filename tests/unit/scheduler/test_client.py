@@ -143,7 +143,7 @@ class Silent:
     def check_replies(self):
         pass
 
-    def prepare(self, *, server, version, timeout):
+    def prepare(self, *, server, version, timeout, call_monitor_timeout=None):
         self.waited.append(timeout)
         return self
 
