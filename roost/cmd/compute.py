@@ -4,6 +4,7 @@ from roost import concurrency
 
 concurrency.select()
 
+import logging
 import pathlib
 from typing import Final
 
@@ -33,6 +34,7 @@ from roost.rpc.transport import Bus
 from roost.scheduler.client import CellSchedulerClient, Reporter
 from roost.servicegroup.driver import ServiceGroup, load_group
 
+LOG = logging.getLogger(__name__)
 NAME = "roost-compute"
 # How much is done at once: a guest may take a minute to stop, an image an hour to be made.
 ENDS: Final = 16
@@ -62,6 +64,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     def take_state_path() -> None:
         try:
             state.hold()
+            LOG.info("the state path is %s", state.state_id)
         except exception.Conflict as error:
             daemon.abandon(error.message)
             raise

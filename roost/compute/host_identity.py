@@ -59,11 +59,20 @@ class HostIdentity:
 
     @functools.cached_property
     def state_id(self) -> str:
-        """The id of the state path; it is written down before anybody hears of it."""
+        """The id of the state path; it is written down before anybody hears of it.
+
+        :raises roost.exception.Conflict: when what was written down is lost, saying what to do
+        """
         file = self._folder / _FILE
         try:
-            return str(json.loads(file.read_text())["state_id"])
+            return str(bindings.read_whole(file)["state_id"])
         except FileNotFoundError:
             made = str(uuids.uuid4())
             bindings.write_whole(file, json.dumps({"state_id": made}))
             return made
+        except (exception.Internal, LookupError, TypeError) as error:
+            raise exception.Conflict(
+                f"The file {file} is damaged, which says what state path this is. Bring it back"
+                " from a copy; or remove it, start roost-compute again, and say roost-manage cell"
+                f" replace-host {self._folder.name}."
+            ) from error

@@ -32,6 +32,18 @@ def write_whole(path: pathlib.Path, text: str) -> None:
     partial.rename(path)
 
 
+def read_whole(path: pathlib.Path) -> Any:
+    """Return what such a file says, which is JSON.
+
+    :raises FileNotFoundError: when it is not there
+    :raises roost.exception.Internal: when it is damaged, naming it
+    """
+    try:
+        return json.loads(path.read_text())
+    except ValueError as error:
+        raise exception.Internal(f"the file {path} is damaged: {error}") from error
+
+
 BRIDGE: Final = "bridge"
 OVS: Final = "ovs"
 TAP: Final = "tap"

@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol, Self
 from oslo_config import cfg
 
 from roost import exception
-from roost.compute.network.bindings import BRIDGE, OVS, Binding, write_whole
+from roost.compute.network.bindings import BRIDGE, OVS, Binding, read_whole, write_whole
 from roost.compute.network.bridge.system import System
 from roost.objects import NetworkInfo, Vif
 
@@ -242,7 +242,7 @@ class Vifs:
         path = self._path(uuid)
         if not path.exists():
             return VifRecord()
-        lists = json.loads(path.read_text())
+        lists = read_whole(path)
         return VifRecord(**{name: tuple(Binding(**one) for one in lists[name]) for name in lists})
 
     def _write(self, uuid: str, record: VifRecord) -> None:

@@ -23,6 +23,14 @@ def test_of_two_daemons_on_one_state_path_the_second_is_refused_while_the_first_
     second.close()
 
 
+@pytest.mark.parametrize("said", ["", "{}", "[]", '{"state_id"'])
+def test_a_state_path_that_does_not_say_what_it_is_tells_its_operator_what_to_do(tmp_path, said):
+    HostIdentity(tmp_path / "h1").state_id  # noqa: B018 - it is written down
+    (tmp_path / "h1" / "identity.json").write_text(said)
+    with pytest.raises(exception.Conflict, match=r"identity\.json is damaged.*replace-host h1"):
+        HostIdentity(tmp_path / "h1").state_id  # noqa: B018
+
+
 def test_a_host_that_its_cell_does_not_know_does_nothing(rig, tmp_path):
     rig.conductor.fail("report_service", exception.Conflict("another state path"))
     manager = rig.manager(state=HostIdentity(tmp_path / "state"))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from roost import exception
-from roost.compute.network.bindings import write_whole
+from roost.compute.network.bindings import read_whole, write_whole
 from roost.compute.network.bridge.ports import BridgePort
 from roost.context import RequestContext, admin_context
 from roost.rpc.cell_conductor import CellConductor
@@ -104,7 +104,7 @@ class Filters:
 
     def _read(self) -> dict[str, Filtering]:
         if self._known is None:
-            said = json.loads(self._path.read_text()) if self._path.exists() else {}
+            said = read_whole(self._path) if self._path.exists() else {}
             self._known = {name: Filtering.read(values) for name, values in said.items()}
         return self._known
 

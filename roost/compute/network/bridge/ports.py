@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any, Final, Self
 
 from roost import exception
-from roost.compute.network.bindings import tap_of, write_whole
+from roost.compute.network.bindings import read_whole, tap_of, write_whole
 from roost.objects import Instance, Vif
 
 _IPV4: Final = 4
@@ -137,6 +137,6 @@ class BridgeRecords:
 
 
 def _read(path: pathlib.Path) -> BridgeRecord:
-    values = json.loads(path.read_text())
+    values = read_whole(path)
     ports = tuple(BridgePort.read(port) for port in values["ports"])
     return BridgeRecord(ports, tuple(values["unsettled"]))
