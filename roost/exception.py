@@ -202,19 +202,30 @@ class Internal(RoostError):
 class BuildFailed(RoostError):
     """A build failed on its host; ``reschedulable`` says whether another host may do.
 
-    What no host would cure is what its user asked for, so that is for users.
+    What no host would cure is what its user asked for, so that is for users. ``told``: what they
+    read of what another host may cure, if no host does.
     """
 
     code = "build_failed"
 
-    def __init__(self, message: str = "", *, reschedulable: bool = True, **details: Any) -> None:
-        super().__init__(message, reschedulable=reschedulable, **details)
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        reschedulable: bool = True,
+        told: str | None = None,
+        **details: Any,
+    ) -> None:
+        super().__init__(message, reschedulable=reschedulable, told=told, **details)
         self.reschedulable = reschedulable
+        self.told = told
         self.for_users = not reschedulable
 
 
 def reason(error: Exception) -> str:
     """Say to users why something failed: what they can mend in its words, else that it did."""
+    if isinstance(error, BuildFailed) and error.told:
+        return error.told
     if isinstance(error, RoostError) and error.for_users and error.message:
         return error.message
     return _UNREACHABLE if isinstance(error, Unavailable) else _FAILED

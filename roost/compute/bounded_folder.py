@@ -9,7 +9,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from typing import Final
+from typing import Any, Final
 
 from roost import exception
 
@@ -24,7 +24,7 @@ class BoundedFolder:
 
     :param path: made when first needed
     :param most: bytes of all files, those included that are being written; 0: any number; None: one
-        of so many ``parts`` of the file system
+        of so many ``parts`` of the file system are kept, and more only while it is used
     :param suffix: of whole files, and ``part`` of what is being written, which no other process may
         write
     :param in_use: returns the names of files that are used beside those of :meth:`use`; when it
@@ -79,6 +79,7 @@ class BoundedFolder:
         Room is made by removing what nobody uses; nothing is removed in vain. What is half-written
         at the end goes.
 
+        :param size: bytes that will be written, of which holes are none
         :raises roost.exception.NoCapacity: when there is no room, whatever would be removed
         """
         self.path.mkdir(parents=True, exist_ok=True)
@@ -121,19 +122,26 @@ class BoundedFolder:
                     LOG.info("%s is removed: nobody has wanted it for long", path.name)
 
     def _make_room(self, size: int) -> None:
-        most = self._bound()
+        most, free = self._bound(), self._free()
         sizes = self._files()
         stays = sum(sizes.values()) + sum(self._coming.values())
-        if not most or stays + size <= most:
-            return
-        used, going = self._used(), []
+        lacking = self._lacks(size, stays, most=most, free=free)
+        used, going = self._used() if lacking else set[str](), []
         for path in sizes:
-            if stays + size > most and path.suffix == self._suffix and path.name not in used:
-                if self._young and _age(path) < self._young:
-                    continue
-                going.append(path)
-                stays -= sizes[path]
-        if stays + size > most:
+            if not self._lacks(size, stays, most=most, free=free):
+                break
+            if path.suffix != self._suffix or path.name in used:
+                continue
+            if self._young and _age(path) < self._young:
+                continue
+            going.append(path)
+            stays, free = stays - sizes[path], free + sizes[path]
+        if size > free:
+            raise exception.NoCapacity(
+                f"it has {size} bytes, and for all {self.path.name} of this host {max(0, free)} are"
+                " free"
+            )
+        if self._most and stays + size > most:
             raise exception.NoCapacity(
                 f"it has {size} bytes, and all {self.path.name} of this host {most} at most, of"
                 f" which {stays} are used or being written"
@@ -142,11 +150,23 @@ class BoundedFolder:
             path.unlink(missing_ok=True)
             LOG.info("%s is removed: there is to be room for another", path.name)
 
+    def _lacks(self, size: int, stays: int, *, most: int, free: int) -> bool:
+        return size > free or bool(most and stays + size > most)
+
     def _bound(self) -> int:
-        if self._most is not None:
-            return self._most
+        return self._disk().total // self._parts if self._most is None else self._most
+
+    def _free(self) -> int:
+        """Return the bytes that are left when all that is being written here is there."""
+        coming = self._coming.items()
+        free: int = self._disk().free
+        return free - sum(
+            max(0, size - _written(path.with_suffix(self._part))) for path, size in coming
+        )
+
+    def _disk(self) -> Any:
         there = next(one for one in (self.path, *self.path.absolute().parents) if one.exists())
-        return shutil.disk_usage(there).total // self._parts
+        return shutil.disk_usage(there)
 
     def _used(self) -> set[str]:
         return {*(path.name for path in self._users), *self._in_use()}
@@ -168,6 +188,12 @@ class BoundedFolder:
 def _bytes(status: os.stat_result) -> int:
     """Return how many bytes a file takes, of which holes are none."""
     return min(status.st_size, status.st_blocks * _BLOCK)
+
+
+def _written(path: pathlib.Path) -> int:
+    with contextlib.suppress(FileNotFoundError):
+        return _bytes(path.stat())
+    return 0
 
 
 def _age(path: pathlib.Path) -> float:

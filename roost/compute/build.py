@@ -150,7 +150,7 @@ def carry_out(build: Build, flow: Flow[Build]) -> None:
     except exception.BuildFailed as error:
         LOG.warning("%s failed on %s: %s", build, build.host.name, error.message)
         _count_failure(build, reschedulable=error.reschedulable)
-        hand_back(build, error.message, reschedulable=error.reschedulable)
+        hand_back(build, error.message, reschedulable=error.reschedulable, told=error.told)
     except Exception as error:
         LOG.exception("%s failed on %s", build, build.host.name)
         _count_failure(build, reschedulable=True)
@@ -161,12 +161,16 @@ def carry_out(build: Build, flow: Flow[Build]) -> None:
         build.host.images.release(build)
 
 
-def hand_back(build: Build, why: str, *, reschedulable: bool) -> None:
-    """Ask the conductor to build the instance elsewhere, or else to give it up."""
+def hand_back(build: Build, why: str, *, reschedulable: bool, told: str | None = None) -> None:
+    """Ask the conductor to build the instance elsewhere, or else to give it up.
+
+    :param told: what its user reads if there is no other host; None: that it failed
+    """
     build.host.leases.leave(build.lease)  # its end is how the cell learns of it if this is lost
     build.host.tracker.expect(build.uuid)  # until the conductor has heard of it: a cast may be lost
     conductor = build.host.conductor
-    tell = conductor.build_instances if reschedulable else conductor.abandon_build
+    again = functools.partial(conductor.build_instances, told=told)
+    tell = again if reschedulable else conductor.abandon_build
     send = functools.partial(
         tell,
         build.context,

@@ -41,7 +41,8 @@ class ImageCache:
     :param pause: seconds before the second try; twice as long before the third
     :param signatures: verifies what is asked to be verified; None: that cannot be done
     :param lifetime: seconds that one which no build has wanted is kept for the next; 0: for ever
-    :param most: bytes that all of them may have; 0: any number; None: a quarter of the file system
+    :param most: bytes that all of them may have; 0: any number; None: what is free, and a quarter
+        of the file system when no build uses them
     """
 
     def __init__(
@@ -146,7 +147,8 @@ class ImageCache:
             except _FINAL as error:
                 raise _failed(image, error, reschedulable=False) from error
             except exception.NoCapacity as error:
-                raise _failed(image, error, reschedulable=True) from error
+                told = f"The host had no room for the image {image.id}, of {image.size} bytes."
+                raise _failed(image, error, reschedulable=True, told=told) from error
             except (exception.Unavailable, exception.Unauthenticated) as error:
                 if isinstance(error, exception.Unauthenticated):  # a token lives shorter than we
                     asking = context.without_token()
@@ -231,11 +233,16 @@ def _check(image: ImageMeta, found: str) -> None:
 
 
 def _failed(
-    image: ImageMeta, error: exception.RoostError, *, reschedulable: bool
+    image: ImageMeta,
+    error: exception.RoostError,
+    *,
+    reschedulable: bool,
+    told: str | None = None,
 ) -> exception.BuildFailed:
     return exception.BuildFailed(
         f"Image {image.id} ({image.name}) cannot be had: {error.message}",
         reschedulable=reschedulable,
+        told=told,
     )
 
 

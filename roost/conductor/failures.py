@@ -26,15 +26,21 @@ class PlacementFailure:
 
     @classmethod
     def refused(
-        cls, error: exception.NoValidHost, *, and_so: str = "", inside: str | None = None
+        cls,
+        error: exception.NoValidHost,
+        *,
+        first: str = "",
+        and_so: str = "",
+        inside: str | None = None,
     ) -> Self:
         """Make the reason of a question that had no answer.
 
+        :param first: what users are told before it
         :param and_so: what else is to be said
         :param inside: what operators are told in its place
         """
         counted = error.message + (and_so if inside is None else inside)
-        return cls(error.uncounted + and_so, counted, verdicts_of(error.details))
+        return cls(first + error.uncounted + and_so, counted, verdicts_of(error.details))
 
     @property
     def line(self) -> str:

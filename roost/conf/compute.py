@@ -73,8 +73,8 @@ OPTIONS = [
         min=0,
         help="Bytes that all images which are fetched to this host may have. For a new one those"
         " go that no build has wanted for longest; a build for whose image there is no room all the"
-        " same goes to another host. Not set: a quarter of the file system that they are on. Set it"
-        " where that is less than twice the largest image; 0: no bound.",
+        " same goes to another host. Not set: what builds use may have all that is free, and what"
+        " none uses is kept in a quarter of the file system. 0: no bound.",
     ),
     cfg.BoolOpt(
         "resume_guests_state_on_host_boot",

@@ -79,8 +79,8 @@ OPTIONS = [
         min=0,
         help="Bytes of the disk that all images in the folder bases may have. For a new one those"
         " go that no disk stands on, and that no guest has needed for longest; a build for whose"
-        " image there is no room all the same goes to another host. Not set: half of the file"
-        " system that they are on. Set it where users have images of larger disks than that; 0: no"
+        " image there is no room all the same goes to another host. Not set: what disks stand on"
+        " may have all that is free, and the others are kept in half of the file system. 0: no"
         " bound.",
     ),
     cfg.StrOpt(

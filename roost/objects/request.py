@@ -7,13 +7,18 @@ from roost.objects import base
 
 @base.VersionedObjectRegistry.register
 class TriedHost(base.RoostObject):
-    """A host that an instance was tried on, and why that failed."""
+    """A host that an instance was tried on, and why that failed.
 
-    VERSION = "1.0"
+    ``reason`` is for administrators, ``told`` what users read of it (None: only that it failed).
+    """
+
+    # 1.1: told
+    VERSION = "1.1"
     fields = {
         "host": fields.StringField(),
         "node": fields.StringField(nullable=True),
         "reason": fields.StringField(),
+        "told": fields.StringField(nullable=True, default=base.NOTHING),
     }
 
 

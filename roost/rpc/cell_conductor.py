@@ -28,7 +28,7 @@ class CellConductor(interface.Interface):
     """Served on each cell's bus, by any number of cell-conductors."""
 
     topic = "cell-conductor"
-    version = "1.2"
+    version = "1.3"
     in_cell = True
 
     @interface.call(
@@ -148,7 +148,7 @@ class CellConductor(interface.Interface):
         :raises roost.exception.NotFound: when it is gone
         """
 
-    @interface.cast(since="1.0", carries_token=True, own_host="host")
+    @interface.cast(since="1.0", added={"told": "1.3"}, carries_token=True, own_host="host")
     def build_instances(
         self,
         context: RequestContext,
@@ -158,8 +158,12 @@ class CellConductor(interface.Interface):
         attempt: int,
         reason: str,
         events: list[InstanceActionEvent],
+        told: str | None = None,
     ) -> None:
-        """Build an instance elsewhere in the cell: this attempt, on ``host``, failed."""
+        """Build an instance elsewhere in the cell: this attempt, on ``host``, failed.
+
+        :param told: what its user reads of the ``reason``, if there is no other host
+        """
 
     @interface.cast(since="1.0", own_host="host")
     def abandon_build(

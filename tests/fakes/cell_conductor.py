@@ -122,7 +122,7 @@ class FakeCellConductor:
                 setattr(found, name, value)
             self.events[instance_uuid] += events
 
-    def build_instances(self, context, *, instance_uuid, host, attempt, reason, events):
+    def build_instances(self, context, *, instance_uuid, host, attempt, reason, events, told=None):
         with self._acting("build_instances"):
             self.rescheduled.append((instance_uuid, host, attempt, reason))
             self.events[instance_uuid] += events

@@ -98,6 +98,15 @@ def test_a_base_is_the_image_as_plain_bytes_made_once(bases, made, plain):
         assert again == base
 
 
+def test_a_base_takes_what_is_written_and_no_more(tmp_path, made):
+    large = tmp_path / "large.qcow2"
+    qemu_img("create", "-f", "qcow2", large, 1 << 40)
+    assert images.measure(large, images.inspect(large)) < 1 << 30
+    path = made("qcow2", "-c")
+    images.convert(path, flat := tmp_path / "flat", from_="qcow2", to="raw")
+    assert flat.stat().st_blocks * 512 <= images.measure(path, Image("qcow2", MIB)) <= MIB
+
+
 def test_a_base_that_cannot_be_made_leaves_nothing(bases, plain):
     with (
         pytest.raises(exception.BuildFailed, match="could not be made"),

@@ -158,8 +158,9 @@ class CellConductorManager:
         attempt: int,
         reason: str,
         events: list[InstanceActionEvent],
+        told: str | None = None,
     ) -> None:
-        failure = FailedAttempt(instance_uuid, host, attempt, reason, events)
+        failure = FailedAttempt(instance_uuid, host, attempt, reason, events, told=told)
         self._rescheduling.build_elsewhere(context, failure)
 
     def abandon_build(

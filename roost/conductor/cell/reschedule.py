@@ -47,6 +47,7 @@ class FailedAttempt:
 
     :param reason: when another host is to be tried, in words for administrators; else for the user
     :param found: what else the instance must be like for this to be news
+    :param told: what the user reads if there is no other host
     """
 
     instance_uuid: str
@@ -57,6 +58,7 @@ class FailedAttempt:
     found: Mapping[str, object] = dataclasses.field(
         default_factory=lambda: {"task_state": states.BUILD_TASKS}
     )
+    told: str | None = None
 
     @property
     def expected(self) -> dict[str, object]:
@@ -106,8 +108,9 @@ class Rescheduling:
             chosen, alternates = self.places.take_next(context, build)
         except exception.NoValidHost as error:
             inside = f". Hosts tried: {_summary(build)}"
+            before = f". {_count(build)} before."
             reason = PlacementFailure.refused(
-                error, and_so=f". {_count(build)} before.", inside=inside
+                error, first=_told(build), and_so=before, inside=inside
             )
             self._abandon(context, build, reason)
             return
@@ -365,8 +368,16 @@ def _placed(place: Selection) -> dict[str, Any]:
 
 
 def _attempts_used_up(build: builds.BuildRow) -> PlacementFailure:
-    start = f"{exception.NO_VALID_HOST}Exceeded maximum number of attempts: "
-    return PlacementFailure(f"{start}{_count(build)}.", f"{start}{_summary(build)}")
+    start, end = exception.NO_VALID_HOST, "Exceeded maximum number of attempts: "
+    return PlacementFailure(
+        f"{start}{_told(build)}{end}{_count(build)}.", f"{start}{end}{_summary(build)}"
+    )
+
+
+def _told(build: builds.BuildRow) -> str:
+    """Return what the user reads first: why the hosts that were tried could not have it."""
+    reasons = dict.fromkeys(tried.told for tried in build.tried if tried.told)
+    return "".join(f"{reason} " for reason in reasons)
 
 
 def _count(build: builds.BuildRow) -> str:
@@ -385,7 +396,7 @@ def _failure(
 
 
 def _tried(failure: FailedAttempt) -> TriedHost:
-    return TriedHost(host=failure.host, node=None, reason=failure.reason)
+    return TriedHost(host=failure.host, node=None, reason=failure.reason, told=failure.told)
 
 
 def _payload(build: builds.BuildRow, message: str) -> BuildPayload:

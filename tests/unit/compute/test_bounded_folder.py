@@ -219,25 +219,55 @@ def test_a_folder_that_is_not_there_has_nothing_to_remove(folder):
 @pytest.fixture
 def small(monkeypatch):
     """Every file system is small."""
-    usage = types.SimpleNamespace(total=1000)
+    usage = types.SimpleNamespace(total=40, free=30)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    return usage
 
 
-def test_images_have_a_quarter_of_their_file_system(small, tmp_path):
+def test_what_is_used_may_have_all_that_is_free_and_what_is_not_its_part(small, make):
+    folder = make(most=None)
+    put(folder, "kept", 10, age=20)
+    folder.use(path := put(folder, "used", 29), "a build")
+    assert there(folder) == ["used.img"]
+    with refused("it has 31 bytes, and for all files of this host 30 are free"):
+        put(folder, "larger", 31)
+    folder.tidy(0.0)
+    assert path.exists()
+    folder.release("a build")
+    folder.tidy(0.0)
+    assert there(folder) == []
+
+
+def test_whatever_there_may_be_no_more_is_written_than_is_free(small, make):
+    folder = make(most=0)
+    with folder.room(folder.file("a"), 20) as partial:
+        partial.write_bytes(b"x" * 5)
+        small.free -= 5
+        with refused("for all files of this host 10 are free"):
+            put(folder, "b", 11)
+        put(folder, "b", 10)
+
+
+def test_users_read_that_there_is_no_room_for_an_image(small, tmp_path):
     cache = ImageCache(None, folder=tmp_path / "not" / "there")
     how = {"stopping": threading.Event(), "user": "a build"}
-    with pytest.raises(exception.BuildFailed, match="250 at most"):
-        cache.ensure(a_context(), an_image(size=251), **how)
+    image = an_image(size=31)
+    with pytest.raises(exception.BuildFailed, match="30 are free") as refused:
+        cache.ensure(a_context(), image, **how)
+    assert exception.reason(refused.value) == (
+        f"The host had no room for the image {image.id}, of 31 bytes."
+    )
 
 
-def test_bases_have_half_of_theirs(small, tmp_path, monkeypatch):
+def test_of_a_base_counts_what_is_written(small, tmp_path, monkeypatch):
     monkeypatch.setattr(base_images, "convert", lambda _, target, **__: target.touch())
+    monkeypatch.setattr(base_images, "measure", lambda path, _image: int(path.name))
     kept = base_images.BaseImages(tmp_path, standing=set, lifetime=0.0)
-    with kept.held(tmp_path / "one", Image("raw", 500)):
+    with kept.held(tmp_path / "30", Image("qcow2", 1 << 40)):
         pass
     with (
-        pytest.raises(exception.BuildFailed, match="500 at most"),
-        kept.held(tmp_path / "two", Image("raw", 501)),
+        pytest.raises(exception.BuildFailed, match="30 are free"),
+        kept.held(tmp_path / "31", Image("qcow2", 1 << 40)),
     ):
         pass
 

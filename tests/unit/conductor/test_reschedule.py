@@ -49,8 +49,8 @@ def leaving(cell, **values):
     return made
 
 
-def fail(cell, uuid, host="h1", attempt=1, reason="disk on fire"):
-    failure = FailedAttempt(uuid, host, attempt, reason, [an_event(result="Error")])
+def fail(cell, uuid, host="h1", attempt=1, reason="disk on fire", told=None):
+    failure = FailedAttempt(uuid, host, attempt, reason, [an_event(result="Error")], told=told)
     cell.rescheduling.build_elsewhere(cell.context, failure)
 
 
@@ -152,6 +152,17 @@ def test_no_host_left_ends_in_error_with_the_schedulers_reason(cell):
     assert fault(cell, made.uuid).endswith(". 1 host was tried before.")
     assert "h1: disk on fire" in details(cell, made.uuid)
     assert made.uuid not in cell.scheduler.claims
+
+
+@pytest.mark.parametrize("room", [{"h1": 5}, {"h2": 5, "h3": 5}])
+def test_the_user_reads_the_reason_before_that_there_is_no_other_host(cell, room):
+    made = under_way(cell, alternates=())
+    cell.scheduler.room = room
+    for attempt, host in enumerate(("h1", *room), 1):
+        fail(cell, made.uuid, host, attempt, f"{host} is full", "No room for the image.")
+    assert fault(cell, made.uuid).startswith("No room for the image. ")
+    assert fault(cell, made.uuid).count("No room") == 1
+    assert "h1 is full" in details(cell, made.uuid)
 
 
 def test_a_failure_that_no_host_cures_ends_in_error_at_once(cell):

@@ -11,7 +11,7 @@ from typing import Final
 from roost import exception
 from roost.compute.bounded_folder import BoundedFolder
 from roost.compute.locks import Locks
-from roost.compute.virt.libvirt.images import PLAIN, Image, convert
+from roost.compute.virt.libvirt.images import PLAIN, Image, convert, measure
 
 LOG = logging.getLogger(__name__)
 _QCOW2: Final = b"QFI\xfb"
@@ -28,8 +28,8 @@ class BaseImages:
     :param standing: returns the names of the bases that disks stand on; when it raises, none is
         removed
     :param lifetime: seconds that one which no disk stands on is kept for the next; 0: for ever
-    :param most: bytes of the disk that all of them may have; 0: any number; None: half of the
-        file system
+    :param most: bytes of the disk that all of them may have; 0: any number; None: what is free, and
+        half of the file system when no disk stands on them
     :param node: the name of this host, where others share the folder
     """
 
@@ -90,14 +90,15 @@ class BaseImages:
 
     def _make(self, path: pathlib.Path, image: Image, base: pathlib.Path) -> None:
         try:
-            with self._folder.room(base, image.size) as partial:
+            with self._folder.room(base, measure(path, image)) as partial:
                 convert(path, partial, from_=image.kind, to=PLAIN)
                 with partial.open("rb") as file:
                     os.fsync(file.fileno())
                 partial.chmod(0o644)
         except exception.NoCapacity as error:
             raise exception.BuildFailed(
-                f"There is no room for a plain image: {error.message}"
+                f"There is no room for a plain image: {error.message}",
+                told="The host had no room for the image of this server.",
             ) from error
         LOG.info("%s (%s) is ready for guests to stand on", path.name, image.kind)
 

@@ -5,6 +5,7 @@ paid for, is refused before QEMU sees it, and becomes plain bytes before a guest
 """
 
 import dataclasses
+import json
 import logging
 import os
 import pathlib
@@ -20,19 +21,20 @@ LOG = logging.getLogger(__name__)
 _SECONDS: Final = 3600.0  # that a program gets for one disk
 
 
-def run(program: str, *arguments: str) -> None:
-    """Run a program to its end.
+def run(program: str, *arguments: str) -> str:
+    """Run a program to its end, and return what it says.
 
     :raises roost.exception.BuildFailed: when it fails, which the log has more of, or is not there
     """
     try:
-        subprocess.run(
+        done = subprocess.run(
             [program, *arguments], check=True, capture_output=True, text=True, timeout=_SECONDS
         )
     except (OSError, subprocess.SubprocessError) as error:
         said = getattr(error, "stderr", None) or error
         LOG.error("%s %s: %s", program, " ".join(arguments), said)  # noqa: TRY400
         raise exception.BuildFailed(f"A disk could not be made ({program}).") from error
+    return done.stdout
 
 
 PLAIN: Final = "raw"
@@ -102,7 +104,13 @@ def _refused(why: str) -> exception.BuildFailed:
 
 def convert(source: pathlib.Path, target: pathlib.Path, *, from_: str, to: str) -> None:
     """Write a disk in another format; holes stay holes."""
-    _qemu_img("convert", "-f", from_, "-O", to, str(source), str(target))
+    _qemu_img("convert", "-q", "-f", from_, "-O", to, str(source), str(target))
+
+
+def measure(source: pathlib.Path, image: Image) -> int:
+    """Return how many bytes an image takes as plain bytes, of which holes are none."""
+    said = _qemu_img("measure", "-f", image.kind, "-O", "qcow2", "--output", "json", str(source))
+    return min(image.size, int(json.loads(said)["required"]))
 
 
 def blank(path: pathlib.Path, *, size: int) -> None:
@@ -123,8 +131,8 @@ def copy(source: pathlib.Path, image: Image, path: pathlib.Path, *, size: int) -
 def create(path: pathlib.Path, *, size: int, base: pathlib.Path | None = None) -> None:
     """Make a qcow2 disk of so many bytes: blank, or with what a base has."""
     standing = () if base is None else ("-b", str(base), "-F", PLAIN)
-    _qemu_img("create", "-f", "qcow2", *standing, str(path), str(size))
+    _qemu_img("create", "-q", "-f", "qcow2", *standing, str(path), str(size))
 
 
-def _qemu_img(command: str, *arguments: str) -> None:
-    run("qemu-img", command, "-q", *arguments)
+def _qemu_img(command: str, *arguments: str) -> str:
+    return run("qemu-img", command, *arguments)
