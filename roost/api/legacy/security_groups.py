@@ -70,7 +70,9 @@ RULES = [
 LIST_QUERY: Final = always(
     query({"all_tenants": TEXT, "limit": WHOLE_NUMBER, "offset": WHOLE_NUMBER})
 )
-_GROUP: Final = of({"name": NAME, "description": OPTIONAL_TEXT}, required=["name", "description"])
+# Groups keep blanks around their names.
+_NAME: Final = {**NAME, "pattern": r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"}
+_GROUP: Final = of({"name": _NAME, "description": OPTIONAL_TEXT}, required=["name", "description"])
 CREATE: Final = always(wrapped("security_group", _GROUP))
 UPDATE: Final = always(wrapped("security_group", _GROUP))
 _PORT: Final = {"anyOf": [number(-1, 65535), {"type": "null"}]}

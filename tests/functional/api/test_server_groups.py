@@ -37,7 +37,7 @@ def members(client, group):
 
 
 def test_a_created_group_is_shown(client):
-    answer = create(client, name=" web ", rules={"max_server_per_host": "3"})
+    answer = create(client, name="web", rules={"max_server_per_host": "3"})
     assert answer.status_code == 200
     group = answer.json["server_group"]
     assert group == {
