@@ -28,19 +28,6 @@ from tests.functional.api.test_server_lists import (
     test_filters_narrow_a_list,
     test_tags_narrow_a_list_since_2_26,
 )
-from tests.functional.api.test_server_metadata import (
-    noted,
-    test_a_server_keeps_what_it_was_created_with,
-    test_an_item_whose_deletion_nobody_heard_of_is_deleted_once,
-    test_parallel_writers_do_not_pass_the_limit,
-    test_parallel_writers_lose_nothing,
-)
-from tests.functional.api.test_server_tags import (
-    tagged,
-    test_a_new_tag_is_added_and_has_a_place,
-    test_lists_follow_what_is_changed,
-    test_of_parallel_writers_of_one_tag_one_is_told_that_it_is_new,
-)
 from tests.functional.api.test_sorted_pages import (
     test_every_list_is_paged_through_in_every_order,
     unlike,
@@ -52,43 +39,24 @@ from tests.unit.db.test_instance_lists import *  # noqa: F403
 from tests.unit.db.test_networks import *  # noqa: F403
 from tests.unit.db.test_request_specs import *  # noqa: F403
 from tests.unit.db.test_security_groups import *  # noqa: F403
-from tests.unit.db.test_tags import (
-    listed,
-    test_an_instance_that_is_taken_back_leaves_no_tags,
-    test_other_tags_must_not_be_there_or_not_together,
-    test_tags_must_all_be_there_and_one_of_each_group,
-)
 
 __all__ = [
     "client",
     "create",
     "forgetful",
-    "listed",
     "make_database",
-    "noted",
     "options",
-    "tagged",
     "test_a_create_is_accepted_stored_counted_and_announced",
     "test_a_create_takes_few_statements",
     "test_a_host_with_servers_is_not_taken_out_of_its_zone",
-    "test_a_new_tag_is_added_and_has_a_place",
     "test_a_server_is_given_up_once",
-    "test_a_server_keeps_what_it_was_created_with",
     "test_a_wish_is_withdrawn_once",
-    "test_an_instance_that_is_taken_back_leaves_no_tags",
-    "test_an_item_whose_deletion_nobody_heard_of_is_deleted_once",
     "test_any_order_pages_alike_even_where_values_are_missing",
     "test_every_list_is_paged_through_in_every_order",
     "test_fewer_are_made_when_the_quota_allows_no_more",
     "test_filters_narrow_a_list",
-    "test_lists_follow_what_is_changed",
     "test_more_than_the_quota_is_refused_whole",
-    "test_of_parallel_writers_of_one_tag_one_is_told_that_it_is_new",
-    "test_other_tags_must_not_be_there_or_not_together",
-    "test_parallel_writers_do_not_pass_the_limit",
-    "test_parallel_writers_lose_nothing",
     "test_servers_are_created_and_charged_once",
-    "test_tags_must_all_be_there_and_one_of_each_group",
     "test_tags_narrow_a_list_since_2_26",
     "test_the_zone_of_hosts_with_servers_stays",
     "unlike",
