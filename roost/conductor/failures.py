@@ -35,12 +35,15 @@ class PlacementFailure:
     ) -> Self:
         """Make the reason of a question that had no answer.
 
-        :param first: what users are told before it
+        :param first: the reasons that users read first, behind the words that clients match
         :param and_so: what else is to be said
         :param inside: what operators are told in its place
         """
         counted = error.message + (and_so if inside is None else inside)
-        return cls(first + error.uncounted + and_so, counted, verdicts_of(error.details))
+        told = error.uncounted
+        if first:
+            told = exception.NO_VALID_HOST + first + told.removeprefix(exception.NO_VALID_HOST)
+        return cls(told + and_so, counted, verdicts_of(error.details))
 
     @property
     def line(self) -> str:

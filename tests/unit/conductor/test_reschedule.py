@@ -160,7 +160,9 @@ def test_the_user_reads_the_reason_before_that_there_is_no_other_host(cell, room
     cell.scheduler.room = room
     for attempt, host in enumerate(("h1", *room), 1):
         fail(cell, made.uuid, host, attempt, f"{host} is full", "No room for the image.")
-    assert fault(cell, made.uuid).startswith("No room for the image. ")
+    begin = "No valid host was found. No room for the image. "
+    assert fault(cell, made.uuid).startswith(begin)
+    assert fault(cell, made.uuid).count("No valid host") == 1
     assert fault(cell, made.uuid).count("No room") == 1
     assert "h1 is full" in details(cell, made.uuid)
 
