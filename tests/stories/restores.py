@@ -268,16 +268,18 @@ def test_a_cell_that_is_put_back_costs_nobody_a_guest(site):
     site.audit(left={"guests without instance": 1, "mappings without instance": 1})
     site.manage("cell", "held-tasks", "cell1")
     site.becomes(away, "SOFT_DELETED")
+    site.becomes(gone, "ERROR")
     assert site.guests() == homes
-    assert site.listed() == ["kept", "rebuilt"]
+    assert site.listed() == ["gone", "kept", "rebuilt"]
     assert {cloud.show(uuid)["status"] for uuid in (kept, rebuilt)} == {"ACTIVE"}
     cloud.client.delete_server(new)
     site.end_guest(new)
+    site.end(gone)
     site.audit()
     site.is_whole(kept, rebuilt, away)
 
 
-def test_what_was_deleted_since_comes_back_with_cell0_and_ends_again(site):
+def test_what_was_deleted_since_comes_back_with_cell0_and_is_told(site):
     cloud = site.cloud
     values = {"flavorRef": cloud.create_flavor(vcpus=4000), "imageRef": cloud.image}
     kept, gone = (cloud.boot(name, **values)[0] for name in ("kept", "gone"))
@@ -287,8 +289,9 @@ def test_what_was_deleted_since_comes_back_with_cell0_and_ends_again(site):
         wait_until(lambda: gone not in site.mapped(), "the mapping to be forgotten")
     assert {*site.differences("cell0")} == {gone}
     site.audit()
-    assert site.listed() == ["kept"]
-    site.end(kept)
+    assert site.listed() == ["gone", "kept"]
+    for uuid in (gone, kept):
+        site.end(uuid)
 
 
 def test_databases_that_are_put_back_together_cost_nobody_a_guest(site):
