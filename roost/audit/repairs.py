@@ -5,12 +5,11 @@ to them, with the reason.
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from roost import states
-from roost.audit.findings import UNMAPPED, Finding, is_old
+from roost.audit.findings import Finding, is_old
 from roost.audit.snapshot import LiveInstance, Snapshot
 
 RELEASE: Final = "release claim"
@@ -21,7 +20,6 @@ FREE_PORT: Final = "free port"
 LET_GO: Final = "let go of port"
 RECONCILE: Final = "reconcile host"
 MAP: Final = "map"
-END: Final = "end"
 REMAP: Final = "map elsewhere"
 FORGET: Final = "forget mapping"
 TELL_CELL: Final = "tell its cell"
@@ -159,20 +157,10 @@ def _map(finding: Finding, facts: _Facts) -> Iterator[Repair]:
     if instance.task_state == states.DELETING:
         yield _left(finding, "it is being deleted", host=instance.host)
         return
-    in_cell = functools.partial(Repair, finding.subject, cell_uuid=instance.cell_uuid)
-    if mapping is not None:
-        yield in_cell(REMAP, finding.detail, before=mapping.cell_uuid)
-    elif facts.homes(finding.subject):
-        yield in_cell(MAP, finding.detail)
-    elif finding.subject in facts.snapshot.deleted:
-        yield in_cell(END, f"{finding.detail}: its user has deleted it")
-    elif instance.host is None:
-        yield in_cell(MAP, finding.detail)
-    elif (instance.cell_uuid, instance.host) in facts.snapshot.guests:
-        yield _left(finding, "its guest is gone: it may have been deleted", host=instance.host)
-    else:
-        why = "nobody knows whether it has a guest: its host does not answer"
-        yield _left(finding, why, host=instance.host)
+    action, before = (MAP, None) if mapping is None else (REMAP, mapping.cell_uuid)
+    yield Repair(
+        finding.subject, action, finding.detail, cell_uuid=instance.cell_uuid, before=before
+    )
 
 
 def _forget(finding: Finding, facts: _Facts) -> Iterator[Repair]:
@@ -197,10 +185,6 @@ def _leave_overdue(finding: Finding, facts: _Facts) -> Iterator[Repair]:
         yield _left(finding, "schedulers let go of it: see that one runs")
 
 
-def _leave_held(finding: Finding, _facts: _Facts) -> Iterator[Repair]:
-    yield _left(finding, "it waits for an operator: see roost-manage cell held-tasks")
-
-
 def _leave_in_two_cells(finding: Finding, _facts: _Facts) -> Iterator[Repair]:
     yield _left(finding, "which one is its user's is for people to say: look at both guests")
 
@@ -220,14 +204,13 @@ _REMEDIES: Final[dict[str, _Remedy]] = {
     "instances without guest": _reconcile,
     "instances on two hosts": _reconcile,
     _TWINS: _leave_in_two_cells,
-    UNMAPPED: _map,
+    "instances without mapping": _map,
     "mappings without instance": _forget,
     "put away other than the mappings": _tell_cell,
     "build requests stuck": _simply(END_LEASE),
-    "tasks held": _leave_held,
 }
 # Claims go before others are made; counting comes after all that changes what is counted.
 _ORDER: Final[Sequence[str]] = (
-    *(MAP, REMAP, END, FORGET, RELEASE, RESTORE, FREE_PORT, LET_GO),
+    *(MAP, REMAP, FORGET, RELEASE, RESTORE, FREE_PORT, LET_GO),
     *(RECONCILE, TELL_CELL, CATCH_UP, END_LEASE, RECOUNT_HOST, RECOUNT_PROJECT, LEAVE),
 )

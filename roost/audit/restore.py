@@ -39,7 +39,7 @@ class RestoreDifference:
 
 
 _START: Final = "start its roost-compute and compare again, or roost-manage cell remove-host"
-_END: Final = "let roost-manage audit --repair end it, if the API database knows of that"
+_END: Final = "let roost-manage audit --repair map it again, then openstack server delete"
 _REBUILD: Final = "it will be in ERROR: openstack server rebuild or delete"
 _FETCH: Final = (
     "it will be in ERROR: save what its user needs from the guest, then openstack server rebuild"
@@ -59,7 +59,6 @@ def compare(
     mapped: Collection[str],
     silent: Collection[str] = (),
     buried: Collection[str] = (),
-    deleted: Collection[str] = (),
 ) -> Iterator[RestoreDifference]:
     """Yield what differs in one cell.
 
@@ -68,7 +67,6 @@ def compare(
     :param mapped: the instances that somebody has
     :param silent: hosts that did not answer: who was not seen may be there
     :param buried: guests whose rows say deleted: their hosts end them
-    :param deleted: the instances of which the API database knows that their users deleted them
     """
     for host in sorted(silent):
         yield RestoreDifference(None, host, "it does not answer: its guests are unknown", _START)
@@ -78,8 +76,7 @@ def compare(
             homes.setdefault(uuid, []).append(host)
     for row in rows:
         if row.task_state != states.DELETING:
-            may_be = () if row.uuid in deleted else silent
-            yield from _of_row(row, homes.get(row.uuid, []), mapped=mapped, silent=may_be)
+            yield from _of_row(row, homes.get(row.uuid, []), mapped=mapped, silent=silent)
     known = {row.uuid for row in rows}.union(buried)
     for uuid in sorted(homes.keys() - known):
         found = f"there is a guest on {_listed(homes[uuid])}, and no row"

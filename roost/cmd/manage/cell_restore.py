@@ -6,13 +6,13 @@ from typing import Any, Final
 
 import click
 
+from roost import exception
 from roost.audit import restore
-from roost.audit.collector import ask_hosts
 from roost.cells import Cell
 from roost.cmd.manage.cell_hosts import COMPUTE
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_rows, warn
-from roost.db.api import audits as api_level
+from roost.context import admin_context
 from roost.db.api import cells, instance_mappings
 from roost.db.cell import audits as in_cell
 from roost.db.cell import instances, services
@@ -56,7 +56,6 @@ def _differences(deployment: Deployment, cell: Cell) -> Iterator[restore.Restore
         rows,
         guests,
         mapped=_mapped(deployment, sorted(live)),
-        deleted=_deleted(deployment, sorted(live)),
         silent=hosts - guests.keys(),
         buried=_known(cell, sorted({uuid for some in guests.values() for uuid in some} - live)),
     )
@@ -72,13 +71,15 @@ def _hosts(deployment: Deployment, cell: Cell) -> set[str]:
         return known | {one.host for one in cells.list_hosts(session, cell.uuid)}
 
 
-def _ask(cell: Cell, hosts: Collection[str]) -> dict[str, set[str]]:
+def _ask(cell: Cell, hosts: Collection[str]) -> dict[str, list[str]]:
     """Return the guests of each host that answers."""
-    unchecked: list[str] = []
-    found = ask_hosts({(cell.uuid, host): cell.compute.on(host) for host in hosts}, unchecked)
-    for what in unchecked:
-        warn(what)
-    return {host: guests for (_cell, host), guests in found.items()}
+    guests = {}
+    for host in sorted(hosts):
+        try:
+            guests[host] = cell.compute.on(host).list_guests(admin_context())
+        except exception.RoostError as error:
+            warn(f"host {host}: {error.message}")
+    return guests
 
 
 def _known(cell: Cell, uuids: Sequence[str]) -> set[str]:
@@ -96,15 +97,6 @@ def _mapped(deployment: Deployment, uuids: Sequence[str]) -> set[str]:
     for some in _batched(uuids):
         with deployment.api_database.read() as session:
             found |= {*instance_mappings.cells_of(session, some)}
-    return found
-
-
-def _deleted(deployment: Deployment, uuids: Sequence[str]) -> set[str]:
-    """Return those of these instances that their users have deleted."""
-    found: set[str] = set()
-    for some in _batched(uuids):
-        with deployment.api_database.read() as session:
-            found |= api_level.deleted(session, some)
     return found
 
 

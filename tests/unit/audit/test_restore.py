@@ -69,12 +69,6 @@ def test_a_host_that_does_not_answer_is_told_and_nothing_concluded_from_it():
         ]
 
 
-def test_what_its_user_has_deleted_is_told_whoever_is_silent():
-    row = Row()
-    found = told([row], {"h2": []}, mapped=[], silent=["h1"], deleted=[row.uuid])
-    assert (row.uuid, "h1", "it has no guest and nobody has it: it was deleted since") in found
-
-
 def test_a_guest_without_a_row_is_told_unless_its_row_says_deleted():
     lost, buried = a_uuid(), a_uuid()
     (found,) = compare([], {"h1": [lost, buried]}, buried=[buried])
