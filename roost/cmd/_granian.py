@@ -102,7 +102,12 @@ def _announce_stop(systemd: Systemd) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Let this process end when its parent does, as by SIGKILL: nobody would ever replace it."""
+    """Let this process end when its parent does, as by SIGKILL: nobody would ever replace it.
+
+    Until Granian takes SIGTERM over here, too, it ends it at once: what is inherited is the
+    parent's handler, which would end nothing.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     ctypes.CDLL(None, use_errno=True).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
     if os.getppid() != parent:  # it has ended before
         sys.exit(1)

@@ -11,6 +11,7 @@ import requests
 
 from tests.fakes.processes import DaemonProcess
 from tests.parts import second
+from tests.stories.cloud import wait_until
 
 
 @pytest.fixture(params=["threading", second("eventlet")])
@@ -108,6 +109,15 @@ def test_workers_end_with_their_parent_however_that_ends(start, get, port):
     assert alive == []
     with socket.create_server(("127.0.0.1", port)):
         pass
+
+
+def test_workers_that_still_load_end_with_their_parent(start):
+    api = start(workers=2)
+    wait_until(lambda: len(api.workers()) == 2, "both workers")
+    workers = api.workers()
+    api.send(signal.SIGKILL)
+    _gone, alive = psutil.wait_procs(workers, timeout=20)
+    assert alive == []
 
 
 def test_a_port_that_somebody_has_is_waited_for(start, get, port):
