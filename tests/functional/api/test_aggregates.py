@@ -238,7 +238,7 @@ def test_a_host_with_servers_is_not_taken_out_of_its_zone(world, create):
     reason = "One or more hosts contain instances in this zone"
     assert _message(answer) == (
         "conflictingRequest",
-        f"Cannot remove host from aggregate 1. Reason: {reason}.",
+        f"Cannot remove host from aggregate {path.rpartition('/')[2]}. Reason: {reason}.",
     )
 
 
