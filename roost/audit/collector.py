@@ -7,12 +7,12 @@ the guests of some hosts. What looks wrong in a piece is a suspect; suspects are
 import contextlib
 import dataclasses
 import datetime
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent import futures
 from typing import Final, Protocol, TypeVar
 
 from roost import exception, states
-from roost.audit.findings import compare, stray_ports
+from roost.audit.findings import UNMAPPED, Finding, compare, stray_ports
 from roost.audit.snapshot import (
     Claim,
     ClaimLister,
@@ -28,10 +28,11 @@ from roost.db import clock
 from roost.db.api import audits as api_level
 from roost.db.api import quota
 from roost.db.cell import audits as in_cell
-from roost.db.cell import ports, services
+from roost.db.cell import ports, services, stale_tasks
 from roost.db.engine import Database
 from roost.db.spans import UuidRange, Which, spans
 from roost.external.neutron_ports import ServerPort
+from roost.rpc.compute import Compute
 from roost.servicegroup.driver import ServiceGroup
 
 _SPAN: Final = 2000  # instances that are looked at together
@@ -113,7 +114,9 @@ class Collector:
             self._read_cells(snapshot, [span])
             claims = self._take(snapshot, claims, span)
             self._read_api(snapshot, [span])
-            suspects.uuids.update(finding.subject for finding in compare(snapshot))
+            found = compare(snapshot)
+            suspects.uuids.update(finding.subject for finding in found)
+            suspects.hosts |= self._homes_of_unmapped(snapshot, found)
             suspects.unchecked += snapshot.unchecked
         return suspects
 
@@ -130,6 +133,7 @@ class Collector:
         self._read_cells(snapshot, named)
         self._read_buried(snapshot, named)
         self._read_ports(snapshot)
+        self._read_held(snapshot)
         with _noting(snapshot.unchecked, "claims"):
             self._read_claims(snapshot, named)
         self._read_api(snapshot, named)
@@ -156,6 +160,15 @@ class Collector:
             row.uuid for row in rows if row.vm_state in states.WITH_GUEST and row.task_state is None
         }
         return (guests - {row.uuid for row in rows}) | (resting - guests)
+
+    def _homes_of_unmapped(self, snapshot: Snapshot, found: Collection[Finding]) -> set[Place]:
+        """Return who must be asked whether what nobody has, has a guest at least."""
+        unmapped = {finding.subject for finding in found if finding.kind == UNMAPPED}
+        return {
+            (one.cell_uuid, one.host)
+            for one in snapshot.instances
+            if self._guests and one.uuid in unmapped and one.host is not None
+        }
 
     def _ask_suspected_hosts(
         self, snapshot: Snapshot, suspects: Suspects, named: Iterable[Collection[str]]
@@ -190,16 +203,11 @@ class Collector:
 
     def _ask(self, places: Collection[Place], unchecked: list[str]) -> dict[Place, set[str]]:
         """Return the guests of hosts, as far as these answer."""
-        found = {}
-        with futures.ThreadPoolExecutor(_HOSTS_AT_ONCE) as pool:
-            asked = {place: pool.submit(self._list_guests, *place) for place in sorted(places)}
-            for place, answer in asked.items():
-                with _noting(unchecked, f"guests on host {place[1]}"):
-                    found[place] = set(answer.result())
-        return found
-
-    def _list_guests(self, cell_uuid: str, host: str) -> list[str]:
-        return self._cells.get(cell_uuid).compute.on(host).list_guests(self._context)
+        by_place = {
+            (cell_uuid, host): self._cells.get(cell_uuid).compute.on(host)
+            for cell_uuid, host in places
+        }
+        return ask_hosts(by_place, unchecked)
 
     # instances
 
@@ -217,6 +225,20 @@ class Collector:
         with cell.database.read() as session:
             rows = in_cell.list_live(session, which)
         return [LiveInstance(cell_uuid=cell.uuid, **row._asdict()) for row in rows]
+
+    def _read_held(self, snapshot: Snapshot) -> None:
+        for cell in self._cells.all():
+            if cell.uuid not in snapshot.unknown_cells:
+                with (
+                    _noting(snapshot.unchecked, f"cell {cell.name}"),
+                    cell.database.read() as session,
+                ):
+                    held = stale_tasks.list_stale(session, seconds=stale_tasks.STALE_SECONDS)
+                    snapshot.held |= {
+                        task.instance_uuid: f"is {task.task_state} on {task.host} since"
+                        f" {task.since:%Y-%m-%d %H:%M:%S} UTC, in cell {cell.name}"
+                        for task in held
+                    }
 
     def _read_ports(self, snapshot: Snapshot) -> None:
         for cell in self._cells.all():
@@ -300,12 +322,30 @@ class Collector:
                 snapshot.now = clock.now(session)
                 snapshot.mappings.update(api_level.mappings(session, some))
                 snapshot.wishes.update(api_level.build_requests_of(session, some))
+                snapshot.deleted.update(api_level.deleted(session, some))
 
     def _read_quota(self, snapshot: Snapshot) -> None:
         with self._api_database.read() as session:
             for project, difference in quota.differences(session).items():
                 snapshot.quota_used[project] = difference.used
                 snapshot.quota_counted[project] = difference.counted
+
+
+def ask_hosts(hosts: Mapping[Place, Compute], unchecked: list[str]) -> dict[Place, set[str]]:
+    """Return the guests of hosts, asked side by side; what keeps one from answering is noted."""
+    found = {}
+    with futures.ThreadPoolExecutor(_HOSTS_AT_ONCE) as pool:
+        asked = {
+            place: pool.submit(host.list_guests, admin_context())
+            for place, host in sorted(hosts.items(), key=lambda one: one[0])
+        }
+        for place, answer in asked.items():
+            try:
+                found[place] = set(answer.result())
+            except Exception as error:  # noqa: BLE001 - others are asked whatever is wrong there
+                why = error.message if isinstance(error, exception.RoostError) else repr(error)
+                unchecked.append(f"guests on host {place[1]}: {why}")
+    return found
 
 
 @contextlib.contextmanager

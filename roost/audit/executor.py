@@ -19,7 +19,7 @@ from roost.audit.repairs import Repair
 from roost.cells import Cells
 from roost.context import RequestContext, admin_context
 from roost.db.api import audits as api_level
-from roost.db.api import quota
+from roost.db.api import instance_mappings, quota
 from roost.db.cell import audits as in_cell
 from roost.db.cell import instances, soft_delete
 from roost.db.engine import Database, Session, retried
@@ -98,6 +98,7 @@ class RepairExecutor:
             repairs.LET_GO: self._each(self._let_go),
             repairs.MAP: self._each(self._map),
             repairs.REMAP: self._each(self._remap),
+            repairs.END: self._each(self._end),
             repairs.FORGET: self._each(self._forget),
             repairs.TELL_CELL: self._each(self._notify_cell),
             repairs.CATCH_UP: self._each(self._catch_up),
@@ -226,6 +227,14 @@ class RepairExecutor:
             )
         )
         return _swapped(repair, "mapped", done=done)
+
+    def _end(self, repair: Repair) -> RepairOutcome:
+        """Delete again what its user deleted and a backup of its cell brought back."""
+        with self._api_database.read() as session:
+            if instance_mappings.find(session, repair.subject) is not None:
+                return RepairOutcome(repair, NO_LONGER_SO)
+        cell = self._cells.get(str(repair.cell_uuid))
+        return _swapped(repair, "ended", done=cell.end_instance(self._context, repair.subject))
 
     def _catch_up(self, repair: Repair) -> RepairOutcome:
         found = self._heard(repair)

@@ -12,6 +12,7 @@ from roost.audit.snapshot import LiveInstance, MappedInstance, Snapshot
 from roost.db.api.quota import RESOURCES
 from roost.external.neutron_ports import ServerPort
 
+UNMAPPED: Final = "instances without mapping"
 STUCK_AFTER: Final = datetime.timedelta(minutes=2)
 
 
@@ -218,6 +219,11 @@ def _wishes_stuck(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
             yield uuid, f"has waited for a host since {since:%Y-%m-%d %H:%M:%S} UTC"
 
 
+def _tasks_held(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """They wait for an operator: an outage was long, or a backup was put back."""
+    yield from snapshot.held.items()
+
+
 def _unknown(snapshot: Snapshot, uuid: str) -> bool:
     mapping = snapshot.mappings.get(uuid)
     return mapping is not None and mapping.cell_uuid in snapshot.unknown_cells
@@ -238,10 +244,11 @@ _CHECKS: Final[dict[str, Check]] = {
     "instances without guest": _instances_without_guest,
     "instances on two hosts": _instances_on_two_hosts,
     "instances in two cells": _instances_in_two_cells,
-    "instances without mapping": _instances_without_mapping,
+    UNMAPPED: _instances_without_mapping,
     "mappings without instance": _mappings_without_instance,
     "put away other than the mappings": _put_away_unlike_mapping,
     "build requests stuck": _wishes_stuck,
+    "tasks held": _tasks_held,
 }
 KINDS: Final = tuple(_CHECKS)
 PLACEMENT: Final = tuple(_OF_PLACEMENT)

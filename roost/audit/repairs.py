@@ -5,11 +5,12 @@ to them, with the reason.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from roost import states
-from roost.audit.findings import Finding, is_old
+from roost.audit.findings import UNMAPPED, Finding, is_old
 from roost.audit.snapshot import LiveInstance, Snapshot
 
 RELEASE: Final = "release claim"
@@ -20,6 +21,7 @@ FREE_PORT: Final = "free port"
 LET_GO: Final = "let go of port"
 RECONCILE: Final = "reconcile host"
 MAP: Final = "map"
+END: Final = "end"
 REMAP: Final = "map elsewhere"
 FORGET: Final = "forget mapping"
 TELL_CELL: Final = "tell its cell"
@@ -157,10 +159,19 @@ def _map(finding: Finding, facts: _Facts) -> Iterator[Repair]:
     if instance.task_state == states.DELETING:
         yield _left(finding, "it is being deleted", host=instance.host)
         return
-    action, before = (MAP, None) if mapping is None else (REMAP, mapping.cell_uuid)
-    yield Repair(
-        finding.subject, action, finding.detail, cell_uuid=instance.cell_uuid, before=before
-    )
+    in_cell = functools.partial(Repair, finding.subject, cell_uuid=instance.cell_uuid)
+    if mapping is not None:
+        yield in_cell(REMAP, finding.detail, before=mapping.cell_uuid)
+    elif facts.homes(finding.subject):
+        yield in_cell(MAP, finding.detail)
+    elif finding.subject in facts.snapshot.deleted:
+        yield in_cell(END, f"{finding.detail}: its user deleted it")
+    elif instance.host is None or instance.task_state is not None:
+        yield in_cell(MAP, finding.detail)
+    elif (instance.cell_uuid, instance.host) in facts.snapshot.guests:
+        yield in_cell(END, f"{finding.detail}, and has no guest: it was deleted")
+    else:
+        yield _left(finding, "its host does not answer, and may have its guest", host=instance.host)
 
 
 def _forget(finding: Finding, facts: _Facts) -> Iterator[Repair]:
@@ -185,6 +196,10 @@ def _leave_overdue(finding: Finding, facts: _Facts) -> Iterator[Repair]:
         yield _left(finding, "schedulers let go of it: see that one runs")
 
 
+def _leave_held(finding: Finding, _facts: _Facts) -> Iterator[Repair]:
+    yield _left(finding, "it waits for an operator: see roost-manage cell held-tasks")
+
+
 def _leave_in_two_cells(finding: Finding, _facts: _Facts) -> Iterator[Repair]:
     yield _left(finding, "which one is its user's is for people to say: look at both guests")
 
@@ -204,13 +219,14 @@ _REMEDIES: Final[dict[str, _Remedy]] = {
     "instances without guest": _reconcile,
     "instances on two hosts": _reconcile,
     _TWINS: _leave_in_two_cells,
-    "instances without mapping": _map,
+    UNMAPPED: _map,
     "mappings without instance": _forget,
     "put away other than the mappings": _tell_cell,
     "build requests stuck": _simply(END_LEASE),
+    "tasks held": _leave_held,
 }
 # Claims go before others are made; counting comes after all that changes what is counted.
 _ORDER: Final[Sequence[str]] = (
-    *(MAP, REMAP, FORGET, RELEASE, RESTORE, FREE_PORT, LET_GO),
+    *(MAP, REMAP, END, FORGET, RELEASE, RESTORE, FREE_PORT, LET_GO),
     *(RECONCILE, TELL_CELL, CATCH_UP, END_LEASE, RECOUNT_HOST, RECOUNT_PROJECT, LEAVE),
 )

@@ -39,7 +39,9 @@ class RestoreDifference:
 
 
 _START: Final = "start its roost-compute and compare again, or roost-manage cell remove-host"
-_END: Final = "let roost-manage audit --repair map it again, then openstack server delete"
+_END: Final = (
+    "roost-manage audit --repair deletes it again; one with a task it maps: openstack server delete"
+)
 _REBUILD: Final = "it will be in ERROR: openstack server rebuild or delete"
 _FETCH: Final = (
     "it will be in ERROR: save what its user needs from the guest, then openstack server rebuild"
@@ -92,8 +94,8 @@ def _of_row(
     elif homes and row.host != homes[0]:
         found = f"its guest is on {homes[0]}"
         yield RestoreDifference(row.uuid, row.host, found, _FETCH)
-    elif not homes and not silent and row.uuid not in mapped:
-        found = "it has no guest and nobody has it: it was deleted since"
+    elif not homes and row.host not in silent and row.uuid not in mapped:
+        found = "it has neither guest nor mapping: it was deleted since"
         yield RestoreDifference(row.uuid, row.host, found, _END)
     elif not homes and row.host not in silent and _is_to_have_guest(row):
         yield RestoreDifference(row.uuid, row.host, "its guest is gone", _REBUILD)

@@ -151,8 +151,9 @@ class Snapshot:
     database was read, by the same clock, its own; ``guests`` uuids by (cell uuid, host); ``claims``
     hosts by instance (None: the schedulers could not be asked), and ``ledger`` what else they say
     of claims. ``outside_ports`` are Neutron's by id, and ``buried`` those of their instances that a
-    cell knows to be no more. Of ``unknown_cells`` the database could not be read, so that nothing
-    can be said about them.
+    cell knows to be no more. ``deleted`` are those of the instances that their users have deleted,
+    by the API database, and ``held`` says of instances whose tasks wait for an operator, how. Of
+    ``unknown_cells`` the database could not be read, so that nothing can be said about them.
     """
 
     instances: list[LiveInstance] = dataclasses.field(default_factory=list)
@@ -165,6 +166,8 @@ class Snapshot:
     orphaned_ports: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     outside_ports: dict[str, ServerPort] = dataclasses.field(default_factory=dict)
     buried: set[str] = dataclasses.field(default_factory=set)
+    deleted: set[str] = dataclasses.field(default_factory=set)
+    held: dict[str, str] = dataclasses.field(default_factory=dict)
     quota_used: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
     quota_counted: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
     unknown_cells: set[str] = dataclasses.field(default_factory=set)

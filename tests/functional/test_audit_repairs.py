@@ -14,6 +14,7 @@ from roost.db.api import soft_delete as mappings
 from roost.db.cell import instances
 from roost.db.cell import models as cell_models
 from roost.db.scheduler import models as scheduler_models
+from roost.db.types import utcnow
 from tests.audit_harness import AN_HOUR, SIZES, UNLIMITED, World
 from tests.builders import CELL1, CELL2, NOW, a_context, a_spec, a_uuid, a_wish
 from tests.fakes.neutron import failure
@@ -300,7 +301,8 @@ def test_a_claim_is_not_taken_from_an_instance_that_is_being_built(world):
     lose_a_claim(world)
     with world.databases[CELL1].begin() as session:
         update = sa.update(INSTANCES).where(INSTANCES.c.uuid == world.servers[0])
-        session.execute(update.values(vm_state=states.BUILDING, task_state=states.SPAWNING))
+        building = {"vm_state": states.BUILDING, "task_state": states.SPAWNING}
+        session.execute(update.values(**building, updated_at=utcnow()))
     (outcome,) = world.repair()
     assert (outcome.what, outcome.done) == ("left alone", False)
 

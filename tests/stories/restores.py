@@ -261,25 +261,23 @@ def test_a_cell_that_is_put_back_costs_nobody_a_guest(site):
         cloud.rig.stop_daemon("cell1-conductor")
     site.manage("db", "sync", "cell", "--cell", "cell1", file="owner")
     assert site.differences("cell1") == {
-        gone: "it has no guest and nobody has it: it was deleted since",
+        gone: "it has neither guest nor mapping: it was deleted since",
         new: f"there is a guest on {homes[new][0]}, and no row",
     }
     cloud.rig.start_daemon("cell1-conductor")
     site.audit(left={"guests without instance": 1, "mappings without instance": 1})
     site.manage("cell", "held-tasks", "cell1")
     site.becomes(away, "SOFT_DELETED")
-    site.becomes(gone, "ERROR")
     assert site.guests() == homes
-    assert site.listed() == ["gone", "kept", "rebuilt"]
+    assert site.listed() == ["kept", "rebuilt"]
     assert {cloud.show(uuid)["status"] for uuid in (kept, rebuilt)} == {"ACTIVE"}
     cloud.client.delete_server(new)
     site.end_guest(new)
-    site.end(gone)
     site.audit()
     site.is_whole(kept, rebuilt, away)
 
 
-def test_what_was_deleted_since_comes_back_with_cell0_and_is_told(site):
+def test_what_was_deleted_since_comes_back_with_cell0_and_ends_again(site):
     cloud = site.cloud
     values = {"flavorRef": cloud.create_flavor(vcpus=4000), "imageRef": cloud.image}
     kept, gone = (cloud.boot(name, **values)[0] for name in ("kept", "gone"))
@@ -289,9 +287,8 @@ def test_what_was_deleted_since_comes_back_with_cell0_and_is_told(site):
         wait_until(lambda: gone not in site.mapped(), "the mapping to be forgotten")
     assert {*site.differences("cell0")} == {gone}
     site.audit()
-    assert site.listed() == ["gone", "kept"]
-    for uuid in (gone, kept):
-        site.end(uuid)
+    assert site.listed() == ["kept"]
+    site.end(kept)
 
 
 def test_databases_that_are_put_back_together_cost_nobody_a_guest(site):
@@ -316,14 +313,13 @@ def test_databases_that_are_put_back_together_cost_nobody_a_guest(site):
     site.audit(left={"guests without instance": 1})
     cloud.rig.start_daemon("api")
     wait_until(cloud.client.answers, "the API")
-    for uuid in (gone, fallen):
-        site.becomes(uuid, "ERROR")
+    site.becomes(gone, "ERROR")
+    assert cloud.show(fallen) is None
     assert site.guests() == homes
-    assert site.listed() == ["fallen", "gone", "kept"]
+    assert site.listed() == ["gone", "kept"]
     assert cloud.show(kept)["status"] == "ACTIVE"
     site.end_guest(new)
-    for uuid in (gone, fallen):
-        site.end(uuid)
+    site.end(gone)
     site.is_whole(kept)
 
 

@@ -6,13 +6,12 @@ from typing import Any, Final
 
 import click
 
-from roost import exception
 from roost.audit import restore
+from roost.audit.collector import ask_hosts
 from roost.cells import Cell
 from roost.cmd.manage.cell_hosts import COMPUTE
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_rows, warn
-from roost.context import admin_context
 from roost.db.api import cells, instance_mappings
 from roost.db.cell import audits as in_cell
 from roost.db.cell import instances, services
@@ -71,15 +70,13 @@ def _hosts(deployment: Deployment, cell: Cell) -> set[str]:
         return known | {one.host for one in cells.list_hosts(session, cell.uuid)}
 
 
-def _ask(cell: Cell, hosts: Collection[str]) -> dict[str, list[str]]:
+def _ask(cell: Cell, hosts: Collection[str]) -> dict[str, set[str]]:
     """Return the guests of each host that answers."""
-    guests = {}
-    for host in sorted(hosts):
-        try:
-            guests[host] = cell.compute.on(host).list_guests(admin_context())
-        except exception.RoostError as error:
-            warn(f"host {host}: {error.message}")
-    return guests
+    unchecked: list[str] = []
+    found = ask_hosts({(cell.uuid, host): cell.compute.on(host) for host in hosts}, unchecked)
+    for what in unchecked:
+        warn(what)
+    return {host: guests for (_cell, host), guests in found.items()}
 
 
 def _known(cell: Cell, uuids: Sequence[str]) -> set[str]:

@@ -50,6 +50,12 @@ def mappings(session: Session, which: Which) -> dict[str, MappingRow]:
     }
 
 
+def deleted(session: Session, which: Which) -> set[str]:
+    """Return the instances that their users have deleted, as long as that is remembered."""
+    uuid = models.deleted_mappings.c.instance_uuid
+    return {*session.scalars(sa.select(uuid).where(within(uuid, which)))}
+
+
 def build_requests_of(session: Session, which: Which) -> dict[str, datetime.datetime]:
     """Return since when instances are wished for, by instance."""
     c = _requests.c

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import audit, states
-from roost.audit.repairs import LEAVE, RELEASE, RESTORE
+from roost.audit.repairs import END, LEAVE, MAP, RELEASE, RESTORE
 from roost.audit.snapshot import LiveInstance
 from roost.db.types import utcnow
 from roost.objects import InstanceMapping
@@ -16,9 +16,9 @@ def live(uuid=ONE, host="h1", vm_state=states.ACTIVE, task_state=None):
     return LiveInstance(uuid, CELL1, host, vm_state, task_state)
 
 
-def told(**values):
+def told(*, kinds=audit.PLACEMENT, **values):
     snapshot = audit.Snapshot(**{"instances": [live()], "claims": {ONE: "h1"}} | values)
-    repairs = audit.plan(audit.compare(snapshot, kinds=audit.PLACEMENT), snapshot)
+    repairs = audit.plan(audit.compare(snapshot, kinds=kinds), snapshot)
     return [(repair.subject, repair.action, repair.host) for repair in repairs]
 
 
@@ -71,3 +71,35 @@ def test_nothing_is_done_about_a_cell_that_could_not_be_read():
 
 def test_without_the_schedulers_nothing_can_be_said():
     assert told(claims=None) == []
+
+
+@pytest.mark.parametrize(
+    ("guests", "deleted", "action"),
+    [
+        ({(CELL1, "h1"): {ONE}}, set(), MAP),
+        ({(CELL1, "h1"): {ONE}}, {ONE}, MAP),
+        ({(CELL1, "h1"): set()}, set(), END),
+        ({(CELL1, "h2"): set()}, set(), LEAVE),
+        ({}, {ONE}, END),
+    ],
+    ids=["guest", "deleted, with a guest", "no guest", "silent host", "deleted, silent host"],
+)
+def test_what_nobody_has_is_mapped_only_where_its_guest_is(guests, deleted, action):
+    """Rows of a backup come back that their users have deleted since."""
+    found = told(kinds=["instances without mapping"], guests=guests, deleted=deleted)
+    assert [one for _, one, _ in found] == [action]
+
+
+def test_what_is_being_built_needs_no_guest_yet():
+    building = live(vm_state=states.BUILDING, task_state=states.SPAWNING)
+    guests = {(CELL1, "h1"): set()}
+    found = told(kinds=["instances without mapping"], instances=[building], guests=guests)
+    assert [one for _, one, _ in found] == [MAP]
+
+
+def test_what_no_host_has_needs_no_guest():
+    failed = live(host=None, vm_state=states.ERROR)
+    kinds = ["instances without mapping"]
+    assert [one for _, one, _ in told(kinds=kinds, instances=[failed])] == [MAP]
+    found = told(kinds=kinds, instances=[failed], deleted={ONE})
+    assert [one for _, one, _ in found] == [END]

@@ -48,7 +48,7 @@ def test_a_guest_elsewhere_and_one_of_two_are_for_people_to_decide():
 def test_what_has_neither_guest_nor_owner_was_deleted_since(vm_state, task_state):
     row = Row(vm_state=vm_state, task_state=task_state)
     assert told([row], {"h1": []}, mapped=[]) == [
-        (row.uuid, "h1", "it has no guest and nobody has it: it was deleted since")
+        (row.uuid, "h1", "it has neither guest nor mapping: it was deleted since")
     ]
     in_cell0 = Row(host=None, vm_state=states.ERROR)
     assert [uuid for uuid, *_ in told([in_cell0], {}, mapped=[])] == [in_cell0.uuid]
@@ -67,6 +67,12 @@ def test_a_host_that_does_not_answer_is_told_and_nothing_concluded_from_it():
         assert told([row], {"h2": []}, mapped=mapped, silent=["h1"]) == [
             (None, "h1", "it does not answer: its guests are unknown")
         ]
+
+
+def test_one_silent_host_hides_nothing_of_the_others():
+    row = Row()
+    found = told([row], {"h1": []}, mapped=[], silent=["h2"])
+    assert (row.uuid, "h1", "it has neither guest nor mapping: it was deleted since") in found
 
 
 def test_a_guest_without_a_row_is_told_unless_its_row_says_deleted():

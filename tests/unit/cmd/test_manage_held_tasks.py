@@ -55,3 +55,10 @@ def test_what_does_not_wait_cannot_be_released(manage, held):
     refused = manage("cell", "held-tasks", "--release", "--server", a_uuid(), code=1)
     assert "waits for an operator" in refused.err
     manage("cell", "held-tasks", "--server", held[0], code=2)
+
+
+def test_held_tasks_are_told_wherever_an_operator_looks(manage, held):
+    assert "cell1: 2 tasks wait" in manage("service", "list").err
+    found = manage("audit", "--settle", "0", "--json", code=1).json
+    assert found["counts"]["tasks held"] == len(held)
+    assert {one["subject"] for one in found["findings"]} >= {*held}
