@@ -1,10 +1,9 @@
-"""Cells as those above them see them: a database, a bus and the hosts on it.
+"""Cells as the API level sees them: a database, a bus and the hosts on it.
 
-Used by what stands outside all cells: api, super-conductor, roost-manage. A cell that is
-unavailable costs them one bounded wait, then nothing; mostly not that, since ``registry.Watch``
-probes cells. ``registry.py`` opens cells by their mappings, ``cell.py`` is one of them and what is
-done in it, ``limits.py`` bounds who waits for its hosts, ``security_groups.py`` copies groups into
-it.
+Used by api, super-conductor and roost-manage. An unavailable cell costs them at most one bounded
+wait, usually none, since ``registry.Watch`` probes cells. ``registry.py`` opens cells by their
+mappings, ``cell.py`` is one cell and the operations in it, ``limits.py`` bounds the calls to hosts,
+``security_groups.py`` copies security groups into cells.
 
 May import ``rpc``, ``db`` and below; never ``api`` or ``conductor``.
 """

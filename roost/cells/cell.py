@@ -1,4 +1,4 @@
-"""One cell: its database and its bus, each behind a circuit breaker; and what is done in it.
+"""One cell: its database and its bus, each behind a circuit breaker; and operations in it.
 
 Soft deletes and restores follow the latest generation, so each may be repeated. A host is removed
 after the schedulers have forgotten it, which they refuse while it holds claims.
@@ -30,7 +30,7 @@ from roost.rpc.compute import Compute
 
 
 class CellBus(Protocol):
-    """What is needed of a bus; see :class:`roost.rpc.transport.Bus`."""
+    """The methods of a bus that a cell uses; see :class:`roost.rpc.transport.Bus`."""
 
     def client(self, topic: str, version_cap: str | None = None) -> Any: ...
 
@@ -47,10 +47,10 @@ _LONGEST_PAUSE: Final = 10.0
 
 @dataclasses.dataclass(frozen=True)
 class CallLimits:
-    """How long one waits for a part of a cell, in seconds, and how many may use it at once.
+    """Limits of the calls to a part of a cell (its database or its bus).
 
-    :param timeout: how long it may take to answer
-    :param places: how many may be inside; others wait for their turn
+    :param timeout: seconds that it may take to answer
+    :param places: number of concurrent calls; others queue
     """
 
     timeout: float = 5.0
@@ -69,9 +69,9 @@ def _breaker(name: str, probe: Callable[[], None], limits: CallLimits) -> Circui
 
 
 class GuardedBus:
-    """Sends through a bus while its breaker lets messages pass.
+    """Sends through a bus while its breaker is closed.
 
-    The bus itself sees to it that nobody waits for long until a message is taken.
+    The bus itself bounds the time until a message is accepted.
     """
 
     def __init__(
@@ -86,23 +86,23 @@ class GuardedBus:
         return _Client(self._bus.client(topic, version_cap), self)
 
     def waiting(self, host: str | None, context: RequestContext) -> AbstractContextManager[None]:
-        """Return what surrounds a call that waits for a host."""
+        """Return the context manager for a call that waits for a host."""
         if self._host_calls is None or host is None:
             return contextlib.nullcontext()
         return self._host_calls.passing(host, context.project_id)
 
     def check_replies(self) -> None:
-        """Make sure that a call can be made; the broker is asked first.
+        """Check that a call can be made; ping the broker first.
 
-        :raises roost.exception.Unavailable: when it does not answer, or no answer can reach us
+        :raises roost.exception.Unavailable: when it does not answer, or replies cannot reach us
         """
         self.knock()
         self._bus.check_replies()
 
     def knock(self) -> None:
-        """Ask the broker whether it is there.
+        """Ping the broker.
 
-        :raises roost.exception.Unavailable: when it does not answer; from now on it is away
+        :raises roost.exception.Unavailable: when it does not answer; this opens the breaker
         """
         with self.breaker.passing() as call:
             try:
@@ -112,9 +112,9 @@ class GuardedBus:
                 raise
 
     def cast(self, send: Callable[[], None]) -> None:
-        """Hand a message over; a bus that does not take it is away, but not where nobody listens.
+        """Send a message; a bus that does not accept it opens the breaker, a missing server not.
 
-        :raises roost.exception.Away: at once, when the bus is known to be away
+        :raises roost.exception.Away: at once, when the bus is known to be unavailable
         """
         with self.breaker.passing() as call:
             try:
@@ -129,7 +129,7 @@ class GuardedBus:
 
 
 class _Client:
-    """Stands for the bus's client; before a call, ``check_replies`` is asked."""
+    """Wraps the bus's client in the breaker and the limits of calls to hosts."""
 
     def __init__(self, client: Any, bus: GuardedBus, server: str | None = None) -> None:
         self._client = client
@@ -151,9 +151,9 @@ LOG = logging.getLogger(__name__)
 
 
 class Cell:
-    """One cell: its database, and the way to its computes. cell0 has a database only.
+    """One cell: its database and its bus. cell0 has a database only.
 
-    What is away fails alone: see :mod:`roost.circuit_breaker`.
+    Database and bus fail independently: see :mod:`roost.circuit_breaker`.
     """
 
     def __init__(
@@ -190,12 +190,12 @@ class Cell:
 
     @property
     def is_readable(self) -> bool:
-        """Whether its database answers, as far as is known."""
+        """Whether its database is not known to be unavailable."""
         return not self._rows.is_open
 
     @property
     def is_unavailable(self) -> bool:
-        """Whether its database or its bus is known not to answer: it takes no new instances."""
+        """Whether its database or bus is known to be unavailable: it gets no new instances."""
         return not self.is_readable or (self._bus is not None and self._bus.breaker.is_open)
 
     @property
@@ -210,9 +210,9 @@ class Cell:
         return Compute(self.bus)
 
     def knock(self) -> None:
-        """Ask database and bus whether they are there: what does not answer is away from now on.
+        """Ping database and bus; one that does not answer opens its breaker.
 
-        What is known to be away is not asked: its breaker does that already.
+        An open breaker probes by itself.
         """
         for part in (self.database, self._bus):
             if part is not None:
@@ -220,13 +220,13 @@ class Cell:
                     part.knock()
 
     def end_instance(self, context: RequestContext, instance_uuid: str) -> bool:
-        """Let an instance end: tell its host, or bury it where it has none. May be repeated.
+        """Ask an instance's host to delete it, or delete its row if it has none. Repeatable.
 
-        :returns: False when it was gone already
+        :returns: False when it was deleted already
         """
         try:
             host = self._mark_ending(context, instance_uuid)
-        except exception.NotFound:  # it may go at any moment: somebody else may end it, too
+        except exception.NotFound:  # another request may delete it at any moment
             return False
         if host is not None:
             self._cast_delete(context, host, instance_uuid)
@@ -234,7 +234,7 @@ class Cell:
 
     @retried
     def _mark_ending(self, context: RequestContext, instance_uuid: str) -> str | None:
-        """Write down that an instance ends, and return the host that has it."""
+        """Record that an instance is being deleted; return its host, None: its row is deleted."""
         with self.database.begin() as session:
             instance = instances.get(session, instance_uuid)
             if instance.host is not None:
@@ -252,12 +252,12 @@ class Cell:
             self._bus.close()
 
     def _cast_delete(self, context: RequestContext, host: str, instance_uuid: str) -> None:
-        """Cast a hint; the row says it, too, so a lost one is sent again by the sweeper."""
+        """Cast to the host; the sweeper sends a lost message again, by the row."""
         try:
             self.compute.on(host).terminate_instance(context, instance_uuid=instance_uuid)
         except exception.Unavailable as error:
             LOG.warning(
-                "%s: host %s does not know yet that it ends: %s", instance_uuid, host, error
+                "%s: host %s did not get the delete request yet: %s", instance_uuid, host, error
             )
 
 
@@ -265,9 +265,10 @@ _Write = Callable[[Session], str | None]
 
 
 def soft_delete(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: int) -> bool:
-    """Let an instance be put away, and tell its host.
+    """Soft-delete an instance, and notify its host.
 
-    :returns: False when it cannot be put away, only deleted, or is gone
+    :param turn: generation of the soft delete, see ``turns`` of instance mappings
+    :returns: False when it cannot be soft-deleted, only deleted, or does not exist
     :raises roost.exception.Unavailable: when the cell cannot be reached
     """
     record = _record(context, instance_uuid, "delete")
@@ -276,9 +277,10 @@ def soft_delete(cell: Cell, context: RequestContext, instance_uuid: str, *, turn
 
 
 def restore(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: int) -> bool:
-    """Let an instance that is put away come back, and tell its host.
+    """Restore a soft-deleted instance, and notify its host.
 
-    :returns: False when it is not put away (any more)
+    :param turn: generation of the restore, see ``turns`` of instance mappings
+    :returns: False when it is not soft-deleted (any more)
     :raises roost.exception.Unavailable: when the cell cannot be reached
     """
     record = _record(context, instance_uuid, "restore")
@@ -289,7 +291,7 @@ def restore(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: in
 def _begin(
     cell: Cell, context: RequestContext, record: InstanceAction, write: _Write, *, task: str
 ) -> bool:
-    """Write it down, then cast a hint; a lost one is sent again by the cell's sweeper."""
+    """Write the rows, then cast to the host; the cell's sweeper sends a lost message again."""
     uuid = str(record.instance_uuid)
     try:
         host = _written(cell, write)
@@ -299,7 +301,7 @@ def _begin(
         try:
             cell.compute.on(host).change_power(context, instance_uuid=uuid, task=task)
         except exception.Unavailable as error:
-            LOG.warning("%s: host %s does not know yet that it is %s: %s", uuid, host, task, error)
+            LOG.warning("%s: host %s did not get the task %s yet: %s", uuid, host, task, error)
     return True
 
 
@@ -309,10 +311,10 @@ def _written(cell: Cell, write: _Write) -> str | None:
         return write(session)
 
 
-def _record(context: RequestContext, instance_uuid: str, word: str) -> InstanceAction:
+def _record(context: RequestContext, instance_uuid: str, action: str) -> InstanceAction:
     return InstanceAction(
         instance_uuid=instance_uuid,
-        action=word,
+        action=action,
         request_id=context.request_id,
         user_id=context.user_id,
         project_id=context.project_id,
@@ -324,10 +326,10 @@ def _record(context: RequestContext, instance_uuid: str, word: str) -> InstanceA
 
 
 def refuse_while_in_use(database: Database, host: str) -> None:
-    """Make sure that no instance belongs on a host.
+    """Check that a host has no instances.
 
-    :param database: that of its cell
-    :raises roost.exception.Conflict: when one does
+    :param database: the database of its cell
+    :raises roost.exception.Conflict: when it has any
     """
     with database.read() as session:
         used = instances.hosts_in_use(session, [host])
@@ -337,7 +339,7 @@ def refuse_while_in_use(database: Database, host: str) -> None:
 
 @retried
 def forget_services(cell: Cell, host: str, *, binary: str) -> bool:
-    """Take the services of this name on a host away; tell whether there were any."""
+    """Delete the services with this binary on a host; return whether there were any."""
     with cell.database.begin() as session:
         found = services.list_services(session, hosts=[host], binary=binary)
         for service in found:
@@ -347,11 +349,11 @@ def forget_services(cell: Cell, host: str, *, binary: str) -> bool:
 
 @retried
 def leave_api_level(database: Database, host: str) -> tuple[list[Aggregate], bool]:
-    """Take the host out of its aggregates, and its mapping away: both or none.
+    """Remove the host from its aggregates and delete its mapping, in one transaction.
 
-    :returns: the aggregates as they are now, and whether the host was mapped
+    :returns: the changed aggregates, and whether the host was mapped
     """
     with database.begin() as session:
-        homes = [one for one in aggregates.list_all(session) if host in one.hosts]
-        left = [aggregates.remove_host(session, one.id, host).aggregate for one in homes]
+        with_host = [one for one in aggregates.list_all(session) if host in one.hosts]
+        left = [aggregates.remove_host(session, one.id, host).aggregate for one in with_host]
         return left, cells.unmap_host(session, host)

@@ -1,8 +1,8 @@
-"""What keeps a host that hangs from holding the threads of a process that asks hosts.
+"""Limits of concurrent calls to hosts: a hanging host must not block all threads of a process.
 
-Whoever waits for a host waits for a bounded time, but a project may ask again and again, and a host
-that hangs answers nobody. So of those who wait at the same time each project has its share, and
-each host; the others queue. A host that let somebody wait in vain is not asked for a while.
+Each call waits a bounded time, but a project may repeat calls to a host that never answers. So
+there is a limit of concurrent calls for each project and each host; further calls queue. After a
+timeout, a host gets no calls for a while.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from roost.concurrency_limit import ConcurrencyLimit, Refused
 
 @dataclasses.dataclass(frozen=True)
 class HostLimits:
-    """How many calls to hosts may be under way: altogether, of one project, to one host."""
+    """Numbers of concurrent calls to hosts: in all, per project, per host."""
 
     all: int = 48
     project: int = 16
@@ -31,15 +31,15 @@ PATIENCE: Final = 30.0  # seconds in the queue; clients give up after 60
 
 
 def _nothing() -> None:
-    """Do nothing: who waits has nothing to give back."""
+    """Do nothing: the caller has no slot to release."""
 
 
 class HostCalls:
-    """Counts the calls to hosts that are under way, and remembers hosts that do not answer.
+    """Counts the concurrent calls to hosts, and remembers hosts that do not answer.
 
-    :param begin: called when a call begins to wait: its thread needs no place to work in from then
-    :param patience: seconds that one waits for its turn
-    :param clock: seconds, as ``time.monotonic`` has them
+    :param begin: called when a call begins to wait: its thread then releases its admission slot
+    :param patience: seconds that a call may queue
+    :param clock: monotonic seconds
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class HostCalls:
 
     @property
     def under_way(self) -> int:
-        """Return how many calls wait now."""
+        """The number of calls that wait for hosts now."""
         return self._of_host.taken
 
     @contextlib.contextmanager
     def passing(self, host: str, project: str | None) -> Iterator[None]:
-        """Let one call pass when its turn comes. An error is an answer; without one the host hangs.
+        """Admit one call, after queueing. An error is an answer; only after a timeout a host hangs.
 
         :raises roost.exception.TooMany: when the project waits for many hosts all the time
         :raises roost.exception.Silent: when the host does not answer
@@ -78,7 +78,7 @@ class HostCalls:
             try:
                 yield
             except messaging.MessagingTimeout:
-                call.blame("its time ran out")
+                call.blame("a call timed out")
                 raise
 
     @contextlib.contextmanager
@@ -88,10 +88,10 @@ class HostCalls:
         if refused is Refused.SHARE:
             raise exception.TooMany("Too many requests of this project wait for hosts.")
         if refused:
-            raise exception.Away("too many wait for hosts")
+            raise exception.Away("too many calls wait for hosts")
         try:
             if self._of_host.take(host, within=until - self._clock()):
-                raise exception.Away(f"too many wait for hosts, or for {host}")
+                raise exception.Away(f"too many calls wait for hosts, or for {host}")
             try:
                 yield
             finally:

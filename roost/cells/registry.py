@@ -1,7 +1,7 @@
 """All cells, by the mappings in the API database; and the watch that probes them.
 
-The watch looks at each cell again and again, so that no user is the first to wait for one that is
-unavailable.
+The watch probes each cell periodically, so that no request is the first to wait for an unavailable
+one.
 """
 
 import contextlib
@@ -28,10 +28,10 @@ LOG = logging.getLogger(__name__)
 
 
 class Watch:
-    """Knocks at every cell; each is waited for by a thread of its own.
+    """Probes every cell, each in a thread of its own.
 
-    :param cells: tells which cells there are
-    :param interval: seconds between two knocks
+    :param cells: returns all cells
+    :param interval: seconds between two probes
     """
 
     def __init__(self, cells: Callable[[], Sequence[Cell]], *, interval: float = 5.0) -> None:
@@ -41,14 +41,14 @@ class Watch:
         self._knocking: dict[str, futures.Future[Any]] = {}
 
     def start(self) -> None:
-        """Go on until :meth:`close`, in a thread."""
+        """Probe until :meth:`close`, in a thread."""
         concurrency.abandonable(self._run, name="roost-cells")
 
     def close(self) -> None:
         self._stopping.set()
 
     def knock(self) -> None:
-        """Knock at every cell that is not still waited for; return at once."""
+        """Start a probe of every cell without one under way; return at once."""
         for cell in self._cells():
             waited_for = self._knocking.get(cell.uuid)
             if waited_for is None or waited_for.done():
@@ -59,12 +59,12 @@ class Watch:
             try:
                 self.knock()
             except exception.Unavailable as error:
-                LOG.debug("nobody knows which cells there are: %s", error.message)
+                LOG.debug("the cell mappings cannot be read: %s", error.message)
             except Exception:
-                LOG.exception("the cells cannot be looked at")
+                LOG.exception("the cells cannot be probed")
 
 
-REMEMBERED = 10.0  # seconds that a mapping is taken for true
+REMEMBERED = 10.0  # seconds that mappings are cached
 _NO_OTHER = CallLimits()
 
 
@@ -75,12 +75,12 @@ class _Known:
 
 
 class Cells:
-    """All mapped cells; mappings are read again when they are a few seconds old.
+    """All mapped cells; mappings are cached for ``REMEMBERED`` seconds.
 
     :param make_database: URL -> database
     :param make_bus: URL -> bus
-    :param limits: how long one waits for a part of any cell
-    :param host_calls: bounds those who wait for hosts
+    :param limits: limits of the calls to a cell's database and bus
+    :param host_calls: limits the calls to hosts
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Cells:
         return [cell for cell in self.all() if cell.mapping.disabled]
 
     def away(self) -> list[Cell]:
-        """Return the cells that cannot be reached, as far as is known."""
+        """Return the cells that are known to be unavailable."""
         return [cell for cell in self.all() if cell.is_unavailable]
 
     def get(self, uuid: str) -> Cell:
@@ -150,9 +150,9 @@ class Cells:
         return self.get(known[host])
 
     def search(self, host: str) -> Cell:
-        """Return the cell of a host; of one that is not mapped yet, the cells are asked.
+        """Return the cell of a host; search all cells for a host that is not mapped yet.
 
-        :raises roost.exception.NotFound: when no cell that can be reached has such a compute
+        :raises roost.exception.NotFound: when no reachable cell has such a compute
         """
         try:
             return self.of_host(host)
@@ -163,9 +163,9 @@ class Cells:
             raise
 
     def discover(self, host: str, cell_uuid: str) -> Cell:
-        """Map a host to the cell that its reports name, if a compute of that name serves there.
+        """Map a host to the cell that its reports name, if the cell has a compute of that name.
 
-        :raises roost.exception.NotFound: when the cell knows no such compute
+        :raises roost.exception.NotFound: when it has none
         """
         cell = self.get(cell_uuid)
         with cell.database.read() as session:

@@ -1,7 +1,7 @@
-"""Security groups brought to the cells whose hosts filter by them, and the hosts told.
+"""Copies security groups to the cells whose hosts filter by them, and notifies the hosts.
 
-Done by super-conductors: when ``standalone/networking_groups.py`` tells them of a change, before a
-server goes to a cell (``conductor/super/boot.py``), and now and then, for what was missed.
+Super-conductors do it when ``standalone/networking_groups.py`` reports a change, before a server
+goes to a cell (``conductor/super/boot.py``), and periodically, for missed changes.
 """
 
 import dataclasses
@@ -23,22 +23,22 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class GroupCopies:
-    """Lets cells know the groups of projects. Any number do so side by side.
+    """Copies the groups of projects to cells. Any number of processes do so concurrently.
 
-    :param database: the API level's
+    :param database: the API database
     """
 
     database: Database
     cells: Cells
     _guard: threading.Lock = dataclasses.field(default_factory=threading.Lock, init=False)
-    # by project: whether there was a change since the spreading under way has begun
+    # by project: whether there was a change since the running copy began
     _spreading: dict[str, bool] = dataclasses.field(default_factory=dict, init=False)
 
     def spread(self, context: RequestContext, project_id: str) -> None:
-        """Let the cells of a project's servers know its groups, and their hosts of a change.
+        """Copy a project's groups to the cells of its servers, and notify their hosts.
 
-        Of one project one does so at a time, who then does it again for all that came meanwhile. A
-        cell that is away is told by :meth:`compare` once it is back; hosts ask now and then, too.
+        One thread at a time does so for a project, and repeats it for changes made meanwhile.
+        :meth:`compare` updates an unavailable cell later; hosts also ask periodically.
         """
         with self._guard:
             if project_id in self._spreading:
@@ -66,13 +66,13 @@ class GroupCopies:
                 self.bring(cell, project_id)
                 self._notify_hosts(context, cell, project_id)
             except exception.RoostError as error:
-                LOG.warning("%s does not know the groups of %s yet: %s", cell, project_id,
+                LOG.warning("%s did not get the groups of %s yet: %s", cell, project_id,
                             error.message)  # fmt: skip
 
     def bring(self, cell: Cell, project_id: str) -> None:
-        """Let one cell know a project's groups.
+        """Copy a project's groups to one cell.
 
-        Who writes looks again afterwards: of several, the last one writes what is there in the end.
+        Each writer reads the groups again afterwards: so the last of several writes the final ones.
         """
         written, groups = None, self._groups(project_id)
         while written != groups:
@@ -80,13 +80,13 @@ class GroupCopies:
             written, groups = groups, self._groups(project_id)
 
     def compare(self) -> None:
-        """Bring to each cell what it has missed of its servers' groups; now and then."""
+        """Copy to each cell the changes of its servers' groups that it missed."""
         groups = self._by_project()
         for cell in self._with_hosts():
             try:
                 self._compare(cell, groups)
             except exception.RoostError as error:
-                LOG.warning("%s: its security groups are not compared: %s", cell, error.message)
+                LOG.warning("%s: cannot compare its security groups: %s", cell, error.message)
 
     def _compare(self, cell: Cell, groups: Mapping[str, list[Group]]) -> None:
         with cell.database.read() as session:
@@ -109,8 +109,8 @@ class GroupCopies:
     def _with_servers(self, project_id: str) -> list[Cell]:
         """Return the cells that need a project's groups.
 
-        That is all, while a server is on its way: its cell may have got them before this change,
-        and is not in the mapping before it has the server.
+        These are all cells while a server is being placed: its cell may have got the groups before
+        this change, and its mapping names the cell only once the cell has the server.
         """
         with self.database.read() as session:
             used = instance_mappings.cells_of_project(session, project_id)

@@ -1,4 +1,4 @@
-"""Whether a caller may call a method: its declaration, compared with who sent the message."""
+"""Access control of RPC methods: compares a method's declaration with the sender of a message."""
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
@@ -12,21 +12,21 @@ NOTHING: Final = "nothing"
 
 
 def names(compared: str | None) -> bool:
-    """Tell whether what is declared to be compared with a caller is an argument."""
+    """Return whether the caller is compared with an argument of the method."""
     return compared not in (None, ROWS, NOTHING)
 
 
 class AccessCheck:
-    """Who may call one method.
+    """Checks the callers of one method.
 
-    :param name: of the method, for messages
-    :param levels: who may call it, and the user of the receiver anyway
-    :param own_host: the argument that must name the caller, when it is a host; see
+    :param name: name of the method, for messages
+    :param levels: levels that may call it; the receiver's own user always may
+    :param own_host: the argument that must name the caller, if the caller is a host; see
         :func:`roost.rpc.interface.call`
     :param own_cell: the argument that must name the caller's cell
     :param in_cell: the user of the cell that is served; None: callers of any cell
-    :param check_cell: raises :class:`roost.exception.Forbidden` when a caller is of another cell
-        than the one of this uuid; None: no argument names a cell
+    :param check_cell: raises :class:`roost.exception.Forbidden` when the caller is not of the cell
+        with this uuid; None: no argument names a cell
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class AccessCheck:
         self._check_cell = check_cell
 
     def check(self, caller: MessageSender, arguments: Mapping[str, Any]) -> None:
-        """Compare a message with its caller, before anything is done.
+        """Compare a message with its caller, before the method runs.
 
-        :raises roost.exception.Forbidden: naming the user, and what it may not do
+        :raises roost.exception.Forbidden: names the user and the refused call
         """
         if caller.level is Level.PEER:
             return
@@ -65,17 +65,17 @@ class AccessCheck:
     def _may_call(self, caller: MessageSender) -> bool:
         if self._in_cell is not None and caller.cell not in (None, self._in_cell):
             return False
-        # The whole cell may do what its hosts may: hosts may have no users of their own.
+        # A cell's user may call what its hosts may: hosts may have no users of their own.
         asks_as = {caller.level, Level.HOST} if caller.level is Level.CELL else {caller.level}
         return not self._levels.isdisjoint(asks_as)
 
     def _refusal(self, caller: MessageSender, why: str) -> exception.Forbidden:
-        who = f"the user {caller.user!r} of the bus" if caller.user else "somebody without a user"
+        who = f"the user {caller.user!r} of the bus" if caller.user else "a sender without a user"
         return exception.Forbidden(f"{self._name}(): {who} {why}; see [bus] api_users")
 
 
 def _find(arguments: Mapping[str, Any], path: str) -> Any:
-    """Return an argument, or what it holds (``report.host``); None: it is not there."""
+    """Return an argument, or an attribute of it (``report.host``); None: it does not exist."""
 
     def step(value: Any, name: str) -> Any:
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What the hosts of a cell may ask of its cell-conductors: their only way to data."""
+"""RPC interface of the cell-conductors: the only access to the database that hosts have."""
 
 from typing import Any
 
@@ -17,10 +17,9 @@ from roost.objects import (
 from roost.rpc import interface
 from roost.rpc.access import NOTHING
 
-# A host that comes before its conductor speaks to nobody: the message is dropped, and it must not
-# wait for long before it speaks again.
+# While no conductor runs, heartbeats are dropped: a host that started first must soon send another.
 HEARTBEAT_TIMEOUT = 5  # seconds
-# What a host insists on is asked again when a conductor has died over it: well within a lease.
+# A host repeats a request when its conductor died: this timeout must end well within a lease.
 ANSWER_TIMEOUT = 15  # seconds
 
 
@@ -43,14 +42,14 @@ class CellConductor(interface.Interface):
         availability_zone: str | None = None,
         state_id: str | None = None,
     ) -> dict[str, Any]:
-        """Note that a daemon is alive, and tell it where it is.
+        """Record that a daemon is alive, and return its cell and service.
 
         :param state_id: of a host: see :mod:`roost.compute.host_identity`
-        :returns: ``cell_uuid``, ``cell_name``, ``service_uuid``, ``disabled``; of two words on
-            whether it is disabled the one with the higher ``disabled_version`` counts
-        :raises roost.exception.Conflict: when it is not the daemon of this name that the cell knows
-        :raises roost.exception.Forbidden: for a host that says that it is another daemon
-        :raises roost.exception.Unavailable: while nobody has mapped this cell
+        :returns: ``cell_uuid``, ``cell_name``, ``service_uuid``, ``disabled`` and
+            ``disabled_version``: of two reports the higher version of ``disabled`` counts
+        :raises roost.exception.Conflict: when the cell knows another daemon of this name
+        :raises roost.exception.Forbidden: for a host that claims to be another binary
+        :raises roost.exception.Unavailable: while this cell is not mapped
         """
 
     @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
@@ -63,19 +62,19 @@ class CellConductor(interface.Interface):
         attempt: int,
         selection: Selection | None = None,
     ) -> bool:
-        """Take up a build on a host, once.
+        """Begin a build on a host, once.
 
-        :param selection: the place that the host was told of. Its claim may have run out while the
-            message waited; by now the instance may have another place there, or none
-        :returns: whether the instance is still wanted there: False when it was deleted, moved, has
-            another place, or this attempt was begun before
+        :param selection: the selection that the host received. Its claim may have run out while
+            the message waited; by now the instance may have another selection there, or none
+        :returns: whether the host is to build it: False when the instance was deleted, moved, has
+            another selection, or this attempt was begun before
         """
 
     @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
     def allocate_networks(
         self, context: RequestContext, *, instance_uuid: str, host: str, attempt: int
     ) -> NetworkInfo:
-        """Give the instance the ports it asked for, bound to ``host``; it keeps those it has.
+        """Create the instance's requested ports, bound to ``host``; existing ports stay.
 
         :raises roost.exception.Conflict: when the build is no longer wanted
         :raises roost.exception.NoCapacity: when a network has no address left
@@ -84,7 +83,7 @@ class CellConductor(interface.Interface):
 
     @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
     def free_networks(self, context: RequestContext, *, instance_uuid: str, host: str) -> None:
-        """Take all ports of an instance on ``host`` away.
+        """Delete all ports of an instance on ``host``.
 
         :raises roost.exception.Conflict: when it is on another host
         """
@@ -99,11 +98,11 @@ class CellConductor(interface.Interface):
         request: NetworkRequest,
         key: str,
     ) -> Vif:
-        """Give an instance on ``host`` one more port, and let its row say so.
+        """Add a port to an instance on ``host``, and record it in the instance's row.
 
-        :param key: of this request, and of the port that comes of it: it is made once
-        :raises roost.exception.Conflict: when the instance is in no state for that, or the address
-            is taken
+        :param key: idempotency key of this request, and id of the new port
+        :raises roost.exception.Conflict: when the instance's state forbids it, or the address is
+            taken
         :raises roost.exception.NotFound: when this cell has no such network
         :raises roost.exception.Invalid: when the network cannot give that address
         :raises roost.exception.NoCapacity: when the network has no address left
@@ -113,19 +112,19 @@ class CellConductor(interface.Interface):
     def detach_port(
         self, context: RequestContext, *, instance_uuid: str, host: str, port_id: str
     ) -> None:
-        """Take one port away from an instance on ``host``; one that is not there is fine.
+        """Remove one port from an instance on ``host``; a missing port is no error.
 
-        :raises roost.exception.Conflict: when the instance is in no state for that
-        :raises roost.exception.NotFound: when the instance is gone
+        :raises roost.exception.Conflict: when the instance's state forbids it
+        :raises roost.exception.NotFound: when the instance does not exist
         """
 
     @interface.call(since="1.1", timeout=ANSWER_TIMEOUT, own_host="host")
     def describe_filtering(
         self, context: RequestContext, *, host: str, network_ids: list[str]
     ) -> dict[str, Any]:
-        """Return what may pass at the ports on a host, by network.
+        """Return the traffic that is allowed at the ports on a host, by network.
 
-        :returns: for each network what :meth:`roost.security_groups.Filtering.read` reads
+        :returns: for each network the input of :meth:`roost.security_groups.Filtering.read`
         """
 
     @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="expected.host")
@@ -138,14 +137,14 @@ class CellConductor(interface.Interface):
         expected: dict[str, Any],
         events: list[InstanceActionEvent],
     ) -> None:
-        """Change an instance if it still is as expected, and add events to its latest action.
+        """Change an instance if its row is as expected, and add events to its latest action.
 
         ``changes`` may name vm_state, task_state, power_state, network_info, config_drive, image,
-        and launched_at (any time: the row gets that of the cell's own clock); ``expected`` may name
-        host, attempt, vm_state and task_state (a value or a list of them).
+        and launched_at (any time: the row gets the time of the cell's own clock); ``expected`` may
+        name host, attempt, vm_state and task_state (a value or a list of them).
 
-        :raises roost.exception.Conflict: when it is not as expected; nothing is changed then
-        :raises roost.exception.NotFound: when it is gone
+        :raises roost.exception.Conflict: when the row is not as expected; nothing is changed then
+        :raises roost.exception.NotFound: when the instance does not exist
         """
 
     @interface.cast(since="1.0", added={"told": "1.3"}, carries_token=True, own_host="host")
@@ -162,7 +161,7 @@ class CellConductor(interface.Interface):
     ) -> None:
         """Build an instance elsewhere in the cell: this attempt, on ``host``, failed.
 
-        :param told: what its user reads of the ``reason``, if there is no other host
+        :param told: the ``reason`` as its user may read it, if there is no other host
         """
 
     @interface.cast(since="1.0", own_host="host")
@@ -176,7 +175,7 @@ class CellConductor(interface.Interface):
         reason: str,
         events: list[InstanceActionEvent],
     ) -> None:
-        """End a build in ERROR: it failed for a ``reason`` that no other host would cure."""
+        """End a build in ERROR: it failed for a ``reason`` that applies on every host."""
 
     @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
     def finish_delete(
@@ -187,11 +186,11 @@ class CellConductor(interface.Interface):
         host: str,
         events: list[InstanceActionEvent],
     ) -> None:
-        """Bury an instance whose guest is gone from ``host``: ports, claim, row.
+        """Delete ports, claim and row of an instance whose guest ``host`` has destroyed.
 
-        When the instance has meanwhile moved to another host, that host is told to end it.
+        When the instance has meanwhile moved to another host, that host is asked to end it.
 
-        :raises roost.exception.Conflict: when its row does not say that it is being deleted
+        :raises roost.exception.Conflict: when the instance is not in task state deleting
         """
 
     @interface.call(since="1.0", timeout=HEARTBEAT_TIMEOUT, own_host="host")
@@ -203,18 +202,18 @@ class CellConductor(interface.Interface):
         tasks: list[list[Any]],
         nothing_else: bool = False,
     ) -> dict[str, Any]:
-        """Let a host go on with all that it works on; each lease is as long as if it began now.
+        """Renew the leases of a host's tasks; each begins again at the time of the request.
 
-        :param tasks: for each piece of work [instance uuid, attempt or None, task states]: the row
-            must name this host, have that attempt (if one is named) and be in one of those states
-        :param nothing_else: the host works on nothing but these: its other leases end at once
-        :returns: ``seconds``, the length of a lease from the moment of the question; ``lost``, the
-            places in ``tasks`` of those that are not the host's to work on any more
+        :param tasks: for each task [instance uuid, attempt or None, task states]: the row must
+            name this host, have that attempt (if one is named) and be in one of those states
+        :param nothing_else: the host has no other tasks: its other leases end at once
+        :returns: ``seconds``, the length of a lease from the time of the request; ``lost``, the
+            indexes in ``tasks`` of those that the host no longer owns
         """
 
     @interface.call(since="1.0", own_host="host")
     def list_instances(self, context: RequestContext, *, host: str) -> list[Instance]:
-        """Return the instances that belong on a host, those under way included."""
+        """Return the instances of a host, including those with a task under way."""
 
     @interface.call(since="1.0", own_host="host")
     def whereabouts(
@@ -225,17 +224,17 @@ class CellConductor(interface.Interface):
         instance_uuids: list[str],
         and_others_here: bool = False,
     ) -> list[InstanceLocation]:
-        """Return where instances are by their rows, as seen from a host.
+        """Return the locations of instances by their rows, as seen from a host.
 
-        :param and_others_here: return all others that belong on that host, too; the host has no
-            other guests than those named
+        :param and_others_here: also return all other instances of that host; the host has no
+            guests except those named
         """
 
     @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
     def begin_task(
         self, context: RequestContext, *, instance_uuid: str, host: str, tasks: list[str]
     ) -> Instance | None:
-        """Return an instance that is on this host and under one of these tasks; else nothing."""
+        """Return an instance that is on this host and in one of these task states, else None."""
 
     @interface.call(since="1.0", own_host="host")
     def report_power(
@@ -251,27 +250,27 @@ class CellConductor(interface.Interface):
         rescued: bool = False,
         failed: bool = False,
     ) -> None:
-        """Let an instance rest as its host found its guest, if its row is as expected.
+        """Set an instance's state by the guest that its host found, if its row is as expected.
 
-        :param power_state: of the guest; None: it is gone, which means ERROR
+        :param power_state: of the guest; None: there is no guest, the instance goes to ERROR
         :param expected: may name vm_state and task_state; a task ends, with these events
-        :param reason: why it is not as it was asked for, in words for the user
-        :param rescued: it is started from another image than its own
-        :param failed: however it is, it is not fit for use, which means ERROR
-        :raises roost.exception.Conflict: when it is not as expected; nothing is changed then
-        :raises roost.exception.NotFound: when it is gone
+        :param reason: why the task failed, as the user may read it
+        :param rescued: the guest was started from a rescue image
+        :param failed: the guest is unusable, whatever its power state: the instance goes to ERROR
+        :raises roost.exception.Conflict: when the row is not as expected; nothing is changed then
+        :raises roost.exception.NotFound: when the instance does not exist
         """
 
     @interface.cast(since="1.0", own_host="finding.host")
     def report_finding(self, context: RequestContext, *, finding: HostFinding) -> None:
-        """Tell operators what a host found to be other than the cell says, and what it did."""
+        """Notify operators of a difference between host and cell, and of what the host did."""
 
     @interface.call(since="1.0", own_host=NOTHING)
     def object_backport(
         self, context: RequestContext, *, objinst: RoostObject, versions: dict[str, str]
     ) -> RoostObject:
-        """Return an object in the versions that the asker knows.
+        """Return an object in the versions that the caller supports.
 
-        The asker sends it as it came, as a primitive; here it is known, so it arrives whole. The
-        answer is a primitive, which becomes an object again at the asker's.
+        The caller sends the primitive that it received; the conductor supports its version, so it
+        arrives as an object. The answer is a primitive, which the caller makes into an object.
         """

@@ -1,4 +1,4 @@
-"""What a cell may ask of one compute host."""
+"""RPC interface of a compute host."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ from roost.objects import (
 )
 from roost.rpc import interface
 
-INTERFACE_TIMEOUT = 60  # seconds: a network service may be asked several things, and others wait
-SILENCE = 5  # seconds that somebody waits for a host of which nothing is heard
+INTERFACE_TIMEOUT = 60  # seconds, for several requests to a network service, which may queue
+SILENCE = 5  # seconds without a sign of life from the host after which a caller gives up
 
 
 class Compute(interface.Interface):
@@ -36,24 +36,24 @@ class Compute(interface.Interface):
         request_spec: RequestSpec,
         selection: Selection | None = None,
     ) -> None:
-        """Build one instance on this host; progress and failure go to the cell-conductor.
+        """Build one instance on this host, and report progress and failure to the cell-conductor.
 
-        :param selection: how this host was chosen: what it may give away altogether, and where on
-            it the instance goes; without it the host goes by its own ratios
+        :param selection: the scheduler's choice: the host's capacity by its allocation ratios, and
+            the instance's NUMA cells and devices; None: the host uses its own ratios
 
-        The alternates stay in the cell's database, where a reschedule takes the next one.
+        The alternates stay in the cell's database, from which a reschedule takes the next one.
         """
 
     @interface.cast(since="1.0")
     def terminate_instance(self, context: RequestContext, *, instance_uuid: str) -> None:
-        """End an instance whose row says that it is on this host and being deleted.
+        """Delete an instance whose row names this host and the task deleting.
 
-        Guest, disks and networks go, then the cell-conductor buries it.
+        The host destroys guest, disks and networks; then the cell-conductor deletes the row.
         """
 
     @interface.cast(since="1.0")
     def change_power(self, context: RequestContext, *, instance_uuid: str, task: str) -> None:
-        """Stop, start, reboot, pause an instance and so on, if its row still is under that task.
+        """Stop, start, reboot, pause an instance and so on, if its row still has that task state.
 
         :param task: one of :data:`roost.states.POWER_TASKS` or ``PUT_AWAY_TASKS``
         """
@@ -62,31 +62,31 @@ class Compute(interface.Interface):
     def external_instance_events(
         self, context: RequestContext, *, events: list[ExternalEvent]
     ) -> None:
-        """Take notice of what happened elsewhere to instances of this host."""
+        """Process events of other services (Neutron, Cinder) about instances of this host."""
 
     @interface.call(since="1.0", timeout=INTERFACE_TIMEOUT, silence=SILENCE)
     def attach_interface(
         self, context: RequestContext, *, instance: Instance, request: NetworkRequest, key: str
     ) -> Vif:
-        """Give an instance one more interface, or leave everything as it was.
+        """Attach an interface to an instance; after an error everything is as before.
 
-        :param key: of this request: what was attached for it before is returned again
-        :raises roost.exception.Conflict: when the instance is in no state for that, or the address
-            or port belongs to another
-        :raises roost.exception.NotFound: when the network or port is not there
-        :raises roost.exception.Invalid: when the network cannot give what is asked for
-        :raises roost.exception.NoCapacity: when the network is full
-        :raises roost.exception.Unsupported: when the hypervisor cannot do it
+        :param key: idempotency key: a repeated request returns the interface attached before
+        :raises roost.exception.Conflict: when the instance's state forbids it, or the address or
+            port is in use
+        :raises roost.exception.NotFound: when the network or port does not exist
+        :raises roost.exception.Invalid: when the network cannot provide what is requested
+        :raises roost.exception.NoCapacity: when the network has no address left
+        :raises roost.exception.Unsupported: when the hypervisor cannot attach interfaces
         """
 
     @interface.call(since="1.0", timeout=INTERFACE_TIMEOUT, silence=SILENCE)
     def detach_interface(
         self, context: RequestContext, *, instance: Instance, port_id: str
     ) -> None:
-        """Take an interface away from an instance; one that is not there is fine.
+        """Detach an interface from an instance; a missing interface is no error.
 
-        :raises roost.exception.Conflict: when the instance is in no state for that
-        :raises roost.exception.Unsupported: when the hypervisor cannot do it
+        :raises roost.exception.Conflict: when the instance's state forbids it
+        :raises roost.exception.Unsupported: when the hypervisor cannot detach interfaces
         """
 
     @interface.cast(since="1.0", carries_token={"task": states.TASKS_WITH_IMAGES})
@@ -99,12 +99,12 @@ class Compute(interface.Interface):
         password: str | None = None,
         image_id: str | None = None,
     ) -> None:
-        """Rebuild or rescue an instance and so on, if its row still is under that task.
+        """Rebuild or rescue an instance and so on, if its row still has that task state.
 
-        :param task: one of :data:`roost.states.LIFE_TASKS`; the row says what it is about
-        :param password: of the guest's administrator, from now on. It is kept nowhere: whoever
-            sends this again does not know it, and then the guest keeps the one that it has.
-        :param image_id: an image that waits for its data, and goes if the task is over by now
+        :param task: one of :data:`roost.states.LIFE_TASKS`; the row has its details
+        :param password: the new password of the guest's administrator. It is not stored: a message
+            that is sent again has none, and then the guest keeps its old password.
+        :param image_id: an image that waits for its data; deleted if the task is over by now
         """
 
     @interface.call(since="1.0", timeout=SILENCE)
@@ -114,7 +114,7 @@ class Compute(interface.Interface):
         """Return the last lines of a guest's console; None: all, as far as a message carries them.
 
         :raises roost.exception.NotFound: when there is no such guest
-        :raises roost.exception.Unsupported: when the hypervisor keeps no consoles
+        :raises roost.exception.Unsupported: when the hypervisor stores no console output
         """
 
     @interface.call(since="1.1", timeout=SILENCE)
@@ -127,22 +127,21 @@ class Compute(interface.Interface):
         token_digest: str,
         seconds: int,
     ) -> dict[str, Any]:
-        """Let whoever brings a token come to a console of a guest, for so many seconds.
+        """Admit clients with a token to a console of a guest, for so many seconds.
 
         :param kind: one of :data:`roost.objects.consoles.KINDS`
-        :param token_digest: as :func:`roost.objects.consoles.digest` makes it; the token itself
-        stays with
-            its user
-        :returns: the ``host`` and ``port`` to bring it to
+        :param token_digest: :func:`roost.objects.consoles.digest` of the token, which only its user
+            knows
+        :returns: the ``host`` and ``port`` to connect to
         :raises roost.exception.Conflict: when the guest does not run
-        :raises roost.exception.Invalid: when guests of this host have other consoles
+        :raises roost.exception.Invalid: when guests of this host have other kinds of console
         :raises roost.exception.NotFound: when there is no such guest
-        :raises roost.exception.Unsupported: when the hypervisor has none to type at
+        :raises roost.exception.Unsupported: when the hypervisor has no interactive consoles
         """
 
     @interface.call(since="1.0", timeout=SILENCE)
     def get_diagnostics(self, context: RequestContext, *, instance_uuid: str) -> dict[str, Any]:
-        """Return how a guest does: the fields of ``roost.compute.virt.driver.Diagnostics``.
+        """Return a guest's diagnostics: the fields of ``roost.compute.virt.driver.Diagnostics``.
 
         :raises roost.exception.Conflict: when the guest does not run
         :raises roost.exception.NotFound: when there is no such guest
@@ -151,20 +150,21 @@ class Compute(interface.Interface):
 
     @interface.cast(since="1.2")
     def refresh_security_groups(self, context: RequestContext, *, project_id: str) -> None:
-        """Ask what may pass at the ports of a project's servers: groups or members have changed.
+        """Request the filtering of a project's servers again: groups or members have changed.
 
-        A hint; the host asks by itself now and then.
+        The message may be lost: the host also requests it periodically.
         """
 
     @interface.call(since="1.0")
     def list_guests(self, context: RequestContext) -> list[str]:
-        """Return the uuids of the guests that the hypervisor has, running or not."""
+        """Return the uuids of the hypervisor's guests, running or not."""
 
     @interface.call(since="1.0", added={"abandon": "1.3"})
     def reconcile_guests(self, context: RequestContext, *, abandon: bool = False) -> None:
-        """Put right, now, what the hypervisor has other than the cell says.
+        """Reconcile the hypervisor's guests with the cell's rows now.
 
-        As the host does by itself now and then: what it cannot prove to be its own leftover stays.
+        The host does the same periodically. It destroys a guest only if it can prove that the
+        guest is its own leftover.
 
-        :param abandon: also all servers whose guests are gone, however many these are
+        :param abandon: also give up all servers without guests, however many
         """

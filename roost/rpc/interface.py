@@ -1,11 +1,11 @@
-"""Declare an RPC interface once; both sides derive from the declaration.
+"""RPC interfaces: a declaration from which client and server derive.
 
 A declared method *is* the client stub: calling it sends the message. A server is compared with the
 same signatures before it starts to listen, and exposes nothing that is not declared. So the two
 sides cannot drift apart.
 
-A declaration also says who may call a method, and which of its arguments must name the caller. The
-server compares both with the user of the bus that the broker vouches for, before anything is done.
+A declaration also names the callers of a method, and the argument that must name the caller. The
+server compares both with the bus user, whom the broker authenticates, before the method runs.
 """
 
 import copy
@@ -36,7 +36,7 @@ TokenCarrier = bool | Mapping[str, Collection[str]]
 
 
 class Declaration(NamedTuple):
-    """What is declared of a method beside its signature; see :func:`call` and :func:`cast`."""
+    """The declaration of a method, without its signature; see :func:`call` and :func:`cast`."""
 
     kind: str
     since: str
@@ -55,7 +55,7 @@ class _Sending(NamedTuple):
 
 
 class ClientMaker(Protocol):
-    """What an interface needs of a bus."""
+    """The methods of a bus that an interface uses."""
 
     def client(self, topic: str, version_cap: str | None = None) -> Any: ...
 
@@ -74,18 +74,18 @@ def call(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a method that waits for its answer, ``timeout`` seconds at most.
 
-    :param silence: seconds after which a receiver is given up that does not say it is at work; a
-        bus within this process does not know
-    :param carries_token: whether the user's token and catalog go with the message: only where the
-        receiver speaks to other services in the user's name; or of which argument the values are
+    :param silence: seconds without a heartbeat of the receiver after which the call fails; ignored
+        by a bus within this process
+    :param carries_token: whether the message carries the user's token and catalog: only where the
+        receiver calls other services in the user's name; or a map from an argument to the values
         with which it does
-    :param own_host: hosts may call it, too; this argument (``host``, or ``report.host``) must be
-        the caller, or ``NOTHING``
-    :param own_cell: this argument must be the uuid of the caller's cell, or the receiver compares
-        the ``ROWS`` that are concerned
+    :param own_host: hosts may call it, too; this argument (``host``, or ``report.host``) must name
+        the calling host; ``NOTHING``: no argument does
+    :param own_cell: this argument must be the uuid of the caller's cell; ``ROWS``: the receiver
+        checks the cell of the rows
 
-    Sending raises :class:`roost.exception.Unavailable` when the message could not be handed to the
-    bus and :class:`roost.exception.Timeout` when no answer came.
+    Sending raises :class:`roost.exception.Unavailable` when the bus did not accept the message
+    and :class:`roost.exception.Timeout` when no answer came.
     """
     declared = Declaration(
         "call", since, added or {}, timeout, silence, carries_token, own_host, own_cell
@@ -101,11 +101,11 @@ def cast(
     own_host: str | None = None,
     own_cell: str | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare a method that returns once the message is on its way: a hint, which may be lost.
+    """Declare a method that returns once the message is sent: a hint, which may be lost.
 
     ``carries_token``, ``own_host`` and ``own_cell`` are those of :func:`call`.
 
-    Sending raises :class:`roost.exception.Unavailable` when it could not be handed to the bus.
+    Sending raises :class:`roost.exception.Unavailable` when the bus did not accept it.
     """
     declared = Declaration(
         "cast", since, added or {}, None, None, carries_token, own_host, own_cell
@@ -137,10 +137,10 @@ class Interface:
     """Base of every declaration: a topic, a version, declared methods.
 
     Give each method the version it appeared in, and each later argument the version that added it.
-    A message then asks its peer for the lowest version that understands the arguments actually
-    used, so an old host serves everything but the new argument.
+    A message then requires the lowest version that supports the arguments actually used, so an old
+    host serves everything but the new argument.
 
-    :cvar callers: who may call its methods; hosts those that are declared with ``own_host``
+    :cvar callers: levels that may call its methods; hosts may call those with ``own_host``
     :cvar in_cell: whether it is served within a cell, to callers of that cell only
     """
 
@@ -163,12 +163,12 @@ class Interface:
                     )
             if Level.CELL in cls.callers and not cls.in_cell and method.declared.own_cell is None:
                 raise ContractBroken(
-                    f"{cls.__name__}.{name} does not say what of it must be of the caller's cell"
+                    f"{cls.__name__}.{name} does not declare the argument of the caller's cell"
                 )
 
     @classmethod
     def callers_of(cls, name: str) -> frozenset[Level]:
-        """Return who may call a method."""
+        """Return the levels that may call a method."""
         hosts = {Level.HOST} if cls.methods[name].declared.own_host else set()
         return cls.callers | hosts
 
@@ -185,7 +185,7 @@ class Interface:
         return addressed
 
     def within(self, seconds: int) -> Self:
-        """Return the same interface, whose calls wait no longer than this for their answers."""
+        """Return the same interface with this timeout for its calls, if theirs is longer."""
         impatient = copy.copy(self)
         impatient._patience = seconds  # noqa: SLF001 - our own copy
         return impatient
@@ -212,9 +212,9 @@ class Interface:
         except (messaging.RPCVersionCapError, messaging.UnsupportedVersion) as error:
             raise exception.VersionTooOld(f"{called} must be {sending.version}: {error}") from error
         except messaging.MessageUndeliverable as error:
-            raise exception.Unavailable(f"nobody listens for {called}") from error
+            raise exception.Unavailable(f"no server listens for {called}") from error
         except messaging.MessageDeliveryFailure as error:
-            raise exception.Unavailable(f"the bus did not take {called}: {error}") from error
+            raise exception.Unavailable(f"the bus did not accept {called}: {error}") from error
 
 
 def _carries_token(declared: Declaration, arguments: Mapping[str, Any]) -> bool:
@@ -226,7 +226,7 @@ def _carries_token(declared: Declaration, arguments: Mapping[str, Any]) -> bool:
 def endpoint(interface: type[Interface], manager: object, callers: Callers | None = None) -> object:
     """Expose the declared methods of ``manager``, and nothing else.
 
-    :param callers: how this receiver sees callers
+    :param callers: identifies callers by their bus users
     :raises ContractBroken: when a method is missing or its arguments differ
     """
     offer: dict[str, Any] = {"target": messaging.Target(version=interface.version)}
@@ -266,7 +266,7 @@ def _shape(signature: inspect.Signature) -> list[tuple[object, ...]]:
 
 
 def _served(method: Callable[..., Any], kind: str, admission: AccessCheck) -> Callable[..., Any]:
-    """Run the manager's method; our own kinds of failure are answers, not accidents."""
+    """Return the manager's method with its checks; :class:`RoostError` goes to the caller."""
     signature = inspect.signature(method)
 
     @functools.wraps(method)
@@ -287,7 +287,7 @@ def _served(method: Callable[..., Any], kind: str, admission: AccessCheck) -> Ca
 
 
 def _admit(admission: AccessCheck, context: RequestContext, arguments: dict[str, Any]) -> None:
-    """Let a message in, or tell operators; its sender hears of it if it waits for an answer."""
+    """Check a message's caller; a refusal is logged, and returned to the caller of a call."""
     try:
         admission.check(context.caller, arguments)
     except exception.RoostError as error:
@@ -296,7 +296,7 @@ def _admit(admission: AccessCheck, context: RequestContext, arguments: dict[str,
 
 
 def _check_arguments(name: str, signature: inspect.Signature, arguments: dict[str, Any]) -> None:
-    """Raise :class:`roost.exception.Invalid`, which names the argument that is wrong."""
+    """Raise :class:`roost.exception.Invalid`, naming the wrong argument, unless all fit."""
     try:
         signature.bind(None, **arguments)
     except TypeError as error:

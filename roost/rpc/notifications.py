@@ -1,4 +1,4 @@
-"""Versioned notifications, for whoever listens outside Roost."""
+"""Versioned notifications, for listeners outside Roost."""
 
 import logging
 from typing import Any
@@ -16,7 +16,7 @@ TOPIC = "versioned_notifications"
 class Notifier:
     """Sends payload objects as ``{name, version, data}`` under ``[oslo_messaging_notifications]``.
 
-    Nobody's work waits for a listener: a notification that cannot be sent is logged and dropped.
+    A notification that cannot be sent is logged and dropped: no task waits for listeners.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, publisher: str) -> None:

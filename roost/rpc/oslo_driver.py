@@ -1,8 +1,8 @@
-"""What oslo.messaging 18.3 keeps to itself and we must reach: the only place that knows it.
+"""Access to private parts of oslo.messaging 18.3; no other module uses them.
 
-Its public face can neither tell whether answers reach us nor reopen what is disconnected. Whatever
-is used here has a test that fails when another release does it differently; and a daemon whose
-oslo.messaging lacks a name that is used says so before it starts, not when its bus has broken.
+Its public API can neither check that replies arrive nor reopen lost connections. Each part used
+here has a test that fails when another release differs; and a daemon whose oslo.messaging lacks a
+name that is used fails before it starts, not when its bus has broken.
 """
 
 import functools
@@ -36,9 +36,9 @@ RABBIT_DEFAULTS: Final[dict[str, Any]] = {
     "rabbit_transient_queues_ttl": 600,
     "rpc_conn_pool_size": 16,
 }
-# All that sending may raise as it is: oslo.messaging translates what goes wrong on a connection
-# that it has, and hardly anything that goes wrong while it makes one. A broker refuses whom it does
-# not know (403), and a virtual host that is gone (530).
+# All that sending may raise: oslo.messaging translates failures of an open connection, but hardly
+# any of those while it connects. A broker refuses unknown users (403) and virtual hosts that do not
+# exist (530).
 FAILURES: Final[tuple[type[Exception], ...]] = (
     *(messaging.MessagingException, messaging.exceptions.ConfigurationError),
     *(amqp.AMQPDestinationNotFound, common.RPCException, common.ClientException),
@@ -46,15 +46,15 @@ FAILURES: Final[tuple[type[Exception], ...]] = (
     *(kombu_exceptions.KombuError, kombu_exceptions.HttpError),
     OSError,
 )
-# What an answer, or its absence, is raised as, and where nobody listens.
+# Raised for an answer that is an error, for a missing answer, and when no server listens.
 ANSWERS: Final[tuple[type[Exception], ...]] = (
     *(messaging.MessagingTimeout, messaging.MessageUndeliverable, messaging.RemoteError),
     *(messaging.RPCVersionCapError, messaging.UnsupportedVersion),
 )
-ANONYMOUS: Final = "guest"  # who logs in by a URL that names nobody
+ANONYMOUS: Final = "guest"  # the user of a URL without one
 _PAUSE: Final = 1.0  # seconds
 _SURE: Final = messaging.TransportOptions(at_least_once=True)
-# All that is reached, here and in roost/rpc/server.py, beside what is public.
+# All private names that are used, here and in roost/rpc/server.py.
 REACHED: Final[Mapping[Any, tuple[str, ...]]] = {
     messaging.transport.Transport: ("_driver",),
     impl_rabbit.RabbitDriver: (
@@ -83,7 +83,7 @@ REACHED: Final[Mapping[Any, tuple[str, ...]]] = {
 
 
 def missing() -> list[str]:
-    """Return what the oslo.messaging that is installed does not have."""
+    """Return the names that the installed oslo.messaging lacks."""
     return [
         f"{owner.__name__}.{name}"
         for owner, names in REACHED.items()
@@ -93,7 +93,7 @@ def missing() -> list[str]:
 
 
 def _is_made(owner: Any, name: str) -> bool:
-    """Tell whether instances of a class get something of this name when made or connected."""
+    """Return whether instances get an attribute of this name when created or connected."""
     makers = (
         vars(kind).get(maker)
         for kind in getattr(owner, "__mro__", ())
@@ -104,9 +104,9 @@ def _is_made(owner: Any, name: str) -> bool:
 
 @functools.cache
 def check() -> None:
-    """Find out, once, whether all that is reached is there.
+    """Check, once, that oslo.messaging has all names that are used.
 
-    :raises roost.exception.Unsupported: when it is not
+    :raises roost.exception.Unsupported: when it lacks one
     """
     if lacking := missing():
         version = importlib.metadata.version("oslo.messaging")
@@ -117,14 +117,14 @@ def check() -> None:
 
 
 def set_defaults() -> None:
-    """Give the driver's options our defaults, before they are registered; it may be repeated."""
+    """Set Roost's defaults of the driver's options, before they are registered; repeatable."""
     cfg.set_defaults(impl_rabbit.rabbit_opts, **RABBIT_DEFAULTS)
 
 
 def register_options(conf: cfg.ConfigOpts) -> None:
-    """Register what oslo.messaging itself registers on the global configuration only.
+    """Register options that oslo.messaging itself registers on the global configuration only.
 
-    :raises roost.exception.Unsupported: when this oslo.messaging is not one that we can use
+    :raises roost.exception.Unsupported: when Roost cannot use this release of oslo.messaging
     """
     check()
     set_defaults()
@@ -133,10 +133,10 @@ def register_options(conf: cfg.ConfigOpts) -> None:
 
 
 class _Calm(impl_rabbit.Connection):  # type: ignore[misc]
-    """Does not ask at once for what has failed at once, like a virtual host that is gone.
+    """A connection that pauses after failures, and puts its user into each message.
 
-    Whoever listens tries again without a pause, and would do nothing else, and log nothing else.
-    And it says in each message who sends it, which RabbitMQ compares with who has logged in.
+    oslo.messaging retries without a pause, for example when the virtual host does not exist, and
+    fills the log. RabbitMQ compares the user of a message with the user who has logged in.
     """
 
     def _set_current_channel(self, new_channel: Any) -> None:
@@ -157,7 +157,7 @@ class _Calm(impl_rabbit.Connection):  # type: ignore[misc]
 
 
 def sender_of(incoming: Any) -> str | None:
-    """Return the user who sent a message, as RabbitMQ vouches or an in-process bus says."""
+    """Return the user who sent a message, checked by RabbitMQ or set by an in-process bus."""
     raw = getattr(incoming.message, "_raw_message", None)
     if raw is not None:
         user: str | None = raw.properties.get("user_id")
@@ -167,16 +167,16 @@ def sender_of(incoming: Any) -> str | None:
 
 
 def keep_calm(transport: Any) -> None:
-    """Let connections to come pause after failures; those of other drivers are left alone."""
+    """Make new connections pause after failures; drivers without a pool are left as they are."""
     pool = getattr(transport._driver, "_connection_pool", None)  # noqa: SLF001 - see above
     if pool is not None:
         pool.connection_cls = _Calm
 
 
 def close_idle(transport: Any) -> None:
-    """Close the connections that nobody sends by just now; who sends next opens a new one.
+    """Close idle connections; the next sender opens a new one.
 
-    Where a connection is dead without a word, who sends by it finds out by waiting.
+    On a dead connection the sender would first wait for a timeout.
     """
     pool = getattr(transport._driver, "_connection_pool", None)  # noqa: SLF001 - see above
     if pool is None:
@@ -191,7 +191,7 @@ def close_idle(transport: Any) -> None:
 
 
 def mark_answers(transport: Any, user: str) -> None:
-    """Put the user of the bus into the names of our queues of answers: rights go by names."""
+    """Put the bus user into the names of its reply queues: permissions go by queue names."""
     driver = transport._driver  # noqa: SLF001 - see above
     plain = driver._get_reply_queue_name  # noqa: SLF001
     driver._get_reply_queue_name = lambda: plain().replace(  # noqa: SLF001
@@ -200,12 +200,12 @@ def mark_answers(transport: Any, user: str) -> None:
 
 
 def answer_oneself(transport: Any, *, timeout: int) -> None:
-    """Send an answer to our own queue of answers, and wait for it.
+    """Send an answer to our own reply queue, and wait for it.
 
-    It goes by an exchange of the queue's name. Who may use the default exchange, as servers do,
-    reaches every queue of the bus, and that right clients need not have.
+    It goes through an exchange of the queue's name: the default exchange, which servers use,
+    reaches every queue of the bus, and clients need no permission for it.
 
-    :raises oslo_messaging.MessagingException: when it was not taken, or does not come in time
+    :raises oslo_messaging.MessagingException: when it is not accepted, or does not arrive in time
     """
     driver = transport._driver  # noqa: SLF001 - see above
     waiters, queue = driver._waiter.waiters, driver._reply_q  # noqa: SLF001
@@ -239,7 +239,7 @@ def _send_by_own_exchange(connection: Any, queue: str, message: Any, timeout: in
 
 
 def _bind_once(connection: Any, exchange: Any, queue: str) -> None:
-    """Make sure that the queue is there, before the exchange that would be left behind."""
+    """Check that the queue exists, then declare the exchange, which would else be left behind."""
     known: set[tuple[str, str]] = connection._declared_queues  # noqa: SLF001 - of its channel
     if (queue, queue) in known:
         return
@@ -253,10 +253,10 @@ def _bind_once(connection: Any, exchange: Any, queue: str) -> None:
 
 
 def reopen_answers(transport: Any) -> None:
-    """Let answers come to a new queue, by a new connection; return when they can.
+    """Open a new reply queue on a new connection; return when it is ready.
 
-    The queue has a new name, because servers remember for a while which ones they could not reach.
-    Calls under way go on waiting: what still comes by the old way is theirs.
+    The queue has a new name, because servers remember for a while the queues they could not reach.
+    Calls under way go on waiting: answers that still arrive at the old queue are delivered.
     """
     driver = transport._driver  # noqa: SLF001 - see above
     queue = driver._get_reply_queue_name()  # noqa: SLF001
@@ -271,12 +271,12 @@ def reopen_answers(transport: Any) -> None:
 
 
 def open_listener(server: Any) -> Any:
-    """Open another connection for a server; return when its queues are there."""
+    """Open another connection for a server; return when its queues are declared."""
     return server._create_listener()  # noqa: SLF001 - see above
 
 
 def in_background(work: Callable[[], object]) -> None:
-    """Do something about a broken connection, which may take long, or fail."""
+    """Run work on a broken connection in a thread: it may take long, or fail."""
     concurrency.abandonable(work, name="roost-closing")
 
 

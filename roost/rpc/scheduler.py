@@ -1,4 +1,4 @@
-"""What others may ask of the schedulers. Used through ``scheduler/client.py`` only."""
+"""RPC interfaces of the schedulers. Used through ``scheduler/client.py`` only."""
 
 from typing import Any, Final
 
@@ -18,15 +18,15 @@ from roost.rpc import interface
 from roost.rpc.access import ROWS
 
 # Seconds after which a claim ends that no host has confirmed: longer than hosts usually take to
-# hear of a build and to report it. A later build gets a new claim, if there is still room.
+# receive a build and to report it. A later build gets a new claim, if there is still room.
 RESERVATION_LIFETIME: Final = 60.0
 
 
 class Scheduler(interface.Interface):
-    """What the API level may ask: anything, of all cells. Served by any number of schedulers.
+    """The interface for the API level, for all cells. Served by any number of schedulers.
 
-    Every method may be repeated. What comes late or twice is known by its version or time, and
-    does no harm.
+    Every method may be repeated. Schedulers drop late and repeated messages by their version or
+    time.
     """
 
     topic = "scheduler"
@@ -55,38 +55,38 @@ class Scheduler(interface.Interface):
     def explain(
         self, context: RequestContext, *, request_spec: RequestSpec, instances: int = 1
     ) -> Explanation:
-        """Think a request for so many new instances through, and claim nothing."""
+        """Evaluate a request for so many new instances, without claims."""
 
     @interface.call(since="1.0")
     def release_claims(
         self, context: RequestContext, *, instance_uuids: list[str], host: str | None = None
     ) -> None:
-        """Let go of the claims of these instances (only of those on ``host``, if one is named)."""
+        """Delete the claims of these instances (only those on ``host``, if one is named)."""
 
     @interface.call(since="1.0")
     def restore_claims(
         self, context: RequestContext, *, host: str, node: str, holdings: dict[str, list[int]]
     ) -> list[str]:
-        """Claim what instances have on a host that hold no claim at all, whether it fits or not.
+        """Create claims for instances on a host that have none at all, even beyond its capacity.
 
-        For repairs: what is there is there. ``holdings`` is as in a HostReport.
+        For repairs: the instances exist already. ``holdings`` is as in a HostReport.
 
-        :returns: the uuids of those that got one
-        :raises roost.exception.NotFound: when the host is not known
+        :returns: the uuids of the instances that got a claim
+        :raises roost.exception.NotFound: when the host is unknown
         """
 
     @interface.call(since="1.0")
     def set_host_enabled(
         self, context: RequestContext, *, host: str, enabled: bool, version: int
     ) -> None:
-        """Let a host take new instances, or not; of two words that of the higher version counts.
+        """Enable or disable a host for new instances; of two messages the higher version counts.
 
-        It counts against the host's own reports, too, until one knows of this word.
+        It also overrides the host's own reports, until one has this version.
         """
 
     @interface.call(since="1.0")
     def remove_host(self, context: RequestContext, *, host: str) -> None:
-        """Forget a host that is gone for good; one that is not known is fine.
+        """Delete a host that was removed; an unknown host is no error.
 
         :raises roost.exception.Conflict: while it holds claims
         """
@@ -99,7 +99,7 @@ class Scheduler(interface.Interface):
         aggregates: list[Aggregate],
         snapshot: SnapshotRange | None = None,
     ) -> None:
-        """Take in aggregates that changed, or all of a range."""
+        """Update aggregates that changed, or all of a range."""
 
     @interface.cast(since="1.0")
     def update_groups(
@@ -109,7 +109,7 @@ class Scheduler(interface.Interface):
         groups: list[ServerGroup],
         snapshot: SnapshotRange | None = None,
     ) -> None:
-        """Take in server groups, with their members, that changed, or all of a range."""
+        """Update server groups, with their members, that changed, or all of a range."""
 
     @interface.call(since="1.0", added={"host": "1.1"})
     def list_hosts(
@@ -123,8 +123,8 @@ class Scheduler(interface.Interface):
     ) -> list[HostReport]:
         """Return the known hosts in order of host and node, with usage by claims.
 
-        Only that of ``node_uuid``, or the nodes of ``host``, where they are named. ``marker`` is
-        the last host of the page before; ``instances`` and ``holdings`` are empty.
+        Only the one with ``node_uuid``, or the nodes of ``host``, if they are named. ``marker`` is
+        the last host of the previous page; ``instances`` and ``holdings`` are empty.
         """
 
     @interface.call(since="1.0")
@@ -139,32 +139,32 @@ class Scheduler(interface.Interface):
     ) -> list[dict[str, Any]]:
         """Return claims in order of instance uuid.
 
-        Only those on ``host``, and of ``instance_uuids``, where these are named. Each has
+        Only those on ``host``, and of ``instance_uuids``, if these are named. Each has
         instance_uuid, host, node, cell_uuid, project_id, group_uuid, state, created_at and age
         (seconds; both by the schedulers' own clock), vcpus, pcpus, memory_mb and disk_gb.
         """
 
     @interface.call(since="1.0")
     def list_miscounted(self, context: RequestContext) -> list[dict[str, Any]]:
-        """Return nodes (1000 at most) that count as in use something else than is claimed of them.
+        """Return nodes (1000 at most) whose usage differs from the sum of their claims.
 
-        Each has host, node and, by resource, ``used`` and ``claimed``, all of the same moment.
+        Each has host, node and, by resource, ``used`` and ``claimed``, all of the same time.
         """
 
     @interface.call(since="1.0")
     def recount(self, context: RequestContext, *, host: str) -> bool:
-        """Let a host count as in use what is claimed of it; tell whether it did not."""
+        """Set a host's usage to the sum of its claims; return whether it differed."""
 
     @interface.call(since="1.1")
     def forget_cell(self, context: RequestContext, *, cell_uuid: str) -> None:
-        """Let the next user of the bus that reports for a cell speak for it; see CellScheduler."""
+        """Forget a cell's bus user: the next one that reports owns it; see CellScheduler."""
 
 
 class CellScheduler(interface.Interface):
-    """What a cell's conductors and hosts may ask: what is about that cell, and no other.
+    """The interface for a cell's conductors and hosts, limited to that cell.
 
-    Served by the same schedulers. The user of the bus that is the first to report the liveness of a
-    cell speaks for it, from then on, and for no other.
+    Served by the same schedulers. The first bus user that reports the liveness of a cell owns that
+    cell from then on, and no other.
     """
 
     topic = "cell-scheduler"
@@ -187,10 +187,10 @@ class CellScheduler(interface.Interface):
 
     @interface.cast(since="1.0", own_host="report.host", own_cell="report.cell_uuid")
     def update_resource_stats(self, context: RequestContext, *, report: HostReport) -> None:
-        """Take in what a host says of itself.
+        """Process a host's report of its resources.
 
-        The claims of the instances that it lists are confirmed; what claims and instances differ
-        in is healed. A report that is older than the last one of its (host, node) is dropped.
+        The claims of the instances that it lists are confirmed; differences between claims and
+        instances are repaired. A report older than the last one of its (host, node) is dropped.
 
         :raises roost.exception.Forbidden: when another cell has a host of that name
         """
@@ -204,10 +204,10 @@ class CellScheduler(interface.Interface):
         request_spec: RequestSpec,
         to: Selection,
     ) -> Selection:
-        """Give the instance a claim on ``to``, and take away the one it has elsewhere, at once.
+        """Claim ``to`` for the instance and delete its claim elsewhere, in one step.
 
-        :returns: ``to``, with what the claim there holds
-        :raises roost.exception.NoCapacity: when ``to`` may not have it (any more); the old claim
+        :returns: ``to``, with the claimed resources
+        :raises roost.exception.NoCapacity: when ``to`` has no room for it (any more); the old claim
             stays
         :raises roost.exception.Forbidden: when it holds one in another cell
         """
@@ -223,7 +223,7 @@ class CellScheduler(interface.Interface):
 
     @interface.cast(since="1.0", own_cell="liveness.cell_uuid")
     def update_liveness(self, context: RequestContext, *, liveness: CellLiveness) -> None:
-        """Take in which hosts of a cell are up.
+        """Update the set of a cell's hosts that are up.
 
-        A cell that has once reported and falls silent is down.
+        A cell whose reports stop is down.
         """

@@ -1,4 +1,4 @@
-"""Turns objects and contexts into what the bus carries, and back."""
+"""Serializers of objects and contexts for the bus."""
 
 from typing import Any, Final, Protocol
 
@@ -12,12 +12,12 @@ from roost.callers import BUS_USER, Callers, Level
 from roost.context import RequestContext
 from roost.objects import base
 
-# An upgrade begins with these. Arguments are read before it is known whether their sender may call.
+# An upgrade begins with these levels. Arguments are deserialized before their caller is checked.
 _MAY_BE_NEWER: Final = (Level.API, Level.CELL, Level.PEER)
 
 
 class Backporter(Protocol):
-    """Whoever knows newer objects and can turn one into the versions that we know."""
+    """Converts a newer object into the versions that this process supports."""
 
     def __call__(
         self, context: RequestContext, *, objinst: Any, versions: dict[str, str]
@@ -25,7 +25,7 @@ class Backporter(Protocol):
 
 
 class ObjectSerializer(ovo.VersionedObjectSerializer):
-    """Objects travel as their primitives; one newer than we know is sent to the backporter."""
+    """Sends objects as primitives; the backporter converts those that are too new for us."""
 
     OBJ_BASE_CLASS = base.RoostObject
 
@@ -38,16 +38,16 @@ class ObjectSerializer(ovo.VersionedObjectSerializer):
             return self.OBJ_BASE_CLASS.obj_from_primitive(objprim, context=context)
         except ovo_exception.IncompatibleObjectVersion as error:
             if self.backporter is None or context.caller.level not in _MAY_BE_NEWER:
-                raise exception.VersionTooOld(f"nobody here can backport: {error}") from error
+                raise exception.VersionTooOld(f"there is no backporter: {error}") from error
             name = objprim["roost_object.name"]
             versions = ovo.obj_tree_get_versions(name)
             return self.backporter(context, objinst=objprim, versions=versions)
 
 
 class ContextSerializer(messaging.Serializer):  # type: ignore[misc]
-    """Carries our context beside what ``entities`` makes of arguments and results.
+    """Adds the context to the arguments and results that ``entities`` serializes.
 
-    :param callers: tells by the user of the bus who has sent what came
+    :param callers: identifies the sender of a message by its bus user
     """
 
     def __init__(self, entities: ObjectSerializer, callers: Callers | None = None) -> None:
@@ -70,9 +70,9 @@ class ContextSerializer(messaging.Serializer):  # type: ignore[misc]
 
 
 class CopyingSerializer(ContextSerializer):
-    """For the in-process bus, which hands over the sender's own dicts: makes it a real wire.
+    """Copies messages on the in-process bus, which would pass the sender's own dicts.
 
-    That bus vouches for nobody, so the sender says who it is: all are in one process anyway.
+    That bus authenticates no senders, so the sender adds its own user: all are in one process.
     """
 
     def serialize_entity(self, ctxt: Any, entity: Any) -> Any:
@@ -88,9 +88,9 @@ def _through_json(value: Any) -> Any:
 
 
 def backported(objinst: base.RoostObject, versions: dict[str, str]) -> dict[str, Any]:
-    """Return the primitive of an object at the versions that the asker knows.
+    """Return the primitive of an object in the versions that the caller supports.
 
-    :param versions: object name -> version, for the object and all that it holds
+    :param versions: object name -> version, for the object and all its children
     """
     older: dict[str, Any] = objinst.obj_to_primitive(
         target_version=versions[objinst.obj_name()], version_manifest=versions

@@ -16,21 +16,21 @@ from roost.rpc import oslo_driver
 from roost.rpc.consumer_check import ConsumerCheck
 
 LOG = logging.getLogger(__name__)
-TELL_SECONDS: Final = 10.0  # between two lines of the log about messages turned away
+REPORT_SECONDS: Final = 10.0  # between two lines of the log about refused messages
 ROOM: Final = 4096  # messages that wait in one process; of 4 KB or so each
 
 
 class Served(RPCServer):  # type: ignore[misc] # oslo.messaging has no types
-    """An oslo.messaging server that notes when something comes, before it is worked on.
+    """An oslo.messaging server that notes the arrival of each message, before it is processed.
 
-    It takes in no more than ``room`` messages beyond those worked on: oslo.messaging acknowledges
-    each on receipt and would keep any number. A call that finds no room is told so at once; a cast
-    is dropped, like one that the broker lost: rows are the truth, and are swept.
+    It queues no more than ``room`` messages: oslo.messaging acknowledges each on receipt and would
+    queue any number. When the queue is full, a call fails at once and a cast is dropped, like one
+    that the broker lost: the sweepers find its task by the rows.
     """
 
     consumer_state: ConsumerCheck
     room: threading.BoundedSemaphore
-    _told_at = float("-inf")
+    _reported_at = float("-inf")
 
     def _on_incoming(self, incoming: Any) -> None:
         self.consumer_state.note()
@@ -39,31 +39,31 @@ class Served(RPCServer):  # type: ignore[misc] # oslo.messaging has no types
         if self.room.acquire(blocking=False):
             super()._on_incoming(incoming)
         else:
-            self._turn_away(incoming[0])
+            self._refuse(incoming[0])
 
     def _process_incoming(self, incoming: Any) -> None:
         self.room.release()
         super()._process_incoming(incoming)
 
-    def _turn_away(self, message: Any) -> None:
-        if time.monotonic() - self._told_at > TELL_SECONDS:
-            self._told_at = time.monotonic()
-            LOG.warning("%s: messages are turned away, too many wait", self._target.topic)
+    def _refuse(self, message: Any) -> None:
+        if time.monotonic() - self._reported_at > REPORT_SECONDS:
+            self._reported_at = time.monotonic()
+            LOG.warning("%s: messages are refused, too many wait", self._target.topic)
         error = exception.Unavailable("too many messages wait here; try again later")
         try:
             message.reply(failure=(type(error), error, None))
-        except Exception as lost:  # noqa: BLE001 - the caller will find out by its deadline
-            LOG.warning("%s: and its caller cannot be told: %s", self._target.topic, lost)
+        except Exception as lost:  # noqa: BLE001 - the caller's timeout will end its call
+            LOG.warning("%s: could not notify a refused caller: %s", self._target.topic, lost)
 
 
 class InterfaceServer:
-    """One served interface; started once, stopped once. It finds out by itself whether it hears.
+    """One served interface; started once, stopped once. It checks that it receives messages.
 
     :param server: the oslo.messaging server to run
-    :param place: what it serves where, in words
-    :param echo: sends it something
+    :param place: name of the interface and its bus, for the log
+    :param echo: sends a message to the server
     :param interval: seconds between two echoes
-    :param can_break: whether the way to it is worth to be opened anew
+    :param can_break: whether its connection can break and be reopened
     """
 
     def __init__(
@@ -84,22 +84,22 @@ class InterfaceServer:
         self._server.room = threading.BoundedSemaphore(ROOM)
 
     def start(self, threads: int | None = None) -> None:
-        """Listen; ``threads`` messages are worked on at once."""
+        """Listen; ``threads`` messages are processed at once."""
         self._stopped = False
         self._server.start(override_pool_size=threads)
         self.consumer_state.start()
 
     def stop(self) -> None:
-        """Take no more messages. Those that the broker has handed over already are worked on."""
+        """Accept no more messages. Those that the broker has delivered already are processed."""
         self.consumer_state.stop()
         with self._lock:
             self._stopped = True
         self._server.stop()
-        with contextlib.suppress(Exception):  # the broker may be away, and then has nothing for us
+        with contextlib.suppress(Exception):  # an unavailable broker delivers nothing
             _take_rest(self._server, self._server.listener)
 
     def _reopen(self) -> None:
-        """Listen by a new connection. What is worked on, or was taken, goes on."""
+        """Listen on a new connection. Messages received before are still processed."""
         new = oslo_driver.open_listener(self._server)
         with self._lock:
             if not self._stopped:
@@ -122,10 +122,10 @@ class InterfaceServer:
 
 
 def _take_rest(server: Any, adapter: Any) -> None:
-    """Cancel the subscription, then work on what came before the broker knew.
+    """Cancel the subscription, then process what the broker had delivered before.
 
-    oslo.messaging 18.3 ends only its own polling: the broker goes on handing messages over until
-    the connection is closed, and those are acknowledged while it closes, and dropped.
+    oslo.messaging 18.3 ends only its own polling: the broker goes on delivering messages until the
+    connection is closed, and those are acknowledged while it closes, and dropped.
     """
     listener: Any = getattr(adapter, "_poll_style_listener", None)
     connection = getattr(getattr(listener, "conn", None), "connection", None)

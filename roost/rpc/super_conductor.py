@@ -1,4 +1,4 @@
-"""What the API level may ask of the super-conductors."""
+"""RPC interface of the super-conductors."""
 
 from roost.callers import Level
 from roost.context import RequestContext
@@ -16,11 +16,11 @@ class SuperConductor(interface.Interface):
     def schedule_and_build_instances(
         self, context: RequestContext, *, request_uuid: str, instance_uuids: list[str]
     ) -> None:
-        """Place and build the instances of one accepted request: their BuildRequests are there."""
+        """Place and build the instances of one accepted request, whose BuildRequests are stored."""
 
     @interface.cast(since="1.1")
     def spread_security_groups(self, context: RequestContext, *, project_id: str) -> None:
-        """Let the cells of a project's servers, and their hosts, know its groups as they are now.
+        """Copy a project's security groups to the cells of its servers, and notify their hosts.
 
-        One that is lost is made good for: super-conductors compare groups and cells now and then.
+        The message may be lost: super-conductors compare groups and cells periodically.
         """

@@ -1,12 +1,12 @@
-"""A bus: one oslo.messaging transport, and all that is to know about using it.
+"""A message bus: one oslo.messaging transport, its clients and servers.
 
 The path of the URL (RabbitMQ's virtual host) is also the exchange and the prefix of every topic. So
 two buses stay apart on any driver, the in-process ``fake://`` included, whose exchanges are global
 to the process.
 
-oslo.messaging cannot be told how long to wait, and takes minutes with a broker that does not
-answer. So ``ping`` asks a broker by a connection of its own, in a bounded time, without login; and
-a circuit breaker remembers that a bus is unavailable: only the first to send wait for it.
+oslo.messaging has no timeout for sending, and waits minutes for a broker that does not answer. So
+``ping`` tries a broker over a connection of its own, in a bounded time, without login; and a
+circuit breaker remembers that a bus is unavailable: only the first senders wait for it.
 """
 
 import contextlib
@@ -34,56 +34,56 @@ from roost.rpc.serializer import ContextSerializer, CopyingSerializer, ObjectSer
 from roost.rpc.server import InterfaceServer, Served
 
 LOG = logging.getLogger(__name__)
-PAUSE: Final = 1.0  # seconds between two looks whether the bus is back
+PAUSE: Final = 1.0  # seconds between two probes of an unavailable bus
 DEFAULT_PORT: Final = 5672
-_GREETING: Final = b"AMQP\x00\x00\x09\x01"  # a client's first words; the broker's own follow
+_GREETING: Final = b"AMQP\x00\x00\x09\x01"  # the protocol header, which the broker answers
 
 
 def ping(url: messaging.TransportURL, *, seconds: float, tls: bool) -> None:
     """Return when one of the brokers of a bus has answered.
 
-    :param seconds: for each broker
+    :param seconds: timeout for each broker
     :raises roost.exception.Unavailable: when none does
     """
     reasons = []
     for host in url.hosts:
-        place = (host.hostname, host.port or DEFAULT_PORT)
+        address = (host.hostname, host.port or DEFAULT_PORT)
         try:
-            _greet(place, seconds=seconds, tls=tls)
+            _greet(address, seconds=seconds, tls=tls)
         except OSError as error:
-            reasons.append(f"{place[0]}:{place[1]}: {error}")
+            reasons.append(f"{address[0]}:{address[1]}: {error}")
         else:
             return
     raise exception.Unavailable("; ".join(reasons))
 
 
-def _greet(place: tuple[str, int], *, seconds: float, tls: bool) -> None:
-    with _connected(place, seconds=seconds, tls=tls) as way:
-        way.sendall(_GREETING)
-        if not way.recv(1):
+def _greet(peer: tuple[str, int], *, seconds: float, tls: bool) -> None:
+    with _connected(peer, seconds=seconds, tls=tls) as connection:
+        connection.sendall(_GREETING)
+        if not connection.recv(1):
             raise ConnectionResetError("the connection was closed without an answer")
 
 
-def _connected(place: tuple[str, int], *, seconds: float, tls: bool) -> socket.socket:
+def _connected(peer: tuple[str, int], *, seconds: float, tls: bool) -> socket.socket:
     if not tls:
-        return socket.create_connection(place, timeout=seconds)
+        return socket.create_connection(peer, timeout=seconds)
     error = OSError("it has no address")
-    for family, kind, protocol, _name, address in socket.getaddrinfo(*place, 0, socket.SOCK_STREAM):
-        # Secured before it is connected: one that is lost in between would not be closed by ssl.
-        way = _secured(socket.socket(family, kind, protocol))
+    for family, kind, protocol, _name, address in socket.getaddrinfo(*peer, 0, socket.SOCK_STREAM):
+        # Wrapped before it connects: ssl would not close one that is lost in between.
+        connection = _secured(socket.socket(family, kind, protocol))
         try:
-            way.settimeout(seconds)
-            way.connect(address)
+            connection.settimeout(seconds)
+            connection.connect(address)
         except OSError as failure:
-            way.close()
+            connection.close()
             error = failure
         else:
-            return way
+            return connection
     raise error
 
 
 def _secured(plain: socket.socket) -> socket.socket:
-    """Nothing secret is sent, so whoever answers will do: who it is, is asked at login."""
+    """Wrap a socket in TLS. Nothing secret is sent: only the login checks the certificate."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -91,19 +91,19 @@ def _secured(plain: socket.socket) -> socket.socket:
 
 
 REMOTE_KINDS = ["roost.exception"]
-CAST_SECONDS = 3.0  # for a cast to be taken
-_PING_SECONDS = 2  # for a broker to answer that was away
-_WAY_SECONDS = 2  # for the way for answers to be opened, by those who need it at once
-# Open ones. What waits on any of them is gone as soon as the transport of one is cleaned up.
+CAST_SECONDS = 3.0  # for the bus to accept a cast
+_PING_SECONDS = 2  # for a broker to answer that was unavailable
+_REPLY_SECONDS = 2  # that a call waits for the reply queue to be opened
+# Open in-process buses. Cleaning up one transport drops the messages that wait on any of them.
 _IN_PROCESS: "weakref.WeakSet[Bus]" = weakref.WeakSet()
 
 
 class Bus:
-    """Clients and servers of our interfaces on one message bus.
+    """Clients and servers of Roost's interfaces on one message bus.
 
-    Nothing is connected before the first use, so a bus may be made before a fork.
+    It connects at its first use, so a bus may be created before a fork.
 
-    :param echo_interval: seconds between two messages to ourselves
+    :param echo_interval: seconds between two messages of a consumer to itself
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Bus:
         self._warming: threading.Thread | None = None
         self._closed = threading.Event()
         self.answers = ConsumerCheck(
-            f"the queue of answers on the bus {self.name!r}",
+            f"the reply queue on the bus {self.name!r}",
             self._answer_oneself,
             repair=lambda: oslo_driver.reopen_answers(self.transport),
             interval=echo_interval,
@@ -145,7 +145,7 @@ class Bus:
             _IN_PROCESS.add(self)
 
     def client(self, topic: str, version_cap: str | None = None) -> Any:
-        """Return a client that waits neither for a bus that is away nor where nobody listens."""
+        """Return a client that fails at once when the bus is unavailable or has no such server."""
         client = messaging.get_rpc_client(
             self.transport,
             self._target(topic),
@@ -157,9 +157,9 @@ class Bus:
         return _Client(client, self)
 
     def server(self, interface: type[Interface], manager: object, name: str) -> InterfaceServer:
-        """Return a server, not started, that offers exactly what ``interface`` declares.
+        """Return a server, not started, that exposes exactly the methods of ``interface``.
 
-        :raises roost.rpc.interface.ContractBroken: when ``manager`` does not honour it
+        :raises roost.rpc.interface.ContractBroken: when ``manager`` does not match it
         """
         served = messaging.get_rpc_server(
             self.transport,
@@ -181,10 +181,10 @@ class Bus:
 
     @contextlib.contextmanager
     def sending(self) -> Iterator[None]:
-        """Send something in this block, but not while the bus is known to be away.
+        """Send a message in this block, unless the bus is known to be unavailable.
 
         :raises roost.exception.Unavailable: when it is
-        :raises oslo_messaging.MessageDeliveryFailure: for whatever kept it from being sent
+        :raises oslo_messaging.MessageDeliveryFailure: for any failure to send
         """
         self._breaker.check()
         try:
@@ -192,16 +192,16 @@ class Bus:
         except oslo_driver.ANSWERS:
             raise
         except oslo_driver.FAILURES as error:
-            if self.in_process:  # it is the receiver's, as it was raised
+            if self.in_process:  # the receiver raised it
                 raise
             self._breaker.trip(error)
             raise messaging.MessageDeliveryFailure(exception.details(error)) from error
 
     def expect_replies(self) -> None:
-        """Open the way for answers, in the background, however long the broker takes.
+        """Open the reply queue, in the background, however long the broker takes.
 
         oslo.messaging opens it inside the first call, and blocks there for ever while the broker is
-        away. So the first call is one that nobody waits for.
+        unavailable. So a background thread makes the first call.
         """
         if self.in_process or self._warming is not None:
             return
@@ -214,8 +214,8 @@ class Bus:
             return
         self.expect_replies()
         self._breaker.check()
-        if not self._replies.wait(timeout=_WAY_SECONDS):
-            self._breaker.trip("it sends no answers yet")
+        if not self._replies.wait(timeout=_REPLY_SECONDS):
+            self._breaker.trip("its reply queue is not open yet")
             raise exception.Unavailable(f"the bus {self.name!r} cannot be reached yet")
 
     def ping(self, *, seconds: float) -> None:
@@ -233,7 +233,7 @@ class Bus:
             self.transport.cleanup()
 
     def _reach(self) -> None:
-        """Reach a bus that was away. What was connected before may be dead without a word.
+        """Probe an unavailable bus; when it answers, doubt all connections made before.
 
         :raises roost.exception.Unavailable: when it still is
         """
@@ -253,7 +253,7 @@ class Bus:
             except messaging.MessageDeliveryFailure as error:
                 raise exception.Unavailable(str(error)) from error
             except messaging.MessageUndeliverable as error:
-                raise ConsumerLost("its queue is gone") from error
+                raise ConsumerLost("its queue does not exist") from error
 
         return send
 
@@ -264,9 +264,9 @@ class Bus:
         except messaging.MessageDeliveryFailure as error:
             raise exception.Unavailable(str(error)) from error
         except messaging.MessageUndeliverable as error:
-            raise ConsumerLost("it is gone") from error
+            raise ConsumerLost("it does not exist") from error
         except messaging.MessagingTimeout as error:
-            raise ConsumerLost("nothing came") from error
+            raise ConsumerLost("no message arrived") from error
         self.answers.note()
 
     def _target(self, topic: str, server: str | None = None) -> messaging.Target:
@@ -283,18 +283,18 @@ class Bus:
                 client.call(context, "nothing")
             except messaging.MessagingTimeout:
                 self._replies.set()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the broker is not there yet
-                LOG.info("bus %s: no way for replies yet: %s", self.name, error)
+            except Exception as error:  # noqa: BLE001 - any error: the broker is not available yet
+                LOG.info("bus %s: the reply queue is not open yet: %s", self.name, error)
                 self._closed.wait(1)
         self.answers.run()
 
 
 class _Client:
-    """A client of oslo.messaging that does not wait for long until its bus takes a cast.
+    """A client of oslo.messaging that waits a bounded time for its bus to accept a cast.
 
-    oslo.messaging waits until the socket times out, several times over, for a broker that has
-    fallen silent. So a thread of its own hands the message over, for which nobody waits longer. It
-    may still arrive.
+    oslo.messaging waits for several socket timeouts when a broker stops answering. So a separate
+    thread sends the message, and the caller waits ``CAST_SECONDS`` at most; the message may still
+    arrive later.
     """
 
     def __init__(self, client: Any, bus: Bus) -> None:
@@ -321,17 +321,17 @@ def _within(seconds: float, send: Callable[[], object]) -> None:
     try:
         concurrency.abandonable(send, name="roost-cast").result(seconds)
     except futures.TimeoutError as error:
-        raise messaging.MessageDeliveryFailure(f"nothing was taken in {seconds:g} s") from error
+        raise messaging.MessageDeliveryFailure(f"not accepted in {seconds:g} s") from error
 
 
 def _user(target: messaging.TransportURL) -> str | None:
-    """Return who we are on the bus; None: within this process all may be the same."""
+    """Return our user on the bus; None: an in-process bus without users."""
     named = target.hosts[0].username if target.hosts else None
     return named or (None if target.transport == "fake" else oslo_driver.ANONYMOUS)
 
 
 def _name(target: messaging.TransportURL) -> str:
-    """``rabbit://.../cell1`` and ``fake://cell1/`` are both the bus cell1."""
+    """Return the name of a bus: ``cell1`` for ``rabbit://.../cell1`` and ``fake://cell1/``."""
     if target.virtual_host and target.virtual_host.strip("/"):
         return str(target.virtual_host.strip("/"))
     if target.transport == "fake" and target.hosts and target.hosts[0].hostname:

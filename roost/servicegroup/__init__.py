@@ -1,6 +1,6 @@
-"""Which daemons of a cell are alive.
+"""Service groups: which daemons of a cell are alive.
 
-``driver.py`` is the seam (entry points ``roost.servicegroup``); ``db.py`` are heartbeats in the
-cell's database, ``tooz.py`` groups of Redis, etcd, ZooKeeper or memcached. Imports no database:
-who has one hands it in.
+``driver.py`` is the plug-in interface (entry points ``roost.servicegroup``); ``db.py`` uses
+heartbeats in the cell's database, ``tooz.py`` groups in Redis, etcd, ZooKeeper or memcached.
+Imports no database: callers pass the services.
 """

@@ -1,7 +1,7 @@
-"""Heartbeats in the cell's database: who was heard of lately is up. Nothing else has to run.
+"""Service group by heartbeats in the cell's database: a daemon with a recent one is up.
 
-Heartbeats reach the cell-conductors by RPC, and these write them down with the database's clock. So
-neither the clocks of hosts nor those of conductors matter, and a host needs no way to the database.
+Daemons send heartbeats to the cell-conductors by RPC, which store them with the database's time. So
+neither the clocks of hosts nor those of conductors matter, and hosts need no database access.
 """
 
 import datetime
@@ -14,7 +14,7 @@ from roost.objects import Service
 
 
 class DatabaseGroup:
-    """Judges by the heartbeats in the services themselves.
+    """Finds daemons up by the heartbeats in their service rows.
 
     :param down_time: seconds without a heartbeat after which a daemon counts as down
     """
@@ -27,7 +27,7 @@ class DatabaseGroup:
         return cls(down_time=conf.service_down_time)
 
     def beat(self, cell_uuid: str) -> None:
-        """Do nothing: the heartbeat that the cell-conductor gets is all there is."""
+        """Do nothing: the heartbeat to the cell-conductor is enough."""
 
     def find_up(
         self,
@@ -36,15 +36,15 @@ class DatabaseGroup:
         cell_uuid: str,
         now: datetime.datetime,
     ) -> set[str]:
-        heard_since = now - self._down_time
+        seen_since = now - self._down_time
         return {
             service.uuid
             for service in services
-            if service.last_seen_up >= heard_since and not service.forced_down
+            if service.last_seen_up >= seen_since and not service.forced_down
         }
 
     def disband(self, cell_uuid: str) -> None:
-        """Do nothing: heartbeats go with the cell's database."""
+        """Do nothing: the heartbeats are rows of the cell's database."""
 
     def close(self) -> None:
-        """Do nothing: the end of a daemon is noticed by its silence."""
+        """Do nothing: a daemon is down when its heartbeats stop."""

@@ -1,9 +1,9 @@
-"""What Roost asks of a service group: the seam that ``roost.servicegroup`` plug-ins fill.
+"""Interface of service groups, which ``roost.servicegroup`` plug-ins implement.
 
 A plug-in is a class with ``from_conf(conf, *, binary)``, named by an entry point of that group;
-``load_group`` makes the one that ``[servicegroup] driver`` names. The daemons of a cell report that
-they live; cell-conductors and the API level ask who does. ``ListeningTime`` is for how long this
-process could have received that: who receives nothing must call nobody down.
+``load_group`` creates the one that ``[servicegroup] driver`` names. The daemons of a cell report
+that they are alive; cell-conductors and the API level ask which ones are. ``ListeningTime`` is how
+long this process could receive such reports: a process that could not must report no host down.
 """
 
 import datetime
@@ -18,14 +18,14 @@ from roost.objects import Service
 
 
 class ServiceGroup(Protocol):
-    """The living daemons of cells. Any thread may call; nothing is connected before first use."""
+    """The daemons of cells that are alive. Thread-safe; it connects at its first use."""
 
     def beat(self, cell_uuid: str) -> None:
-        """Say that this daemon lives, in this cell; to be called again and again.
+        """Report that this daemon of this cell is alive; call it periodically.
 
-        This comes on top of the heartbeats that go to the cell-conductor.
+        Heartbeats to the cell-conductor are sent in addition.
 
-        :raises roost.exception.Unavailable: when nobody could be told
+        :raises roost.exception.Unavailable: when the backend cannot be reached
         """
 
     def find_up(
@@ -33,29 +33,29 @@ class ServiceGroup(Protocol):
     ) -> set[str]:
         """Return the uuids of those services of a cell that are up, in a bounded time.
 
-        One that was forced down is not, whatever it says.
+        A service that was forced down is not up, whatever it reports.
 
         :param now: the time by the clock that stamps the heartbeats of these services
         """
 
     def disband(self, cell_uuid: str) -> None:
-        """Leave nothing of the group of a cell that is gone; one in which somebody lives stays.
+        """Delete the group of a cell that was removed, unless the group has members.
 
         :raises roost.exception.Unavailable: when the backend cannot be reached
         """
 
     def close(self) -> None:
-        """Take this daemon out of its groups: it ends."""
+        """Remove this daemon from its groups, because it stops."""
 
 
 GROUP = "roost.servicegroup"
 
 
 def load_group(conf: cfg.ConfigOpts, *, binary: str) -> ServiceGroup:
-    """Make the configured service group, for one daemon.
+    """Create the configured service group, for one daemon.
 
-    :param binary: the daemon's program, by which others know it together with its host
-    :raises roost.exception.Invalid: when no entry point has that name, or its options cannot work
+    :param binary: the daemon's program, which identifies it together with its host
+    :raises roost.exception.Invalid: when no entry point has that name, or its options are invalid
     """
     plugin = plugins.find(GROUP, conf.servicegroup.driver, option="[servicegroup] driver")
     group: ServiceGroup = plugin.from_conf(conf, binary=binary)
@@ -63,13 +63,13 @@ def load_group(conf: cfg.ConfigOpts, *, binary: str) -> ServiceGroup:
 
 
 class ListeningTime:
-    """Notes again and again whether we could hear, and tells since when without a break.
+    """Measures for how long this process has been able to receive reports without a break.
 
-    What interrupts it: that nothing could be heard, or that nobody noted anything for too long, as
-    when the process was stopped or its clock was set. Any thread may note and ask. All times are
-    seconds by one clock, which may be any.
+    A break is a note that nothing could be received, or a time without notes, as when the process
+    was stopped or its clock was set. Thread-safe. All times are seconds by one clock, which may be
+    any.
 
-    :param gap: seconds without a note after which nobody knows what was missed
+    :param gap: seconds without a note that count as a break
     """
 
     def __init__(self, *, gap: float) -> None:
@@ -79,7 +79,7 @@ class ListeningTime:
         self._noted_at: float | None = None
 
     def note(self, now: float, *, hears: bool) -> None:
-        """Note whether we hear now."""
+        """Note whether reports can be received now."""
         with self._lock:
             if not hears:
                 self._since = None
@@ -88,7 +88,7 @@ class ListeningTime:
             self._noted_at = now
 
     def seconds(self, now: float) -> float:
-        """Return for how long we have been able to hear by now; 0: we are not, or not yet."""
+        """Return for how long reports could be received without a break; 0: they cannot now."""
         with self._lock:
             if self._since is None or self._is_broken(now):
                 return 0.0

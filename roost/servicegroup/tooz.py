@@ -1,8 +1,8 @@
-"""Groups that a coordination service keeps (Redis, memcached, etcd, ZooKeeper, files), by tooz.
+"""Service groups in a coordination service (Redis, memcached, etcd, ZooKeeper, files), by tooz.
 
-Each cell has a group. Its daemons join by themselves and beat; the end of one is seen when its
-membership runs out, or at once when it leaves. Heartbeats go on to the cell-conductors all the
-same: they say who is alive while the service is unavailable, and until all had time to join again.
+Each cell has a group. Its daemons join it and send heartbeats; a daemon is down when its membership
+expires, or at once when it leaves. Heartbeats to the cell-conductors continue: they decide which
+daemons are up while the service is unavailable, and until all had time to join again.
 """
 
 import contextlib
@@ -27,17 +27,17 @@ from roost.servicegroup.db import DatabaseGroup
 
 LOG = logging.getLogger(__name__)
 PATIENCE: Final = 2.0
-# Seconds that an answer counts: backends tell of one member only by telling of all.
+# Seconds that an answer is cached: backends can only list all members, not query one.
 MEMORY: Final = 1.0
 
 
 class CellGroup:
-    """Joins the group, stays in it, and tells who else is in it.
+    """The group of one cell: joins it, stays a member, and lists its members.
 
-    :param coordinator: made for the member ``me``, not started
-    :param place: where the service is, for people
-    :param patience: seconds that whoever asks for the members waits for an answer
-    :param clock: seconds that never go back
+    :param coordinator: created for the member ``me``, not started
+    :param place: address of the service, for messages
+    :param patience: seconds that :meth:`members` waits for an answer
+    :param clock: monotonic seconds
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class CellGroup:
         self._asked: tuple[float, futures.Future[set[bytes]]] | None = None
 
     def beat(self) -> None:
-        """Stay a member, become one, or become one again when the service has lost its memory.
+        """Renew the membership; join first, and again when the service has lost its data.
 
         :raises roost.exception.Unavailable: when the service cannot be reached
         """
@@ -82,7 +82,7 @@ class CellGroup:
                 self._join()
 
     def members(self) -> set[bytes]:
-        """Return the members, asked for now, a moment ago, or in a question that is under way.
+        """Return the members, by a new query, a recent one, or one that is under way.
 
         :raises roost.exception.Unavailable: when no answer came in time, or there is no such group
         """
@@ -93,20 +93,20 @@ class CellGroup:
             raise exception.Unavailable(f"{self._place} does not answer") from error
 
     def lost_memory(self) -> bool:
-        """Tell, once, that the service had forgotten this daemon, so probably others, too."""
+        """Return, once, whether the service had lost this daemon, so probably others, too."""
         found = self._forgotten.is_set()
         self._forgotten.clear()
         return found
 
     def disband(self) -> None:
-        """Remove the group, unless somebody is in it.
+        """Delete the group, unless it has members.
 
         :raises roost.exception.Unavailable: when the service cannot be reached
         """
         nothing_to_do = (coordination.GroupNotCreated, coordination.GroupNotEmpty)
         with self._reaching(), contextlib.suppress(*nothing_to_do):
             self._start()
-            self._coordinator.get_members(self._name).get()  # drops those that ran out
+            self._coordinator.get_members(self._name).get()  # drops expired members
             self._coordinator.delete_group(self._name).get()
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class CellGroup:
                 self._coordinator.stop()
 
     def _question(self) -> tuple[float, futures.Future[set[bytes]]]:
-        """Ask, in a thread: some backends try for a minute before they give up."""
+        """Query the members in a thread: some backends try for a minute before they fail."""
         with self._asking:
             now, asked = self._clock(), self._asked
             if asked is None or (asked[1].done() and now - asked[0] >= MEMORY):
@@ -162,18 +162,18 @@ class CellGroup:
 
     @contextlib.contextmanager
     def _reaching(self) -> Iterator[None]:
-        """Each backend's client has failures of its own, and tooz does not translate them all."""
+        """Raise Unavailable for any error: tooz does not translate all errors of its backends."""
         try:
             yield
         except coordination.GroupNotCreated as error:
-            raise exception.Unavailable(f"{self._place} knows no group of this cell") from error
+            raise exception.Unavailable(f"{self._place} has no group of this cell") from error
         except Exception as error:
             LOG.debug("%s", self._place, exc_info=True)
             raise exception.Unavailable(f"{self._place}: {error}") from error
 
 
 _NETWORK_SECONDS: Final = 5  # for the service to answer, unless the URL says otherwise
-# What a backend calls the seconds until a silent member is out, where it has one word for all.
+# Backends with one option ``timeout``, which is also the time until a silent member expires.
 _ONE_TIMEOUT: Final = ("file", "zookeeper", "kazoo")
 
 
@@ -181,9 +181,9 @@ class ToozGroup:
     """The groups of all cells in one coordination service.
 
     :param member: ``binary:host`` of this daemon
-    :param down_time: seconds without a beat after which a daemon counts as down
-    :param clock: seconds that never go back
-    :raises roost.exception.Invalid: when the URL names no backend that keeps groups
+    :param down_time: seconds without a heartbeat after which a daemon counts as down
+    :param clock: monotonic seconds
+    :raises roost.exception.Invalid: when the URL names no backend that supports groups
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class ToozGroup:
             self._doubt(cell_uuid, error.message)
             return set()
         if group.lost_memory():
-            self._doubt(cell_uuid, "its group was forgotten")
+            self._doubt(cell_uuid, "its group was lost")
         return members
 
     def _of(self, cell_uuid: str) -> CellGroup:
@@ -272,9 +272,9 @@ class ToozGroup:
             raise exception.Invalid(f"[servicegroup] url: {error}") from error
 
     def _doubt(self, cell_uuid: str, reason: str) -> None:
-        """Believe heartbeats too, until every daemon had the time to join again."""
+        """Use heartbeats, too, until every daemon had the time to join again."""
         if cell_uuid not in self._doubted_until:
-            LOG.warning("cell %s: heartbeats tell who is up, too: %s", cell_uuid, reason)
+            LOG.warning("cell %s: uses heartbeats beside its group: %s", cell_uuid, reason)
         self._doubted_until[cell_uuid] = self._clock() + self._down_time
 
     def _is_doubted(self, cell_uuid: str) -> bool:
@@ -283,13 +283,13 @@ class ToozGroup:
             return False
         if self._clock() < until:
             return True
-        LOG.info("cell %s: its group alone tells again who is up", cell_uuid)
+        LOG.info("cell %s: uses its group alone again", cell_uuid)
         self._doubted_until.pop(cell_uuid, None)
         return False
 
 
 def _member_id(member: str, cell_uuid: str) -> bytes:
-    """Return a name that nobody else has: some backends keep beats by member, not by group."""
+    """Return a unique member name: some backends store heartbeats by member, not by group."""
     return f"{member}@{cell_uuid}".encode()
 
 
@@ -307,10 +307,10 @@ def _options(url: str, *, down_time: float) -> dict[str, Any]:
 
 def _check(coordinator: coordination.CoordinationDriver) -> None:
     if type(coordinator).get_members is coordination.CoordinationDriver.get_members:
-        raise exception.Invalid("[servicegroup] url: this backend of tooz keeps no groups")
+        raise exception.Invalid("[servicegroup] url: this backend of tooz supports no groups")
 
 
 def _place(url: str) -> str:
-    """Return the URL without what is secret in it."""
+    """Return the URL without user, password and query."""
     parts = urllib.parse.urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

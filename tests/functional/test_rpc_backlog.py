@@ -96,7 +96,7 @@ def test_a_cast_that_finds_no_room_is_dropped_and_later_ones_are_heard(bus, cler
         assert clerk.begun.wait(60)
         for number in range(5):
             desk.tell(admin_context(), number=number)
-        wait_until(lambda: "turned away" in caplog.text, "some are turned away")
+        wait_until(lambda: "messages are refused" in caplog.text, "some are refused")
         with pytest.raises(exception.Unavailable):
             desk.ask(admin_context(), number=9)  # behind all casts, so these have come
         clerk.open.set()

@@ -63,13 +63,13 @@ def test_a_server_that_the_broker_forgot_notices_and_is_opened_anew(scene, caplo
     """Its consumer lives, its queue exists; nothing is led there any more, and nobody is told."""
     scenes.unbind(scene)
     wait_until_all_works(scene)
-    assert "probe on the bus 'scene' is opened anew" in caplog.text
+    assert "probe on the bus 'scene' is reopened" in caplog.text
 
 
 def test_a_daemon_whose_answers_go_astray_notices_and_opens_another_way(scene, caplog):
     scenes.rob(scene)
     wait_until_all_works(scene)
-    assert "the queue of answers on the bus 'scene' is opened anew" in caplog.text
+    assert "the reply queue on the bus 'scene' is reopened" in caplog.text
 
 
 def test_work_under_way_outlives_that_its_server_is_opened_anew(scene):

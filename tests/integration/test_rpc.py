@@ -113,7 +113,7 @@ def test_who_works_long_is_waited_for_and_who_says_nothing_is_not(bus, serve):
 @pytest.mark.parametrize("method", ["say", "note"])
 def test_where_nobody_listens_the_sender_is_told_at_once(bus, method):
     began = time.monotonic()
-    with pytest.raises(exception.Unavailable, match="nobody listens for echo"):
+    with pytest.raises(exception.Unavailable, match="no server listens for echo"):
         getattr(Echo(bus), method)(a_context(), number=1)
     assert time.monotonic() - began < 5
 

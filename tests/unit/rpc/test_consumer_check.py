@@ -97,4 +97,4 @@ def test_an_operator_is_told_once_when_it_stays_deaf(way, caplog):
     )
     for _ in range(int(PERSEVERE) + 10):
         assert not consumer_state.check()
-    assert caplog.text.count("stays deaf: restart this daemon") == 1
+    assert caplog.text.count("gets no messages: restart this daemon") == 1

@@ -28,7 +28,7 @@ def test_a_url_is_enough_for_tooz_and_nothing_is_touched_yet(tmp_path):
         ({"driver": "tooz"}, "url must be set"),
         ({"driver": "tooz", "url": "nonsense"}, "names no backend"),
         ({"driver": "tooz", "url": "magic://127.0.0.1"}, "names no backend"),
-        ({"driver": "tooz", "url": "mysql://u:secret@127.0.0.1/x"}, "keeps no groups"),
+        ({"driver": "tooz", "url": "mysql://u:secret@127.0.0.1/x"}, "supports no groups"),
         ({"driver": "tooz", "url": "redis://127.0.0.1?timeout=soon"}, "'soon'"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.get("url", value["driver"]),
