@@ -86,5 +86,5 @@ def vendors(conf: cfg.ConfigOpts) -> Vendors:
     :raises roost.exception.Invalid: when one is named so that it cannot be meant
     """
     if _DYNAMIC not in conf.guest_data.vendordata_providers:
-        return vendor_data.nobody
+        return vendor_data.no_services
     return VendorServices.from_conf(conf).ask

@@ -1,7 +1,7 @@
-"""roost-consoleproxy: leads browsers to consoles of servers.
+"""roost-consoleproxy: connects browsers to consoles of servers.
 
-``proxy.py`` serves pages and WebSockets, ``tokens.py`` learns from the API's database where a
-token leads, ``sessions.py`` joins a browser and the host's console until one of them ends.
+``proxy.py`` serves pages and WebSockets, ``tokens.py`` looks up tokens in the API database,
+``sessions.py`` relays between a browser and the host's console until one of them closes.
 
 May import ``db``, ``objects`` and below.
 """

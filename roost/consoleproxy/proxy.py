@@ -1,10 +1,10 @@
-"""The HTTP side of the proxy: who comes with which token, from which site; and the viewers' files.
+"""The HTTP side of the proxy: checks tokens and origins, and serves the files of the viewers.
 
-A token is in a request's query or cookie. A page of another site than those that options name opens
-no console. Files of noVNC and spice-html5 come from the folders that options name, and no others.
+A token is in a request's query or cookie. Only pages of the proxy itself and of the origins in the
+options may open consoles. Files of noVNC and spice-html5 come only from the folders in the options.
 
-The library serves a connection in a thread of its own, however many come: here they are counted
-first. It writes requests into its log, tokens and all: that log is closed.
+The library starts a thread for each connection without a limit: the limit is here. It logs requests
+with their tokens, so its log is disabled.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ _USUAL_PORTS: Final = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 def token_in(target: str, cookie: str) -> str:
     """Return the token of a request; empty: it has none.
 
-    Clients have it in the query, there in the path that noVNC is told, or in a cookie.
+    It is in the query, in noVNC's ``path`` parameter of the query, or in a cookie.
 
     :param target: path and query
     :param cookie: the header of that name
@@ -51,13 +51,13 @@ def token_in(target: str, cookie: str) -> str:
 
 
 def is_welcome(origin: str | None, *, host: str, allowed: Collection[str]) -> bool:
-    """Tell whether a page of that site may open consoles.
+    """Return whether a page of that origin may open consoles.
 
-    Browsers say where a page is from, so that no other site types at consoles in its reader's
-    name. Who says nothing is no browser.
+    Browsers send the origin of a page, so no other site can open consoles in its user's name. A
+    client that sends none is not a browser.
 
-    :param host: the header of that name: by it the proxy's own pages are known
-    :param allowed: further sites
+    :param host: the header of that name, which identifies the proxy's own pages
+    :param allowed: further origins
     """
     if origin is None:
         return True
@@ -68,7 +68,7 @@ def is_welcome(origin: str | None, *, host: str, allowed: Collection[str]) -> bo
 
 
 def _site(url: str) -> tuple[str, str, int] | None:
-    """Return scheme, host and port; None: it is no site."""
+    """Return scheme, host and port; None: not an origin."""
     try:
         parts = urllib.parse.urlsplit(url)
         port = parts.port or _USUAL_PORTS.get(parts.scheme)
@@ -91,7 +91,7 @@ def _in_cookie(header: str) -> str:
     return found.value if found else ""
 
 
-# Browsers run no module of another type, and systems do not agree on it.
+# Browsers run modules of this type only; the systems' tables of types differ.
 _TYPES: Final = {".js": "text/javascript", ".mjs": "text/javascript", ".json": "application/json"}
 _OTHER: Final = "application/octet-stream"
 _TEXT: Final = "text/plain; charset=utf-8"
@@ -105,9 +105,9 @@ class StaticFile:
 
 
 def find(folders: Mapping[str, pathlib.Path], target: str) -> StaticFile | None:
-    """Return the file that a request asks for; None: there is none.
+    """Return the file of a request; None: there is none.
 
-    :param folders: by the first part of paths that lead there; the empty one has all else
+    :param folders: by the first part of their paths; "" serves all other paths
     :param target: path and query
     """
     asked = urllib.parse.unquote(target.partition("?")[0].partition("#")[0])
@@ -129,29 +129,29 @@ def _type(path: pathlib.Path) -> str:
 
 
 _ALIVE: Final = StaticFile(_TEXT, b"OK\n")
-_OWN: Final = {"/": _ALIVE, "/healthcheck": _ALIVE}  # where the folders have nothing there
+_OWN: Final = {"/": _ALIVE, "/healthcheck": _ALIVE}  # unless the folders have such files
 LOG = logging.getLogger(__name__)
 _LIBRARY: Final = logging.getLogger(f"{__name__}.library")
 _LIBRARY.setLevel(logging.CRITICAL + 1)
-_OPENING: Final = 15.0  # seconds that a request may take to come
+_OPENING: Final = 15.0  # seconds that a client may take to send its request
 _PAUSE: Final = 0.1  # seconds after an accept() that failed
-_CLOSING: Final = 2.0  # seconds that a browser has to say good-bye
-_LONGEST: Final = 1 << 20  # bytes of one message of a browser
+_CLOSING: Final = 2.0  # seconds that a browser may take for the closing handshake
+_LONGEST: Final = 1 << 20  # bytes of one message from a browser
 _BACKLOG: Final = 128
-_BINARY: Final = Subprotocol("binary")  # what older clients call their way to speak
+_BINARY: Final = Subprotocol("binary")  # the subprotocol of older clients
 _FAILED: Final = 1011  # codes of RFC 6455, 7.4.1
-_SOON: Final = 5.0  # seconds before a token expires in which nobody asks whether it is gone
+_SOON: Final = 5.0  # seconds before a token expires from which it is not looked up any more
 Receive = Callable[[socket.socket, Any], None]
 
 
 @dataclasses.dataclass(frozen=True)
 class ProxySettings:
-    """How to serve.
+    """The settings of the proxy.
 
     :param web: folders of the pages, as in :func:`roost.consoleproxy.proxy.find`
-    :param idle_seconds: that end a connection in which nobody says anything
-    :param ping_seconds: between two signs of life of a browser, and that each may take: who gives
-        none is gone, and no network has told us
+    :param idle_seconds: after which a connection without data in either direction is closed
+    :param ping_seconds: between two pings of a browser, and until a ping must be answered:
+        otherwise the connection counts as lost
     """
 
     host: str = "127.0.0.1"
@@ -166,14 +166,14 @@ class ProxySettings:
 
 
 class _Caller(ServerConnection):
-    """A connection, and where its token leads once that is known."""
+    """A connection, with its token and console target once they are known."""
 
     token: str = ""
-    place: ConsoleTarget | None = None
+    target: ConsoleTarget | None = None
 
 
 class ConsoleProxy:
-    """A server for ``cmd/``. ``port`` 0 lets the system choose; then it is the port served."""
+    """A server for ``cmd/``. With port 0 the system chooses; ``port`` is the actual one then."""
 
     def __init__(self, settings: ProxySettings, tokens: Tokens) -> None:
         self._settings = settings
@@ -182,7 +182,7 @@ class ConsoleProxy:
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._callers: set[threading.Thread] = set()
-        self._visits: set[ConsoleSession] = set()
+        self._sessions: set[ConsoleSession] = set()
         self._listener: socket.socket | None = None
         self._serving: threading.Thread | None = None
 
@@ -191,18 +191,18 @@ class ConsoleProxy:
         return f"port {self.port} of {self.host}"
 
     def start(self) -> None:
-        """Serve.
+        """Listen, and serve in a thread.
 
-        :raises OSError: when the port is taken
+        :raises OSError: when the port is in use
         """
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         listener = socket.create_server((self.host, self.port), family=family, backlog=_BACKLOG)
         self.port = listener.getsockname()[1]
         library = serve(
-            self._lead_on,
+            self._open_console,
             sock=listener,
             ssl=self._settings.tls,
-            process_request=self._judge,
+            process_request=self._check,
             select_subprotocol=lambda _, offered: _BINARY if _BINARY in offered else None,
             create_connection=_Caller,
             compression=None,
@@ -221,14 +221,14 @@ class ConsoleProxy:
         self._serving.start()
 
     def stop(self) -> None:
-        """Let nobody in any more, and end what goes on: a console may be open for days."""
+        """Accept no more connections, and end the sessions: a console may be open for days."""
         self._stopping.set()
         if self._listener is not None:
-            with contextlib.suppress(OSError):  # else who waits in accept() would not be woken
+            with contextlib.suppress(OSError):  # wakes the thread in accept()
                 self._listener.shutdown(socket.SHUT_RDWR)
             self._listener.close()
-        for visit in self._open():
-            visit.end()
+        for session in self._open():
+            session.end()
 
     def wait(self) -> None:
         if self._serving is not None:
@@ -239,34 +239,34 @@ class ConsoleProxy:
             caller.join()
 
     def end_revoked(self) -> None:
-        """End visits whose token was taken away, and with the option those whose has expired.
+        """End sessions whose token was revoked, and with the option those whose token expired.
 
-        Tokens that have expired go, too; who came in time stays: their visit ends with the guest.
+        Expired tokens are deleted, too; without the option their sessions go on.
 
-        :raises roost.exception.Unavailable: when the database is away
+        :raises roost.exception.Unavailable: when the database is unavailable
         """
-        now, visits = boot_clock(), self._open()
-        lasting = {each.place.digest for each in visits if each.place.until - now > _SOON}
+        now, current = boot_clock(), self._open()
+        lasting = {each.target.digest for each in current if each.target.until - now > _SOON}
         gone = self._tokens.gone(lasting)
-        for visit in visits:
-            expired = self._settings.ends_with_token and visit.place.until <= now
-            if expired or visit.place.digest in gone:
-                LOG.info("instance %s: its console is closed", visit.place.instance_uuid)
-                visit.end()
+        for session in current:
+            expired = self._settings.ends_with_token and session.target.until <= now
+            if expired or session.target.digest in gone:
+                LOG.info("instance %s: its console is closed", session.target.instance_uuid)
+                session.end()
 
     def _open(self) -> list[ConsoleSession]:
         with self._lock:
-            return list(self._visits)
+            return list(self._sessions)
 
     def _serve(self, listener: socket.socket, receive: Receive) -> None:
-        """Let so many in at once; the others are hung up on."""
+        """Accept connections up to the limit; close the others."""
         while True:
             try:
                 connection, address = listener.accept()
             except OSError:
                 if self._stopping.wait(_PAUSE):
                     return
-                continue  # the caller has gone again, or the process has too many files open
+                continue  # the client disconnected, or the process has too many open files
             caller = threading.Thread(
                 target=self._receive, args=(receive, connection, address), daemon=True
             )
@@ -286,8 +286,8 @@ class ConsoleProxy:
             with self._lock:
                 self._callers.discard(threading.current_thread())
 
-    def _judge(self, caller: ServerConnection, request: Request) -> Response | None:
-        """Answer a request, or None: it may become a WebSocket."""
+    def _check(self, caller: ServerConnection, request: Request) -> Response | None:
+        """Return the response to a request; None: it may become a WebSocket."""
         if request.headers.get("Upgrade", "").lower() != "websocket":
             return _page(self._settings.web, request)
         origin, host = request.headers.get("Origin"), request.headers.get("Host", "")
@@ -295,58 +295,58 @@ class ConsoleProxy:
             LOG.warning("a page of %r may not open consoles", origin)
             return _refusal(403, "Pages of this origin may not open consoles")
         assert isinstance(caller, _Caller)
-        return self._recognize(caller, request)
+        return self._check_token(caller, request)
 
-    def _recognize(self, caller: _Caller, request: Request) -> Response | None:
+    def _check_token(self, caller: _Caller, request: Request) -> Response | None:
         caller.token = token_in(request.path, "; ".join(request.headers.get_all("Cookie")))
         try:
-            caller.place = self._tokens.find(caller.token)
+            caller.target = self._tokens.find(caller.token)
         except exception.Unavailable as error:
-            LOG.warning("nobody comes to consoles now: %s", error.message)
+            LOG.warning("no console can be opened now: %s", error.message)
             return _refusal(503, "Please try again later")
         except Exception:
-            LOG.exception("it could not be found out where a token leads")
+            LOG.exception("a token could not be looked up")
             return _refusal(500, "An unexpected failure")
-        if caller.place is None:
-            LOG.info("%s came without a token that opens a console", caller.remote_address[0])
+        if caller.target is None:
+            LOG.info("%s sent no valid console token", caller.remote_address[0])
             return _refusal(403, "The token is unknown, or has expired")
         return None
 
-    def _lead_on(self, caller: ServerConnection) -> None:
+    def _open_console(self, caller: ServerConnection) -> None:
         assert isinstance(caller, _Caller)
-        place = caller.place
-        assert place is not None
+        target = caller.target
+        assert target is not None
         try:
-            console = sessions.enter(place, caller.token)
+            console = sessions.connect(target, caller.token)
         except exception.Unavailable as error:
-            LOG.warning("instance %s: %s", place.instance_uuid, error.message)
+            LOG.warning("instance %s: %s", target.instance_uuid, error.message)
             caller.close(_FAILED, "The console cannot be reached.")
             return
-        self._stay(ConsoleSession(place, caller, console, idle=self._settings.idle_seconds))
+        self._run(ConsoleSession(target, caller, console, idle=self._settings.idle_seconds))
 
-    def _stay(self, visit: ConsoleSession) -> None:
-        place = visit.place
+    def _run(self, session: ConsoleSession) -> None:
+        target = session.target
         with self._lock:
-            self._visits.add(visit)
+            self._sessions.add(session)
             if self._stopping.is_set():
-                visit.end()
-        LOG.info("instance %s: its %s console is open", place.instance_uuid, place.kind)
+                session.end()
+        LOG.info("instance %s: its %s console is open", target.instance_uuid, target.kind)
         try:
-            visit.last()
+            session.run()
         except Exception:
-            LOG.exception("instance %s: its console failed", place.instance_uuid)
+            LOG.exception("instance %s: its console failed", target.instance_uuid)
         finally:
             with self._lock:
-                self._visits.discard(visit)
-            LOG.info("instance %s: its %s console was left", place.instance_uuid, place.kind)
+                self._sessions.discard(session)
+            LOG.info("instance %s: its %s console is closed", target.instance_uuid, target.kind)
 
 
 def _page(web: Mapping[str, pathlib.Path], request: Request) -> Response:
-    """Answer who wants no WebSocket: a browser, or a balancer that asks whether we live."""
+    """Answer a request for no WebSocket: a browser's, or a load balancer's health check."""
     if request.method == "OPTIONS":
         return _answer(200, "OK", b"", Allow=_ALLOWED)
     if request.method not in ("GET", "HEAD"):
-        return _answer(405, "Method Not Allowed", b"Pages are read.\n", Allow=_ALLOWED)
+        return _answer(405, "Method Not Allowed", b"Pages are read-only.\n", Allow=_ALLOWED)
     found = find(web, request.path) or _OWN.get(request.path.partition("?")[0])
     if found is None:
         answer = _answer(404, "Not Found", b"There is nothing here.\n")
@@ -358,7 +358,7 @@ def _page(web: Mapping[str, pathlib.Path], request: Request) -> Response:
 
 
 def _refusal(status: int, reason: str) -> Response:
-    """Answer who wanted a WebSocket: some take whatever follows for what the console says."""
+    """Refuse a WebSocket, without a body: some clients take it for data of the console."""
     return _answer(status, reason, b"")
 
 
@@ -368,7 +368,7 @@ def _answer(status: int, reason: str, data: bytes, **more: str) -> Response:
             "Content-Type": _TEXT,
             "Content-Length": str(len(data)),
             "Connection": "close",
-            "Referrer-Policy": "no-referrer",  # addresses of pages have tokens in them
+            "Referrer-Policy": "no-referrer",  # URLs of pages contain tokens
             **more,
         }
     )

@@ -1,4 +1,4 @@
-"""Where tokens lead, as the API database has it: one table, which is only read."""
+"""Looks up console tokens in the API database, read-only."""
 
 import dataclasses
 from collections.abc import Callable, Collection
@@ -12,7 +12,7 @@ from roost.objects import consoles
 
 @dataclasses.dataclass(frozen=True)
 class ConsoleTarget:
-    """Where a token leads: a door of a host, until a moment by the clock of this process."""
+    """The target of a token: a host's console listener. ``until`` is by this process's clock."""
 
     digest: str
     instance_uuid: str
@@ -25,7 +25,7 @@ class ConsoleTarget:
 class Tokens:
     """Reads tokens.
 
-    :param clock: seconds that only grow
+    :param clock: monotonic seconds
     """
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = boot_clock) -> None:
@@ -33,9 +33,9 @@ class Tokens:
         self._clock = clock
 
     def find(self, token: str) -> ConsoleTarget | None:
-        """Return where a token leads; None: nowhere, or no longer.
+        """Return the target of a token; None: it is unknown, or has expired.
 
-        :raises roost.exception.Unavailable: when the database is away
+        :raises roost.exception.Unavailable: when the database is unavailable
         """
         if not consoles.looks_like_token(token):
             return None
@@ -54,9 +54,9 @@ class Tokens:
         )
 
     def gone(self, digests: Collection[str]) -> set[str]:
-        """Return those of some tokens that are no longer there.
+        """Return the digests whose tokens do not exist any more.
 
-        :raises roost.exception.Unavailable: when the database is away
+        :raises roost.exception.Unavailable: when the database is unavailable
         """
         if not digests:
             return set()

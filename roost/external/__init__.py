@@ -1,9 +1,8 @@
-"""Services outside Roost, and how it speaks to them: as the user who asks, or as itself.
+"""Clients of external services, with the user's credentials or Roost's own.
 
-``session.py`` makes sessions by keystoneauth, with time-outs and a circuit breaker for each
-service; ``neutron.py`` is Neutron for the API, ``neutron_ports.py`` its ports for conductors and
-hosts, ``vendor_data.py`` the services that add to metadata. Glance is an image store:
-``roost/image``.
+``session.py`` makes keystoneauth sessions, with time-outs and a circuit breaker for each service;
+``neutron.py`` is the Neutron client, ``neutron_ports.py`` its ports for conductors and hosts,
+``vendor_data.py`` the vendor data services. Glance is an image store: ``roost/image``.
 
 May import ``objects`` and below.
 """

@@ -1,6 +1,6 @@
-"""Speaks to Neutron, through openstacksdk: whose calls are bounded, and failures told in our kinds.
+"""The Neutron client, on openstacksdk: calls have time-outs, failures become Roost's exceptions.
 
-Options are those of ``[neutron]``. The SDK is large, and loaded only where there is a Neutron.
+Options are those of ``[neutron]``. The SDK is large, and loaded only where Neutron is used.
 """
 
 import contextlib
@@ -16,8 +16,8 @@ from roost.context import RequestContext
 from roost.external.session import ServiceSessions
 
 GROUP: Final = "neutron"
-DRIVER: Final = "neutron"  # what [network] driver says where the ports of instances are Neutron's
-# What a conflict says of itself -> what it is to us; any other: a Conflict.
+DRIVER: Final = "neutron"  # of [network] driver, where the ports of instances are Neutron's
+# Neutron's type of a conflict -> our exception; any other: a Conflict.
 _CONFLICTS: Final = {
     "IpAddressInUse": exception.AddressInUse,
     "IpAddressAlreadyAllocated": exception.AddressInUse,
@@ -36,17 +36,17 @@ _KINDS: Final[dict[int, type[exception.RoostError]]] = {
 }
 
 
-NAMED: Final = 50  # ids that one request names: they are a part of its URL
+NAMED: Final = 50  # ids in one request: they are part of its URL
 
 
 class Changed(exception.Conflict):
-    """Somebody else has changed the thing since we looked."""
+    """The resource has changed since it was read."""
 
 
 class Neutron:
-    """Makes clients of Neutron: one that speaks as we do, and one for each user who asks.
+    """Makes Neutron clients: one with Roost's own credentials, and one for each user.
 
-    :param hasty: rather fail at once than wait for a Neutron that hangs
+    :param hasty: fail at once rather than wait for a Neutron that hangs
     """
 
     def __init__(self, conf: cfg.ConfigOpts, *, hasty: bool = False) -> None:
@@ -54,9 +54,9 @@ class Neutron:
         self._own: Any = None
 
     def ours(self) -> Any:
-        """Return the network proxy of openstacksdk that speaks as ourselves.
+        """Return the network proxy of openstacksdk with our own credentials.
 
-        :raises roost.exception.Unavailable: when the options do not say who we are, or Neutron does
+        :raises roost.exception.Unavailable: when the options have no credentials, or Neutron does
             not answer
         """
         if self._own is None:
@@ -64,12 +64,12 @@ class Neutron:
             try:
                 self._own = self._connected(session)
             except exception.Unavailable:
-                session.invalidate()  # the catalog that came with our token may be of before
+                session.invalidate()  # the catalog that came with our token may be outdated
                 raise
         return self._own
 
     def of_user(self, context: RequestContext) -> Any:
-        """Return the one that speaks as the user; as ourselves for who has no token.
+        """Return the proxy with the user's token, or :meth:`ours` where the context has none.
 
         :raises roost.exception.Unavailable: when Neutron does not answer
         """
@@ -79,7 +79,7 @@ class Neutron:
 
     def _connected(self, session: Session) -> Any:
         connection = self._identity.connection(session, "network")
-        with translated_errors():  # it asks for the versions that there are
+        with translated_errors():  # it discovers the API versions
             network = connection.network
             network.get_endpoint  # noqa: B018 - raises if the catalog has no such service
         return network
@@ -87,17 +87,17 @@ class Neutron:
 
 @contextlib.contextmanager
 def translated_errors() -> Iterator[None]:
-    """Turn what openstacksdk raises into kinds of failure.
+    """Translate the exceptions of openstacksdk.
 
-    :raises roost.exception.NotFound: for what is not there
+    :raises roost.exception.NotFound: when the resource does not exist
     :raises roost.exception.AddressInUse: for an address that another port has
     :raises roost.exception.NoCapacity: when a network has no address left
-    :raises roost.exception.QuotaExceeded: when the project may not have more
-    :raises Changed: when it was changed meanwhile
+    :raises roost.exception.QuotaExceeded: when the project has reached its quota
+    :raises Changed: when the resource has changed since it was read
     :raises roost.exception.Conflict: for any other conflict
-    :raises roost.exception.Invalid: for what Neutron does not take
-    :raises roost.exception.Forbidden: for what it does not let the caller do
-    :raises roost.exception.Unavailable: when it does not answer, or not as it should
+    :raises roost.exception.Invalid: for requests that Neutron rejects
+    :raises roost.exception.Forbidden: when Neutron does not permit the request
+    :raises roost.exception.Unavailable: when Neutron does not answer, or answers with an error
     """
     import openstack.exceptions
 
@@ -106,7 +106,7 @@ def translated_errors() -> Iterator[None]:
     except openstack.exceptions.HttpException as error:
         raise _kind(error) from error
     except (openstack.exceptions.SDKException, keystone_errors.ClientException) as error:
-        raise exception.Unavailable(f"Neutron could not be asked: {error}") from error
+        raise exception.Unavailable(f"The request to Neutron failed: {error}") from error
 
 
 def _kind(error: Any) -> exception.RoostError:
@@ -122,7 +122,7 @@ def _kind(error: Any) -> exception.RoostError:
 
 
 def _said(error: Any) -> tuple[str, str]:
-    """Return the type and the message of Neutron's own error, as far as there is one."""
+    """Return the type and the message of Neutron's own error, if there is one."""
     said: Any = None
     with contextlib.suppress(AttributeError, ValueError):
         said = error.response.json().get("NeutronError")
@@ -135,9 +135,9 @@ Connect = Callable[[], Any]
 
 
 def named(ask: Callable[..., Iterable[Any]], by: str, ids: Collection[str]) -> list[Any]:
-    """Return what a list of openstacksdk has for many ids, asked for some at a time.
+    """Return the resources of many ids from a list of openstacksdk, in batches.
 
-    :param by: what the list calls these ids
+    :param by: the list's keyword for these ids
     :raises roost.exception.RoostError: as :func:`translated_errors` does
     """
     wanted, found = sorted(ids), []

@@ -1,10 +1,10 @@
-"""The ports of instances in Neutron: taken, bound to a host, described, and let go.
+"""The Neutron ports of instances: created or taken, bound to a host, described, and released.
 
-A port is known by its ``device_id``, the instance's uuid, and by a mark in its binding profile,
-which users cannot change: which of the instance's interfaces it is, and whether we made it or its
-user did. So any step may be repeated by whoever: it finds what was done before.
+A port is identified by its ``device_id``, the instance's uuid, and by a mark in its binding
+profile, which users cannot change: the position among the instance's interfaces, and whether Roost
+or the user created it. So any caller may repeat any step: it finds the ports of earlier tries.
 
-``LeftoverPorts`` is for audits: all ports of Neutron that say they are a server's.
+``LeftoverPorts`` is for audits: all Neutron ports that belong to a server by their device owner.
 """
 
 import collections
@@ -28,14 +28,14 @@ _DNS: Final = "dns-integration"
 
 
 class BindingFailed(exception.RoostError):
-    """Neutron cannot connect a port to that host; to another it may."""
+    """Neutron cannot bind a port to that host; another host may work."""
 
     code = "binding_failed"
 
 
 @dataclasses.dataclass(frozen=True)
 class _Surroundings:
-    """What is to be known beside ports: networks and subnets by id, floating IPs by their ports."""
+    """Resources around ports: networks and subnets by id, floating IPs by port id."""
 
     networks: Mapping[str, Any]
     subnets: Mapping[str, Any]
@@ -43,7 +43,7 @@ class _Surroundings:
 
 
 class NeutronPorts:
-    """Does with ports what instances need, with our own right.
+    """Creates, binds and releases the ports of instances, with our own credentials.
 
     :param connect: returns the network proxy of openstacksdk
     """
@@ -53,7 +53,7 @@ class NeutronPorts:
         self._extensions: frozenset[str] | None = None
 
     def held(self, instance_uuid: str) -> list[Any]:
-        """Return the marked ports of an instance, in order; two of one place: the older first."""
+        """Return the marked ports of an instance, by position and then by id."""
         return self._held([instance_uuid])[instance_uuid]
 
     def _held(self, instance_uuids: Collection[str]) -> dict[str, list[Any]]:
@@ -68,7 +68,7 @@ class NeutronPorts:
     def ensure(
         self, instance: Instance, requests: Sequence[NetworkRequest], *, host: str, zone: str
     ) -> list[Any]:
-        """Let an instance have one port per request, all bound to a host; it keeps those it has.
+        """Give an instance one port per request, bound to a host; ports that it has are reused.
 
         :raises BindingFailed: when Neutron cannot connect one of them to that host
         :raises roost.exception.RoostError: as :func:`roost.external.neutron.translated_errors` does
@@ -91,9 +91,9 @@ class NeutronPorts:
         zone: str,
         said: dict[str, Any],
     ) -> Any:
-        """Make one port, or take the one that its user made, and bind it.
+        """Create one port, or take the one that its user created, and bind it.
 
-        :param said: the mark: ``position``, and what else is to be remembered
+        :param said: the mark: ``position``, and further values to store
         """
         if request.port_id is not None:
             port = self._take_given(instance, request, host=host, zone=zone, said=said)
@@ -102,17 +102,17 @@ class NeutronPorts:
         return _bound(port, host)
 
     def free(self, instance_uuid: str) -> int:
-        """Delete what we made, and let go what its user did; return how many there were."""
+        """Delete the ports that Roost created, release the user's; return how many there were."""
         ports = self.held(instance_uuid)
         for port in ports:
             self.release(port)
         return len(ports)
 
     def release(self, port: Any, *, if_revision: int | None = None) -> None:
-        """Delete a port, or let it go if its user made it; one that is gone is fine.
+        """Delete a port, or unbind it if its user created it; it may have been deleted already.
 
-        :param if_revision: only as it was then
-        :raises Changed: when it is not so any more
+        :param if_revision: release it only at this revision
+        :raises Changed: when it has another revision
         """
         profile = {name: value for name, value in port.binding_profile.items() if name != _MARK}
         swap = {} if if_revision is None else {"if_revision": if_revision}
@@ -130,14 +130,14 @@ class NeutronPorts:
                         **swap,
                     )
         except exception.NotFound:
-            LOG.info("port %s is gone", port.id)
+            LOG.info("port %s was deleted already", port.id)
 
     def describe(self, ports: Sequence[Any]) -> NetworkInfo:
-        """Return what a hypervisor, a guest and a user are told of ports."""
+        """Return the network info of ports, for hypervisor, guest and user."""
         return _info(ports, self._surroundings(ports))
 
     def describe_all(self, instance_uuids: Collection[str]) -> dict[str, NetworkInfo]:
-        """Return the same of the ports that instances hold; many cost little more than one."""
+        """Return the network info of many instances by uuid, at little more cost than of one."""
         held = self._held(instance_uuids)
         around = self._surroundings([port for ports in held.values() for port in ports])
         return {uuid: _info(ports, around) for uuid, ports in held.items()}
@@ -156,7 +156,7 @@ class NeutronPorts:
         )
 
     def _floating(self, network: Any, port_ids: Collection[str]) -> list[Any]:
-        """Return the floating IPs of ports; a Neutron that routes nothing has none."""
+        """Return the floating IPs of ports; a Neutron without routers has none."""
         try:
             return named(network.ips, "port_id", port_ids)
         except exception.NotFound:
@@ -200,7 +200,7 @@ class NeutronPorts:
         zone: str,
         said: dict[str, Any],
     ) -> Any:
-        """Take a port that is free, or was for this instance before; whoever is first has it."""
+        """Take a port that is free or this instance's already; the first caller gets it."""
         with translated_errors():
             port = self._connect().get_port(request.port_id)
         if port.device_id not in ("", None, instance.uuid):
@@ -220,13 +220,13 @@ class NeutronPorts:
 
 
 def mark(port: Any) -> dict[str, Any]:
-    """Return what we have noted of a port; nothing for one that is none of ours."""
+    """Return our mark of a port; empty for other ports."""
     noted: dict[str, Any] = (port.binding_profile or {}).get(_MARK) or {}
     return noted
 
 
 def is_active(port: Any) -> bool:
-    """Tell whether what a port is plugged into works."""
+    """Return whether a port is active: plugged, and wired by Neutron."""
     return bool(port.status == _ACTIVE)
 
 
@@ -310,10 +310,10 @@ _FIELDS: Final = ("id", "device_id", "device_owner", "binding:profile", "revisio
 
 @dataclasses.dataclass(frozen=True)
 class ServerPort:
-    """A port that says that it is a server's.
+    """A port that belongs to a server by its device owner.
 
-    ``made``: whether Roost made it, rather than took a port of its user's; None: nobody of us has
-    marked it, so it may be any other service's.
+    ``made``: whether Roost created it, rather than took a port of its user; None: it has no mark
+    of Roost, so another compute service may own it.
     """
 
     id: str
@@ -322,10 +322,10 @@ class ServerPort:
 
 
 class LeftoverPorts:
-    """Looks at the ports of all servers, with our own right.
+    """Lists and releases the ports of all servers, with our own credentials.
 
     :param connect: returns the network proxy of openstacksdk
-    :param seconds: how long it may take to hear of all ports
+    :param seconds: how long the list of all ports may take
     """
 
     def __init__(
@@ -341,10 +341,10 @@ class LeftoverPorts:
         self._clock = clock
 
     def pages(self) -> Iterator[list[ServerPort]]:
-        """Yield the ports of servers, some hundreds at a time: more are never in memory.
+        """Yield the ports of servers, some hundreds at a time, to bound the memory.
 
         :raises roost.exception.Unavailable: when Neutron does not answer; also half-way
-        :raises roost.exception.Timeout: when it has not told all of them in time
+        :raises roost.exception.Timeout: when the list takes too long
         """
         until = self._clock() + self._seconds
         page: list[ServerPort] = []
@@ -354,11 +354,11 @@ class LeftoverPorts:
                 yield page
                 page = []
             if self._clock() > until:
-                raise exception.Timeout(f"Neutron has not told all in {self._seconds:g} s")
+                raise exception.Timeout(f"Neutron has not listed all ports in {self._seconds:g} s")
         yield page
 
     def look(self, port_ids: Collection[str]) -> list[ServerPort]:
-        """Return those of these ports that there are, and are a server's.
+        """Return those of these ports that exist and belong to a server.
 
         :raises roost.exception.Unavailable: when Neutron does not answer
         """
@@ -367,10 +367,10 @@ class LeftoverPorts:
         return _server_ports(named(network.ports, "id", port_ids))
 
     def let_go(self, port_id: str, *, instance_uuid: str) -> bool:
-        """Delete a port that Roost made, unbind one that it took, unless it was changed meanwhile.
+        """Delete a port that Roost created, unbind one that it took, unless it has changed.
 
-        :param instance_uuid: whose it still must be
-        :returns: whether it was so
+        :param instance_uuid: the instance that must still own it
+        :returns: whether the port was released
         :raises roost.exception.Unavailable: when Neutron does not answer
         """
         try:
@@ -385,7 +385,7 @@ class LeftoverPorts:
         return True
 
     def _all(self) -> Iterator[Any]:
-        """Return all ports: of owners, Neutron compares whole names only, and theirs have zones."""
+        """Yield all ports: Neutron filters by exact device owner only, and that has the zone."""
         with translated_errors():
             ports = self._connect().ports(limit=_PAGE, fields=list(_FIELDS))
         while True:

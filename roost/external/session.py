@@ -1,17 +1,17 @@
-"""With whose right Roost speaks to other services: sessions of keystoneauth, and their breaker.
+"""keystoneauth sessions for external services, with the user's or our own credentials.
 
-Each service has a group of options (``conf.identity.client_options`` makes it: where it is, how to
-prove who we are, how long to wait). Who speaks to it makes one ``ServiceSessions`` of its group and
-keeps it, since that keeps connections open, and asks it for a session for each piece of work::
+Each service has a group of options (made by ``conf.identity.client_options``: endpoint,
+credentials, time-outs). Its client makes one ``ServiceSessions`` of the group and keeps it, since
+that keeps connections open, and gets a session from it for each piece of work::
 
     sessions = ServiceSessions(conf, "glance")
     connection = sessions.connection(sessions.user_session(context), "image")
 
-Nothing is asked of anybody before such a session is used.
+Nothing is sent before such a session is used.
 
-A ``hasty`` one has a circuit breaker, which keeps a service that hangs from holding all threads of
-a process: a request that has waited its timeout out, and for nothing, opens it. A service that
-refuses connections, or answers with errors, costs nobody a thread, so it is asked each time.
+A ``hasty`` one has a circuit breaker, so that a service that hangs cannot block all threads of a
+process: a request that times out opens it. A service that refuses connections or answers with
+errors blocks no thread, so requests to it are always sent.
 """
 
 from typing import Any, Final
@@ -29,26 +29,26 @@ from roost.context import RequestContext
 
 
 class Hanging(requests.RequestException):
-    """Nobody asked the service: it is known to hang.
+    """The request was not sent: the service is known to hang.
 
-    keystoneauth tries again after a ``ConnectionError`` or a ``Timeout``, which this is not.
+    Not a ``ConnectionError`` or ``Timeout``, after which keystoneauth would retry.
     """
 
 
 class Adapter(session.TCPKeepAliveAdapter):
-    """Sends requests past a breaker for each place that they go to, its host and port."""
+    """Sends requests through a circuit breaker per host and port."""
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
         self._breakers: dict[str, CircuitBreaker] = {}
 
     def send(self, request: requests.PreparedRequest, *args: Any, **more: Any) -> requests.Response:
-        """Do as the base does.
+        """Send a request as the base class does.
 
-        :raises Hanging: instead of waiting for a place that hangs
+        :raises Hanging: instead of waiting for a host that hangs
         """
-        place = str(urlsplit(request.url or "").netloc)
-        breaker = self._breakers.setdefault(place, CircuitBreaker(place))
+        netloc = str(urlsplit(request.url or "").netloc)
+        breaker = self._breakers.setdefault(netloc, CircuitBreaker(netloc))
         try:
             with breaker.passing(_longest(more.get("timeout"))) as call:
                 try:
@@ -64,9 +64,9 @@ class Adapter(session.TCPKeepAliveAdapter):
 def sending(
     adapter: type[session.TCPKeepAliveAdapter], *, connections: int, **tls: Any
 ) -> requests.Session:
-    """Return what keeps so many connections open to each place; many threads share it.
+    """Return a session that keeps so many connections open per host; many threads share it.
 
-    :param tls: what they are to be encrypted with, as the adapter names it
+    :param tls: keyword arguments of the adapter, for TLS
     """
     made = requests.Session()
     for scheme in ("https://", "http://"):
@@ -75,14 +75,14 @@ def sending(
 
 
 def _longest(timeout: Any) -> float:
-    """Return how long a request waits at one time, of how ``requests`` is told it."""
+    """Return the longest wait in seconds of a ``timeout`` argument of ``requests``."""
     waits = timeout if isinstance(timeout, tuple) else (timeout,)
     return FOREVER if None in waits else float(max(waits))
 
 
 SERVICE_USER: Final = "service_user"
 _CONNECTIONS: Final = 32  # kept open to one service; more are opened when needed, and closed
-# What a group says of how a service is asked, by the names that openstacksdk has for it, too.
+# The options of a group for requests to its service; openstacksdk has the same names.
 _ASKING: Final = (
     *("service_type", "service_name", "endpoint_override"),
     *("connect_retries", "connect_retry_delay"),
@@ -94,11 +94,11 @@ _NEVER: Final = "9999-12-31T23:59:59.000000Z"
 class ServiceSessions:
     """The sessions of one service.
 
-    :param group: the service's group of options; its ``auth_type`` left out, ``[service_user]``
-        says who we are
-    :param hasty: rather fail at once than wait for a service that hangs: see
-        :mod:`roost.external.session`. For who has others waiting and may be asked again.
-    :raises roost.exception.Invalid: when the options name no way to authenticate that there is
+    :param group: the service's group of options; without an ``auth_type`` there, the credentials
+        are those of ``[service_user]``
+    :param hasty: fail at once rather than wait for a service that hangs: see
+        :mod:`roost.external.session`. For callers that must not block and can retry.
+    :raises roost.exception.Invalid: when the options name an unknown or invalid ``auth_type``
     """
 
     def __init__(self, conf: cfg.ConfigOpts, group: str, *, hasty: bool = False) -> None:
@@ -106,8 +106,8 @@ class ServiceSessions:
         self._settings = conf, group
         self._options = conf[group]
         self._service = _plugin(conf, SERVICE_USER)
-        self._told = _plugin(conf, group)
-        self._own = self._told or self._service
+        self._group_auth = _plugin(conf, group)
+        self._own = self._group_auth or self._service
         self._connections = sending(
             Adapter if hasty else session.TCPKeepAliveAdapter,
             connections=_CONNECTIONS,
@@ -121,14 +121,14 @@ class ServiceSessions:
         return ServiceSessions(*self._settings, hasty=True)
 
     def user_session(self, context: RequestContext) -> session.Session:
-        """Return a session that speaks as the user of ``context``.
+        """Return a session with the credentials of the user of ``context``.
 
-        It sends the user's token and, when ``[service_user]`` is filled in, our service token, so
-        that work goes on whose user's token runs out meanwhile. Endpoints are those of the catalog
-        that came with the token. A context without token, as sweepers and periodic tasks have it,
-        gets our own session.
+        It sends the user's token and, when ``[service_user]`` is set, our service token, so that
+        work goes on when the user's token expires meanwhile. Endpoints are those of the catalog
+        that came with the token. A context without a token (sweepers, periodic tasks) gets our own
+        session.
 
-        :raises roost.exception.Unavailable: when we have none either
+        :raises roost.exception.Unavailable: when we have no credentials either
         """
         if not context.auth_token:
             return self.own_session()
@@ -138,28 +138,28 @@ class ServiceSessions:
         return self._session(service_token.ServiceTokenAuthWrapper(user, self._service))
 
     def own_session(self) -> session.Session:
-        """Return a session that speaks as ourselves, whoever asked.
+        """Return a session with our own credentials.
 
-        :raises roost.exception.Unavailable: when the options do not say who we are
+        :raises roost.exception.Unavailable: when the options have no credentials
         """
         if self._own is None:
             raise exception.Unavailable(
-                f"neither [{self._group}] nor [{SERVICE_USER}] has an auth_type: Roost cannot say"
-                " who it is"
+                f"neither [{self._group}] nor [{SERVICE_USER}] has an auth_type: Roost cannot"
+                " authenticate"
             )
         return self._session(self._own)
 
-    def told_session(self) -> session.Session:
-        """Return a session that speaks as the group's options say, or as nobody.
+    def group_session(self) -> session.Session:
+        """Return a session with the credentials of the group only; without any if it has none.
 
-        For services that are no part of the cloud: they never see the token of ``[service_user]``.
+        For services that are not part of the cloud: they never get the token of ``[service_user]``.
         """
-        return self._session(self._told)
+        return self._session(self._group_auth)
 
     def connection(self, session: session.Session, service: str, **more: Any) -> Any:
-        """Return openstacksdk's connection that asks one service as the group's options say.
+        """Return openstacksdk's connection to one service, with the group's options.
 
-        :param service: as the SDK calls its proxy: ``image``, ``network``
+        :param service: the SDK's name of its proxy: ``image``, ``network``
         """
         import openstack.connection  # large, and needed only where there is such a service
 
@@ -183,7 +183,7 @@ class ServiceSessions:
             split_loggers=options.split_loggers,
             auth=auth,
             session=self._connections,
-            discovery_cache=self._discovered,  # else each user's session asks for it anew
+            discovery_cache=self._discovered,  # else each user's session repeats the discovery
         )
 
 
@@ -198,13 +198,13 @@ def own_session(conf: cfg.ConfigOpts, group: str) -> session.Session:
 
 
 class _Believed(AccessInfoPlugin):
-    """A user's token as it came in, with its catalog. It cannot be renewed."""
+    """A user's token as received, with its catalog. It cannot be renewed."""
 
     def __init__(self, context: RequestContext) -> None:
         token = {
             "token": {
                 "methods": ["token"],
-                "expires_at": _NEVER,  # who gets it will say; we cannot renew it anyway
+                "expires_at": _NEVER,  # the receiver checks it; we cannot renew it anyway
                 "user": {"id": context.user_id, "name": context.user_id},
                 "project": {"id": context.project_id, "name": context.project_id},
                 "catalog": list(context.service_catalog),

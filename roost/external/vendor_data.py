@@ -1,7 +1,7 @@
-"""Services of the operator that have something to say to guests, each when it is asked about one.
+"""Client of the operator's vendor data services, which answer a request per guest.
 
-Options are those of ``[guest_data]``, and of ``[vendordata_dynamic_auth]``: who we are to them.
-None of them is waited for longer than the options say, nor again at once when it hangs.
+Options are those of ``[guest_data]``, and of ``[vendordata_dynamic_auth]`` for credentials.
+Requests have time-outs; a service that hangs gets no further request for a while.
 """
 
 import json
@@ -21,7 +21,7 @@ from roost.external.session import ServiceSessions
 
 LOG = logging.getLogger(__name__)
 GROUP: Final = "vendordata_dynamic_auth"
-MOST_BYTES: Final = 1 << 20  # that a service may say to one guest
+MOST_BYTES: Final = 1 << 20  # of a service's answer for one guest
 _OPTION: Final = "[guest_data] vendordata_dynamic_targets"
 _TAKEN: Final = ("static", "")
 _CHUNK: Final = 1 << 16
@@ -29,12 +29,12 @@ _GOOD: Final = range(200, 300)
 
 
 class VendorServices:
-    """Asks services what they say to a guest.
+    """Requests vendor data of guests from services.
 
-    :param targets: their names, and where they are
+    :param targets: the services' URLs by name
     :param connect_timeout: seconds that a connection may take
-    :param read_timeout: seconds that an answer may take to begin, and its rest to come
-    :param fatal: whether a guest that one of them does not answer for is told nothing at all
+    :param read_timeout: seconds until an answer begins, and again until it ends
+    :param fatal: whether the vendor data of a guest fails when one service does not answer
     """
 
     def __init__(
@@ -53,23 +53,23 @@ class VendorServices:
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
-        """Make it of the options.
+        """Make it from the options.
 
-        :raises roost.exception.Invalid: when a target has no name or no URL, or another's name
+        :raises roost.exception.Invalid: when a target has no name or no URL, or a name twice
         """
         options = conf.guest_data
         return cls(
             parse(options.vendordata_dynamic_targets),
-            session=ServiceSessions(conf, GROUP, hasty=True).told_session(),
+            session=ServiceSessions(conf, GROUP, hasty=True).group_session(),
             connect_timeout=options.vendordata_dynamic_connect_timeout,
             read_timeout=options.vendordata_dynamic_read_timeout,
             fatal=options.vendordata_dynamic_failure_fatal,
         )
 
     def ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what each says, by its name; of one that does not answer an empty object.
+        """Return the answers by service name; an empty object for a service without an answer.
 
-        :raises roost.exception.Unavailable: when one does not answer, and that is fatal
+        :raises roost.exception.Unavailable: when a service does not answer, and that is fatal
         """
         return {name: self._said(name, url, question) for name, url in self._targets.items()}
 
@@ -108,21 +108,21 @@ class VendorServices:
             return json.loads(self._read(answer) or b"{}")
 
     def _read(self, answer: requests.Response) -> bytes:
-        """Return what came, unless it is too much, or still comes when its time is over."""
+        """Return the body, unless it is too large or takes too long."""
         until, data = time.monotonic() + self._timeouts[1], b""
         while piece := answer.raw.read1(_CHUNK, decode_content=True):
             data += piece
             if len(data) > MOST_BYTES:
-                raise ValueError(f"it says more than {MOST_BYTES} bytes")
+                raise ValueError(f"its answer is larger than {MOST_BYTES} bytes")
             if time.monotonic() > until:
                 raise ValueError("its answer does not come to an end")
         return data
 
 
 def parse(said: list[str]) -> dict[str, str]:
-    """Read targets like ``name@https://vendor.example/``.
+    """Parse targets like ``name@https://vendor.example/``.
 
-    :raises roost.exception.Invalid: when one has no name or no URL, or another's name
+    :raises roost.exception.Invalid: when one has no name or no URL, or a name twice
     """
     targets: dict[str, str] = {}
     for target in said:

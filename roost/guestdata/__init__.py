@@ -1,8 +1,8 @@
-"""What a guest is told of itself: the documents that it reads over the wire or from a drive.
+"""The metadata documents of a guest, for the metadata service and config drives.
 
-Pure: from values to bytes. ``about.py`` is all there is to tell, ``openstack.py`` and ``ec2.py``
-the two forms, ``vendor_data.py`` the operator's part, ``signature.py`` proves who asks.
-``metadata/`` serves them, ``compute/config_drive.py`` writes drives.
+Pure: from values to bytes. ``about.py`` has the data, ``openstack.py`` and ``ec2.py`` the two
+formats, ``vendor_data.py`` the operator's part; ``signature.py`` authenticates requests.
+``metadata/`` serves the documents, ``compute/config_drive.py`` writes drives.
 
 May import ``objects`` and below; no options, no SQL.
 """

@@ -1,4 +1,4 @@
-"""All that may be told to one guest; and trees, the files by their path that it is told in."""
+"""All metadata of one guest; and trees, the files (by path) of its documents."""
 
 import base64
 import dataclasses
@@ -17,7 +17,7 @@ def below(folder: str, files: Tree) -> Tree:
 
 
 def entries(paths: Iterable[str], folder: str) -> list[str]:
-    """Return what a folder has, in order; names of folders end in a slash. Empty: no such folder.
+    """List a folder, in order; names of folders end in a slash. Empty: no such folder.
 
     :param folder: without slashes at its ends; empty: the top
     """
@@ -36,7 +36,7 @@ SEED_BYTES: Final = 512
 
 @dataclasses.dataclass(frozen=True)
 class GuestFile:
-    """A file that the user wants the guest to have."""
+    """A file that the user injects into the guest."""
 
     path: str
     contents: bytes
@@ -44,35 +44,35 @@ class GuestFile:
 
 @dataclasses.dataclass(frozen=True)
 class Operator:
-    """What an operator has to say to all guests.
+    """The operator's data for all guests.
 
-    :param domain: what their host names end in; empty: nothing
-    :param vendor_data: what they are told as vendor data; None: not even that there is nothing
+    :param domain: of their host names; empty: none
+    :param vendor_data: the static vendor data; None: left out of the named vendor data, too
     """
 
     domain: str = ""
     vendor_data: Mapping[str, Any] | None = dataclasses.field(default_factory=dict)
 
 
-_SAYS_NOTHING: Final = Operator()
+_NO_OPERATOR_DATA: Final = Operator()
 
 
 @dataclasses.dataclass(frozen=True)
 class About:
     """One guest: its instance, and what only it may know.
 
-    :param network_info: its interfaces; while it is built its instance does not have them yet
-    :param disk_tags: names that the user has given to its disks
-    :param admin_password: to be set at its first boot; only a config drive tells it
-    :param password: what the guest has told of itself, encrypted
-    :param boot_roles: those that the user had who created it
-    :param vendors: what services of the operator say to it, by their names
+    :param network_info: its interfaces; the instance lacks them while it is being built
+    :param disk_tags: the user's tags of its disks
+    :param admin_password: to be set at its first boot; only config drives contain it
+    :param password: the password that the guest posted, encrypted
+    :param boot_roles: the roles of the user who created it
+    :param vendors: the answers of the operator's vendor data services, by service name
     :param seed: random bytes, for a guest that has no better source when it boots
     """
 
     instance: Instance
     network_info: NetworkInfo
-    operator: Operator = _SAYS_NOTHING
+    operator: Operator = _NO_OPERATOR_DATA
     files: Sequence[GuestFile] = ()
     disk_tags: Sequence[str] = ()
     admin_password: str | None = None
@@ -91,9 +91,9 @@ class About:
         with_secrets: bool = False,
         password: str = "",
     ) -> Self:
-        """Take what is written down of an instance, and a fresh seed.
+        """Collect the stored data of an instance, with a fresh seed.
 
-        :param with_secrets: tell the administrator's password, as long as it is known
+        :param with_secrets: include the administrator's password, as long as it is known
         """
         given = instance.provisions or GuestConfig.of()
         return cls(
@@ -110,7 +110,7 @@ class About:
 
     @property
     def hostname(self) -> str:
-        """The name of the guest with its domain; a name that has one keeps it."""
+        """The host name of the guest with the operator's domain, unless it has a domain."""
         name, domain = str(self.instance.hostname), self.operator.domain
         return f"{name}.{domain}" if domain and "." not in name else name
 
@@ -120,6 +120,6 @@ class About:
 
     @property
     def user_data(self) -> bytes | None:
-        """What the user wrote for the guest; None: nothing."""
+        """The user data of the guest; None: none."""
         text = self.instance.user_data
         return base64.b64decode(text) if text else None

@@ -1,4 +1,4 @@
-"""The documents that guests know from EC2: ``VERSION/meta-data/...`` and ``VERSION/user-data``."""
+"""EC2-compatible metadata documents: ``VERSION/meta-data/...`` and ``VERSION/user-data``."""
 
 import json
 from typing import Any, Final
@@ -21,7 +21,7 @@ VERSIONS: Final = (
 )
 ON_DRIVES: Final = ("2009-04-04", LATEST)
 KEYS: Final = "public-keys"
-_DIGITS: Final = 17  # of names in EC2
+_DIGITS: Final = 17  # of EC2 ids
 _IPV6: Final = ":"
 
 
@@ -35,23 +35,23 @@ def tree(about: About) -> Tree:
 
 
 def drive(about: About) -> Tree:
-    """Return what a config drive has of them: each version's in one file."""
+    """Return the documents of a config drive: one metadata file per version."""
     files: Tree = {}
     for version in ON_DRIVES:
-        told = json.dumps(meta_data(about, version), sort_keys=True).encode()
-        files |= below(version, {"meta-data.json": told, **_user_data(about)})
+        document = json.dumps(meta_data(about, version), sort_keys=True).encode()
+        files |= below(version, {"meta-data.json": document, **_user_data(about)})
     return below("ec2", files)
 
 
 def key_names(about: About) -> list[str]:
-    """Return the entries of the folder of keys, which are not the names of what is in it."""
+    """Return the listing of the folder of keys, whose entries are not the names of its files."""
     pair = about.instance.keypair
     return [] if pair is None or pair.type != "ssh" else [f"0={pair.name}"]
 
 
 def meta_data(about: About, version: str = LATEST) -> dict[str, Any]:
-    """Return what a version tells, folders as mappings. Versions compare as texts."""
-    told: dict[str, Any] = {}
+    """Return the metadata of a version, folders as mappings. Versions compare as texts."""
+    found: dict[str, Any] = {}
     for since, facts in (
         ("1.0", _first(about)),
         ("2007-01-19", _names(about)),
@@ -61,8 +61,8 @@ def meta_data(about: About, version: str = LATEST) -> dict[str, Any]:
         ("2008-02-01", _parts(about)),
     ):
         if since <= version:
-            told |= facts
-    return told
+            found |= facts
+    return found
 
 
 def _first(about: About) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _devices(about: About) -> dict[str, Any]:
 
 
 def _parts(about: About) -> dict[str, Any]:
-    """Return kernel and ramdisk, of images that have them apart."""
+    """Return kernel and ramdisk, of images that have separate ones."""
     properties = about.instance.image.properties if about.instance.image else {}
     named = {"kernel-id": "aki", "ramdisk-id": "ari"}
     return {
@@ -111,13 +111,13 @@ def _parts(about: About) -> dict[str, Any]:
 
 
 def _ipv4(about: About, *, floating: bool = False) -> str:
-    """Return the first address that is a floating one, or none; "": there is no such."""
+    """Return the first IPv4 address that is floating, or is not; "": there is none."""
     known = (pair for vif in about.vifs for pair in vif.all_ips())
     return next((ip for ip, floats in known if floats == floating and _IPV6 not in ip), "")
 
 
 def _short(prefix: str, uuid: str) -> str:
-    """Make a name as EC2 has them, which follows from the uuid."""
+    """Return an id in EC2's form, derived from the uuid."""
     digits = uuid.replace("-", "")[:_DIGITS]
     return f"{prefix}-{digits}" if digits else ""
 

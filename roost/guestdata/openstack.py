@@ -1,8 +1,8 @@
-"""The documents of OpenStack's metadata: ``openstack/VERSION/NAME``.
+"""OpenStack metadata documents: ``openstack/VERSION/NAME``.
 
-A version is the day from which something has been told; later ones tell it, too. ``latest`` is the
-newest. What each brought is in the table of ``doc/metadata.rst``. ``network_data.json`` describes
-the interfaces of a guest, for it to set up before it can ask anybody.
+A version is the date on which data was added; later versions have it, too. ``latest`` is the
+newest. The table of ``doc/metadata.rst`` lists the additions. ``network_data.json`` describes the
+interfaces of a guest, which sets them up before it has a network.
 """
 
 import base64
@@ -18,7 +18,7 @@ from roost.objects import Vif, VifAddress
 Subnet = ipaddress.IPv4Network | ipaddress.IPv6Network
 _VLAN: Final = "vlan"
 _TRUSTED: Final = "trusted"
-_DIRECT: Final = "direct"  # the guest has a part of the card itself, and sees its VLAN
+_DIRECT: Final = "direct"  # the guest has a function of the NIC, and sees its VLAN
 
 
 def of(vifs: Sequence[Vif]) -> dict[str, Any]:
@@ -30,18 +30,18 @@ def of(vifs: Sequence[Vif]) -> dict[str, Any]:
 
 
 def vlan(vif: Vif) -> int | None:
-    """Return the VLAN that the guest sees its interface in; None: it sees none."""
-    told = vif.details.get(_VLAN) if vif.vnic_type.startswith(_DIRECT) else None
-    return int(json.loads(told)) if told else None
+    """Return the VLAN that the guest sees on its interface; None: it sees none."""
+    tag = vif.details.get(_VLAN) if vif.vnic_type.startswith(_DIRECT) else None
+    return int(json.loads(tag)) if tag else None
 
 
 def is_trusted(vif: Vif) -> bool:
-    """Whether the guest may change what the network believes of its interface."""
+    """Return whether the port is trusted: the guest may change the MAC of its interface."""
     return str(json.loads(vif.profile.get(_TRUSTED, "false"))).lower() == "true"
 
 
 def _addresses(vif: Vif) -> list[VifAddress]:
-    """Return all of them; one that was plugged before there could be several has its own fields."""
+    """Return all addresses; a vif from before ``addresses`` existed has one in its own fields."""
     if vif.addresses or not vif.ip:
         return list(vif.addresses)
     only = VifAddress.of(
@@ -65,7 +65,7 @@ def _link_id(vif: Vif) -> str:
 
 
 def _network(vif: Vif, address: VifAddress, number: int) -> dict[str, Any]:
-    """Return an address, or that a DHCP server gives it."""
+    """Return the network of an address, fixed or by DHCP."""
     subnet = ipaddress.ip_network(address.cidr, strict=False)
     network = {
         "id": f"network{number}",
@@ -153,9 +153,9 @@ def _documents(about: About, version: str) -> Tree:
 
 
 def meta_data(about: About, version: str = LATEST) -> dict[str, Any]:
-    """Return what a version tells of the instance. Versions compare as texts: latest is last."""
+    """Return a version's metadata of the instance. Versions compare as texts: latest is last."""
     instance = about.instance
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "uuid": instance.uuid,
         "name": instance.display_name,
         "hostname": about.hostname,
@@ -166,10 +166,10 @@ def meta_data(about: About, version: str = LATEST) -> dict[str, Any]:
         **_if_any("files", _files(about)),
         **_if_any("admin_pass", about.admin_password),
     }
-    for since, name, tell in _FACTS:
+    for since, name, make in _FACTS:
         if since <= version:
-            told[name] = tell(about, version)
-    return told
+            document[name] = make(about, version)
+    return document
 
 
 def _if_any(name: str, value: Any) -> dict[str, Any]:
@@ -200,24 +200,24 @@ def _project(about: About, _version: str) -> str:
 
 
 def _dedicated_cpus(about: About, _version: str) -> list[int]:
-    """Return which of the guest's own CPUs nobody shares."""
+    """Return which of the guest's CPUs are dedicated."""
     topology = about.instance.numa_topology
     return sorted(cpu for cell in topology.cells for cpu in cell.pcpus) if topology else []
 
 
 def _devices(about: About, version: str) -> list[dict[str, Any]]:
-    """Return what the user has given names; where on a bus it is, only the guest can tell."""
+    """Return the tagged devices; their bus addresses are not known outside the guest."""
     nics = [_nic(vif, version) for vif in about.vifs if vif.tag]
     return nics + [_device("disk", tag) for tag in about.disk_tags]
 
 
 def _nic(vif: Vif, version: str) -> dict[str, Any]:
-    told = {**_device("nic", str(vif.tag)), "mac": vif.mac}
+    nic = {**_device("nic", str(vif.tag)), "mac": vif.mac}
     if version >= _VLANS:
-        told |= _if_any("vlan", vlan(vif))
+        nic |= _if_any("vlan", vlan(vif))
     if version >= _TRUST:
-        told["vf_trusted"] = is_trusted(vif)
-    return told
+        nic["vf_trusted"] = is_trusted(vif)
+    return nic
 
 
 def _device(kind: str, tag: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""How requests of guests are vouched for, as Neutron's metadata agent does it.
+"""Signed request headers, as Neutron's metadata agent sends them for guests.
 
-Whoever sits where a guest's interface ends says in headers which guest it is, and signs that with a
-secret that only such agents and roost-metadata share.
+The agent at a guest's interface identifies the guest in headers, and signs them with a secret that
+only such agents and roost-metadata share.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ def sign(secret: str, instance_uuid: str) -> str:
 
 
 def headers(secret: str, *, instance_uuid: str, project_id: str) -> dict[str, str]:
-    """Return the headers of a request that one guest sends."""
+    """Return the headers of a guest's request."""
     return {
         INSTANCE: instance_uuid,
         PROJECT: project_id,

@@ -1,7 +1,7 @@
-"""What a guest is told by its vendor: the operator's own words, and those of services.
+"""Vendor data of a guest: the operator's static data, and the answers of services.
 
-A service is asked about each guest. Question and answer are those that OpenStack documents for
-*dynamic vendordata*; whoever has a way to other services asks them.
+Each service gets a request per guest. Request and answer are those that OpenStack documents for
+*dynamic vendordata*; the caller passes a function that sends the requests.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,21 +9,21 @@ from typing import Any, Final
 
 from roost.guestdata.about import About
 
-STATIC: Final = "static"  # the name of what is in the operator's file
+STATIC: Final = "static"  # the name of the data from the operator's file
 Vendors = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""Takes a question, and returns what each service says to it by the service's name."""
+"""Takes a request body, and returns the answers by the services' names."""
 
 
 def asked(about: About, vendors: Vendors) -> Mapping[str, Any]:
-    """Return what services have to say to a guest, by their names.
+    """Return the answers of services for a guest, by the services' names.
 
-    :raises roost.exception.Unavailable: when one must answer, and does not
+    :raises roost.exception.Unavailable: when a required one does not answer
     """
     return vendors(question(about))
 
 
 def question(about: About) -> dict[str, Any]:
-    """Return what a service is told of a guest."""
+    """Return the request body that a service gets for a guest."""
     instance = about.instance
     return {
         "project-id": instance.project_id,
@@ -37,16 +37,16 @@ def question(about: About) -> dict[str, Any]:
 
 
 def static(about: About) -> Mapping[str, Any]:
-    """Return what the operator tells all guests."""
+    """Return the operator's data for all guests."""
     return about.operator.vendor_data or {}
 
 
 def named(about: About) -> dict[str, Any]:
-    """Return all of it by source; the operator's file is one, if it is to be told."""
+    """Return all vendor data by source, with the operator's file unless it is None."""
     said = about.operator.vendor_data
     return {**({} if said is None else {STATIC: said}), **about.vendors}
 
 
-def nobody(_question: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Be the :data:`Vendors` of a cloud that has none."""
+def no_services(_question: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The :data:`Vendors` of a cloud without vendor data services."""
     return {}

@@ -1,11 +1,10 @@
-"""What flavors and images ask of a host: names, values, and what these come to.
+"""The hardware that flavors and images request: names, values and the host requirements.
 
-``names.py`` knows what becomes of each name and ``values.py`` what each may be; ``properties.py``
-reads them, ``image_requirements.py`` what images ask of hosts; ``rules.py`` knows what cannot be
-together.
-``requirements.py`` is the way in for a boot: it makes ``numa.py``'s topology, ``pci_aliases.py``'s
-devices and ``traits.py``'s traits of both. ``spec_language.py`` are the operators (``s==``,
-``<in>``) that filters understand.
+``names.py`` has the known names and the outcome of the others, ``values.py`` the allowed values.
+``properties.py`` reads them, ``image_requirements.py`` reads what images require of hosts;
+``rules.py`` checks that they go together. ``requirements.py`` is the entry point for a boot: it
+makes the topology (``numa.py``), the device requests (``pci_aliases.py``) and the traits
+(``traits.py``). ``spec_language.py`` has the operators (``s==``, ``<in>``) of filters.
 
-Values only: imports ``objects`` and below, knows neither HTTP nor SQL nor options.
+Values only: imports ``objects`` and below, uses no HTTP, SQL or options.
 """

@@ -1,11 +1,11 @@
-"""Which hosts an image is for, by what its properties say; today's names, or else those of old."""
+"""The host requirements of an image, by its properties; current names first, then legacy ones."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, NamedTuple, Protocol, Self
 
 from oslo_utils import versionutils
 
-_HVM: Final = "hvm"  # what hypervisors do that say nothing of it
+_HVM: Final = "hvm"  # the mode of hypervisors that report none
 _ALSO_CALLED: Final = {
     "amd64": "x86_64",
     "x64": "x86_64",
@@ -14,9 +14,9 @@ _ALSO_CALLED: Final = {
     "i486": "i686",
     "i586": "i686",
     "x86": "i686",
-    "kvm": "qemu",  # which hosts of either call themselves
+    "kvm": "qemu",  # hosts of either kind report this
 }
-# What it says -> by which names.
+# Requirement -> the names of its property.
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "architecture": ("hw_architecture", "architecture"),
     "emulated": ("hw_emulation_architecture",),
@@ -27,7 +27,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Platform(Protocol):
-    """What a host says of the guests that it runs."""
+    """The guests that a host supports."""
 
     @property
     def architectures(self) -> Collection[str]: ...
@@ -43,7 +43,7 @@ class Platform(Protocol):
 
 
 class ImageRequirements(NamedTuple):
-    """What an image says; None: nothing."""
+    """The requirements of an image; None: not set."""
 
     architecture: str | None = None
     emulated: str | None = None
@@ -62,7 +62,7 @@ class ImageRequirements(NamedTuple):
         )
 
     def beyond(self, other: "ImageRequirements") -> "ImageRequirements":
-        """Return what this says and the other does not."""
+        """Return the requirements that the other does not have."""
         return ImageRequirements(
             *(
                 None if own is None or (known and canonical(own) == canonical(known)) else own
@@ -71,7 +71,7 @@ class ImageRequirements(NamedTuple):
         )
 
     def unmet(self, host: Platform) -> list[str]:
-        """Return what a host is not, as properties of today."""
+        """Return the requirements that a host does not meet, by their current property names."""
         return [
             f"{_NAMES[name][0]}={required}"
             for name, required in self._asdict().items()
@@ -80,13 +80,13 @@ class ImageRequirements(NamedTuple):
 
 
 def fits(name: str, required: str, host: Platform) -> bool:
-    """Tell whether a host is what one of the fields of :class:`ImageRequirements` says."""
+    """Return whether a host meets one of the fields of :class:`ImageRequirements`."""
     return _FITS[name](required, host)
 
 
-def canonical(word: str) -> str:
-    """Return what a word, such as the name of an architecture, is compared as."""
-    name = word.strip().lower()
+def canonical(text: str) -> str:
+    """Return the canonical form of a name, such as that of an architecture, for comparison."""
+    name = text.strip().lower()
     return _ALSO_CALLED.get(name, name)
 
 

@@ -1,13 +1,13 @@
-"""Which names flavors and images may say, and what becomes of each.
+"""The known names of extra specs and image properties, and the outcome of unsupported ones.
 
-Most are read, by hosts or the scheduler, or are for people alone. What nobody reads is ignored:
-images and flavors of other clouds are full of it, and boot all the same. Some names are refused, as
-a yes would do harm: who asks for an encrypted disk had better get no server than one in clear. A
-name leaves the table of these when something reads it; what asks for nothing (``no``, ``0``) is let
-pass.
+Hosts or the scheduler read most names, or they are for people only. Unsupported names are ignored:
+images and flavors of other clouds have many of them, and must boot all the same. Some names are
+refused, since ignoring them would do harm: a user who requests an encrypted disk must not get an
+unencrypted one. A name leaves that table when something reads it; values that request nothing
+(``no``, ``0``) are accepted.
 
-Who writes extra specs since 2.86 is told of all of that at once. Scopes that are not named here
-belong to operators, and mean what their own filters make of them.
+Since microversion 2.86 the API checks all of this when extra specs are written. Scopes that are
+not named here belong to operators and their own filters.
 """
 
 import difflib
@@ -27,12 +27,12 @@ _Kind = TypeVar("_Kind")
 _GROUP: Final = "([a-zA-Z0-9_-]{1,64})?"
 _BYTES: Final = r"(small|large|any|[0-9]+([kKMGT]i?)?(b|bit|B)?)"
 _CPUS: Final = r"\^?[0-9]+(-[0-9]+)?(,\^?[0-9]+(-[0-9]+)?)*"
-_WORDS: Final = {"1", "t", "true", "on", "y", "yes", "0", "f", "false", "off", "n", "no"}
+_TRUTH_TEXTS: Final = {"1", "t", "true", "on", "y", "yes", "0", "f", "false", "off", "n", "no"}
 _DIGITS: Final = 18
 
 
 def _truth(value: str) -> bool:
-    return value.strip().lower() in _WORDS
+    return value.strip().lower() in _TRUTH_TEXTS
 
 
 def _like(pattern: str) -> _Check:
@@ -40,8 +40,8 @@ def _like(pattern: str) -> _Check:
     return lambda value: compiled.fullmatch(value.strip()) is not None
 
 
-def _one_of(*words: str) -> _Check:
-    return lambda value: value in words
+def _one_of(*allowed: str) -> _Check:
+    return lambda value: value in allowed
 
 
 def _number(least: int, most: int = 10**18) -> _Check:
@@ -56,7 +56,7 @@ def _number(least: int, most: int = 10**18) -> _Check:
 
 _ANY: Final = _like(r"[\s\S]*")
 _SOME, _ONE_OR_MORE = _number(0), _number(1)
-# What hosts read by themselves.
+# The names that hosts read.
 _OF_HOSTS: Final[Mapping[str, _Check]] = {
     **{name: _one_of(*allowed) for name, allowed in values.CHOICES.items()},
     **dict.fromkeys(values.TRUTHS, _truth),
@@ -72,7 +72,7 @@ def _read_by_hosts(scope: str) -> dict[str, _Check]:
     }
 
 
-# a pattern of what follows the scope -> what its values must be
+# pattern of the name after the scope -> check of its values
 _HW: Final[Mapping[str, _Check]] = {
     **_read_by_hosts("hw"),
     "(cpu_realtime|ephemeral_encryption|mem_encryption)": _truth,
@@ -93,7 +93,7 @@ _QUOTA: Final[Mapping[str, _Check]] = {
     "(cpu|memory|disk_io|vif)_(limit|reservation|shares_share)": _SOME,
     "(cpu|memory|disk_io|vif)_shares_level": _one_of("custom", "high", "normal", "low"),
 }
-# a pattern of the scope -> what there is in it
+# pattern of the scope -> the names in it
 _SCOPES: Final[Mapping[str, Mapping[str, _Check]]] = {
     "hw": _HW,
     **{scope: _read_by_hosts(scope) for scope in ("hw_rng", "hw_video", "os")},
@@ -108,19 +108,19 @@ _SCOPES: Final[Mapping[str, Mapping[str, _Check]]] = {
 
 
 class Fate(NamedTuple):
-    """What becomes of a name that nobody reads; ``word`` is one of those below."""
+    """The outcome of an unsupported name: :data:`IGNORED` or :data:`REFUSED`, and why."""
 
-    word: str
+    outcome: str
     why: str
 
 
 IGNORED: Final = "ignored"
 REFUSED: Final = "refused"
 _NOTHING: Final = ("", "0", "[]", "f", "false", "n", "no", "off")
-# A pattern of names -> what becomes of them, why, and what to do instead. The first one counts.
+# Pattern of names -> their outcome, why, and what to do instead. The first match counts.
 _FATES: Final[Mapping[str, Fate]] = {
     "accel:.*": Fate(
-        REFUSED, "there are no accelerators; devices of hosts are had by pci_passthrough:alias"
+        REFUSED, "there are no accelerators; request host devices by pci_passthrough:alias"
     ),
     "hw[:_]cpu_realtime": Fate(REFUSED, "real-time CPUs are not supported"),
     "hw[:_]cpu_realtime_mask": Fate(IGNORED, "real-time CPUs are not supported"),
@@ -129,34 +129,34 @@ _FATES: Final[Mapping[str, Fate]] = {
     "hw[:_](ephemeral|mem)_encryption_.*": Fate(IGNORED, "nothing is encrypted"),
     "hw:pmem": Fate(REFUSED, "there is no persistent memory"),
     "hw[:_]tpm_secret_security": Fate(
-        REFUSED, "what TPMs keep is not encrypted, so it has no secret"
+        REFUSED, "the data of TPMs is not encrypted, so it has no secret"
     ),
     "hw_firmware_stateless": Fate(IGNORED, "the variables of UEFI are always kept"),
     "hw_floppy_bus": Fate(IGNORED, "guests have no floppies"),
     "quota:(cpu|memory|disk_io|vif)_(limit|reservation|shares_share|shares_level)": Fate(
         IGNORED,
-        "other hypervisors know it; there are quota:cpu_..., quota:disk_... and quota:vif_...",
+        "it is for other hypervisors; use quota:cpu_..., quota:disk_... and quota:vif_...",
     ),
     "resources:(MEMORY_MB|DISK_GB)": Fate(IGNORED, "the sizes of a server are those of its flavor"),
     "resources:VGPU": Fate(
-        REFUSED, "there are no virtual GPUs; whole ones are had by pci_passthrough:alias"
+        REFUSED, "there are no virtual GPUs; request whole ones by pci_passthrough:alias"
     ),
     "resources:(?!(VCPU|PCPU)$).*": Fate(REFUSED, "there are no such resources"),
     "(resources|trait)[^:]+:.*": Fate(
-        REFUSED, "there are no numbered groups of resources: say it without the number"
+        REFUSED, "there are no numbered groups of resources: use the name without the number"
     ),
     "(img_)?block_device_mapping": Fate(REFUSED, "there are no volumes to boot from"),
     "(img_)?mappings": Fate(
-        IGNORED, "the disks of a server are those of its flavor and of who asks for it"
+        IGNORED, "the disks of a server are those of its flavor and of the request"
     ),
     "(img_)?root_device_name": Fate(
-        IGNORED, "disks are called by what they are on, which hw_disk_bus says"
+        IGNORED, "the names of disks follow from their bus: set hw_disk_bus"
     ),
 }
 
 
 def check_written(specs: Mapping[str, str]) -> None:
-    """Make sure that extra specs of known scopes are known, their values possible, and done here.
+    """Make sure that extra specs of known scopes are known, valid and supported.
 
     :raises roost.exception.Invalid: naming the first that is not
     """
@@ -173,9 +173,9 @@ def check_written(specs: Mapping[str, str]) -> None:
 
 
 def check(flavor: Flavor, image: ImageMeta | None) -> None:
-    """Make sure that a flavor and an image ask for nothing whose lack would do harm.
+    """Make sure that a flavor and an image request nothing that is refused.
 
-    :raises roost.exception.Invalid: naming what is asked for, why not, and what to do
+    :raises roost.exception.Invalid: naming the property, why it is refused, and what to do
     """
     _check(flavor.extra_specs, f" Choose another flavor, or have it removed from {flavor.name}.")
     if image is not None:
@@ -183,9 +183,9 @@ def check(flavor: Flavor, image: ImageMeta | None) -> None:
 
 
 def check_image(image: ImageMeta, *, before: ImageMeta | None = None) -> None:
-    """Make sure of an image alone.
+    """Make sure that an image requests nothing that is refused.
 
-    :param before: of a server that has it, or another one: what that says alike is as it is
+    :param before: the image that the server has: properties equal to its own are not checked
     """
     had = before.properties.items() if before is not None else ()
     said = {name: value for name, value in image.properties.items() if (name, value) not in had}
@@ -194,7 +194,7 @@ def check_image(image: ImageMeta, *, before: ImageMeta | None = None) -> None:
 
 
 def fates(said: Mapping[str, str], *, of_flavor: bool = True) -> Iterator[tuple[str, str, Fate]]:
-    """Yield what nobody reads of a flavor or an image, with its value, and what becomes of it."""
+    """Yield the unsupported names of a flavor or an image, with value and outcome."""
     for name, value in said.items():
         if (":" in name) == of_flavor and value.strip().lower() not in _NOTHING:
             found = fate(name)
@@ -204,14 +204,14 @@ def fates(said: Mapping[str, str], *, of_flavor: bool = True) -> Iterator[tuple[
 
 @functools.lru_cache(maxsize=4096)
 def fate(name: str) -> Fate | None:
-    """Return what becomes of a name that nobody reads; None: somebody may."""
+    """Return the outcome of an unsupported name; None: it may be supported."""
     found, unknown = _first(_FATES, name), _unknown(name)
     return found or (None if unknown is None else Fate(IGNORED, f"it {unknown}"))
 
 
 def _check(said: Mapping[str, str], instead: str, *, of_flavor: bool = True) -> None:
     for name, value, found in fates(said, of_flavor=of_flavor):
-        if found.word == REFUSED:
+        if found.outcome == REFUSED:
             raise _refusal(name, value, found, instead)
         _warn(name, found)
 
@@ -224,7 +224,7 @@ def _refusal(name: str, value: str, found: Fate, instead: str = "") -> exception
 
 @functools.lru_cache(maxsize=4096)
 def _warn(name: str, found: Fate) -> None:
-    """Say once of each name that it is ignored."""
+    """Warn once per name that it is ignored."""
     LOG.warning("%s '%s' is ignored: %s", _what(name), name, found.why)
 
 
@@ -236,7 +236,7 @@ def _what(name: str) -> str:
 
 
 def _unknown(name: str) -> str | None:
-    """Return why there is no such extra spec; None: there is, or its scope is not known."""
+    """Return why there is no such extra spec; None: there is one, or its scope is unknown."""
     scope, rest = _in_scope(name)
     if _first(scope, rest) is not None or not scope:
         return None
@@ -251,12 +251,12 @@ def _is_possible(name: str, value: str) -> bool:
 
 
 def _in_scope(name: str) -> tuple[Mapping[str, _Check], str]:
-    """Return what there is in the scope of a name, if that is known, and the name without it."""
+    """Return the names in the scope of a name (empty: unknown), and the name without its scope."""
     scope, colon, rest = name.partition(":")
     return (_first(_SCOPES, scope) if colon else None) or {}, rest
 
 
 def _first(table: Mapping[str, _Kind], text: str) -> _Kind | None:
-    """Return what stands under the first pattern that is all of ``text``."""
+    """Return the value of the first pattern that matches all of ``text``."""
     found = (value for pattern, value in table.items() if re.fullmatch(pattern, text, re.ASCII))
     return next(found, None)

@@ -1,6 +1,6 @@
-"""The NUMA cells of a new server: from flavor and image to what the scheduler is asked for.
+"""The NUMA cells of a new server, from flavor and image, as the scheduler places them.
 
-A server has cells when somebody asks for them, for dedicated CPUs or for a size of memory pages.
+A server has cells when flavor or image request cells, dedicated CPUs or a size of memory pages.
 Otherwise it has none, and floats over all of its host.
 """
 
@@ -25,15 +25,15 @@ _PAGES_BY_NAME: Final = ("small", "large", "any")
 def numa_topology_of(flavor: Flavor, image: ImageMeta | None) -> InstanceNUMATopology | None:
     """Return the cells that a server is to have, if any.
 
-    :raises roost.exception.Invalid: for what contradicts itself, or cannot be had
+    :raises roost.exception.Invalid: for contradictory or impossible requests
     """
-    words = HardwareProperties(flavor, image)
-    policy = _cpu_policy(words, flavor)
-    threads = _thread_policy(words, policy)
-    _check_emulator(words, policy)
-    pinned = _pinned(words, policy, flavor.vcpus)
-    page_size = _page_size(words)
-    nodes = _nodes(words)
+    properties = HardwareProperties(flavor, image)
+    policy = _cpu_policy(properties, flavor)
+    threads = _thread_policy(properties, policy)
+    _check_emulator(properties, policy)
+    pinned = _pinned(properties, policy, flavor.vcpus)
+    page_size = _page_size(properties)
+    nodes = _nodes(properties)
     if nodes is None and policy == _SHARED and page_size is None:
         return None
     cells = [
@@ -44,7 +44,7 @@ def numa_topology_of(flavor: Flavor, image: ImageMeta | None) -> InstanceNUMATop
             memory_mb=memory_mb,
             page_size=page_size,
         )
-        for number, (cpus, memory_mb) in enumerate(_shares(words, flavor, nodes or 1))
+        for number, (cpus, memory_mb) in enumerate(_shares(properties, flavor, nodes or 1))
     ]
     _check_pages(cells)
     return InstanceNUMATopology.of(cells=cells, cpu_policy=policy, cpu_thread_policy=threads)
@@ -53,8 +53,8 @@ def numa_topology_of(flavor: Flavor, image: ImageMeta | None) -> InstanceNUMATop
 # CPUs
 
 
-def _cpu_policy(words: HardwareProperties, flavor: Flavor) -> str:
-    asked = words.one_of("cpu_policy", (_SHARED, _DEDICATED, _MIXED), called="CPU policy")
+def _cpu_policy(properties: HardwareProperties, flavor: Flavor) -> str:
+    asked = properties.one_of("cpu_policy", (_SHARED, _DEDICATED, _MIXED), called="CPU policy")
     by_resources = _policy_by_resources(flavor)
     if asked and by_resources and asked != by_resources:
         raise exception.Invalid(
@@ -65,7 +65,7 @@ def _cpu_policy(words: HardwareProperties, flavor: Flavor) -> str:
 
 
 def _policy_by_resources(flavor: Flavor) -> str | None:
-    """Read ``resources:PCPU`` and ``resources:VCPU``, of which one may say all CPUs' kind."""
+    """Read ``resources:PCPU`` and ``resources:VCPU``; one of them may set the kind of all CPUs."""
     classes = {"resources:PCPU": _DEDICATED, "resources:VCPU": _SHARED}
     said = {name: flavor.extra_specs.get(name, "0").strip() for name in classes}
     found = {name: number for name, number in said.items() if number != "0"}
@@ -84,8 +84,8 @@ def _policy_by_resources(flavor: Flavor) -> str | None:
     return None
 
 
-def _thread_policy(words: HardwareProperties, policy: str) -> str:
-    threads = words.one_of("cpu_thread_policy", _THREAD_POLICIES, called="CPU thread policy")
+def _thread_policy(properties: HardwareProperties, policy: str) -> str:
+    threads = properties.one_of("cpu_thread_policy", _THREAD_POLICIES, called="CPU thread policy")
     if threads and policy == _SHARED:
         raise exception.Invalid(
             "hw:cpu_thread_policy is only permitted with hw:cpu_policy dedicated or mixed"
@@ -93,19 +93,19 @@ def _thread_policy(words: HardwareProperties, policy: str) -> str:
     return threads or "prefer"
 
 
-def _check_emulator(words: HardwareProperties, policy: str) -> None:
-    """Let a hypervisor's own threads only go where there are CPUs for them."""
+def _check_emulator(properties: HardwareProperties, policy: str) -> None:
+    """Allow a policy for emulator threads only where the server has dedicated CPUs."""
     name = "emulator_threads_policy"
-    asked = choice(f"hw:{name}", words.flavor_word(name), ("isolate", "share"))
+    asked = choice(f"hw:{name}", properties.flavor_value(name), ("isolate", "share"))
     if asked and policy == _SHARED:
         raise exception.Invalid(
             f"hw:{name} is only permitted with hw:cpu_policy dedicated or mixed"
         )
 
 
-def _pinned(words: HardwareProperties, policy: str, vcpus: int) -> set[int]:
-    """Return which of the server's CPUs are dedicated ones of the host."""
-    mask = words.flavor_word("cpu_dedicated_mask")
+def _pinned(properties: HardwareProperties, policy: str, vcpus: int) -> set[int]:
+    """Return which of the server's CPUs are pinned to dedicated CPUs of the host."""
+    mask = properties.flavor_value("cpu_dedicated_mask")
     everything = set(range(vcpus))
     if policy != _MIXED:
         if mask is not None:
@@ -126,7 +126,7 @@ def _pinned(words: HardwareProperties, policy: str, vcpus: int) -> set[int]:
 
 
 def _cpus(name: str, text: str, vcpus: int) -> set[int]:
-    """Read a set of CPUs such as ``0-3,^2``."""
+    """Parse a set of CPUs such as ``0-3,^2``."""
     wanted: set[int] = set()
     unwanted: set[int] = set()
     for part in text.split(","):
@@ -143,11 +143,11 @@ def _cpus(name: str, text: str, vcpus: int) -> set[int]:
 # Cells
 
 
-def _nodes(words: HardwareProperties) -> int | None:
-    asked = words.word("numa_nodes")
+def _nodes(properties: HardwareProperties) -> int | None:
+    asked = properties.value("numa_nodes")
     if asked is None:
         for name in ("numa_cpus", "numa_mem"):
-            if words.numbered(name):
+            if properties.numbered(name):
                 raise exception.Invalid(f"hw:{name}.N needs hw:numa_nodes")
         return None
     if not (asked.isascii() and asked.isdigit() and int(asked) > 0):
@@ -157,9 +157,11 @@ def _nodes(words: HardwareProperties) -> int | None:
     return int(asked)
 
 
-def _shares(words: HardwareProperties, flavor: Flavor, nodes: int) -> list[tuple[set[int], int]]:
+def _shares(
+    properties: HardwareProperties, flavor: Flavor, nodes: int
+) -> list[tuple[set[int], int]]:
     """Return CPUs and MiB of memory of each cell."""
-    cpus, memory = words.numbered("numa_cpus"), words.numbered("numa_mem")
+    cpus, memory = properties.numbered("numa_cpus"), properties.numbered("numa_mem")
     if cpus or memory:
         if not set(cpus) == set(memory) == set(range(nodes)):
             raise exception.Invalid("CPU and memory allocation must be provided for all NUMA nodes")
@@ -207,12 +209,15 @@ def _megabytes(node: int, text: str) -> int:
 # Pages
 
 
-def _page_size(words: HardwareProperties) -> str | None:
-    """Return a size of pages: by name, or KiB as digits.
+def _page_size(properties: HardwareProperties) -> str | None:
+    """Return a page size: by name, or KiB as digits.
 
-    Huge pages are few. So an image may only choose among those that its flavor allows.
+    Huge pages are scarce, so an image may only choose among the sizes that its flavor allows.
     """
-    flavor, image = words.flavor_word("mem_page_size"), words.image_word("mem_page_size")
+    flavor, image = (
+        properties.flavor_value("mem_page_size"),
+        properties.image_value("mem_page_size"),
+    )
     asked = None if flavor is None else _parse_size(flavor)
     if image is None:
         return asked
@@ -236,7 +241,7 @@ def _parse_size(text: str) -> str:
 
 
 def _check_pages(cells: Sequence[InstanceNUMACell]) -> None:
-    """Refuse memory that does not come out in whole pages, on any host."""
+    """Refuse memory that is not a multiple of the page size."""
     for cell in cells:
         size = cell.page_size
         if size and size.isdigit() and cell.memory_mb * 1024 % int(size):

@@ -1,4 +1,4 @@
-"""Names for PCI devices, as ``[pci] alias`` gives them; flavors ask for devices by these."""
+"""The aliases of PCI devices, from ``[pci] alias``; flavors request devices by alias."""
 
 import dataclasses
 import json
@@ -17,16 +17,16 @@ _NOT_IN_SPECS: Final = ("name", "numa_policy", "device_type", "capability_type")
 
 @dataclasses.dataclass(frozen=True)
 class PciAlias:
-    """Devices that go by one name: those that meet one of ``specs``."""
+    """The devices of one alias: those that meet one of ``specs``."""
 
     specs: tuple[Mapping[str, str], ...]
     numa_policy: str
 
 
 def parse(options: Sequence[str]) -> dict[str, PciAlias]:
-    """Read aliases by name from JSON objects; entries of one name are alternatives.
+    """Parse aliases by name from JSON objects; entries of one name are alternatives.
 
-    :raises roost.exception.Invalid: naming the entry and what is wrong with it
+    :raises roost.exception.Invalid: naming the entry and its error
     """
     aliases: dict[str, PciAlias] = {}
     for entry in options:

@@ -1,7 +1,7 @@
-"""What flavor and image say of a server's hardware: ``hw:`` extra specs and ``hw_`` properties.
+"""Reader of a server's hardware properties: ``hw:`` extra specs and ``hw_`` image properties.
 
-The flavor's word counts, since administrators make flavors. An image may say the same, or what the
-flavor leaves open; it must not say anything else. Where that is otherwise, whoever reads says so.
+The flavor takes precedence, since administrators create flavors. An image may set the same value,
+or one that the flavor leaves open, but no other. Exceptions are documented at their readers.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -16,7 +16,7 @@ _MOST: Final = 2**62
 
 
 class HardwareProperties:
-    """The words of one flavor and one image, by what follows ``hw:`` and ``hw_``."""
+    """The values of one flavor and one image, by the name after ``hw:`` and ``hw_``."""
 
     def __init__(self, flavor: Flavor, image: ImageMeta | None) -> None:
         self._specs = flavor.extra_specs
@@ -24,35 +24,35 @@ class HardwareProperties:
         self.vcpus = int(flavor.vcpus)
 
     def said(self) -> Iterable[tuple[str, str]]:
-        """Return all that either says, as it stands there."""
+        """Return all properties and extra specs, unchanged."""
         return (*self._properties.items(), *self._specs.items())
 
     def names(self) -> Iterable[str]:
-        """Return what all of that is called, each once."""
+        """Return the names of all properties and extra specs, each once."""
         return {**self._specs, **self._properties}
 
     def spec(self, name: str) -> str | None:
-        """Return an extra spec by its whole name."""
+        """Return an extra spec by its full name."""
         return _stripped(self._specs.get(name))
 
     def image_property(self, name: str) -> str | None:
-        """Return a property of the image by its whole name."""
+        """Return a property of the image by its full name."""
         return _stripped(self._properties.get(name))
 
-    def flavor_word(self, name: str) -> str | None:
-        """Return what the flavor says."""
+    def flavor_value(self, name: str) -> str | None:
+        """Return the flavor's value."""
         return self.spec(f"hw:{name}")
 
-    def image_word(self, name: str) -> str | None:
-        """Return what the image says."""
+    def image_value(self, name: str) -> str | None:
+        """Return the image's value."""
         return self.image_property(f"hw_{name}")
 
-    def word(self, name: str) -> str | None:
-        """Return what is said, by whomever.
+    def value(self, name: str) -> str | None:
+        """Return the value of the flavor or of the image.
 
         :raises roost.exception.Invalid: when the image contradicts the flavor
         """
-        flavor, image = self.flavor_word(name), self.image_word(name)
+        flavor, image = self.flavor_value(name), self.image_value(name)
         if flavor is not None and image is not None and flavor != image:
             raise exception.Invalid(
                 f"Image property 'hw_{name}' is not permitted to override 'hw:{name}' set against"
@@ -61,11 +61,11 @@ class HardwareProperties:
         return image if flavor is None else flavor
 
     def one_of(self, name: str, allowed: Sequence[str], *, called: str) -> str | None:
-        """Return a word that must be one of a few.
+        """Return a value that must be one of ``allowed``.
 
         :raises roost.exception.Invalid: when it is not
         """
-        found = self.word(name)
+        found = self.value(name)
         if found is not None and found not in allowed:
             raise exception.Invalid(
                 f"{called} requested is invalid: '{found}', must be one of {', '.join(allowed)}"
@@ -73,9 +73,9 @@ class HardwareProperties:
         return found
 
     def numbered(self, name: str) -> dict[int, str]:
-        """Return what is said by number, as in ``hw:numa_cpus.0``.
+        """Return values by the number in their name, as in ``hw:numa_cpus.0``.
 
-        :raises roost.exception.Invalid: when a number is none
+        :raises roost.exception.Invalid: when the suffix is not a number
         """
         names = [key.removeprefix("hw:") for key in self._specs]
         names += [key.removeprefix("hw_") for key in self._properties]
@@ -84,15 +84,15 @@ class HardwareProperties:
             number = one.removeprefix(f"{name}.")
             if not (number.isascii() and number.isdigit()):
                 raise exception.Invalid(f"'{one}' does not name a NUMA node")
-            found[int(number)] = self.word(one) or ""
+            found[int(number)] = self.value(one) or ""
         return found
 
 
 def truth(name: str, text: str | None) -> bool:
-    """Read a yes or no; None is no.
+    """Parse a boolean; None is False.
 
-    :param name: of the extra spec or property, for who wrote something else
-    :raises roost.exception.Invalid: when it is neither
+    :param name: of the extra spec or property, for the error message
+    :raises roost.exception.Invalid: when it is not a boolean
     """
     try:
         return text is not None and strutils.bool_from_string(text, strict=True)
@@ -101,9 +101,9 @@ def truth(name: str, text: str | None) -> bool:
 
 
 def number(name: str, text: str | None, *, least: int = 0, most: int = _MOST) -> int | None:
-    """Read a number; None is None.
+    """Parse a number; None is None.
 
-    :raises roost.exception.Invalid: when it is none, or not from ``least`` to ``most``
+    :raises roost.exception.Invalid: when it is not a number from ``least`` to ``most``
     """
     if text is None:
         return None
@@ -113,9 +113,9 @@ def number(name: str, text: str | None, *, least: int = 0, most: int = _MOST) ->
 
 
 def choice(name: str, text: str | None, allowed: Collection[str]) -> str | None:
-    """Return one of a few words; None is None.
+    """Return a text that must be one of ``allowed``; None is None.
 
-    :raises roost.exception.Invalid: when it is none of them
+    :raises roost.exception.Invalid: when it is not
     """
     if text is None or text in allowed:
         return text

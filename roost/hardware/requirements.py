@@ -1,7 +1,7 @@
-"""Whether a flavor may be had with an image, and what they demand of a host beyond sizes.
+"""Checks that flavor and image go together, and their host requirements beyond sizes.
 
-All who take a flavor, an image or both for a server ask here: creates, rebuilds, rescues, and
-roost-manage, which asks what would become of them.
+Used by all that take a flavor, an image or both for a server: creates, rebuilds, rescues, and
+roost-manage, which reports the outcome in advance.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ _ALIASES: Final = "pci_passthrough:alias"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Requirements:
-    """What a RequestSpec asks for under the same names."""
+    """The fields of a RequestSpec with the same names."""
 
     numa_topology: InstanceNUMATopology | None = None
     pci_requests: Sequence[PciRequest] = ()
@@ -31,10 +31,10 @@ class Requirements:
 def requirements_of(
     flavor: Flavor, image: ImageMeta | None, aliases: Mapping[str, PciAlias]
 ) -> Requirements:
-    """Return what a new server demands, if this flavor may be had with this image.
+    """Return the requirements of a new server, if this flavor goes with this image.
 
     :param image: None: any
-    :raises roost.exception.Invalid: naming what is not done, contradicts itself or does not fit
+    :raises roost.exception.Invalid: naming what is unsupported, contradictory or does not fit
     """
     names.check(flavor, image)
     if image is not None:
@@ -47,7 +47,7 @@ def requirements_of(
 
 
 def complaints_of(flavor: Flavor, aliases: Mapping[str, PciAlias]) -> list[str]:
-    """Return why a flavor boots nothing with any image, but for names that are refused."""
+    """Return why a flavor boots with no image at all, except for names that are refused."""
     found = rules.complaints(flavor, None)
     for find in (numa_topology_of, functools.partial(pci_requests_of, aliases=aliases)):
         try:
@@ -60,9 +60,9 @@ def complaints_of(flavor: Flavor, aliases: Mapping[str, PciAlias]) -> list[str]:
 def check_other_image(flavor: Flavor, image: ImageMeta, *, before: ImageMeta | None) -> None:
     """Make sure that a server of this flavor may have another image, or the same once more.
 
-    Of its flavor it has what it has: only what the image brings is looked at.
+    The server keeps its flavor: only problems that the image adds are reported.
 
-    :raises roost.exception.Invalid: naming what is not done, contradicts itself or does not fit
+    :raises roost.exception.Invalid: naming what is unsupported, contradictory or does not fit
     """
     names.check_image(image, before=before)
     _check_fit(flavor, image)
@@ -75,7 +75,7 @@ def check_other_image(flavor: Flavor, image: ImageMeta, *, before: ImageMeta | N
 def check_rescue_image(flavor: Flavor, image: ImageMeta, *, own: ImageMeta | None) -> None:
     """Make sure that a server may be rescued from an image, beside its own disks.
 
-    :raises roost.exception.Invalid: naming what is not done, or cannot be
+    :raises roost.exception.Invalid: naming what is unsupported or impossible
     """
     names.check_image(image)
     found = rules.rescue_device(HardwareProperties(flavor, image))
@@ -86,9 +86,9 @@ def check_rescue_image(flavor: Flavor, image: ImageMeta, *, own: ImageMeta | Non
 def pci_requests_of(
     flavor: Flavor, image: ImageMeta | None, *, aliases: Mapping[str, PciAlias]
 ) -> list[PciRequest]:
-    """Return the devices that a flavor asks for, with what the image says of them.
+    """Return the devices that a flavor requests, with the image's NUMA affinity policy.
 
-    :raises roost.exception.Invalid: for what contradicts itself, or cannot be had
+    :raises roost.exception.Invalid: for contradictory or impossible requests
     """
     policy = HardwareProperties(flavor, image).one_of(
         "pci_numa_affinity_policy", NUMA_POLICIES, called="PCI NUMA affinity policy"
@@ -111,7 +111,7 @@ def _check_fit(flavor: Flavor, image: ImageMeta) -> None:
 
 
 def _pci_request(part: str, aliases: Mapping[str, PciAlias], policy: str | None) -> PciRequest:
-    name, _, count = (word.strip() for word in part.partition(":"))
+    name, _, count = (text.strip() for text in part.partition(":"))
     if not (count.isascii() and count.isdigit() and int(count) > 0):
         raise exception.Invalid(
             f"Invalid {_ALIASES} '{part.strip()}': it must read name:count, as in gpu:1"

@@ -1,8 +1,8 @@
-"""Whether what flavor and image say of a guest's hardware makes sense together, and what it means.
+"""Rules on the hardware that flavor and image request: what goes together, and what it means.
 
-All of it can be told without a host. So the API refuses what no host could do, and hosts read the
-same answers here: machine, buses, devices, limits, and the shape of CPUs that comes nearest to what
-is asked for. What depends on the machine that a host gives guests by itself waits for it.
+None of them needs a host. So the API refuses what no host could provide, and hosts read the same
+results: machine, buses, devices, limits, and the CPU topology closest to the request. Checks that
+depend on a host's default machine type are left to the host.
 """
 
 import functools
@@ -34,35 +34,38 @@ from roost.objects.flavor import Flavor, ImageMeta
 _LEVELS: Final = ("sockets", "cores", "threads")
 
 
-def shape_of(words: HardwareProperties) -> tuple[int, int, int] | None:
-    """Return how many sockets, of how many cores, of how many threads; None: nobody asks.
+def shape_of(properties: HardwareProperties) -> tuple[int, int, int] | None:
+    """Return sockets, cores per socket and threads per core; None: not requested.
 
-    An image's wishes count before those of its flavor, within what the flavor allows at most.
+    The image's preferences come before the flavor's, within the flavor's maxima.
 
-    :raises roost.exception.Invalid: for numbers that cannot be, or come to none
+    :raises roost.exception.Invalid: for impossible numbers, or when no topology fits
     """
-    wishes = _wishes(words, "image") or _wishes(words, "flavor")
-    most = _limits(words)
-    if not wishes and not most:
+    preferred = _preferences(properties, "image") or _preferences(properties, "flavor")
+    most = _limits(properties)
+    if not preferred and not most:
         return None
-    fitting = [shape for shape in _shapes(words.vcpus) if _is_within(shape, most)]
+    fitting = [shape for shape in _shapes(properties.vcpus) if _is_within(shape, most)]
     if not fitting:
         limits = ", ".join(f"hw:cpu_max_{name}={limit}" for name, limit in most.items())
-        raise exception.Invalid(f"{words.vcpus} CPUs cannot be had with {limits}.")
-    return max(fitting, key=lambda shape: _nearness(shape, wishes))
+        raise exception.Invalid(f"{properties.vcpus} CPUs cannot be had with {limits}.")
+    return max(fitting, key=lambda shape: _nearness(shape, preferred))
 
 
-def _wishes(words: HardwareProperties, who: str) -> dict[str, int]:
-    """Return the shape that somebody would like, as far as he says."""
-    return _numbers(words, who, "cpu_")
+def _preferences(properties: HardwareProperties, source: str) -> dict[str, int]:
+    """Return the topology that the flavor or the image prefers, as far as it is set."""
+    return _numbers(properties, source, "cpu_")
 
 
-def _limits(words: HardwareProperties) -> dict[str, int]:
-    """Return the most of each that may be; what an image says must be within its flavor's."""
-    flavor, image = _numbers(words, "flavor", "cpu_max_"), _numbers(words, "image", "cpu_max_")
+def _limits(properties: HardwareProperties) -> dict[str, int]:
+    """Return the maximum of each; the image's must be within its flavor's."""
+    flavor, image = (
+        _numbers(properties, "flavor", "cpu_max_"),
+        _numbers(properties, "image", "cpu_max_"),
+    )
     _check_within("hw_cpu_max_", image, flavor)
     limits = flavor | image
-    _check_within("hw_cpu_", _wishes(words, "image"), limits)
+    _check_within("hw_cpu_", _preferences(properties, "image"), limits)
     return limits
 
 
@@ -73,14 +76,14 @@ def _check_within(prefix: str, asked: Mapping[str, int], most: Mapping[str, int]
             raise exception.Invalid(f"{prefix}{name} is '{many}', but may be {limit} at most.")
 
 
-def _numbers(words: HardwareProperties, who: str, prefix: str) -> dict[str, int]:
-    start = "hw:" if who == "flavor" else "hw_"
-    said = {name: counted(words, f"{start}{prefix}{name}") for name in _LEVELS}
+def _numbers(properties: HardwareProperties, source: str, prefix: str) -> dict[str, int]:
+    start = "hw:" if source == "flavor" else "hw_"
+    said = {name: counted(properties, f"{start}{prefix}{name}") for name in _LEVELS}
     return {name: many for name, many in said.items() if many is not None}
 
 
 def _shapes(vcpus: int) -> Iterator[tuple[int, int, int]]:
-    """Yield all, those of most sockets and then cores first."""
+    """Yield all topologies, those with most sockets and then cores first."""
     for threads in _divisors(vcpus):
         for cores in _divisors(vcpus // threads):
             yield vcpus // (threads * cores), cores, threads
@@ -95,9 +98,9 @@ def _is_within(shape: tuple[int, ...], most: Mapping[str, int]) -> bool:
     return all(many <= most.get(name, many) for name, many in zip(_LEVELS, shape, strict=True))
 
 
-def _nearness(shape: tuple[int, ...], wishes: Mapping[str, int]) -> int:
-    """Count the wishes that are met."""
-    return sum(wishes.get(name) == many for name, many in zip(_LEVELS, shape, strict=True))
+def _nearness(shape: tuple[int, ...], preferred: Mapping[str, int]) -> int:
+    """Count the preferences that are met."""
+    return sum(preferred.get(name) == many for name, many in zip(_LEVELS, shape, strict=True))
 
 
 _Check = Callable[[HardwareProperties], object]
@@ -110,45 +113,47 @@ _RATES: Final = ("average", "peak", "burst")
 
 
 def check(flavor: Flavor, image: ImageMeta | None) -> None:
-    """Make sure that some host could do all that flavor and image say.
+    """Make sure that some host could provide all that flavor and image request.
 
-    :param image: None: any; then it is not known what the flavor's words go together with
-    :raises roost.exception.Invalid: naming what is said, and what it may be
+    :param image: None: any; then combinations with image properties are not checked
+    :raises roost.exception.Invalid: naming the property and its allowed values
     """
     for complaint in _complaints(flavor, image):
         raise exception.Invalid(complaint)
 
 
 def complaints(flavor: Flavor, image: ImageMeta | None) -> list[str]:
-    """Return all that :func:`check` would refuse, each once."""
+    """Return the messages of all that :func:`check` would refuse, each once."""
     return [*dict.fromkeys(_complaints(flavor, image))]
 
 
 def _complaints(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
-    words = HardwareProperties(flavor, image)
-    checks: list[_Check] = [functools.partial(check_value, name=name) for name in words.names()]
+    properties = HardwareProperties(flavor, image)
+    checks: list[_Check] = [
+        functools.partial(check_value, name=name) for name in properties.names()
+    ]
     if not checks:
         return
     for one in (*checks, _check_traits, *(_TOGETHER if image is not None else ())):
         try:
-            one(words)
+            one(properties)
         except exception.Invalid as error:
             yield error.message
 
 
-# What it is started by
+# Machine and firmware
 
 
-def machine(words: HardwareProperties, default: str | None = None) -> str | None:
-    """Return the machine of a guest; None: what its host's QEMU takes by itself.
+def machine(properties: HardwareProperties, default: str | None = None) -> str | None:
+    """Return the machine type of a guest; None: the default of its host's QEMU.
 
-    :param default: of guests whose image names none
-    :raises roost.exception.Invalid: when it has not what is asked for
+    :param default: for guests whose image sets none
+    :raises roost.exception.Invalid: when it lacks a requested feature
     """
-    found = words.image_word("machine_type") or default
+    found = properties.image_value("machine_type") or default
     needing = {
-        "os_secure_boot": secure_boot(words),
-        "hw:viommu_model": agreed(words, "viommu_model") is not None,
+        "os_secure_boot": secure_boot(properties),
+        "hw:viommu_model": agreed(properties, "viommu_model") is not None,
     }
     for name in [name for name, is_asked in needing.items() if is_asked]:
         if found is not None and not is_q35(found):
@@ -158,75 +163,75 @@ def machine(words: HardwareProperties, default: str | None = None) -> str | None
 
 
 def is_q35(name: str | None) -> bool:
-    """Tell whether a machine has PCIe, and neither IDE nor floppies."""
+    """Return whether a machine type is q35: PCIe, and neither IDE nor floppies."""
     return name is not None and (name == Q35 or name.startswith("pc-q35"))
 
 
-def secure_boot(words: HardwareProperties) -> bool:
-    """Tell whether only signed systems are to start; "optional" is what UEFI makes of it.
+def secure_boot(properties: HardwareProperties) -> bool:
+    """Return whether secure boot is required; "optional" leaves it to the firmware.
 
     :raises roost.exception.Invalid: when flavor and image do not agree, or there is no UEFI
     """
-    flavor, image = chosen(words, "os:secure_boot"), chosen(words, "os_secure_boot")
+    flavor, image = chosen(properties, "os:secure_boot"), chosen(properties, "os_secure_boot")
     if flavor and image and flavor != image:
         raise exception.Invalid(
             f"Image property 'os_secure_boot' is '{image}', but the flavor says '{flavor}' by"
             " 'os:secure_boot'."
         )
     is_required = (flavor or image) == "required"
-    if is_required and chosen(words, "hw_firmware_type") != UEFI:
+    if is_required and chosen(properties, "hw_firmware_type") != UEFI:
         raise exception.Invalid("os_secure_boot needs an image that says hw_firmware_type=uefi.")
     return is_required
 
 
-# Disks and what else is on a bus
+# Buses
 
 
-def disk_bus(words: HardwareProperties, of_machine: str | None) -> str:
-    """Return what disks are on, if their users do not say."""
-    return _bus(words, "hw_disk_bus", VIRTIO, of_machine)
+def disk_bus(properties: HardwareProperties, of_machine: str | None) -> str:
+    """Return the bus of disks whose users do not set one."""
+    return _bus(properties, "hw_disk_bus", VIRTIO, of_machine)
 
 
-def cd_bus(words: HardwareProperties, of_machine: str | None) -> str:
-    """Return what CDs are on."""
-    return _bus(words, "hw_cdrom_bus", SCSI, of_machine)
+def cd_bus(properties: HardwareProperties, of_machine: str | None) -> str:
+    """Return the bus of CDs."""
+    return _bus(properties, "hw_cdrom_bus", SCSI, of_machine)
 
 
 def check_bus(name: str, bus: str, of_machine: str | None) -> None:
     """Make sure that a machine has a bus.
 
-    :param name: of the word that asks for it
-    :raises roost.exception.Invalid: when it has not
+    :param name: of the property that requests it
+    :raises roost.exception.Invalid: when it does not
     """
     if bus == IDE and is_q35(of_machine):
         raise exception.Invalid(
-            f"{name} is 'ide', which the machine {of_machine} has not: it may be scsi, sata, usb"
+            f"{name} is 'ide', which machine {of_machine} does not have: use scsi, sata, usb"
             " or virtio."
         )
 
 
-def check_own_bus(words: HardwareProperties, name: str, bus: str) -> None:
-    """Make sure that a guest has a bus that is asked for beside its flavor and image.
+def check_own_bus(properties: HardwareProperties, name: str, bus: str) -> None:
+    """Make sure that a guest has a bus that is requested outside its flavor and image.
 
-    :param name: of the word that asks for it
-    :raises roost.exception.Invalid: when it has not
+    :param name: of the property that requests it
+    :raises roost.exception.Invalid: when it does not
     """
-    check_bus(name, bus, machine(words))
-    usb_model(words, {bus})
+    check_bus(name, bus, machine(properties))
+    usb_model(properties, {bus})
 
 
-def _bus(words: HardwareProperties, name: str, usual: str, of_machine: str | None) -> str:
-    found = chosen(words, name) or usual
+def _bus(properties: HardwareProperties, name: str, usual: str, of_machine: str | None) -> str:
+    found = chosen(properties, name) or usual
     check_bus(name, found, of_machine)
     return found
 
 
-def rescue_device(words: HardwareProperties) -> tuple[bool, str] | None:
-    """Return whether an image that others are rescued from is a CD, and its bus; None: as it comes.
+def rescue_device(properties: HardwareProperties) -> tuple[bool, str] | None:
+    """Return whether a rescue image is attached as a CD, and its bus; None: not set.
 
-    :raises roost.exception.Invalid: for what cannot be
+    :raises roost.exception.Invalid: for impossible combinations
     """
-    device, bus = chosen(words, "hw_rescue_device"), chosen(words, "hw_rescue_bus")
+    device, bus = chosen(properties, "hw_rescue_device"), chosen(properties, "hw_rescue_bus")
     if device is None and bus is None:
         return None
     is_cd = device == CDROM
@@ -235,24 +240,24 @@ def rescue_device(words: HardwareProperties) -> tuple[bool, str] | None:
     return is_cd, bus or (SCSI if is_cd else VIRTIO)
 
 
-def input_bus(words: HardwareProperties) -> str | None:
-    """Return what people's devices are on, beside the keyboard and mouse that every PC has."""
-    pointer = agreed(words, "pointer_model")
-    return agreed(words, "input_bus") or ("usb" if pointer == "usbtablet" else None)
+def input_bus(properties: HardwareProperties) -> str | None:
+    """Return the bus of input devices, beside the keyboard and mouse that every PC has."""
+    pointer = agreed(properties, "pointer_model")
+    return agreed(properties, "input_bus") or ("usb" if pointer == "usbtablet" else None)
 
 
-def usb_model(words: HardwareProperties, buses: Collection[str | None]) -> str | None:
-    """Return the model of the USB controller; for what is on USB there must be one.
+def usb_model(properties: HardwareProperties, buses: Collection[str | None]) -> str | None:
+    """Return the model of the USB controller; devices on USB need one.
 
     :param buses: those of disks and CDs
-    :raises roost.exception.Invalid: when there is to be none
+    :raises roost.exception.Invalid: when devices need a controller and the model is "none"
     """
-    model = agreed(words, "usb_model")
+    model = agreed(properties, "usb_model")
     if model != NO_USB:
         return model
-    if agreed_number(words, "redirected_usb_ports"):
+    if agreed_number(properties, "redirected_usb_ports"):
         raise exception.Invalid("hw:redirected_usb_ports needs an hw:usb_model other than none.")
-    if "usb" in {*buses, input_bus(words), agreed(words, "sound_model")}:
+    if "usb" in {*buses, input_bus(properties), agreed(properties, "sound_model")}:
         raise exception.Invalid("hw:usb_model is 'none', but the guest has devices on USB.")
     return model
 
@@ -260,12 +265,15 @@ def usb_model(words: HardwareProperties, buses: Collection[str | None]) -> str |
 # Other devices
 
 
-def serial_ports(words: HardwareProperties) -> int:
-    """Return how many serial ports there are; an image may ask for fewer than its flavor has.
+def serial_ports(properties: HardwareProperties) -> int:
+    """Return the number of serial ports; an image may request fewer than its flavor has.
 
-    :raises roost.exception.Invalid: when it asks for more
+    :raises roost.exception.Invalid: when it requests more
     """
-    most, asked = counted(words, "hw:serial_port_count"), counted(words, "hw_serial_port_count")
+    most, asked = (
+        counted(properties, "hw:serial_port_count"),
+        counted(properties, "hw_serial_port_count"),
+    )
     if most and asked is not None and asked > most:
         raise exception.Invalid(
             f"hw_serial_port_count is '{asked}', but the flavor allows {most}"
@@ -274,12 +282,12 @@ def serial_ports(words: HardwareProperties) -> int:
     return asked or most or 1
 
 
-def tpm(words: HardwareProperties) -> tuple[str, str] | None:
-    """Return the model and the version of a TPM; None: there is none.
+def tpm(properties: HardwareProperties) -> tuple[str, str] | None:
+    """Return the model and the version of a TPM; None: no TPM.
 
-    :raises roost.exception.Invalid: for a model without a version, or not of its version
+    :raises roost.exception.Invalid: for a model without a version, or with the wrong one
     """
-    model, version = agreed(words, "tpm_model"), agreed(words, "tpm_version")
+    model, version = agreed(properties, "tpm_model"), agreed(properties, "tpm_version")
     if version is None:
         if model is not None:
             raise exception.Invalid("hw:tpm_model needs hw:tpm_version: 1.2 or 2.0.")
@@ -289,14 +297,17 @@ def tpm(words: HardwareProperties) -> tuple[str, str] | None:
     return model or "tpm-tis", version
 
 
-def video_ram(words: HardwareProperties) -> int | None:
-    """Return the MB of memory of a graphics card; None: as much as QEMU gives it.
+def video_ram(properties: HardwareProperties) -> int | None:
+    """Return the video memory in MB; None: QEMU's default.
 
-    What an image would like counts only where its flavor allows some.
+    The image's value counts only where its flavor sets a maximum.
 
     :raises roost.exception.Invalid: for more than the flavor allows
     """
-    memory_mb, most = counted(words, "hw_video_ram"), counted(words, "hw_video:ram_max_mb")
+    memory_mb, most = (
+        counted(properties, "hw_video_ram"),
+        counted(properties, "hw_video:ram_max_mb"),
+    )
     if not most:
         return None
     if memory_mb is not None and memory_mb > most:
@@ -309,13 +320,13 @@ def video_ram(words: HardwareProperties) -> int | None:
 # Limits
 
 
-def disk_limits(words: HardwareProperties) -> dict[str, int]:
-    """Return what each disk may do, by the names that follow ``quota:disk_``.
+def disk_limits(properties: HardwareProperties) -> dict[str, int]:
+    """Return the limits of each disk, by the name after ``quota:disk_``.
 
-    :raises roost.exception.Invalid: for a limit of all beside one of a part, which QEMU cannot keep
+    :raises roost.exception.Invalid: for a total beside read or write, which QEMU does not support
     """
     names = [f"{way}_{unit}_sec" for way in _DISK_WAYS for unit in _UNITS]
-    limits = _said(words, "quota:disk_", names)
+    limits = _said(properties, "quota:disk_", names)
     for unit in _UNITS:
         parts = [name for name in limits if name.endswith(f"_{unit}_sec")]
         if len(parts) > 1 and f"total_{unit}_sec" in parts:
@@ -326,12 +337,14 @@ def disk_limits(words: HardwareProperties) -> dict[str, int]:
     return limits
 
 
-def vif_rates(words: HardwareProperties) -> dict[str, int]:
-    """Return what each interface may carry, by the names that follow ``quota:vif_``.
+def vif_rates(properties: HardwareProperties) -> dict[str, int]:
+    """Return the rates (KiB) of each interface, by the name after ``quota:vif_``.
 
     :raises roost.exception.Invalid: for a peak without an average
     """
-    rates = _said(words, "quota:vif_", [f"{way}_{rate}" for way in _VIF_WAYS for rate in _RATES])
+    rates = _said(
+        properties, "quota:vif_", [f"{way}_{rate}" for way in _VIF_WAYS for rate in _RATES]
+    )
     for way in _VIF_WAYS:
         named = {name for name in rates if name.startswith(way)}
         if named and f"{way}_average" not in named:
@@ -342,45 +355,48 @@ def vif_rates(words: HardwareProperties) -> dict[str, int]:
     return rates
 
 
-def _said(words: HardwareProperties, prefix: str, names: Collection[str]) -> dict[str, int]:
-    found = {name: counted(words, f"{prefix}{name}") for name in names}
+def _said(properties: HardwareProperties, prefix: str, names: Collection[str]) -> dict[str, int]:
+    found = {name: counted(properties, f"{prefix}{name}") for name in names}
     return {name: most for name, most in found.items() if most is not None}
 
 
-# What only makes sense or not
+# Checks without a result
 
 
-def _check_buses(words: HardwareProperties) -> None:
-    """Look at the buses, as far as the machine is known."""
-    known = machine(words)
-    usb_model(words, {disk_bus(words, known), cd_bus(words, known)})
+def _check_buses(properties: HardwareProperties) -> None:
+    """Check the buses, as far as the machine type is known."""
+    known = machine(properties)
+    usb_model(properties, {disk_bus(properties, known), cd_bus(properties, known)})
 
 
-def _check_video(words: HardwareProperties) -> None:
-    if video_ram(words) is not None and chosen(words, "hw_video_model") == "none":
+def _check_video(properties: HardwareProperties) -> None:
+    if video_ram(properties) is not None and chosen(properties, "hw_video_model") == "none":
         raise exception.Invalid("hw_video_ram needs an hw_video_model other than none.")
 
 
-def _check_memory(words: HardwareProperties) -> None:
-    """Lock memory only where none of it is promised twice, as that with a size of pages is not."""
-    if agreed_truth(words, "locked_memory") and not (
-        words.flavor_word("mem_page_size") or words.image_word("mem_page_size")
+def _check_memory(properties: HardwareProperties) -> None:
+    """Allow locked memory only with a page size: then it is not overcommitted."""
+    if agreed_truth(properties, "locked_memory") and not (
+        properties.flavor_value("mem_page_size") or properties.image_value("mem_page_size")
     ):
         raise exception.Invalid("hw:locked_memory needs hw:mem_page_size, such as small.")
 
 
-def _check_addresses(words: HardwareProperties) -> None:
-    mode = agreed(words, "maxphysaddr_mode")
-    bits = agreed_number(words, "maxphysaddr_bits")
+def _check_addresses(properties: HardwareProperties) -> None:
+    mode = agreed(properties, "maxphysaddr_mode")
+    bits = agreed_number(properties, "maxphysaddr_bits")
     if (mode == EMULATE) != (bits is not None):
         raise exception.Invalid(
             "hw:maxphysaddr_mode=emulate and hw:maxphysaddr_bits go together: set both or neither."
         )
 
 
-def _check_architecture(words: HardwareProperties) -> None:
-    """Refuse to emulate; a host that has the architecture itself need not."""
-    own, emulated = words.image_word("architecture"), words.image_word("emulation_architecture")
+def _check_architecture(properties: HardwareProperties) -> None:
+    """Refuse emulation of another architecture; emulation of the same one needs none."""
+    own, emulated = (
+        properties.image_value("architecture"),
+        properties.image_value("emulation_architecture"),
+    )
     if own is not None and emulated is not None and own != emulated:
         raise exception.Invalid(
             f"hw_emulation_architecture is '{emulated}', but must be that of hw_architecture"
@@ -388,11 +404,11 @@ def _check_architecture(words: HardwareProperties) -> None:
         )
 
 
-def _check_traits(words: HardwareProperties) -> None:
+def _check_traits(properties: HardwareProperties) -> None:
     """Refuse traits that no host can both have and not have."""
-    said = words.said()
+    said = properties.said()
     for name, value in traits.named_by(said):
-        if value not in traits.WORDS:
+        if value not in traits.VALUES:
             raise exception.Invalid(f"{name} is '{value}', but must be required or forbidden.")
     forbidden = {*traits.forbidden_by(said)}
     for trait in traits.required_by(said):

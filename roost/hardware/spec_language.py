@@ -1,6 +1,6 @@
-"""Extra specs of flavors: their scopes, and the small language in which they say what must be.
+"""The requirement language of flavor extra specs, and their scopes.
 
-A requirement is a plain text, which a value must equal, or an operator and what it works on:
+A requirement is a plain text, which a value must equal, or an operator and its operand:
 
 =================  =============================================================================
 operator           the value
@@ -25,10 +25,10 @@ from roost.hardware.values import SCOPELESS
 
 Test = Callable[[str], bool]
 Items = tuple[tuple[str, str], ...]
-"""Names and what is wanted of each."""
+"""Names and the requirement of each."""
 
 _NUMBERS: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "=": operator.ge,  # as users of this language have always known it
+    "=": operator.ge,  # as in Nova
     "==": operator.eq,
     "!=": operator.ne,
     ">=": operator.ge,
@@ -47,7 +47,7 @@ _TEXTS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 @functools.lru_cache(maxsize=4096)
 def parse(requirement: str) -> Test:
-    """Return the test that a requirement puts values to."""
+    """Return the test of a requirement."""
     sign, _, rest = requirement.strip().partition(" ")
     rest = rest.strip()
     if sign in _NUMBERS:
@@ -56,8 +56,8 @@ def parse(requirement: str) -> Test:
         compare = _TEXTS[sign]
         return lambda value: compare(value, rest)
     if sign == "<all-in>":
-        words = rest.split()
-        return lambda value: all(word in value for word in words)
+        parts = rest.split()
+        return lambda value: all(part in value for part in parts)
     if sign == "<or>":
         choices = frozenset(choice.strip() for choice in rest.split("<or>"))
         return choices.__contains__
@@ -65,16 +65,16 @@ def parse(requirement: str) -> Test:
 
 
 def scoped(extra_specs: Mapping[str, str], scope: str) -> Items:
-    """Return names and requirements of one scope, without it, in order of name."""
+    """Return names (without the scope) and requirements of one scope, in order of name."""
     return _scoped(tuple(extra_specs.items()), scope + ":") if extra_specs else ()
 
 
 def unscoped(extra_specs: Mapping[str, str]) -> Items:
-    """Return operators' names without any scope and their requirements, in order of name."""
+    """Return names without a scope and their requirements, in order of name."""
     return _unscoped(tuple(extra_specs.items())) if extra_specs else ()
 
 
-# Every request asks for these again, and most ask the same.
+# Every request needs these again, and most need the same.
 
 
 @functools.lru_cache(maxsize=4096)

@@ -1,7 +1,7 @@
-"""Which traits a host must have that is to do what flavor and image say of a guest's hardware.
+"""The traits that a host must have for the hardware that flavor and image request.
 
-Not every hypervisor has each device. Those that report the trait can be given such a server; names
-are those of os-traits where it has one.
+Not every hypervisor supports each device. The scheduler chooses among the hosts that report the
+trait; names are those of os-traits where it has one.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +14,7 @@ from roost.hardware.values import HIDING, NETWORK_BOOTS, SOUND_MODELS, USB_MODEL
 PREFIX: Final = "trait:"
 REQUIRED: Final = "required"
 FORBIDDEN: Final = "forbidden"
-WORDS: Final = (REQUIRED, FORBIDDEN)
+VALUES: Final = (REQUIRED, FORBIDDEN)
 _Trait = Callable[[str], str | None]
 HIDDEN: Final = "CUSTOM_COMPUTE_HIDE_HYPERVISOR_ID"
 HPET: Final = "CUSTOM_COMPUTE_HPET"
@@ -69,10 +69,9 @@ _TRAITS: Final[Mapping[str, _Trait]] = {
 
 
 def required_by(said: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the traits that extra specs and properties come to, in order of name.
+    """Return the traits that extra specs and properties require, in order of name.
 
-    Those that are required by name are among them. Whether values are possible is not judged here:
-    the API has done that.
+    This includes traits required by name. Values are not checked here: the API has checked them.
     """
     found = {_trait(name, value.strip()) for name, value in said}
     return tuple(sorted(trait for trait in found if trait is not None))
@@ -81,11 +80,11 @@ def required_by(said: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 def forbidden_by(said: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return the traits that are forbidden by name, in order of name."""
     named = named_by(said)
-    return tuple(sorted({name.removeprefix(PREFIX) for name, word in named if word == FORBIDDEN}))
+    return tuple(sorted({name.removeprefix(PREFIX) for name, value in named if value == FORBIDDEN}))
 
 
 def named_by(said: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return what is said of traits by name, and the word: it should be one of :data:`WORDS`."""
+    """Return the extra specs and properties that name traits; see :data:`VALUES`."""
     return [(name, value.strip()) for name, value in said if name.startswith(PREFIX)]
 
 

@@ -1,8 +1,8 @@
-"""Which values extra specs and image properties may have, as far as no host is needed to tell.
+"""The allowed values of extra specs and image properties, as far as they do not depend on a host.
 
 Names with a colon (and :data:`SCOPELESS`) are extra specs of flavors, all others properties of
-images. They are for the API, which refuses what no host could make anything of, and for the hosts,
-which read the values. What becomes of names that are not here, ``names.py`` says.
+images. The API refuses values that no host could use; hosts read the values. ``names.py`` has the
+outcome of names that are not here.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,14 +29,14 @@ ADDRESS_MODES: Final = (EMULATE, "passthrough")
 CDROM: Final = "cdrom"
 RESCUE_DEVICES: Final = (CDROM, "disk")
 MOST_SERIAL_PORTS: Final = 4  # that a PC has
-# Of several names for the same the last one is of old.
+# The last of several names for the same property is the legacy one.
 HIDING: Final = ("hw:hide_hypervisor_id", "img_hide_hypervisor_id", "hide_hypervisor_id")
 NETWORK_BOOTS: Final = ("hw_ipxe_boot", "ipxe_boot")
 SCOPELESS: Final = ("group_policy", "hide_hypervisor_id")  # extra specs
 _T = TypeVar("_T")
 _SECURE: Final = ("required", "optional", "disabled")
 _ACTIONS: Final = ("disabled", "none", "pause", "poweroff", "reset")
-# What flavor (``hw:``) and image (``hw_``) may both say, and must then say alike.
+# Flavor (``hw:``) and image (``hw_``) may both set these, to the same value.
 AGREED_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "input_bus": ("usb", VIRTIO),
     "maxphysaddr_mode": ADDRESS_MODES,
@@ -67,7 +67,7 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "os_secure_boot": _SECURE,
     "hw_rescue_bus": BUSES,
     "hw_rescue_device": RESCUE_DEVICES,
-    **{f"{start}{name}": words for name, words in AGREED_CHOICES.items() for start in _BOTH},
+    **{f"{start}{name}": allowed for name, allowed in AGREED_CHOICES.items() for start in _BOTH},
 }
 TRUTHS: Final = (
     *("hw:boot_menu", "hw_boot_menu"),
@@ -81,7 +81,7 @@ _A_LIMIT: Final = (0, 2**60)
 _A_RATE: Final = (1, 2**32 - 1)  # KiB
 _A_COUNT: Final = (1, 65536)  # of CPUs
 _LEVELS: Final = ("sockets", "cores", "threads")
-# From what to what they may be.
+# The minimum and maximum of each.
 NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
     "hw_rng:rate_bytes": (1, 2**31),
     "hw_rng:rate_period": (1, 2**31),
@@ -90,7 +90,7 @@ NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
     "hw_video_ram": (1, 2**20),
     "os_shutdown_timeout": (0, 2**31),
     "hw_video:ram_max_mb": (0, 2**20),
-    "quota:cpu_shares": (2, 262144),  # as the kernel has it
+    "quota:cpu_shares": (2, 262144),  # the kernel's limits
     "quota:cpu_period": (1000, 1000000),
     "quota:cpu_quota": (1000, 2**44),
     **{
@@ -113,67 +113,67 @@ NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
 }
 
 
-def check_value(words: HardwareProperties, name: str) -> None:
-    """Make sure that a host can read a word, if it is one of these.
+def check_value(properties: HardwareProperties, name: str) -> None:
+    """Make sure that a host can read the value of a property, if it is one of these.
 
-    :raises roost.exception.Invalid: naming it, and what it may be
+    :raises roost.exception.Invalid: naming it and its allowed values
     """
     for names, read in ((CHOICES, chosen), (TRUTHS, flagged), (NUMBERS, counted)):
         if name in names:
-            read(words, name)
+            read(properties, name)
 
 
-def chosen(words: HardwareProperties, name: str) -> str | None:
-    """Return one of :data:`CHOICES`; None: nobody says.
+def chosen(properties: HardwareProperties, name: str) -> str | None:
+    """Return the value of one of :data:`CHOICES`; None: not set.
 
-    :raises roost.exception.Invalid: when it is none of those that it may be
+    :raises roost.exception.Invalid: when it is not one of the allowed values
     """
-    return choice(name, _said(words, name), CHOICES[name])
+    return choice(name, _said(properties, name), CHOICES[name])
 
 
-def flagged(words: HardwareProperties, name: str) -> bool | None:
-    """Return one of :data:`TRUTHS`; None: nobody says.
+def flagged(properties: HardwareProperties, name: str) -> bool | None:
+    """Return the value of one of :data:`TRUTHS`; None: not set.
 
-    :raises roost.exception.Invalid: when it is neither yes nor no
+    :raises roost.exception.Invalid: when it is not a boolean
     """
-    text = _said(words, name)
+    text = _said(properties, name)
     return None if text is None else truth(name, text)
 
 
-def counted(words: HardwareProperties, name: str) -> int | None:
-    """Return one of :data:`NUMBERS`; None: nobody says, or no number of it is asked for.
+def counted(properties: HardwareProperties, name: str) -> int | None:
+    """Return the value of one of :data:`NUMBERS`; None: not set, or set to mean no value.
 
-    :raises roost.exception.Invalid: when it is no number, or one that it may not be
+    :raises roost.exception.Invalid: when it is not a number, or out of range
     """
     least, most = NUMBERS[name]
-    text = _said(words, name)
+    text = _said(properties, name)
     if least > 0 and (text == "0" or (text == "-1" and name.startswith("quota:"))):
         return None
     return number(name, text, least=least, most=most)
 
 
-def agreed(words: HardwareProperties, name: str) -> str | None:
-    """Return one of :data:`AGREED_CHOICES`; None: nobody says.
+def agreed(properties: HardwareProperties, name: str) -> str | None:
+    """Return the value of one of :data:`AGREED_CHOICES`; None: not set.
 
-    :raises roost.exception.Invalid: when it may not be, or flavor and image say different things
+    :raises roost.exception.Invalid: when it is not allowed, or differs between flavor and image
     """
-    return _agreed(words, name, chosen)
+    return _agreed(properties, name, chosen)
 
 
-def agreed_truth(words: HardwareProperties, name: str) -> bool | None:
-    """Return one of :data:`AGREED_TRUTHS`, as :func:`agreed` does."""
-    return _agreed(words, name, flagged)
+def agreed_truth(properties: HardwareProperties, name: str) -> bool | None:
+    """Return the value of one of :data:`AGREED_TRUTHS`, as :func:`agreed` does."""
+    return _agreed(properties, name, flagged)
 
 
-def agreed_number(words: HardwareProperties, name: str) -> int | None:
-    """Return one of :data:`AGREED_NUMBERS`, as :func:`agreed` does."""
-    return _agreed(words, name, counted)
+def agreed_number(properties: HardwareProperties, name: str) -> int | None:
+    """Return the value of one of :data:`AGREED_NUMBERS`, as :func:`agreed` does."""
+    return _agreed(properties, name, counted)
 
 
 def _agreed(
-    words: HardwareProperties, name: str, read: Callable[[HardwareProperties, str], _T | None]
+    properties: HardwareProperties, name: str, read: Callable[[HardwareProperties, str], _T | None]
 ) -> _T | None:
-    flavor, image = (read(words, f"{start}{name}") for start in _BOTH)
+    flavor, image = (read(properties, f"{start}{name}") for start in _BOTH)
     if flavor is not None and image is not None and flavor != image:
         raise exception.Invalid(
             f"Image property 'hw_{name}' is not permitted to override 'hw:{name}' set against the"
@@ -182,6 +182,6 @@ def _agreed(
     return image if flavor is None else flavor
 
 
-def _said(words: HardwareProperties, name: str) -> str | None:
+def _said(properties: HardwareProperties, name: str) -> str | None:
     of_flavor = ":" in name or name in SCOPELESS
-    return words.spec(name) if of_flavor else words.image_property(name)
+    return properties.spec(name) if of_flavor else properties.image_property(name)

@@ -1,4 +1,4 @@
-"""The WSGI application: who asks, for what, and what it says in HTTP."""
+"""The WSGI application: identifies the guest, finds the document, maps errors to HTTP."""
 
 import logging
 import uuid
@@ -12,7 +12,7 @@ from roost.metadata.guests import Guests
 from roost.metadata.identity import CallerIdentity
 
 LOG = logging.getLogger(__name__)
-MAX_PASSWORD: Final = 1020  # bytes; what its readers have room for
+MAX_PASSWORD: Final = 1020  # bytes; the limit of its readers
 REQUEST_ID: Final = "x-openstack-request-id"
 _READS: Final = ("GET", "HEAD")
 _ASKED: Final = ("GET", "HEAD", "OPTIONS", "POST")
@@ -30,8 +30,8 @@ _HIDDEN: Final = {
     500: "An unexpected failure.",
     503: "This cannot be read now. Please try again later.",
 }
-_TOLD_OF: Final = (403, 503)  # guests ask for what is not there all the time
-_AGAIN: Final = "5"  # seconds after which another try may do
+_WARNED: Final = (403, 503)  # 404 is too common to log
+_AGAIN: Final = "5"  # seconds; Retry-After
 App = falcon.App[falcon.Request, falcon.Response]
 
 
@@ -46,7 +46,7 @@ def make_app(guests: Guests, identity: CallerIdentity) -> App:
 
 
 class _Dispatcher:
-    """Every request comes through here."""
+    """Routes all requests."""
 
     def __init__(self, guests: Guests, identity: CallerIdentity) -> None:
         self._guests = guests
@@ -54,18 +54,18 @@ class _Dispatcher:
 
     def serve(self, req: falcon.Request, resp: falcon.Response, **_: str) -> None:
         path = req.path.strip("/")
-        if req.method == "OPTIONS":  # as balancers ask, who are no guests
+        if req.method == "OPTIONS":  # from load balancers
             resp.set_header("Allow", ", ".join(_ASKED))
             return
         if path in ("", _HEALTH) and req.method in _READS:
             _answer(resp, path, b"OK" if path else documents.versions())
             return
-        asker = self._identity.of(req.env)
-        req.context.asker = asker.instance_uuid
+        caller = self._identity.of(req.env)
+        req.context.caller = caller.instance_uuid
         if req.method in _READS:
-            _answer(resp, path, self._guests.documents(asker).find(path))
+            _answer(resp, path, self._guests.documents(caller).find(path))
         elif documents.takes_password(path) and req.method == "POST":
-            self._guests.save_password(asker, _password(req))
+            self._guests.save_password(caller, _password(req))
             resp.status = falcon.HTTP_200
         else:
             raise falcon.HTTPMethodNotAllowed(_READS)
@@ -90,11 +90,11 @@ def _password(req: falcon.Request) -> str:
 
 
 class _Record:
-    """Names each request, and writes down what became of it."""
+    """Gives each request an id, and logs its outcome."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         req.context.request_id = f"req-{uuid.uuid4()}"
-        req.context.asker = None
+        req.context.caller = None
         resp.set_header(REQUEST_ID, req.context.request_id)
 
     def process_response(
@@ -105,7 +105,7 @@ class _Record:
             req.context.request_id,
             req.method,
             req.path[:255],
-            req.context.asker,
+            req.context.caller,
             req.remote_addr,
             resp.status_code,
         )
@@ -118,7 +118,7 @@ def _known_kind(
     if status is None:
         _accident(req, resp, error, _params)
         return
-    level = logging.WARNING if status in _TOLD_OF else logging.DEBUG
+    level = logging.WARNING if status in _WARNED else logging.DEBUG
     LOG.log(level, "%s: %s %s", req.context.request_id, error.message, error.details or "")
     _refuse(resp, status, error.message)
 
@@ -136,7 +136,7 @@ def _accident(req: falcon.Request, resp: falcon.Response, error: Exception, _par
 
 
 def _refuse(resp: falcon.Response, status: int, message: str) -> None:
-    """Say no, and no more than the guest may know."""
+    """Set an error response, without details that the guest may not know."""
     resp.status = status
     resp.content_type = "text/plain; charset=utf-8"
     resp.data = f"{_HIDDEN.get(status, message)}\n".encode()

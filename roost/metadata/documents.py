@@ -9,15 +9,15 @@ from roost.guestdata.vendor_data import Vendors
 
 
 class Documents:
-    """What may be asked for. Paths are only keys: nothing of a file system is behind them.
+    """The documents of a guest. Paths are only keys, not files.
 
-    :param vendors: are asked when the guest wants to know what they say, and once
+    :param vendors: requests vendor data; called once, when the guest reads it
     """
 
-    def __init__(self, about: About, vendors: Vendors = vendor_data.nobody) -> None:
+    def __init__(self, about: About, vendors: Vendors = vendor_data.no_services) -> None:
         self.about = about
         self._vendors = vendors
-        self._told: Tree | None = None
+        self._with_vendors: Tree | None = None
 
     @functools.cached_property
     def _openstack(self) -> Tree:
@@ -28,29 +28,29 @@ class Documents:
         return ec2.tree(self.about)
 
     def find(self, path: str) -> bytes | None:
-        """Return a document, or what a folder has, one entry a line; None: neither is there.
+        """Return a document, or the entries of a folder, one per line; None: there is neither.
 
         :param path: without the slashes at its ends
-        :raises roost.exception.Unavailable: when vendors must say something, and do not
+        :raises roost.exception.Unavailable: when a required vendor data service does not answer
         """
         top = path.partition("/")[0]
         tree = self._openstack if top == openstack.FOLDER else self._ec2
         if path in tree and path.endswith(f"/{openstack.NAMED_VENDOR_DATA}"):
-            return self._told_by_vendors()[path]
+            return self._vendor_documents()[path]
         if path in tree:
             return tree[path]
         listed = self._listed(tree, path)
         return "\n".join(listed).encode() if listed else None
 
-    def _told_by_vendors(self) -> Tree:
-        """Return OpenStack's documents as they are once vendors were asked.
+    def _vendor_documents(self) -> Tree:
+        """Return OpenStack's documents with the answers of vendor data services.
 
-        Two threads may both ask: that costs less than to let one wait for another's service.
+        Two threads may both send requests: that costs less than making one wait for the other.
         """
-        if self._told is None:
+        if self._with_vendors is None:
             said = vendor_data.asked(self.about, self._vendors)
-            self._told = openstack.tree(dataclasses.replace(self.about, vendors=said))
-        return self._told
+            self._with_vendors = openstack.tree(dataclasses.replace(self.about, vendors=said))
+        return self._with_vendors
 
     def _listed(self, tree: Tree, path: str) -> list[str]:
         if path == openstack.FOLDER:
@@ -61,12 +61,12 @@ class Documents:
 
 
 def versions() -> bytes:
-    """Return what is at the top, for everybody."""
+    """Return the top folder, which is the same for all guests."""
     return "\n".join(ec2.VERSIONS).encode()
 
 
 def takes_password(path: str) -> bool:
-    """Tell whether a guest may tell its password there."""
+    """Return whether a guest may post its password to a path."""
     return path in {
         f"{openstack.FOLDER}/{version}/{openstack.PASSWORD}"
         for version in openstack.VERSIONS

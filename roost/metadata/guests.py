@@ -1,4 +1,4 @@
-"""What the databases know of the guest that asks."""
+"""Reads guests from the databases, with a cache."""
 
 import threading
 import time
@@ -15,18 +15,18 @@ from roost.db.engine import Database, retried
 from roost.guestdata import About, Operator, vendor_data
 from roost.guestdata.vendor_data import Vendors
 from roost.metadata.documents import Documents
-from roost.metadata.identity import Asker
+from roost.metadata.identity import Caller
 from roost.objects import Instance
 
-REMEMBERED: Final = 1000  # guests, at most
+REMEMBERED: Final = 1000  # guests in the cache, at most
 
 
 class Guests:
-    """Reads guests, and remembers each for some seconds.
+    """Reads guests, and caches each for some seconds.
 
-    :param operator: what the guests are told by the operator
-    :param vendors: the services that have something to say to each
-    :param seconds: how long what was read is taken for true
+    :param operator: the operator's data for all guests
+    :param vendors: requests vendor data from services
+    :param seconds: how long a guest is cached
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Guests:
         *,
         operator: Operator,
         seconds: float,
-        vendors: Vendors = vendor_data.nobody,
+        vendors: Vendors = vendor_data.no_services,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
@@ -45,35 +45,35 @@ class Guests:
         self._vendors = vendors
         self._memory = _Memory(seconds, clock)
 
-    def documents(self, asker: Asker) -> Documents:
-        """Return what a guest may be told.
+    def documents(self, caller: Caller) -> Documents:
+        """Return the documents of a guest.
 
-        :raises roost.exception.NotFound: when there is no such guest, or it is not who it says
-        :raises roost.exception.Unavailable: when its cell is away
+        :raises roost.exception.NotFound: when there is no such guest, or it is not the caller's
+        :raises roost.exception.Unavailable: when its cell is unavailable
         """
-        found = self._memory.get(asker.instance_uuid) or self._read(asker)
-        _check(asker, found.about.instance)  # what is remembered may be another asker's
-        self._memory.put(asker.instance_uuid, found)
+        found = self._memory.get(caller.instance_uuid) or self._read(caller)
+        _check(caller, found.about.instance)  # it may have been cached for another caller
+        self._memory.put(caller.instance_uuid, found)
         return found
 
-    def save_password(self, asker: Asker, password: str) -> None:
-        """Keep the password that a guest tells of itself.
+    def save_password(self, caller: Caller, password: str) -> None:
+        """Store the password that a guest posts.
 
-        :raises roost.exception.Conflict: when it has told one before
+        :raises roost.exception.Conflict: when it has posted one before
         """
-        self._save_password(asker, password)
-        self._memory.forget(asker.instance_uuid)
+        self._save_password(caller, password)
+        self._memory.forget(caller.instance_uuid)
 
     @retried
-    def _save_password(self, asker: Asker, password: str) -> None:
-        uuid = asker.instance_uuid
+    def _save_password(self, caller: Caller, password: str) -> None:
+        uuid = caller.instance_uuid
         with self._cell(uuid).database.begin() as session:
-            _check(asker, instances.get(session, uuid))
+            _check(caller, instances.get(session, uuid))
             if not guest_config.save_first_password(session, uuid, password):
-                raise exception.Conflict("The password has been told before.")
+                raise exception.Conflict("The password has been set before.")
 
-    def _read(self, asker: Asker) -> Documents:
-        uuid = asker.instance_uuid
+    def _read(self, caller: Caller) -> Documents:
+        uuid = caller.instance_uuid
         with self._cell(uuid).database.read() as session:
             instance = guest_config.get_instance(session, uuid)
             password = guest_config.read_password(session, uuid)
@@ -93,16 +93,16 @@ class Guests:
         return self._cells.get(str(mapping.cell_uuid))
 
 
-def _check(asker: Asker, instance: Instance) -> None:
-    """Refuse who asks for another's: as if there were none, so nobody learns that there is."""
-    if asker.project_id not in (None, instance.project_id):
-        raise _missing(asker.instance_uuid)
-    if asker.host not in (None, instance.host):
-        raise _missing(asker.instance_uuid)
+def _check(caller: Caller, instance: Instance) -> None:
+    """Raise NotFound for another project's or host's instance, as if it did not exist."""
+    if caller.project_id not in (None, instance.project_id):
+        raise _missing(caller.instance_uuid)
+    if caller.host not in (None, instance.host):
+        raise _missing(caller.instance_uuid)
 
 
 def _missing(uuid: str) -> exception.NotFound:
-    return exception.NotFound(f"There is no instance {uuid} for who asks.")
+    return exception.NotFound(f"There is no instance {uuid} for this caller.")
 
 
 class _Memory:
@@ -120,12 +120,12 @@ class _Memory:
             return found if self._clock() < until else None
 
     def put(self, uuid: str, found: Documents) -> None:
-        """Remember it from now on; what is remembered is not remembered for longer by that."""
+        """Cache documents from now on; documents that are cached already keep their expiry."""
         with self._lock:
             known = self._known.get(uuid)
             if known is not None and known[1] is found:
                 return
-            self._known.pop(uuid, None)  # so that the oldest is the first
+            self._known.pop(uuid, None)  # keeps the oldest first
             self._known[uuid] = self._clock() + self._seconds, found
             while len(self._known) > REMEMBERED:
                 del self._known[next(iter(self._known))]

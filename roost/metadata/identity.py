@@ -1,8 +1,7 @@
-"""Which guest asks: nobody is told anything before this is known.
+"""Identifies the guest that sends a request, before anything is read for it.
 
-A guest proves nothing by itself. Either Neutron's metadata agent, which sits where the guest's
-interface ends, says who it is and signs that; or the network of a host lets no guest use another's
-address, and then the address is enough.
+A guest has no credentials. Either Neutron's metadata agent, at the guest's interface, identifies
+it and signs that; or the network of a host prevents address spoofing, and the address is enough.
 """
 
 import dataclasses
@@ -20,12 +19,12 @@ INSTANCE: Final = "HTTP_X_INSTANCE_ID"
 PROJECT: Final = "HTTP_X_TENANT_ID"
 SIGNATURE: Final = "HTTP_X_INSTANCE_ID_SIGNATURE"
 _NAMES: Final = {INSTANCE: signature.INSTANCE, PROJECT: signature.PROJECT}
-_SEVERAL: Final = ","  # how servers join a header that is sent twice
+_SEVERAL: Final = ","  # joins the values of a header that is sent twice
 
 
 @dataclasses.dataclass(frozen=True)
-class Asker:
-    """The guest that asks. What is not None its instance must agree with."""
+class Caller:
+    """The guest that sends a request. Its instance must match the fields that are not None."""
 
     instance_uuid: str
     project_id: str | None = None
@@ -33,28 +32,28 @@ class Asker:
 
 
 class CallerIdentity(Protocol):
-    """One way to learn who asks."""
+    """One way to identify the caller."""
 
-    def of(self, environ: Mapping[str, Any]) -> Asker:
-        """Return who sends a request.
+    def of(self, environ: Mapping[str, Any]) -> Caller:
+        """Return the sender of a request.
 
-        :raises roost.exception.Invalid: when it does not say
-        :raises roost.exception.Forbidden: when it does not prove it
-        :raises roost.exception.NotFound: when it is nobody's
+        :raises roost.exception.Invalid: when the request does not identify it
+        :raises roost.exception.Forbidden: when the signature is invalid
+        :raises roost.exception.NotFound: when there is no such guest
         """
 
 
 class BySignature:
-    """Believes what is signed with the secret that only the agents share."""
+    """Accepts headers that are signed with the secret of the agents."""
 
     def __init__(self, secret: str) -> None:
         self._secret = secret
 
-    def of(self, environ: Mapping[str, Any]) -> Asker:
+    def of(self, environ: Mapping[str, Any]) -> Caller:
         instance, project = _only(environ, INSTANCE), _only(environ, PROJECT)
         if not self._is_signed(instance, str(environ.get(SIGNATURE, ""))):
             raise exception.Forbidden("Invalid proxy request signature.", claimed=instance)
-        return Asker(instance_uuid=instance, project_id=project)
+        return Caller(instance_uuid=instance, project_id=project)
 
     def _is_signed(self, instance: str, claimed: str) -> bool:
         right = signature.sign(self._secret, instance)
@@ -62,7 +61,7 @@ class BySignature:
 
 
 def _only(environ: Mapping[str, Any], name: str) -> str:
-    """Return a header that must come once: two would leave open whom the signature is for."""
+    """Return a header that must come once: two would make the signature ambiguous."""
     value = str(environ.get(name, ""))
     if not value:
         raise exception.Invalid(f"{_NAMES[name]} header is missing from request.")
@@ -72,11 +71,11 @@ def _only(environ: Mapping[str, Any], name: str) -> str:
 
 
 class ByAddress:
-    """Knows the guests of one host by the addresses that the local network driver gave them.
+    """Identifies guests of one host by the addresses that the local network driver gave them.
 
-    An address is looked up each time: a moment later it may be another guest's.
+    An address is looked up each time: it may be another guest's by the next request.
 
-    :param networks: ids of the networks that guests ask through
+    :param networks: ids of the networks that requests come from
     """
 
     def __init__(self, cells: Cells, *, host: str, networks: Sequence[str]) -> None:
@@ -84,20 +83,20 @@ class ByAddress:
         self._host = host
         self._networks = networks
 
-    def of(self, environ: Mapping[str, Any]) -> Asker:
+    def of(self, environ: Mapping[str, Any]) -> Caller:
         address = _address(str(environ.get("REMOTE_ADDR", "")))
         with self._cells.of_host(self._host).database.read() as session:
             owners = ports.owners(session, ip=address, host=self._host, network_ids=self._networks)
         if len(owners) != 1:
             raise exception.NotFound(f"{len(owners)} guests of {self._host} have {address}.")
-        return Asker(instance_uuid=owners[0], host=self._host)
+        return Caller(instance_uuid=owners[0], host=self._host)
 
 
 def _address(text: str) -> str:
-    """Return an address as ports have it; where both kinds share a socket, IPv4 comes in IPv6."""
+    """Return an address as ports have it; a dual-stack socket maps IPv4 into IPv6."""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError as error:
-        raise exception.Invalid("Nobody knows where this request comes from.") from error
+        raise exception.Invalid("The address that this request comes from is not known.") from error
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return str(mapped or address)

@@ -125,7 +125,7 @@ def named_flavor(session: Session, name: str) -> Flavor:
 def _fates_of(flavor: Flavor, aliases: Mapping[str, PciAlias]) -> Iterator[dict[str, str]]:
     whose = {"id": flavor.flavorid, "name": flavor.name}
     for name, value, fate in names.fates(flavor.extra_specs):
-        yield whose | {"extra_spec": f"{name}={value}", "becomes": fate.word, "why": fate.why}
+        yield whose | {"extra_spec": f"{name}={value}", "becomes": fate.outcome, "why": fate.why}
     for why in complaints_of(flavor, aliases):
         yield whose | {"extra_spec": "", "becomes": names.REFUSED, "why": why}
 

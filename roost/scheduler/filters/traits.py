@@ -86,7 +86,7 @@ def _read(items: spec_language.Items) -> _Asked:
         required=required,
         forbidden=traits.forbidden_by(items),
         unclear=tuple(
-            sorted({name.removeprefix(_PREFIX) for name, word in said if word not in traits.WORDS})
+            sorted({name.removeprefix(_PREFIX) for name, word in said if word not in traits.VALUES})
         ),
     )
 

@@ -212,8 +212,8 @@ def test_what_nobody_reads_would_be_found(name):
     assert not is_read(name)
 
 
-def of_table(word):
-    patterns = [pattern for pattern, fate in names._FATES.items() if fate.word == word]
+def of_table(outcome):
+    patterns = [pattern for pattern, fate in names._FATES.items() if fate.outcome == outcome]
     return sorted({name for pattern in patterns for name in expanded(pattern)})
 
 
