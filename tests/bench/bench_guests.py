@@ -167,7 +167,7 @@ def _images(folder, size):
     image = store.add(admin_context(), name="random", data=data, disk_format="raw")
     cache, stopping = ImageCache(store, folder=folder / "images"), threading.Event()
     (folder / "bases").mkdir()
-    bases = BaseImages(folder / "bases", standing=set, lifetime=0.0)
+    bases = BaseImages(folder / "bases", in_use=set, lifetime=0.0)
 
     def fetch():
         return cache.ensure(admin_context(), image, stopping=stopping, user=image.id)

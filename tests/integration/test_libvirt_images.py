@@ -39,7 +39,7 @@ def standing():
 def bases(tmp_path, standing):
     folder = tmp_path / "bases"
     folder.mkdir()
-    return BaseImages(folder, standing=lambda: standing, lifetime=60.0)
+    return BaseImages(folder, in_use=lambda: standing, lifetime=60.0)
 
 
 @pytest.fixture
@@ -56,20 +56,24 @@ def made(plain, tmp_path):
 
 @pytest.mark.parametrize(("said", "kind"), [("qcow2", "qcow2"), ("vdi", "vdi"), ("vhdx", "vhdx")])
 def test_an_image_is_what_it_was_found_to_be(made, said, kind):
-    found = images.inspect(made(kind), said=said)
+    found = images.inspect(made(kind), declared=said)
     assert (found.kind, found.size) == (kind, MIB)
 
 
 def test_what_has_no_structure_is_plain_bytes(plain):
-    assert images.inspect(plain, said="raw") == Image("raw", MIB)
+    assert images.inspect(plain, declared="raw") == Image("raw", MIB)
     assert images.inspect(plain) == Image("raw", MIB)
-    assert [images.said_of(name) for name in ("iso", "ami", "qcow2")] == ["raw", "raw", "qcow2"]
+    assert [images.declared_kind(name) for name in ("iso", "ami", "qcow2")] == [
+        "raw",
+        "raw",
+        "qcow2",
+    ]
 
 
 def test_an_image_that_is_not_what_it_is_said_to_be_is_refused_for_good(made, plain):
     for path, said in ((made("qcow2"), "raw"), (plain, "qcow2")):
-        with pytest.raises(exception.BuildFailed, match=f"it is said to be {said}") as refused:
-            images.inspect(path, said=said)
+        with pytest.raises(exception.BuildFailed, match=f"its disk_format is {said}") as refused:
+            images.inspect(path, declared=said)
         assert not refused.value.reschedulable
 
 
@@ -77,7 +81,7 @@ def test_an_image_that_names_a_file_of_the_host_is_refused_for_good(tmp_path, pl
     path = tmp_path / "smuggler.qcow2"
     qemu_img("create", "-f", "qcow2", "-b", plain, "-F", "raw", path)
     with pytest.raises(exception.BuildFailed, match="backing_file") as refused:
-        images.inspect(path, said="qcow2")
+        images.inspect(path, declared="qcow2")
     assert not refused.value.reschedulable
 
 
@@ -173,7 +177,7 @@ def full(tmp_path, bases, standing):
     images = [tmp_path / f"{name}.img" for name in ("first", "second", "third")]
     for path in images:
         path.write_bytes(os.urandom(MIB))
-    full = BaseImages(tmp_path / "bases", standing=lambda: standing, lifetime=0.0, most=2 * MIB)
+    full = BaseImages(tmp_path / "bases", in_use=lambda: standing, lifetime=0.0, most=2 * MIB)
     for path in images[:2]:
         hold(full, path)
     return full, images

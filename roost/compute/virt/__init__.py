@@ -1,8 +1,8 @@
-"""What runs the guests.
+"""Drivers that run the guests of a host.
 
-``driver.py`` is the seam (entry points ``roost.compute.virt``): a core that every driver has, and
-small protocols for what only some can; to have one is the capability. ``live_migration.py`` is the
-seam of guests that change hosts while they run, ``capabilities.py`` tells the scheduler what a
-driver can, as traits. ``fake/`` pretends, ``libvirt/`` is real. Drivers know objects and their own
-options, neither RPC nor databases nor schedulers.
+``driver.py`` is the driver interface (entry points ``roost.compute.virt``): a core that every
+driver implements, and a small protocol for each optional capability; a driver that implements it
+has the capability. ``live_migration.py`` is the interface for live migration, ``capabilities.py``
+reports the capabilities to the scheduler as traits. ``fake/`` simulates a hypervisor, ``libvirt/``
+runs QEMU. Drivers use objects and their own options, but no RPC, databases or schedulers.
 """

@@ -1,7 +1,7 @@
-"""What a driver can do, in the names by which flavors and images ask the scheduler for it.
+"""Traits of the driver's capabilities, by which flavors and images ask the scheduler for them.
 
-To have a protocol is the capability, so nobody else need say it. Names are those of os-traits where
-it has one; of all else it leaves ``CUSTOM_`` to others.
+A driver has a capability when it implements the protocol; nothing else declares it. The names are
+those of os-traits where it has one, otherwise ``CUSTOM_COMPUTE_*``.
 """
 
 from collections.abc import Mapping
@@ -36,5 +36,5 @@ TRAITS: Final[Mapping[type, str]] = {
 
 
 def traits_of(driver: VirtDriver) -> set[str]:
-    """Return a trait for each thing that the driver can do and others may not."""
+    """Return the traits of the optional capabilities that the driver has."""
     return {trait for protocol, trait in TRAITS.items() if isinstance(driver, protocol)}

@@ -1,8 +1,9 @@
-"""What Roost asks of a hypervisor: the seam that ``roost.compute.virt`` plug-ins fill.
+"""The driver interface of a hypervisor, which ``roost.compute.virt`` plug-ins implement.
 
-A plug-in is a class with ``from_conf(conf)``, named by an entry point of that group. The core below
-is what every driver has. What only some can do is a protocol of its own, and to have it *is* the
-capability. A driver sees objects and its own options, never the bus, a database or the scheduler.
+A plug-in is a class with ``from_conf(conf)``, named by an entry point of that group. Every driver
+implements :class:`VirtDriver`. Each optional capability is a protocol of its own; a driver that
+implements it has the capability. Drivers use objects and their own options, but never RPC, a
+database or the scheduler.
 
 ``of_this_machine`` is for drivers whose node is the machine that the daemon runs on.
 """
@@ -35,9 +36,9 @@ from roost.objects import (
 class HostResources:
     """A node as its hypervisor describes it. Memory in MiB, disk in GiB.
 
-    ``pcpus`` counts CPUs that are given to one guest each, which are not among the ``vcpus``.
-    ``labels`` are places that it is at or reaches; ``cpu_info`` is what operators are told of the
-    CPUs, plain JSON values; the rest is as in a HostReport.
+    ``pcpus`` counts dedicated CPUs (one guest each), which are not among the ``vcpus``. ``labels``
+    are locations that the node is at or reaches; ``cpu_info`` is the CPU description shown to
+    operators, plain JSON values; the rest is as in a HostReport.
     """
 
     node: str
@@ -59,7 +60,7 @@ class HostResources:
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """How busy a node is: processes that wanted to run in the last minute, 5 and 15 minutes."""
+    """Load of a node: average run queue length over the last minute, 5 and 15 minutes."""
 
     averages: tuple[float, float, float]
     users: int
@@ -67,9 +68,9 @@ class Load:
 
 @dataclasses.dataclass(frozen=True)
 class GuestPlacement:
-    """Where on its node a guest goes, as far as the scheduler has chosen that.
+    """The part of the scheduler's placement decision that concerns the inside of a node.
 
-    ``pci`` counts devices of a kind; their addresses are for the driver to choose.
+    ``pci`` counts devices of a kind; the driver chooses their addresses.
     """
 
     numa_topology: InstanceNUMATopology | None = None
@@ -77,12 +78,12 @@ class GuestPlacement:
 
     @classmethod
     def of(cls, chosen: Selection | Instance) -> Self:
-        """Return the part of a selection, or of the instance that it came to, that says so."""
+        """Return the placement in a selection, or in the instance built from it."""
         return cls(numa_topology=chosen.numa_topology, pci=tuple(chosen.pci))
 
     @property
     def pinned_cpus(self) -> list[int]:
-        """The CPUs of the node that this guest has for itself."""
+        """The node's CPUs that are dedicated to this guest."""
         if self.numa_topology is None:
             return []
         return [cpu for cell in self.numa_topology.cells for cpu in cell.pinning]
@@ -90,9 +91,9 @@ class GuestPlacement:
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """A kernel that a guest is started by, in place of what is on its disk.
+    """A kernel for direct boot, instead of the boot loader on the guest's disk.
 
-    Whole files on this host, not to be changed; ``command_line`` None: whatever suits most.
+    Complete files on this host, read-only; ``command_line`` None: the driver's default.
     """
 
     path: pathlib.Path
@@ -104,11 +105,11 @@ class Kernel:
 class Guest:
     """A guest as its hypervisor describes it; ``power_state`` is one of ``roost.states``.
 
-    ``attempt`` is that of the build or rebuild that made it; None: the hypervisor does not remember
-    it. ``announced``: it was noted by ``VirtDriver.note_announced``, so it is somebody's server.
-    ``rescued``: it was started from another image than its own; that, too, is remembered over
-    restarts of its node. ``cut_off``: it is shut down and was last started before its node was, so
-    what it did then ended with the node.
+    ``attempt`` is that of the build or rebuild that created it; None: the hypervisor did not record
+    it. ``announced``: ``VirtDriver.note_announced`` recorded that the cell has accepted it as a
+    server. ``rescued``: it was started from a rescue image; the hypervisor records that, too, over
+    restarts of its node. ``cut_off``: it is shut down and was last started before its node booted,
+    so the restart of the node stopped it.
     """
 
     uuid: str
@@ -123,11 +124,11 @@ class Guest:
 
 @dataclasses.dataclass(frozen=True)
 class Diagnostics:
-    """How a guest does, with the details that OpenStack names; counts are since its last start.
+    """Diagnostics of a guest by OpenStack's names; counters start at its last start.
 
     ``state`` is running, paused and so on; ``uptime`` seconds; ``memory_details`` has ``maximum``
     and ``used`` (MiB); each CPU ``id``, ``time`` (ns) and ``utilisation`` (per cent); each NIC
-    ``mac_address`` and what it has sent and received; each disk what was read and written.
+    ``mac_address`` and its traffic counters; each disk its read and write counters.
     """
 
     state: str
@@ -142,32 +143,32 @@ class Diagnostics:
 
 
 class VirtDriver(Protocol):
-    """Runs guests, each known by the uuid of its instance.
+    """The core that every driver implements. Each guest is known by the uuid of its instance.
 
-    Any exception means failure; :class:`roost.exception.BuildFailed` also says whether another host
-    may do better.
+    Any exception means failure; :class:`roost.exception.BuildFailed` also says whether the build
+    may be retried on another host.
     """
 
     def resources(self) -> HostResources:
-        """Return what the node has, used or not."""
+        """Return all resources of the node, used or not."""
 
     def list_guests(self) -> list[str]:
         """Return the uuids of all guests, running or not, in order."""
 
     def exists(self, uuid: str) -> bool:
-        """Tell whether there is such a guest, whole or half made."""
+        """Return whether the guest exists, complete or half built."""
 
     def describe(self, uuid: str) -> Guest:
-        """Return what is known of a guest.
+        """Return the description of a guest.
 
         :raises roost.exception.NotFound: when there is none
         """
 
     def note_announced(self, uuid: str) -> None:
-        """Remember with the guest that its cell has accepted it as a server; again is fine.
+        """Record with the guest that its cell has accepted it as a server. Idempotent.
 
-        For as long as there is this guest, over restarts of the node: one that is made anew by
-        :meth:`spawn` is not announced, one that came from another host is.
+        The record lasts as long as the guest, over restarts of the node and live migrations;
+        :meth:`spawn` removes it.
 
         :raises roost.exception.NotFound: when there is none
         """
@@ -183,84 +184,84 @@ class VirtDriver(Protocol):
         config_drive: pathlib.Path | None = None,
         kernel: Kernel | None = None,
     ) -> None:
-        """Make the guest with its disks and start it; one that is there already is made anew.
+        """Create the guest with its disks and start it; replace a guest that exists already.
 
-        :param image_path: a whole image on this host, not to be changed; None: nothing to boot from
-        :param placement: the NUMA cells, CPUs and devices that are set aside for it
-        :param config_drive: a CD (ISO 9660) on this host that the guest is to find; the driver has
-            copied it when this returns, and removes its copy with the guest; None: none
-        :param kernel: what it is started by, which the driver copies, too; None: what its disk has
+        :param image_path: a complete image on this host, read-only; None: nothing to boot from
+        :param placement: the NUMA cells, CPUs and devices that are reserved for it
+        :param config_drive: an ISO 9660 image on this host to attach as a CD; the driver copies it
+            before it returns, and removes its copy with the guest; None: no config drive
+        :param kernel: for direct boot; the driver copies it, too; None: boot from the disk
         """
 
     def destroy(self, uuid: str) -> None:
-        """Stop the guest and remove it with its disks; one that is not there is fine."""
+        """Stop the guest and remove it with its disks; no error when there is none."""
 
     def power_off(self, uuid: str) -> None:
-        """Stop the guest and keep its disks; one that is stopped is fine. Its memory is dropped.
+        """Stop the guest and keep its disks; memory is lost. No error when it is stopped already.
 
         :raises roost.exception.NotFound: when there is none
         """
 
     def power_on(self, uuid: str) -> None:
-        """Start the guest from its disks; one that runs is fine, one that is held goes on.
+        """Start the guest from its disks; unpause a paused guest. No error when it runs already.
 
         :raises roost.exception.NotFound: when there is none
         """
 
     def reboot(self, uuid: str, *, hard: bool) -> None:
-        """Start the guest anew, whether it runs or not; memory that was saved is dropped.
+        """Restart the guest, whether it runs or not; saved memory is discarded.
 
-        :param hard: pull the plug, where otherwise its own system would be asked to end first
+        :param hard: stop it at once; otherwise ask its operating system to shut down first
         :raises roost.exception.NotFound: when there is none
         """
 
 
 @runtime_checkable
 class PausesGuests(Protocol):
-    """A driver that can hold a guest in memory, where it gets no time until it is to go on."""
+    """A driver that can pause a guest: it stays in memory and gets no CPU time."""
 
     def pause(self, uuid: str) -> None:
-        """Hold the guest; one that is held is fine.
+        """Pause the guest; no error when it is paused already.
 
         :raises roost.exception.Conflict: when it does not run
         :raises roost.exception.NotFound: when there is none
         """
 
     def unpause(self, uuid: str) -> None:
-        """Let a guest that is held go on; one that runs is fine.
+        """Unpause the guest; no error when it runs already.
 
-        :raises roost.exception.Conflict: when it is stopped or saved
+        :raises roost.exception.Conflict: when it is stopped or suspended
         :raises roost.exception.NotFound: when there is none
         """
 
 
 @runtime_checkable
 class SuspendsGuests(Protocol):
-    """A driver that can save a guest's memory to disk, and let it go on from there.
+    """A driver that can suspend a guest (save its memory to disk) and resume it.
 
-    It describes such a guest as ``SAVED``, not as ``SHUTDOWN``, over restarts of its node, too.
+    It describes such a guest as ``SAVED``, not as ``SHUTDOWN``, also after restarts of its node.
     """
 
     def suspend(self, uuid: str) -> None:
-        """Save the guest's memory and stop it; one that is saved is fine.
+        """Save the guest's memory and stop it; no error when it is suspended already.
 
         :raises roost.exception.Conflict: when it does not run
         :raises roost.exception.NotFound: when there is none
         """
 
     def resume(self, uuid: str) -> None:
-        """Let a guest go on from its saved memory; one that runs is fine.
+        """Resume a guest from its saved memory; no error when it runs already.
 
-        :raises roost.exception.Conflict: when it is stopped or held
+        :raises roost.exception.Conflict: when it is stopped or paused
         :raises roost.exception.NotFound: when there is none
         """
 
 
 @runtime_checkable
 class RescuesGuests(Protocol):
-    """A driver that can start a guest from another image, with its own disks beside it.
+    """A driver that can rescue a guest: start it from another image, with its own disks attached.
 
-    It describes such a guest as ``rescued``, running or not, until it is started as usual again.
+    It describes such a guest as ``rescued``, running or not, until it is unrescued.
     """
 
     def rescue(
@@ -272,17 +273,18 @@ class RescuesGuests(Protocol):
         password: str | None,
         kernel: Kernel | None = None,
     ) -> None:
-        """Stop the guest, if it runs, and start it from that image; one that is rescued is fine.
+        """Stop the guest and start it from the rescue image; no error when it is rescued already.
 
-        :param image_path: a whole image on this host, not to be changed
-        :param password: of the administrator there, where the driver can set it; None: the image's
-        :param kernel: what it is started by meanwhile, which the driver copies; None: what that
-            image has, whatever the guest is usually started by
+        :param image_path: a complete image on this host, read-only
+        :param password: the administrator's in the rescue system, if the driver can set it; None:
+            the image's own
+        :param kernel: for direct boot of the rescue; the driver copies it; None: the image's boot
+            loader, whatever the guest usually boots with
         :raises roost.exception.NotFound: when there is no such guest
         """
 
     def unrescue(self, uuid: str) -> None:
-        """Start the guest from its own disks again; one that is not rescued is started, too.
+        """Start the guest from its own disks again; a guest that is not rescued is started, too.
 
         :raises roost.exception.NotFound: when there is none
         """
@@ -290,40 +292,39 @@ class RescuesGuests(Protocol):
 
 @runtime_checkable
 class SnapshotsGuests(Protocol):
-    """A driver that can give away what a guest has on its root disk."""
+    """A driver that can take snapshots of a guest's root disk."""
 
     def snapshot(
         self, uuid: str, *, disk_format: str
     ) -> contextlib.AbstractContextManager[BinaryIO]:
-        """Return the disk as it is at one moment, to be read while the block lasts.
+        """Return the root disk at one point in time, readable within the ``with`` block.
 
-        The guest is afterwards as it was before. What is left of one that was interrupted goes with
-        the next.
+        The guest is unchanged afterwards. The next snapshot removes what an interrupted one left.
 
         :param disk_format: one of :data:`roost.image.driver.DISK_FORMATS`
         :raises roost.exception.NotFound: when there is no such guest
-        :raises roost.exception.Unsupported: when it cannot be had in that format
+        :raises roost.exception.Unsupported: when the driver cannot export that format
         """
 
 
 @runtime_checkable
 class SetsPasswords(Protocol):
-    """A driver that can have a guest's own system change its administrator's password."""
+    """A driver that can change the administrator's password inside a running guest."""
 
     def set_password(self, uuid: str, password: str) -> None:
-        """Set it; again is fine.
+        """Set the password. Idempotent.
 
-        :raises roost.exception.Conflict: when the guest does not run, or has nobody to ask
+        :raises roost.exception.Conflict: when the guest does not run, or has no agent
         :raises roost.exception.NotFound: when there is none
         """
 
 
 @runtime_checkable
 class KeepsConsoles(Protocol):
-    """A driver that keeps what guests write to their consoles."""
+    """A driver that stores the console output of guests."""
 
     def console_output(self, uuid: str) -> str:
-        """Return what is kept of it, the latest last.
+        """Return the stored output, the latest last.
 
         :raises roost.exception.NotFound: when there is no such guest
         """
@@ -331,7 +332,7 @@ class KeepsConsoles(Protocol):
 
 @runtime_checkable
 class GivesConsoles(Protocol):
-    """A driver that lets users type at consoles of its guests."""
+    """A driver that gives users interactive consoles of its guests."""
 
     def console_kinds(self, uuid: str) -> frozenset[str]:
         """Return which of :data:`roost.objects.consoles.KINDS` a guest has, running or not.
@@ -340,40 +341,40 @@ class GivesConsoles(Protocol):
         """
 
     def open_console(self, uuid: str, kind: str) -> socket.socket:
-        """Return a connection to a console: VNC's protocol (RFB), SPICE, or what a terminal says.
+        """Return a connection to a console: VNC (RFB), SPICE, or the bytes of a serial line.
 
-        It ends with the guest: when that stops, is removed or goes elsewhere. A serial line may be
-        one person's at a time: then it also ends when somebody else opens it. The caller closes it.
+        It closes when the guest stops, is removed or is migrated. A serial line may allow one
+        connection at a time: then a new connection closes the old one. The caller closes it.
 
         :raises roost.exception.Conflict: when the guest does not run
         :raises roost.exception.NotFound: when there is no such guest
-        :raises roost.exception.Unsupported: when this guest has none of that kind
+        :raises roost.exception.Unsupported: when this guest has no console of that kind
         """
 
 
 @runtime_checkable
 class AttachesInterfaces(Protocol):
-    """A driver that can give a guest another interface, and take one away, whether it runs or not.
+    """A driver that can attach interfaces to a guest, and detach them, whether it runs or not.
 
-    Memory and disks stay as they are; a guest that is started again has the interfaces it had last.
+    Memory and disks stay as they are; a restarted guest keeps its current interfaces.
     """
 
     def attach_interface(self, uuid: str, vif: Vif) -> None:
-        """Plug an interface into the guest; one that is there already is fine.
+        """Attach an interface to the guest; no error when it is attached already.
 
         :raises roost.exception.NotFound: when there is no such guest
         """
 
     def detach_interface(self, uuid: str, port_id: str) -> None:
-        """Unplug the interface of a port; one that is not there is fine, so is no guest at all."""
+        """Detach the interface of a port; no error without such an interface or guest."""
 
 
 @runtime_checkable
 class MeasuresGuests(Protocol):
-    """A driver that measures how its guests do."""
+    """A driver that reports diagnostics of its guests."""
 
     def diagnostics(self, uuid: str) -> Diagnostics:
-        """Return what is measured of a guest now.
+        """Return the current diagnostics of a guest.
 
         :raises roost.exception.NotFound: when there is none
         """
@@ -381,37 +382,37 @@ class MeasuresGuests(Protocol):
 
 @runtime_checkable
 class ReportsGuestEvents(Protocol):
-    """A driver that hears of it when a guest starts, stops, is held or goes on by itself."""
+    """A driver that reports events: a guest started, stopped, was paused or unpaused."""
 
-    def listen(self, told: Callable[[str | None], None]) -> None:
-        """Have a function called with the uuid of each such guest from now on; it returns at once.
+    def listen(self, notify: Callable[[str | None], None]) -> None:
+        """Call ``notify`` with the guest's uuid at each event from now on; it must return at once.
 
-        What was asked for is told of, too. None: of some guest, and nobody knows of which.
+        Events that Roost caused are reported, too. None: any guest may have changed.
         """
 
 
 @runtime_checkable
 class ChecksGuests(Protocol):
-    """A driver that can tell beforehand that it will not make a guest."""
+    """A driver that can refuse a guest before it is built."""
 
     def check(self, instance: Instance) -> None:
-        """Make sure that a guest may be made as its flavor and image say.
+        """Check that this host can build the guest that the flavor and image describe.
 
-        :raises roost.exception.BuildFailed: when it may not
+        :raises roost.exception.BuildFailed: when it cannot
         """
 
 
 @runtime_checkable
 class TidiesUp(Protocol):
-    """A driver that keeps what guests have left for those that come, for a while."""
+    """A driver that caches files of old guests for new ones."""
 
     def tidy(self) -> None:
-        """Remove what nobody has needed for long enough; guests may come and go meanwhile."""
+        """Remove what was unused for long enough; guests may be built and removed meanwhile."""
 
 
 @runtime_checkable
 class WatchesSteps(Protocol):
-    """A driver that is told of every step of a build before it is done, and may fail it."""
+    """A driver that is called before every step of a build, and may fail the step."""
 
     def before_step(self, name: str) -> None:
         """Raise to let the step fail; steps are named in :mod:`roost.compute.build`."""
@@ -419,23 +420,23 @@ class WatchesSteps(Protocol):
 
 @runtime_checkable
 class MeasuresHost(Protocol):
-    """A driver that measures its node, for those who weigh hosts by what they measure."""
+    """A driver that measures its node, for the scheduler's weighers."""
 
     def metrics(self) -> dict[str, float]:
-        """Return what was measured last, by name."""
+        """Return the latest metrics by name."""
 
 
 @runtime_checkable
 class ReportsLoad(Protocol):
-    """A driver that tells how busy its node is; see ``of_this_machine`` in ``driver.py``."""
+    """A driver that reports the load of its node; see ``of_this_machine`` in ``driver.py``."""
 
     def load(self) -> Load:
-        """Return how busy the node is now."""
+        """Return the current load of the node."""
 
 
 def of_this_machine() -> Load:
-    """Return what ``uptime`` tells of it.
+    """Return the load that ``uptime`` shows.
 
-    :raises OSError: when the system does not say
+    :raises OSError: when the system does not report it
     """
     return Load(averages=os.getloadavg(), users=len(psutil.users()))

@@ -1,9 +1,9 @@
-"""Guests that go to another host while they run: what drivers of both hosts do for that.
+"""Live migration: what the drivers of the source and of the destination implement for it.
 
-A flow above asks the source what it has to say of the guest, has the destination check and prepare,
-has the source move it, and lets both finish. Whatever fails on the way, or whoever dies: ask both
-hosts for the guest's :class:`Presence`, the source first, and :func:`settle` says what has become
-of it. All that the hosts tell each other is made of plain values, for a message to carry.
+The caller has the source describe the guest, the destination check and prepare, the source move the
+guest, and both finish. After any failure on the way it asks both hosts for the guest's
+:class:`Presence`, the source first, and :func:`outcome_of` returns the outcome. The hosts exchange
+    plain values only, which fit into a message.
 """
 
 import dataclasses
@@ -19,46 +19,46 @@ from roost.objects import Instance, NetworkInfo
 
 
 class Presence(enum.Enum):
-    """What a host has of a guest that may be on its way."""
+    """The state of a migrating guest on one host."""
 
     ABSENT = "absent"  # nothing
-    ROOM = "room"  # its folder, disks perhaps; not (or no more) a guest
-    HERE = "here"  # it is in memory here, and at home
-    STOPPED = "stopped"  # it is at home here, and not in memory
-    LEAVING = "leaving"  # it is in memory here, and being copied elsewhere
-    ARRIVING = "arriving"  # it is being copied to here, and does not run here yet
-    UNDECIDED = "undecided"  # it was held in the last moment of leaving: does it run elsewhere?
-    TORN = "torn"  # post-copy broke: parts of its memory are here, the others elsewhere
+    ROOM = "room"  # its folder and perhaps disks, but no guest (yet, or any more)
+    HERE = "here"  # it is active on this host, and not being migrated
+    STOPPED = "stopped"  # it is defined on this host, but not active
+    LEAVING = "leaving"  # it is active on this host, and being copied to another one
+    ARRIVING = "arriving"  # it is being copied to this host, and does not run here yet
+    UNDECIDED = "undecided"  # paused in the switchover: it may run at the destination
+    TORN = "torn"  # post-copy failed: its memory is divided between both hosts
 
 
 class MigrationOutcome(enum.Enum):
-    """What is to be done about a guest that was to be moved."""
+    """The outcome of a live migration, and what the caller must do."""
 
-    WAIT = "wait"  # it is under way, or the host that would know does not answer
-    ARRIVED = "arrived"  # let both finish, the source first
-    STAYED = "stayed"  # let the destination cancel, and then have it stay at the source
-    TORN = "torn"  # neither host has all of it: touch nothing, tell the operator
-    LOST = "lost"  # neither has any of it
+    WAIT = "wait"  # it is in progress, or the host that decides does not answer
+    ARRIVED = "arrived"  # have both hosts finish, the source first
+    STAYED = "stayed"  # have the destination cancel, then have the guest stay at the source
+    TORN = "torn"  # neither host has the whole guest: change nothing, notify the operator
+    LOST = "lost"  # neither host has the guest
 
 
-_AT_HOME = (Presence.HERE, Presence.UNDECIDED, Presence.STOPPED)
+_ON_SOURCE = (Presence.HERE, Presence.UNDECIDED, Presence.STOPPED)
 
 
 def check_absent(uuid: str, found: Presence, node: str) -> None:
-    """Make sure that a host has nothing of a guest, but room for it.
+    """Check that a host does not have the guest; a prepared folder is allowed.
 
-    :raises roost.exception.Conflict: when it has
+    :raises roost.exception.Conflict: when it has the guest
     """
     if found not in (Presence.ABSENT, Presence.ROOM):
         raise exception.Conflict(f"The guest {uuid} is {found.value} on {node}.")
 
 
 def outcome_of(source: Presence | None, destination: Presence | None) -> MigrationOutcome:
-    """Say what has become of a guest, from what both hosts have of it; None: one does not answer.
+    """Return the outcome from a guest's presence on both hosts; None: the host does not answer.
 
-    The source is asked first: what has left it is at the destination by then.
-    A guest is at home at the destination from the moment in which it runs there, and not before. So
-    it never comes to run twice: what the source has then is not to be started.
+    Ask the source first: a guest that has left it is on the destination by then. A guest belongs to
+    the destination from the moment in which it runs there, and not before. So it never runs twice:
+    the copy that the source still has then must not be started.
     """
     if destination in (Presence.HERE, Presence.STOPPED):
         return MigrationOutcome.ARRIVED
@@ -70,23 +70,23 @@ def outcome_of(source: Presence | None, destination: Presence | None) -> Migrati
         return MigrationOutcome.STAYED
     if source is None or destination is None:
         return MigrationOutcome.WAIT
-    return MigrationOutcome.STAYED if source in _AT_HOME else MigrationOutcome.LOST
+    return MigrationOutcome.STAYED if source in _ON_SOURCE else MigrationOutcome.LOST
 
 
 class Phase(enum.Enum):
-    """How far a move has come."""
+    """The phase of a live migration."""
 
     COPYING = "copying"  # the guest runs at the source
-    SWITCHING = "switching"  # it runs nowhere, for as short as can be
-    POST_COPY = "post-copy"  # it runs at the destination, and what it lacks is fetched
+    SWITCHING = "switching"  # it is paused on both hosts, for a short time
+    POST_COPY = "post-copy"  # it runs at the destination, which fetches the missing memory
 
 
 @dataclasses.dataclass(frozen=True)
 class Progress:
-    """How a move goes. Bytes; ``dirty_rate`` in bytes a second, times in ms.
+    """Progress of a live migration. Sizes in bytes; ``dirty_rate`` in bytes a second, times in ms.
 
-    Totals may grow while it lasts. ``downtime`` is what it is expected to be if all goes on like
-    this; ``iterations`` is how often all memory was gone through.
+    Totals may grow meanwhile. ``downtime`` is the expected downtime at the present rate;
+    ``iterations`` counts the passes over all memory.
     """
 
     phase: Phase
@@ -104,9 +104,9 @@ class Progress:
 
 @dataclasses.dataclass(frozen=True)
 class MovingDisk:
-    """A disk of a guest, by the name of its file. Bytes: as the guest sees it, and on its host.
+    """A disk of a guest, by its file name. Bytes: ``size`` in the guest, ``used`` on its host.
 
-    ``base`` is the name of what it stands on, made from an image: None, it stands on nothing.
+    ``base`` is the file name of its backing file, converted from an image; None: it has none.
     """
 
     name: str
@@ -118,11 +118,11 @@ class MovingDisk:
 
 @dataclasses.dataclass(frozen=True)
 class MigrationSource:
-    """What a source has to say of a guest that is to go.
+    """The source's description of a guest to migrate.
 
-    ``storage`` names the storage that its disks are on: a host that knows it by the same name has
-    them already. ``config_drive`` is what is on it, where it has one; ``details`` are for the
-    driver of the destination alone.
+    ``storage`` identifies the storage of its disks: a host with the same storage id has the disks
+    already. ``config_drive`` is the content of its config drive, if any; ``details`` are for the
+    destination's driver alone.
     """
 
     uuid: str
@@ -137,10 +137,10 @@ class MigrationSource:
 
 @dataclasses.dataclass(frozen=True)
 class MigrationDestination:
-    """What a destination has made ready; ``details`` are for the driver of the source alone.
+    """What a destination has prepared; ``details`` are for the source's driver alone.
 
-    ``copied`` are the devices of the disks that go with the guest: none, where both hosts share
-    their storage. ``whole``: they go with what they stand on, which the destination does not have.
+    ``copied`` are the devices of the disks to copy: none, where both hosts share their storage.
+    ``whole``: copy them with their backing files, which the destination does not have.
     """
 
     uuid: str
@@ -151,73 +151,73 @@ class MigrationDestination:
 
 
 class MigrationSources(Protocol):
-    """What the source does for guests that go."""
+    """The source's side of live migration."""
 
     def describe(self, uuid: str) -> MigrationSource:
-        """Say of a guest what its destination must know; nothing changes.
+        """Return the description of a guest that its destination needs; changes nothing.
 
-        :raises roost.exception.Conflict: when it is in no state to go
+        :raises roost.exception.Conflict: when its state does not allow migration
         :raises roost.exception.NotFound: when there is none
-        :raises roost.exception.Unsupported: when it has what cannot go with it
+        :raises roost.exception.Unsupported: when it has a device that cannot be migrated
         """
 
     def move(self, uuid: str, incoming: MigrationDestination) -> None:
-        """Move a guest to where it is awaited; this returns when it runs there, and not here.
+        """Migrate a guest to a prepared destination; return when it runs there, and not here.
 
-        It may take hours. One that has gone already is fine. It does not depend on this process: if
-        that ends, the guest goes on going. After any failure, ask both hosts.
+        This may take hours. No error when it was migrated already. It does not depend on this
+        process: if the process ends, the migration continues. After any failure, ask both hosts.
 
-        :raises roost.exception.Conflict: when it was aborted, is being moved, or does not run
+        :raises roost.exception.Conflict: when it was aborted, is being migrated, or does not run
         :raises roost.exception.NotFound: when there is none
-        :raises roost.exception.Timeout: when it took too long, and so was aborted
+        :raises roost.exception.Timeout: when it took too long, and was aborted
         :raises roost.exception.Unavailable: when it failed; details say why
         """
 
     def progress(self, uuid: str) -> Progress | None:
-        """Return how its move goes, which any thread may ask; None: it is not under way."""
+        """Return the progress of its migration (thread-safe); None: none is in progress."""
 
     def abort(self, uuid: str) -> None:
-        """Have it stay; whoever waits for its move is told. It may be too late for that.
+        """Abort its migration; :meth:`move` then raises Conflict, unless it is too late to abort.
 
-        :raises roost.exception.Conflict: when it is not under way, or in post-copy
+        :raises roost.exception.Conflict: when none is in progress, or it is in post-copy
         :raises roost.exception.NotFound: when there is none
         """
 
     def switch_to_post_copy(self, uuid: str) -> None:
-        """Have a guest that is being moved run at the destination now, and fetch what it lacks.
+        """Switch a migration to post-copy: the guest runs at the destination; the rest follows.
 
-        If either host, or what is between them, fails from now on, the guest is lost.
+        If either host, or the network between them, fails from now on, the guest is lost.
 
-        :raises roost.exception.Conflict: when it is not under way
+        :raises roost.exception.Conflict: when no migration is in progress
         :raises roost.exception.NotFound: when there is none
-        :raises roost.exception.Unsupported: when this host does not do that
+        :raises roost.exception.Unsupported: when this host does not permit post-copy
         """
 
     def stay(self, uuid: str) -> None:
-        """Let a guest go on here, as nothing of it is at its destination; one that does is fine.
+        """Resume a guest here after its destination has cancelled; no error when it runs already.
 
-        :raises roost.exception.Conflict: when it is under way still
+        :raises roost.exception.Conflict: when its migration is still in progress
         :raises roost.exception.NotFound: when there is none
         """
 
     def finish(self, uuid: str) -> bytes:
-        """Remove what is left of a guest that has arrived; nothing is fine.
+        """Remove what is left of a migrated guest, and return its console log. Idempotent.
 
-        Disks on storage that both hosts share stay. What it has said to its console here is
-        returned where the destination cannot know it.
+        Disks on storage that both hosts share stay. The log is empty where the destination has it
+        already.
 
-        :raises roost.exception.Conflict: when it runs here
+        :raises roost.exception.Conflict: when the guest runs here
         """
 
 
 class MigrationDestinations(Protocol):
-    """What the destination does for guests that come."""
+    """The destination's side of live migration."""
 
     def check(self, outgoing: MigrationSource) -> None:
-        """Make sure that a guest could run here; nothing changes.
+        """Check that the guest could run here; changes nothing.
 
-        :raises roost.exception.Conflict: when it is here
-        :raises roost.exception.NoCapacity: when there is no room for its disks
+        :raises roost.exception.Conflict: when it is on this host already
+        :raises roost.exception.NoCapacity: when there is no space for its disks
         :raises roost.exception.Unsupported: when this host cannot run it; the message says why
         """
 
@@ -231,24 +231,25 @@ class MigrationDestinations(Protocol):
         network_info: NetworkInfo,
         placement: GuestPlacement,
     ) -> MigrationDestination:
-        """Make room for a guest; again is fine, and begins anew.
+        """Prepare for an incoming guest; a repeated call starts over.
 
-        :param image_path: what its root disk was made from, a whole image on this host; None: it
-            cannot be had any more, and what the disk has of it is copied, too
+        :param image_path: the image of its root disk, complete on this host; None: the image is
+            unavailable, so the backing file is copied, too
         :param network_info: its interfaces as they are plugged on this host
-        :param placement: the NUMA cells and CPUs that are set aside for it on this host
-        :raises roost.exception.Conflict: when it is here, or an interface is not as it was
+        :param placement: the NUMA cells and CPUs that are reserved for it on this host
+        :raises roost.exception.Conflict: when it is on this host already, or lacks an interface
+            here
         """
 
     def finish(self, instance: Instance, console: bytes) -> None:
-        """Have a guest that runs here be here for good; again is fine.
+        """Make a guest that has arrived permanent on this host. Idempotent.
 
-        :param console: what it has said elsewhere
-        :raises roost.exception.Conflict: when it is not at home here
+        :param console: its console log from the source
+        :raises roost.exception.Conflict: when it has not arrived here
         """
 
     def cancel(self, uuid: str) -> None:
-        """Leave nothing of a guest that did not come; nothing is fine.
+        """Remove what was prepared for a guest that did not arrive; no error when nothing is left.
 
         Disks on storage that both hosts share stay.
 
@@ -258,11 +259,11 @@ class MigrationDestinations(Protocol):
 
 @runtime_checkable
 class MigratesGuests(Protocol):
-    """A driver whose guests go to other hosts, and come from them, while they run."""
+    """A driver that can live-migrate guests from and to this host."""
 
     def departures(self) -> MigrationSources: ...
 
     def arrivals(self) -> MigrationDestinations: ...
 
     def presence(self, uuid: str) -> Presence:
-        """Return what this host has of a guest, whoever has died since it was to be moved."""
+        """Return the guest's state on this host, also after either side has crashed."""

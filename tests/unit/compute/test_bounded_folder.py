@@ -262,7 +262,7 @@ def test_users_read_that_there_is_no_room_for_an_image(small, tmp_path):
 def test_of_a_base_counts_what_is_written(small, tmp_path, monkeypatch):
     monkeypatch.setattr(base_images, "convert", lambda _, target, **__: target.touch())
     monkeypatch.setattr(base_images, "measure", lambda path, _image: int(path.name))
-    kept = base_images.BaseImages(tmp_path, standing=set, lifetime=0.0)
+    kept = base_images.BaseImages(tmp_path, in_use=set, lifetime=0.0)
     with kept.held(tmp_path / "30", Image("qcow2", 1 << 40)):
         pass
     with (

@@ -1,8 +1,8 @@
-"""A hypervisor that only pretends: for the embedded rig, tests and chaos runs.
+"""A simulated hypervisor: for the embedded rig, tests and chaos runs.
 
 Its guests are files, one per guest (and one for its config drive), so a killed compute finds them
-again. It can be told to be slow or to fail: see :mod:`roost.compute.virt.fake.faults`; and what to
-pretend to have: see :mod:`roost.compute.virt.fake.inventory`.
+again. :mod:`roost.compute.virt.fake.faults` delays or fails steps on demand,
+:mod:`roost.compute.virt.fake.inventory` is the simulated hardware.
 """
 
 import contextlib
@@ -53,16 +53,16 @@ _OWN_STEPS: Final = (
     "destroy",
     "snapshot",
     "migrate",
-)  # struck inside the driver, not before a step
+)  # these fail inside the driver, not before a step
 
 
 class FakeDriver:
-    """Keeps guests below ``folder`` as ``guests/<uuid>.json``, written in one go.
+    """Stores guests below ``folder`` as ``guests/<uuid>.json``, written atomically.
 
-    :param resources: what to pretend to have
-    :param metrics: what to pretend to measure
-    :param load: how busy to pretend to be; None: as this machine is
-    :param folder: this host's own, made when first needed
+    :param resources: the simulated hardware
+    :param metrics: simulated measurements
+    :param load: simulated load; None: that of this machine
+    :param folder: this host's own, created when first needed
     """
 
     def __init__(
@@ -115,21 +115,21 @@ class FakeDriver:
 
     def describe(self, uuid: str) -> Guest:
         values = self.contents(uuid)
-        said = {name: values[name] for name in ("power_state", "vcpus", "memory_mb")}
+        fields = {name: values[name] for name in ("power_state", "vcpus", "memory_mb")}
         return Guest(
             uuid=uuid,
             attempt=values.get("attempt"),
             rescued="rescued_from" in values,
             cut_off=values.get("cut_off", False),
             announced=values.get("announced", False),
-            **said,
+            **fields,
         )
 
     def note_announced(self, uuid: str) -> None:
         self._write(uuid, self.contents(uuid) | {"announced": True})
 
     def contents(self, uuid: str) -> dict[str, Any]:
-        """Return all that a guest's file says, for tests.
+        """Return the content of a guest's file, for tests.
 
         :raises roost.exception.NotFound: when there is none
         """
@@ -160,7 +160,7 @@ class FakeDriver:
 
     def destroy(self, uuid: str) -> None:
         self._faults.strike("destroy")
-        self.config_drive(uuid).unlink(missing_ok=True)  # first: without its guest nobody finds it
+        self.config_drive(uuid).unlink(missing_ok=True)  # first: it is found only by its guest
         self._file(uuid).unlink(missing_ok=True)
 
     def power_off(self, uuid: str) -> None:
@@ -194,10 +194,10 @@ class FakeDriver:
         kernel: Kernel | None = None,
     ) -> None:
         if "rescued_from" not in self.contents(instance.uuid):
-            told = {"rescue_kernel": _started_by(kernel).get("kernel")}
+            given = {"rescue_kernel": _started_by(kernel).get("kernel")}
             if password is not None:
-                told["rescue_password"] = _digest(password)
-            self._switch(instance.uuid, states.RUNNING, rescued_from=str(image_path), **told)
+                given["rescue_password"] = _digest(password)
+            self._switch(instance.uuid, states.RUNNING, rescued_from=str(image_path), **given)
 
     def unrescue(self, uuid: str) -> None:
         self._faults.strike("power")
@@ -208,9 +208,9 @@ class FakeDriver:
 
     @contextlib.contextmanager
     def snapshot(self, uuid: str, *, disk_format: str) -> Iterator[BinaryIO]:
-        """Give the image that the guest was made from, and a line that says whose it was.
+        """Yield the guest's image and a line with the guest's name.
 
-        An image that its host has no more is an empty one.
+        An image that is no longer on this host counts as empty.
         """
         guest = self.contents(uuid)
         self._faults.strike("snapshot")
@@ -225,7 +225,7 @@ class FakeDriver:
         self._write(uuid, self.contents(uuid) | {"password": _digest(password)})
 
     def console_output(self, uuid: str) -> str:
-        """Return some lines for each time that the guest was booted."""
+        """Return a few lines for each boot of the guest."""
         guest = self.contents(uuid)
         boots = range(1, guest.get("boots", 1) + 1)
         return "".join(
@@ -250,7 +250,7 @@ class FakeDriver:
         return console.start(kind, runs=lambda: self._runs(uuid))
 
     def _runs(self, uuid: str) -> bool:
-        """Tell whether a guest is in memory."""
+        """Return whether the guest is in memory."""
         try:
             return self.contents(uuid)["power_state"] in (states.RUNNING, states.HELD)
         except exception.NotFound:
@@ -277,13 +277,13 @@ class FakeDriver:
         return self._departures.presence(uuid)
 
     def diagnostics(self, uuid: str) -> Diagnostics:
-        """Pretend that every guest is idle."""
+        """Return the diagnostics of an idle guest."""
         guest = self.contents(uuid)
         sent = dict.fromkeys((f"{way}_{unit}" for way in ("rx", "tx") for unit in _TRAFFIC), 0)
         nics = [{"mac_address": nic["mac"], **sent} for nic in guest["interfaces"]]
         return Diagnostics(
             state="running",
-            driver="libvirt",  # what it pretends to be: clients know a few names only
+            driver="libvirt",  # clients know a few names only
             hypervisor="qemu",
             hypervisor_os="none",
             uptime=0,
@@ -304,7 +304,7 @@ class FakeDriver:
         self.contents(uuid)
         self._faults.strike("power")
         guest = self.contents(uuid) | {"power_state": power_state} | more
-        guest.pop("cut_off", None)  # only who pretends that the node was started again says so
+        guest.pop("cut_off", None)  # only a simulated restart of the node sets it
         self._write(uuid, guest)
 
     def _change(self, uuid: str, before: int, after: int) -> None:
@@ -318,7 +318,7 @@ class FakeDriver:
         self._switch(uuid, after)
 
     def config_drive(self, uuid: str) -> pathlib.Path:
-        """Return where the config drive of a guest is, if it has one."""
+        """Return the path of the guest's config drive, whether it exists or not."""
         return self._file(uuid).with_suffix(".iso")
 
     def _keep_drive(self, uuid: str, drive: pathlib.Path | None) -> None:
@@ -326,7 +326,7 @@ class FakeDriver:
         if drive is None:
             kept.unlink(missing_ok=True)
         else:
-            shutil.copy(drive, kept)  # and who may read it
+            shutil.copy(drive, kept)  # with its permissions
 
     def _file(self, uuid: str) -> pathlib.Path:
         return self._guests / f"{uuids.UUID(uuid)}.json"
@@ -340,7 +340,7 @@ class FakeDriver:
 
 
 def _digest(password: str) -> str:
-    """Return what a guest remembers of a password, which is nowhere kept as it is."""
+    """Return the digest of a password; the password itself is not stored."""
     return hashlib.sha256(password.encode()).hexdigest()
 
 
@@ -361,7 +361,7 @@ def _described(
 def _expected(
     instance: Instance, network_info: NetworkInfo, placement: GuestPlacement
 ) -> dict[str, Any]:
-    """Describe a guest that comes from another host, where its image is known."""
+    """Describe an incoming guest, whose image only the source knows."""
     return _described(instance, None, network_info) | _placed(placement)
 
 

@@ -1,7 +1,7 @@
-"""Trouble on demand, from a JSON file that may change at any time.
+"""Fault injection from a JSON file that may change at any time.
 
-The file is a list of rules, looked at before every step. A rule says where trouble strikes and what
-it is; a missing file means no trouble::
+The file is a list of rules, read before every step. A rule says which step fails and how; a missing
+file means no faults::
 
     [
       {"step": "spawn", "host": "h1", "kind": "reschedulable", "message": "no luck here"},
@@ -10,36 +10,36 @@ it is; a missing file means no trouble::
     ]
 
 =========  =====================================================================================
-step       when it strikes
+step       when the fault occurs
 =========  =====================================================================================
 begin      before the host asks its cell whether the instance is still wanted
-claim      before resources are set aside on the host
-network    before networks are asked for
-image      before the image is fetched
-prepare    in the hypervisor, before anything of the guest exists
-spawn      in the hypervisor, when half of the guest exists
-announce   when the guest runs, before the cell is told
-destroy    in the hypervisor, before a guest is removed
-power      in the hypervisor, before a guest is stopped, started, paused, rescued and so on
-snapshot   in the hypervisor, before the disk of a guest is read
-interface  in the hypervisor, before an interface is plugged into a guest, or unplugged
-migrate    in the hypervisor of the source, before each of 16 parts of a guest's memory is copied
+claim      before the host claims resources
+network    before the host requests ports
+image      before the host fetches the image
+prepare    in the driver, before anything of the guest exists
+spawn      in the driver, when half of the guest exists
+announce   when the guest runs, before the host reports it to the cell
+destroy    in the driver, before a guest is removed
+power      in the driver, before a guest is stopped, started, paused, rescued and so on
+snapshot   in the driver, before the disk of a guest is read
+interface  in the driver, before an interface is attached to a guest, or detached
+migrate    in the driver of the source, before each of 16 parts of a guest's memory is copied
 =========  =====================================================================================
 
 =========  =====================================================================================
 key        meaning
 =========  =====================================================================================
 step       required: one of the above, or ``*``
-host       a host's name, or a pattern with ``*``; left out: every host
-rate       how often, from 0 (never) to 1 (always, when left out)
-delay      seconds to wait first; left out: none
-kind       ``reschedulable``: another host may do; ``final``: none will; ``crash``: an error that
-           nobody foresaw; left out: nothing fails, it is only slow
-message    what the failure says of itself
+host       a host's name, or a pattern with ``*``; default: every host
+rate       probability, from 0 (never) to 1 (always, the default)
+delay      seconds to wait first; default: none
+kind       ``reschedulable``: another host may succeed; ``final``: none will; ``crash``: an
+           unexpected error; default: no failure, only the delay
+message    the message of the failure
 =========  =====================================================================================
 
-Every rule that fits is applied, in order, until one fails the step. A file that cannot be read or
-understood is logged once, and changes nothing: the rules read before stay in force.
+Every matching rule is applied, in order, until one fails the step. A file that cannot be read or
+parsed is logged once and ignored: the previous rules stay in force.
 """
 
 import dataclasses
@@ -64,12 +64,12 @@ KINDS: Final = ("reschedulable", "final", "crash")
 
 
 class Crash(RuntimeError):
-    """The failure that nobody foresaw, on demand."""
+    """The unexpected error, on demand."""
 
 
 @dataclasses.dataclass(frozen=True)
 class FaultRule:
-    """One kind of trouble: where it strikes and what it does."""
+    """One fault: at which step it occurs and what it does."""
 
     step: str
     host: str = "*"
@@ -90,7 +90,7 @@ class FaultRule:
         return self.step in ("*", step) and fnmatch.fnmatchcase(host, self.host)
 
     def strike(self, step: str) -> None:
-        """Fail ``step`` in this rule's way, if it has one."""
+        """Fail ``step`` as this rule's kind says, if it has one."""
         message = f"{step}: {self.message}"
         if self.kind == "crash":
             raise Crash(message)
@@ -99,11 +99,11 @@ class FaultRule:
 
 
 class Faults:
-    """The rules of one file, as one host meets them.
+    """The rules of one file, for one host.
 
-    :param path: the file; None: no trouble, ever
+    :param path: the file; None: no faults
     :param sleep: waits for seconds
-    :param chance: gives numbers from 0 up to 1
+    :param chance: returns numbers from 0 up to 1
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Faults:
         self._rules: tuple[FaultRule, ...] = ()
 
     def strike(self, step: str) -> None:
-        """Delay or fail ``step``, if the file says so now.
+        """Delay or fail ``step`` by the current rules.
 
         :raises roost.exception.BuildFailed: for the kinds ``reschedulable`` and ``final``
         :raises Crash: for the kind ``crash``
@@ -144,7 +144,7 @@ class Faults:
             return self._rules
 
     def _look(self, path: pathlib.Path) -> tuple[int, ...] | None:
-        """Return what changes when the file does; None: there is none."""
+        """Return a fingerprint of the file; None: there is none."""
         try:
             found = path.stat()
         except FileNotFoundError:
@@ -155,16 +155,16 @@ class Faults:
         try:
             rules = parse(path.read_text())
         except (OSError, ValueError) as error:
-            LOG.error("faults file %s is ignored, the rules stay as they are: %s", path, error)  # noqa: TRY400
+            LOG.error("faults file %s is ignored, the rules stay in force: %s", path, error)  # noqa: TRY400
             return self._rules
         LOG.info("faults file %s read: %d rules", path, len(rules))
         return rules
 
 
 def parse(text: str) -> tuple[FaultRule, ...]:
-    """Read rules.
+    """Parse rules.
 
-    :raises ValueError: naming the rule and what is wrong with it
+    :raises ValueError: naming the rule and the error in it
     """
     entries = json.loads(text)
     _require(isinstance(entries, list), "it must be a list of rules")

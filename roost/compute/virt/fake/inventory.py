@@ -1,6 +1,6 @@
-"""What pretended hosts have, from a JSON file that is read when the compute starts.
+"""Simulated hardware of hosts, from a JSON file that is read when the compute starts.
 
-By the host's name, ``*`` for all that are not named; what is left out is as the options say, or
+Entries by host name, ``*`` for all other hosts; missing keys have the value of the options, or
 none::
 
     {
@@ -20,23 +20,23 @@ none::
 =======================  =======================================================================
 key                      meaning
 =======================  =======================================================================
-vcpus                    CPUs that guests share; left out: those that its NUMA cells name
-pcpus                    CPUs that are given to one guest each; left out: likewise
-memory_mb                MiB of memory; left out: that of its NUMA cells
+vcpus                    CPUs that guests share; default: those of its NUMA cells
+pcpus                    dedicated CPUs (one guest each); default: those of its NUMA cells
+memory_mb                MiB of memory; default: that of its NUMA cells
 disk_gb                  GiB of disk
 hypervisor_type          a name, like ``QEMU``
 hypervisor_version       a number, like 6002000
 architectures            of guests that it runs, like ``aarch64``
 capabilities             texts by name, which extra specs are compared with
 traits                   names, like ``HW_CPU_X86_AVX2``
-labels                   places that it is at or reaches
-cpu_info                 an object that tells operators of its CPUs
-booted_at                when it pretends to have been started, like ``2026-11-21T09:30:00+00:00``;
-                         left out: when the compute was
-load_average             three numbers: how busy it pretends to have been in the last minute, 5 and
-                         15 minutes; left out: as busy as the machine that its compute runs on
-users                    how many pretend to be logged in, if there is a ``load_average``
-metrics                  numbers by name, which it pretends to measure
+labels                   locations that it is at or reaches
+cpu_info                 an object that describes its CPUs to operators
+booted_at                simulated boot time, like ``2026-11-21T09:30:00+00:00``; default: when the
+                         compute started
+load_average             three numbers: the simulated load of the last minute, 5 and 15 minutes;
+                         default: the load of the compute's machine
+users                    simulated number of logged-in users, if there is a ``load_average``
+metrics                  simulated measurements: numbers by name
 numa_cells               the fields of :class:`roost.objects.NUMACell`
 pci_pools                the fields of :class:`roost.objects.PciPool`
 =======================  =======================================================================
@@ -132,7 +132,7 @@ _SCHEMA: Final = {"type": "object", "additionalProperties": _HOST}
 
 @dataclasses.dataclass(frozen=True)
 class Inventory:
-    """What one host pretends to have: the values of its entry by name."""
+    """The simulated hardware of one host: the values of its entry by name."""
 
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -142,7 +142,7 @@ class Inventory:
 
     @property
     def load(self) -> Load | None:
-        """How busy it pretends to be; None: it does not pretend."""
+        """The simulated load; None: none is given."""
         given = self.values.get("load_average")
         if given is None:
             return None
@@ -150,7 +150,7 @@ class Inventory:
         return Load(averages=(last, five, fifteen), users=self.values.get("users", 0))
 
     def resources(self, node: str, *, vcpus: int, memory_mb: int, disk_gb: int) -> HostResources:
-        """Return it as a node; the sizes count where neither the entry nor its cells name any."""
+        """Return the node; the arguments are defaults where neither entry nor cells name a size."""
         given = self.values
         cells = tuple(NUMACell.of(**{"pcpus": [], **one}) for one in given.get("numa_cells", []))
         return HostResources(
@@ -173,9 +173,9 @@ class Inventory:
 
 
 def read(path: str | pathlib.Path | None, *, host: str) -> Inventory:
-    """Return what a file says of a host; without a file, or when it says nothing, an empty one.
+    """Return the inventory of a host; an empty one without a file or an entry.
 
-    :raises roost.exception.Invalid: naming the file, the key and what is wrong with it
+    :raises roost.exception.Invalid: naming the file, the key and the error
     """
     if not path:
         return Inventory()
@@ -188,14 +188,14 @@ def read(path: str | pathlib.Path | None, *, host: str) -> Inventory:
 
 
 def check(entries: Any) -> None:
-    """Make sure that entries by host are what :func:`read` understands.
+    """Validate entries by host.
 
-    :raises ValueError: naming the key and what is wrong with it
+    :raises ValueError: naming the key and the error
     """
     validator = jsonschema.Draft202012Validator(_SCHEMA)
     wrong = schema_exceptions.best_match(validator.iter_errors(entries))
     if wrong is not None:
-        raise ValueError(f"{_words(wrong.absolute_path)}: {wrong.message}")
+        raise ValueError(f"{_key(wrong.absolute_path)}: {wrong.message}")
     for host, entry in entries.items():
         try:
             _time(entry.get("booted_at"))
@@ -204,14 +204,14 @@ def check(entries: Any) -> None:
 
 
 def _time(text: str | None) -> datetime.datetime:
-    """Read a time (without zone: UTC); nothing is now."""
+    """Parse a time (without zone: UTC); None: now."""
     if text is None:
         return datetime.datetime.now(datetime.UTC)
     found = datetime.datetime.fromisoformat(text)
     return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
 
 
-def _words(path: Any) -> str:
-    """Write the way to a value as one reads it: ``h1.numa_cells[0].cpus``."""
+def _key(path: Any) -> str:
+    """Return the path to a value as text: ``h1.numa_cells[0].cpus``."""
     steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
-    return "".join(steps).removeprefix(".") or "the whole"
+    return "".join(steps).removeprefix(".") or "the file"

@@ -1,7 +1,7 @@
-"""Pretended guests that go from host to host: hosts of one rig see each other's folders.
+"""Simulated live migration: hosts of one rig access each other's folders.
 
-A guest is one file, which is renamed in the moment of arrival: so it is never on two hosts, and
-never on none, whoever is killed.
+A guest is one file, which is renamed to the destination's folder: so it is on exactly one host,
+even if a process is killed meanwhile.
 """
 
 import contextlib
@@ -27,22 +27,22 @@ from roost.compute.virt.live_migration import (
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo
 
-_STEPS: Final = 16  # in which all memory goes
+_STEPS: Final = 16  # in which all memory is copied
 _MIB: Final = 1024 * 1024
-_ROOM: Final = "arriving"  # what a guest's file says until the guest has come
+_ROOM: Final = "arriving"  # marks the prepared file of an incoming guest
 _IN_MEMORY: Final = (states.RUNNING, states.HELD)
 _OWN: Final = (
     "interfaces",
     "numa_cells",
     "pci_devices",
     "attempt",
-)  # what hosts have each their own
+)  # the destination's values replace the source's
 Described = Callable[[Instance, NetworkInfo, GuestPlacement], Mapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
 class FakeGuests:
-    """The files of the guests of one host: what they say, where they are; what goes wrong there."""
+    """Access to the guest files of one host, and fault injection."""
 
     contents: Callable[[str], dict[str, Any]]
     write: Callable[[str, dict[str, Any]], None]
@@ -50,17 +50,17 @@ class FakeGuests:
     strike: Callable[[str], None]
 
     def drive(self, uuid: str) -> pathlib.Path:
-        """Return where the config drive of a guest is, if it has one."""
+        """Return the path of the guest's config drive, whether it exists or not."""
         return self.file(uuid).with_suffix(".iso")
 
     def gone(self, uuid: str) -> pathlib.Path:
-        """Return the file that says that a guest has left."""
+        """Return the path of the file that marks a guest as migrated away."""
         return self.file(uuid).with_suffix(".gone")
 
 
 @dataclasses.dataclass
 class Job:
-    """A move that is under way."""
+    """A migration in progress."""
 
     memory: int
     began: float
@@ -70,7 +70,7 @@ class Job:
 
 
 class FakeMigrationSources:
-    """What :class:`roost.compute.virt.live_migration.MigrationSources` says."""
+    """Simulates :class:`roost.compute.virt.live_migration.MigrationSources`."""
 
     def __init__(self, guests: FakeGuests, *, node: str) -> None:
         self._guests = guests
@@ -79,7 +79,7 @@ class FakeMigrationSources:
         self._jobs: dict[str, Job] = {}
 
     def describe(self, uuid: str) -> MigrationSource:
-        guest, drive = self._at_home(uuid), self._guests.drive(uuid)
+        guest, drive = self._require_guest(uuid), self._guests.drive(uuid)
         return MigrationSource(
             uuid=uuid,
             node=self._node,
@@ -100,7 +100,7 @@ class FakeMigrationSources:
             for at in range(_STEPS):
                 self._guests.strike("migrate")
                 if job.aborted.is_set():
-                    raise exception.Conflict(f"The move of the guest {uuid} was aborted.")
+                    raise exception.Conflict(f"The migration of the guest {uuid} was aborted.")
                 if job.post_copy.is_set():
                     break
                 job.done = job.memory * (at + 1) // _STEPS
@@ -119,13 +119,13 @@ class FakeMigrationSources:
         )
 
     def abort(self, uuid: str) -> None:
-        self._under_way(uuid).aborted.set()
+        self._in_progress(uuid).aborted.set()
 
     def switch_to_post_copy(self, uuid: str) -> None:
-        self._under_way(uuid).post_copy.set()
+        self._in_progress(uuid).post_copy.set()
 
     def stay(self, uuid: str) -> None:
-        self._at_home(uuid, *_IN_MEMORY, states.SHUTDOWN, states.SAVED)
+        self._require_guest(uuid, *_IN_MEMORY, states.SHUTDOWN, states.SAVED)
         self._guests.gone(uuid).unlink(missing_ok=True)
 
     def finish(self, uuid: str) -> bytes:
@@ -148,9 +148,9 @@ class FakeMigrationSources:
 
     @contextlib.contextmanager
     def _job(self, uuid: str) -> Iterator[Job]:
-        """Have a guest under way; one at a time."""
+        """Register a migration of the guest for the block; one at a time."""
         with self._lock:
-            guest = self._at_home(uuid)
+            guest = self._require_guest(uuid)
             job = Job(memory=guest["memory_mb"] * _MIB, began=time.monotonic())
             self._jobs[uuid] = job
         try:
@@ -159,16 +159,16 @@ class FakeMigrationSources:
             del self._jobs[uuid]
 
     def _hand_over(self, uuid: str, target: pathlib.Path) -> None:
-        """Let a guest be the other host's, with what that has for it."""
+        """Move the guest's file to the destination, with the destination's own values."""
         room = json.loads(target.read_text()) if target.exists() else {}
         if _ROOM not in room:
-            raise exception.Unavailable(f"The guest {uuid} is not awaited any more.")
+            raise exception.Unavailable(f"The guest {uuid} is not expected there any more.")
         own = {name: room[name] for name in _OWN}
         self._guests.gone(uuid).touch()
         self._guests.write(uuid, self._guests.contents(uuid) | own)
         self._guests.file(uuid).rename(target)
 
-    def _at_home(self, uuid: str, *allowed: int) -> dict[str, Any]:
+    def _require_guest(self, uuid: str, *allowed: int) -> dict[str, Any]:
         guest, found = self._guests.contents(uuid), self.presence(uuid)
         if found in (Presence.ROOM, Presence.LEAVING):
             raise exception.Conflict(f"The guest {uuid} is {found.value} on this host.")
@@ -176,19 +176,19 @@ class FakeMigrationSources:
             raise exception.Conflict(f"The guest {uuid} does not run.")
         return guest
 
-    def _under_way(self, uuid: str) -> Job:
+    def _in_progress(self, uuid: str) -> Job:
         job = self._jobs.get(uuid)
         if job is None:
             self._guests.contents(uuid)
-            raise exception.Conflict(f"The guest {uuid} is not being moved.")
+            raise exception.Conflict(f"The guest {uuid} is not being migrated.")
         return job
 
 
 class FakeMigrationDestinations:
-    """What :class:`roost.compute.virt.live_migration.MigrationDestinations` says.
+    """Simulates :class:`roost.compute.virt.live_migration.MigrationDestinations`.
 
-    :param presence: returns what this host has of a guest
-    :param described: returns what the file of a guest says that is made here
+    :param presence: returns the state of a guest on this host
+    :param described: returns the file content of a guest on this host
     """
 
     def __init__(
@@ -208,8 +208,8 @@ class FakeMigrationDestinations:
         self._check_absent(outgoing.uuid)
         if outgoing.hypervisor_type != "fake":
             raise exception.Unsupported(
-                f"{self._node} cannot run the guest {outgoing.uuid} of {outgoing.node}: it is"
-                f" one of {outgoing.hypervisor_type}."
+                f"{self._node} cannot run the guest {outgoing.uuid} of {outgoing.node}: its"
+                f" hypervisor is {outgoing.hypervisor_type}."
             )
 
     def prepare(

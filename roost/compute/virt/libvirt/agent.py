@@ -1,6 +1,6 @@
-"""What a guest's own system does for us: QEMU's guest agent, where an image says that it has one.
+"""Requests to QEMU's guest agent, if the image says that the guest has one.
 
-Nobody inside a guest is trusted to answer, so each question is waited for only so long.
+Guests are not trusted to answer, so each request has a timeout.
 """
 
 import contextlib
@@ -16,18 +16,18 @@ from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.identity import GuestIdentity
 
 LOG = logging.getLogger(__name__)
-_SECONDS: Final = 10  # that an agent gets for one answer
+_SECONDS: Final = 10  # timeout of a request
 _ADMIN, _QUIESCE, _SHUTDOWN = "admin", "quiesce", "shutdown"
-_SILENT: Final = (
+_FAILED: Final = (
     libvirt.VIR_ERR_AGENT_UNRESPONSIVE,
     libvirt.VIR_ERR_AGENT_UNSYNCED,
     libvirt.VIR_ERR_OPERATION_INVALID,
-    libvirt.VIR_ERR_INTERNAL_ERROR,  # what an agent says that it cannot do
+    libvirt.VIR_ERR_INTERNAL_ERROR,  # the agent does not support the request
 )
 
 
 def notes_of(hardware: Hardware) -> Mapping[str, str]:
-    """Return what a guest is to remember of its hardware."""
+    """Return the notes on its hardware to record with a guest."""
     notes = hardware.vifs.notes()
     if hardware.shutdown_seconds is not None:
         notes[_SHUTDOWN] = str(hardware.shutdown_seconds)
@@ -39,57 +39,56 @@ def notes_of(hardware: Hardware) -> Mapping[str, str]:
 
 
 def shutdown_seconds(domain: Any, default: float) -> float:
-    """Return how long a guest's own system gets to end; those of earlier releases say nothing."""
+    """Return the shutdown timeout of a guest; guests of earlier releases have the default."""
     return float(_notes(domain).get(_SHUTDOWN, default))
 
 
 def set_password(domain: Any, password: str) -> None:
-    """Have the password of a guest's administrator changed.
+    """Change the password of a guest's administrator.
 
-    :raises roost.exception.Conflict: when it does not run, has no agent, or the agent does not
-        do it
+    :raises roost.exception.Conflict: when the guest does not run, has no agent, or the agent fails
     """
     admin = _admin(domain)
     if guests.power_state(domain) != states.RUNNING:
         raise exception.Conflict(f"The guest {domain.UUIDString()} does not run.")
-    with _asking(domain):
+    with _requesting(domain):
         domain.setUserPassword(admin, password)
 
 
 def end_copy_quietly(domain: Any, device: str) -> None:
-    """Let the copy of a disk be as it is at a moment at which the guest has written all it wants.
+    """End the copy of a disk while the guest's file systems are frozen.
 
-    :raises roost.exception.Conflict: when that cannot be had, and nothing else will do
+    :raises roost.exception.Conflict: when they cannot be frozen, and the image requires it
     """
-    with _quiet(domain, _notes(domain).get(_QUIESCE)):
+    with _frozen(domain, _notes(domain).get(_QUIESCE)):
         guests.end_copy(domain, device)
 
 
 @contextlib.contextmanager
-def _quiet(domain: Any, wanted: str | None) -> Iterator[None]:
+def _frozen(domain: Any, wanted: str | None) -> Iterator[None]:
     try:
         if wanted is not None:
             _freeze(domain)
     except exception.Conflict as error:
         if wanted == "always":
             raise
-        LOG.warning("the copy is as if the plug had been pulled: %s", error.message)
+        LOG.warning("the copy is only crash-consistent: %s", error.message)
         wanted = None
     try:
         yield
     finally:
         if wanted is not None:
-            with _asking(domain):
+            with _requesting(domain):
                 domain.fsThaw()
 
 
 def _freeze(domain: Any) -> None:
-    """Have file systems written; what an agent froze half-way goes on."""
+    """Freeze the guest's file systems; thaw those that a failed request froze."""
     _admin(domain)
     if guests.power_state(domain) != states.RUNNING:
-        raise exception.Conflict(f"The guest {domain.UUIDString()} is held, and writes nothing.")
+        raise exception.Conflict(f"The guest {domain.UUIDString()} does not run.")
     try:
-        with _asking(domain):
+        with _requesting(domain):
             domain.fsFreeze()
     except exception.Conflict:
         with contextlib.suppress(libvirt.libvirtError):
@@ -98,24 +97,24 @@ def _freeze(domain: Any) -> None:
 
 
 @contextlib.contextmanager
-def _asking(domain: Any) -> Iterator[None]:
+def _requesting(domain: Any) -> Iterator[None]:
     domain.agentSetResponseTimeout(_SECONDS)
     try:
         yield
     except libvirt.libvirtError as error:
-        if error.get_error_code() not in _SILENT:
+        if error.get_error_code() not in _FAILED:
             raise
         raise exception.Conflict(
-            f"The agent of the guest {domain.UUIDString()} does not do it.", why=str(error)
+            f"The agent of the guest {domain.UUIDString()} failed the request.", why=str(error)
         ) from error
 
 
 def _admin(domain: Any) -> str:
-    """Return the administrator of a guest that has an agent."""
+    """Return the administrator's name of a guest that has an agent."""
     admin = _notes(domain).get(_ADMIN)
     if admin is None:
         raise exception.Conflict(
-            f"The guest {domain.UUIDString()} has nobody to ask: its image does not say"
+            f"The guest {domain.UUIDString()} has no agent: its image does not say"
             " hw_qemu_guest_agent=yes."
         )
     return admin

@@ -1,4 +1,4 @@
-"""Images as plain bytes, for the root disks of guests to stand on: made once, kept while of use."""
+"""Base images: images converted to raw, the backing files of root disks, cached while in use."""
 
 import contextlib
 import logging
@@ -15,21 +15,20 @@ from roost.compute.virt.libvirt.images import PLAIN, Image, convert, measure
 
 LOG = logging.getLogger(__name__)
 _QCOW2: Final = b"QFI\xfb"
-_HEAD: Final = struct.Struct(">4sIQI")  # magic, version, and where and how long its base's name is
-_PARTS: Final = 2  # of the file system, one of which bases have
-_YOUNG: Final = 60.0  # seconds in which a host that shares the folder has made a disk of one
-Standing = Callable[[], Collection[str]]
+_HEAD: Final = struct.Struct(">4sIQI")  # magic, version, offset and length of the base's name
+_PARTS: Final = 2  # the default limit is one part of the file system
+_YOUNG: Final = 60.0  # seconds in which a host that shares the folder creates a disk on one
+InUse = Callable[[], Collection[str]]
 
 
 class BaseImages:
-    """Keeps bases in ``folder``: an image's file is named by its contents, and so is its base.
+    """Stores base images in ``folder``, each under the content-based name of its image.
 
-    :param folder: made when first needed
-    :param standing: returns the names of the bases that disks stand on; when it raises, none is
-        removed
-    :param lifetime: seconds that one which no disk stands on is kept for the next; 0: for ever
-    :param most: bytes of the disk that all of them may have; 0: any number; None: what is free, and
-        half of the file system when no disk stands on them
+    :param folder: created when first needed
+    :param in_use: returns the names of the bases that disks use; when it raises, none is removed
+    :param lifetime: seconds that an unused base is kept; 0: for ever
+    :param most: limit of all bases in bytes; 0: none; None: the free space, and half of the file
+        system while no disk uses them
     :param node: the name of this host, where others share the folder
     """
 
@@ -37,7 +36,7 @@ class BaseImages:
         self,
         folder: pathlib.Path,
         *,
-        standing: Standing,
+        in_use: InUse,
         lifetime: float,
         most: int | None = None,
         node: str = "",
@@ -47,8 +46,8 @@ class BaseImages:
             most=most,
             parts=_PARTS,
             suffix=".raw",
-            part=f".{node}.part",  # hosts that share the folder may be at the same base
-            in_use=standing,
+            part=f".{node}.part",  # hosts that share the folder may convert the same image
+            in_use=in_use,
             young=_YOUNG,
         )
         self._lifetime = lifetime
@@ -56,11 +55,11 @@ class BaseImages:
 
     @contextlib.contextmanager
     def held(self, path: pathlib.Path, image: Image) -> Iterator[pathlib.Path]:
-        """Return what a root disk from this image stands on, made if need be.
+        """Return the base of an image, converted if need be, and keep it within the block.
 
-        It is there while the block lasts, and then for as long as a disk stands on it.
+        After that it stays for as long as a disk uses it.
 
-        :raises roost.exception.BuildFailed: when it cannot be made; another host may have room
+        :raises roost.exception.BuildFailed: when it cannot be made; another host may have space
         """
         base, user = self._folder.file(path.stem), object()
         self._folder.use(base, user)
@@ -75,16 +74,16 @@ class BaseImages:
             self._folder.release(user)
 
     def clear(self) -> None:
-        """Remove what this host left half-made when its daemon was killed.
+        """Remove what a killed daemon of this host left half-made.
 
-        No guest may be made meanwhile.
+        No guest may be built meanwhile.
         """
         self._folder.clear()
 
     def tidy(self) -> None:
-        """Remove those that nobody has needed for long enough, and what was left half-made.
+        """Remove bases that were unused for long enough, and what was left half-made.
 
-        And what is too much, since somebody has lowered how much there may be.
+        Also enforces a limit that the operator has lowered.
         """
         self._folder.tidy(self._lifetime)
 
@@ -97,16 +96,16 @@ class BaseImages:
                 partial.chmod(0o644)
         except exception.NoCapacity as error:
             raise exception.BuildFailed(
-                f"There is no room for a plain image: {error.message}",
+                f"There is no room for a base image: {error.message}",
                 told="The host had no room for the image of this server.",
             ) from error
-        LOG.info("%s (%s) is ready for guests to stand on", path.name, image.kind)
+        LOG.info("%s (%s) was converted to a base image", path.name, image.kind)
 
 
 def base_of(disk: pathlib.Path) -> str | None:
-    """Return the name of the file that a disk stands on; None: it stands on none, or is gone.
+    """Return the name of a disk's backing file; None: it has none, or the disk was removed.
 
-    The head of the disk tells, which QEMU lets nobody else look for while it has it open.
+    Reads the qcow2 header, as QEMU locks an open disk against qemu-img.
     """
     with contextlib.suppress(FileNotFoundError), disk.open("rb") as file:
         head = file.read(_HEAD.size)

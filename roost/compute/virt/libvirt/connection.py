@@ -1,7 +1,7 @@
-"""The one connection to libvirt: bounded, made anew when libvirtd was, with its events.
+"""The connection to libvirtd: calls with timeouts, reconnection, and events.
 
-Calls of the binding may hang as long as libvirtd or a guest's QEMU do, so each is made in a thread
-that can be left alone. libvirt's objects bear that many threads use them.
+Calls of the binding may hang as long as libvirtd or a guest's QEMU do, so each runs in a thread
+that can be abandoned. libvirt's objects are thread-safe.
 """
 
 import functools
@@ -18,7 +18,7 @@ from roost import concurrency, exception
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 Call = Callable[[Any], T]
-# Seconds between two signs of life of libvirtd, and how many may be missed.
+# Seconds between two keepalive messages of libvirtd, and how many may be missed.
 _KEEPALIVE: Final = (5, 4)
 _OF_DEFINITIONS: Final = (libvirt.VIR_DOMAIN_EVENT_DEFINED, libvirt.VIR_DOMAIN_EVENT_UNDEFINED)
 _TRANSPORT: Final = (libvirt.VIR_FROM_RPC, libvirt.VIR_FROM_REMOTE)
@@ -27,7 +27,7 @@ _TRANSPORT: Final = (libvirt.VIR_FROM_RPC, libvirt.VIR_FROM_REMOTE)
 class Connection:
     """Calls libvirt.
 
-    :param seconds: that it gets to answer
+    :param seconds: timeout of a call
     """
 
     def __init__(self, uri: str, *, seconds: float) -> None:
@@ -35,25 +35,26 @@ class Connection:
         self._seconds = seconds
         self._lock = threading.Lock()
         self._opened: Any = None
-        self._told: Callable[[str], None] | None = None
-        self._told_of_all: Callable[[], None] = lambda: None
+        self._notify: Callable[[str], None] | None = None
+        self._notify_all: Callable[[], None] = lambda: None
 
     def call(self, what: str, do: Call[T], *, seconds: float | None = None) -> T:
-        """Return what ``do`` makes of the connection.
+        """Return ``do(connection)``.
 
-        :param what: names it in logs and errors
-        :param seconds: that this call gets, if it may take longer than others
-        :raises roost.exception.Conflict: when the guest is in no state for it
+        :param what: completes "libvirt cannot ..." in logs and errors
+        :param seconds: timeout of this call, if it may take longer than others
+        :raises roost.exception.Conflict: when the guest's state does not allow it
         :raises roost.exception.NotFound: when libvirt knows no such guest
-        :raises roost.exception.Timeout: when there is no answer in time; it may come to be later
+        :raises roost.exception.Timeout: when there is no answer in time; the call may still take
+            effect
         :raises roost.exception.Unavailable: when libvirtd cannot be reached
         """
         return self._bounded(what, lambda: do(self._connected()), seconds=seconds)
 
     def call_apart(self, what: str, do: Call[T]) -> T:
-        """Return what ``do`` makes of a connection for itself, which it closes when it is done.
+        """Return ``do(connection)`` for a new connection, which ``do`` closes when it is done.
 
-        When it raises that is done here. What is raised else is as in :meth:`call`.
+        It is closed here when ``do`` raises. Other errors are those of :meth:`call`.
         """
         return self._bounded(what, lambda: self._done_apart(do))
 
@@ -79,24 +80,25 @@ class Connection:
             raise exception.Timeout(message) from error
 
     def start(self, what: str, do: Call[T]) -> futures.Future[T]:
-        """Begin what takes as long as it takes, for whoever waits; it fails in libvirt's words."""
+        """Start a call without timeout; its future fails with libvirt's own errors."""
         return concurrency.abandonable(lambda: do(self._connected()), name=f"libvirt: {what}")
 
     @property
     def is_alive(self) -> bool:
-        """Whether libvirtd was there the last time that anybody called."""
+        """Whether the connection was alive at the last call."""
         with self._lock:
             return self._opened is not None and self._opened.isAlive() == 1
 
-    def listen(self, told: Callable[[str], None], told_of_all: Callable[[], None]) -> None:
-        """Have a function called with the name of each domain whose state changes from now on.
+    def listen(self, notify: Callable[[str], None], notify_all: Callable[[], None]) -> None:
+        """Call ``notify`` with the domain's name at each change of a domain's state from now on.
 
-        It must return at once. After a time without libvirtd ``told_of_all`` is called.
+        Both functions must return at once. ``notify_all`` is called after each reconnection to
+        libvirtd.
 
         :raises roost.exception.Unavailable: when libvirtd cannot be reached (yet)
         """
-        self._told, self._told_of_all = told, told_of_all
-        self.call("tell of events", lambda opened: opened.isAlive())
+        self._notify, self._notify_all = notify, notify_all
+        self.call("report events", lambda opened: opened.isAlive())
 
     def _connected(self) -> Any:
         with self._lock:
@@ -111,21 +113,21 @@ class Connection:
             opened = self._opened
         if was_open:
             LOG.warning("libvirtd at %s is back", self._uri)
-            self._told_of_all()
+            self._notify_all()
         return opened
 
     def _on_event(
         self, _connection: Any, domain: Any, event: int, _detail: int, _opaque: None
     ) -> None:
-        if self._told is not None and event not in _OF_DEFINITIONS:
-            self._told(domain.name())
+        if self._notify is not None and event not in _OF_DEFINITIONS:
+            self._notify(domain.name())
 
     def _translated(self, what: str, error: Any) -> Exception:
-        """Return what to raise; what only libvirt has words for stays as it is."""
+        """Return the exception to raise; other libvirt errors stay as they are."""
         if error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
             return exception.NotFound("There is no such guest on this host.")
         if error.get_error_code() == libvirt.VIR_ERR_OPERATION_INVALID:
-            message = f"libvirt cannot {what} in the state that it is in."
+            message = f"libvirt cannot {what} in its present state."
             return exception.Conflict(message, why=str(error))
         if error.get_error_domain() in _TRANSPORT or not self.is_alive:
             return exception.Unavailable(
@@ -136,7 +138,7 @@ class Connection:
 
 @functools.cache
 def _run_events() -> None:
-    """Start what keeps all connections of this process alive, and hears their events."""
+    """Start the event loop, which serves keepalives and events of all connections."""
     libvirt.virEventRegisterDefaultImpl()
     libvirt.registerErrorHandler(lambda _opaque, _error: None, None)  # errors are raised
     threading.Thread(target=_loop, name="libvirt: events", daemon=True).start()
@@ -147,4 +149,4 @@ def _loop() -> None:
         try:
             libvirt.virEventRunDefaultImpl()
         except libvirt.libvirtError:
-            LOG.exception("libvirt's events stumbled")
+            LOG.exception("an error in libvirt's event loop")

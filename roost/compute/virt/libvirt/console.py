@@ -1,4 +1,4 @@
-"""What guests write to their serial consoles: a file each, which outlives their restarts."""
+"""Console logs of guests: a file each, which outlives restarts of the guest."""
 
 import dataclasses
 import pathlib
@@ -7,22 +7,22 @@ from typing import Final
 
 from roost.compute.virt.libvirt.elements import element
 
-MOST: Final = 256 * 1024  # bytes that anybody is told
-_OLDER: Final = ".0"  # what virtlogd calls the part before, once the file has become large
+MOST: Final = 256 * 1024  # bytes that a reader receives
+_OLDER: Final = ".0"  # suffix of virtlogd's rotated file
 
 
 @dataclasses.dataclass(frozen=True)
 class Console:
-    """A serial console that virtlogd writes down in ``log``."""
+    """A serial console that virtlogd writes to ``log``."""
 
     log: pathlib.Path
 
     def elements(self, ports: int = 1) -> list[ET.Element]:
-        """Return it with the further serial ports, which a guest has for itself."""
+        """Return the console and further serial ports, which are not logged."""
         return [
             element(
                 "serial",
-                # without "on" it begins anew at every start
+                # otherwise every start truncates it
                 element("log", file=self.log, append="on"),
                 element("target", port=0),
                 type="pty",
@@ -33,17 +33,17 @@ class Console:
 
 
 def read(log: pathlib.Path) -> str:
-    """Return the end of what was written; nothing, if the guest never was started."""
+    """Return the end of the log as text; empty if the guest never started."""
     return tail(log).decode(errors="replace").replace("\r\n", "\n").replace("\0", "")
 
 
 def tail(log: pathlib.Path) -> bytes:
-    """Return the same as the guest wrote it."""
+    """Return the end of the log as the guest wrote it."""
     return b"".join(_tail(part) for part in (_older(log), log))[-MOST:]
 
 
 def write_before(log: pathlib.Path, data: bytes) -> None:
-    """Keep what the guest wrote elsewhere before it wrote here, unless that is too long ago."""
+    """Store the log from the migration's source as the older part, unless there is one already."""
     if not _older(log).exists():
         _older(log).write_bytes(data)
 

@@ -1,4 +1,4 @@
-"""How busy the CPUs of a node are, by the counters of libvirt: ``[compute] compute_monitors``."""
+"""CPU metrics of a node, from libvirt's counters: ``[compute] compute_monitors``."""
 
 import threading
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ NAME: Final = "cpu.virt_driver"
 _TIMES: Final = ("user", "kernel", "idle", "iowait")
 _IDLE: Final = ("idle", "iowait")
 _ALL: Final = libvirt.VIR_NODE_CPU_STATS_ALL_CPUS
-_MHZ: Final = 3  # where getInfo says it
+_MHZ: Final = 3  # its index in getInfo's result
 
 
 class CpuMonitor:
-    """Remembers what was counted last, so that shares are of the time since then.
+    """Stores the previous counters, so that shares are of the time since then.
 
-    The first are of the time since the node was started.
+    The first shares are of the time since the node was booted.
     """
 
     def __init__(self) -> None:
@@ -40,9 +40,9 @@ class CpuMonitor:
         }
 
     def _shares_of(self, times: Mapping[str, int]) -> dict[str, float]:
-        """Return the shares since last time; as they were, if no time has passed."""
+        """Return the shares since the last call; the previous ones, if no time has passed."""
         passed = {name: time - self._before[name] for name, time in times.items()}
-        if min(passed.values()) < 0:  # the node was started anew
+        if min(passed.values()) < 0:  # the node was rebooted
             passed = dict(times)
         total = sum(passed.values())
         if total:

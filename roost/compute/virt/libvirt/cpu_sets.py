@@ -1,4 +1,4 @@
-"""Which CPUs of a node guests get: those that they share, and those that one has for itself."""
+"""The node's CPUs that guests share, and those that are dedicated to one guest each."""
 
 import dataclasses
 import re
@@ -15,9 +15,9 @@ _PART: Final = re.compile(r"(\^?)\s*(\d{1,5})(?:\s*-\s*(\d{1,5}))?", re.ASCII)
 
 @dataclasses.dataclass(frozen=True)
 class CpuSets:
-    """What the operator says of the CPUs; None: nothing.
+    """The operator's CPU sets; None: not set.
 
-    While neither is said, guests share all; if only ``dedicated`` is, they share none.
+    If neither is set, guests share all CPUs; if only ``dedicated`` is, they share none.
     """
 
     shared: frozenset[int] | None = None
@@ -40,14 +40,14 @@ class CpuSets:
         )
 
     @property
-    def are_said(self) -> bool:
-        """Whether guests that share CPUs are kept off others."""
+    def are_set(self) -> bool:
+        """Whether guests that share CPUs are confined to a set."""
         return self.shared is not None or self.dedicated is not None
 
     def divide(self, cells: Iterable[NUMACell]) -> tuple[NUMACell, ...]:
-        """Return cells that have all their CPUs in common as what is given away of them.
+        """Return cells with their CPUs divided into shared and dedicated ones.
 
-        :raises roost.exception.Invalid: when a CPU is named that is not there
+        :raises roost.exception.Invalid: when a set names a CPU that the host does not have
         """
         found = tuple(cells)
         there = {cpu for cell in found for cpu in cell.cpus}
@@ -58,7 +58,7 @@ class CpuSets:
                     f"[compute] cpu_{name}_set names CPU {_listed(missing)}, which this host does"
                     " not have (online)."
                 )
-        return tuple(self._divided(cell) for cell in found) if self.are_said else found
+        return tuple(self._divided(cell) for cell in found) if self.are_set else found
 
     def _divided(self, cell: NUMACell) -> NUMACell:
         made = cell.obj_clone()
@@ -68,7 +68,7 @@ class CpuSets:
 
 
 def parse(name: str, text: str | None) -> frozenset[int] | None:
-    """Read a set such as ``0-7,^3``; None, or nothing at all: nothing is said.
+    """Parse a set such as ``0-7,^3``; None or blank text: not set.
 
     :raises roost.exception.Invalid: when it is no set, or an empty one
     """

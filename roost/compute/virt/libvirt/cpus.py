@@ -1,4 +1,4 @@
-"""CPUs and memory of a guest: what it sees, and where on its node it gets them."""
+"""CPUs and memory of a guest: their model, topology and placement on the node."""
 
 import dataclasses
 import itertools
@@ -14,16 +14,16 @@ from roost.objects import InstanceNUMACell
 
 KVM: Final = "kvm"
 QEMU: Final = "qemu"
-_EMULATED: Final = "qemu64"  # what QEMU gives by itself where it emulates a CPU
+_EMULATED: Final = "qemu64"  # QEMU's default where it emulates a CPU
 _KIB_PER_MIB: Final = 1024
 
 
 @dataclasses.dataclass(frozen=True)
 class CpuModel:
-    """Which CPU a guest sees; ``mode`` is libvirt's word, None: whatever QEMU gives by itself.
+    """The CPU model of a guest; ``mode`` is libvirt's term, None: QEMU's default.
 
-    ``model`` is a name that libvirt knows, for the mode ``custom``. ``features`` are those that it
-    has beside, by libvirt's names, and whether it has them or must not.
+    ``model`` is libvirt's name, for the mode ``custom``. ``features`` are additional ones by
+    libvirt's names: True requires a feature, False disables it.
     """
 
     mode: str | None = None
@@ -31,7 +31,7 @@ class CpuModel:
     features: Mapping[str, bool] = dataclasses.field(default_factory=dict)
 
     def named(self) -> Self:
-        """Return it as one of which something may be said: by its name, if it has none."""
+        """Return a model that may have features: QEMU's default model by its name."""
         if self.mode is not None:
             return self
         return dataclasses.replace(self, mode="custom", model=_EMULATED)
@@ -40,7 +40,7 @@ class CpuModel:
         return dataclasses.replace(self, features={**self.features, name: has})
 
     def element(self, *parts: ET.Element | None) -> ET.Element | None:
-        """Return it with its shape and the NUMA cells seen on it; None: nothing is to be said."""
+        """Return the ``cpu`` element with the given children; None: QEMU's defaults apply."""
         if self.mode is None and not any(part is not None for part in parts):
             return None
         model = None if self.model is None else element("model", text=self.model, fallback="forbid")
@@ -56,19 +56,19 @@ class CpuModel:
 
 @dataclasses.dataclass(frozen=True)
 class CpuTopology:
-    """How a guest's CPUs are seen: so many sockets, of so many cores, of so many threads."""
+    """The CPU topology that the guest sees; ``cores`` are per socket, ``threads`` per core."""
 
     sockets: int
     cores: int
     threads: int
 
     @classmethod
-    def of(cls, words: HardwareProperties) -> Self | None:
-        """Return the shape that flavor and image ask for; None: nobody asks.
+    def of(cls, properties: HardwareProperties) -> Self | None:
+        """Return the topology that flavor and image request; None: neither does.
 
-        :raises roost.exception.Invalid: for numbers that cannot be, or come to none
+        :raises roost.exception.Invalid: for impossible numbers, or when no topology fits
         """
-        found = shape_of(words)
+        found = shape_of(properties)
         return None if found is None else cls(*found)
 
     def element(self) -> ET.Element:
@@ -77,10 +77,10 @@ class CpuTopology:
 
 @dataclasses.dataclass(frozen=True)
 class Topology:
-    """The NUMA cells of a guest, those of its node, and the CPUs that they stand for.
+    """The NUMA cells of a guest and their placement on the cells and CPUs of its node.
 
-    ``floating`` are the CPUs of each cell of the node that guests share; ``confined``: they share
-    no others. ``emulator_apart``: QEMU's own threads are to run on those, not on the guest's.
+    ``floating`` are the shared CPUs of each cell of the node; ``confined``: unpinned CPUs run on no
+    others. ``emulator_apart``: QEMU's own threads run on those, not on the guest's pinned CPUs.
     ``locked``: none of its memory is ever swapped out.
     """
 
@@ -100,12 +100,12 @@ class Topology:
         emulator_apart: bool = False,
         locked: bool = False,
     ) -> Self:
-        asked = placement.numa_topology
-        cells = tuple(asked.cells) if asked else ()
+        requested = placement.numa_topology
+        cells = tuple(requested.cells) if requested else ()
         return cls(cells, floating, confined=confined, emulator_apart=emulator_apart, locked=locked)
 
     def vcpu(self, count: int) -> ET.Element:
-        """Return how many CPUs there are; those of a guest without cells run on what is shared."""
+        """Return the ``vcpu`` element; CPUs of a guest without cells run on the shared ones."""
         made = element("vcpu", text=count)
         shared = self._shared()
         if self.confined and shared and not self.cells:
@@ -113,13 +113,13 @@ class Topology:
         return made
 
     def seen(self) -> ET.Element | None:
-        """Return the cells that the guest sees."""
+        """Return the NUMA cells that the guest sees."""
         if not self.cells:
             return None
         return element("numa", *[_cell(at, cell) for at, cell in enumerate(self.cells)])
 
     def pins(self) -> list[ET.Element]:
-        """Return where the CPUs of the guest are on its node, and QEMU's own threads."""
+        """Return the pinning of the guest's CPUs and of QEMU's own threads."""
         found = [*itertools.chain.from_iterable(self._pins(cell) for cell in self.cells)]
         emulator = self._shared() if self.emulator_apart else []
         if any(cell.pinning for cell in self.cells):
@@ -128,7 +128,7 @@ class Topology:
         return found
 
     def memory(self) -> ET.Element | None:
-        """Return where the memory of the guest is on its node; None: anywhere."""
+        """Return the NUMA placement of the guest's memory; None: anywhere."""
         nodes = [at for cell in self.cells if (at := cell.host_cell) is not None]
         if not nodes or len(nodes) != len(self.cells):
             return None
@@ -136,7 +136,7 @@ class Topology:
         return element("numatune", memory, *map(_memnode, range(len(nodes)), nodes))
 
     def backing(self) -> ET.Element | None:
-        """Return what the guest's memory is made of; None: ordinary pages."""
+        """Return huge pages and locking of the guest's memory; None: ordinary pages."""
         pages = [
             element("page", size=cell.page_kb, unit="KiB", nodeset=at)
             for at, cell in enumerate(self.cells)
@@ -176,5 +176,5 @@ def _memnode(at: int, node: int) -> ET.Element:
 
 
 def as_set(numbers: Iterable[int]) -> str:
-    """Write numbers as libvirt does: 0,2,3."""
+    """Format numbers as libvirt does: 0,2,3."""
     return ",".join(str(number) for number in sorted({*numbers}))

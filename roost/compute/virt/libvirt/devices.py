@@ -1,4 +1,4 @@
-"""Small devices of a guest, each what one question of flavor and image comes to."""
+"""Small devices of a guest, by what flavor and image request."""
 
 import dataclasses
 import xml.etree.ElementTree as ET
@@ -13,7 +13,7 @@ _KIB_PER_MIB: Final = 1024
 
 @dataclasses.dataclass(frozen=True)
 class RandomNumbers:
-    """A source of them; a guest gets ``rate_bytes`` in ``rate_period`` ms, None: all it wants."""
+    """A random number generator of ``rate_bytes`` per ``rate_period`` ms; None: no limit."""
 
     rate_bytes: int | None = None
     rate_period: int | None = None
@@ -31,7 +31,7 @@ class RandomNumbers:
 
 @dataclasses.dataclass(frozen=True)
 class Watchdog:
-    """Does ``action`` when a guest's system, having woken it once, does not call any more."""
+    """A watchdog that performs ``action`` when the guest started it and stops feeding it."""
 
     action: str
 
@@ -41,7 +41,7 @@ class Watchdog:
 
 @dataclasses.dataclass(frozen=True)
 class Tpm:
-    """A TPM that swtpm pretends; what it keeps goes with its guest."""
+    """A TPM emulated by swtpm; its state is removed with its guest."""
 
     model: str
     version: str
@@ -53,7 +53,7 @@ class Tpm:
 
 @dataclasses.dataclass(frozen=True)
 class Video:
-    """A graphics card; ``memory_mb`` None: as much as QEMU gives it."""
+    """A graphics card; ``memory_mb`` None: QEMU's default."""
 
     model: str
     memory_mb: int | None = None
@@ -67,7 +67,7 @@ class Video:
 
 @dataclasses.dataclass(frozen=True)
 class Sound:
-    """A sound card, which who looks by SPICE hears."""
+    """A sound card, which SPICE clients hear."""
 
     model: str
 
@@ -77,9 +77,9 @@ class Sound:
 
 @dataclasses.dataclass(frozen=True)
 class Usb:
-    """What USB devices are plugged into; None: what the machine has by itself.
+    """A USB controller; None: the machine's default.
 
-    Into ``redirected`` ports those are plugged that somebody has who looks by SPICE.
+    SPICE clients can plug their USB devices into ``redirected`` ports.
     """
 
     model: str | None = None
@@ -93,7 +93,7 @@ class Usb:
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:
-    """Devices that people point and write with, each on ``bus``."""
+    """Pointer and keyboard devices, each on ``bus``."""
 
     kinds: tuple[str, ...]
     bus: str
@@ -104,7 +104,7 @@ class Inputs:
 
 @dataclasses.dataclass(frozen=True)
 class Balloon:
-    """Tells how much memory a guest uses, every ``period`` seconds; 0: never."""
+    """A balloon that reports the guest's memory usage every ``period`` seconds; 0: never."""
 
     period: int = 10
 
@@ -114,12 +114,12 @@ class Balloon:
 
 
 def agent_channel() -> ET.Element:
-    """Return what a guest's own agent listens at."""
+    """Return the channel of the QEMU guest agent."""
     return element("channel", element("target", type="virtio", name=_AGENT), type="unix")
 
 
 def pcie_slots(count: int) -> list[ET.Element]:
-    """Return slots of PCIe, of which what is plugged in later takes those that are left."""
+    """Return PCIe root ports; those left over are for hot-plugged devices."""
     ports = [element("controller", type="pci", model="pcie-root-port") for _ in range(count)]
     root = element("controller", type="pci", index=0, model="pcie-root")
     return [root, *ports] if ports else []

@@ -1,4 +1,4 @@
-"""The disks of a guest, as it sees them."""
+"""The libvirt elements of a guest's disks, and the boot order."""
 
 import copy
 import dataclasses
@@ -13,10 +13,9 @@ from roost.compute.virt.libvirt.folder import RAW, kind_of
 from roost.compute.virt.libvirt.tuning import Tuning
 from roost.hardware.values import IDE, SCSI, VIRTIO
 
-# how the names of what is on a bus begin
+# device name prefixes by bus
 _PREFIXES: Final = {IDE: "hd", "sata": "sd", SCSI: "sd", "usb": "sd", VIRTIO: "vd"}
-# In which order the firmware looks for a system: where a guest boots by its network, its own disk
-# is the last.
+# Boot order: a guest with network boot tries its own disk last.
 FIRST: Final = 1
 NETWORK: Final = 2
 AFTER_NETWORK: Final = 3
@@ -25,9 +24,9 @@ _OF_ROOT_ALONE: Final = ("boot", "address", "alias")
 
 @dataclasses.dataclass(frozen=True)
 class Disk:
-    """A disk in a file; ``device`` is where the guest finds it, if it names disks that way.
+    """A disk in a file; ``device`` is its device name in the guest, as far as the guest follows it.
 
-    What has no ``boot_order`` is not booted from.
+    The guest does not boot from a disk without ``boot_order``.
     """
 
     path: pathlib.Path
@@ -56,7 +55,7 @@ class Disk:
 
 @dataclasses.dataclass(frozen=True)
 class Drive:
-    """A CD of the guest, as config drives are."""
+    """A CD of the guest, such as its config drive."""
 
     path: pathlib.Path
     device: str = "sda"
@@ -76,9 +75,9 @@ class Drive:
 
 
 class DiskNames:
-    """The names of a guest's disks, in order on each bus.
+    """The device names of a guest's disks, in order on each bus.
 
-    :param taken: those that are none of the next ones
+    :param taken: names that are used already
     """
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
@@ -92,18 +91,18 @@ class DiskNames:
 
 
 def own_order(*, network_boot: bool) -> int:
-    """Return the place of a guest's own disk in the order of booting."""
+    """Return the boot order of a guest's own disk."""
     return AFTER_NETWORK if network_boot else FIRST
 
 
 def root_disk(domain: ET.Element) -> ET.Element:
-    """Return the disk that a domain is started from."""
+    """Return the disk that a domain boots from."""
     disks = [disk for disk in domain.iterfind("devices/disk") if disk.find("boot") is not None]
     return min(disks, key=lambda disk: int(find(disk, "boot").attrib["order"]))
 
 
 def start_from(domain: ET.Element, path: pathlib.Path) -> None:
-    """Have a domain start from another disk, with its own beside it, the last of all."""
+    """Change a domain to boot from another disk, and attach its own root disk as the last."""
     root = root_disk(domain)
     beside = copy.deepcopy(root)
     for part in [one for name in _OF_ROOT_ALONE for one in beside.findall(name)]:
@@ -116,7 +115,7 @@ def start_from(domain: ET.Element, path: pathlib.Path) -> None:
 
 
 def start_from_other(domain: ET.Element, rescuer: Disk | Drive, *, bus: str) -> None:
-    """Have a domain start from a disk or CD of its own, with all others where they are."""
+    """Change a domain to boot from an additional disk or CD; all others keep their positions."""
     added = dataclasses.replace(rescuer, device=_free_names(domain).next(bus), bus=bus).element()
     _boot(root_disk(domain), AFTER_NETWORK)
     _boot(added, FIRST)

@@ -1,4 +1,4 @@
-"""A guest as libvirt is told of it: values that become one document."""
+"""The libvirt domain of a guest: values that become one XML document."""
 
 import dataclasses
 import xml.etree.ElementTree as ET
@@ -17,15 +17,15 @@ from roost.compute.virt.libvirt.interfaces import GuestInterface
 from roost.compute.virt.libvirt.pci import Device
 from roost.objects import consoles
 
-# By this name cloud-init knows where it is.
+# cloud-init detects OpenStack by this name.
 _PRODUCT: Final = "OpenStack Compute"
 
 
 @dataclasses.dataclass(frozen=True)
 class Domain:
-    """All that libvirt is told of a guest.
+    """The definition of a guest for libvirt.
 
-    ``slots`` of PCIe are there on machines that have it, for what is plugged in later, too.
+    ``slots`` are PCIe root ports, also for hot-plugged devices, on machines that have PCIe.
     """
 
     identity: GuestIdentity
@@ -82,8 +82,8 @@ class Domain:
             "uuid": self.identity.uuid,
             "family": "Virtual Machine",
         }
-        told = [element("entry", text=text, name=name) for name, text in entries.items()]
-        return element("sysinfo", element("system", *told), type="smbios")
+        fields = [element("entry", text=text, name=name) for name, text in entries.items()]
+        return element("sysinfo", element("system", *fields), type="smbios")
 
     def _features(self) -> ET.Element:
         firmware, machine = self.hardware.firmware, self.hardware.machine
@@ -102,7 +102,7 @@ class Domain:
         return None if self.hardware.shape is None else self.hardware.shape.element()
 
     def _sleep(self) -> ET.Element:
-        """Let no guest put itself to sleep, where nobody would wake it."""
+        """Disable sleep states, from which no one would wake the guest."""
         return element(
             "pm",
             element("suspend-to-mem", enabled="no"),
@@ -125,7 +125,7 @@ class Domain:
         )
 
     def _extras(self) -> list[ET.Element]:
-        """Return what flavor and image ask for."""
+        """Return the optional devices that flavor and image request."""
         has = self.hardware
         singles = (has.rng, has.watchdog, has.tpm, has.video or screen.CARD, has.sound)
         found = [device.element() for device in singles if device is not None]
@@ -136,5 +136,5 @@ class Domain:
 
 
 def _one_line(name: str) -> str:
-    """Return a name as a title, which may have no line breaks, nor what XML cannot carry."""
+    """Return a name as a title: no line breaks or characters that XML cannot contain."""
     return "".join(letter if letter.isprintable() else " " for letter in name)

@@ -1,4 +1,4 @@
-"""What a host does for its guests, by libvirt."""
+"""The libvirt driver."""
 
 import contextlib
 import dataclasses
@@ -63,29 +63,29 @@ from roost.objects import Instance, NetworkInfo, Vif, consoles
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
-_LONG: Final = 3600.0  # seconds: saving memory, or a disk, takes as long as it is large
+_LONG: Final = 3600.0  # seconds that saving memory, or copying a disk, may take
 _LOOK: Final = 0.1
 _PCI_DEVICES: Final = libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_PCI_DEV
 
 
 class LibvirtDriver:
-    """Keeps guests as domains of libvirt, each with a folder of its own."""
+    """Runs guests as libvirt domains, each with a folder of its own."""
 
     def __init__(self, settings: LibvirtSettings) -> None:
         self._settings = settings
         self._folders = Folders(settings.folder, settings.node)
         self._bases = BaseImages(
             self._folders.bases,
-            standing=lambda: {base for disk in self._folders.disks() if (base := base_of(disk))},
+            in_use=lambda: {base for disk in self._folders.disks() if (base := base_of(disk))},
             lifetime=settings.base_seconds,
             most=settings.base_bytes,
             node=self._folders.node,
         )
         self._new = NewDisks(self._bases, settings.images_type, settings.ephemeral_format)
         self._connection = Connection(settings.uri, seconds=settings.call_seconds)
-        self._learning = threading.Lock()
-        self._giving_away = threading.Lock()
-        self._learnt: LibvirtNode | None = None
+        self._node_lock = threading.Lock()
+        self._devices_lock = threading.Lock()
+        self._known_node: LibvirtNode | None = None
         self._residents = Residents(self._connection, self._folders)
         self._departures = LibvirtMigrationSources(
             self._residents, node=settings.node, settings=settings.migration
@@ -107,8 +107,8 @@ class LibvirtDriver:
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
         if concurrency.selected() != concurrency.THREADING:
             raise exception.Invalid(
-                "[compute] virt_driver = libvirt wants concurrency = threading: libvirt's binding"
-                " would block all green threads."
+                "[compute] virt_driver = libvirt requires concurrency = threading: libvirt's"
+                " binding would block all green threads."
             )
         return cls(LibvirtSettings.from_conf(conf))
 
@@ -135,7 +135,7 @@ class LibvirtDriver:
     def metrics(self) -> dict[str, float]:
         if cpu_monitor.NAME not in self._settings.monitors:
             return {}
-        return self._connection.call("measure its CPUs", self._cpu_monitor.measure)
+        return self._connection.call("read CPU statistics", self._cpu_monitor.measure)
 
     def load(self) -> Load:
         return driver.of_this_machine()
@@ -183,7 +183,7 @@ class LibvirtDriver:
         )
         if kernel is not None:
             domain = dataclasses.replace(domain, kernel=DirectKernel.of(kernel, folder))
-        with self._giving_away:  # until it is written down who has them
+        with self._devices_lock:  # until the plan records which guest has them
             domain = dataclasses.replace(domain, devices=self._devices(placement))
             folder.make(domain.xml())
         self._new.root(folder, layout, image_path, image)
@@ -219,7 +219,7 @@ class LibvirtDriver:
         self._on(uuid, "pause a guest", guests.pause)
 
     def unpause(self, uuid: str) -> None:
-        self._on(uuid, "let a guest go on", guests.unpause)
+        self._on(uuid, "unpause a guest", guests.unpause)
 
     def suspend(self, uuid: str) -> None:
         self._on(uuid, "save a guest's memory", guests.suspend, seconds=_LONG)
@@ -242,7 +242,7 @@ class LibvirtDriver:
             self._new.rescue(folder, rescuer, instance, image_path)
             direct = None if kernel is None else DirectKernel.of_rescue(kernel, folder)
             if kernel is not None and direct is not None:
-                direct.bring(kernel)
+                direct.copy_files(kernel)
             self.power_off(uuid)
             be_rescued = functools.partial(
                 guests.be_rescued, rescuer=rescuer, disk=folder.rescue, kernel=direct
@@ -262,10 +262,12 @@ class LibvirtDriver:
 
     @contextlib.contextmanager
     def snapshot(self, uuid: str, *, disk_format: str) -> Iterator[BinaryIO]:
-        """Copy the disk while the guest goes on; at one moment the copy stops to follow it."""
+        """Copy the disk while the guest runs; the copy is as of the moment it is complete."""
         if disk_format not in images.EXPORTS:
             known = ", ".join(sorted(images.EXPORTS))
-            raise exception.Unsupported(f"Of {disk_format} no image can be made, but of {known}.")
+            raise exception.Unsupported(
+                f"disk_format is '{disk_format}', but must be one of {known}."
+            )
         folder = self._folders.of(uuid)
         try:
             source = self._copied(uuid, folder)
@@ -326,13 +328,13 @@ class LibvirtDriver:
         self._folders.make()
         self._bases.tidy()
 
-    def listen(self, told: Callable[[str | None], None]) -> None:
-        def heard(name: str) -> None:
+    def listen(self, notify: Callable[[str | None], None]) -> None:
+        def on_change(name: str) -> None:
             uuid = uuid_in(name)
             if uuid is not None:
-                told(uuid)
+                notify(uuid)
 
-        self._connection.listen(heard, lambda: told(None))
+        self._connection.listen(on_change, lambda: notify(None))
 
     def _on(
         self, uuid: str, what: str, do: Callable[[Any], T], *, seconds: float | None = None
@@ -342,24 +344,24 @@ class LibvirtDriver:
         )
 
     def _node(self) -> LibvirtNode:
-        with self._learning:
-            if self._learnt is None:
+        with self._node_lock:
+            if self._known_node is None:
                 self._begin()
-                self._learnt = self._learn()
-            return self._learnt
+                self._known_node = self._read_node()
+            return self._known_node
 
     def _begin(self) -> None:
-        """Have the folders of this host, without what a daemon left in them that was killed."""
+        """Create the folders of this host, and remove what a killed daemon left half-made."""
         self._folders.make()
         self._folders.clear()
         self._bases.clear()
 
-    def _learn(self) -> LibvirtNode:
-        told, kind, version = self._connection.call(
+    def _read_node(self) -> LibvirtNode:
+        described, kind, version = self._connection.call(
             "describe its host",
             lambda opened: (opened.getCapabilities(), opened.getType(), opened.getVersion()),
         )
-        capabilities, memory_mb = parse(told), node.memory_mb()
+        capabilities, memory_mb = parse(described), node.memory_mb()
         virt_type = self._settings.virt_type
         if virt_type == AUTO:
             virt_type = probe.find_virt_type(self._connection, self._settings.folder)
@@ -377,20 +379,20 @@ class LibvirtDriver:
     def _find_devices(self) -> tuple[pci.Device, ...]:
         if not self._settings.devices:
             return ()
-        told = self._connection.call(
-            "tell its devices",
+        described = self._connection.call(
+            "list its devices",
             lambda opened: [one.XMLDesc() for one in opened.listAllDevices(_PCI_DEVICES)],
         )
-        return pci.devices(map(parse, told), self._settings.devices)
+        return pci.devices(map(parse, described), self._settings.devices)
 
     def _is_cut_off(self, guest: Guest) -> bool:
-        """Tell whether a guest that is shut down was last started before this node was."""
+        """Return whether a stopped guest was last started before this node booted."""
         booted_at = self._booted_at
         if guest.power_state != states.SHUTDOWN or booted_at is None:
             return False
         try:
             started = self._folders.of(guest.uuid).started.stat().st_mtime
-        except FileNotFoundError:  # it never was
+        except FileNotFoundError:  # it was never started
             return False
         return started < booted_at.timestamp()
 
@@ -401,8 +403,8 @@ class LibvirtDriver:
             raise exception.NotFound(f"There is no guest {uuid} on this host.") from error
 
     def _inspected(self, instance: Instance, path: pathlib.Path) -> images.Image:
-        said = images.said_of(instance.image.disk_format) if instance.image else None
-        return images.inspect(path, said=said)
+        declared = images.declared_kind(instance.image.disk_format) if instance.image else None
+        return images.inspect(path, declared=declared)
 
     def _domain(
         self,
@@ -446,7 +448,7 @@ class LibvirtDriver:
         return Topology.of(
             placement,
             floating=self._node().floating,
-            confined=self._settings.cpu_sets.are_said,
+            confined=self._settings.cpu_sets.are_set,
             emulator_apart=hardware.emulator_apart,
             locked=hardware.locked,
         )
@@ -460,23 +462,23 @@ class LibvirtDriver:
         self._on(uuid, "start a guest", start, seconds=_LONG)
 
     def _end(self, uuid: str) -> None:
-        """Ask the guest's own system to end, and give it time."""
-        if self._on(uuid, "look at a guest", guests.power_state) != states.RUNNING:
+        """Ask the guest's operating system to shut down, and wait for that."""
+        if self._on(uuid, "read the state of a guest", guests.power_state) != states.RUNNING:
             return
         of_host = self._settings.shutdown_seconds
         limit = functools.partial(agent.shutdown_seconds, default=of_host)
-        deadline = time.monotonic() + self._on(uuid, "look at a guest", limit)
-        with contextlib.suppress(exception.Conflict):  # it has ended by itself meanwhile
-            self._on(uuid, "press the power button of a guest", guests.ask_to_end)
-        while self._on(uuid, "look at a guest", guests.power_state) == states.RUNNING:
+        deadline = time.monotonic() + self._on(uuid, "read the state of a guest", limit)
+        with contextlib.suppress(exception.Conflict):  # it has stopped by itself meanwhile
+            self._on(uuid, "shut a guest down", guests.ask_to_end)
+        while self._on(uuid, "read the state of a guest", guests.power_state) == states.RUNNING:
             if time.monotonic() > deadline:
-                LOG.info("the guest %s did not end by itself", uuid)
+                LOG.info("the guest %s did not shut down in time", uuid)
                 return
             time.sleep(_LOOK)
 
     def _copied(self, uuid: str, folder: GuestFolder) -> pathlib.Path:
-        """Return a file with the root disk in it that nobody writes to."""
-        found = self._on(uuid, "look at a guest", guests.power_state)
+        """Return a file with the root disk that nothing writes to."""
+        found = self._on(uuid, "read the state of a guest", guests.power_state)
         if found not in (states.RUNNING, states.HELD):
             return folder.root
         begin = functools.partial(guests.begin_copy, own=folder.root, target=folder.snapshot)

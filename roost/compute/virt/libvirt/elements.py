@@ -1,4 +1,4 @@
-"""Elements of XML in one expression each, and what libvirt tells read back."""
+"""Helpers to build and read libvirt's XML."""
 
 import os
 import xml.etree.ElementTree as ET
@@ -11,7 +11,7 @@ def element(
     text: str | int | None = None,
     **attributes: str | int | os.PathLike[str],
 ) -> ET.Element:
-    """Make an element; children that are None are left out."""
+    """Return a new element; children that are None are left out."""
     made = ET.Element(tag, {name: str(value) for name, value in attributes.items()})
     made.text = None if text is None else str(text)
     made.extend(child for child in children if child is not None)
@@ -19,12 +19,12 @@ def element(
 
 
 def parse(text: str) -> ET.Element:
-    """Read what libvirt tells, or what we wrote: both are trusted."""
+    """Parse XML from libvirt or from us: both are trusted."""
     return ET.fromstring(text)  # noqa: S314
 
 
 def find(parent: ET.Element, path: str) -> ET.Element:
-    """Return the one element there, which libvirt always writes.
+    """Return an element that libvirt always writes.
 
     :raises ValueError: when there is none
     """
@@ -35,7 +35,7 @@ def find(parent: ET.Element, path: str) -> ET.Element:
 
 
 def texts(parent: ET.Element, *paths: str) -> Iterator[tuple[str, str]]:
-    """Yield those of the paths that lead to some text, and that text."""
+    """Yield each path whose element has text, with that text."""
     for path in paths:
         found = parent.findtext(path)
         if found:

@@ -1,4 +1,4 @@
-"""What a guest is started by: its machine, and what that does before its own system does."""
+"""The boot configuration of a guest: its machine type, firmware, and kernel for direct boot."""
 
 import dataclasses
 import pathlib
@@ -23,9 +23,9 @@ _BEHIND_IT: Final = ("bootmenu", "smbios")
 
 @dataclasses.dataclass(frozen=True)
 class DirectKernel:
-    """What the firmware starts, in place of what is on a disk.
+    """A kernel for direct boot, instead of a boot loader on disk.
 
-    Without a ``command_line`` it is told where its disk is, and to speak to both consoles.
+    The default ``command_line`` names the root disk and both consoles.
     """
 
     path: pathlib.Path
@@ -34,38 +34,38 @@ class DirectKernel:
 
     @classmethod
     def of(cls, kernel: Kernel, folder: GuestFolder) -> Self:
-        """Return it as it will be in the folder of its guest."""
+        """Return the kernel with its paths in the guest's folder."""
         ramdisk = None if kernel.ramdisk is None else folder.ramdisk
         return cls(folder.kernel, ramdisk, kernel.command_line)
 
     @classmethod
     def of_rescue(cls, kernel: Kernel, folder: GuestFolder) -> Self:
-        """Return it as it will be there beside what starts the guest when it is not rescued."""
+        """Return the kernel of a rescue, with paths next to the usual kernel's."""
         ramdisk = None if kernel.ramdisk is None else folder.rescue_ramdisk
         return cls(folder.rescue_kernel, ramdisk, kernel.command_line)
 
-    def bring(self, kernel: Kernel) -> None:
-        """Copy its files."""
+    def copy_files(self, kernel: Kernel) -> None:
+        """Copy the kernel and its ramdisk into the guest's folder."""
         shutil.copy(kernel.path, self.path)
         if kernel.ramdisk is not None and self.ramdisk is not None:
             shutil.copy(kernel.ramdisk, self.ramdisk)
 
     def elements(self, *, root: str = "vda") -> list[ET.Element]:
-        """Return what a domain says of it.
+        """Return the elements of a domain for it.
 
-        :param root: the name of the disk that its system is on
+        :param root: the device of the root disk
         """
         initrd = [] if self.ramdisk is None else [element("initrd", text=str(self.ramdisk))]
-        words = element("cmdline", text=self.command_line or _COMMAND_LINE.format(root))
-        return [element("kernel", text=str(self.path)), *initrd, words]
+        arguments = element("cmdline", text=self.command_line or _COMMAND_LINE.format(root))
+        return [element("kernel", text=str(self.path)), *initrd, arguments]
 
 
 @dataclasses.dataclass(frozen=True)
 class Firmware:
-    """``machine`` is a name that QEMU knows; None: what it takes by itself.
+    """``machine`` is a QEMU machine type; None: QEMU's default.
 
-    ``secure``: only systems start that carry a signature that UEFI knows. Which file UEFI is in,
-    libvirt finds out.
+    ``secure``: UEFI starts only systems with a known signature. libvirt chooses the UEFI firmware
+    file.
     """
 
     machine: str | None = None
@@ -74,17 +74,17 @@ class Firmware:
     boot_menu: bool = False
 
     @classmethod
-    def of(cls, words: HardwareProperties, *, machine: str | None) -> Self:
-        """Read what flavor and image say.
+    def of(cls, properties: HardwareProperties, *, machine: str | None) -> Self:
+        """Read what flavor and image request.
 
-        :param machine: of guests whose image names none
-        :raises roost.exception.Invalid: for what is not known, or contradicts itself
+        :param machine: the default machine type
+        :raises roost.exception.Invalid: for unknown or contradictory values
         """
         return cls(
-            machine=rules.machine(words, machine),
-            uefi=chosen(words, "hw_firmware_type") == rules.UEFI,
-            secure=rules.secure_boot(words),
-            boot_menu=_boot_menu(words),
+            machine=rules.machine(properties, machine),
+            uefi=chosen(properties, "hw_firmware_type") == rules.UEFI,
+            secure=rules.secure_boot(properties),
+            boot_menu=_boot_menu(properties),
         )
 
     @property
@@ -98,14 +98,14 @@ class Firmware:
             kind.set("machine", self.machine)
         menu = element("bootmenu", enable="yes") if self.boot_menu else None
         direct = () if kernel is None else kernel.elements()
-        told = element("smbios", mode="sysinfo")
-        made = element("os", kind, self._features(), *direct, menu, told)
+        smbios = element("smbios", mode="sysinfo")
+        made = element("os", kind, self._features(), *direct, menu, smbios)
         if self.uefi:
             made.set("firmware", "efi")
         return made
 
     def features(self) -> list[ET.Element]:
-        """Return what the machine has for its firmware."""
+        """Return the machine features that the firmware needs."""
         smm = [element("smm", state="on")] if self.secure else []
         return [element("acpi"), element("apic"), *smm]
 
@@ -117,7 +117,7 @@ class Firmware:
 
 
 def start_by(domain: ET.Element, kernel: DirectKernel | None) -> None:
-    """Have a domain be started by a kernel of its first disk's, or None, and remember the usual."""
+    """Change a domain to boot a kernel, or (None) its first disk, and save the usual elements."""
     keep_usual(domain, _take(domain))
     if kernel is not None:
         root = find(disks.root_disk(domain), "target").attrib["dev"]
@@ -142,13 +142,13 @@ def _take(domain: ET.Element) -> list[ET.Element]:
 
 def _insert(domain: ET.Element, parts: Sequence[ET.Element]) -> None:
     made = find(domain, "os")
-    place = len([one for one in made if one.tag not in _BEHIND_IT])
-    made[place:place] = parts
+    index = len([one for one in made if one.tag not in _BEHIND_IT])
+    made[index:index] = parts
 
 
-def _boot_menu(words: HardwareProperties) -> bool:
-    """Tell whether there is a menu; where both speak the flavor counts."""
-    flavor, image = words.flavor_word("boot_menu"), words.image_word("boot_menu")
+def _boot_menu(properties: HardwareProperties) -> bool:
+    """Return whether there is a boot menu; the flavor takes precedence over the image."""
+    flavor, image = properties.flavor_value("boot_menu"), properties.image_value("boot_menu")
     if flavor is not None:
         return truth("hw:boot_menu", flavor)
     return truth("hw_boot_menu", image)

@@ -1,7 +1,7 @@
-"""What guests have on disk: a folder each, so that nothing is left when it is gone.
+"""The files of guests: a folder each, so that nothing is left when a guest is removed.
 
-Hosts may share the storage that these are on. Then a plan says whose a guest is, by its name: while
-one goes from host to host there are two, and its disks go with the last.
+Hosts may share the storage of these folders. Then the file name of a plan says which host has the
+guest: during a live migration there are two plans, and the disks are removed with the last one.
 """
 
 import contextlib
@@ -14,31 +14,31 @@ import uuid as uuids
 from collections.abc import Iterator
 from typing import Final
 
-# Others, such as the user that QEMU runs as, pass through, but cannot look around.
+# Other users, such as QEMU's, may traverse the folders, but not list them.
 _PASSABLE: Final = 0o711
-_UNSIGNED: Final = "guest.xml"  # plans of an earlier release: no two hosts shared their storage
+_UNSIGNED: Final = "guest.xml"  # plans of an earlier release, without shared storage
 _ANY_PLAN: Final = "guest*.xml"
 _MARK: Final = "storage"
-# The kinds of files that disks are in: a file's name ends so, and it is never asked itself.
+# File formats of disks, known by the file's suffix; the file itself is never probed.
 QCOW2: Final = "qcow2"
 RAW: Final = "raw"
 
 
 def kind_of(disk: pathlib.Path) -> str:
-    """Return what kind of file a disk is in, in the words of QEMU."""
+    """Return a disk's format by QEMU's name."""
     return RAW if disk.suffix == f".{RAW}" else QCOW2
 
 
 @dataclasses.dataclass(frozen=True)
 class GuestFolder:
-    """The folder of one guest, and what is where in it."""
+    """The folder of one guest, and the paths in it."""
 
     path: pathlib.Path
     node: str
 
     @property
     def plan(self) -> pathlib.Path:
-        """The guest as it is to become, from before anything else of it is there."""
+        """The guest's definition, written before anything else of it."""
         unsigned = self.path / _UNSIGNED
         return unsigned if unsigned.exists() else self.path / _signed(self.node)
 
@@ -49,7 +49,7 @@ class GuestFolder:
 
     @property
     def root(self) -> pathlib.Path:
-        """Its root disk, whatever kind of file it is."""
+        """Its root disk, in either format."""
         plain = self.new_root(RAW)
         return plain if plain.exists() else self.new_root(QCOW2)
 
@@ -70,27 +70,27 @@ class GuestFolder:
 
     @property
     def snapshot(self) -> pathlib.Path:
-        """Made and removed again: the root disk at one moment."""
+        """Temporary: a copy of the root disk for a snapshot."""
         return self.path / "snapshot.qcow2"
 
     @property
     def export(self) -> pathlib.Path:
-        """Made and removed again: the same as it is given away."""
+        """Temporary: the snapshot in the format of its export."""
         return self.path / "snapshot.export"
 
     @property
     def announced(self) -> pathlib.Path:
-        """There as soon as the cell has accepted the guest as somebody's server."""
+        """Exists when the cell has accepted the guest as a server."""
         return self.path / "announced"
 
     @property
     def started(self) -> pathlib.Path:
-        """Its age is how long ago the guest was started."""
+        """Its mtime is the time of the guest's last start."""
         return self.path / "started"
 
     @property
     def kernel(self) -> pathlib.Path:
-        """What it is started by, if that is not on its disk; likewise its ramdisk."""
+        """The kernel for direct boot; ``ramdisk`` is its ramdisk."""
         return self.path / "kernel"
 
     @property
@@ -99,7 +99,7 @@ class GuestFolder:
 
     @property
     def rescue_kernel(self) -> pathlib.Path:
-        """What it is started by while it is rescued, if the image says so; likewise its ramdisk."""
+        """The kernel of the rescue image, if it has one; ``rescue_ramdisk`` is its ramdisk."""
         return self.path / "rescue.kernel"
 
     @property
@@ -111,18 +111,18 @@ class GuestFolder:
 
     @property
     def aside(self) -> pathlib.Path:
-        """Where it is while it has no plan yet, or is to have none any more."""
+        """The folder's path before it has a plan, and after its plan was removed."""
         return _aside(self.path.parent, self.node) / self.path.name
 
     def sign(self) -> None:
-        """Let other hosts see whose guest it is, if it was made when there were none."""
+        """Rename a plan of an earlier release, so that other hosts see whose guest it is."""
         with contextlib.suppress(FileNotFoundError):
             (self.path / _UNSIGNED).rename(self.path / _signed(self.node))
 
     def make(self, plan: str) -> None:
-        """Begin a guest: its folder comes with its plan in it, or not at all.
+        """Create the folder with its plan in it, atomically.
 
-        One that is there gets the plan of this host.
+        In a folder that exists, add or replace the plan of this host.
         """
         _clear(self.aside)
         _make(self.aside)
@@ -134,9 +134,9 @@ class GuestFolder:
             self.aside.rename(self.path)
 
     def remove(self) -> None:
-        """Remove all of it, the plan last: as long as there is one the guest is found.
+        """Remove all files, the plan last: a guest with a plan is listed.
 
-        Of what is another host's, too, nothing but the plan goes.
+        If another host has a plan of the guest, remove only this host's plan.
         """
         if self.is_shared:
             self.plan.unlink(missing_ok=True)
@@ -163,21 +163,21 @@ class Folders:
 
     @property
     def bases(self) -> pathlib.Path:
-        """Where the images are that root disks stand on."""
+        """The folder of base images, the backing files of root disks."""
         return self.path / "bases"
 
     def uuids(self) -> set[str]:
-        """Return whose folders are there."""
+        """Return the uuids of this host's guests."""
         return {plan.parent.name for plan in self._plans()}
 
     def plans(self) -> Iterator[str]:
-        """Yield what each guest was to become, as it was written down."""
+        """Yield each guest's definition as written before it was built."""
         for plan in self._plans():
-            with contextlib.suppress(FileNotFoundError):  # its guest goes at this moment
+            with contextlib.suppress(FileNotFoundError):  # its guest is being removed
                 yield plan.read_text()
 
     def disks(self) -> Iterator[pathlib.Path]:
-        """Yield all disks of all guests that may stand on others."""
+        """Yield all disks of all guests that may have a backing file."""
         return self.path.glob(f"*/*.{QCOW2}")
 
     def make(self) -> None:
@@ -185,11 +185,11 @@ class Folders:
             _make(path)
 
     def clear(self) -> None:
-        """Remove what is left of folders that were made or removed when the daemon was killed."""
+        """Remove folders that were being created or removed when the daemon was killed."""
         _clear(_aside(self.path, self.node))
 
     def storage(self) -> str:
-        """Return the name of the storage that this is on: all hosts that share it say the same."""
+        """Return the id of the storage; all hosts that share it return the same."""
         self.make()
         mark, own = self.path / _MARK, self.path / f"{_MARK}.{uuids.uuid4()}"
         try:
@@ -211,7 +211,7 @@ def _signed(node: str) -> str:
 
 
 def _aside(folder: pathlib.Path, node: str) -> pathlib.Path:
-    """Return where folders of guests come and go; not those of other hosts."""
+    """Return this host's folder for guests that are being created or removed."""
     return folder / f"aside.{node}"
 
 

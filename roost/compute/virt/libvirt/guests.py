@@ -1,4 +1,4 @@
-"""What is done to one guest of libvirt: functions of its domain, each of which may be repeated."""
+"""Operations on one guest's libvirt domain; each is idempotent."""
 
 import pathlib
 import time
@@ -24,16 +24,16 @@ from roost.compute.virt.libvirt.rescue import Rescuer, take_out
 from roost.objects import Vif
 
 _KIB_PER_MIB: Final = 1024
-_UNPLUGGING: Final = 30.0  # seconds that a guest's system gets to let go of a device
+_UNPLUGGING: Final = 30.0  # seconds that a guest's system gets to release a device
 _LOOK: Final = 0.1
-# A guest whose memory is dealt with is still a running one to whoever asks.
-_HELD_FOR: Final = (
+# A guest that is paused for other reasons, as while it is migrated, is reported as running.
+_PAUSE_REASONS: Final = (
     libvirt.VIR_DOMAIN_PAUSED_USER,
     libvirt.VIR_DOMAIN_PAUSED_IOERROR,
     libvirt.VIR_DOMAIN_PAUSED_UNKNOWN,
     libvirt.VIR_DOMAIN_PAUSED_WATCHDOG,
 )
-_GOING: Final = libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE | libvirt.VIR_DOMAIN_UNDEFINE_NVRAM
+_UNDEFINE: Final = libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE | libvirt.VIR_DOMAIN_UNDEFINE_NVRAM
 _COUNTERS: Final = (
     libvirt.VIR_DOMAIN_STATS_BALLOON
     | libvirt.VIR_DOMAIN_STATS_VCPU
@@ -44,10 +44,10 @@ _AS_DEFINED: Final = libvirt.VIR_DOMAIN_XML_INACTIVE | libvirt.VIR_DOMAIN_XML_SE
 
 
 def power_state(domain: Any) -> int:
-    """Return how a guest is found, in the numbers of :mod:`roost.states`."""
+    """Return a guest's power state, one of :mod:`roost.states`."""
     state, why = domain.state()
     if state == libvirt.VIR_DOMAIN_PAUSED:
-        return states.HELD if why in _HELD_FOR else states.RUNNING
+        return states.HELD if why in _PAUSE_REASONS else states.RUNNING
     if domain.isActive():
         return states.RUNNING
     return states.SAVED if domain.hasManagedSaveImage() else states.SHUTDOWN
@@ -55,19 +55,19 @@ def power_state(domain: Any) -> int:
 
 def describe(domain: Any) -> Guest:
     _state, most_kib, _kib, vcpus, _time = domain.info()
-    said = parse(domain.metadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, NAMESPACE))  # our own words
+    notes = parse(domain.metadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, NAMESPACE))
     return Guest(
         uuid=domain.UUIDString(),
         power_state=power_state(domain),
         vcpus=vcpus,
         memory_mb=most_kib // _KIB_PER_MIB,
-        attempt=int(said.attrib["attempt"]),
-        rescued=said.attrib["rescued"] == "yes",
+        attempt=int(notes.attrib["attempt"]),
+        rescued=notes.attrib["rescued"] == "yes",
     )
 
 
 def planned(plan: str) -> Guest:
-    """Describe a guest of which nothing but its plan is there."""
+    """Describe a guest that exists only as a plan, not as a domain yet."""
     domain = parse(plan)
     return Guest(
         uuid=GuestIdentity.of(domain).uuid,
@@ -79,18 +79,18 @@ def planned(plan: str) -> Guest:
 
 
 def _mib(memory: ET.Element) -> int:
-    """Read memory as we write it, or as libvirt does."""
+    """Return memory in MiB, from our own XML or libvirt's."""
     size = int(memory.text or 0)
     return size if memory.get("unit") == "MiB" else size // _KIB_PER_MIB
 
 
 def as_defined(domain: Any) -> ET.Element:
-    """Return what a guest is started from."""
+    """Return the persistent definition, which the next start uses."""
     return parse(domain.XMLDesc(_AS_DEFINED))
 
 
 def start(domain: Any) -> None:
-    """Let a guest run: go on in memory, from saved memory, or from its disks."""
+    """Start a guest: unpause it, or start it from saved memory or from its disks."""
     if power_state(domain) == states.HELD:
         domain.resume()
     elif not domain.isActive():
@@ -98,30 +98,30 @@ def start(domain: Any) -> None:
 
 
 def stop(domain: Any) -> None:
-    """Pull the plug; memory that was saved is dropped."""
-    _pull(domain)
+    """Stop a guest at once; saved memory is discarded."""
+    _stop_at_once(domain)
     if domain.hasManagedSaveImage():
         domain.managedSaveRemove()
 
 
 def ask_to_end(domain: Any) -> None:
-    """Press the power button."""
+    """Press the ACPI power button."""
     if domain.isActive():
         domain.shutdownFlags(libvirt.VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN)
 
 
 def remove(domain: Any) -> None:
-    """Stop a guest, and have libvirt forget it."""
-    _pull(domain)
-    domain.undefineFlags(_GOING)
+    """Stop and undefine a guest."""
+    _stop_at_once(domain)
+    domain.undefineFlags(_UNDEFINE)
 
 
-def _pull(domain: Any) -> None:
+def _stop_at_once(domain: Any) -> None:
     try:
         if domain.isActive():
             domain.destroy()
     except libvirt.libvirtError:
-        if domain.isActive():  # else it has ended by itself meanwhile
+        if domain.isActive():  # otherwise it has stopped by itself meanwhile
             raise
 
 
@@ -154,7 +154,7 @@ def _change(domain: Any, before: int, after: int, do: Callable[[], object]) -> N
 def be_rescued(
     domain: Any, rescuer: Rescuer, disk: pathlib.Path, kernel: DirectKernel | None
 ) -> None:
-    """Have a stopped guest start from another disk, by a kernel or by what is on it."""
+    """Define a stopped guest to boot from the rescue disk, with a kernel or that disk's own."""
     defined = as_defined(domain)
     rescuer.put_into(defined, disk, kernel)
     note_rescued(defined, rescued=True)
@@ -162,7 +162,7 @@ def be_rescued(
 
 
 def be_usual(domain: Any, own: pathlib.Path) -> None:
-    """Have a stopped guest start from its own disk again."""
+    """Define a stopped guest to boot from its own disk again."""
     defined = as_defined(domain)
     if GuestIdentity.of(defined).rescued:
         take_out(defined, own)
@@ -171,7 +171,7 @@ def be_usual(domain: Any, own: pathlib.Path) -> None:
 
 
 def attach(domain: Any, vif: Vif) -> None:
-    """Plug an interface in, now and for the times that the guest is started from now on."""
+    """Attach an interface, to the running guest and to its definition."""
     defined = as_defined(domain)
     interface = GuestInterface.of(vif, VifShape.noted(GuestIdentity.of(defined).notes))
     device = ET.tostring(interface.element(), encoding="unicode")
@@ -182,9 +182,9 @@ def attach(domain: Any, vif: Vif) -> None:
 
 
 def detach(domain: Any, port_id: str) -> None:
-    """Unplug an interface.
+    """Detach an interface.
 
-    :raises roost.exception.Conflict: when the guest's own system does not let go of it
+    :raises roost.exception.Conflict: when the guest's operating system does not release it
     """
     defined = find_interface(as_defined(domain), port_id)
     if defined is not None:
@@ -206,21 +206,21 @@ def _await_unplugged(domain: Any, port_id: str) -> None:
     while domain.isActive() and _plugged(domain, port_id) is not None:
         if time.monotonic() > deadline:
             raise exception.Conflict(
-                f"The guest {domain.UUIDString()} does not let go of its interface; it will be"
-                " without it when it is started again."
+                f"The guest {domain.UUIDString()} does not release its interface; the interface"
+                " is detached at the next start."
             )
         time.sleep(_LOOK)
 
 
 def measure(domain: Any, *, uptime: int) -> Diagnostics:
-    """Return how a running guest does.
+    """Return the diagnostics of a running guest.
 
-    :param uptime: seconds since it was started, which libvirt does not tell
+    :param uptime: seconds since it was started, which libvirt does not report
     """
     connection = domain.connect()
     ((_domain, found),) = connection.domainListGetStats([domain], _COUNTERS)
     macs = as_defined(domain).iterfind("devices/interface/mac")
-    return measures.told(
+    return measures.diagnostics(
         found,
         macs=[mac.attrib["address"] for mac in macs],
         vcpus=domain.info()[3],
@@ -230,40 +230,40 @@ def measure(domain: Any, *, uptime: int) -> Diagnostics:
 
 
 def begin_copy(domain: Any, own: pathlib.Path, target: pathlib.Path) -> str:
-    """Begin to copy a disk of a guest that is in memory, and return its device.
+    """Start to copy a disk of a guest that is in memory, and return its device.
 
-    What is left of a copy that was interrupted ends.
+    Ends an interrupted copy.
     """
     device = _device_of(domain, own)
     end_copy(domain, device)
     target.unlink(missing_ok=True)
-    asked = element(
+    wanted = element(
         "disk",
         element("driver", name="qemu", type="qcow2"),
         element("source", file=target),
         type="file",
     )
     flags = libvirt.VIR_DOMAIN_BLOCK_COPY_TRANSIENT_JOB
-    domain.blockCopy(device, ET.tostring(asked, encoding="unicode"), {}, flags)
+    domain.blockCopy(device, ET.tostring(wanted, encoding="unicode"), {}, flags)
     return device
 
 
 def has_copied(domain: Any, device: str) -> bool:
-    """Tell whether the copy is whole, and follows what the guest writes."""
+    """Return whether the copy is complete, and follows the guest's writes."""
     mirror = parse(domain.XMLDesc()).find(f"devices/disk/target[@dev='{device}']/../mirror")
     if mirror is None:
-        raise exception.Conflict("The copy of the disk came to an end before it was whole.")
+        raise exception.Conflict("The copy of the disk ended before it was complete.")
     return mirror.get("ready") == "yes"
 
 
 def end_copy(domain: Any, device: str) -> None:
-    """Let the copy be as it is now."""
+    """End the copy; it stays as it is now."""
     if domain.isActive() and domain.blockJobInfo(device):
         domain.blockJobAbort(device)
 
 
 def _device_of(domain: Any, path: pathlib.Path) -> str:
-    """Return which of its disks a guest has in a file."""
+    """Return the device of the guest's disk in a file."""
     for disk in parse(domain.XMLDesc()).findall("devices/disk"):
         source, target = disk.find("source"), disk.find("target")
         if source is not None and target is not None and source.get("file") == str(path):

@@ -1,7 +1,7 @@
-"""What flavor and image ask of a guest's hardware: the one place where libvirt's driver reads them.
+"""A guest's hardware as flavor and image request it: all extra specs and properties read here.
 
-Sizes, NUMA cells and devices of the host are not here: of those the scheduler has said where they
-are. Whose word counts where both speak, is written beside each in ``doc/libvirt.rst``.
+Sizes, NUMA cells and host devices are left to the scheduler's placement. ``doc/libvirt.rst`` says
+for each property whether flavor or image takes precedence.
 """
 
 import dataclasses
@@ -40,19 +40,18 @@ from roost.hardware.values import (
 from roost.objects import Instance
 
 _FAST_USB: Final = "qemu-xhci"
-MOST_SHUTDOWN_SECONDS: Final = 900  # that somebody may keep a host waiting
-_QUEUES: Final = 256  # that a tap device of Linux can have
+MOST_SHUTDOWN_SECONDS: Final = 900  # limit of the image's shutdown timeout
+_QUEUES: Final = 256  # limit of a Linux tap device
 
 
 @dataclasses.dataclass(frozen=True)
 class Hardware:
-    """A guest's hardware beyond sizes; None: it has none of that.
+    """A guest's hardware beyond sizes; None: it does not have that device.
 
-    ``agent``: it is told that there is somebody to listen to inside of it, whose ``admin`` is the
-    one with the password; ``quiesce``: no image is made of it while it cannot be made quiet.
-    ``packed``: its virtio devices are asked by packed rings; ``network_boot``: its firmware looks
-    for a system at its interfaces before its disk. ``shutdown_seconds``: so long its own
-    system gets to end; None: as long as its host says.
+    ``agent``: it has a channel for the guest agent, which sets the password of ``admin``;
+    ``quiesce``: snapshots require frozen file systems. ``packed``: its virtio devices use packed
+    rings; ``network_boot``: its firmware tries the network before the disk. ``shutdown_seconds``:
+    shutdown timeout; None: the host's default.
     """
 
     firmware: Firmware
@@ -82,23 +81,24 @@ class Hardware:
 
     @classmethod
     def of(cls, instance: Instance, *, machine: str | None = None) -> Self:
-        """Read what an instance's flavor and image ask for.
+        """Read what an instance's flavor and image request.
 
-        :param machine: of guests whose image names none
-        :raises roost.exception.BuildFailed: when no host can do that, and what it could do
+        :param machine: the default machine type
+        :raises roost.exception.BuildFailed: when no host supports it; the message names the valid
+            values
         """
         try:
             return cls._read(instance, machine)
         except exception.Invalid as error:
             raise exception.BuildFailed(error.message, reschedulable=False) from error
 
-    def bus(self, asked: str | None) -> str:
-        """Return what a disk is on: as its user would like it, or as all of them are.
+    def bus(self, requested: str | None) -> str:
+        """Return the bus of a disk: the requested one, or the guest's default.
 
-        :raises roost.exception.BuildFailed: when there is no such bus
+        :raises roost.exception.BuildFailed: when the machine has no such bus
         """
         try:
-            found = choice("disk_bus", asked, BUSES) or self.disk_bus
+            found = choice("disk_bus", requested, BUSES) or self.disk_bus
             rules.check_bus("disk_bus", found, self.firmware.machine)
         except exception.Invalid as error:
             raise exception.BuildFailed(error.message, reschedulable=False) from error
@@ -106,107 +106,107 @@ class Hardware:
 
     @classmethod
     def _read(cls, instance: Instance, machine: str | None) -> Self:
-        words = HardwareProperties(instance.flavor, instance.image)
-        firmware = Firmware.of(words, machine=machine)
-        disk_bus = rules.disk_bus(words, firmware.machine)
-        cd_bus = rules.cd_bus(words, firmware.machine)
+        properties = HardwareProperties(instance.flavor, instance.image)
+        firmware = Firmware.of(properties, machine=machine)
+        disk_bus = rules.disk_bus(properties, firmware.machine)
+        cd_bus = rules.cd_bus(properties, firmware.machine)
         return cls(
             firmware=firmware,
-            shape=CpuTopology.of(words),
+            shape=CpuTopology.of(properties),
             disk_bus=disk_bus,
             cd_bus=cd_bus,
-            scsi_model=chosen(words, "hw_scsi_model") or "virtio-scsi",
-            vifs=_vifs(words, instance.flavor.vcpus),
-            tuning=Tuning.of(words),
-            rng=_rng(words),
-            watchdog=_watchdog(words),
-            tpm=_tpm(words),
-            video=_video(words),
-            inputs=_inputs(words),
-            agent=flagged(words, "hw_qemu_guest_agent") or False,
-            quiesce=flagged(words, "os_require_quiesce") or False,
-            admin=_admin(words),
-            emulator_apart=words.flavor_word("emulator_threads_policy") is not None,
-            machine=GuestMachine.of(words),
-            sound=_sound(words),
-            usb=_usb(words, {disk_bus, cd_bus}),
-            serial_ports=rules.serial_ports(words),
-            packed=agreed_truth(words, "virtio_packed_ring") or False,
-            network_boot=any(flagged(words, name) for name in NETWORK_BOOTS),
-            locked=agreed_truth(words, "locked_memory") or False,
-            shutdown_seconds=_shutdown_seconds(words),
+            scsi_model=chosen(properties, "hw_scsi_model") or "virtio-scsi",
+            vifs=_vifs(properties, instance.flavor.vcpus),
+            tuning=Tuning.of(properties),
+            rng=_rng(properties),
+            watchdog=_watchdog(properties),
+            tpm=_tpm(properties),
+            video=_video(properties),
+            inputs=_inputs(properties),
+            agent=flagged(properties, "hw_qemu_guest_agent") or False,
+            quiesce=flagged(properties, "os_require_quiesce") or False,
+            admin=_admin(properties),
+            emulator_apart=properties.flavor_value("emulator_threads_policy") is not None,
+            machine=GuestMachine.of(properties),
+            sound=_sound(properties),
+            usb=_usb(properties, {disk_bus, cd_bus}),
+            serial_ports=rules.serial_ports(properties),
+            packed=agreed_truth(properties, "virtio_packed_ring") or False,
+            network_boot=any(flagged(properties, name) for name in NETWORK_BOOTS),
+            locked=agreed_truth(properties, "locked_memory") or False,
+            shutdown_seconds=_shutdown_seconds(properties),
         )
 
 
-def _vifs(words: HardwareProperties, vcpus: int) -> VifShape:
-    """Return what all interfaces have in common; many queues are a matter of virtio alone."""
+def _vifs(properties: HardwareProperties, vcpus: int) -> VifShape:
+    """Return the properties of all interfaces; only virtio supports several queues."""
     name = "vif_multiqueue_enabled"
-    many = truth(f"hw:{name}", words.flavor_word(name)) or truth(
-        f"hw_{name}", words.image_word(name)
+    many = truth(f"hw:{name}", properties.flavor_value(name)) or truth(
+        f"hw_{name}", properties.image_value(name)
     )
-    model = chosen(words, "hw_vif_model") or VIRTIO
+    model = chosen(properties, "hw_vif_model") or VIRTIO
     queues = min(vcpus, _QUEUES) if many and model == VIRTIO else 1
-    packed = model == VIRTIO and bool(agreed_truth(words, "virtio_packed_ring"))
-    return VifShape(model=model, queues=queues, bandwidth=Bandwidth.of(words), packed=packed)
+    packed = model == VIRTIO and bool(agreed_truth(properties, "virtio_packed_ring"))
+    return VifShape(model=model, queues=queues, bandwidth=Bandwidth.of(properties), packed=packed)
 
 
-def _rng(words: HardwareProperties) -> RandomNumbers | None:
-    """Return it unless the flavor forbids it."""
-    chosen(words, "hw_rng_model")
-    allowed = words.spec("hw_rng:allowed")
+def _rng(properties: HardwareProperties) -> RandomNumbers | None:
+    """Return the random number generator unless the flavor forbids it."""
+    chosen(properties, "hw_rng_model")
+    allowed = properties.spec("hw_rng:allowed")
     if allowed is not None and not truth("hw_rng:allowed", allowed):
         return None
     return RandomNumbers(
-        rate_bytes=counted(words, "hw_rng:rate_bytes"),
-        rate_period=counted(words, "hw_rng:rate_period"),
+        rate_bytes=counted(properties, "hw_rng:rate_bytes"),
+        rate_period=counted(properties, "hw_rng:rate_period"),
     )
 
 
-def _watchdog(words: HardwareProperties) -> Watchdog | None:
-    """Return it; the image knows better than the flavor whether its system wakes it."""
-    flavor = chosen(words, "hw:watchdog_action")
-    action = chosen(words, "hw_watchdog_action") or flavor
+def _watchdog(properties: HardwareProperties) -> Watchdog | None:
+    """Return the watchdog; the image takes precedence over the flavor."""
+    flavor = chosen(properties, "hw:watchdog_action")
+    action = chosen(properties, "hw_watchdog_action") or flavor
     return None if action in (None, "disabled") else Watchdog(action)
 
 
-def _tpm(words: HardwareProperties) -> Tpm | None:
-    found = rules.tpm(words)
+def _tpm(properties: HardwareProperties) -> Tpm | None:
+    found = rules.tpm(properties)
     return None if found is None else Tpm(*found)
 
 
-def _shutdown_seconds(words: HardwareProperties) -> int | None:
-    seconds = counted(words, "os_shutdown_timeout")
+def _shutdown_seconds(properties: HardwareProperties) -> int | None:
+    seconds = counted(properties, "os_shutdown_timeout")
     return None if seconds is None else min(seconds, MOST_SHUTDOWN_SECONDS)
 
 
-def _video(words: HardwareProperties) -> Video | None:
-    model, memory_mb = chosen(words, "hw_video_model"), rules.video_ram(words)
+def _video(properties: HardwareProperties) -> Video | None:
+    model, memory_mb = chosen(properties, "hw_video_model"), rules.video_ram(properties)
     if model is None and memory_mb is None:
         return None
     return Video(model or CARD.model, memory_mb)
 
 
-def _inputs(words: HardwareProperties) -> Inputs | None:
-    """Return what there is beside the keyboard and mouse that every PC has."""
-    bus = rules.input_bus(words)
-    kinds = ("tablet", "keyboard") if agreed(words, "input_bus") else ("tablet",)
+def _inputs(properties: HardwareProperties) -> Inputs | None:
+    """Return input devices other than every PC's PS/2 keyboard and mouse."""
+    bus = rules.input_bus(properties)
+    kinds = ("tablet", "keyboard") if agreed(properties, "input_bus") else ("tablet",)
     return None if bus is None else Inputs(kinds, bus)
 
 
-def _sound(words: HardwareProperties) -> Sound | None:
-    model = agreed(words, "sound_model")
+def _sound(properties: HardwareProperties) -> Sound | None:
+    model = agreed(properties, "sound_model")
     return None if model is None else Sound(model)
 
 
-def _usb(words: HardwareProperties, buses: Collection[str]) -> Usb:
-    """Return what USB there is; for what is plugged in from afar there must be some."""
-    model = rules.usb_model(words, buses)
-    ports = agreed_number(words, "redirected_usb_ports") or 0
+def _usb(properties: HardwareProperties, buses: Collection[str]) -> Usb:
+    """Return the USB controller; redirected ports need one."""
+    model = rules.usb_model(properties, buses)
+    ports = agreed_number(properties, "redirected_usb_ports") or 0
     return Usb(model or (_FAST_USB if ports else None), ports)
 
 
-def _admin(words: HardwareProperties) -> str:
-    """Return whose password is the administrator's."""
-    system = (words.image_property("os_type") or "").lower()
+def _admin(properties: HardwareProperties) -> str:
+    """Return the name of the administrator."""
+    system = (properties.image_property("os_type") or "").lower()
     default = "Administrator" if system == "windows" else "root"
-    return words.image_property("os_admin_user") or default
+    return properties.image_property("os_admin_user") or default

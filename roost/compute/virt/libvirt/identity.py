@@ -1,4 +1,4 @@
-"""What a guest remembers of itself, in an element of ours beside what libvirt knows of it."""
+"""Roost's own metadata element in a guest's libvirt domain."""
 
 import dataclasses
 import uuid as uuids
@@ -18,9 +18,9 @@ _NAMES: Final = "roost-"
 
 @dataclasses.dataclass(frozen=True)
 class GuestIdentity:
-    """Whose a guest is, the attempt of the build that made it, and from what it is started.
+    """The guest's uuid, the attempt of the build that created it, and whether it is rescued.
 
-    ``notes`` are what others will want to know of it later, each under a name of its own.
+    ``notes`` are further values for other modules, by name.
     """
 
     uuid: str
@@ -30,12 +30,12 @@ class GuestIdentity:
 
     @classmethod
     def made(cls, instance: Instance, notes: Mapping[str, str]) -> Self:
-        """Return that of a guest that is to be made."""
+        """Return the identity of a new guest."""
         return cls(instance.uuid, instance.attempt, notes=notes)
 
     @property
     def name(self) -> str:
-        """How libvirt's other tools call it."""
+        """The domain's name in libvirt."""
         return f"{_NAMES}{self.uuid}"
 
     def element(self) -> ET.Element:
@@ -49,9 +49,9 @@ class GuestIdentity:
 
     @classmethod
     def of(cls, domain: ET.Element) -> Self:
-        """Read that of a domain.
+        """Read the identity in a domain.
 
-        :raises ValueError: when it has none, so it is none of ours
+        :raises ValueError: when it has none, so it is not a guest of Roost
         """
         found = domain.find(f"metadata/{_TAG}")
         if found is None:
@@ -66,32 +66,32 @@ class GuestIdentity:
 
 
 def written(domain: ET.Element) -> str:
-    """Return a domain as text, with our own element under the prefix that people know."""
+    """Return a domain as text, with our metadata element under its usual prefix."""
     ET.register_namespace(PREFIX, NAMESPACE)
     return ET.tostring(domain, encoding="unicode")
 
 
 def note_rescued(domain: ET.Element, *, rescued: bool) -> None:
-    """Have a domain of ours remember whether it is rescued."""
+    """Record in a domain whether it is rescued."""
     found = domain.find(f"metadata/{_TAG}")
     if found is not None:
         found.set("rescued", "yes" if rescued else "no")
 
 
 def note_attempt(domain: ET.Element, attempt: int) -> None:
-    """Have a domain of ours remember the attempt that it is of."""
+    """Record the build attempt in a domain."""
     found = domain.find(f"metadata/{_TAG}")
     if found is not None:
         found.set("attempt", str(attempt))
 
 
 def keep_usual(domain: ET.Element, parts: Iterable[ET.Element]) -> None:
-    """Have a domain of ours remember what it usually has."""
+    """Save the usual boot elements in the domain's metadata."""
     ET.SubElement(find(domain, f"metadata/{_TAG}"), _USUAL).extend(parts)
 
 
 def take_usual(domain: ET.Element) -> list[ET.Element] | None:
-    """Return what a domain was to remember, once; None: it has nothing else than usual."""
+    """Remove the saved boot elements from a domain and return them; None: none are saved."""
     ours = find(domain, f"metadata/{_TAG}")
     kept = ours.find(_USUAL)
     if kept is None:
@@ -101,7 +101,7 @@ def take_usual(domain: ET.Element) -> list[ET.Element] | None:
 
 
 def uuid_in(name: str) -> str | None:
-    """Return the uuid in the name of a domain; None: it is none of ours."""
+    """Return the uuid in a domain's name; None: it is not a guest of Roost."""
     if not name.startswith(_NAMES):
         return None
     try:

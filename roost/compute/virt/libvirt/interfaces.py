@@ -1,4 +1,4 @@
-"""The interfaces of a guest: what its ports are plugged into on this host."""
+"""The network interfaces of a guest, and how they are plugged on this host."""
 
 import dataclasses
 import xml.etree.ElementTree as ET
@@ -12,12 +12,12 @@ from roost.compute.virt.libvirt.tuning import Bandwidth
 from roost.objects import Vif
 
 _NOTE: Final = "vif_"
-_ALIAS: Final = "ua-"  # libvirt leaves those of users alone, which begin like this
+_ALIAS: Final = "ua-"  # libvirt requires this prefix of user-defined aliases
 
 
 @dataclasses.dataclass(frozen=True)
 class VifShape:
-    """What all interfaces of a guest have in common, those that it gets later, too."""
+    """The properties that all interfaces of a guest share, including those attached later."""
 
     model: str = "virtio"
     queues: int = 1
@@ -25,28 +25,28 @@ class VifShape:
     packed: bool = False
 
     def notes(self) -> dict[str, str]:
-        """Return it as a guest remembers it."""
+        """Return the notes that record it with the guest."""
         rates = {f"{_NOTE}{name}": str(rate) for name, rate in self.bandwidth.rates.items()}
         ring = {f"{_NOTE}packed": "on"} if self.packed else {}
         return {f"{_NOTE}model": self.model, f"{_NOTE}queues": str(self.queues), **ring, **rates}
 
     @classmethod
     def noted(cls, notes: Mapping[str, str]) -> Self:
-        """Read what a guest remembers; one that was made before there was a choice has none."""
-        said = {name.removeprefix(_NOTE): text for name, text in notes.items()
+        """Read it from a guest's notes; guests of earlier releases have none."""
+        values = {name.removeprefix(_NOTE): text for name, text in notes.items()
                 if name.startswith(_NOTE)}  # fmt: skip
-        model, queues = said.pop("model", "virtio"), int(said.pop("queues", "1"))
-        packed = said.pop("packed", "off") == "on"
-        rates = {name: int(rate) for name, rate in said.items()}
+        model, queues = values.pop("model", "virtio"), int(values.pop("queues", "1"))
+        packed = values.pop("packed", "off") == "on"
+        rates = {name: int(rate) for name, rate in values.items()}
         return cls(model, queues, Bandwidth(rates), packed=packed)
 
 
 @dataclasses.dataclass(frozen=True)
 class GuestInterface:
-    """An interface of a port: plugged as it is bound, or else behind QEMU's own small router.
+    """An interface of a port: plugged as its binding says, or in QEMU's user-mode network.
 
-    The latter (``binding`` is None) lets a guest reach out and nobody in, and needs nothing here.
-    What has no ``boot_order`` is not booted from.
+    The latter (``binding`` is None) allows outgoing connections only, and needs nothing on the
+    host. The guest does not boot from an interface without ``boot_order``.
     """
 
     port_id: str
@@ -57,7 +57,7 @@ class GuestInterface:
 
     @classmethod
     def of(cls, vif: Vif, shape: VifShape | None = None) -> Self:
-        """Read what a port is bound to.
+        """Read the binding of a port.
 
         :raises roost.exception.BuildFailed: when this host cannot plug such a port
         """
@@ -65,14 +65,14 @@ class GuestInterface:
 
     @property
     def alias(self) -> str:
-        """By what libvirt and we find it again."""
+        """The alias by which we find the interface in the domain."""
         return f"{_ALIAS}{self.port_id}"
 
     def element(self) -> ET.Element:
         return element(
             "interface",
             element("mac", address=self.mac),
-            *self._place(),
+            *self._source(),
             element("model", type=self.shape.model),
             self._driver(),
             *self._link(),
@@ -86,8 +86,8 @@ class GuestInterface:
             return "user"
         return "ethernet" if self.binding.bridge is None else "bridge"
 
-    def _place(self) -> list[ET.Element | None]:
-        """Return where it is plugged; of a link that is no bridge's, that it is there already."""
+    def _source(self) -> list[ET.Element | None]:
+        """Return its bridge and tap device; without a bridge, the existing tap device."""
         if self.binding is None:
             return []
         bridge, tap = self.binding.bridge, self.binding.tap
@@ -96,23 +96,23 @@ class GuestInterface:
         return [element("source", bridge=bridge), self._switch(), element("target", dev=tap)]
 
     def _switch(self) -> ET.Element | None:
-        """Return by what Open vSwitch, and who steers it, know the port."""
+        """Return the port's id for Open vSwitch and its controller."""
         if self.binding is None or self.binding.kind != OVS or self.binding.is_hybrid:
             return None
         known = element("parameters", interfaceid=self.port_id)
         return element("virtualport", known, type="openvswitch")
 
     def _driver(self) -> ET.Element | None:
-        """Return how it is asked; queues are a matter of bridges."""
-        said: dict[str, str | int] = {}
+        """Return the driver's options; multiqueue is possible only on bridges."""
+        values: dict[str, str | int] = {}
         if self.shape.queues > 1 and self.binding is not None and self.binding.bridge is not None:
-            said["queues"] = self.shape.queues
+            values["queues"] = self.shape.queues
         if self.shape.packed:
-            said["packed"] = "on"
-        return element("driver", **said) if said else None
+            values["packed"] = "on"
+        return element("driver", **values) if values else None
 
     def _link(self) -> list[ET.Element | None]:
-        """Return what QEMU's own router knows nothing of."""
+        """Return MTU and bandwidth, which the user-mode network does not support."""
         if self.binding is None:
             return []
         return [
@@ -124,7 +124,7 @@ class GuestInterface:
 def all_of(
     vifs: Iterable[Vif], shape: VifShape, *, network_boot: bool = False
 ) -> tuple[GuestInterface, ...]:
-    """Return the interfaces of a new guest, whose firmware may look for a system at the first."""
+    """Return a new guest's interfaces; with ``network_boot`` it boots from the first."""
     found = [GuestInterface.of(vif, shape) for vif in vifs]
     if network_boot:
         found[:1] = [dataclasses.replace(one, boot_order=NETWORK) for one in found[:1]]
@@ -132,12 +132,12 @@ def all_of(
 
 
 def find_interface(domain: ET.Element, port_id: str) -> ET.Element | None:
-    """Return the interface of a port."""
+    """Return the interface of a port in a domain."""
     alias = GuestInterface(port_id, "").alias
     return domain.find(f"devices/interface/alias[@name='{alias}']/..")
 
 
 def port_of(interface: ET.Element) -> str:
-    """Return the port that an interface is of."""
+    """Return the port of an interface."""
     alias = interface.find("alias")
     return "" if alias is None else alias.attrib["name"].removeprefix(_ALIAS)

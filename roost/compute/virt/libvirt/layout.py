@@ -1,4 +1,4 @@
-"""Which disks a guest gets, and how large they are."""
+"""The disks of a guest and their sizes."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -17,9 +17,9 @@ _SECTOR: Final = 512
 
 @dataclasses.dataclass(frozen=True)
 class Blank:
-    """A disk without an image. ``guest_format`` is what is to be on it; None: the host's choice.
+    """A disk without an image; ``guest_format`` None: the host's default.
 
-    ``bus`` is what its user would like; None: whatever the guest's other disks are on.
+    ``bus`` is what its user requests; None: that of the guest's other disks.
     """
 
     size: int
@@ -29,7 +29,7 @@ class Blank:
 
 @dataclasses.dataclass(frozen=True)
 class DiskLayout:
-    """Sizes in bytes; ``root`` is 0 where a guest has no disk to boot from."""
+    """Sizes in bytes; ``root`` is 0 when the guest has no root disk."""
 
     root: int
     blanks: tuple[Blank, ...] = ()
@@ -39,33 +39,33 @@ class DiskLayout:
     def of(cls, instance: Instance, image: Image | None) -> Self:
         """Return the disks of an instance that boots from an image; None: from a blank disk.
 
-        :raises roost.exception.BuildFailed: when the image is larger than its root disk may be
+        :raises roost.exception.BuildFailed: when the image is larger than the root disk
         """
         given = instance.provisions.block_devices if instance.provisions else []
         if not given:
             size = _root(instance, instance.flavor.root_gb * _GIB, image)
             return cls(size, _blanks(instance.flavor))
         root = next((one for one in given if one.source_type == IMAGE), None)
-        said = instance.flavor.root_gb * _GIB if root is None else root.size_mb * _MIB
+        requested = instance.flavor.root_gb * _GIB if root is None else root.size_mb * _MIB
         bus = None if root is None else root.disk_bus
-        return cls(_root(instance, said, image), tuple(_given_blanks(given)), root_bus=bus)
+        return cls(_root(instance, requested, image), tuple(_given_blanks(given)), root_bus=bus)
 
 
-def _root(instance: Instance, said: int, image: Image | None) -> int:
-    """Return the size of a root disk; if nobody says it, it is that of its image.
+def _root(instance: Instance, requested: int, image: Image | None) -> int:
+    """Return the size of a root disk in bytes; ``requested`` 0: that of its image.
 
-    Then, too, it has room for no more than was set aside.
+    Even then it is no larger than what the scheduler reserved.
     """
-    most = said or root_gb(instance.flavor, instance.image) * _GIB
+    most = requested or root_gb(instance.flavor, instance.image) * _GIB
     if image is None:
-        return said
+        return requested
     if image.size > most:
         raise exception.BuildFailed(
             f"The image is {image.size} bytes large, more than the root disk of {most} bytes; take"
             " a larger flavor, or one with a root disk.",
             reschedulable=False,
         )
-    return said or -(-image.size // _SECTOR) * _SECTOR
+    return requested or -(-image.size // _SECTOR) * _SECTOR
 
 
 def _blanks(flavor: Flavor) -> tuple[Blank, ...]:

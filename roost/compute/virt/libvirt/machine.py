@@ -1,4 +1,4 @@
-"""What a guest finds of its machine, beside CPUs, memory and the devices that it uses."""
+"""Features of a guest's machine other than CPUs, memory and ordinary devices."""
 
 import dataclasses
 import xml.etree.ElementTree as ET
@@ -9,17 +9,17 @@ from roost.compute.virt.libvirt.elements import element
 from roost.hardware.properties import HardwareProperties
 from roost.hardware.values import HIDING, agreed, agreed_number, agreed_truth, flagged
 
-_INTEL: Final = "intel"  # the one that most systems know
+_INTEL: Final = "intel"  # the model with the widest support
 _AUTO: Final = "auto"
-_HYPERVISOR: Final = "hypervisor"  # the feature of a CPU by which systems look for one
+_HYPERVISOR: Final = "hypervisor"  # the CPU feature by which systems detect one
 
 
 @dataclasses.dataclass(frozen=True)
 class GuestMachine:
-    """Where nothing is said (None), it is as QEMU makes it.
+    """Machine features; None: QEMU's default.
 
-    ``hidden``: nothing says which hypervisor it is. ``iommu`` is the model of one that the guest
-    has. ``address_mode`` and ``address_bits`` say how many bits physical addresses have.
+    ``hidden``: the guest cannot detect the hypervisor. ``iommu`` is the model of its IOMMU.
+    ``address_mode`` and ``address_bits`` say how many bits physical addresses have.
     """
 
     hidden: bool = False
@@ -30,23 +30,23 @@ class GuestMachine:
     address_bits: int | None = None
 
     @classmethod
-    def of(cls, words: HardwareProperties) -> Self:
-        """Read what flavor and image say.
+    def of(cls, properties: HardwareProperties) -> Self:
+        """Read what flavor and image request.
 
-        :raises roost.exception.Invalid: for what is not known, or contradicts itself
+        :raises roost.exception.Invalid: for unknown or contradictory values
         """
-        iommu = agreed(words, "viommu_model")
+        iommu = agreed(properties, "viommu_model")
         return cls(
-            hidden=any(flagged(words, name) for name in HIDING),
-            pmu=agreed_truth(words, "pmu"),
-            hpet=flagged(words, "hw_time_hpet"),
+            hidden=any(flagged(properties, name) for name in HIDING),
+            pmu=agreed_truth(properties, "pmu"),
+            hpet=flagged(properties, "hw_time_hpet"),
             iommu=_INTEL if iommu == _AUTO else iommu,
-            address_mode=agreed(words, "maxphysaddr_mode"),
-            address_bits=agreed_number(words, "maxphysaddr_bits"),
+            address_mode=agreed(properties, "maxphysaddr_mode"),
+            address_bits=agreed_number(properties, "maxphysaddr_bits"),
         )
 
     def features(self, virt_type: str) -> list[ET.Element]:
-        """Return what is said of the machine; a hidden KVM says nothing of itself."""
+        """Return children of the ``features`` element; a hidden KVM does not identify itself."""
         found = []
         if self.hidden and virt_type == KVM:
             found.append(element("kvm", element("hidden", state="on")))
@@ -57,13 +57,13 @@ class GuestMachine:
         return found
 
     def cpu(self, model: CpuModel, virt_type: str) -> CpuModel:
-        """Return the CPU with what it must be told; an emulated one does not name its emulator."""
+        """Return the CPU model adapted to the machine; a hidden emulator is not named by it."""
         if self.hidden and virt_type != KVM:
             return model.named().with_feature(_HYPERVISOR, has=False)
         return model if self.address_mode is None else model.named()
 
     def addresses(self) -> ET.Element | None:
-        """Return how large physical addresses are; None: as the CPU has it."""
+        """Return the size of physical addresses; None: that of the CPU."""
         if self.address_mode is None:
             return None
         made = element("maxphysaddr", mode=self.address_mode)
@@ -78,7 +78,7 @@ class GuestMachine:
         return element("clock", timer, offset="utc")
 
     def devices(self) -> list[ET.Element]:
-        """Return the IOMMU; Intel's remaps interrupts, too, and lets QEMU's devices go through."""
+        """Return the IOMMU; Intel's also remaps interrupts and serves QEMU's devices."""
         if self.iommu is None:
             return []
         if self.iommu != _INTEL:

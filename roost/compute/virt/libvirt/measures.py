@@ -1,4 +1,4 @@
-"""How a guest does, from libvirt's counters."""
+"""Diagnostics of a guest, from libvirt's counters."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -17,13 +17,13 @@ _DISK: Final = {
 Counters = Mapping[str, Any]
 
 
-def told(
+def diagnostics(
     found: Counters, *, macs: Sequence[str], vcpus: int, hypervisor: str, uptime: int
 ) -> Diagnostics:
-    """Return what libvirt counted of a running guest, in the words of the seam.
+    """Return the diagnostics of a running guest.
 
     :param macs: of its interfaces, in libvirt's order
-    :param uptime: seconds since its start, which libvirt does not tell
+    :param uptime: seconds since its start, which libvirt does not report
     """
     return Diagnostics(
         state="running",
@@ -39,7 +39,7 @@ def told(
 
 
 def _memory(found: Counters) -> dict[str, int]:
-    """Return what a guest has, and uses of it as far as its own system tells."""
+    """Return the guest's memory, and its use as far as its balloon driver reports it."""
     has = found.get("balloon.current", 0)
     return {
         "maximum": found.get("balloon.maximum", 0) // _KIB_PER_MIB,
@@ -54,7 +54,7 @@ def _cpu(found: Counters, cpu: int, uptime: int) -> dict[str, int]:
 
 
 def _traffic(found: Counters, at: int) -> dict[str, int]:
-    """Return what an interface has carried; one behind QEMU's own router is not counted."""
+    """Return an interface's traffic; libvirt does not count QEMU's user-mode network."""
     counts = {
         f"{way}_{name}": found.get(f"net.{at}.{way}.{counter}", 0)
         for way in ("rx", "tx")

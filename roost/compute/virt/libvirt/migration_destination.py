@@ -1,7 +1,7 @@
-"""Guests that come from another host while they run, from their destination's side.
+"""Live migration with libvirt: the destination's side.
 
-The domain that the source has sent is changed only in what is this host's own (``moved``): paths,
-interfaces, and the CPUs and memory that it is pinned to.
+``moved`` changes the source's domain only where this host differs: paths, interfaces, and the
+placement of CPUs and memory.
 """
 
 import dataclasses
@@ -40,11 +40,11 @@ _STARTED_BY: Final = ("os/kernel", "os/initrd")
 
 @dataclasses.dataclass(frozen=True)
 class Own:
-    """What of a guest is this host's own.
+    """What a guest has on this host instead of its values on the source.
 
-    :param folder: where it has its files here, named as they were
-    :param vifs: the interfaces that it has here, by port
-    :param topology: where its CPUs and memory are on this host
+    :param folder: the folder of its files, whose names stay
+    :param vifs: its interfaces as plugged on this host, by port
+    :param topology: the placement of its CPUs and memory on this host
     """
 
     folder: pathlib.Path
@@ -54,9 +54,9 @@ class Own:
 
 
 def moved(xml: str, own: Own) -> str:
-    """Return the domain that a source has told of as it is to be on this host.
+    """Return the source's domain as it will be on this host.
 
-    :raises roost.exception.Conflict: when it has an interface that it is not to have here
+    :raises roost.exception.Conflict: when it has an interface that is not plugged here
     """
     domain = parse(xml)
     _move_files(domain, own.folder)
@@ -69,7 +69,7 @@ def moved(xml: str, own: Own) -> str:
 def _move_files(domain: ET.Element, folder: pathlib.Path) -> None:
     for disk in domain.findall("devices/disk"):
         for found in (*disk.findall("backingStore"), *disk.findall("mirror")):
-            disk.remove(found)  # libvirt looks for itself
+            disk.remove(found)  # libvirt detects these itself
     for path in ("devices/disk/source[@file]", "devices//log[@file]"):
         for one in domain.findall(path):
             one.set("file", str(folder / pathlib.Path(one.attrib["file"]).name))
@@ -79,7 +79,7 @@ def _move_files(domain: ET.Element, folder: pathlib.Path) -> None:
 
 
 def has_kernel(xml: str) -> bool:
-    """Tell whether a guest is started by a kernel that is a file beside its disks."""
+    """Return whether a guest boots directly from a kernel file."""
     return any(parse(xml).find(path) is not None for path in _STARTED_BY)
 
 
@@ -93,13 +93,13 @@ def _plug(domain: ET.Element, vifs: Mapping[str, Vif]) -> None:
                 " which is not among those that are plugged at its destination."
             )
         new = GuestInterface.of(vifs[port_id], shape).element()
-        new.extend(old.findall("address"))  # where the guest finds it
+        new.extend(old.findall("address"))  # its PCI address in the guest
         devices.insert(list(devices).index(old), new)
         devices.remove(old)
 
 
 def _place(domain: ET.Element, topology: Topology) -> None:
-    """Pin CPUs and memory to those of this host, as if the guest was made here."""
+    """Pin CPUs and memory to those of this host, as if the guest was built here."""
     vcpu = find(domain, "vcpu")
     new = topology.vcpu(int(vcpu.text or 0))
     vcpu.attrib.clear()
@@ -124,16 +124,16 @@ def _pin(domain: ET.Element, pins: list[ET.Element]) -> None:
         domain.remove(tuning)
 
 
-_NOBODY: Final = (Presence.ABSENT, Presence.ROOM)
+_NO_GUEST: Final = (Presence.ABSENT, Presence.ROOM)
 _OF_THE_HOST: Final = "host-passthrough"
 _FITS: Final = (libvirt.VIR_CPU_COMPARE_IDENTICAL, libvirt.VIR_CPU_COMPARE_SUPERSET)
 
 
 class LibvirtMigrationDestinations:
-    """What :class:`roost.compute.virt.live_migration.MigrationDestinations` says.
+    """Implements :class:`roost.compute.virt.live_migration.MigrationDestinations` with libvirt.
 
-    :param virt_type: returns what runs guests here
-    :param topology: returns where the CPUs of an instance are on this host
+    :param virt_type: returns the host's virtualization type, such as ``kvm``
+    :param topology: returns the placement of an instance's CPUs on this host
     """
 
     def __init__(
@@ -200,12 +200,12 @@ class LibvirtMigrationDestinations:
 
     def finish(self, instance: Instance, console: bytes) -> None:
         uuid = instance.uuid
-        if self._residents.presence(uuid) in _NOBODY:
+        if self._residents.presence(uuid) in _NO_GUEST:
             raise exception.Conflict(f"The guest {uuid} has not arrived on this host.")
         self._residents.require(uuid, Presence.HERE, Presence.STOPPED)
         folder = self._residents.folders.of(uuid)
         plan = folder.plan.read_text()
-        self._residents.on(uuid, "keep a guest", lambda domain: _keep(domain, plan))
+        self._residents.on(uuid, "define a guest", lambda domain: _keep(domain, plan))
         _keep_console(folder, console)
         folder.announced.touch()
 
@@ -224,50 +224,50 @@ class LibvirtMigrationDestinations:
         if kind != theirs[0] or version < theirs[1]:
             raise self._cannot_run(
                 outgoing,
-                f"{kind} here is version {version}, and {theirs[0]} at its source is {theirs[1]};"
-                " guests go to the same version or a later one",
+                f"this host has {kind} {version}, its source {theirs[0]} {theirs[1]}; guests can be"
+                " migrated to the same version or a later one",
             )
         virt_type = parse(outgoing.details["domain"]).attrib["type"]
         if virt_type == KVM != self._virt_type():
-            raise self._cannot_run(outgoing, "it runs with KVM, which this host has not")
+            raise self._cannot_run(outgoing, "it runs with KVM, which this host does not have")
 
     def _check_cpu(self, outgoing: MigrationSource) -> None:
-        """Compare with what libvirt can have QEMU give to guests here."""
+        """Check that libvirt can provide the guest's CPU here."""
         domain = parse(outgoing.details["domain"])
         cpu, kind = domain.find("cpu"), find(domain, "os/type")
-        told = None if cpu is None else ET.tostring(cpu, encoding="unicode")
+        wanted = None if cpu is None else ET.tostring(cpu, encoding="unicode")
         if cpu is not None and cpu.get("mode") == _OF_THE_HOST:
-            told = outgoing.details["host_cpu"]
+            wanted = outgoing.details["host_cpu"]
         about = (kind.get("arch"), kind.get("machine"), domain.attrib["type"])
 
         def compare(opened: Any) -> int:
             opened.getDomainCapabilities(None, *about)
-            if told is None:
+            if wanted is None:
                 return int(libvirt.VIR_CPU_COMPARE_IDENTICAL)
-            return int(opened.compareHypervisorCPU(None, *about, told))
+            return int(opened.compareHypervisorCPU(None, *about, wanted))
 
         try:
             fits = self._residents.connection.call("compare CPUs", compare) in _FITS
         except libvirt.libvirtError as error:
             raise self._cannot_run(outgoing, str(error)) from error
         if not fits:
-            raise self._cannot_run(outgoing, "its CPU has features that this host's has not")
+            raise self._cannot_run(outgoing, "its CPU has features that this host lacks")
 
     def _check_files(self, outgoing: MigrationSource) -> None:
-        """Look whether what the guest has on disk can come here."""
+        """Check that the guest's files can be copied here."""
         if has_kernel(outgoing.details["domain"]):
             raise self._cannot_run(
                 outgoing,
-                "it is started by a kernel beside its disks, which goes nowhere; hosts that share"
-                " their storage find it there",
+                "it boots directly from a kernel file, which is not copied; this is possible only"
+                " between hosts that share their storage",
             )
         folders = self._residents.folders
         folders.make()
         free, needed = shutil.disk_usage(folders.path).free, sum(d.used for d in outgoing.disks)
         if free < needed:
             raise exception.NoCapacity(
-                f"The disks of the guest {outgoing.uuid} are {needed} bytes, and {self._node} has"
-                f" {free} left."
+                f"The disks of the guest {outgoing.uuid} need {needed} bytes, and {self._node} has"
+                f" {free} free."
             )
 
     def _cannot_run(self, outgoing: MigrationSource, why: str) -> exception.Unsupported:
@@ -275,7 +275,7 @@ class LibvirtMigrationDestinations:
         return exception.Unsupported(message)
 
     def _shares(self, outgoing: MigrationSource) -> bool:
-        """Tell whether the disks are here already: it is the same storage, and they are seen."""
+        """Return whether both hosts share the storage of the guest's disks."""
         folders = self._residents.folders
         folder = folders.of(outgoing.uuid)
         return folder.is_shared and folders.storage() == outgoing.storage
@@ -302,17 +302,17 @@ class LibvirtMigrationDestinations:
         with self._bases.held(image_path, images.inspect(image_path)) as base:
             if base.name != disk.base:
                 raise exception.Conflict(
-                    f"The disk {disk.name} stands on {disk.base}, not on the image {base.stem}."
+                    f"The backing file of the disk {disk.name} is {disk.base}, not {base.name}."
                 )
             images.create(path, size=disk.size, base=base)
 
 
 def _keep(domain: Any, plan: str) -> None:
-    """Have libvirt know a guest when it does not run, too, if that failed in the last moment."""
+    """Define the guest persistently, if the migration failed to at its end."""
     if not domain.isPersistent():
         domain.connect().defineXML(plan)
 
 
-def _keep_console(folder: GuestFolder, said: bytes) -> None:
-    if said:
-        console.write_before(folder.console, said)
+def _keep_console(folder: GuestFolder, log: bytes) -> None:
+    if log:
+        console.write_before(folder.console, log)

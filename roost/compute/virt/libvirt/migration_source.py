@@ -1,8 +1,7 @@
-"""Guests that go to another host while they run, from their source's side.
+"""Live migration with libvirt: the source's side.
 
-The libvirtd of the source talks with that of the destination itself (peer to peer). So a move does
-not depend on who asked for it, nor on a connection of ours, and is bounded by nothing but its own
-deadline.
+The libvirtd of the source talks to that of the destination directly (peer to peer). So a migration
+depends neither on this process nor on its connection, and is limited only by its own timeout.
 """
 
 import contextlib
@@ -48,7 +47,7 @@ _PEER: Final = (libvirt.VIR_FROM_RPC, libvirt.VIR_FROM_REMOTE)
 
 
 class LibvirtMigrationSources:
-    """What :class:`roost.compute.virt.live_migration.MigrationSources` says."""
+    """Implements :class:`roost.compute.virt.live_migration.MigrationSources` with libvirt."""
 
     def __init__(self, residents: Residents, *, node: str, settings: MigrationSettings) -> None:
         self._residents = residents
@@ -61,7 +60,7 @@ class LibvirtMigrationSources:
         self._residents.require(uuid, Presence.HERE)
         folders.of(uuid).sign()
         domain, definition, disks = self._residents.on(uuid, "describe a guest", _described)
-        kind, version, told = self._residents.connection.call(
+        kind, version, capabilities = self._residents.connection.call(
             "describe its host",
             lambda opened: (opened.getType(), opened.getVersion(), opened.getCapabilities()),
         )
@@ -79,7 +78,7 @@ class LibvirtMigrationSources:
                 "domain": domain,
                 "definition": definition,
                 "started": started.stat().st_mtime if started.exists() else None,
-                "host_cpu": ET.tostring(find(parse(told), "host/cpu"), encoding="unicode"),
+                "host_cpu": ET.tostring(find(parse(capabilities), "host/cpu"), encoding="unicode"),
             },
         )
 
@@ -87,60 +86,60 @@ class LibvirtMigrationSources:
         if self._residents.presence(uuid) is Presence.ROOM:
             return
         self._residents.require(uuid, Presence.HERE)
-        flags, said = self._flags(uuid, incoming), parameters_of(incoming, self._settings)
+        flags, parameters = self._flags(uuid, incoming), parameters_of(incoming, self._settings)
 
         def move(opened: Any) -> None:
             domain = opened.lookupByUUIDString(uuid)
             domain.migrateSetMaxDowntime(self._settings.downtime)
-            domain.migrateToURI3(incoming.details["uri"], said, flags)
+            domain.migrateToURI3(incoming.details["uri"], parameters, flags)
 
         self._aborted.discard(uuid)
-        LOG.info("the guest %s goes to %s", uuid, incoming.node)
-        self._await(uuid, incoming, self._residents.connection.start("move a guest", move))
-        LOG.info("the guest %s has gone to %s", uuid, incoming.node)
+        LOG.info("migrating the guest %s to %s", uuid, incoming.node)
+        self._await(uuid, incoming, self._residents.connection.start("migrate a guest", move))
+        LOG.info("the guest %s was migrated to %s", uuid, incoming.node)
 
     def progress(self, uuid: str) -> Progress | None:
         with contextlib.suppress(exception.NotFound):
-            return self._residents.on(uuid, "tell how the move of a guest goes", presence.progress)
+            return self._residents.on(uuid, "read the progress of a migration", presence.progress)
         return None
 
     def abort(self, uuid: str) -> None:
         self._residents.require(uuid, Presence.LEAVING)
         self._aborted.add(uuid)
-        self._residents.on(uuid, "abort the move of a guest", lambda domain: domain.abortJob())
+        self._residents.on(uuid, "abort the migration of a guest", lambda domain: domain.abortJob())
 
     def switch_to_post_copy(self, uuid: str) -> None:
         if not self._settings.post_copy:
             raise exception.Unsupported(
-                f"{self._node} does no post-copy: [libvirt] live_migration_permit_post_copy is"
-                " false."
+                f"{self._node} does not permit post-copy: [libvirt]"
+                " live_migration_permit_post_copy is false."
             )
         self._residents.require(uuid, Presence.LEAVING)
-        self._residents.on(uuid, "switch the move of a guest to post-copy", _switch)
+        self._residents.on(uuid, "switch the migration of a guest to post-copy", _switch)
 
     def stay(self, uuid: str) -> None:
         allowed = (Presence.HERE, Presence.STOPPED, Presence.UNDECIDED)
         if self._residents.require(uuid, *allowed) is Presence.UNDECIDED:
-            self._residents.on(uuid, "let a guest go on", lambda domain: domain.resume())
+            self._residents.on(uuid, "unpause a guest", lambda domain: domain.resume())
 
     def finish(self, uuid: str) -> bytes:
         found, folder = self._residents.presence(uuid), self._residents.folders.of(uuid)
         if found not in (Presence.ABSENT, Presence.ROOM):
             self._residents.require(uuid, Presence.STOPPED, Presence.UNDECIDED)
             self._residents.on(uuid, "remove a guest", guests.remove)
-        said = b"" if folder.is_shared else console.tail(folder.console)
+        log = b"" if folder.is_shared else console.tail(folder.console)
         folder.remove()
-        return said
+        return log
 
     def _flags(self, uuid: str, incoming: MigrationDestination) -> int:
-        """Return what libvirt is to do; a guest that is held writes nothing and needs no help."""
+        """Return libvirt's flags; a paused guest writes nothing and needs no help."""
         settings = self._settings
-        if self._residents.on(uuid, "look at a guest", guests.power_state) == states.HELD:
+        if self._residents.on(uuid, "read the state of a guest", guests.power_state) == states.HELD:
             settings = dataclasses.replace(settings, post_copy=False, auto_converge=False)
         return flags_of(incoming, settings)
 
     def _await(self, uuid: str, incoming: MigrationDestination, job: futures.Future[None]) -> None:
-        """Wait until the guest has gone; do what is to be done once it takes too long."""
+        """Wait until the migration ends; perform the timeout action when it takes too long."""
         is_overdue = is_ended = False
         while not futures.wait([job], timeout=_LOOK).done:
             is_overdue = is_overdue or self._is_overdue(uuid)
@@ -159,19 +158,19 @@ class LibvirtMigrationSources:
         return False
 
     def _end(self, uuid: str) -> bool:
-        """Have a move that takes too long come to an end; tell whether it will."""
+        """Perform the timeout action; return whether the migration will end by it."""
         try:
             if self._settings.timeout_action is TimeoutAction.ABORT:
                 self.abort(uuid)
             elif self._settings.post_copy:
                 self.switch_to_post_copy(uuid)
             else:
-                self._residents.on(uuid, "hold a guest", lambda domain: domain.suspend())
+                self._residents.on(uuid, "pause a guest", lambda domain: domain.suspend())
         except (exception.RoostError, libvirt.libvirtError) as error:
-            LOG.info("the move of the guest %s takes too long, and goes on: %s", uuid, error)
+            LOG.info("the overdue migration of the guest %s continues: %s", uuid, error)
             return False
         action = self._settings.timeout_action.value
-        LOG.warning("the move of the guest %s takes too long: %s", uuid, action)
+        LOG.warning("the migration of the guest %s is overdue: %s", uuid, action)
         return True
 
     def _translated(
@@ -180,27 +179,27 @@ class LibvirtMigrationSources:
         code, domain, why = error.get_error_code(), error.get_error_domain(), str(error)
         if code == libvirt.VIR_ERR_OPERATION_ABORTED and is_overdue:
             return exception.Timeout(
-                f"The move of the guest {uuid} took too long, and was aborted."
+                f"The migration of the guest {uuid} took too long, and was aborted."
             )
         if code == libvirt.VIR_ERR_OPERATION_ABORTED:
-            return exception.Conflict(f"The move of the guest {uuid} was aborted.", why=why)
+            return exception.Conflict(f"The migration of the guest {uuid} was aborted.", why=why)
         if code == libvirt.VIR_ERR_OPERATION_INVALID:
-            return exception.Conflict(f"The guest {uuid} cannot go as it is now: {why}", why=why)
+            return exception.Conflict(f"The guest {uuid} cannot be migrated now: {why}", why=why)
         if code in _REFUSED:
-            return exception.Unsupported(f"{incoming.node} cannot take {uuid}: {why}", why=why)
+            return exception.Unsupported(f"{incoming.node} cannot run {uuid}: {why}", why=why)
         if domain in _PEER and self._residents.connection.is_alive:
             uri = incoming.details["uri"]
-            message = f"The libvirtd of {incoming.node} at {uri} is not reached, or went away."
+            message = f"The libvirtd of {incoming.node} at {uri} cannot be reached."
             return exception.Unavailable(message, why=why)
-        message = f"The guest {uuid} could not be moved to {incoming.node}: {why}"
+        message = f"The guest {uuid} could not be migrated to {incoming.node}: {why}"
         return exception.Unavailable(message, why=why)
 
 
 def flags_of(incoming: MigrationDestination, settings: MigrationSettings) -> int:
-    """Return what libvirt is to do, in its own flags."""
+    """Return libvirt's flags for a migration."""
     flags = _ALWAYS
     if not incoming.copied:
-        # libvirt knows some file systems that hosts share; that this is one was found out already
+        # libvirt recognizes few shared file systems; the destination has verified that this is one
         flags |= libvirt.VIR_MIGRATE_UNSAFE
     elif incoming.whole:
         flags |= libvirt.VIR_MIGRATE_NON_SHARED_DISK
@@ -214,20 +213,20 @@ def flags_of(incoming: MigrationDestination, settings: MigrationSettings) -> int
 
 
 def parameters_of(incoming: MigrationDestination, settings: MigrationSettings) -> dict[str, Any]:
-    """Return what libvirt is told of the destination, by its own names."""
+    """Return libvirt's parameters for a migration."""
     details = incoming.details
-    said: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         libvirt.VIR_MIGRATE_PARAM_URI: details["memory_uri"],
         libvirt.VIR_MIGRATE_PARAM_DEST_XML: details["domain"],
         libvirt.VIR_MIGRATE_PARAM_PERSIST_XML: details["definition"],
     }
     if is_number(details["address"]):
-        said[libvirt.VIR_MIGRATE_PARAM_LISTEN_ADDRESS] = details["address"]
+        parameters[libvirt.VIR_MIGRATE_PARAM_LISTEN_ADDRESS] = details["address"]
     if settings.bandwidth:
-        said[libvirt.VIR_MIGRATE_PARAM_BANDWIDTH] = settings.bandwidth
+        parameters[libvirt.VIR_MIGRATE_PARAM_BANDWIDTH] = settings.bandwidth
     if incoming.copied:
-        said[libvirt.VIR_MIGRATE_PARAM_MIGRATE_DISKS] = [*incoming.copied]
-    return said
+        parameters[libvirt.VIR_MIGRATE_PARAM_MIGRATE_DISKS] = [*incoming.copied]
+    return parameters
 
 
 def _described(domain: Any) -> tuple[str, str, tuple[MovingDisk, ...]]:
@@ -247,10 +246,10 @@ def _disk(domain: Any, device: str, path: pathlib.Path) -> MovingDisk:
 def _check_movable(domain: ET.Element) -> None:
     identity = GuestIdentity.of(domain)
     if identity.rescued:
-        raise exception.Conflict(f"The guest {identity.uuid} is rescued; end that first.")
+        raise exception.Conflict(f"The guest {identity.uuid} is rescued; unrescue it first.")
     if domain.find("devices/hostdev") is not None:
         raise exception.Unsupported(
-            f"The guest {identity.uuid} has a device of its host, which cannot go with it."
+            f"The guest {identity.uuid} has a PCI device of its host, which cannot be migrated."
         )
 
 
@@ -258,7 +257,7 @@ def _switch(domain: Any) -> None:
     found = presence.progress(domain)
     if found is not None and not found.memory_total:
         raise exception.Conflict(
-            f"The disks of the guest {domain.UUIDString()} are copied first; ask again when its"
-            " memory is."
+            f"The disks of the guest {domain.UUIDString()} are copied first; retry when its memory"
+            " is copied."
         )
     domain.migrateStartPostCopy()

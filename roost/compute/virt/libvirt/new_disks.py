@@ -1,6 +1,6 @@
-"""Making what a guest has on disk, as its layout says.
+"""Creates the disks of a guest by its layout.
 
-Blank disks are as guests expect them: swap space, or a file system, made without mounting it.
+Blank disks have swap space or a file system, created without mounting.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from roost.compute.virt.libvirt.rescue import Rescuer
 from roost.objects import Instance
 from roost.objects.instance import SWAP, UNFORMATTED
 
-# what makes it, and what comes before its label
+# the program and its arguments before the label
 _MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
     "ext2": ("mkfs.ext2", "-q", "-F", "-L"),
     "ext3": ("mkfs.ext3", "-q", "-F", "-L"),
@@ -35,9 +35,9 @@ _MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def create(path: pathlib.Path, *, size: int, guest_format: str, label: str) -> None:
-    """Make a disk of so many bytes with that on it, of the kind that its name says.
+    """Create a formatted disk of ``size`` bytes; the suffix of ``path`` selects the file format.
 
-    :raises roost.exception.BuildFailed: when it cannot be made here, or anywhere
+    :raises roost.exception.BuildFailed: when this host, or any host, cannot make it
     """
     if guest_format == UNFORMATTED:
         images.blank(path, size=size)
@@ -67,10 +67,10 @@ def _maker(guest_format: str) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class NewDisks:
-    """Makes disks of one kind of files.
+    """Creates disks in one file format.
 
     :param images_type: one of those of :mod:`roost.compute.virt.libvirt.folder`
-    :param ephemeral_format: of ephemeral disks of which nobody says what is to be on them
+    :param ephemeral_format: the default format of ephemeral disks
     """
 
     bases: BaseImages
@@ -80,7 +80,7 @@ class NewDisks:
     def seen(
         self, folder: GuestFolder, layout: DiskLayout, hardware: Hardware, names: DiskNames
     ) -> tuple[Disk, ...]:
-        """Return its disks as it sees them; a bus that a user has said for one of them counts."""
+        """Return the disks as the guest sees them; a disk's requested bus takes precedence."""
         found = []
         if layout.root:
             order = disks.own_order(network_boot=hardware.network_boot)
@@ -98,7 +98,7 @@ class NewDisks:
         image_path: pathlib.Path | None,
         image: Image | None,
     ) -> None:
-        """Make the root disk, if there is to be one: from an image, or blank."""
+        """Create the root disk, if the layout has one: from an image, or blank."""
         path = folder.new_root(self.images_type)
         if not layout.root:
             return
@@ -111,7 +111,7 @@ class NewDisks:
                 images.create(path, size=layout.root, base=base)
 
     def blanks(self, folder: GuestFolder, layout: DiskLayout) -> None:
-        """Make the others."""
+        """Create the other disks."""
         for number, blank in enumerate(layout.blanks):
             create(
                 folder.blank(number, self.images_type),
@@ -123,9 +123,9 @@ class NewDisks:
     def rescue(
         self, folder: GuestFolder, rescuer: Rescuer, instance: Instance, image_path: pathlib.Path
     ) -> None:
-        """Make what a guest is rescued from; of an image that is too large nothing is made.
+        """Create the rescue disk.
 
-        :raises roost.exception.BuildFailed: when it is
+        :raises roost.exception.BuildFailed: when the image is too large
         """
         image = images.inspect(image_path)
         size = rescuer.size(instance, image)
@@ -135,11 +135,11 @@ class NewDisks:
     def beside(
         self, folder: GuestFolder, drive: pathlib.Path | None, kernel: Kernel | None
     ) -> None:
-        """Copy what comes as it is."""
+        """Copy the config drive and the kernel into the guest's folder."""
         if drive is not None:
             shutil.copy(drive, folder.drive)
         if kernel is not None:
-            DirectKernel.of(kernel, folder).bring(kernel)
+            DirectKernel.of(kernel, folder).copy_files(kernel)
 
 
 def _disk(

@@ -1,4 +1,4 @@
-"""What a node has, as libvirt and its kernel tell."""
+"""The resources and traits of a node, from libvirt and the kernel."""
 
 import dataclasses
 import datetime
@@ -44,7 +44,7 @@ _OF_PCS: Final = (
     hardware_traits.HPET,
     hardware_traits.SERIAL_PORTS,
 )
-# Those that os-traits has a name for, of the features as libvirt calls them.
+# libvirt's CPU features for which os-traits has a name.
 _CPU_TRAITS: Final = {
     **{name: f"HW_CPU_X86_{name.upper()}" for name in ("avx", "avx2", "f16c", "vmx", "svm", "sse")},
     **{name: f"HW_CPU_X86_{name.upper()}" for name in ("sse2", "ssse3", "fma", "bmi1", "bmi2")},
@@ -58,7 +58,7 @@ _CPU_TRAITS: Final = {
 
 @dataclasses.dataclass(frozen=True)
 class LibvirtNode:
-    """What was learnt of this node when it was first asked for: it stays so."""
+    """The node's description, read at its first use and constant afterwards."""
 
     capabilities: ET.Element
     hypervisor_type: str
@@ -76,10 +76,10 @@ class LibvirtNode:
 
 
 def cells(capabilities: ET.Element, *, memory_mb: int) -> tuple[NUMACell, ...]:
-    """Return the NUMA cells that libvirt tells of.
+    """Return the NUMA cells that libvirt reports.
 
-    Of a node's memory it may count only what its kernel has brought in so far; so the one cell of a
-    node with one has all of it.
+    libvirt may count only the memory that the kernel has brought online so far; so the only cell of
+    a node has all memory of the node.
     """
     found = capabilities.findall("host/topology/cells/cell")
     only = memory_mb if len(found) == 1 else None
@@ -92,12 +92,12 @@ def _cell(cell: ET.Element, *, memory_mb: int | None) -> NUMACell:
     sockets = {int(cpu.attrib["socket_id"]) for cpu in cpus if "socket_id" in cpu.attrib}
     pages = {page.attrib["size"]: int(page.text or 0) for page in cell.findall("pages")}
     pages.pop(_ORDINARY_PAGE, None)
-    told = int(cell.findtext("memory") or 0) // _KIB_PER_MIB
+    reported = int(cell.findtext("memory") or 0) // _KIB_PER_MIB
     return NUMACell.of(
         id=int(cell.attrib["id"]),
         cpus=sorted(int(cpu.attrib["id"]) for cpu in cpus),
         pcpus=[],
-        memory_mb=told if memory_mb is None else memory_mb,
+        memory_mb=reported if memory_mb is None else memory_mb,
         siblings=sorted(numbers for text in siblings if len(numbers := _numbers(text)) > 1),
         page_counts={size: count for size, count in pages.items() if count},
         socket=sockets.pop() if len(sockets) == 1 else None,
@@ -105,7 +105,7 @@ def _cell(cell: ET.Element, *, memory_mb: int | None) -> NUMACell:
 
 
 def _numbers(text: str) -> list[int]:
-    """Read what libvirt writes: 0,2-4."""
+    """Parse libvirt's lists of numbers: 0,2-4."""
     ends = (part.split("-") for part in text.split(","))
     return [at for first, *last in ends for at in range(int(first), int([first, *last][-1]) + 1)]
 
@@ -116,7 +116,7 @@ def architectures(capabilities: ET.Element) -> tuple[str, ...]:
 
 
 def cpu_info(capabilities: ET.Element) -> dict[str, Any]:
-    """Return what operators are told of the CPUs."""
+    """Return the CPU description that the API shows to operators."""
     cpu = find(capabilities, "host/cpu")
     topology = cpu.find("topology")
     shape = {} if topology is None else topology.attrib
@@ -129,7 +129,7 @@ def cpu_info(capabilities: ET.Element) -> dict[str, Any]:
 
 
 def comparable(cpu_info: Mapping[str, Any]) -> dict[str, str]:
-    """Return the same as texts, which extra specs of the scope ``capabilities`` compare."""
+    """Return the same as flat texts, for extra specs of the scope ``capabilities``."""
     shape = {f"topology:{name}": str(many) for name, many in cpu_info["topology"].items()}
     plain = {name: cpu_info[name] for name in ("arch", "model", "vendor") if name in cpu_info}
     found = plain | shape | {"features": ",".join(cpu_info["features"])}
@@ -137,7 +137,7 @@ def comparable(cpu_info: Mapping[str, Any]) -> dict[str, str]:
 
 
 def traits(capabilities: ET.Element, *, virt_type: str) -> tuple[str, ...]:
-    """Return the traits of guests here: an emulated CPU has none of the node's."""
+    """Return the node's traits; an emulated CPU has none of the node's CPU features."""
     features = _features(capabilities) if virt_type == KVM else set()
     own = {_CPU_TRAITS[name] for name in features if name in _CPU_TRAITS}
     if find(capabilities, "host/cpu/arch").text == _X86:
@@ -150,33 +150,33 @@ def _features(capabilities: ET.Element) -> set[str]:
 
 
 def memory_mb(proc: pathlib.Path = PROC) -> int:
-    """Return all memory of the node, as its kernel counts it."""
+    """Return the node's total memory, from ``/proc/meminfo``."""
     for line in (proc / "meminfo").read_text().splitlines():
         name, _, value = line.partition(":")
         if name == "MemTotal":
             return int(value.split()[0]) // _KIB_PER_MIB
-    raise ValueError("the kernel does not tell how much memory there is")
+    raise ValueError("/proc/meminfo has no MemTotal")
 
 
 def memory_traits(proc: pathlib.Path = PROC) -> tuple[str, ...]:
-    """Return whether guests can have memory that is never swapped out: if their libvirt may."""
+    """Return the trait of locked memory, if libvirt may lock its guests' memory."""
     return (hardware_traits.LOCKED,) if any(map(_may_lock, proc.glob("[0-9]*"))) else ()
 
 
 def _may_lock(process: pathlib.Path) -> bool:
-    """Tell whether a process is a libvirt that may have its guests lock as much as they like."""
+    """Return whether a process is a libvirt daemon that may lock any amount of memory."""
     try:
         if (process / "comm").read_text().strip() not in _LIBVIRTS:
             return False
         lines = (process / "status").read_text().splitlines()
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
         return False
-    said = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
-    return bool(int(said.get("CapEff", "0"), 16) >> _CAP_SYS_RESOURCE & 1)
+    fields = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+    return bool(int(fields.get("CapEff", "0"), 16) >> _CAP_SYS_RESOURCE & 1)
 
 
 def booted_at(proc: pathlib.Path = PROC) -> datetime.datetime | None:
-    """Return when the node was started."""
+    """Return when the node booted."""
     for line in (proc / "stat").read_text().splitlines():
         name, _, value = line.partition(" ")
         if name == "btime":
@@ -185,5 +185,5 @@ def booted_at(proc: pathlib.Path = PROC) -> datetime.datetime | None:
 
 
 def disk_gb(folder: pathlib.Path) -> int:
-    """Return how large the file system of a folder is."""
+    """Return the size of a folder's file system."""
     return shutil.disk_usage(folder).total // _BYTES_PER_GIB

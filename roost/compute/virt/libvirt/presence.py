@@ -1,4 +1,4 @@
-"""What of a guest that may be on its way is in libvirt's hands here."""
+"""libvirt's state of a guest that may be migrating."""
 
 import dataclasses
 import xml.etree.ElementTree as ET
@@ -15,9 +15,9 @@ from roost.compute.virt.live_migration import Phase, Presence, Progress
 T = TypeVar("T")
 
 _HELD_IN_LEAVING: Final = (libvirt.VIR_DOMAIN_PAUSED_MIGRATION, libvirt.VIR_DOMAIN_PAUSED_POSTCOPY)
-_OF_ARRIVALS: Final = libvirt.VIR_ERR_OPERATION_UNSUPPORTED  # only the source counts
+_OF_ARRIVALS: Final = libvirt.VIR_ERR_OPERATION_UNSUPPORTED  # only the source has job statistics
 _LEAVES: Final = libvirt.VIR_DOMAIN_JOB_OPERATION_MIGRATION_OUT
-# Nobody moves it any more: it may run elsewhere, or it has run there without all of its memory.
+# No migration is in progress: it may run elsewhere, or ran there without all of its memory.
 _AFTER_A_MOVE: Final = {
     (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_MIGRATION): Presence.UNDECIDED,
     (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_POSTCOPY): Presence.TORN,
@@ -29,7 +29,7 @@ _TORN: Final = (
 
 
 def presence(domain: Any) -> Presence:
-    """Return what libvirt has of a guest: never ABSENT or ROOM."""
+    """Return the guest's presence from libvirt's state: never ABSENT or ROOM."""
     job, state = _job(domain), tuple(domain.state())
     if state in _TORN:
         return Presence.TORN
@@ -43,7 +43,7 @@ def presence(domain: Any) -> Presence:
 
 
 def progress(domain: Any) -> Progress | None:
-    """Return how the move of a guest from here goes; None: it is not under way."""
+    """Return the progress of a migration from this host; None: none is in progress."""
     job = _job(domain)
     if job is None or job.get("operation") != _LEAVES:
         return None
@@ -70,20 +70,20 @@ def _phase(state: int, why: int) -> Phase:
 
 
 def _job(domain: Any) -> dict[str, Any] | None:
-    """Return what is being done with a guest; None: it arrives, which libvirt does not count."""
+    """Return the current job of a guest; None: it is arriving, for which libvirt has none."""
     try:
-        told: dict[str, Any] = domain.jobStats()
+        job: dict[str, Any] = domain.jobStats()
     except libvirt.libvirtError as error:
         if error.get_error_code() == _OF_ARRIVALS:
             return None
         if error.get_error_code() == libvirt.VIR_ERR_OPERATION_INVALID:  # it does not run
             return {}
         raise
-    return told if told["type"] != libvirt.VIR_DOMAIN_JOB_NONE else {}
+    return job if job["type"] != libvirt.VIR_DOMAIN_JOB_NONE else {}
 
 
 def files_of(domain: ET.Element) -> dict[str, str]:
-    """Return the disks of a guest that it can write to: their files by device."""
+    """Return the files of a guest's writable disks, by device."""
     found = {}
     for disk in domain.findall("devices/disk[@device='disk']"):
         source, target = disk.find("source"), disk.find("target")
@@ -94,13 +94,13 @@ def files_of(domain: ET.Element) -> dict[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class Residents:
-    """The guests of this host, whether at home or on their way."""
+    """The guests of this host, including those that are migrating."""
 
     connection: Connection
     folders: Folders
 
     def on(self, uuid: str, what: str, do: Callable[[Any], T]) -> T:
-        """Return what ``do`` makes of a guest; fails as :meth:`Connection.call` does."""
+        """Return ``do(domain)`` for a guest; raises as :meth:`Connection.call` does."""
         return self.connection.call(what, lambda opened: do(opened.lookupByUUIDString(uuid)))
 
     def presence(self, uuid: str) -> Presence:
@@ -110,10 +110,10 @@ class Residents:
             return Presence.ROOM if self.folders.of(uuid).plan.exists() else Presence.ABSENT
 
     def require(self, uuid: str, *allowed: Presence) -> Presence:
-        """Return how a guest is found, if that is one of those.
+        """Return the guest's presence if it is an allowed one.
 
         :raises roost.exception.NotFound: when there is none
-        :raises roost.exception.Conflict: when it is found otherwise
+        :raises roost.exception.Conflict: when its presence is another
         """
         found = self.presence(uuid)
         if found in allowed:

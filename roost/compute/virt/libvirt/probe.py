@@ -1,9 +1,8 @@
-"""Whether KVM is of use here, found out by running a guest with it.
+"""Detects whether KVM is usable on this host, by running a guest with it.
 
-That the device is there, or that libvirt offers it, says little: where this host is itself a guest,
-KVM may work and emulate every instruction, slower than QEMU would, and an ordinary kernel never
-ends to unpack itself. So a guest of one sector counts far and then says so, within some seconds or
-not at all.
+An existing device, or libvirt's offer, proves little: on a nested host KVM may emulate every
+instruction, slower than QEMU does, so that an ordinary kernel never finishes unpacking. So a guest
+of one sector counts to a high number and then writes a message, within some seconds or not at all.
 """
 
 import logging
@@ -22,28 +21,28 @@ from roost.compute.virt.libvirt.cpus import KVM, QEMU
 from roost.compute.virt.libvirt.elements import element
 
 LOG = logging.getLogger(__name__)
-SAYS: Final = "roost: this guest runs"
-_SECONDS: Final = 5.0  # for what a CPU of its own does in a twentieth of one, and QEMU in one
+MESSAGE: Final = "roost: this guest runs"
+_SECONDS: Final = 5.0  # a real CPU needs 0.05, QEMU 1
 _LOOK: Final = 0.05
 _SECTOR: Final = 512
-_SECTORS: Final = 128  # SeaBIOS reads no virtio disk of one
+_SECTORS: Final = 128  # SeaBIOS does not read a virtio disk of one sector
 _ROUNDS: Final = 50_000_000
 _MEMORY_MB: Final = 16
 _LOADED_AT: Final = 0x7C00
 _SERIAL_PORT: Final = 0x3F8
 
 
-def disk(says: str = SAYS, *, rounds: int = _ROUNDS) -> bytes:
-    """Return a disk whose first sector counts down, writes to the serial port, and rests.
+def disk(message: str = MESSAGE, *, rounds: int = _ROUNDS) -> bytes:
+    """Return a disk whose first sector counts down, writes to the serial port, and halts.
 
-    16 bit code, which every PC begins with.
+    16 bit code, as every PC starts with.
     """
-    text = says.encode("ascii") + b"\r\n\0"
+    text = message.encode("ascii") + b"\r\n\0"
     before = bytes.fromhex("31c0 8ed8 66b9") + rounds.to_bytes(4, "little")  # ds = 0, ecx = rounds
     count = bytes.fromhex("6649 75fc")  # until ecx is 0
     write = b"\xba" + _SERIAL_PORT.to_bytes(2, "little")  # the port
     write += bytes.fromhex("ac 84c0 7403 ee ebf8")  # each letter, until there is a 0
-    rest = bytes.fromhex("fb f4 ebfd")  # with interrupts on, so that others may wake it
+    rest = bytes.fromhex("fb f4 ebfd")  # with interrupts on, so that it can be woken
     size = len(before) + len(count) + 3 + len(write) + len(rest)
     where = b"\xbe" + (_LOADED_AT + size).to_bytes(2, "little")  # si: the text
     code = before + count + where + write + rest + text
@@ -52,14 +51,14 @@ def disk(says: str = SAYS, *, rounds: int = _ROUNDS) -> bytes:
 
 
 def find_virt_type(connection: Connection, folder: pathlib.Path) -> str:
-    """Return the best way to run guests here.
+    """Return the best virtualization type of this host: KVM if it works.
 
-    :param folder: where the probe's disk may be for a moment
+    :param folder: for the probe's temporary disk
     """
     with tempfile.TemporaryDirectory(prefix="probe-", dir=folder) as path:
         pathlib.Path(path).chmod(0o711)
         found = KVM if _runs(connection, pathlib.Path(path)) else QEMU
-    LOG.info("guests of this host are run by %s", found)
+    LOG.info("guests of this host run with %s", found)
     return found
 
 
@@ -71,7 +70,7 @@ def _runs(connection: Connection, folder: pathlib.Path) -> bool:
     def try_it(opened: Any) -> bool:
         guest = opened.createXML(xml, libvirt.VIR_DOMAIN_START_AUTODESTROY)
         try:
-            return _says_so(log)
+            return _has_reported(log)
         finally:
             guest.destroy()
 
@@ -82,10 +81,10 @@ def _runs(connection: Connection, folder: pathlib.Path) -> bool:
         return False
 
 
-def _says_so(log: pathlib.Path) -> bool:
+def _has_reported(log: pathlib.Path) -> bool:
     deadline = time.monotonic() + _SECONDS
     while time.monotonic() < deadline:
-        if SAYS in read(log):
+        if MESSAGE in read(log):
             return True
         time.sleep(_LOOK)
     return False

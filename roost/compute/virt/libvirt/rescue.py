@@ -1,4 +1,4 @@
-"""What a guest is rescued from, as the image of the rescue says."""
+"""The rescue device of a guest, as the rescue image requests it."""
 
 import dataclasses
 import pathlib
@@ -18,9 +18,9 @@ from roost.objects import Instance
 
 @dataclasses.dataclass(frozen=True)
 class Rescuer:
-    """A disk or a CD on ``bus``, with all disks of the guest where they are.
+    """A rescue disk or CD on ``bus``, in addition to all disks of the guest.
 
-    Without a bus it takes the place of the guest's own disk, which comes last then.
+    Without a bus it replaces the guest's own root disk, which becomes the last disk.
     """
 
     is_cd: bool = False
@@ -28,15 +28,15 @@ class Rescuer:
 
     @classmethod
     def of(cls, instance: Instance) -> Self:
-        """Read what the image says that an instance is to be rescued from.
+        """Read the rescue device that the image requests.
 
-        :raises roost.exception.Invalid: for what cannot be
+        :raises roost.exception.Invalid: when the request is invalid
         """
-        asked = rescue_device(HardwareProperties(instance.flavor, instance.task_image))
-        return cls() if asked is None else cls(*asked)
+        found = rescue_device(HardwareProperties(instance.flavor, instance.task_image))
+        return cls() if found is None else cls(*found)
 
     def size(self, instance: Instance, image: Image) -> int:
-        """Return how large it is, in bytes: a disk as large as the guest's own, a CD no larger.
+        """Return its size in bytes: that of the guest's own root disk, or of the image for a CD.
 
         :raises roost.exception.BuildFailed: when the image is larger than the guest's own disk
         """
@@ -46,7 +46,7 @@ class Rescuer:
     def put_into(
         self, domain: ET.Element, path: pathlib.Path, kernel: DirectKernel | None = None
     ) -> None:
-        """Have a domain start from it, by the kernel that its image names."""
+        """Change a domain to boot from it, with the kernel that its image names."""
         if self.bus is None:
             disks.start_from(domain, path)
         else:
@@ -56,6 +56,6 @@ class Rescuer:
 
 
 def take_out(domain: ET.Element, own: pathlib.Path) -> None:
-    """Undo :meth:`Rescuer.put_into`, with the guest's own disk."""
+    """Undo :meth:`Rescuer.put_into`; ``own`` is the guest's own root disk."""
     disks.start_from_own(domain, own)
     start_as_usual(domain)

@@ -1,4 +1,4 @@
-"""What the operator says of libvirt on this host, and of live migrations from and to it."""
+"""The driver's options, with those of live migration."""
 
 import dataclasses
 import enum
@@ -22,7 +22,7 @@ _GIB: Final = 1024**3
 
 
 class TimeoutAction(enum.Enum):
-    """What is done about a move that takes too long."""
+    """The action when a live migration takes too long."""
 
     ABORT = "abort"
     FORCE_COMPLETE = "force_complete"
@@ -30,11 +30,11 @@ class TimeoutAction(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class MigrationSettings:
-    """``uri``: where our libvirtd answers others; ``address``: where memory and disks come in.
+    """``uri``: where other hosts reach this libvirtd; ``address``: where it receives guests.
 
-    :param bandwidth: MiB that a move may send in a second; 0: all that there is
-    :param downtime: ms that a guest may be held to complete its move
-    :param seconds_per_gib: that a move may take for each GiB of memory and disks; 0: for ever
+    :param bandwidth: limit of a migration in MiB per second; 0: none
+    :param downtime: ms that a guest may be paused to complete its migration
+    :param seconds_per_gib: timeout of a migration for each GiB of memory and disks; 0: none
     """
 
     uri: str = "qemu+tls://localhost/system"
@@ -63,25 +63,25 @@ class MigrationSettings:
 
     @property
     def traits(self) -> tuple[str, ...]:
-        """What of this the scheduler is told."""
-        said = {
+        """The traits of these options, reported to the scheduler."""
+        values = {
             "COMPUTE_MIGRATE_AUTO_CONVERGE": self.auto_converge,
             "COMPUTE_MIGRATE_POST_COPY": self.post_copy,
         }
-        return tuple(name for name, is_so in said.items() if is_so)
+        return tuple(name for name, is_so in values.items() if is_so)
 
     def seconds(self, size: int) -> float | None:
-        """Return what a move of so many bytes may take; None: as long as it likes."""
+        """Return the timeout of a migration of ``size`` bytes; None: none."""
         return max(1.0, size / _GIB) * self.seconds_per_gib or None
 
 
 def in_uri(address: str) -> str:
-    """Return an address as it is written in a URI."""
+    """Return an address as written in a URI."""
     return f"[{address}]" if ":" in address else address
 
 
 def is_number(address: str) -> bool:
-    """Tell whether it is an address itself, not a name that stands for some."""
+    """Return whether it is an IP address, not a host name."""
     try:
         ipaddress.ip_address(address)
     except ValueError:
@@ -94,19 +94,19 @@ AUTO: Final = "auto"
 
 @dataclasses.dataclass(frozen=True)
 class LibvirtSettings:
-    """``folder`` has all that guests have on disk; ``virt_type`` may be :data:`AUTO`.
+    """``folder`` has all files of guests; ``virt_type`` may be :data:`AUTO`.
 
-    :param shutdown_seconds: that a guest's own system gets to end
-    :param call_seconds: that libvirt gets to answer anything
-    :param pcie_slots: of guests whose machine has PCIe, with those that their own devices take
-    :param balloon_seconds: between two times that a guest tells how much memory it uses; 0: never
-    :param devices: what may be given to guests
-    :param base_seconds: that a base which no disk stands on is kept; 0: for ever
-    :param base_bytes: that all bases may have; 0: any number; None: half of the file system
-    :param screens: by which protocols new guests are seen, each once
-    :param monitors: what is measured of the node, by the names of ``[compute] compute_monitors``
-    :param images_type: the kind of files that new disks are in
-    :param flags: features that CPUs have beside their model's, by name, or must not have
+    :param shutdown_seconds: that a guest's operating system gets to shut down
+    :param call_seconds: timeout of calls of libvirt
+    :param pcie_slots: PCIe root ports of a guest, including those that its own devices use
+    :param balloon_seconds: between two reports of a guest's memory usage; 0: never
+    :param devices: the PCI devices that may be assigned to guests
+    :param base_seconds: lifetime of an unused base image; 0: for ever
+    :param base_bytes: limit of all base images; 0: none; None: half of the file system
+    :param screens: graphical consoles of new guests, each once
+    :param monitors: metrics of the node, by the names of ``[compute] compute_monitors``
+    :param images_type: the file format of new disks
+    :param flags: CPU features by name: True adds one to the model, False disables it
     """
 
     node: str
@@ -134,12 +134,11 @@ class LibvirtSettings:
     def __post_init__(self) -> None:
         if (self.cpu_mode == "custom") != (self.cpu_model is not None):
             raise exception.Invalid(
-                "[libvirt] cpu_model names the CPU for cpu_mode = custom, and for no other: set"
-                " both or neither."
+                "[libvirt] cpu_model and cpu_mode = custom belong together: set both or neither."
             )
         if self.flags and self.cpu_mode in (None, "none"):
             raise exception.Invalid(
-                "[libvirt] cpu_model_extra_flags change the CPU of a cpu_mode: set that, too."
+                "[libvirt] cpu_model_extra_flags require a cpu_mode: set that, too."
             )
 
     @classmethod
@@ -172,14 +171,14 @@ class LibvirtSettings:
 
     @property
     def traits(self) -> tuple[str, ...]:
-        """What guests can have here because it is set so."""
+        """The traits of features that these options enable for guests."""
         by_spice = [traits.REDIRECTION] if consoles.SPICE in self.screens else []
         is_hosts = self.cpu_mode == "host-passthrough"
         of_host = [traits.HOST_ADDRESSES] if is_hosts else []
         return (*self.migration.traits, *by_spice, *of_host)
 
     def cpu(self, virt_type: str) -> CpuModel:
-        """Return which CPU guests see. Emulated ones are QEMU's own: it need be like no other."""
+        """Return the guests' CPU model; without KVM the default is QEMU's own."""
         if self.cpu_mode == "none":
             return CpuModel()
         default = "host-model" if virt_type == KVM else None

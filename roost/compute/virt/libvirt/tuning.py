@@ -1,4 +1,4 @@
-"""How much a guest may take of what all guests of a node share: ``quota:`` extra specs."""
+"""Limits on a guest's share of its node: ``quota:`` extra specs."""
 
 import dataclasses
 import xml.etree.ElementTree as ET
@@ -18,7 +18,7 @@ Numbers = Mapping[str, int]
 
 @dataclasses.dataclass(frozen=True)
 class Tuning:
-    """Limits by the names that libvirt has for them; what is not named has none.
+    """Limits by libvirt's names; missing ones are unlimited.
 
     Of CPUs: ``shares``, and ``quota`` µs in each ``period`` µs. Of each disk: ``total_bytes_sec``
     and so on.
@@ -28,17 +28,17 @@ class Tuning:
     disk: Numbers = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, words: HardwareProperties) -> Self:
-        """Read what a flavor says.
+    def of(cls, properties: HardwareProperties) -> Self:
+        """Read the flavor's limits.
 
-        :raises roost.exception.Invalid: for what is no number, or contradicts itself
+        :raises roost.exception.Invalid: for invalid numbers or contradictory values
         """
-        said = {name: counted(words, f"quota:cpu_{name}") for name in _CPU}
-        cpu = {name: most for name, most in said.items() if most is not None}
-        return cls(cpu=cpu, disk=rules.disk_limits(words))
+        values = {name: counted(properties, f"quota:cpu_{name}") for name in _CPU}
+        cpu = {name: most for name, most in values.items() if most is not None}
+        return cls(cpu=cpu, disk=rules.disk_limits(properties))
 
     def of_cpus(self) -> Iterator[ET.Element]:
-        """Yield what is said within ``cputune``."""
+        """Yield the elements within ``cputune``."""
         return (element(name, text=most) for name, most in self.cpu.items())
 
     def of_a_disk(self) -> ET.Element | None:
@@ -49,20 +49,20 @@ class Tuning:
 
 @dataclasses.dataclass(frozen=True)
 class Bandwidth:
-    """What an interface may carry, by way and rate (KiB/s; ``burst`` KiB): ``inbound_average``."""
+    """Bandwidth of an interface by direction and rate (KiB/s; burst KiB): ``inbound_average``."""
 
     rates: Numbers = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, words: HardwareProperties) -> Self:
-        """Read what a flavor says.
+    def of(cls, properties: HardwareProperties) -> Self:
+        """Read the flavor's limits.
 
-        :raises roost.exception.Invalid: for what is no number, or a peak without an average
+        :raises roost.exception.Invalid: for invalid numbers, or a peak without an average
         """
-        return cls(rules.vif_rates(words))
+        return cls(rules.vif_rates(properties))
 
     def element(self) -> ET.Element | None:
-        """Return it; None: it may carry all it can."""
+        """Return the ``bandwidth`` element; None: unlimited."""
         ways = [made for way in _DIRECTIONS if (made := self._way(way)) is not None]
         return element("bandwidth", *ways) if ways else None
 

@@ -72,7 +72,7 @@ def test_hosts_that_are_not_named_have_an_entry_of_their_own(resources):
 @pytest.mark.parametrize(
     ("entries", "told"),
     [
-        ([], "the whole: [] is not of type 'object'"),
+        ([], "the file: [] is not of type 'object'"),
         ({"h1": {"vcpu": 1}}, "h1: Additional properties are not allowed ('vcpu'"),
         ({"h1": {"vcpus": "many"}}, "h1.vcpus: 'many' is not of type 'integer'"),
         ({"h2": {"labels": "rack"}}, "h2.labels: 'rack' is not of type 'array'"),

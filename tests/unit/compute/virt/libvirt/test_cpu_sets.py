@@ -37,9 +37,9 @@ def test_what_is_not_named_is_for_nobody(shared, dedicated, expected):
 
 
 def test_as_long_as_nothing_is_said_guests_go_anywhere():
-    assert not sets().are_said
-    assert sets("0").are_said
-    assert sets(None, "0").are_said
+    assert not sets().are_set
+    assert sets("0").are_set
+    assert sets(None, "0").are_set
 
 
 @pytest.mark.parametrize(

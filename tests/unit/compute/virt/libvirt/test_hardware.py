@@ -147,7 +147,7 @@ def test_packed_rings_are_of_disks_and_interfaces_also_of_those_that_come_later(
 
 
 def test_the_flavors_machine_has_no_ide_whoever_asks_for_it():
-    assert "'ide', which the machine q35 has not" in refusal(
+    assert "'ide', which machine q35 does not have" in refusal(
         {}, {"hw_disk_bus": "ide"}, machine="q35"
     )
     with pytest.raises(exception.BuildFailed, match="disk_bus is 'lxc', but must be one of ide"):

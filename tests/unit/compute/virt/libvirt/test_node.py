@@ -137,17 +137,19 @@ def test_counters_become_what_users_are_told():
         "block.count": 1,
         "block.0.wr.bytes": 7,
     }
-    told = measures.told(found, macs=["02:00:00:00:00:01"], vcpus=2, hypervisor="qemu", uptime=10)
-    assert told.memory_details == {"maximum": 128, "used": 48}
-    assert told.cpu_details == [
+    got = measures.diagnostics(
+        found, macs=["02:00:00:00:00:01"], vcpus=2, hypervisor="qemu", uptime=10
+    )
+    assert got.memory_details == {"maximum": 128, "used": 48}
+    assert got.cpu_details == [
         {"id": 0, "time": 5 * 10**9, "utilisation": 50},
         {"id": 1, "time": 0, "utilisation": 0},
     ]
-    (nic,) = told.nic_details
+    (nic,) = got.nic_details
     assert (nic["mac_address"], nic["rx_octets"], nic["tx_packets"]) == ("02:00:00:00:00:01", 5, 6)
     assert nic.keys() == {"mac_address", *(f"{way}_{name}" for way in ("rx", "tx")
                           for name in ("octets", "errors", "drop", "packets", "rate"))}  # fmt: skip
-    (disk,) = told.disk_details
+    (disk,) = got.disk_details
     assert (disk["write_bytes"], disk["read_bytes"]) == (7, 0)
 
 

@@ -83,7 +83,7 @@ def test_devices_are_given_away_that_the_operator_names(spec, expected):
         ('{"vendor_id": "10d"}', "vendor_id must be four hexadecimal digits"),
         ('{"address": "there"}', "address must be like"),
         ('{"address": ""}', "address must be like"),
-        ('{"address": {"port": "1"}}', "or have only domain, bus, slot, function"),
+        ('{"address": {"port": "1"}}', "or an object of domain, bus, slot, function"),
         ('{"address": {"bus": "["}}', "the bus of its address is no pattern"),
         ('{"vendor_id": "10de", "rack": 7}', "tags must be strings"),
         ('{"devname": "eth0"}', "devname is not supported"),
@@ -134,7 +134,7 @@ def test_a_guest_gets_free_devices_of_the_kind_that_the_scheduler_chose():
 
 
 def test_too_few_devices_may_be_enough_elsewhere():
-    with pytest.raises(exception.BuildFailed, match="for gpu: 3 asked, 1 free") as failed:
+    with pytest.raises(exception.BuildFailed, match="for gpu: 3 requested, 1 free") as failed:
         pci.choose([asked(3)], found(DEVICES, GPU), set())
     assert failed.value.reschedulable
 
@@ -217,7 +217,7 @@ def test_devices_belong_to_guests_over_restarts_until_they_are_removed(driver):
     instances = [an_instance(flavor=a_flavor(root_gb=0)) for _ in range(3)]
     assert pci.taken([spawn(first, instances[0])]) == {("0000", "0a", "00", "0")}
     assert pci.taken([spawn(second, instances[1])]) == {("0000", "0b", "00", "0")}
-    with pytest.raises(exception.BuildFailed, match="1 asked, 0 free"):
+    with pytest.raises(exception.BuildFailed, match="1 requested, 0 free"):
         spawn(second, instances[2])
     driver().destroy(instances[0].uuid)
     assert pci.taken([spawn(second, instances[2])]) == {("0000", "0a", "00", "0")}

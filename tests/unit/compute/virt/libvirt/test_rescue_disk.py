@@ -30,7 +30,7 @@ def huge(tmp_path):
 def test_of_an_image_that_is_too_large_a_host_makes_nothing(tmp_path, huge, rescuer):
     folder = tmp_path / "bases"
     folder.mkdir()
-    new = NewDisks(BaseImages(folder, standing=set, lifetime=0.0), "qcow2", "ext4")
+    new = NewDisks(BaseImages(folder, in_use=set, lifetime=0.0), "qcow2", "ext4")
     guest = GuestFolder(tmp_path / "guest", "h1")
     with pytest.raises(exception.BuildFailed, match=f"is {TIB} bytes large"):
         new.rescue(guest, rescuer, an_instance(flavor=a_flavor(root_gb=1)), huge)

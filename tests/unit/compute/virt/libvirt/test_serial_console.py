@@ -118,8 +118,8 @@ def test_a_guest_that_says_more_than_is_read_is_not_kept_waiting(opened, console
     opened.stream.says.put(b"")
     read = sum(map(len, iter(lambda: console.recv(65536), b"")))
     assert 0 < read < 8 * serial._ROOM
-    told = [one.getMessage() for one in caplog.records if one.name == serial.__name__]
-    assert told == ["a serial console says more than is read; parts are only in its log"]
+    logged = [one.getMessage() for one in caplog.records if one.name == serial.__name__]
+    assert logged == ["a serial console's client reads too slowly; parts are only in the log"]
 
 
 def test_who_loses_the_race_for_a_console_hears_so():
@@ -131,7 +131,7 @@ def test_who_loses_the_race_for_a_console_hears_so():
         def get_error_code(self):
             return libvirt.VIR_ERR_INTERNAL_ERROR
 
-    with pytest.raises(exception.Conflict, match="Somebody else opens the serial console"):
+    with pytest.raises(exception.Conflict, match="Another client is opening the serial console"):
         serial.connect(Opened(Contested(a_domain().xml())), UUID)
 
 
@@ -145,9 +145,9 @@ def test_a_guest_that_does_not_run_has_no_console():
 
 def test_a_guest_that_was_made_otherwise_has_no_such_console():
     heard_by_a_file = Domain(a_domain().xml().replace('type="pty"', 'type="file"'))
-    with pytest.raises(exception.Unsupported, match="has no serial console to type at"):
+    with pytest.raises(exception.Unsupported, match="has no interactive serial console"):
         serial.check(heard_by_a_file)
-    with pytest.raises(exception.Unsupported, match="without a screen that spice shows"):
+    with pytest.raises(exception.Unsupported, match="has no spice console"):
         screen.connect(Domain(a_domain(screens=("vnc",)).xml()), "spice")
 
 
