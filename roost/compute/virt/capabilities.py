@@ -1,4 +1,4 @@
-"""Traits of the driver's capabilities, by which flavors and images ask the scheduler for them.
+"""Traits of the driver's capabilities, which flavors and images can require.
 
 A driver has a capability when it implements the protocol; nothing else declares it. The names are
 those of os-traits where it has one, otherwise ``CUSTOM_COMPUTE_*``.

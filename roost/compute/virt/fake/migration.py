@@ -53,7 +53,7 @@ class FakeGuests:
         """Return the path of the guest's config drive, whether it exists or not."""
         return self.file(uuid).with_suffix(".iso")
 
-    def gone(self, uuid: str) -> pathlib.Path:
+    def departed(self, uuid: str) -> pathlib.Path:
         """Return the path of the file that marks a guest as migrated away."""
         return self.file(uuid).with_suffix(".gone")
 
@@ -94,7 +94,7 @@ class FakeMigrationSources:
         )
 
     def move(self, uuid: str, incoming: MigrationDestination) -> None:
-        if self.presence(uuid) is Presence.ROOM and self._guests.gone(uuid).exists():
+        if self.presence(uuid) is Presence.ROOM and self._guests.departed(uuid).exists():
             return
         with self._job(uuid) as job:
             for at in range(_STEPS):
@@ -126,13 +126,13 @@ class FakeMigrationSources:
 
     def stay(self, uuid: str) -> None:
         self._require_guest(uuid, *_IN_MEMORY, states.SHUTDOWN, states.SAVED)
-        self._guests.gone(uuid).unlink(missing_ok=True)
+        self._guests.departed(uuid).unlink(missing_ok=True)
 
     def finish(self, uuid: str) -> bytes:
         if self._guests.file(uuid).exists():
             raise exception.Conflict(f"The guest {uuid} is on this host.")
         self._guests.drive(uuid).unlink(missing_ok=True)
-        self._guests.gone(uuid).unlink(missing_ok=True)
+        self._guests.departed(uuid).unlink(missing_ok=True)
         return b""
 
     def presence(self, uuid: str) -> Presence:
@@ -141,7 +141,7 @@ class FakeMigrationSources:
         try:
             guest = self._guests.contents(uuid)
         except exception.NotFound:
-            return Presence.ROOM if self._guests.gone(uuid).exists() else Presence.ABSENT
+            return Presence.ROOM if self._guests.departed(uuid).exists() else Presence.ABSENT
         if _ROOM in guest or guest["power_state"] == states.NOSTATE:
             return Presence.ROOM
         return Presence.HERE if guest["power_state"] in _IN_MEMORY else Presence.STOPPED
@@ -164,7 +164,7 @@ class FakeMigrationSources:
         if _ROOM not in room:
             raise exception.Unavailable(f"The guest {uuid} is not expected there any more.")
         own = {name: room[name] for name in _OWN}
-        self._guests.gone(uuid).touch()
+        self._guests.departed(uuid).touch()
         self._guests.write(uuid, self._guests.contents(uuid) | own)
         self._guests.file(uuid).rename(target)
 
