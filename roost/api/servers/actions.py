@@ -1,17 +1,17 @@
 """Actions on a server: the table by name; power actions, rescue, password, reset of the state.
 
-An action changes the row first: it says what is to be done, and of two that race, one is refused.
-Then it casts to the host, as a hint; the cell's sweeper sends a lost one again.
+An action first writes its task into the row; of two actions that race, one is refused. Then it
+casts to the host, as a hint; the cell's sweeper resends a lost cast.
 
-``os-resetState`` changes the row and nothing else. The task that was under way loses its lease
-with it: its host finds the row without the task and leaves it alone, and no sweep takes it up any
-more. An image that was being made of the server will get no data, and is deleted. A server that is
-declared active though its guest is stopped is stopped again as soon as its host compares the two;
-one in error is left as it is until somebody reboots or deletes it. What is being built or deleted,
-or is soft-deleted, is refused: conductors bring all of these to an end.
+``os-resetState`` only changes the row. The task that was under way loses its lease: its host finds
+the row without the task and does nothing, and no sweep resends it. An image that was being created
+of the server gets no data, and is deleted. A server that is declared active though its guest is
+stopped becomes stopped again as soon as its host compares the two; one in error stays as it is
+until a user reboots or deletes it. A server that is being built or deleted, or is soft-deleted, is
+refused: the conductors complete these operations.
 
-``changePassword`` sends the password to the host and keeps it nowhere. ``injectNetworkInfo``
-writes nothing into guests: they read of their network from the metadata service.
+``changePassword`` sends the password to the host and stores it nowhere. ``injectNetworkInfo``
+writes nothing into guests: they read their network from the metadata service.
 """
 
 import dataclasses
@@ -50,18 +50,18 @@ def _always(task: str) -> Callable[[Any], str]:
 
 @dataclasses.dataclass(frozen=True)
 class PowerAction:
-    """An action as records and messages call it, and the task that its arguments come to."""
+    """The action's name in records and messages, and the task that its arguments select."""
 
-    word: str
+    name: str
     task_of: Callable[[Any], str]
 
     def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Write down what is to be done, then tell the host.
+        """Write the task into the row, then cast to the host.
 
-        :raises roost.exception.Conflict: when that cannot be done to a server in its state
+        :raises roost.exception.Conflict: when the server's state does not allow the action
         """
         (asked,) = call.body.values()
-        _change(call, server_ref, word=self.word, task=self.task_of(asked))
+        _change(call, server_ref, action=self.name, task=self.task_of(asked))
         return Answer()
 
 
@@ -76,8 +76,8 @@ ACTIONS: Final[Mapping[str, PowerAction]] = {
 }
 
 
-def _change(call: Call, server_ref: ServerRef, *, word: str, task: str) -> None:
-    instance = tasks.put_under(call, server_ref, word=word, task=task)
+def _change(call: Call, server_ref: ServerRef, *, action: str, task: str) -> None:
+    instance = tasks.put_under(call, server_ref, action=action, task=task)
     uuid = str(instance.uuid)
     tasks.cast_to_host(
         server_ref,
@@ -97,35 +97,35 @@ class ServerRescue:
         self._dependencies = dependencies
 
     def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Write down what is to be done, tell the host, and say what password it gets.
+        """Write the task into the row, cast to the host, and return the guest's password.
 
-        :raises roost.exception.Invalid: when there is no such image, or it cannot be had as it asks
-        :raises roost.exception.Conflict: when that cannot be done to a server in its state
+        :raises roost.exception.Invalid: when there is no such image, or its requirements are unmet
+        :raises roost.exception.Conflict: when the server's state does not allow the action
         """
         asked = call.body[_RESCUE] or {}
         changes = {"task_image": self._image(call, asked, server_ref.instance)}
         task = states.RESCUING
-        instance = tasks.put_under(call, server_ref, word=_RESCUE, task=task, changes=changes)
+        instance = tasks.put_under(call, server_ref, action=_RESCUE, task=task, changes=changes)
         secret = asked.get("adminPass") or password()
         tasks.do(call, server_ref, instance, password=secret)
-        told = self._dependencies.options.instance_password
-        return Answer({"adminPass": secret} if told else {}, status=200)
+        shown = self._dependencies.options.instance_password
+        return Answer({"adminPass": secret} if shown else {}, status=200)
 
     def _image(self, call: Call, asked: dict[str, Any], instance: Instance) -> ImageMeta:
-        """Return the image asked for, or else the server's own."""
+        """Return the requested image, or else the server's own."""
         if asked.get("rescue_image_ref"):
             image = servers_images.usable(call, self._dependencies, asked["rescue_image_ref"])
             check_rescue_image(instance.flavor, image, own=instance.image)
             return image
         if instance.image is None:
-            raise exception.Invalid("The server has no image to be rescued with: name one.")
+            raise exception.Invalid("The server has no image to be rescued with: specify one.")
         own: ImageMeta = instance.image
         return own
 
 
 def unrescue(call: Call, server_ref: ServerRef) -> Answer:
-    """Write down that the server is to be started as usual, and tell the host."""
-    instance = tasks.put_under(call, server_ref, word=_UNRESCUE, task=states.UNRESCUING)
+    """Write the task into the row, and cast to the host."""
+    instance = tasks.put_under(call, server_ref, action=_UNRESCUE, task=states.UNRESCUING)
     tasks.do(call, server_ref, instance)
     return Answer()
 
@@ -134,9 +134,10 @@ _WHY = "An administrator has reset the state of the server."
 
 
 def reset(call: Call, server_ref: ServerRef) -> Answer:
-    """Let the row say so.
+    """Write the requested state into the row.
 
-    :raises roost.exception.Conflict: while it is built or deleted, or for an active one on no host
+    :raises roost.exception.Conflict: while the server is built or deleted, or for ``active``
+        without a host
     """
     instance, cell = server_ref.instance, server_ref.cell
     vm_state = call.body["os-resetState"]["state"]
@@ -165,7 +166,7 @@ def _write(cell: Cell, uuid: str, vm_state: str) -> None:
 
 
 def _move(session: Session, found: Instance, vm_state: str) -> None:
-    """Change the row if nobody else has since it was read."""
+    """Change the row, unless it was changed since it was read."""
     changes = {"vm_state": vm_state, "task_state": None}
     expected = {"vm_state": found.vm_state, "task_state": found.task_state}
     try:
@@ -187,29 +188,29 @@ def _fault(uuid: str) -> InstanceFault:
     )
 
 
-_WORD: Final = "changePassword"
+_CHANGE: Final = "changePassword"
 
 
 def change(call: Call, server_ref: ServerRef) -> Answer:
-    """Write down that it is to be changed, and tell the host what it is to be.
+    """Write the task into the row, and send the new password to the host.
 
-    :raises roost.exception.Conflict: when that cannot be done to a server in its state
+    :raises roost.exception.Conflict: when the server's state does not allow the action
     """
     task = states.UPDATING_PASSWORD
-    instance = tasks.put_under(call, server_ref, word=_WORD, task=task)
-    tasks.do(call, server_ref, instance, password=call.body[_WORD]["adminPass"])
+    instance = tasks.put_under(call, server_ref, action=_CHANGE, task=task)
+    tasks.do(call, server_ref, instance, password=call.body[_CHANGE]["adminPass"])
     return Answer()
 
 
 def inject(_call: Call, server_ref: ServerRef) -> Answer:
-    """Accept it.
+    """Accept the action; it has no effect.
 
     :raises roost.exception.Conflict: while the server is on no host
     """
     if server_ref.instance.host is None:
         uuid = server_ref.instance.uuid
         raise exception.Conflict(
-            f"Instance {uuid} is on no host: no guest can be told of its network."
+            f"Instance {uuid} is on no host: there is no guest to inject the network into."
         )
     return Answer()
 
@@ -255,7 +256,7 @@ class ServerActions:
         }
 
     def act(self, call: Call) -> Answer:
-        """Do the one thing that the body names, if the caller may."""
+        """Perform the action that the body names, if the caller may."""
         server_ref = self._locator.find(call, call.params["server_id"])
         (name,) = call.body
         removed.refuse_action(name)
@@ -269,12 +270,12 @@ class ServerActions:
 def _refuse_unknown(call: Call, name: str) -> None:
     """Raise unless there is such an action in the call's microversion.
 
-    :raises roost.exception.Unsupported: when Compute has it there, and this cloud does not
-    :raises roost.exception.NotFound: when it is there in other microversions
-    :raises roost.exception.Invalid: when there is none
+    :raises roost.exception.Unsupported: when Nova has the action, and this cloud does not
+    :raises roost.exception.NotFound: when only other microversions have it
+    :raises roost.exception.Invalid: when no microversion has it
     """
     if call.version >= LACKING.get(name, call.version + 1):
-        raise exception.Unsupported(f"This cloud cannot do that to its servers: {name}")
+        raise exception.Unsupported(f"This cloud does not support the action {name}")
     if name in ACTION.document(call.version)["properties"]:
         return
     if name in KNOWN:
@@ -283,6 +284,6 @@ def _refuse_unknown(call: Call, name: str) -> None:
 
 
 def _require(call: Call, rule: str, server_ref: ServerRef) -> None:
-    """Raise :class:`roost.exception.Forbidden` unless the caller may do this to that server."""
+    """Raise :class:`roost.exception.Forbidden` unless the policy allows the caller the action."""
     if not call.allows(rule, project_id=server_ref.instance.project_id):
         raise exception.Forbidden(f"Policy doesn't allow {rule} to be performed.")

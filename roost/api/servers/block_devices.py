@@ -1,7 +1,7 @@
-"""Block devices of a new server: the disks that its user asks for, and those of its flavor.
+"""Block devices of a new server: the disks that its user requests, and those of its flavor.
 
-All disks are local, made with the guest and deleted with it. There are no volumes: what would make
-or take one is refused in the words that Nova's clients know.
+All disks are local, created with the guest and deleted with it. There are no volumes: a device that
+would create or use one is refused, with Nova's error messages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,13 @@ from roost.hardware.values import BUSES
 from roost.objects import BlockDevice, Flavor
 from roost.objects.instance import FORMATS, IMAGE, SWAP
 
-MOST: Final = 3  # local disks that one request may name
+MOST: Final = 3  # local disks that one request may specify
 _MIB: Final = 1024
 _NO_VOLUMES: Final = "this cloud has no volumes"
 _OF_VOLUMES: Final = ("volume_id", "snapshot_id", "volume_type")
 _DISK: Final = "disk"
 _NOTHING_SAID: Final = (None, "")
-_WISHES: Final = ("guest_format", "device_name", "disk_bus", "device_type", "tag")
+_OPTIONAL: Final = ("guest_format", "device_name", "disk_bus", "device_type", "tag")
 
 Asked = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ Asked = Mapping[str, Any]
 def image_of(asked: Asked) -> str:
     """Return the id of the image that the server boots from.
 
-    :raises roost.exception.Invalid: when there is none, or there are two
+    :raises roost.exception.Invalid: when there is none, or more than one
     """
     _refuse_legacy(asked)
     devices = _named(asked)
@@ -43,14 +43,14 @@ def image_of(asked: Asked) -> str:
     return named.pop()
 
 
-def devices_of(asked: Asked, words: HardwareProperties, flavor: Flavor) -> list[BlockDevice]:
-    """Return all disks that the guest is to have: its root disk, ephemeral ones, swap.
+def devices_of(asked: Asked, properties: HardwareProperties, flavor: Flavor) -> list[BlockDevice]:
+    """Return all disks of the guest: its root disk, ephemeral ones, swap.
 
-    :param words: of its flavor and image, which say what buses it has
+    :param properties: of its flavor and image, which define its buses
     :raises roost.exception.Invalid: for disks that cannot be booted from, are too many or larger
-        than the flavor allows, or not as they are asked for
+        than the flavor allows, or have unsupported attributes
     """
-    named = [_device(one, words, flavor) for one in _named(asked)]
+    named = [_device(one, properties, flavor) for one in _named(asked)]
     _check_boot_order(named)
     _check_names(named)
     swaps = [one for one in named if one.guest_format == SWAP]
@@ -62,9 +62,9 @@ def devices_of(asked: Asked, words: HardwareProperties, flavor: Flavor) -> list[
     return [*roots, *(spaces or _ephemeral(flavor)), *(swaps or _swap(flavor))]
 
 
-def _named(asked: Asked, word: str = "block_device_mapping_v2") -> list[Asked]:
-    """Return the devices that there are to be, without those that there are not."""
-    said = asked.get(word) or []
+def _named(asked: Asked, key: str = "block_device_mapping_v2") -> list[Asked]:
+    """Return the requested devices, without those marked ``no_device``."""
+    said = asked.get(key) or []
     return [one for one in said if not truth(str(one.get("no_device") or ""), name="no_device")]
 
 
@@ -84,57 +84,56 @@ def _check_local(device: Asked) -> None:
     if source in ("volume", "snapshot"):
         raise _invalid(f"failed to get {source} {device.get('uuid')}: {_NO_VOLUMES}")
     if device.get("destination_type", "local") != "local":
-        raise _invalid(f"a device cannot be made on a volume: {_NO_VOLUMES}")
+        raise _invalid(f"a device cannot be created on a volume: {_NO_VOLUMES}")
     if source == IMAGE and not device.get("uuid"):
-        raise _invalid("the device of source_type image names no image by its uuid")
+        raise _invalid("the device of source_type image has no uuid of an image")
     if source == IMAGE and _boot_index(device) != 0:
         raise _invalid("Mapping image to local is not supported.")
-    for word in _OF_VOLUMES:
-        if device.get(word):
-            raise _invalid(f"{word} is '{device[word]}', but {_NO_VOLUMES}: leave it out")
+    for name in _OF_VOLUMES:
+        if device.get(name):
+            raise _invalid(f"{name} is '{device[name]}', but {_NO_VOLUMES}: leave it out")
     if (device.get("image_id") or device.get("uuid")) != device.get("uuid"):
         raise _invalid("image_id and uuid are not the same: leave image_id out")
     _check_kind(device)
 
 
 def _check_kind(device: Asked) -> None:
-    """Refuse what no disk here would be."""
+    """Refuse unsupported device types and guest formats."""
     kind, content = device.get("device_type"), device.get("guest_format")
     if kind not in _NOTHING_SAID and kind != _DISK:
         raise _invalid(
-            f"device_type is '{kind}', but must be {_DISK}: guests have no other devices that are"
-            " asked for"
+            f"device_type is '{kind}', but must be {_DISK}: no other devices can be requested"
         )
     if content in _NOTHING_SAID:
         return
     if device["source_type"] == IMAGE:
         raise _invalid(
-            f"guest_format is '{content}', but what is on a disk of an image says the image: leave"
-            " it out"
+            f"guest_format is '{content}', but the image defines the format of its disk: leave"
+            " guest_format out"
         )
     choice("guest_format", content, FORMATS)
 
 
-def _device(asked: Asked, words: HardwareProperties, flavor: Flavor) -> BlockDevice:
+def _device(asked: Asked, properties: HardwareProperties, flavor: Flavor) -> BlockDevice:
     bus = choice("disk_bus", asked.get("disk_bus") or None, BUSES)
     if bus is not None:
-        rules.check_own_bus(words, "disk_bus", bus)
+        rules.check_own_bus(properties, "disk_bus", bus)
     return BlockDevice.of(
         source_type=asked["source_type"],
         boot_index=_boot_index(asked),
         size_mb=_size_mb(asked, flavor),
-        **{name: asked.get(name) or None for name in _WISHES},
+        **{name: asked.get(name) or None for name in _OPTIONAL},
     )
 
 
 def _boot_index(asked: Asked) -> int | None:
-    """Return the place in the order of booting; a negative one means none."""
+    """Return the position in the boot order; a negative index means none."""
     index = asked.get("boot_index")
     return None if index in (None, "") or int(index) < 0 else int(index)
 
 
 def _size_mb(asked: Asked, flavor: Flavor) -> int:
-    """Return the size: of swap in MiB as it is asked for, of anything else in GiB."""
+    """Return the size in MiB; a request has the size of swap in MiB, of anything else in GiB."""
     size = int(asked.get("volume_size") or 0)
     if asked["source_type"] == IMAGE:
         if size and not flavor.root_gb:
@@ -151,7 +150,7 @@ def _size_mb(asked: Asked, flavor: Flavor) -> int:
 
 
 def _check_boot_order(devices: Sequence[BlockDevice]) -> None:
-    """Let the order begin with the image, and have no gap and no doubt."""
+    """Make sure that the boot order has no gap and no duplicate, and exactly one image."""
     order = sorted(one.boot_index for one in devices if one.boot_index is not None)
     roots = [one for one in devices if one.source_type == IMAGE]
     if devices and (order != list(range(len(order))) or len(roots) != 1):

@@ -1,8 +1,8 @@
 """The console log of a server, and remote consoles (VNC, SPICE, serial) that users type at.
 
-The host of the server is asked for the log, and has a bounded time to answer. For a remote console
-users get a URL with a token, of which only the digest is stored; ``os-console-auth-tokens`` shows
-proxies where a token leads.
+The API requests the log from the server's host, with a timeout. For a remote console users get a
+URL with a token, of which only the digest is stored; ``os-console-auth-tokens`` shows proxies the
+location that a token is for.
 """
 
 import datetime
@@ -32,12 +32,12 @@ _MKS: Final = ("webmks",)
 _DIRECT: Final = ("spice-direct",)
 
 
-def kind(*words: str) -> Document:
-    """Return the schema of one of some words."""
-    return {"type": "string", "enum": [*words]}
+def kind(*values: str) -> Document:
+    """Return the schema of an enumeration."""
+    return {"type": "string", "enum": [*values]}
 
 
-# Since when and until when there is a property, and its schema.
+# First and last microversion, property and its schema.
 _CREATE: Final[tuple[tuple[int, int, str, Document], ...]] = (
     (6, 7, "protocol", kind(*_PROTOCOLS)),
     (6, 7, "type", kind(*_TYPES)),
@@ -62,14 +62,14 @@ def remote_console(protocol: str, type_: str, url: str) -> dict[str, Any]:
 
 
 def console(type_: str, url: str) -> dict[str, Any]:
-    """Return the same, as actions told it until 2.5."""
+    """Return the same, in the format of the actions until 2.5."""
     return {"console": {"type": type_, "url": url}}
 
 
 def url(base: str, kind: str, token: str) -> str:
     """Return the URL of a console.
 
-    Pages of screens are told the path to ask the proxy for: the token is part of that.
+    noVNC and SPICE pages get the path that they request from the proxy; the token is part of it.
     """
     asked = f"token={token}"
     if kind in (consoles.VNC, consoles.SPICE):
@@ -78,14 +78,14 @@ def url(base: str, kind: str, token: str) -> str:
 
 
 def connection(token: ConsoleToken, *, version: int) -> dict[str, Any]:
-    """Return where a token leads. Doors of hosts have one port, and want to be told the token."""
-    told: dict[str, Any] = {
+    """Return the location that a token is for; hosts have one port, and require the token there."""
+    shown: dict[str, Any] = {
         "instance_uuid": token.instance_uuid,
         "host": token.host,
         "port": token.port,
         "internal_access_path": None,
     }
-    return {"console": told if version < _TLS_PORT_SINCE else told | {"tls_port": None}}
+    return {"console": shown if version < _TLS_PORT_SINCE else shown | {"tls_port": None}}
 
 
 SHOW = "os_compute_api:os-console-auth-tokens"
@@ -94,7 +94,7 @@ RULES = [
     rule(
         SHOW,
         ADMIN,
-        "Show where the token of a console leads.",
+        "Show the location that the token of a console is for.",
         "GET /os-console-auth-tokens/{console_token}",
     ),
 ]
@@ -110,11 +110,11 @@ class ConsoleLog:
         self._hosts = ServerHosts(dependencies)
 
     def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Show the last lines, without what terminals would take for orders.
+        """Show the last lines, without control characters.
 
         :raises roost.exception.Conflict: when the server is on no host
         :raises roost.exception.NotFound: when it has no console
-        :raises roost.exception.Unsupported: when its hypervisor keeps none
+        :raises roost.exception.Unsupported: when its hypervisor has no console log
         :raises roost.exception.Silent: when its host does not answer
         """
         with self._hosts.of(call, server_ref).answering() as host:
@@ -132,14 +132,14 @@ def _lines(length: Any) -> int | None:
     return int(length)
 
 
-# What an action is called -> the protocol, before 2.6.
+# Action -> protocol, before 2.6.
 PROTOCOLS: Final = {
     "os-getVNCConsole": "vnc",
     "os-getSPICEConsole": "spice",
     "os-getRDPConsole": "rdp",
     "os-getSerialConsole": "serial",
 }
-# What users call the type of a console -> its kind. No hypervisor here has any of the others.
+# Type of a console in requests -> its kind. No hypervisor here supports any other.
 KINDS: Final = {
     "novnc": consoles.VNC,
     "spice-html5": consoles.SPICE,
@@ -148,7 +148,7 @@ KINDS: Final = {
 
 
 class RemoteConsoles:
-    """Handler of ``/servers/{id}/remote-consoles``, and of the actions before it."""
+    """Handler of ``/servers/{id}/remote-consoles``, and of the actions that it replaced."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
@@ -157,11 +157,11 @@ class RemoteConsoles:
         self._options = dependencies.options
 
     def create(self, call: Call) -> Answer:
-        """Let the caller come to a console; tell where.
+        """Authorize a token for a console; return its URL.
 
         :raises roost.exception.Conflict: when the server is on no host, or does not run
-        :raises roost.exception.Invalid: when there is no such console of that protocol, or host
-        :raises roost.exception.Unsupported: when no hypervisor has it, or this one has none
+        :raises roost.exception.Invalid: when the protocol or the host has no such console
+        :raises roost.exception.Unsupported: when the hypervisor does not support it
         :raises roost.exception.Silent: when its host does not answer
         """
         server_ref = self._locator.find(call, call.params["server_id"])
@@ -170,7 +170,7 @@ class RemoteConsoles:
         return Answer(remote_console(asked["protocol"], asked["type"], url))
 
     def act(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Do the same, as an action: each protocol had one."""
+        """Do the same as an action; each protocol had one."""
         ((name, asked),) = call.body.items()
         url = self._open(call, server_ref, protocol=PROTOCOLS[name], type_=asked["type"])
         return Answer(console(asked["type"], url), status=200)
@@ -182,24 +182,24 @@ class RemoteConsoles:
         token = consoles.new_token()
         digest = consoles.digest(token)
         with asked.answering() as host:
-            door = host.open_console(
+            listener = host.open_console(
                 call.context,
                 instance_uuid=instance.uuid,
                 kind=kind,
                 token_digest=digest,
                 seconds=self._options.console_seconds,
             )
-        self._remember(digest, instance.uuid, kind=kind, door=door)
+        self._remember(digest, instance.uuid, kind=kind, listener=listener)
         return url(self._options.console_urls[kind], kind, token)
 
     @property
     def actions(self) -> dict[str, Callable[[Call, ServerRef], Answer]]:
-        """What each action is done by."""
+        """The handler of each action."""
         return dict.fromkeys(PROTOCOLS, self.act)
 
     @retried
     def _remember(
-        self, digest: str, instance_uuid: str, *, kind: str, door: Mapping[str, Any]
+        self, digest: str, instance_uuid: str, *, kind: str, listener: Mapping[str, Any]
     ) -> None:
         lasting = datetime.timedelta(seconds=self._options.console_seconds)
         with self._database.begin() as session:
@@ -207,15 +207,15 @@ class RemoteConsoles:
                 digest=digest,
                 instance_uuid=instance_uuid,
                 kind=kind,
-                host=door["host"],
-                port=door["port"],
+                host=listener["host"],
+                port=listener["port"],
                 expires_at=clock.now(session) + lasting,
             )
             console_tokens.create(session, token)
 
 
 def _kind(protocol: str, type_: str) -> str:
-    """Return the kind of console that is asked for, if there is any of it."""
+    """Return the kind of the requested console, if it is supported."""
     kind = KINDS.get(type_)
     if kind is None:
         message = f"Unable to get {protocol} console, functionality not implemented"
@@ -235,10 +235,10 @@ class ConsoleTokens:
         self._database = dependencies.api_database
 
     def show(self, call: Call) -> Answer:
-        """Tell where a token leads. Until 2.30 only those of RDP were shown, and nobody has one.
+        """Show the location that a token is for; until 2.30 of RDP only, which no server here has.
 
         :raises roost.exception.Invalid: until 2.30
-        :raises roost.exception.NotFound: when there is no such token, or no longer
+        :raises roost.exception.NotFound: when there is no such token, or it has expired
         """
         if call.version < _ALL_SINCE:
             raise exception.Invalid(

@@ -1,11 +1,11 @@
 """Server create: the API's side of a boot.
 
-Before: ``dispatch.py``, with a body that the schema passed. After: ``conductor/super/boot.py``, by
-a cast. The build requests that are stored here, in one transaction, are the truth; the cast is a
-hint, and while the bus is away the super-conductors find the build requests without it.
+Before: ``dispatch.py``, with a validated body. After: ``conductor/super/boot.py``, by a cast. The
+build requests that are stored here, in one transaction, are authoritative; the cast is a hint, and
+while the bus is unavailable the super-conductors find the build requests without it.
 
-:class:`PlacementRequest`, what a request asks of hosts, also serves roost-manage, which explains
-the placement of a request and creates nothing.
+roost-manage uses :class:`PlacementRequest`, too, to explain the placement of a request without
+creating servers.
 """
 
 import contextlib
@@ -50,9 +50,9 @@ from roost.security_groups import DEFAULT, Group
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RequestedPlacement:
-    """Where a user wants a server: any of these may be left open.
+    """The requested location of a server; each of these is optional.
 
-    ``forced``: on that host, whatever filters think of it.
+    ``forced``: on that host, without filtering.
     """
 
     zone: str | None = None
@@ -63,7 +63,7 @@ class RequestedPlacement:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PlacementRequest:
-    """Servers of one kind, with all names resolved; ``hints`` are the user's, each a list."""
+    """Identical servers, with all names resolved; ``hints`` are the user's, each a list."""
 
     project_id: str
     user_id: str
@@ -75,7 +75,7 @@ class PlacementRequest:
     hints: Mapping[str, list[str]] = dataclasses.field(default_factory=dict)
 
     def spec(self, count: int, *, request_uuid: str | None = None) -> RequestSpec:
-        """Return the question for so many servers."""
+        """Return the request spec for ``count`` servers."""
         return RequestSpec.of(
             request_uuid=request_uuid or str(uuid.uuid4()),
             project_id=self.project_id,
@@ -123,7 +123,7 @@ class CreateRequest:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Accepted:
-    """What was stored: the wishes, of which the first one's instance is shown to the user."""
+    """The stored build requests; the response shows the first one's instance."""
 
     request_uuid: str
     instances: list[Instance]
@@ -137,9 +137,9 @@ class Accepted:
 
 @dataclasses.dataclass
 class _Draft:
-    """What a request and its servers are called from the first try to store them on.
+    """The ids of a request and its servers, the same in all attempts to store them.
 
-    ``tried``: there was one, of which nobody may know whether it was committed.
+    ``tried``: there was an attempt; it may have been committed.
     """
 
     request_uuid: str
@@ -158,7 +158,7 @@ class _Draft:
 
 
 class ServerCreate:
-    """Takes orders for servers."""
+    """Accepts create requests."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._dependencies = dependencies
@@ -166,10 +166,10 @@ class ServerCreate:
         self._zones = Zones(dependencies)
 
     def accept(self, call: Call) -> Accepted:
-        """Store what is asked for, then tell the super-conductors.
+        """Store the build requests, then cast to the super-conductors.
 
-        :raises roost.exception.Invalid: for what does not exist or does not fit
-        :raises roost.exception.QuotaExceeded: when the project may not have so much
+        :raises roost.exception.Invalid: when a named resource does not exist or does not fit
+        :raises roost.exception.QuotaExceeded: when the project's quota does not suffice
         """
         order = self._resolve(call)
         accepted = self._store(order, _Draft.of(order, self._dependencies.now()))
@@ -224,7 +224,7 @@ class ServerCreate:
         return usable(call, self._dependencies, image_id, missing=missing)
 
     def _place(self, call: Call, asked: dict[str, Any]) -> RequestedPlacement:
-        """Read where the server may go; hosts are named by administrators only."""
+        """Read the requested location; only administrators may name hosts."""
         zone, host, node = _zone_parts(asked.get("availability_zone") or "")
         forced = host or node
         if forced:
@@ -233,7 +233,7 @@ class ServerCreate:
             call.require(policies.REQUESTED_HOST)
             if forced:
                 raise exception.Invalid(
-                    "The host is named twice: in availability_zone and by itself."
+                    "The host is specified twice: in availability_zone and by itself."
                 )
             host, node = asked.get("host", ""), asked.get("hypervisor_hostname", "")
         if zone:
@@ -253,7 +253,7 @@ class ServerCreate:
             raise exception.Invalid(f"Compute host {host} could not be found.") from error
 
     def _check_node(self, call: Call, host: str, node: str) -> None:
-        """Make sure that there is a node, of the host that is named with it, as far as is known."""
+        """Make sure that the node exists, on the given host if any, unless no scheduler answers."""
         scheduler = self._dependencies.scheduler
         with contextlib.suppress(exception.Unavailable):
             known = (
@@ -266,7 +266,7 @@ class ServerCreate:
 
     @retried
     def _store(self, order: CreateRequest, draft: "_Draft") -> Accepted:
-        """Take the quota, join the group and insert the wishes: all or nothing."""
+        """Take the quota, join the group and insert the build requests: all or nothing."""
         with self._dependencies.api_database.begin() as session:
             stored = draft.tried and build_requests.find_spec(session, draft.request_uuid)
             if stored:
@@ -278,7 +278,7 @@ class ServerCreate:
             self._check_limits(session, order)
             count = self._take_quota(session, order)
             spec = _spec(order, count, draft.request_uuid)
-            wishes = [
+            requests = [
                 _build_request(order, draft.request_uuid, build_request)
                 for build_request in draft.instances(order, count)
             ]
@@ -286,23 +286,23 @@ class ServerCreate:
                 session,
                 order.call,
                 hints=spec.hints,
-                instance_uuids=[build_request.instance_uuid for build_request in wishes],
+                instance_uuids=[build_request.instance_uuid for build_request in requests],
                 defaults=self._dependencies.options.quota,
             )
             self._networking.take(
                 session,
                 requests=order.networks,
                 groups=order.security_groups,
-                uuids=[build_request.instance_uuid for build_request in wishes],
+                uuids=[build_request.instance_uuid for build_request in requests],
             )
-            build_requests.create(session, wishes, spec=spec)
+            build_requests.create(session, requests, spec=spec)
         return Accepted(
             request_uuid=spec.request_uuid,
-            instances=[build_request.instance for build_request in wishes],
+            instances=[build_request.instance for build_request in requests],
         )
 
     def _check_limits(self, session: Any, order: CreateRequest) -> None:
-        """Look at the limits of what is counted for each server by itself."""
+        """Check the limits that apply to each server by itself."""
         metadata, files = order.asked.get("metadata"), order.provisions.files
         if metadata or files:
             defaults, context = self._dependencies.options.quota, order.call.context
@@ -312,7 +312,7 @@ class ServerCreate:
             guest_config.check(files, limits=limits)
 
     def _take_quota(self, session: Any, order: CreateRequest) -> int:
-        """Take as much as fits, of what the user said would do; return how many servers that is."""
+        """Take quota for at most ``most`` servers, at least ``least``; return for how many."""
         count, context = order.most, order.call.context
         while True:
             try:
@@ -341,7 +341,7 @@ class ServerCreate:
             )
         except exception.RoostError as error:
             LOG.warning(
-                "the request %s is stored, but no super-conductor was told: %s",
+                "request %s is stored, but no super-conductor received the cast: %s",
                 accepted.request_uuid,
                 error,
             )
@@ -362,7 +362,7 @@ def _counts(asked: dict[str, Any], most_allowed: int) -> tuple[int, int]:
 def _zone_parts(asked: str) -> tuple[str, str, str]:
     """Read ``zone``, ``zone:host``, ``zone:host:node`` or ``zone::node``."""
     parts = asked.split(":")
-    if len(parts) > 3:  # noqa: PLR2004 - as said above
+    if len(parts) > 3:  # noqa: PLR2004 - see above
         raise exception.Invalid(f"Unable to parse availability_zone {asked!r}")
     zone, host, node = [*parts, "", ""][:3]
     return zone, host, node
@@ -443,20 +443,20 @@ def _instance(order: CreateRequest, draft: _Draft, index: int, count: int) -> In
 
 
 def _hostname(asked: dict[str, Any], suffix: str, identity: str) -> str:
-    """Return the name that the guest gives itself: the one asked for, or a DNS label like its own.
+    """Return the guest's hostname: the requested one, or the server's name as a DNS label.
 
-    A name with dots would have a domain, by which no node of a cluster knows itself.
+    Dots are replaced: they would begin a domain, which is not part of a node's name in a cluster.
     """
     named = asked.get("hostname")
     if named:
         return f"{named[: _MAX_HOSTNAME - len(suffix)]}{suffix}"
-    words = asked["name"].lower().translate(_DASHES)
-    clean = _NO_LABEL.sub("", words)[: _MAX_LABEL - len(suffix)].strip("-")
+    name = asked["name"].lower().translate(_DASHES)
+    clean = _NO_LABEL.sub("", name)[: _MAX_LABEL - len(suffix)].strip("-")
     return f"{clean}{suffix}" if clean else f"server-{identity}"
 
 
 def _room(error: exception.QuotaExceeded, flavor: Flavor) -> int:
-    """Return how many servers would have fitted when the quota refused."""
+    """Return how many servers the quota still allowed when it was exceeded."""
     used, limits = error.details["used"], error.details["limits"]
     sizes = {"instances": 1, "cores": flavor.vcpus, "ram": flavor.memory_mb}
     return min(

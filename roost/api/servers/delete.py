@@ -1,7 +1,7 @@
 """Server delete: at once, or as a soft delete that can be restored for a while.
 
-What is wanted is first written into the API database, with the quota; then the cell is notified. A
-super-conductor notifies a cell that could not be reached, and reclaims what nobody restored.
+The API first writes the request into the API database, with the quota, and then notifies the cell.
+A super-conductor notifies cells that were unreachable, and reclaims servers that were not restored.
 """
 
 import logging
@@ -26,19 +26,19 @@ _RESTORE: Final = "restore"
 
 
 class ServerSoftDelete:
-    """Puts servers away; as an action it restores one."""
+    """Soft-deletes servers; as an action it restores one."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._dependencies = dependencies
 
-    def put_away(self, call: Call, uuid: str) -> bool:
-        """Let a user be rid of a server for now; one that is put away stays so.
+    def soft_delete(self, call: Call, uuid: str) -> bool:
+        """Soft-delete a server; one that is soft-deleted stays so.
 
-        :returns: False when it is to be deleted for good: it was no server yet, is in ERROR or on
+        :returns: False when it can only be deleted for good: it is a build request, in ERROR or on
             no host, or is being deleted already
         :raises roost.exception.NotFound: when there is none, or none for this caller
         """
-        mapping = self._let_go(call, uuid)
+        mapping = self._write(call, uuid)
         if mapping is None:
             return False
         turn = mapping.turns
@@ -46,17 +46,17 @@ class ServerSoftDelete:
             cell = self._dependencies.cells.get(str(mapping.cell_uuid))
             done = cells_cell.soft_delete(cell, call.context, uuid, turn=turn)
         except exception.Unavailable as error:
-            LOG.warning("%s: to be put away when its cell can be reached: %s", uuid, error)
+            LOG.warning("%s: soft delete waits until its cell can be reached: %s", uuid, error)
             return True
         if done:
-            self._note_heard(uuid, turn)
+            self._note_synced(uuid, turn)
         return done
 
     def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Count the server again, and let it come back.
+        """Take the server's quota again, and restore it.
 
-        :raises roost.exception.Conflict: when it is not put away
-        :raises roost.exception.QuotaExceeded: when its project has no room for it any more
+        :raises roost.exception.Conflict: when it is not soft-deleted
+        :raises roost.exception.QuotaExceeded: when its project's quota does not suffice any more
         """
         instance, cell = server_ref.instance, server_ref.cell
         uuid = str(instance.uuid)
@@ -66,16 +66,16 @@ class ServerSoftDelete:
         try:
             done = cells_cell.restore(cell, call.context, uuid, turn=turn + 1)
         except exception.Unavailable as error:
-            LOG.warning("%s: to be restored when its cell can be reached: %s", uuid, error)
+            LOG.warning("%s: restore waits until its cell can be reached: %s", uuid, error)
             return Answer()
         if not done:
-            raise missing(uuid)  # deleted by force this moment
-        self._note_heard(uuid, turn + 1)
+            raise missing(uuid)  # force-deleted meanwhile
+        self._note_synced(uuid, turn + 1)
         return Answer()
 
     @retried
-    def _let_go(self, call: Call, uuid: str) -> InstanceMapping | None:
-        """Let it count against nothing, and return its mapping; None: it cannot be put away."""
+    def _write(self, call: Call, uuid: str) -> InstanceMapping | None:
+        """Give its quota back, and return its mapping; None: it cannot be soft-deleted."""
         with self._dependencies.api_database.begin() as session:
             mapping = instance_mappings.find(session, uuid)
             if mapping is None:
@@ -87,7 +87,7 @@ class ServerSoftDelete:
 
     @retried
     def _take_back(self, uuid: str, turn: int) -> bool:
-        """Let it count again, if it does not; tell whether it was put away in this turn."""
+        """Take its quota again, if need be; return whether this generation was soft-deleted."""
         with self._dependencies.api_database.begin() as session:
             if mappings.take_back(
                 session, uuid, turn=turn, defaults=self._dependencies.options.quota
@@ -96,32 +96,32 @@ class ServerSoftDelete:
             found = instance_mappings.find(session, uuid)
             if found is None or found.queued_for_delete:
                 raise missing(uuid)
-            # somebody has, and the cell has not heard of it yet
+            # another request has restored it, and the cell is still unsynced
             return bool(found.put_away_at is None and found.turns == turn + 1)
 
     @retried
-    def _note_heard(self, uuid: str, turn: int) -> None:
+    def _note_synced(self, uuid: str, turn: int) -> None:
         with self._dependencies.api_database.begin() as session:
             mappings.note_heard(session, uuid, turn=turn)
 
 
 def _turn(cell: Cell, uuid: str) -> int | None:
-    """Return the turn in which a server was put away; None: it is not, or something is under way.
+    """Return a soft-deleted server's generation; None: it is not soft-deleted, or has a task.
 
-    :raises roost.exception.NotFound: when it is gone
+    :raises roost.exception.NotFound: when its row is deleted
     """
     with cell.database.read() as session:
-        heard = rows.find(session, uuid)
-    if heard is None:
+        synced = rows.find(session, uuid)
+    if synced is None:
         raise missing(uuid)
-    return heard.turn if heard.is_soft_deleted and heard.is_at_rest else None
+    return synced.turn if synced.is_soft_deleted and synced.is_at_rest else None
 
 
 def _refused(server_ref: ServerRef) -> exception.Conflict:
     found = server_ref.instance
     return tasks.refused(
         str(found.uuid),
-        word=_RESTORE,
+        action=_RESTORE,
         task=states.RESTORING,
         vm_state=found.vm_state,
         task_state=found.task_state,
@@ -129,47 +129,47 @@ def _refused(server_ref: ServerRef) -> exception.Conflict:
 
 
 class ServerDelete:
-    """Lets users be rid of a server now; the rest follows by itself.
+    """Deletes servers.
 
-    Where servers are kept for a while (``reclaim_instance_interval``), one that can be put away is:
-    see ``delete.py``. This is the end of others, and of all that are deleted by force.
+    With ``reclaim_instance_interval``, servers that can be soft-deleted are. All others, and those
+    that are deleted by force, are deleted for good.
 
-    What is durable is done first, in one transaction of the API database: a wish is withdrawn,
-    anything else queued for deletion. From there on a super-conductor sees to the end, so a cell
-    that goes away meanwhile, or its bus, does not keep the user waiting.
+    First one transaction of the API database withdraws the build request, or queues the instance
+    for deletion. From then on a super-conductor completes the deletion, so users do not wait for a
+    cell or bus that is unavailable.
     """
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._dependencies = dependencies
         self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
-        self._put_away = ServerSoftDelete(dependencies)
+        self._soft_delete = ServerSoftDelete(dependencies)
 
     def delete(self, call: Call) -> Answer:
         uuid = call.params["server_id"]
         if not is_uuid(uuid):
             raise missing(uuid)
         self._refuse_locked(call, uuid)
-        if self._dependencies.options.keeps_deleted and self._put_away.put_away(call, uuid):
+        if self._dependencies.options.keeps_deleted and self._soft_delete.soft_delete(call, uuid):
             return Answer()
         return self._end(call, uuid)
 
     def force(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Delete a server that was found, and is not locked."""
+        """Delete a server that exists and is not locked."""
         return self._end(call, str(server_ref.instance.uuid))
 
     def _refuse_locked(self, call: Call, uuid: str) -> None:
         """Raise :class:`roost.exception.Conflict` if it is locked for this caller.
 
-        :raises roost.exception.Unavailable: while its cell, which knows that, cannot be read
+        :raises roost.exception.Unavailable: while its cell, which has the lock, cannot be read
         """
         try:
             server_ref = self._locator.find(call, uuid)
         except exception.NotFound:
-            return  # what follows says so
+            return  # the deletion raises it
         locks.refuse(call, server_ref.instance)
 
     def _end(self, call: Call, uuid: str) -> Answer:
-        mapping = self._let_go(call, uuid)
+        mapping = self._withdraw_or_queue(call, uuid)
         if mapping is None or mapping.cell_uuid is None:
             return Answer()
         try:
@@ -177,31 +177,31 @@ class ServerDelete:
         except exception.Unavailable as error:
             if mapping.queued_for_delete:
                 raise missing(uuid) from error
-            LOG.warning("%s: to be deleted when its cell can be reached: %s", uuid, error)
+            LOG.warning("%s: delete waits until its cell can be reached: %s", uuid, error)
             return Answer()
         if not ended and mapping.queued_for_delete:
             raise missing(uuid)
         return Answer()
 
-    def _let_go(self, call: Call, uuid: str) -> InstanceMapping | None:
-        """Withdraw a wish (None), or queue the instance; return its mapping as found.
+    def _withdraw_or_queue(self, call: Call, uuid: str) -> InstanceMapping | None:
+        """Withdraw a build request (None), or queue the instance; return its mapping as found.
 
-        A wish that cannot be withdrawn was placed this moment: a new transaction sees where.
+        A build request that cannot be withdrawn has just been placed: a second attempt sees where.
         """
         for _ in range(2):
-            done, mapping = self._try_to_let_go(call, uuid, seen=[])
+            done, mapping = self._try_withdraw_or_queue(call, uuid, seen=[])
             if done:
                 return mapping
         raise exception.Conflict(f"Instance {uuid} is being placed; try again in a moment.")
 
     @retried
-    def _try_to_let_go(
+    def _try_withdraw_or_queue(
         self, call: Call, uuid: str, *, seen: list[InstanceMapping]
     ) -> tuple[bool, InstanceMapping | None]:
-        """``seen``: the mapping as it was when this was tried before, which may have worked."""
+        """``seen``: the mapping before earlier attempts, which may have been committed."""
         with self._dependencies.api_database.begin() as session:
             mapping = instance_mappings.find(session, uuid)
-            if seen and _is_let_go(mapping, before=seen[0]):
+            if seen and _is_withdrawn(mapping, before=seen[0]):
                 return True, None
             if mapping is None:
                 raise missing(uuid)
@@ -213,6 +213,6 @@ class ServerDelete:
             return True, seen[0] if seen[0].cell_uuid else mapping
 
 
-def _is_let_go(mapping: InstanceMapping | None, *, before: InstanceMapping) -> bool:
-    """Tell whether an earlier try, whose answer was lost, has withdrawn a wish or ended it all."""
+def _is_withdrawn(mapping: InstanceMapping | None, *, before: InstanceMapping) -> bool:
+    """Return whether an earlier attempt was committed, whose response was lost."""
     return mapping is None or (before.cell_uuid is None and mapping.queued_for_delete)

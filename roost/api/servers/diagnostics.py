@@ -1,4 +1,4 @@
-"""Diagnostics of a guest, which its host measures: free-form before 2.48, fixed keys since."""
+"""Diagnostics of a guest, measured by its host: free-form before 2.48, fixed keys since."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -15,7 +15,7 @@ SHOW_POLICY = "os_compute_api:os-server-diagnostics"
 
 RULES = [
     rule(
-        SHOW_POLICY, ADMIN, "See how a server's guest does.", "GET /servers/{server_id}/diagnostics"
+        SHOW_POLICY, ADMIN, "Show a server's diagnostics.", "GET /servers/{server_id}/diagnostics"
     ),
 ]
 
@@ -48,13 +48,13 @@ def full(measured: Mapping[str, Any], instance: Instance, *, version: int) -> di
 
 
 def _free(measured: Mapping[str, Any]) -> dict[str, Any]:
-    told = {f"cpu{cpu['id']}_time": cpu["time"] for cpu in measured["cpu_details"]}
-    told["memory"] = measured["memory_details"]["maximum"] * 1024  # KiB
+    shown = {f"cpu{cpu['id']}_time": cpu["time"] for cpu in measured["cpu_details"]}
+    shown["memory"] = measured["memory_details"]["maximum"] * 1024  # KiB
     for number, disk in enumerate(measured["disk_details"]):
-        told |= {f"disk{number}_{name}": value for name, value in disk.items()}
+        shown |= {f"disk{number}_{name}": value for name, value in disk.items()}
     for number, nic in enumerate(measured["nic_details"]):
-        told |= {f"nic{number}_{name}": value for name, value in nic.items()}
-    return told
+        shown |= {f"nic{number}_{name}": value for name, value in nic.items()}
+    return shown
 
 
 class ServerDiagnostics:
@@ -65,10 +65,10 @@ class ServerDiagnostics:
         self._hosts = ServerHosts(dependencies)
 
     def show(self, call: Call) -> Answer:
-        """Tell what the hypervisor measures.
+        """Show the diagnostics that the hypervisor measures.
 
         :raises roost.exception.Conflict: when the server does not run on any host
-        :raises roost.exception.Unsupported: when its hypervisor measures nothing
+        :raises roost.exception.Unsupported: when its hypervisor has no diagnostics
         :raises roost.exception.Silent: when its host does not answer
         """
         server_ref = self._locator.find(call, call.params["server_id"])

@@ -1,7 +1,7 @@
-"""External events of servers, of their ports and volumes say: handed to the servers' hosts.
+"""External events of servers, such as of their ports and volumes: sent to the servers' hosts.
 
-An event is a hint and is not kept: one for a server that is on no host is not delivered, and
-whoever waits for an event looks for itself now and then.
+An event is a hint and is not stored: one for a server that is on no host is not delivered, and the
+hosts that wait for an event also poll.
 """
 
 import collections
@@ -29,7 +29,7 @@ RULES = [
     rule(
         CREATE_POLICY,
         SERVICE,
-        "Tell what happened to servers elsewhere: to their ports and volumes, for instance.",
+        "Send external events of servers: of their ports and volumes, for instance.",
         "POST /os-server-external-events",
     ),
 ]
@@ -47,7 +47,7 @@ _SINCE: Final = {
     82: network.ACCELERATOR_BOUND,
     93: network.VOLUME_REIMAGED,
 }
-MOST: Final = 1000  # of one request
+MOST: Final = 1000  # in one request
 
 
 def _document(minor: int) -> dict[str, Any]:
@@ -72,7 +72,7 @@ CREATE: Final = Schema({minor: _document(minor) for minor in (1, *_SINCE)})
 
 
 def shown_event(event: ExternalEvent, *, code: int) -> dict[str, Any]:
-    """Return an event as it was sent, and whether somebody takes care of it."""
+    """Return an event as it was sent, with the code of its delivery."""
     shown = {
         "name": event.name,
         "server_uuid": event.instance_uuid,
@@ -93,7 +93,7 @@ _POWER: Final = ("POWER_ON", "POWER_OFF")
 
 @dataclasses.dataclass(frozen=True)
 class ServerLocation:
-    """Where a server is; no host: on none, or its cell cannot be reached now."""
+    """The cell and host of a server; no host: it has none, or its cell is unreachable."""
 
     cell: Cell | None = None
     host: str | None = None
@@ -107,25 +107,25 @@ class ServerExternalEvents:
         self._gatherer = Gatherer(dependencies.executor, timeout=dependencies.options.cell_timeout)
 
     def create(self, call: Call) -> Answer:
-        """Hand events to hosts, and tell of each whether that was done.
+        """Send events to the hosts, and return the code of each.
 
-        :raises roost.exception.NotFound: when it was done with none
+        :raises roost.exception.NotFound: when no event was delivered
         """
         events = [_event(asked) for asked in call.body["events"]]
-        places = self._places({str(event.instance_uuid) for event in events})
-        codes = [_judge(event, places) for event in events]
-        codes = _deliver(call, events, codes, places)
+        locations = self._find_all({str(event.instance_uuid) for event in events})
+        codes = [_judge(event, locations) for event in events]
+        codes = _deliver(call, events, codes, locations)
         if ACCEPTED not in codes:
             raise exception.NotFound("No instances found for any event")
-        told = [_result_of(event, code) for event, code in zip(events, codes, strict=True)]
+        shown = [_result_of(event, code) for event, code in zip(events, codes, strict=True)]
         done = all(code == ACCEPTED for code in codes)
-        return Answer({"events": told}, status=ACCEPTED if done else _PARTLY)
+        return Answer({"events": shown}, status=ACCEPTED if done else _PARTLY)
 
-    def _places(self, uuids: set[str]) -> dict[str, ServerLocation]:
-        """Return where servers are; who is not named is nowhere."""
+    def _find_all(self, uuids: set[str]) -> dict[str, ServerLocation]:
+        """Return the locations of servers, without those that do not exist."""
         with self._dependencies.api_database.read() as session:
             cells = instance_mappings.cells_of(session, uuids)
-        places = {
+        locations = {
             server: ServerLocation() for server, cell_uuid in cells.items() if cell_uuid is None
         }
         by_cell: dict[str, list[str]] = collections.defaultdict(list)
@@ -135,10 +135,10 @@ class ServerExternalEvents:
         asked = [self._dependencies.cells.get(cell_uuid) for cell_uuid in by_cell]
         found = self._gatherer.from_each(asked, lambda cell: _hosts(cell, by_cell[cell.uuid]))
         for cell in found.away:
-            places |= dict.fromkeys(by_cell[cell.uuid], ServerLocation())
+            locations |= dict.fromkeys(by_cell[cell.uuid], ServerLocation())
         for cell, hosts in found.answers:
-            places |= {server: ServerLocation(cell, host) for server, host in hosts.items()}
-        return places
+            locations |= {server: ServerLocation(cell, host) for server, host in hosts.items()}
+        return locations
 
 
 def _hosts(cell: Cell, uuids: Sequence[str]) -> dict[str, str | None]:
@@ -155,11 +155,11 @@ def _event(asked: Mapping[str, Any]) -> ExternalEvent:
     )
 
 
-def _judge(event: ExternalEvent, places: Mapping[str, ServerLocation]) -> int:
-    place = places.get(str(event.instance_uuid))
-    if place is None:
+def _judge(event: ExternalEvent, locations: Mapping[str, ServerLocation]) -> int:
+    location = locations.get(str(event.instance_uuid))
+    if location is None:
         return UNKNOWN
-    if place.host is None:
+    if location.host is None:
         return NOT_READY
     if event.name in (network.VOLUME_EXTENDED, network.VOLUME_REIMAGED) and not event.tag:
         return NO_TAG
@@ -172,16 +172,16 @@ def _deliver(
     call: Call,
     events: Sequence[ExternalEvent],
     codes: list[int],
-    places: Mapping[str, ServerLocation],
+    locations: Mapping[str, ServerLocation],
 ) -> list[int]:
-    """Tell each host of its events in one message; return the codes as they are then."""
+    """Send each host its events in one message; return the updated codes."""
     by_host: dict[tuple[str, str], list[int]] = collections.defaultdict(list)
     for at, event in enumerate(events):
-        place = places.get(str(event.instance_uuid), ServerLocation())
-        if codes[at] == ACCEPTED and place.cell is not None:
-            by_host[place.cell.uuid, str(place.host)].append(at)
+        location = locations.get(str(event.instance_uuid), ServerLocation())
+        if codes[at] == ACCEPTED and location.cell is not None:
+            by_host[location.cell.uuid, str(location.host)].append(at)
     for (_, host), all_at in by_host.items():
-        cell = places[str(events[all_at[0]].instance_uuid)].cell
+        cell = locations[str(events[all_at[0]].instance_uuid)].cell
         if cell is not None and not _cast_events(call, cell, host, [events[at] for at in all_at]):
             codes = [NOT_READY if at in all_at else code for at, code in enumerate(codes)]
     return codes
@@ -191,7 +191,7 @@ def _cast_events(call: Call, cell: Cell, host: str, events: Iterable[ExternalEve
     try:
         cell.compute.on(host).external_instance_events(call.context, events=list(events))
     except exception.Unavailable as error:
-        LOG.warning("host %s was not told of events: %s", host, error)
+        LOG.warning("events were not sent to host %s: %s", host, error)
         return False
     return True
 

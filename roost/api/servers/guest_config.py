@@ -1,6 +1,6 @@
 """Guest configuration of a new server: disks, administrator's password, files, key pair.
 
-Files are those of "personality", before microversion 2.57; the key pair is one of the caller's.
+Files come from "personality", before microversion 2.57; the key pair belongs to the caller.
 """
 
 import base64
@@ -16,7 +16,7 @@ from roost.db.engine import Database
 from roost.hardware.properties import HardwareProperties
 from roost.objects import Flavor, GuestConfig, ImageMeta, InjectedFile, Keypair
 
-# Resource -> what a refusal says of it.
+# Resource -> the error message.
 _SAID: Final = {
     "injected_files": "Personality file limit exceeded: {asked} files, but at most {most}",
     "injected_file_path_bytes": "Personality file path exceeds maximum {most}",
@@ -25,15 +25,15 @@ _SAID: Final = {
 
 
 def files_of(asked: Mapping[str, Any]) -> list[InjectedFile]:
-    """Return the files in the order that they were sent."""
+    """Return the files in the order of the request."""
     return [InjectedFile.of(**file) for file in asked.get("personality") or []]
 
 
 def check(files: Sequence[InjectedFile], *, limits: Mapping[str, int]) -> None:
-    """Make sure that a project may inject all of this; contents count as the guest finds them.
+    """Check the quota of injected files; contents count decoded.
 
-    :param limits: of the project by resource; -1: none
-    :raises roost.exception.QuotaExceeded: when it may not
+    :param limits: of the project by resource; -1: no limit
+    :raises roost.exception.QuotaExceeded: when one is exceeded
     """
     sizes = {
         "injected_files": len(files),
@@ -56,17 +56,17 @@ def _size(file: InjectedFile) -> int:
 
 AUTO: Final = "AUTO"
 MANUAL: Final = "MANUAL"
-_RESIZES: Final = ("hw_auto_disk_config", "auto_disk_config")  # by which an image says it
+_RESIZES: Final = ("hw_auto_disk_config", "auto_disk_config")  # an image's properties for it
 _YES: Final = ("1", "t", "true", "on", "y", "yes")
 
 
 def provisions_of(
     asked: Mapping[str, Any], flavor: Flavor, image: ImageMeta, *, roles: Sequence[str] = ()
 ) -> GuestConfig:
-    """Return all that only whoever makes the guest needs.
+    """Return the configuration that only the build of the guest needs.
 
-    :param roles: those of the user who asks
-    :raises roost.exception.Invalid: for disks that cannot be had
+    :param roles: those of the user who creates the server
+    :raises roost.exception.Invalid: for unsupported disks
     """
     return GuestConfig.of(
         files=files_of(asked),
@@ -82,9 +82,9 @@ def password() -> str:
 
 
 def disk_config_of(asked: Mapping[str, Any], image: ImageMeta) -> str:
-    """Return whether the guest's file system grows with its disk: as asked for, or as images say.
+    """Return whether the guest's file system grows with its disk, by the request or the image.
 
-    :raises roost.exception.Invalid: when the image forbids what is asked for
+    :raises roost.exception.Invalid: when the image forbids the requested value
     """
     said = next((image.properties[name] for name in _RESIZES if name in image.properties), None)
     may = said is None or said.strip().lower() in _YES
@@ -97,7 +97,7 @@ def disk_config_of(asked: Mapping[str, Any], image: ImageMeta) -> str:
 def keypair_of(
     asked: Mapping[str, Any], context: RequestContext, database: Database
 ) -> Keypair | None:
-    """Return the key pair as it is now: a server keeps it, whatever becomes of it.
+    """Return a copy of the key pair, which the server keeps when the key pair is deleted.
 
     :raises roost.exception.Invalid: when the caller has none of this name
     """

@@ -1,7 +1,7 @@
-"""Calls to the host of a server, for handlers that wait for the answer.
+"""Calls to the host of a server, for handlers that wait for the response.
 
-A host that is known to be down is not called. Errors of a host are shown to users without its name
-and paths; callers who may see hosts get all of it.
+A host that is known to be down is not called. Users see errors of a host without its name and
+paths; callers who may see hosts get the full message.
 """
 
 import contextlib
@@ -26,47 +26,47 @@ from roost.objects import Instance
 from roost.rpc.compute import Compute
 
 LOG = logging.getLogger(__name__)
-_PATH: Final = re.compile(r"(?<![\w/.:-])/[\w.+-]+/")  # no part of a URL, of a range of addresses
-_REFUSED: Final = "The host of this server refused that."
+_PATH: Final = re.compile(r"(?<![\w/.:-])/[\w.+-]+/")  # not within a URL or a CIDR
+_REFUSED: Final = "The host of this server refused the request."
 
 
 @dataclasses.dataclass(frozen=True)
 class ServerHost:
     """The host of a server, for one caller.
 
-    ``heard``: its last sign of life; None: it has given none.
+    ``seen_at``: when it last reported; None: never.
     """
 
     call: Call
     instance: Instance
     compute: Compute
-    heard: datetime.datetime | None
+    seen_at: datetime.datetime | None
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[Compute]:
-        """Let users hear what the host says in the block, but nothing about its machine.
+        """Pass on errors of the host in the block, without details of the host.
 
-        Who may see hosts of servers hears all of it.
+        Callers who may see the hosts of servers get the full errors.
 
-        :raises roost.exception.Silent: when it does not answer; users read since when
+        :raises roost.exception.Silent: when it does not answer; the message says since when
         """
         instance = self.instance
         try:
             yield self.compute
         except (exception.Timeout, exception.Silent) as error:
             LOG.warning("host %s does not answer for %s: %s", instance.host, instance.uuid, error)
-            message = f"The host of instance {instance.uuid} does not answer{_since(self.heard)}"
+            message = f"The host of instance {instance.uuid} does not answer{_since(self.seen_at)}"
             raise exception.Silent(message, for_users=True) from error
         except exception.RoostError as error:
-            told = for_users(error, instance)
-            if told is error or self.call.allows(policies.SHOW_HOST):
+            shown = for_users(error, instance)
+            if shown is error or self.call.allows(policies.SHOW_HOST):
                 raise
             LOG.warning("host %s refused %s: %s", instance.host, instance.uuid, error.message)
-            raise told from error
+            raise shown from error
 
 
 class ServerHosts:
-    """Looks whether a host is up, before anybody waits for it."""
+    """Checks whether a host is up, before a handler waits for it."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._daemons = ServiceReader(dependencies)
@@ -80,10 +80,10 @@ class ServerHosts:
         if cell is None or instance.host is None:
             raise exception.Conflict(f"Instance {instance.uuid} is not ready")
         seen = self._see(cell, str(instance.host))
-        heard = max((one.service.last_seen_up for one in seen), default=None)
-        if seen and not any(one.up for one in seen):  # of one that is not known nothing is said
-            raise exception.Conflict(f"The host of instance {instance.uuid} is down{_since(heard)}")
-        return ServerHost(call, instance, cell.compute.on(str(instance.host)), heard)
+        at = max((one.service.last_seen_up for one in seen), default=None)
+        if seen and not any(one.up for one in seen):  # an unknown host may be up
+            raise exception.Conflict(f"The host of instance {instance.uuid} is down{_since(at)}")
+        return ServerHost(call, instance, cell.compute.on(str(instance.host)), at)
 
     def _see(self, cell: Cell, host: str) -> list[ServiceState]:
         with cell.database.read() as session:
@@ -91,15 +91,15 @@ class ServerHosts:
         return self._daemons.see(cell, roll)
 
 
-def _since(heard: datetime.datetime | None) -> str:
-    last = f"; it was last heard of at {time(heard)}" if heard else ""
+def _since(seen_at: datetime.datetime | None) -> str:
+    last = f"; it was last seen at {time(seen_at)}" if seen_at else ""
     return f"{last}. Please try again later."
 
 
 def for_users(error: Exception, instance: Instance) -> Exception:
-    """Return what a host said, or the same kind without its words: they name host or paths.
+    """Return a host's error, without its message if that contains the host's name or paths.
 
-    What users can mend is said by hosts of ours without either; a network service may do otherwise.
+    Messages of Roost's hosts that users can act on contain neither; those of Neutron may.
     """
     if not isinstance(error, exception.RoostError):
         return error

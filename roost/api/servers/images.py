@@ -1,8 +1,8 @@
-"""Images made of servers (``createImage``, ``createBackup``); checks of images that are asked for.
+"""Images created from servers (``createImage``, ``createBackup``); checks of requested images.
 
-An image is described in the store at once, *queued*; its data is uploaded by the server's host. The
-row of the server names the image before the store knows of it: so whatever dies in between, the
-task is there, and whoever ends the task ends the image.
+The API creates the image in the store, *queued*; the server's host uploads its data. The image's id
+is written into the server's row before the store has the image: whatever fails in between, the task
+remains, and the component that ends the task also ends the image.
 """
 
 import dataclasses
@@ -33,9 +33,9 @@ _MISSING: Final = "Image {} could not be found."
 def usable(
     call: Call, dependencies: Dependencies, image_id: str, *, missing: str = _MISSING
 ) -> ImageMeta:
-    """Return an image that is there for the caller, and whole, as is what it names.
+    """Return an active image that the caller may use, with its kernel and ramdisk if any.
 
-    :param missing: what is said when it is not there
+    :param missing: the message when it does not exist
     :raises roost.exception.Invalid: when there is none
     """
     image = _active(call, dependencies, image_id, missing)
@@ -44,11 +44,9 @@ def usable(
 
 
 def _check_named(call: Call, dependencies: Dependencies, image: ImageMeta) -> None:
-    """Make sure that the caller may also use the kernel and the ramdisk that an image names.
+    """Check that the caller may also use an image's kernel and ramdisk, and their sizes.
 
-    And that they are as small as such are.
-
-    :raises roost.exception.Invalid: naming the property, when they may not
+    :raises roost.exception.Invalid: naming the property, otherwise
     """
     for name in (KERNEL_ID, RAMDISK_ID):
         if named := image.properties.get(name, "").strip():
@@ -76,7 +74,7 @@ def _active(call: Call, dependencies: Dependencies, image_id: str, missing: str)
 
 
 def check_verification(options: ApiOptions) -> None:
-    """Make sure that this cloud can verify what images are signed by.
+    """Make sure that this cloud can verify the signatures of images.
 
     :raises roost.exception.Invalid: when it cannot
     """
@@ -88,18 +86,18 @@ def check_verification(options: ApiOptions) -> None:
 
 _ID_SINCE: Final = 45
 _ROTATION: Final = "backup_rotation"  # for the host, see compute/operations/snapshot.py
-# Of the image that a server was made from, these say nothing about what became of it.
+# Properties of the server's base image that do not apply to images of the server.
 _NOT_INHERITED: Final = ("img_signature", "cache_in_nova", "bittorrent", "os_hash", "backup_")
 
 
 @dataclasses.dataclass(frozen=True)
 class _ImageRequest:
-    """What an action asks for: its name, the task, and what the image is to say of itself.
+    """A requested image: action, task, and the image's name and properties.
 
-    ``rotation``: how many backups are kept; None: it is none.
+    ``rotation``: how many backups are kept; None: it is not a backup.
     """
 
-    word: str
+    action: str
     task: str
     name: str
     properties: Mapping[str, str]
@@ -113,10 +111,10 @@ class ServerSnapshot:
         self._dependencies = dependencies
 
     def create_image(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Write down that an image is to be made, describe it, and tell the host.
+        """Write the task into the row, create the image in the store, and cast to the host.
 
-        :raises roost.exception.Conflict: when that cannot be done to a server in its state
-        :raises roost.exception.QuotaExceeded: when the image may not have so much metadata
+        :raises roost.exception.Conflict: when the server's state does not allow the action
+        :raises roost.exception.QuotaExceeded: when the image has too much metadata
         """
         asked = call.body["createImage"]
         properties = {"image_type": "snapshot", **self._metadata(asked, server_ref.instance)}
@@ -125,7 +123,7 @@ class ServerSnapshot:
         return self._begin(call, server_ref, order)
 
     def create_backup(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Do the same with an image that takes the place of the oldest of its type."""
+        """Do the same for a backup, which replaces the oldest one of its type."""
         asked = call.body["createBackup"]
         metadata = self._metadata(asked, server_ref.instance)
         kind = {"image_type": "backup", "backup_type": asked["backup_type"]}
@@ -133,7 +131,7 @@ class ServerSnapshot:
             call,
             server_ref,
             _ImageRequest(
-                word="createBackup",
+                action="createBackup",
                 task=states.IMAGE_BACKUP,
                 name=asked["name"],
                 properties={**metadata, **kind},
@@ -146,7 +144,7 @@ class ServerSnapshot:
         instance = tasks.put_under(
             call,
             server_ref,
-            word=order.word,
+            action=order.action,
             task=order.task,
             changes={"task_image": _with_rotation(image, order.rotation)},
         )
@@ -158,15 +156,15 @@ class ServerSnapshot:
         return _answer(call, image, order, root=root)
 
     def _describe(self, call: Call, server_ref: ServerRef, image: ImageMeta) -> None:
-        """Let the store know of an image, unless its task has ended before it did.
+        """Create the image in the store.
 
-        :raises roost.exception.Conflict: then
+        :raises roost.exception.Conflict: when its task ended meanwhile; the image is abandoned
         """
         self._dependencies.images.create(call.context, image)
         if not _is_awaited(server_ref, image):
             self._dependencies.images.abandon(call.context, image.id)
             raise exception.Conflict(
-                f"Instance {server_ref.instance.uuid} was changed before its image could be made."
+                f"Instance {server_ref.instance.uuid} was changed before its image was created."
             )
 
     def _image(self, call: Call, instance: Instance, order: _ImageRequest) -> ImageMeta:
@@ -194,9 +192,9 @@ class ServerSnapshot:
         )
 
     def _metadata(self, asked: Mapping[str, Any], instance: Instance) -> Mapping[str, str]:
-        """Return what users want the image to say of itself.
+        """Return the image's metadata of the request.
 
-        :raises roost.exception.QuotaExceeded: when it may not say so much
+        :raises roost.exception.QuotaExceeded: when it is too much
         """
         metadata: Mapping[str, str] = asked.get("metadata") or {}
         with self._dependencies.api_database.read() as session:
@@ -207,7 +205,7 @@ class ServerSnapshot:
 
 
 def _is_awaited(server_ref: ServerRef, image: ImageMeta) -> bool:
-    """Tell whether a task still is to make this image; a cell that is away now is believed to."""
+    """Return whether a task is still to create this image; True if the cell is unavailable."""
     assert server_ref.cell is not None
     try:
         with server_ref.cell.database.read() as session:
@@ -217,7 +215,7 @@ def _is_awaited(server_ref: ServerRef, image: ImageMeta) -> bool:
 
 
 def _inherited(instance: Instance) -> dict[str, str]:
-    """Return what the image says of the server and of the image that this was made from."""
+    """Return the image's properties about the server and the server's base image."""
     properties = {"instance_uuid": str(instance.uuid), "owner_id": instance.project_id}
     if instance.image is None:
         return properties
@@ -237,7 +235,7 @@ def _with_rotation(image: ImageMeta, rotation: int | None) -> ImageMeta:
 
 
 def _answer(call: Call, image: ImageMeta, order: _ImageRequest, *, root: str) -> Answer:
-    """Name the image; before 2.45 not if it goes as soon as it is there."""
+    """Return the image's id; before 2.45 not if a backup is deleted at once (rotation 0)."""
     if call.version >= _ID_SINCE:
         return Answer({"image_id": image.id})
     if order.rotation == 0:

@@ -1,4 +1,4 @@
-"""Instance actions: the history of what was done to a server, with the events of each action."""
+"""Instance actions: the history of a server's actions, with the events of each."""
 
 import dataclasses
 from typing import Any, Final
@@ -26,7 +26,7 @@ _ACTIONS = "/servers/{server_id}/os-instance-actions"
 _ACTION = f"{_ACTIONS}/{{request_id}}"
 
 RULES = [
-    rule(LIST_POLICY, READER, "List what was done to a server.", f"GET {_ACTIONS}", formerly=_ROOT),
+    rule(LIST_POLICY, READER, "List the actions on a server.", f"GET {_ACTIONS}", formerly=_ROOT),
     rule(SHOW_POLICY, READER, "Show one action on a server.", f"GET {_ACTION}", formerly=_ROOT),
     rule(
         EVENTS_POLICY,
@@ -34,7 +34,7 @@ RULES = [
         "See an action's events before 2.51, and the hosts they happened on.",
         f"GET {_ACTION}",
     ),
-    rule(EVENT_DETAILS_POLICY, ADMIN, "See what exactly failed in an event.", f"GET {_ACTION}"),
+    rule(EVENT_DETAILS_POLICY, ADMIN, "See the details of failed events.", f"GET {_ACTION}"),
 ]
 
 
@@ -58,7 +58,7 @@ DETAILS: Final = 84
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EventViewer:
-    """Who looks, in which version; ``sees_inside``: hosts and traces, ``sees_why``: causes."""
+    """The viewer and version; ``sees_inside``: hosts and tracebacks, ``sees_why``: details."""
 
     version: int
     sees_inside: bool = False
@@ -66,7 +66,7 @@ class EventViewer:
 
     @property
     def sees_events(self) -> bool:
-        """Since 2.51 everybody who may see the action sees its events."""
+        """Since 2.51 all viewers of the action see its events."""
         return self.sees_inside or self.version >= EVENTS_SINCE
 
 
@@ -87,7 +87,7 @@ def brief(action: InstanceAction, viewer: EventViewer) -> dict[str, Any]:
 
 
 def full(action: InstanceAction, viewer: EventViewer) -> dict[str, Any]:
-    """Return an action with its events, if this looker may see them."""
+    """Return an action with its events, if this viewer may see them."""
     shown = brief(action, viewer)
     if viewer.sees_events:
         project = action.project_id or ""
@@ -125,7 +125,7 @@ class InstanceActions:
 
     def list_brief(self, call: Call) -> Answer:
         server_ref = self._find(call)
-        viewer = _looker(call)
+        viewer = _viewer_of(call)
         changes = validation.changes(call, since=PAGES)
         found = [
             one for one in _actions(server_ref) if changes.have(one.updated_at or one.start_time)
@@ -148,7 +148,7 @@ class InstanceActions:
             raise exception.NotFound(f"Action for request_id {request_id} could not be found.")
         with server_ref.cell.database.read() as session:
             action = rows.get(session, server_ref.instance.uuid, request_id)
-        return Answer({"instanceAction": full(action, _looker(call))})
+        return Answer({"instanceAction": full(action, _viewer_of(call))})
 
     def _find(self, call: Call) -> ServerRef:
         deleted = call.version >= _OF_DELETED_SINCE
@@ -156,14 +156,14 @@ class InstanceActions:
 
 
 def _actions(server_ref: ServerRef) -> list[InstanceAction]:
-    """Return the actions, the newest first; a wish has none yet that were recorded."""
+    """Return the actions, the newest first; a build request has none yet."""
     if server_ref.cell is None:
         return []
     with server_ref.cell.database.read() as session:
         return rows.list_actions(session, server_ref.instance.uuid)
 
 
-def _looker(call: Call) -> EventViewer:
+def _viewer_of(call: Call) -> EventViewer:
     return EventViewer(
         version=call.version,
         sees_inside=call.allows(EVENTS_POLICY),

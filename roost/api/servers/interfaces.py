@@ -1,6 +1,6 @@
-"""Interfaces of a server: listed, attached and detached.
+"""Interfaces of a server: list, attach and detach.
 
-A change is a call to the host, which does all of it or nothing; the caller waits for that.
+A change is a call to the host, which is atomic; the API waits for it.
 """
 
 import contextlib
@@ -69,7 +69,7 @@ _TAGGED: Final = 70
 
 
 def full(vif: Vif, *, version: int) -> dict[str, Any]:
-    """Return an interface; since 2.70 with the tag by which its guest knows it."""
+    """Return an interface; since 2.70 with its device tag."""
     shown = {
         "port_state": "ACTIVE" if vif.active else "DOWN",
         "fixed_ips": [{"subnet_id": one.subnet_id, "ip_address": one.ip} for one in vif.addresses],
@@ -87,7 +87,7 @@ _STATES: Final = (states.ACTIVE, states.PAUSED, states.STOPPED)
 
 @dataclasses.dataclass(frozen=True)
 class _Ready:
-    """A server whose interfaces may change, on its host."""
+    """A server whose interfaces may be changed, and its host."""
 
     instance: Instance
     cell: Cell
@@ -112,9 +112,9 @@ class ServerInterfaces:
         return Answer({"interfaceAttachment": full(vif, version=call.version)})
 
     def attach(self, call: Call) -> Answer:
-        """Give a server one more interface.
+        """Attach an interface to a server.
 
-        :raises roost.exception.Conflict: when its state does not let it have one
+        :raises roost.exception.Conflict: when the server's state does not allow it
         """
         ready = self._ready(call, self._find(call), ATTACH)
         asked = call.body["interfaceAttachment"]
@@ -132,22 +132,22 @@ class ServerInterfaces:
         except Exception as error:
             may_be_attached_yet = isinstance(error.__cause__, exception.Timeout)
             if not may_be_attached_yet:
-                with contextlib.suppress(exception.Unavailable):  # free when the server goes, then
+                with contextlib.suppress(exception.Unavailable):  # then released with the server
                     self._give_back(ready.cell, ready.instance, request.port_id, request.network_id)
             raise
         return Answer({"interfaceAttachment": full(vif, version=call.version)})
 
     def detach(self, call: Call) -> Answer:
-        """Take an interface away from a server.
+        """Detach an interface from a server.
 
-        :raises roost.exception.Conflict: when its state does not let it go
+        :raises roost.exception.Conflict: when the server's state does not allow it
         """
         server_ref = self._find(call)
         ready = self._ready(call, server_ref, DETACH)
         port_id = call.params["port_id"]
         try:
             vif = _vif(server_ref.instance, port_id)
-        except exception.NotFound:  # an attempt that was interrupted may have left it taken
+        except exception.NotFound:  # an interrupted attempt may have left it reserved
             self._give_back(ready.cell, ready.instance, port_id, None)
             raise
         with _recorded(call, ready, DETACH) as host:
@@ -157,14 +157,14 @@ class ServerInterfaces:
 
     @retried
     def _take(self, request: NetworkRequest, uuid: str) -> None:
-        """Let the server have what is to be attached, so that no other gets it meanwhile."""
+        """Reserve the port or network for the server."""
         with self._database.begin() as session:
             self._networking.take(session, requests=[request], groups=[], uuids=[uuid])
 
     def _give_back(
         self, cell: Cell, instance: Instance, port_id: str | None, network_id: str | None
     ) -> None:
-        """Let others have what the server does not have, by its row."""
+        """Release the port and the network, unless the server's row still has them."""
         with cell.database.read() as session:
             info = instances.network_info(session, instance.uuid)
         held = list(info.vifs) if info else []
@@ -181,9 +181,9 @@ class ServerInterfaces:
     def _find(self, call: Call) -> ServerRef:
         return self._locator.find(call, call.params["server_id"])
 
-    def _ready(self, call: Call, server_ref: ServerRef, word: str) -> _Ready:
-        """Return the server, if its interfaces may be changed now, by this caller."""
-        _check_state(call, server_ref.instance, word)
+    def _ready(self, call: Call, server_ref: ServerRef, action: str) -> _Ready:
+        """Return the server, if this caller may change its interfaces now."""
+        _check_state(call, server_ref.instance, action)
         host = self._hosts.of(call, server_ref)
         assert server_ref.cell is not None  # else it has no host
         return _Ready(server_ref.instance, server_ref.cell, host)
@@ -201,33 +201,33 @@ def _vif(instance: Instance, port_id: str) -> Vif:
 
 
 def _check(asked: dict[str, Any]) -> None:
-    """Raise :class:`roost.exception.Invalid` for what contradicts itself."""
+    """Raise :class:`roost.exception.Invalid` for contradictory arguments."""
     if "port_id" in asked and "net_id" in asked:
         raise exception.Invalid("Must not input both network_id and port_id")
     if "fixed_ips" in asked and "net_id" not in asked:
         raise exception.Invalid("Must input network_id when request IP address")
 
 
-def _check_state(call: Call, instance: Instance, word: str) -> None:
+def _check_state(call: Call, instance: Instance, action: str) -> None:
     locks.refuse(call, instance)
     if instance.vm_state not in _STATES:
-        raise _refused(instance, word, f"vm_state {instance.vm_state}")
+        raise _refused(instance, action, f"vm_state {instance.vm_state}")
     if instance.task_state is not None:
-        raise _refused(instance, word, f"task_state {instance.task_state}")
+        raise _refused(instance, action, f"task_state {instance.task_state}")
 
 
-def _refused(instance: Instance, word: str, state: str) -> exception.Conflict:
-    return exception.Conflict(f"Cannot '{word}' instance {instance.uuid} while it is in {state}")
+def _refused(instance: Instance, action: str, state: str) -> exception.Conflict:
+    return exception.Conflict(f"Cannot '{action}' instance {instance.uuid} while it is in {state}")
 
 
 @contextlib.contextmanager
-def _recorded(call: Call, ready: _Ready, word: str) -> Iterator[Compute]:
-    """Let the history of the server tell what the block does, and how it ended."""
-    record = tasks.begun(call, str(ready.instance.uuid), word)
+def _recorded(call: Call, ready: _Ready, action: str) -> Iterator[Compute]:
+    """Record the block as an instance action, with its result."""
+    record = tasks.begun(call, str(ready.instance.uuid), action)
     try:
         _begin(ready.cell, record)
     except exception.Unavailable as error:
-        raise exception.Away(error.message) from error  # so nobody asks the host
+        raise exception.Away(error.message) from error  # the host is not called
     with ready.host.answering() as host:
         try:
             yield host
@@ -253,7 +253,7 @@ def _end(ready: _Ready, record: InstanceAction, error: Exception | None) -> None
         details=exception.details(error) if error else None,
     )
     message = exception.reason(for_users(error, ready.instance)) if error else None
-    with contextlib.suppress(exception.Unavailable):  # what was done counts, not its record
+    with contextlib.suppress(exception.Unavailable):  # the action is done, even without its record
         _write_end(ready.cell, record, event, message)
 
 

@@ -1,8 +1,8 @@
-"""Lists of servers: filters and order as databases know them, pages merged over all cells.
+"""Lists of servers: filters and order for the databases, pages merged over all cells.
 
 Build requests are read before the cells, so that none is missed that is placed meanwhile. Servers
-in cells that are away are shown as the API database knows them, since 2.69 and if no filter needs
-the cell; otherwise they are left out or the list fails (``ApiOptions.skip_cells_away``).
+in unavailable cells are shown with what the API database has of them, since 2.69 and if no filter
+needs the cell; otherwise they are left out or the list fails (``ApiOptions.skip_cells_away``).
 """
 
 import dataclasses
@@ -59,10 +59,10 @@ _READERS: Final[dict[str, Callable[[str], Any]]] = {
 def wanted(call: Call) -> Wanted | None:
     """Return the filters and the order of a list; None: nothing can match.
 
-    Filters that only administrators may use are ignored for others, as OpenStack does.
+    Filters that only administrators may use are ignored for others, as in Nova.
 
-    :raises roost.exception.Forbidden: for lists of all projects or of the deleted, without leave
-    :raises roost.exception.Invalid: for what contradicts itself
+    :raises roost.exception.Forbidden: for all projects or deleted servers, if policy forbids it
+    :raises roost.exception.Invalid: for contradictory arguments
     """
     in_states = _states(call)
     equal = {**_columns(call), **_projects(call), **_locked(call), **_progress(call)}
@@ -76,7 +76,7 @@ def wanted(call: Call) -> Wanted | None:
         addresses=_addresses(call),
         states=in_states,
         deleted=_deleted(call),
-        put_away=_put_away(call),
+        put_away=_soft_deleted(call),
         changed_since=changes.since,
         changed_before=changes.before,
         tags=[*_each(call, "tags"), *_together(call, "tags-any")],
@@ -86,7 +86,7 @@ def wanted(call: Call) -> Wanted | None:
 
 
 def _is_asked(call: Call, name: str) -> bool:
-    """Tell whether the query has a filter that this caller may use; others are ignored."""
+    """Return whether the query has a filter that this caller may use; others are ignored."""
     if name not in call.query:
         return False
     if name == "ip6" and call.version < IP6_SINCE:
@@ -108,7 +108,7 @@ def _columns(call: Call) -> dict[str, Sequence[Any]]:
 
 
 def _progress(call: Call) -> dict[str, Sequence[str]]:
-    """Return the states of servers that show this progress: all of it, or none."""
+    """Return the states of servers with this progress, which is 0 or 100."""
     if not _is_asked(call, "progress"):
         return {}
     asked = {int(value) for value in call.query.all("progress")}
@@ -120,7 +120,7 @@ def _progress(call: Call) -> dict[str, Sequence[str]]:
 
 
 def _asks_for_kernels(call: Call) -> bool:
-    """Tell whether only servers with kernels of their own will do: there are none."""
+    """Return whether the query wants servers with a kernel or ramdisk id: there are none."""
     return any(_is_asked(call, n) and call.query.one(n) for n in ("kernel_id", "ramdisk_id"))
 
 
@@ -133,7 +133,7 @@ def _moments(call: Call) -> dict[str, validation.TimeSpan]:
 
 
 def _addresses(call: Call) -> dict[int, Pattern]:
-    """Return the patterns of addresses, which match from the beginning as OpenStack's do."""
+    """Return the patterns of addresses, which match from the beginning as Nova's do."""
     return {
         version: _pattern(name, str(call.query.one(name)), from_start=True)
         for name, version in ADDRESSES.items()
@@ -142,14 +142,14 @@ def _addresses(call: Call) -> dict[int, Pattern]:
 
 
 def _locked(call: Call) -> dict[str, Sequence[bool]]:
-    """Return whether locked servers are asked for, or others; before its time it means nothing."""
+    """Return the filter ``locked``; before 2.73 it is ignored."""
     if call.version < LOCKED_SINCE or "locked" not in call.query:
         return {}
     return {"locked": [truth(value, name="locked") for value in call.query.all("locked")]}
 
 
 def _projects(call: Call) -> dict[str, Sequence[str]]:
-    """Keep to the caller's project, unless an administrator asks for all, or some of all."""
+    """Return the projects: the caller's, unless an administrator requests all, or some."""
     if not all_projects(call):
         return {"project_id": [call.project_id]}
     call.require(policies.ALL_PROJECTS)
@@ -158,7 +158,7 @@ def _projects(call: Call) -> dict[str, Sequence[str]]:
 
 
 def all_projects(call: Call) -> bool:
-    """Tell whether the list is of all projects; ``all_tenants`` alone says so, too."""
+    """Return whether the list is of all projects; ``all_tenants`` without a value means yes."""
     value = call.query.one("all_tenants")
     return value is not None and (value == "" or truth(value, name="all_tenants"))
 
@@ -189,9 +189,9 @@ def _states(call: Call) -> list[tuple[str, str | None]] | None:
 
 
 def _deleted(call: Call) -> bool | None:
-    """Return whether buried instances are asked for; None: both kinds.
+    """Return whether deleted instances are requested; None: both kinds.
 
-    Who follows changes wants to learn of deletions, too.
+    Queries by time of change include deleted ones.
     """
     asked = _states(call) or []
     if states.State(states.DELETED) in asked:
@@ -202,20 +202,20 @@ def _deleted(call: Call) -> bool | None:
     return None if validation.changes(call).are_asked else False
 
 
-def _put_away(call: Call) -> bool | None:
-    """Return whether those are asked for that can still be restored; None: both kinds.
+def _soft_deleted(call: Call) -> bool | None:
+    """Return whether soft-deleted instances are requested; None: both kinds.
 
-    Who names their state or follows changes means them, too.
+    Queries by this state or by time of change include them.
     """
     if "soft_deleted" in call.query and call.allows(policies.ALL_FILTERS):
         return call.query.flag("soft_deleted")
     named = states.SOFT_DELETED in call.query.all("vm_state")
-    if named or _names_put_away(call) or _deleted(call) is not False:
+    if named or _names_soft_deleted(call) or _deleted(call) is not False:
         return None
     return False
 
 
-def _names_put_away(call: Call) -> bool:
+def _names_soft_deleted(call: Call) -> bool:
     return any(vm == states.SOFT_DELETED for vm, _ in _states(call) or [])
 
 
@@ -238,7 +238,7 @@ def _tags(call: Call, name: str) -> list[str]:
 
 
 def _order(call: Call) -> list[Sort]:
-    """Return the keys asked for, made unambiguous by age and uuid."""
+    """Return the requested sort keys, made unambiguous by age and uuid."""
     asked = call.query.in_turn("sort_key")
     directions = call.query.in_turn("sort_dir")
     if len(directions) > max(len(asked), 1):
@@ -256,13 +256,13 @@ def _order(call: Call) -> list[Sort]:
     return [Sort(name, pairs[name] == "desc") for name in dict.fromkeys(names)]
 
 
-# Filters that the mappings can answer; any other leaves out what is in cells that are away.
+# Filters that the mappings support; any other leaves out servers in unavailable cells.
 _KNOWN_WITHOUT_CELL: Final = {"all_tenants", "project_id", "tenant_id", "deleted"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Listed:
-    """An instance and its cell (None: not placed yet), or the mapping of one whose cell is away."""
+    """An instance and its cell (None: not placed yet), or its mapping if that is unavailable."""
 
     cell: Cell | None
     found: Instance | InstanceMapping
@@ -279,32 +279,32 @@ Page = Sequence[Listed]
 class ServerLists:
     """Reads one page from each source, and merges them in order.
 
-    Wishes are read before the cells: one that is placed in between is met again in its cell, and
-    none is missed.
+    Build requests are read before the cells: one that is placed in between is found again in its
+    cell, and none is missed.
     """
 
     def __init__(
-        self, dependencies: Dependencies, gatherer: Gatherer, whereabouts: ServerLocator
+        self, dependencies: Dependencies, gatherer: Gatherer, locator: ServerLocator
     ) -> None:
         self._dependencies = dependencies
         self._gatherer = gatherer
-        self._locator = whereabouts
+        self._locator = locator
 
     def page(self, call: Call, wanted: Wanted, *, limit: int) -> Page:
         """Return the wanted instances, in order.
 
-        :raises roost.exception.Invalid: when there is no server as the query's marker says
-        :raises roost.exception.Unavailable: when some may be missing, and the options forbid that
+        :raises roost.exception.Invalid: when the query's marker is not found
+        :raises roost.exception.Unavailable: when a cell is unavailable and may not be skipped
         """
         after = self._after(call, wanted)
         with self._dependencies.api_database.read() as session:
-            wishes = build_requests.list_page(session, wanted, after=after, limit=limit)
+            requests = build_requests.list_page(session, wanted, after=after, limit=limit)
         gathered = self._gatherer.from_each(
             self._dependencies.cells.all(), lambda cell: _from_cell(cell, wanted, after, limit)
         )
         unreachable = self._unreachable(call, wanted, gathered.away, limit)
         placed = {found.uuid for _, page in gathered.answers for found in page}
-        waiting = [found for found in wishes if found.uuid not in placed | unreachable.keys()]
+        waiting = [found for found in requests if found.uuid not in placed | unreachable.keys()]
         pages: list[list[tuple[Cell | None, ListedInstance]]] = [
             [(None, found) for found in waiting]
         ]
@@ -319,7 +319,7 @@ class ServerLists:
     def with_details(
         self, page: Page, *, host_status: bool, asked: bool
     ) -> list[Shown | InstanceMapping]:
-        """Add what is known elsewhere: faults, the state of hosts, the zones asked for."""
+        """Add faults, host statuses, and the requested zones and hints."""
         by_cell: dict[Cell, list[Instance]] = {}
         known: dict[str, dict[str, Any]] = {}
         for listed in page:
@@ -333,9 +333,9 @@ class ServerLists:
         )
         for _, details in gathered.answers:
             known.update(details)
-        told = self._asked(known) if asked and known else {}
+        requested = self._asked(known) if asked and known else {}
         return [
-            Shown(instance=found, asked=told.get(found.uuid), **known[found.uuid])
+            Shown(instance=found, asked=requested.get(found.uuid), **known[found.uuid])
             if isinstance(found, Instance)
             else found
             for found in (listed.found for listed in page)
@@ -344,10 +344,9 @@ class ServerLists:
     def _unreachable(
         self, call: Call, wanted: Wanted, away: Sequence[Cell], limit: int
     ) -> dict[str, InstanceMapping]:
-        """Return what cells that are away have of a list, by uuid, as far as that can be told.
+        """Return the mappings of a list's instances in unavailable cells, by uuid.
 
-        Which of their instances pass filters, and where in an order or after a marker they belong,
-        only the cells know.
+        Only the cells can apply other filters, orders and markers to these instances.
         """
         if not away:
             return {}
@@ -355,7 +354,7 @@ class ServerLists:
         if not plain or call.version < views.SINCE:
             if self._dependencies.options.skip_cells_away:
                 return {}
-            raise exception.Unavailable("not all cells tell which servers they have")
+            raise exception.Unavailable("not all cells can be reached for their servers")
         with self._dependencies.api_database.read() as session:
             mappings = instance_mappings.list_in_cells(
                 session,
@@ -383,7 +382,7 @@ class ServerLists:
         }
 
     def _host_statuses(self, cell: Cell, roll: service_rows.RollCall) -> Callable[[str], str]:
-        """Return what tells the status of a host of this cell."""
+        """Return a function that gives the status of a host of this cell."""
         group = self._dependencies.service_group
         up = group.find_up(roll.services, cell_uuid=cell.uuid, now=roll.now)
         statuses = {
@@ -412,10 +411,10 @@ class ServerLists:
 
 
 def _as_found(mapping: InstanceMapping) -> ListedInstance:
-    """Return the place of an instance among the newest; all else of it is out of reach."""
+    """Return an instance in an unavailable cell: only its position in the order is known."""
 
     def load() -> Instance:
-        raise exception.Internal("an instance in a cell that is away")
+        raise exception.Internal("the instance is in an unavailable cell")
 
     return ListedInstance(mapping.instance_uuid, [mapping.created_at, mapping.instance_uuid], load)
 

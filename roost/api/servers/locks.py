@@ -1,8 +1,8 @@
 """Locks: users protect servers from themselves, administrators from users.
 
 Most actions on a locked server are for administrators only. A caller of its project locks it as its
-owner, and may unlock it again; a lock of anybody else needs a rule of its own to be unlocked. The
-cell's row has the lock, and nobody else.
+owner, and may unlock it again; to unlock a lock of another caller, a policy of its own is needed.
+The lock is only in the cell's row.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ def refuse(call: Call, instance: Instance) -> None:
 
 
 def lock(call: Call, server_ref: ServerRef) -> Answer:
-    """Lock a server. An owner's lock changes nothing of a server that is locked."""
+    """Lock a server. An owner's lock does not replace an existing lock."""
     instance, cell = server_ref.instance, _cell(server_ref)
     who = _who(call, instance)
     changes = {"locked": True, "locked_by": who, "locked_reason": _reason(call)}
@@ -41,9 +41,9 @@ def lock(call: Call, server_ref: ServerRef) -> Answer:
 
 
 def unlock(call: Call, server_ref: ServerRef) -> Answer:
-    """Unlock a server, whoever locked it, if the caller may that.
+    """Unlock a server.
 
-    :raises roost.exception.Forbidden: when somebody else has locked it
+    :raises roost.exception.Forbidden: when another caller has locked it, and the policy forbids it
     """
     instance, cell = server_ref.instance, _cell(server_ref)
     uuid = str(instance.uuid)
@@ -54,7 +54,7 @@ def unlock(call: Call, server_ref: ServerRef) -> Answer:
     changes = {"locked": False, "locked_by": None, "locked_reason": None}
     expected = {"locked_by": (instance.locked_by, None)}
     if not _write(cell, tasks.done(call, uuid, "unlock"), changes, expected):
-        raise exception.Conflict(f"Instance {uuid} was locked anew this moment")
+        raise exception.Conflict(f"Instance {uuid} was locked again meanwhile")
     return Answer()
 
 
@@ -65,7 +65,7 @@ ACTIONS: Final[Mapping[str, Act]] = {"lock": lock, "unlock": unlock}
 def _write(
     cell: Cell, record: InstanceAction, changes: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> bool:
-    """Change the lock, and tell whether it was as expected."""
+    """Change the lock, and return whether it was as expected."""
     with cell.database.begin() as session:
         try:
             instances.update(session, record.instance_uuid, changes, expected=expected)
@@ -81,13 +81,13 @@ def _cell(server_ref: ServerRef) -> Cell:
     if server_ref.cell is None:
         raise exception.Conflict(
             f"Instance {server_ref.instance.uuid} is being scheduled; it can be locked or unlocked"
-            " when it has a host, in a moment."
+            " when it has a host."
         )
     return server_ref.cell
 
 
 def _reason(call: Call) -> str | None:
-    """Return why; before its time a body says nothing."""
+    """Return the reason; before 2.73 there is none."""
     asked = call.body["lock"] if call.version >= _REASON_SINCE else None
     return None if asked is None else asked.get("locked_reason")
 

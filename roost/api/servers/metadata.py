@@ -1,6 +1,6 @@
-"""Metadata of servers: keys and values that users keep with a server.
+"""Metadata of servers: keys and values that users store with a server.
 
-``tags.py`` changes tags by :func:`change`, too: several who write at once lose nothing.
+``tags.py`` uses :func:`change`, too: concurrent changes are not lost.
 """
 
 import dataclasses
@@ -50,27 +50,27 @@ CHANGE: Final = always(wrapped("metadata", METADATA))
 CHANGE_ONE: Final = always(wrapped("meta", {**METADATA, "minProperties": 1, "maxProperties": 1}))
 
 
-# (what there is, whether an earlier try of ours may have changed it already) -> what shall be
+# (current value, whether an earlier attempt may have changed it already) -> new value
 Edit = Callable[[Any, bool], Any]
-_TRIES: Final = 100  # each lost one is another request's success
+_TRIES: Final = 100  # each lost race is another request's success
 
 
 @dataclasses.dataclass(frozen=True)
 class Edited:
-    """What there is now, and whether this request made it so."""
+    """The new value, and whether this request changed it."""
 
     value: Any
     changed: bool
 
 
 def change(server_ref: ServerRef, kind: metadata.Kind, edit: Edit, *, doing: str) -> Edited:
-    """Edit what a server has of one kind; what others write meanwhile is not lost.
+    """Edit a server's metadata or tags; concurrent changes are not lost.
 
-    :param edit: decides by what there is and does nothing else, since it may be called again
-    :param doing: what a refusal calls it
-    :raises roost.exception.Conflict: when it cannot be done to a server in its state, as to one
-        that has no cell yet
-    :raises roost.exception.NotFound: when the server is gone
+    :param edit: has no side effects, since it may be called again
+    :param doing: the name of the action in error messages
+    :raises roost.exception.Conflict: when the server's state does not allow it, or it has no cell
+        yet
+    :raises roost.exception.NotFound: when the server does not exist any more
     """
     uuid = str(server_ref.instance.uuid)
     if server_ref.cell is None:
@@ -80,16 +80,16 @@ def change(server_ref: ServerRef, kind: metadata.Kind, edit: Edit, *, doing: str
         edited = _try(database, uuid, kind, edit, doing=doing, tried=tried)
         if edited is not None:
             return edited
-    raise exception.Conflict(f"Too many others change the {kind} of instance {uuid}; try again.")
+    raise exception.Conflict(f"Too many requests change the {kind} of instance {uuid}; try again.")
 
 
 @retried
 def _try(
     database: Database, uuid: str, kind: metadata.Kind, edit: Edit, *, doing: str, tried: list[Any]
 ) -> Edited | None:
-    """Read, edit and swap; None when somebody else was faster.
+    """Read, edit and swap; None when another request was faster.
 
-    :param tried: what earlier tries have written, of which nobody knows whether it was committed
+    :param tried: values of earlier attempts, which may have been committed
     """
     with database.begin() as session:
         before = metadata.find(session, uuid, kind)
@@ -137,7 +137,7 @@ class ServerMetadata:
         return Answer({"meta": {key: metadata[key]}})
 
     def merge(self, call: Call) -> Answer:
-        """Add items, or change those that there are; others stay."""
+        """Add items, or change existing ones; others stay."""
         return Answer({"metadata": self._write(call, call.body["metadata"], keep=True).value})
 
     def replace(self, call: Call) -> Answer:
@@ -153,7 +153,7 @@ class ServerMetadata:
         key = call.params["key"]
         server_ref = self._find(call)
         locks.refuse(call, server_ref.instance)
-        _without(key, server_ref.instance.metadata, gone=False)  # that is told before its state is
+        _without(key, server_ref.instance.metadata, gone=False)  # 404 takes precedence over 409
 
         def edit(before: Metadata, again: bool) -> Metadata:
             return _without(key, before, gone=again)
@@ -165,7 +165,7 @@ class ServerMetadata:
         return self._locator.find(call, call.params["server_id"])
 
     def _write(self, call: Call, asked: Metadata, *, keep: bool) -> Edited:
-        """Write what is asked for; ``keep`` what there is besides."""
+        """Write the given items; ``keep`` the others."""
         server_ref = self._find(call)
         locks.refuse(call, server_ref.instance)
         most = self._most(server_ref.instance)
@@ -183,7 +183,7 @@ class ServerMetadata:
 
 
 def _without(key: str, metadata: Metadata, *, gone: bool) -> Metadata:
-    """Leave an item out; ``gone``: it may be so already."""
+    """Remove an item; ``gone``: it may be removed already."""
     if key not in metadata and not gone:
         raise _no_item()
     return {name: value for name, value in metadata.items() if name != key}

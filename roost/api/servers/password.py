@@ -1,4 +1,4 @@
-"""The password that a guest has reported, encrypted: only the owner's private key can read it."""
+"""The encrypted password that a guest has reported; only the owner's private key decrypts it."""
 
 from typing import Final
 
@@ -22,11 +22,11 @@ RULES = [
     rule(
         SHOW_POLICY,
         READER,
-        "Read the encrypted password that a guest has told.",
+        "Read the encrypted password that a guest has reported.",
         f"GET {_PATH}",
         formerly=_FORMER,
     ),
-    rule(CLEAR_POLICY, MEMBER, "Forget it.", f"DELETE {_PATH}", formerly=_FORMER),
+    rule(CLEAR_POLICY, MEMBER, "Clear it.", f"DELETE {_PATH}", formerly=_FORMER),
 ]
 
 
@@ -37,7 +37,7 @@ class ServerPassword:
         self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
 
     def show(self, call: Call) -> Answer:
-        """Tell it; empty: the guest has told none, or it was cleared."""
+        """Show the password; empty: the guest has reported none, or it was cleared."""
         server_ref = self._locator.find(call, call.params["server_id"])
         if server_ref.cell is None:
             return Answer({"password": ""})
@@ -47,7 +47,7 @@ class ServerPassword:
             )
 
     def clear(self, call: Call) -> Answer:
-        """Forget it here; in the guest it stays as it is.
+        """Clear the stored password; the guest's own does not change.
 
         :raises roost.exception.Conflict: while the server has no cell
         """

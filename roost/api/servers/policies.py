@@ -29,7 +29,7 @@ ADD_FIXED_IP = "os_compute_api:os-multinic:add"
 REMOVE_FIXED_IP = "os_compute_api:os-multinic:remove"
 ADD_FLOATING_IP = "os_compute_api:os-floating-ips:add"
 REMOVE_FLOATING_IP = "os_compute_api:os-floating-ips:remove"
-# What a body calls an action -> its rule.
+# Action in the request body -> its policy.
 ACTION_POLICIES: Final = {
     "pause": PAUSE,
     "unpause": UNPAUSE,
@@ -60,28 +60,28 @@ _ACTION_PATH = "POST /servers/{server_id}/action"
 
 ACTION_RULES = [
     rule(PAUSE, MEMBER, "Pause a server.", _ACTION_PATH),
-    rule(UNPAUSE, MEMBER, "Let a paused server go on.", _ACTION_PATH),
+    rule(UNPAUSE, MEMBER, "Unpause a server.", _ACTION_PATH),
     rule(SUSPEND, MEMBER, "Suspend a server.", _ACTION_PATH),
-    rule(RESUME, MEMBER, "Let a suspended server go on.", _ACTION_PATH),
+    rule(RESUME, MEMBER, "Resume a server.", _ACTION_PATH),
     rule(REBUILD, MEMBER, "Rebuild a server.", _ACTION_PATH),
     rule(
         REBUILD_TRUSTED_CERTS,
         MEMBER,
-        "Name the certificates that the new image of a server is trusted by.",
+        "Specify trusted certificates for the new image of a server.",
         _ACTION_PATH,
     ),
-    rule(CREATE_IMAGE, MEMBER, "Make an image of a server.", _ACTION_PATH),
+    rule(CREATE_IMAGE, MEMBER, "Create an image of a server.", _ACTION_PATH),
     rule(
-        CREATE_BACKUP, MEMBER, "Make a backup of a server, of which so many are kept.", _ACTION_PATH
+        CREATE_BACKUP, MEMBER, "Create a backup of a server, and rotate its backups.", _ACTION_PATH
     ),
-    rule(RESCUE, MEMBER, "Start a server from another image, to mend its disks.", _ACTION_PATH),
-    rule(UNRESCUE, MEMBER, "Start a rescued server as usual.", _ACTION_PATH),
+    rule(RESCUE, MEMBER, "Start a server from another image, to repair its disks.", _ACTION_PATH),
+    rule(UNRESCUE, MEMBER, "Unrescue a server.", _ACTION_PATH),
     rule(ADMIN_PASSWORD, MEMBER, "Change a server's administrator's password.", _ACTION_PATH),
     rule(LOCK, MEMBER, "Lock a server: only administrators may act on it then.", _ACTION_PATH),
     rule(UNLOCK, MEMBER, "Unlock a server.", _ACTION_PATH),
-    rule(UNLOCK_OVERRIDE, ADMIN, "Unlock a server that somebody else has locked.", _ACTION_PATH),
+    rule(UNLOCK_OVERRIDE, ADMIN, "Unlock a server that another caller has locked.", _ACTION_PATH),
     rule(RESET_STATE, ADMIN, "Declare a server to be active or in error.", _ACTION_PATH),
-    rule(INJECT_NETWORK_INFO, ADMIN, "Have a guest told of its network anew.", _ACTION_PATH),
+    rule(INJECT_NETWORK_INFO, ADMIN, "Inject a guest's network information again.", _ACTION_PATH),
     rule(CONSOLE_OUTPUT, MEMBER, "Read what a server has written to its console.", _ACTION_PATH),
     rule(
         FORCE_DELETE,
@@ -100,42 +100,42 @@ ACTION_RULES = [
     rule(
         ADD_SECURITY_GROUP,
         MEMBER,
-        "Let a server be in a security group.",
+        "Add a security group to a server.",
         _ACTION_PATH,
         formerly="os_compute_api:os-security-groups",
     ),
     rule(
         REMOVE_SECURITY_GROUP,
         MEMBER,
-        "Take a server out of a security group.",
+        "Remove a security group from a server.",
         _ACTION_PATH,
         formerly="os_compute_api:os-security-groups",
     ),
     rule(
         ADD_FIXED_IP,
         MEMBER,
-        "Give a server an address, before 2.44.",
+        "Add an address to a server, before 2.44.",
         _ACTION_PATH,
         formerly="os_compute_api:os-multinic",
     ),
     rule(
         REMOVE_FIXED_IP,
         MEMBER,
-        "Take an address from a server, before 2.44.",
+        "Remove an address from a server, before 2.44.",
         _ACTION_PATH,
         formerly="os_compute_api:os-multinic",
     ),
     rule(
         ADD_FLOATING_IP,
         MEMBER,
-        "Give a server a floating address, before 2.44.",
+        "Add a floating address to a server, before 2.44.",
         _ACTION_PATH,
         formerly="os_compute_api:os-floating-ips",
     ),
     rule(
         REMOVE_FLOATING_IP,
         MEMBER,
-        "Take a floating address away, before 2.44.",
+        "Remove a floating address, before 2.44.",
         _ACTION_PATH,
         formerly="os_compute_api:os-floating-ips",
     ),
@@ -143,7 +143,7 @@ ACTION_RULES = [
 
 
 CREATE_CONSOLE = "os_compute_api:os-remote-consoles"
-# What a body calls an action -> its rule.
+# Action in the request body -> its policy.
 CONSOLE_POLICIES: Final = dict.fromkeys(
     ("os-getVNCConsole", "os-getSPICEConsole", "os-getRDPConsole", "os-getSerialConsole"),
     CREATE_CONSOLE,
@@ -170,7 +170,7 @@ ACT = "roost:servers:action"
 START = "os_compute_api:servers:start"
 STOP = "os_compute_api:servers:stop"
 REBOOT = "os_compute_api:servers:reboot"
-# What a body calls an action -> its rule.
+# Action in the request body -> its policy.
 ACTIONS: Final = {
     "os-start": START,
     "os-stop": STOP,
@@ -202,7 +202,7 @@ RULES = [
     rule(
         SHOW_HOST,
         ADMIN,
-        "See a server's host and other things of the cloud's inside.",
+        "See a server's host and other internal attributes.",
         f"GET {_SERVER}",
         "GET /servers/detail",
     ),
@@ -216,8 +216,8 @@ RULES = [
     rule(
         SHOW_PLACEMENT_COUNTS,
         ADMIN,
-        "See in a server's fault how many hosts were refused for which reason; all who see the"
-        " server see the reasons.",
+        "See in a server's fault how many hosts were refused for which reason; all users who may"
+        " see the server see the reasons.",
         f"GET {_SERVER}",
         "GET /servers/detail",
     ),
@@ -225,34 +225,34 @@ RULES = [
     rule(
         FORCED_HOST,
         ADMIN,
-        "Name the host of a new server in its availability zone, zone:host:node.",
+        "Specify the host of a new server in its availability zone, zone:host:node.",
         "POST /servers",
     ),
-    rule(REQUESTED_HOST, ADMIN, "Name the host of a new server.", "POST /servers"),
+    rule(REQUESTED_HOST, ADMIN, "Specify the host of a new server.", "POST /servers"),
     rule(
         HOST_HINTS,
         ADMIN,
-        "Say by the hint build_near_host_ip or query near which host a new server is to be, or what"
-        " that must have: what comes of it tells what hosts there are.",
+        "Use the scheduler hints build_near_host_ip and query: their results reveal the names"
+        " of hosts.",
         "POST /servers",
     ),
     rule(
         ZERO_DISK,
         ADMIN,
-        "Create servers of flavors whose root disk has no size (0), and is as large as the image.",
+        "Create servers of flavors whose root disk has size 0: it is as large as the image.",
         "POST /servers",
     ),
     rule(
         TRUSTED_CERTS,
         MEMBER,
-        "Name the certificates that a server's image is trusted by.",
+        "Specify trusted certificates for a server's image.",
         "POST /servers",
     ),
     rule(UPDATE, MEMBER, "Change a server's name or description.", f"PUT {_SERVER}"),
     rule(
         ACT,
         " or ".join(f"rule:{action}" for action in dict.fromkeys(ACTIONS.values())),
-        "Act on a server at all; each action has a rule of its own, too.",
+        "Use any action on a server; each action has a policy of its own, too.",
         _ACTION,
     ),
     rule(START, MEMBER, "Start a stopped server.", _ACTION),

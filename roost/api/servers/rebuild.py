@@ -1,7 +1,7 @@
-"""Rebuild: makes the guest of a server anew, from another image or the same.
+"""Rebuild: recreates the guest of a server, from another image or the same.
 
-The server keeps its host, claim and networks; what else the body names is changed at once. The row
-names the new image when the host has it and lets go of the old guest.
+The server keeps its host, claim and networks; other attributes in the body are changed at once. The
+row gets the new image when the host has it and destroys the old guest.
 """
 
 import functools
@@ -25,9 +25,9 @@ from roost.hardware.requirements import check_other_image, pci_requests_of
 from roost.objects import Flavor, HostReport, ImageMeta, InjectedFile, Instance
 from roost.objects.flavor import root_gb
 
-_WORD: Final = "rebuild"
+_REBUILD: Final = "rebuild"
 _GROUPS_SINCE: Final = 71
-# What a body calls it -> the column that keeps it, and what becomes of its value.
+# Key in the request body -> column, and conversion of the value.
 _PLAIN: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "name": ("display_name", str),
     "description": ("display_description", lambda value: value),
@@ -48,13 +48,13 @@ class ServerRebuild:
         self._dependencies = dependencies
 
     def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Write down what is to be done, tell the host, and show the server.
+        """Write the task into the row, cast to the host, and show the server.
 
-        :raises roost.exception.Invalid: for what cannot be had
-        :raises roost.exception.Conflict: when that cannot be done to a server in its state
-        :raises roost.exception.QuotaExceeded: when it may not have so much metadata
+        :raises roost.exception.Invalid: when a requirement of the request cannot be met
+        :raises roost.exception.Conflict: when the server's state does not allow the action
+        :raises roost.exception.QuotaExceeded: for too much metadata, or too many or large files
         """
-        asked = call.body[_WORD]
+        asked = call.body[_REBUILD]
         _refuse(call, asked, project_id=server_ref.instance.project_id)
         if asked.get("trusted_image_certificates"):
             images.check_verification(self._dependencies.options)
@@ -64,7 +64,7 @@ class ServerRebuild:
         instance = tasks.put_under(
             call,
             server_ref,
-            word=_WORD,
+            action=_REBUILD,
             task=states.REBUILDING,
             changes=self._changes(call) | {"task_image": image},
             files=files,
@@ -74,38 +74,38 @@ class ServerRebuild:
         return self._answer(call, instance, image, secret)
 
     def _image(self, call: Call, instance: Instance) -> ImageMeta:
-        """Return the new image, which must fit where the server is."""
-        image = images.usable(call, self._dependencies, call.body[_WORD]["imageRef"])
+        """Return the new image, whose requirements the server's host must meet."""
+        image = images.usable(call, self._dependencies, call.body[_REBUILD]["imageRef"])
         check_other_image(instance.flavor, image, before=instance.image)
         _check_demands(instance, image, self._dependencies.options.pci_aliases)
-        self._check_place(call, instance, image)
+        self._check_host(call, instance, image)
         _check_disk(instance, image)
         return image
 
-    def _check_place(self, call: Call, instance: Instance, image: ImageMeta) -> None:
-        """Make sure that the server's host, which stays, is what the image asks for.
+    def _check_host(self, call: Call, instance: Instance, image: ImageMeta) -> None:
+        """Make sure that the server's host, which does not change, meets the image's requirements.
 
-        What the old image asked for it is; of anything else the scheduler knows what the host says.
+        It meets those of the old image; for others the scheduler has the host's report.
 
-        :raises roost.exception.Invalid: naming what it is not
-        :raises roost.exception.Conflict: when nobody knows
+        :raises roost.exception.Invalid: naming the unmet requirements
+        :raises roost.exception.Conflict: when no scheduler has a report of the host
         """
-        wishes = _requests_beyond(instance, image)
-        if not wishes:
+        requests = _requests_beyond(instance, image)
+        if not requests:
             return
         known = self._dependencies.scheduler.list_hosts(call.context, host=str(instance.host))
         here = next((one for one in known if one.node == instance.node), None)
         if here is None:
-            raise exception.Conflict("Nobody knows what the server's host is; try again later.")
-        missing = wishes.missing(here)
+            raise exception.Conflict("There is no report of the server's host; try again later.")
+        missing = requests.missing(here)
         if missing:
             raise exception.Invalid(
-                f"The image asks for what the server's host has not ({', '.join(missing)}): make a"
-                " new server of it."
+                f"The server's host does not meet the image's requirements ({', '.join(missing)}):"
+                " create a new server from the image."
             )
 
     def _changes(self, call: Call) -> dict[str, Any]:
-        asked = call.body[_WORD]
+        asked = call.body[_REBUILD]
         changes = {
             column: clean(asked[name]) for name, (column, clean) in _PLAIN.items() if name in asked
         }
@@ -126,10 +126,10 @@ class ServerRebuild:
             guest_config.check(files, limits=limits)
 
     def _answer(self, call: Call, instance: Instance, image: ImageMeta, secret: str) -> Answer:
-        instance.image = image  # that it will have
+        instance.image = image  # the response shows the new image
         shown = views.Shown(instance=instance, groups=self._groups(call, str(instance.uuid)))
-        told = {"adminPass": secret} if self._dependencies.options.instance_password else {}
-        body = views.rebuilt(shown, viewer_of(call)) | told
+        extra = {"adminPass": secret} if self._dependencies.options.instance_password else {}
+        body = views.rebuilt(shown, viewer_of(call)) | extra
         location = f"{call.base_url}/v2.1/servers/{instance.uuid}"
         return Answer({"server": body}, headers={"Location": location})
 
@@ -141,11 +141,11 @@ class ServerRebuild:
 
 
 def _check_demands(instance: Instance, image: ImageMeta, aliases: Mapping[str, PciAlias]) -> None:
-    """Make sure that the server has what it is to have then.
+    """Make sure that the image needs the NUMA cells and devices that the server has.
 
-    What of its flavor could not be had today stays as it is, too.
+    Demands of its flavor that could not be met today stay as they are.
 
-    :raises roost.exception.Invalid: naming what cannot be had, or what is other than it was
+    :raises roost.exception.Invalid: naming what cannot be met, or what differs
     """
     devices = functools.partial(pci_requests_of, aliases=aliases)
     for what, find in (("NUMA cells", numa_topology_of), ("devices", devices)):
@@ -154,14 +154,14 @@ def _check_demands(instance: Instance, image: ImageMeta, aliases: Mapping[str, P
             raise exception.Invalid(
                 asked
                 if isinstance(asked, str)
-                else f"The image asks for other {what} than the server has: make a new one of it."
+                else f"The image needs other {what} than the server has: create a new server."
             )
 
 
 def _found(
     find: Callable[[Flavor, ImageMeta | None], object], flavor: Flavor, image: ImageMeta | None
 ) -> object:
-    """Return what a place is looked for by, or why there would be none."""
+    """Return the demands, or the error message if they cannot be met."""
     try:
         return find(flavor, image)
     except exception.Invalid as error:
@@ -169,7 +169,7 @@ def _found(
 
 
 class _HardwareRequests(NamedTuple):
-    """What an image asks of a host."""
+    """The requirements of an image for a host."""
 
     required: frozenset[str]  # traits
     forbidden: frozenset[str]
@@ -179,7 +179,7 @@ class _HardwareRequests(NamedTuple):
         return any((self.required, self.forbidden, *self.demands))
 
     def missing(self, host: HostReport) -> list[str]:
-        """Return what a host is not, and what it has though it should not."""
+        """Return what the host lacks, and its forbidden traits."""
         has = frozenset(host.traits)
         return [
             *sorted(self.required - has),
@@ -189,7 +189,7 @@ class _HardwareRequests(NamedTuple):
 
 
 def _requests_beyond(instance: Instance, image: ImageMeta) -> _HardwareRequests:
-    """Return what nobody looked for when the place of a server was chosen."""
+    """Return the image's requirements that were not considered when the host was selected."""
     old = instance.image.properties if instance.image else {}
     wanted, had = image.properties.items(), (*old.items(), *instance.flavor.extra_specs.items())
     required, forbidden = traits.required_by, traits.forbidden_by
@@ -201,23 +201,23 @@ def _requests_beyond(instance: Instance, image: ImageMeta) -> _HardwareRequests:
 
 
 def _check_disk(instance: Instance, image: ImageMeta) -> None:
-    """Make sure that no more disk is needed than was set aside, where the flavor says no size.
+    """Make sure that the root disk is large enough, if the flavor has no size for it.
 
-    :raises roost.exception.Invalid: saying how much there is
+    :raises roost.exception.Invalid: with its size
     """
     has, needs = root_gb(instance.flavor, instance.image), root_gb(instance.flavor, image)
     if needs > has:
         raise exception.Invalid(
-            f"The image needs a root disk of {needs} GiB, but the server was given {has} GiB: make"
-            " a new server of it."
+            f"The image needs a root disk of {needs} GiB, but the server has {has} GiB: create"
+            " a new server from it."
         )
 
 
 def _refuse(call: Call, asked: Mapping[str, Any], *, project_id: str) -> None:
-    """Refuse what the caller may not have, and what nobody can have here.
+    """Check the policy for trusted certificates, and refuse unsupported arguments.
 
-    :raises roost.exception.Forbidden: for the one
-    :raises roost.exception.Invalid: for the other
+    :raises roost.exception.Forbidden: by the policy
+    :raises roost.exception.Invalid: for ``preserve_ephemeral``
     """
     rule = policies.REBUILD_TRUSTED_CERTS
     if asked.get("trusted_image_certificates") and not call.allows(rule, project_id=project_id):

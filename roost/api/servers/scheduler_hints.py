@@ -1,4 +1,4 @@
-"""Scheduler hints of a create: which servers or hosts it wants to be near, and who may say so.
+"""Scheduler hints of a create: which servers or hosts it is to be near, and who may use them.
 
 Servers join the group of the hint ``group`` in the transaction that stores them.
 """
@@ -17,7 +17,7 @@ from roost.db.engine import Database, Session
 from roost.objects import ServerGroup
 
 _OF_SERVERS: Final = ("same_host", "different_host")
-_OF_HOSTS: Final = ("build_near_host_ip", "query")  # whose answers tell what hosts there are
+_OF_HOSTS: Final = ("build_near_host_ip", "query")  # their results reveal the hosts
 
 Hints = Mapping[str, Sequence[str]]
 
@@ -26,9 +26,9 @@ def hints_of(call: Call, asked: Mapping[str, Any], database: Database) -> dict[s
     """Return the hints of a body, each a list.
 
     :param asked: the server of the body
-    :raises roost.exception.Forbidden: when one is about hosts, and the caller may not
-    :raises roost.exception.Invalid: when one names a server that is not there, or not for the
-        caller: both are told alike
+    :raises roost.exception.Forbidden: when one is about hosts, and the policy forbids it
+    :raises roost.exception.Invalid: when one names a server that does not exist, or that the caller
+        may not see: with the same message
     """
     hints = _read(call.body, asked)
     if any(name in hints for name in _OF_HOSTS):
@@ -49,7 +49,7 @@ def _read(body: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, list[s
 def _found(call: Call, hints: Hints, database: Database) -> dict[str, list[str]]:
     """Return hints with the uuids of servers as rows have them.
 
-    Where a server is must not be found out by who may not see that it is there.
+    Callers who may not see a server must not find out its host.
     """
     if not hints:
         return {}
@@ -75,19 +75,19 @@ def join(
     instance_uuids: Sequence[str],
     defaults: Mapping[str, int],
 ) -> ServerGroup | None:
-    """Make these instances members of the group that is hinted at, if one is.
+    """Add these instances to the group of the hint, if there is one.
 
     :param defaults: limits of resources for which a project has none of its own; -1: no limit
     :returns: the group without its members, as a RequestSpec has it
     :raises roost.exception.Invalid: when there is no such group, or none for this caller
-    :raises roost.exception.QuotaExceeded: when the group may not have so many servers
+    :raises roost.exception.QuotaExceeded: when the group would have too many servers
     """
     named = hints.get(GROUP)
     if named is None:
         return None
     uuid = _one_uuid(named)
     try:
-        project = server_groups.owner(session, uuid)  # first: others learn nothing of a full group
+        project = server_groups.owner(session, uuid)  # first: others must not see that it is full
         if not call.allows(compute_server_groups.SHOW_POLICY, project_id=project):
             raise _missing(uuid)
         return server_groups.join(

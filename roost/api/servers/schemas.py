@@ -84,13 +84,13 @@ _HINTS = {
         ]
     },
 }
-HOSTNAME_WORD = {
+HOSTNAME_TEXT = {
     "type": "string",
     "minLength": 2,
     "maxLength": 63,
     "pattern": r"^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$",
 }
-FQDN_WORD = {
+FQDN_TEXT = {
     "type": "string",
     "minLength": 2,
     "maxLength": 255,
@@ -121,7 +121,7 @@ def _networks(nic: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "maxItems": 64, "items": of(nic)}
 
 
-def _networks_or_word(nic: dict[str, Any]) -> dict[str, Any]:
+def _networks_or_keyword(nic: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [_networks(nic), {"type": "string", "enum": ["none", "auto"]}]}
 
 
@@ -134,8 +134,8 @@ _CREATE: Final = (
     (1, EVER, "metadata", METADATA),
     (1, 36, "networks", _networks(_NIC)),
     (32, 36, "networks", _networks(_TAGGED_NIC)),
-    (37, 41, "networks", _networks_or_word(_NIC)),
-    (42, EVER, "networks", _networks_or_word(_TAGGED_NIC)),
+    (37, 41, "networks", _networks_or_keyword(_NIC)),
+    (42, EVER, "networks", _networks_or_keyword(_TAGGED_NIC)),
     (1, EVER, "OS-DCF:diskConfig", {"type": "string", "enum": ["AUTO", "MANUAL"]}),
     (1, EVER, "accessIPv4", IP4),
     (1, EVER, "accessIPv6", IP6),
@@ -159,8 +159,8 @@ _CREATE: Final = (
     (63, EVER, "trusted_image_certificates", CERTIFICATES),
     (74, EVER, "host", {**TEXT, "minLength": 1}),
     (74, EVER, "hypervisor_hostname", {**TEXT, "minLength": 1}),
-    (90, 93, "hostname", HOSTNAME_WORD),
-    (94, EVER, "hostname", FQDN_WORD),
+    (90, 93, "hostname", HOSTNAME_TEXT),
+    (94, EVER, "hostname", FQDN_TEXT),
 )
 _UPDATE: Final = (
     (1, EVER, "name", NAME),
@@ -168,8 +168,8 @@ _UPDATE: Final = (
     (1, EVER, "accessIPv4", IP4),
     (1, EVER, "accessIPv6", IP6),
     (19, EVER, "description", OPTIONAL_TEXT),
-    (90, 93, "hostname", HOSTNAME_WORD),
-    (94, EVER, "hostname", FQDN_WORD),
+    (90, 93, "hostname", HOSTNAME_TEXT),
+    (94, EVER, "hostname", FQDN_TEXT),
     (104, EVER, "pinned_availability_zone", {**OPTIONAL_TEXT, "minLength": 1}),
 )
 
@@ -188,7 +188,7 @@ def _update(minor: int, properties: dict[str, Any]) -> dict[str, Any]:  # noqa: 
 CREATE: Final = grown(_CREATE, _create)
 UPDATE: Final = grown(_UPDATE, _update)
 
-# What the query calls a filter, and the column that it asks for.
+# Filter in the query -> column.
 FILTERS: Final = {
     "auto_disk_config": "disk_config",
     "availability_zone": "availability_zone",
@@ -211,7 +211,7 @@ FILTERS: Final = {
     "host": "host",
     "node": "node",
 }
-# Filters of a moment; one without a fraction of a second means all of that second.
+# Filters by time; a time without a fraction matches the whole second.
 MOMENTS: Final = {
     "created_at": "created_at",
     "launched_at": "launched_at",
@@ -226,7 +226,7 @@ PATTERNS: Final = {
 }
 ADDRESSES: Final = {"ip": 4, "ip6": 6}
 IP6_SINCE: Final = 5
-# Filters that everybody may use; others but administrators' are ignored, as OpenStack does.
+# Filters that all callers may use; other filters are for administrators, and else ignored.
 FOR_ALL: Final = frozenset(
     {"reservation_id", "name", "status", "image", "flavor", "ip", "ip6", "locked"}
 )
@@ -244,7 +244,7 @@ FOR_ALL_LATER: Final = FOR_ALL | {
     "user_id",
     "vm_state",
 }
-# What no server of ours has: an order by it is no order, and a filter finds only servers without.
+# Attributes that no server has: sort keys are ignored, and filters match servers without them.
 _NEVER_SET: Final = ("kernel_id", "ramdisk_id")
 IGNORED_SORT_KEYS: Final = (*_NEVER_SET, "progress", "vcpu_weight")
 SORT_KEYS: Final = {
@@ -317,7 +317,7 @@ _REBOOT: Final = of({"type": {"type": "string", "enum": [*_SOFT, *_HARD]}}, requ
 _REASON: Final = {"type": "string", "minLength": 1, "maxLength": 255}
 _LOCK: Final = {**of({"locked_reason": _REASON}), "type": ["object", "null"]}
 _STATE: Final = of({"state": {"type": "string", "enum": ["active", "error"]}}, required=["state"])
-# Lines; -1: all that there are.
+# Lines; -1: all.
 _LENGTH: Final = {
     "type": ["integer", "string", "null"],
     "pattern": "^-?[0-9]{1,9}$",
@@ -336,7 +336,7 @@ _RESCUE: Final = {
     "type": ["object", "null"],
 }
 _CHANGE_PASSWORD: Final = of({"adminPass": _PASSWORD}, required=["adminPass"])
-# Until 2.5 each kind of console had an action; what it may be, by the action's name.
+# Until 2.5 each kind of console had an action: its name -> schema of its types.
 _CONSOLES: Final = {
     "os-getVNCConsole": kind("novnc", "xvpvnc"),
     "os-getSPICEConsole": kind("spice-html5"),
@@ -353,7 +353,7 @@ _CREATE_BACKUP: Final = of(
     },
     required=["name", "backup_type", "rotation"],
 )
-# What a rebuild may name, by the microversions that have it.
+# Arguments of a rebuild: (since, until, property, schema)
 _REBUILD: Final[tuple[tuple[int, int, str, Document], ...]] = (
     (1, EVER, "imageRef", UUID),
     (1, EVER, "name", NAME),
@@ -368,8 +368,8 @@ _REBUILD: Final[tuple[tuple[int, int, str, Document], ...]] = (
     (54, EVER, "key_name", {**OPTIONAL_TEXT, "minLength": 1}),
     (57, EVER, "user_data", USER_DATA),
     (63, EVER, "trusted_image_certificates", CERTIFICATES),
-    (90, 93, "hostname", HOSTNAME_WORD),
-    (94, EVER, "hostname", FQDN_WORD),
+    (90, 93, "hostname", HOSTNAME_TEXT),
+    (94, EVER, "hostname", FQDN_TEXT),
 )
 _REBUILDS: Final = grown(_REBUILD, lambda _minor, found: of(found, required=["imageRef"])).documents
 
@@ -383,7 +383,7 @@ def _rebuilds() -> list[tuple[int, int, str, Document]]:
     ]
 
 
-# (since, until, action, schema); of those that have no arguments clients send null or {}
+# (since, until, action, schema); for actions without arguments clients send null or {}
 _ACTIONS: Final[tuple[tuple[int, int, str, Document], ...]] = (
     (1, EVER, "os-start", {}),
     (1, EVER, "os-stop", {}),
@@ -417,12 +417,12 @@ _ACTIONS: Final[tuple[tuple[int, int, str, Document], ...]] = (
 
 
 def _one(_minor: int, actions: dict[str, Any]) -> Document:
-    """Let a body name one action. What is none of these is refused by its name."""
+    """Return the schema of a body with one action. Handlers refuse unknown actions."""
     return {"type": "object", "properties": actions, "minProperties": 1, "maxProperties": 1}
 
 
 ACTION: Final = grown(_ACTIONS, _one)
-# What Compute has, and this cloud does not: action -> the microversion that it came with.
+# Actions of Nova that are not supported here -> the microversion that added them.
 LACKING: Final = {
     **dict.fromkeys(("resize", "confirmResize", "revertResize"), 1),
     **dict.fromkeys(("migrate", "os-migrateLive", "evacuate"), 1),

@@ -1,6 +1,6 @@
-"""Security groups of a server: listed, added and removed by the network driver that keeps them.
+"""Security groups of a server: listed, added and removed by the network driver.
 
-Their names are also in the server's row, which shows them, and to the guest, too.
+Their names are also in the server's row, for the API and the metadata service.
 """
 
 from typing import Final
@@ -42,7 +42,7 @@ class ServerSecurityGroups:
         return Answer({"security_groups": [security_groups.full(one) for one in groups]})
 
     def add(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Let a server be in a group.
+        """Add a group to a server.
 
         :raises roost.exception.NotFound: when there is no such group
         :raises roost.exception.Conflict: when the server is in no cell yet
@@ -53,10 +53,10 @@ class ServerSecurityGroups:
         return Answer()
 
     def remove(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Let a server not be in a group any more.
+        """Remove a group from a server.
 
-        :raises roost.exception.NotFound: when it is not in it
-        :raises roost.exception.Conflict: when it cannot leave it, or is in no cell yet
+        :raises roost.exception.NotFound: when the server is not in the group
+        :raises roost.exception.Conflict: when it cannot be removed, or the server is in no cell yet
         """
         cell = _cell(server_ref)
         self._groups.leave(call, server_ref.instance, call.body["removeSecurityGroup"]["name"])
@@ -64,10 +64,10 @@ class ServerSecurityGroups:
         return Answer()
 
     def _notify_host(self, call: Call, server_ref: ServerRef, cell: Cell) -> None:
-        """Write the names into the server's row, which shows them, also to its guest.
+        """Write the groups' names into the server's row, then notify the network driver.
 
-        Who writes looks again afterwards: of several who change them, the last one writes what is
-        there in the end.
+        The names are read again after the write: of concurrent changes, the last one writes the
+        final names.
         """
         written, names = None, self._names(call, server_ref)
         while written != names:

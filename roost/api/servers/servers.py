@@ -46,7 +46,7 @@ def move(database: Database, instance: Instance, zone: str | None) -> None:
             return
         _check(instance, pinned, zone)
         if not build_requests.pin(session, uuid, mapping.request_uuid, zone):
-            raise exception.Conflict(f"Instance {uuid} was pinned or unpinned this moment")
+            raise exception.Conflict(f"Instance {uuid} was pinned or unpinned meanwhile")
 
 
 def _check(instance: Instance, pinned: str | None, zone: str | None) -> None:
@@ -107,9 +107,9 @@ TOPOLOGY_RULES = [
 
 
 def full(topology: InstanceNUMATopology | None, *, sees_host: bool) -> dict[str, Any]:
-    """Return the cells of a server; none for one that has no demands of that kind.
+    """Return the NUMA cells of a server, if any.
 
-    :param sees_host: which cells and CPUs of the host they are on, too
+    :param sees_host: include the cells and CPUs of the host that they are on
     """
     cells = topology.cells if topology else []
     pages = {cell.page_kb for cell in cells}
@@ -121,11 +121,11 @@ def full(topology: InstanceNUMATopology | None, *, sees_host: bool) -> dict[str,
 
 def _node(cell: InstanceNUMACell, *, sees_host: bool) -> dict[str, Any]:
     cpus = sorted([*cell.cpus, *cell.pcpus])
-    told = {"memory_mb": cell.memory_mb, "vcpu_set": cpus, "siblings": []}
+    shown = {"memory_mb": cell.memory_mb, "vcpu_set": cpus, "siblings": []}
     if not sees_host:
-        return told
+        return shown
     pinning = {str(cpu): at for cpu, at in zip(cell.pcpus, cell.pinning, strict=False)}
-    return {**told, "host_node": cell.host_cell, "cpu_pinning": pinning}
+    return {**shown, "host_node": cell.host_cell, "cpu_pinning": pinning}
 
 
 class ServerTopology:
@@ -143,8 +143,8 @@ class ServerTopology:
 LOG = logging.getLogger(__name__)
 _HOST_STATUS_SINCE = 16
 _GROUPS_SINCE = 71
-_ASKED_SINCE = 96  # since 2.96 something is told of what was asked for
-# What a body calls it -> the column that keeps it.
+_ASKED_SINCE = 96  # since 2.96 responses have parts of the create request
+# Key in the request body -> column.
 _CHANGEABLE = {
     "name": "display_name",
     "description": "display_description",
@@ -179,7 +179,7 @@ class Servers:
         except exception.Unavailable:
             if call.version < views.SINCE:
                 raise
-            return self._shown_from_afar(call)
+            return self._shown_without_cell(call)
         return self._shown(call, server_ref)
 
     def create(self, call: Call) -> Answer:
@@ -201,7 +201,7 @@ class Servers:
         if server_ref.cell is None:
             raise exception.Conflict(
                 f"Instance {server_ref.instance.uuid} is being scheduled; it can be changed when it"
-                " has a host, in a moment."
+                " has a host."
             )
         changes = {
             column: _clean(name, asked[name])
@@ -242,8 +242,8 @@ class Servers:
         shown = dataclasses.replace(shown, groups=self._groups(call, server_ref.instance.uuid))
         return Answer({"server": view(shown, viewer_of(call))})
 
-    def _shown_from_afar(self, call: Call) -> Answer:
-        """Show what is known of a server whose cell is away."""
+    def _shown_without_cell(self, call: Call) -> Answer:
+        """Show what the API database has of a server whose cell is unavailable."""
         mapping, spec = self._locator.find_mapping(call, call.params["server_id"])
         groups = self._groups(call, mapping.instance_uuid)
         return Answer({"server": views.shown(mapping, spec, viewer_of(call), groups=groups)})

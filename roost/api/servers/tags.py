@@ -1,4 +1,4 @@
-"""Tags of servers: words that users mark a server with, and filter lists by."""
+"""Tags of servers: short texts that users attach to a server, and filter lists by."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -27,11 +27,11 @@ _ONE = f"{_ALL}/{{tag}}"
 
 RULES = [
     rule(LIST_POLICY, READER, "List a server's tags.", f"GET {_ALL}"),
-    rule(SHOW_POLICY, READER, "Ask whether a server has a tag.", f"GET {_ONE}"),
+    rule(SHOW_POLICY, READER, "Check whether a server has a tag.", f"GET {_ONE}"),
     rule(ADD_POLICY, MEMBER, "Add a tag to a server.", f"PUT {_ONE}"),
     rule(REPLACE_POLICY, MEMBER, "Replace a server's tags.", f"PUT {_ALL}"),
-    rule(DELETE_POLICY, MEMBER, "Take a tag from a server.", f"DELETE {_ONE}"),
-    rule(DELETE_ALL_POLICY, MEMBER, "Take all tags from a server.", f"DELETE {_ALL}"),
+    rule(DELETE_POLICY, MEMBER, "Delete a tag of a server.", f"DELETE {_ONE}"),
+    rule(DELETE_ALL_POLICY, MEMBER, "Delete all tags of a server.", f"DELETE {_ALL}"),
 ]
 
 
@@ -56,7 +56,7 @@ class ServerTags:
         return Answer({"tags": list(self._find(call).instance.tags)})
 
     def show(self, call: Call) -> Answer:
-        """Tell whether the server has this tag."""
+        """Check whether the server has this tag."""
         instance, tag = self._find(call).instance, call.params["tag"]
         if tag not in instance.tags:
             raise _no_tag(str(instance.uuid), tag)
@@ -99,7 +99,7 @@ class ServerTags:
 
 
 def unique(tags: Tags) -> list[str]:
-    """Return each tag once, in their order."""
+    """Return the tags without duplicates, in order."""
     return list(dict.fromkeys(tags))
 
 
@@ -117,7 +117,7 @@ def _check(tag: str) -> None:
 def _with(tag: str, tags: Tags) -> Tags:
     """Add a tag unless it is there.
 
-    :raises roost.exception.Invalid: when there are as many as there may be
+    :raises roost.exception.Invalid: when the server has the maximum of tags
     """
     if tag in tags:
         return tags
@@ -160,7 +160,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         status=204,
         since=TAGGED,
     ),
-    # all is said by the path; clients send nothing, or null
+    # the path has the tag; clients send no body, or null
     row(
         f"PUT {_ONE_PATH}",
         (ServerTags, ServerTags.add),

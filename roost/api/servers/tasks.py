@@ -1,8 +1,7 @@
-"""Tasks of servers: written into the row by compare and swap, with a record in the history.
+"""Tasks of servers: written into the row by compare and swap, with an instance action.
 
-The modules of actions call this: they say what is to be done, then cast to the host, as a hint; the
-row says it, too, and the cell's sweeper sends a lost cast again. Of two actions that race, one is
-refused.
+The modules of actions write a task into the row, then cast to the host, as a hint; the cell's
+sweeper resends a lost cast. Of two actions that race, one is refused.
 """
 
 import functools
@@ -21,11 +20,11 @@ from roost.objects import InjectedFile, Instance, InstanceAction
 from roost.rpc.compute import Compute
 
 
-def begun(call: Call, instance_uuid: str, word: str) -> InstanceAction:
-    """Return the record of an action whose end somebody else will write down."""
+def begun(call: Call, instance_uuid: str, action: str) -> InstanceAction:
+    """Return the record of an action without its end, which is written later."""
     return InstanceAction(
         instance_uuid=instance_uuid,
-        action=word,
+        action=action,
         request_id=call.context.request_id,
         user_id=call.context.user_id,
         project_id=call.context.project_id,
@@ -36,9 +35,9 @@ def begun(call: Call, instance_uuid: str, word: str) -> InstanceAction:
     )
 
 
-def done(call: Call, instance_uuid: str, word: str) -> InstanceAction:
-    """Return the record of an action that is over with the transaction that records it."""
-    record = begun(call, instance_uuid, word)
+def done(call: Call, instance_uuid: str, action: str) -> InstanceAction:
+    """Return the record of an action that ends with the transaction that records it."""
+    record = begun(call, instance_uuid, action)
     record.finish_time = record.start_time
     return record
 
@@ -50,26 +49,26 @@ def put_under(
     call: Call,
     server_ref: ServerRef,
     *,
-    word: str,
+    action: str,
     task: str,
     changes: Mapping[str, Any] | None = None,
     files: Sequence[InjectedFile] | None = None,
 ) -> Instance:
-    """Put an instance under a task, with an action on record, and return it as it is then.
+    """Write a task into an instance's row, with a record, and return the updated instance.
 
-    :param word: what records and messages call the action
-    :param changes: what else changes in its row at once
-    :param files: what the guest finds in place of those it had; None: the same
-    :raises roost.exception.Conflict: when that cannot be done to a server in its state
+    :param action: its name in records and messages
+    :param changes: other columns to change in the same transaction
+    :param files: the guest's new files; None: they stay
+    :raises roost.exception.Conflict: when the server's state does not allow the action
     """
     instance, cell = server_ref.instance, server_ref.cell
     uuid = str(instance.uuid)
-    refusal = functools.partial(refused, uuid, word=word, task=task)
+    refusal = functools.partial(refused, uuid, action=action, task=task)
     if cell is None:
         raise refusal(vm_state=instance.vm_state, task_state=instance.task_state)
     if instance.host is None and instance.vm_state != states.BUILDING:
         raise exception.Conflict(f"Instance {uuid} is not ready")
-    record = begun(call, uuid, word)
+    record = begun(call, uuid, action)
     try:
         return _begin(cell, record, {**(changes or {}), "task_state": task}, files)
     except exception.NotFound as error:
@@ -86,12 +85,12 @@ def _begin(
     changes: Mapping[str, Any],
     files: Sequence[InjectedFile] | None,
 ) -> Instance:
-    """Change the row, if its state lets it, and what goes with it."""
+    """Change the row, if its state allows it, with files and record."""
     with cell.database.begin() as session:
         try:
             instances.update(session, record.instance_uuid, changes, expected={})
         except exception.Conflict:
-            if not _is_recorded(session, record):  # else it was committed, and nobody said so
+            if not _is_recorded(session, record):  # else an earlier attempt was committed
                 raise
         else:
             if files is not None:
@@ -110,35 +109,35 @@ def _is_recorded(session: Session, record: InstanceAction) -> bool:
 def cast_to_host(
     server_ref: ServerRef, instance: Instance, send: Callable[[Compute], None]
 ) -> None:
-    """Send a hint to the host of an instance; the row says it, too."""
+    """Send a hint to the host of an instance; the row has the task, too."""
     assert server_ref.cell is not None
     try:
         send(server_ref.cell.compute.on(str(instance.host)))
     except exception.Unavailable as error:
         LOG.warning(
-            "%s: host %s does not know yet that it is %s: %s",
+            "%s: the cast to host %s failed, the sweeper resends %s: %s",
             instance.uuid, instance.host, instance.task_state, error,
         )  # fmt: skip
 
 
-def do(call: Call, server_ref: ServerRef, instance: Instance, **told: str) -> None:
-    """Tell the host of an instance to do its task, with what only this message knows."""
+def do(call: Call, server_ref: ServerRef, instance: Instance, **arguments: str) -> None:
+    """Cast the task to the host of an instance, with arguments that are not in the row."""
     task = {"instance_uuid": str(instance.uuid), "task": str(instance.task_state)}
-    cast_to_host(server_ref, instance, lambda host: host.do_task(call.context, **task, **told))
+    cast_to_host(server_ref, instance, lambda host: host.do_task(call.context, **task, **arguments))
 
 
 def refused(
-    uuid: str, *, word: str, task: str, vm_state: str, task_state: str | None
+    uuid: str, *, action: str, task: str, vm_state: str, task_state: str | None
 ) -> exception.Conflict:
-    """Return the refusal: for its vm state, if no task would do, else for the task under way.
+    """Return the error: for the vm state, if that does not allow the task, else for the task state.
 
-    :param word: what records and messages call the action
+    :param action: its name in records and messages
     """
     for_vm = {before.vm for before in states.MOVES if _may_begin(before, task)}
     state = f"vm_state {vm_state}"
     if vm_state in for_vm and task_state is not None:
         state = f"task_state {task_state}"
-    return exception.Conflict(f"Cannot '{word}' instance {uuid} while it is in {state}")
+    return exception.Conflict(f"Cannot '{action}' instance {uuid} while it is in {state}")
 
 
 def _may_begin(before: states.State, task: str) -> bool:

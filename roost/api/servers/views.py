@@ -1,8 +1,8 @@
-"""Servers as JSON: the one translation of instances and their states into Compute's words.
+"""Servers as JSON: the only translation of instances and their states into Nova's format.
 
-A server's JSON is the table ``FIELDS``: name, the microversions that have it, how it is found, and
-for whom (:class:`Viewer`). Of a server whose cell is unavailable, what the API database knows is
-shown; since 2.69 only, as older clients would not understand what is missing.
+The table ``FIELDS`` defines a server's JSON: name, value, microversions and viewers
+(:class:`Viewer`). A server whose cell is unavailable is shown from the API database; since 2.69
+only, as older clients do not expect missing fields.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ from roost.objects import (
 from roost.objects.instance import counted_message
 from roost.states import State
 
-# The one word that clients get for a state of rest, and for some tasks under way.
+# vm_state -> status, unless the task has one.
 _OF_REST: Final = {
     states.BUILDING: "BUILD",
     states.ACTIVE: "ACTIVE",
@@ -57,7 +57,7 @@ _REBUILT_KEY: Final = 54
 _REBUILT_USER_DATA: Final = 57
 _UPDATED_IN_FULL: Final = 75
 _IMAGE_PROPERTIES: Final = 98
-# What a change tells of a server before 2.75.
+# Fields in the response to an update, before 2.75.
 _UPDATED: Final = {
     *("id", "name", "status", "tenant_id", "user_id", "metadata", "hostId", "image", "flavor"),
     *("created", "updated", "addresses", "accessIPv4", "accessIPv6", "links", "OS-DCF:diskConfig"),
@@ -70,14 +70,14 @@ def _status_of(state: State) -> str:
     return _OF_TASK.get(state) or _OF_REST.get(state.vm, "UNKNOWN")
 
 
-# Status as clients know it -> the states inside that it stands for.
+# Status -> internal states.
 STATUSES: Final[Mapping[str, Sequence[State]]] = {
     status: [state for state in states.MOVES if _status_of(state) == status]
     for status in {*_OF_REST.values(), *_OF_TASK.values()}
 }
 
 
-# All that clients know, whether or not servers of ours come to it.
+# All statuses of the API, whether or not servers here can have them.
 KNOWN_STATUSES: Final = frozenset(
     {
         *STATUSES,
@@ -89,10 +89,10 @@ KNOWN_STATUSES: Final = frozenset(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Viewer:
-    """Who looks at a server, in which version, and what they may see of the cloud's inside.
+    """The viewer of a server: microversion, and permissions.
 
-    ``sees_counts``: how many hosts could not take it, not only why. ``sees_specs``: the extra specs
-    of its flavor.
+    ``sees_counts``: how many hosts were refused, not only why. ``sees_specs``: the extra specs of
+    its flavor.
     """
 
     version: int
@@ -105,9 +105,9 @@ class Viewer:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Shown:
-    """An instance with what is known of it elsewhere; lists do not look for ``groups``.
+    """An instance with data from other tables; lists do not have ``groups``.
 
-    ``asked``: what its user asked for, in the versions that tell of it.
+    ``asked``: parts of its create request, in the versions that show them.
     """
 
     instance: Instance
@@ -121,18 +121,18 @@ class Shown:
 class Field:
     """One field of a server's JSON.
 
-    ``when`` tells whether this looker gets it of this server.
+    ``when``: whether this viewer sees it of this server.
     """
 
     name: str
     value: Callable[[Shown, Viewer], Any]
     since: int = microversions.MINIMUM
     until: int = microversions.MAXIMUM
-    when: Callable[[Shown, Viewer], bool] = lambda _shown, _looker: True
+    when: Callable[[Shown, Viewer], bool] = lambda _shown, _viewer: True
 
 
 def status(instance: Instance) -> str:
-    """Return the one word that users get for the states inside."""
+    """Return the status for vm_state and task_state."""
     return _status_of(State(instance.vm_state, instance.task_state))
 
 
@@ -147,7 +147,7 @@ def brief(shown: Shown, viewer: Viewer) -> dict[str, Any]:
 
 
 def full(shown: Shown, viewer: Viewer) -> dict[str, Any]:
-    """Return a server with all that this looker may know."""
+    """Return a server with all fields that this viewer may see."""
     return {
         field.name: field.value(shown, viewer)
         for field in FIELDS
@@ -156,24 +156,24 @@ def full(shown: Shown, viewer: Viewer) -> dict[str, Any]:
 
 
 def updated(shown: Shown, viewer: Viewer) -> dict[str, Any]:
-    """Return a server that was changed: before 2.75 less than one that is looked at."""
-    told = full(shown, viewer)
+    """Return the response to an update: before 2.75 with fewer fields than a show."""
+    fields = full(shown, viewer)
     if viewer.version >= _UPDATED_IN_FULL:
-        return told
+        return fields
     info = shown.instance.network_info
-    told["addresses"] = plain_addresses(info.vifs if info else [])
-    return {name: value for name, value in told.items() if name in _UPDATED}
+    fields["addresses"] = plain_addresses(info.vifs if info else [])
+    return {name: value for name, value in fields.items() if name in _UPDATED}
 
 
 def rebuilt(shown: Shown, viewer: Viewer) -> dict[str, Any]:
-    """Return the answer to an accepted rebuild: before 2.75 less than one that is looked at."""
-    told = updated(shown, viewer)
+    """Return the response to an accepted rebuild: before 2.75 with fewer fields than a show."""
+    fields = updated(shown, viewer)
     if viewer.version >= _REBUILT_KEY:
-        told["key_name"] = shown.instance.key_name
+        fields["key_name"] = shown.instance.key_name
     if viewer.version >= _REBUILT_USER_DATA:
-        told.pop(_SRV + "user_data", None)  # once will do, as administrators are told it, too
-        told["user_data"] = shown.instance.user_data
-    return told
+        fields.pop(_SRV + "user_data", None)  # administrators would have it twice
+        fields["user_data"] = shown.instance.user_data
+    return fields
 
 
 def created(
@@ -183,18 +183,18 @@ def created(
     password: str | None,
     base_url: str,
 ) -> dict[str, Any]:
-    """Return the answer to an accepted create, the only one that tells the password.
+    """Return the response to an accepted create, the only one with the password.
 
-    :param groups: the security groups that were asked for, by name or id, as that was said
+    :param groups: the security groups as in the request, by name or id
     """
-    told = {
+    fields = {
         "id": instance.uuid,
         "links": self_links(base_url, "servers", instance.uuid),
         "OS-DCF:diskConfig": instance.disk_config,
         "security_groups": [{"name": name} for name in dict.fromkeys(groups)]
         or security_groups(instance),
     }
-    return told if password is None else {**told, "adminPass": password}
+    return fields if password is None else {**fields, "adminPass": password}
 
 
 def security_groups(instance: Instance) -> list[dict[str, str]]:
@@ -203,7 +203,7 @@ def security_groups(instance: Instance) -> list[dict[str, str]]:
 
 
 def host_id(host: str | None, project_id: str) -> str:
-    """Return what users see instead of a host: the same for all servers of a project there."""
+    """Return the hostId, which users see instead of the host: the same for a project's servers."""
     if not host:
         return ""
     return hashlib.sha224((project_id + host).encode()).hexdigest()
@@ -220,7 +220,7 @@ def addresses(vifs: Sequence[Vif]) -> dict[str, list[dict[str, Any]]]:
 
 
 def plain_addresses(vifs: Sequence[Vif]) -> dict[str, list[dict[str, Any]]]:
-    """Return them without what extensions add."""
+    """Return the addresses without the fields of extensions."""
     return {
         network: [{name: one[name] for name in ("version", "addr")} for one in some]
         for network, some in addresses(vifs).items()
@@ -236,7 +236,7 @@ def _address(ip: str, mac: str, *, floats: bool) -> dict[str, Any]:
     }
 
 
-def _updated(shown: Shown, _looker: Viewer) -> str | None:
+def _updated(shown: Shown, _viewer: Viewer) -> str | None:
     return time(shown.instance.updated_at or shown.instance.created_at)
 
 
@@ -249,14 +249,14 @@ def image(found: ImageMeta | None, base_url: str) -> Any:
 
 def _image(shown: Shown, viewer: Viewer) -> Any:
     found = shown.instance.image
-    told = image(found, viewer.base_url)
+    fields = image(found, viewer.base_url)
     if found is None or viewer.version < _IMAGE_PROPERTIES:
-        return told
-    return {**told, "properties": _properties(found)}
+        return fields
+    return {**fields, "properties": _properties(found)}
 
 
 def _properties(found: ImageMeta) -> dict[str, str]:
-    """Return what an image says of the servers made of it; all values are texts."""
+    """Return the image's properties for its servers; all values are strings."""
     return {
         **found.properties,
         "base_image_ref": found.id,
@@ -277,7 +277,7 @@ def _flavor(shown: Shown, viewer: Viewer) -> Mapping[str, Any]:
     }
 
 
-def _addresses(shown: Shown, _looker: Viewer) -> dict[str, Any]:
+def _addresses(shown: Shown, _viewer: Viewer) -> dict[str, Any]:
     info = shown.instance.network_info
     return addresses(info.vifs if info else [])
 
@@ -288,13 +288,13 @@ def _fault(shown: Shown, viewer: Viewer) -> dict[str, Any]:
         return {}
     counted = counted_message(fault)
     message = counted if counted and viewer.sees_counts else fault.message
-    told = {"code": fault.code, "message": message, "created": time(fault.created_at)}
+    fields = {"code": fault.code, "message": message, "created": time(fault.created_at)}
     if viewer.sees_host and fault.details and (viewer.sees_counts or not counted):
-        told["details"] = fault.details
-    return told
+        fields["details"] = fault.details
+    return fields
 
 
-def _has_fault(shown: Shown, _looker: Viewer) -> bool:
+def _has_fault(shown: Shown, _viewer: Viewer) -> bool:
     return shown.fault is not None and shown.instance.vm_state in (states.ERROR, states.DELETED)
 
 
@@ -306,30 +306,30 @@ def _sees_host_status(_shown: Shown, viewer: Viewer) -> bool:
     return viewer.sees_host_status
 
 
-def _has_progress(shown: Shown, _looker: Viewer) -> bool:
+def _has_progress(shown: Shown, _viewer: Viewer) -> bool:
     return status(shown.instance) in _PROGRESSING
 
 
-def _has_groups(shown: Shown, _looker: Viewer) -> bool:
+def _has_groups(shown: Shown, _viewer: Viewer) -> bool:
     return shown.groups is not None
 
 
-def _pinned_zone(shown: Shown, _looker: Viewer) -> str | None:
+def _pinned_zone(shown: Shown, _viewer: Viewer) -> str | None:
     return shown.asked.zone if shown.asked else None
 
 
-def _hints(shown: Shown, _looker: Viewer) -> dict[str, Any]:
-    """Return the user's hints; one that has one value is that value, as most are sent."""
+def _hints(shown: Shown, _viewer: Viewer) -> dict[str, Any]:
+    """Return the user's hints; a hint with a single value is not a list."""
     hints = shown.asked.hints if shown.asked else {}
     return {name: some[0] if len(some) == 1 else list(some) for name, some in hints.items()}
 
 
 def _of(name: str) -> Callable[[Shown, Viewer], Any]:
-    return lambda shown, _looker: getattr(shown.instance, name)
+    return lambda shown, _viewer: getattr(shown.instance, name)
 
 
 def _always(value: Any) -> Callable[[Shown, Viewer], Any]:
-    return lambda _shown, _looker: value
+    return lambda _shown, _viewer: value
 
 
 _SRV = "OS-EXT-SRV-ATTR:"
@@ -427,7 +427,7 @@ def shown(
     *,
     groups: Sequence[str],
 ) -> dict[str, Any]:
-    """Return one server, with what was asked for when it was created."""
+    """Return one server, with its request spec."""
     found = detailed(mapping, viewer) | {
         "user_id": mapping.user_id,
         "OS-EXT-STS:power_state": states.NOSTATE,
@@ -444,7 +444,7 @@ def shown(
 
 
 def service(host: str, binary: str) -> dict[str, Any]:
-    """Return the daemon of a host in the list of services."""
+    """Return a service of an unavailable cell in the list of services."""
     return {"binary": binary, "host": host, "status": UNKNOWN}
 
 

@@ -1,4 +1,4 @@
-"""Volumes of a server: there are none, which dashboards ask on each page of a server."""
+"""Volume attachments of a server: always empty, for dashboards that request them."""
 
 from typing import Any, Final, NoReturn
 
@@ -24,7 +24,7 @@ RULES = [
     rule(LIST_POLICY, READER, "List the volumes of a server.", f"GET {_ALL}"),
     rule(SHOW_POLICY, READER, "Show one of them.", f"GET {_ONE}"),
     rule(CREATE_POLICY, MEMBER, "Attach a volume to a server.", f"POST {_ALL}"),
-    rule(UPDATE_POLICY, MEMBER, "Change how a volume is attached.", f"PUT {_ONE}"),
+    rule(UPDATE_POLICY, MEMBER, "Change a volume attachment.", f"PUT {_ONE}"),
     rule(DELETE_POLICY, MEMBER, "Detach a volume from a server.", f"DELETE {_ONE}"),
 ]
 

@@ -105,7 +105,7 @@ def test_what_a_user_calls_a_disk_is_kept(world):
         ([_ROOT | {"device_type": "cdrom"}], "device_type is 'cdrom', but must be disk"),
         ([_ROOT | {"disk_bus": "warp"}], "disk_bus is 'warp', but must be one of ide, sata"),
         ([_ROOT, _BLANK | {"guest_format": "zfs"}], "guest_format is 'zfs', but must be one of"),
-        ([_ROOT | {"guest_format": "ext4"}], "guest_format is 'ext4', but what is on a disk of an"),
+        ([_ROOT | {"guest_format": "ext4"}], "guest_format is 'ext4', but the image defines"),
         ([_ROOT, _BLANK | {"volume_id": IMAGE}], "this cloud has no volumes"),
         ([_ROOT | {"image_id": OTHER}], "image_id and uuid are not the same"),
         ([_ROOT, _BLANK | {"no_device": "perhaps"}], "Invalid value for no_device"),

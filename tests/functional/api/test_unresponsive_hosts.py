@@ -109,7 +109,7 @@ def test_a_host_that_does_not_answer_is_not_waited_for(world, server, method, pa
             method, f"/v2.1/servers/{server.uuid}/{path}", json=body, version=version
         )
         assert answer.status_code == 504, answer.text
-        assert "last heard of at 20" in answer.json["gatewayTimeout"]["message"]
+        assert "last seen at 20" in answer.json["gatewayTimeout"]["message"]
         assert "h1" not in answer.text
     assert len(world.buses[BUS].sent) == 1
 
@@ -124,6 +124,6 @@ def test_a_host_that_is_down_is_not_asked(world, server, method, path, body):
         method, f"/v2.1/servers/{server.uuid}/{path}", json=body, version=version
     )
     assert answer.status_code == 409, answer.text
-    assert "last heard of at 20" in answer.json["conflictingRequest"]["message"]
+    assert "last seen at 20" in answer.json["conflictingRequest"]["message"]
     assert "h1" not in answer.text
     assert world.buses[BUS].sent == []
