@@ -1,4 +1,4 @@
-"""A folder of files that may have so many bytes: who was not wanted for longest makes room."""
+"""A folder of files with a limit in bytes: the least recently used files are evicted."""
 
 import contextlib
 import glob
@@ -18,19 +18,19 @@ _BLOCK: Final = 512  # bytes, as ``st_blocks`` counts
 
 
 class BoundedFolder:
-    """Keeps whole files; when one was last wanted is the time of its file.
+    """Keeps whole files; the mtime of a file is when it was last used.
 
-    What is used, and what is being written, is known to this process.
+    This process knows which files are in use and which are being written.
 
-    :param path: made when first needed
-    :param most: bytes of all files, those included that are being written; 0: any number; None: one
-        of so many ``parts`` of the file system are kept, and more only while it is used
-    :param suffix: of whole files, and ``part`` of what is being written, which no other process may
+    :param path: created when first needed
+    :param most: limit in bytes of all files, including those being written; 0: no limit; None: the
+        file system's size divided by ``parts``, exceeded only by files in use
+    :param suffix: of whole files; ``part``: of files being written, which no other process may
         write
-    :param in_use: returns the names of files that are used beside those of :meth:`use`; when it
-        raises, none is removed
-    :param young: seconds in which a file that was wanted makes no room: where other processes use
-        files of the folder, too
+    :param in_use: returns the names of further files in use, beside those of :meth:`use`; when it
+        raises, no file is removed
+    :param young: seconds after its last use in which a file is not evicted, for folders that other
+        processes use, too
     """
 
     def __init__(
@@ -56,16 +56,16 @@ class BoundedFolder:
         self._coming: dict[pathlib.Path, int] = {}
 
     def file(self, name: str) -> pathlib.Path:
-        """Return where a file is, if it is there."""
+        """Return the path of a file, whether it exists or not."""
         return self.path / f"{name}{self._suffix}"
 
     def use(self, path: pathlib.Path, user: object) -> None:
-        """Let a file stay, or what will be it, until its user lets go of it."""
+        """Protect a file, which need not exist yet, from removal until its user releases it."""
         with self._lock:
             self._users.setdefault(path, set()).add(user)
 
     def release(self, user: object) -> None:
-        """Let go of all that somebody uses; nobody is fine."""
+        """Release all files of a user; an unknown user is fine."""
         with self._lock:
             for path in [*self._users]:
                 self._users[path].discard(user)
@@ -74,13 +74,13 @@ class BoundedFolder:
 
     @contextlib.contextmanager
     def room(self, path: pathlib.Path, size: int) -> Iterator[pathlib.Path]:
-        """Yield where to write a file of so many bytes; whole, it is put in its place.
+        """Yield the path to write a file of ``size`` bytes to; rename it when it is whole.
 
-        Room is made by removing what nobody uses; nothing is removed in vain. What is half-written
-        at the end goes.
+        Unused files are removed to make room, but only if that makes enough. A file that is
+        incomplete when the block ends is removed.
 
-        :param size: bytes that will be written, of which holes are none
-        :raises roost.exception.NoCapacity: when there is no room, whatever would be removed
+        :param size: bytes that will be written, not counting holes
+        :raises roost.exception.NoCapacity: when removing all unused files would not make room
         """
         self.path.mkdir(parents=True, exist_ok=True)
         with self._lock:
@@ -96,19 +96,19 @@ class BoundedFolder:
                 del self._coming[path]
 
     def clear(self) -> None:
-        """Remove what a daemon left half-written that was killed; nobody may write meanwhile."""
+        """Remove incomplete files of a daemon that was killed; no thread may write meanwhile."""
         for left in self.path.glob(f"*{glob.escape(self._part)}"):
             left.unlink(missing_ok=True)
 
     def tidy(self, lifetime: float) -> None:
-        """Remove what nobody uses and has wanted for so many seconds (0: for ever), or is too much.
+        """Remove files unused for ``lifetime`` seconds (0: no limit), and those above the limit.
 
-        It may be too much since somebody has lowered what there may be.
+        They may be above it because an operator has lowered it.
         """
         with self._lock:
             if lifetime:
                 self._remove_old(lifetime)
-            with contextlib.suppress(exception.NoCapacity):  # it is used
+            with contextlib.suppress(exception.NoCapacity):  # the rest is in use
                 self._make_room(0)
 
     def _remove_old(self, lifetime: float) -> None:
@@ -119,7 +119,7 @@ class BoundedFolder:
                     os.utime(path)
                 elif _age(path) > lifetime:
                     path.unlink()
-                    LOG.info("%s is removed: nobody has wanted it for long", path.name)
+                    LOG.info("%s is removed: it was unused for too long", path.name)
 
     def _make_room(self, size: int) -> None:
         most, free = self._bound(), self._free()
@@ -138,17 +138,17 @@ class BoundedFolder:
             stays, free = stays - sizes[path], free + sizes[path]
         if size > free:
             raise exception.NoCapacity(
-                f"it has {size} bytes, and for all {self.path.name} of this host {max(0, free)} are"
-                " free"
+                f"it has {size} bytes, and {max(0, free)} are free for all {self.path.name} of this"
+                " host"
             )
         if self._most and stays + size > most:
             raise exception.NoCapacity(
-                f"it has {size} bytes, and all {self.path.name} of this host {most} at most, of"
-                f" which {stays} are used or being written"
+                f"it has {size} bytes, and all {self.path.name} of this host may have {most}, of"
+                f" which {stays} are in use or being written"
             )
         for path in going:
             path.unlink(missing_ok=True)
-            LOG.info("%s is removed: there is to be room for another", path.name)
+            LOG.info("%s is removed to make room for another", path.name)
 
     def _lacks(self, size: int, stays: int, *, most: int, free: int) -> bool:
         return size > free or bool(most and stays + size > most)
@@ -157,7 +157,7 @@ class BoundedFolder:
         return self._disk().total // self._parts if self._most is None else self._most
 
     def _free(self) -> int:
-        """Return the bytes that are left when all that is being written here is there."""
+        """Return the bytes that are left once all files being written here are whole."""
         coming = self._coming.items()
         free: int = self._disk().free
         return free - sum(
@@ -172,9 +172,9 @@ class BoundedFolder:
         return {*(path.name for path in self._users), *self._in_use()}
 
     def _files(self) -> dict[pathlib.Path, int]:
-        """Return the bytes of all that is here, those first that were not wanted for longest.
+        """Return the bytes of each file, the least recently used first.
 
-        What is being written here is left out.
+        Files being written here are left out.
         """
         coming = {each for path in self._coming for each in (path, path.with_suffix(self._part))}
         found = {}
@@ -186,7 +186,7 @@ class BoundedFolder:
 
 
 def _bytes(status: os.stat_result) -> int:
-    """Return how many bytes a file takes, of which holes are none."""
+    """Return how many bytes a file takes, not counting holes."""
     return min(status.st_size, status.st_blocks * _BLOCK)
 
 
@@ -197,7 +197,7 @@ def _written(path: pathlib.Path) -> int:
 
 
 def _age(path: pathlib.Path) -> float:
-    """Return how many seconds ago a file was wanted; none, when it is gone."""
+    """Return how many seconds ago a file was used; 0 when it does not exist."""
     with contextlib.suppress(FileNotFoundError):
         return time.time() - path.stat().st_mtime
     return 0.0

@@ -1,14 +1,14 @@
-"""From an instance handed to this host to a running guest.
+"""The build of an instance on this host, from the conductor's cast to a running guest.
 
-Before: a conductor created or moved the instance's row here and cast. After: the row says ACTIVE;
-or another host of the cell is asked (``conductor/cell/reschedule.py``); or the row says ERROR.
+Before: a conductor created or moved the instance's row here and cast. After: the row is ACTIVE; or
+the cell-conductor casts to another host (``conductor/cell/reschedule.py``); or the row is ERROR.
 
-Failures are of three kinds. A *reschedulable* one (and everything unforeseen) is undone, but the
-networks are kept, because the ports move along; only what is bound to this host is freed. A *final*
-one is undone, and the conductor takes the networks as well. When the conductor says that the build
-is *no longer wanted*, because somebody deleted the instance or it is elsewhere by now, it is undone
-without a word: whoever decided that looks after the rest. So is one whose *lease is lost*: the cell
-could not be reached in time, and may have given the build to another host.
+Failures are of three kinds. A *reschedulable* one (or any unexpected one) is undone, but the
+networks stay allocated, because the ports move along; only what is bound to this host is freed. A
+*final* one is undone, and the conductor frees the networks, too. When the conductor answers that
+the build is *no longer wanted*, because a user deleted the instance or another host has it, this
+host undoes it without a report: the conductor does the rest. It does the same when the *lease is
+lost*: the cell was unreachable for too long, and may have given the build to another host.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ from roost.objects import Instance, NetworkInfo, Selection
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 BEGUN: Final = (states.NETWORKING, states.SPAWNING)
-BUILT: Final = (*states.WITH_GUEST, states.ERROR)  # whatever has become of it since
+BUILT: Final = (*states.WITH_GUEST, states.ERROR)  # any vm_state after a finished build
 
 
 class NoLongerWanted(exception.Conflict):
@@ -42,23 +42,23 @@ class NoLongerWanted(exception.Conflict):
 
 
 class AnnouncedBefore(exception.Conflict):
-    """The guest is here and was somebody's server before: its row is older than the guest."""
+    """The guest exists and was announced before: its row is older than the guest."""
 
 
 @dataclasses.dataclass(eq=False)
 class Build:
     """One attempt to build one instance on this host.
 
-    ``selection`` is how the scheduler chose this host, if the message said so. ``wanted`` turns
-    False when the instance is deleted or elsewhere, so that nobody is to go on. ``still`` turns
-    True when the guest waits for the cell, which alone can tell whose it is.
+    ``selection`` is how the scheduler chose this host, if the message has it. ``wanted`` becomes
+    False when the instance is deleted or on another host: the build must end. ``still`` becomes
+    True when the guest is stopped until the cell answers whether it belongs here.
     """
 
     host: Host
     context: RequestContext
     instance: Instance
     selection: Selection | None = None
-    asked: float | None = None  # by the clock of leases: when it was first asked to begin
+    asked: float | None = None  # by the clock of leases: when begin_build was first called
     begun: bool = False
     wanted: bool = True
     still: bool = False
@@ -84,26 +84,26 @@ class Build:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What tells this attempt from all others."""
+        """The identity of this attempt: instance UUID and attempt number."""
         return self.uuid, self.instance.attempt
 
     def stop(self, *, wanted: bool) -> None:
-        """Let the build end before its next step.
+        """End the build before its next step.
 
-        :param wanted: whether another host is to go on with it
+        :param wanted: whether another host is to continue it
         """
         self.wanted = self.wanted and wanted
         self.stopped.set()
 
     def fence(self, *, gone: bool) -> None:
-        """Let the build end before its next step, because its lease is lost."""
+        """End the build before its next step, because its lease is lost."""
         if gone:
             self.stop(wanted=False)
         elif not self.still:
             self.stopped.set()
 
     def check_stopped(self) -> None:
-        """Raise if the build was told to end, or would have been if anybody had been awake."""
+        """Raise if the build must end, also when its lease has ended and no thread noticed yet."""
         if not self.wanted:
             raise NoLongerWanted("it is being deleted, or is elsewhere")
         self.lease.check()
@@ -111,7 +111,7 @@ class Build:
             raise exception.BuildFailed("The host is stopping.")
 
     def unwanted(self, why: str) -> NoLongerWanted:
-        """Note that nobody wants this build any more, and return what to raise."""
+        """Note that this build is no longer wanted, and return the exception to raise."""
         self.wanted = False
         return NoLongerWanted(why)
 
@@ -130,27 +130,27 @@ def build_flow(run: Callable[[Do, Build], None] = lambda do, build: do(build)) -
             Step(begin),
             Step(claim, undo=release_claim),
             Step(network, undo=leave_network),
-            Step(image),  # stays in the cache, for the next one
+            Step(image),  # stays in the cache for later builds
             Step(spawn, undo=destroy),
-            Step(announce),  # from here on the user owns it
+            Step(announce),  # after this the guest is the user's
         ],
         run,
     )
 
 
 def carry_out(build: Build, flow: Flow[Build]) -> None:
-    """Run a build to its end, and tell the conductor when it failed."""
+    """Run a build to its end, and report a failure to the conductor."""
     try:
         flow(build)
     except (NoLongerWanted, LostLease) as error:
-        LOG.info("%s ends on %s without a word: %s", build, build.host.name, error.message)
+        LOG.info("%s ends on %s without a report: %s", build, build.host.name, error.message)
         build.host.tracker.expect(build.uuid)
     except AnnouncedBefore:
         adopt(build)
     except exception.BuildFailed as error:
         LOG.warning("%s failed on %s: %s", build, build.host.name, error.message)
         _count_failure(build, reschedulable=error.reschedulable)
-        hand_back(build, error.message, reschedulable=error.reschedulable, told=error.told)
+        hand_back(build, error.message, reschedulable=error.reschedulable, for_user=error.told)
     except Exception as error:
         LOG.exception("%s failed on %s", build, build.host.name)
         _count_failure(build, reschedulable=True)
@@ -161,18 +161,18 @@ def carry_out(build: Build, flow: Flow[Build]) -> None:
         build.host.images.release(build)
 
 
-def hand_back(build: Build, why: str, *, reschedulable: bool, told: str | None = None) -> None:
-    """Ask the conductor to build the instance elsewhere, or else to give it up.
+def hand_back(build: Build, why: str, *, reschedulable: bool, for_user: str | None = None) -> None:
+    """Request the conductor to build the instance on another host, or else to abandon it.
 
-    :param told: what its user reads if there is no other host; None: that it failed
+    :param for_user: the fault message if there is no other host; None: that the build failed
     """
-    build.host.leases.leave(build.lease)  # its end is how the cell learns of it if this is lost
-    build.host.tracker.expect(build.uuid)  # until the conductor has heard of it: a cast may be lost
+    build.host.leases.leave(build.lease)  # if the cast is lost, the cell acts when the lease ends
+    build.host.tracker.expect(build.uuid)  # until its row was read again: a cast may be lost
     conductor = build.host.conductor
-    again = functools.partial(conductor.build_instances, told=told)
-    tell = again if reschedulable else conductor.abandon_build
+    again = functools.partial(conductor.build_instances, told=for_user)
+    request = again if reschedulable else conductor.abandon_build
     send = functools.partial(
-        tell,
+        request,
         build.context,
         instance_uuid=build.uuid,
         host=build.host.name,
@@ -181,19 +181,19 @@ def hand_back(build: Build, why: str, *, reschedulable: bool, told: str | None =
         events=build.timeline.events,
     )
     try:
-        build.host.patience.retry(f"giving back {build}", send, stopping=build.host.stopping)
+        build.host.patience.retry(f"handing back {build}", send, stopping=build.host.stopping)
     except exception.Unavailable as error:
-        LOG.error("%s could not be given back: %s", build, error.message)  # noqa: TRY400
+        LOG.error("%s could not be handed back: %s", build, error.message)  # noqa: TRY400
 
 
 def _count_failure(build: Build, *, reschedulable: bool) -> None:
-    """Hold a failure against this host, unless no host would have done better or it is to stop."""
+    """Count a failure of this host, unless the failure is final or the host is stopping."""
     if reschedulable and not build.stopped.is_set():
         build.host.tracker.build_failed()
 
 
 def _step(do: Do) -> Do:
-    """Before a step: is the build to go on? And each is timed, for the user to see."""
+    """Wrap a step: check first whether the build may continue, and time it as an event."""
 
     @functools.wraps(do)
     def step(build: Build) -> None:
@@ -208,36 +208,36 @@ def _step(do: Do) -> Do:
 
 @_step
 def begin(build: Build) -> None:
-    """Take the build up, if the instance is still wanted here; done once per attempt."""
+    """Begin the build, if the instance is still wanted here; done once per attempt."""
     if build.begun:
         return
     _retry(build, "beginning", functools.partial(_begin, build))
     if not build.begun:
-        raise build.unwanted("it was deleted, moved, given another place, or begun before")
+        raise build.unwanted("it was deleted, moved to another host, or begun before")
     if build.host.virt.exists(build.uuid):
-        _make_way(build)
+        _destroy_leftover(build)
 
 
-def _make_way(build: Build) -> None:
-    """Destroy what an earlier attempt has left.
+def _destroy_leftover(build: Build) -> None:
+    """Destroy the guest of an earlier attempt.
 
-    :raises AnnouncedBefore: when that was accepted by the cell once, whatever the row says today
+    :raises AnnouncedBefore: when the cell once accepted that guest, whatever the row says now
     """
     found = build.host.virt.describe(build.uuid)
     if found.announced:
         build.power_state = found.power_state
         raise AnnouncedBefore("its guest was announced before")
-    LOG.warning("%s: a guest of an earlier attempt is in the way, destroying it", build)
+    LOG.warning("%s: destroying the guest of an earlier attempt", build)
     build.host.destroy(build.uuid)
 
 
 def adopt(build: Build) -> None:
-    """Let the row say what the guest is: an old copy of the row was put back.
+    """Update the row to match the guest: the row was restored from a backup.
 
-    It gets its claim and, where the row does not know of any, ports. What cannot be had now is left
-    to audits; and what is not announced in time is begun once more, and comes here again.
+    The instance gets its claim and, where the row names none, ports. Audits repair what fails here;
+    a build that is not announced in time is begun again and adopted again.
     """
-    LOG.warning("%s: its guest was announced before, and stays: its row is older", build)
+    LOG.warning("%s: its guest was announced before and is kept: its row is older", build)
     build.network_info = build.instance.network_info or build.network_info
     for part in (claim, network):
         try:
@@ -254,7 +254,7 @@ def adopt(build: Build) -> None:
 
 
 def _begin(build: Build) -> None:
-    """Ask once; after an answer was lost, what has begun already may be this very build."""
+    """Call begin_build once; after a lost answer, this very build may have begun already."""
     now = build.host.leases.clock()
     unanswered, build.asked = build.asked is not None, build.asked or now
     build.begun = build.host.conductor.begin_build(
@@ -304,7 +304,7 @@ def network(build: Build) -> None:
 
 
 def _retry(build: Build, what: str, send: Callable[[], T]) -> T:
-    """Ask until there is an answer, or the build is to end: a conductor may die over a question."""
+    """Retry until there is an answer or the build must end: a conductor may die during a call."""
     try:
         return build.host.patience.retry(f"{what} {build}", send, stopping=build.stopped)
     except exception.Unavailable:
@@ -313,7 +313,7 @@ def _retry(build: Build, what: str, send: Callable[[], T]) -> T:
 
 
 def leave_network(build: Build) -> None:
-    """Free what cannot follow to another host; all else is kept for it."""
+    """Free interfaces that cannot move to another host; the others stay allocated."""
     build.host.unplug(build.uuid)
     is_ours = build.wanted and not build.lease.is_over()
     if build.host.networks.host_bound and build.instance.networks and is_ours:
@@ -354,7 +354,7 @@ def spawn(build: Build) -> None:
 
 
 def _await_plugged(build: Build) -> None:
-    """Wait until the interfaces work, where that takes time."""
+    """Wait until the interfaces work, if the network driver needs that."""
     networks = build.host.networks
     if isinstance(networks, AwaitsPlugging) and build.network_info.vifs:
         build.network_info = networks.await_plugged(
@@ -371,9 +371,9 @@ def destroy(build: Build) -> None:
 def announce(build: Build) -> None:
     """Make the instance ACTIVE.
 
-    Without an answer nobody knows whether it is: the update is sent again. If the lease ends over
-    that, the instance may also be built elsewhere by now. If time runs out in any other way, the
-    guest is left running, because it may be somebody's server. A delete settles it, too.
+    Without an answer the outcome is unknown, so the update is sent again. If the lease ends
+    meanwhile, another host may have built the instance. If time runs out in any other way, the
+    guest is left running, because the instance may be ACTIVE. A delete ends the waiting, too.
     """
     send = functools.partial(_send_active, build, _active(build))
     try:
@@ -398,7 +398,7 @@ def _retry_outcome(build: Build, send: Callable[[], None]) -> None:
 
 def _leave(build: Build, error: exception.RoostError) -> None:
     LOG.error(
-        "%s is on %s, but its cell could not be told, and the guest is left as it is: %s",
+        "%s is on %s, but could not be reported to its cell; the guest is left as it is: %s",
         build,
         build.host.name,
         error.message,
@@ -406,14 +406,14 @@ def _leave(build: Build, error: exception.RoostError) -> None:
 
 
 def _wait_for_verdict(build: Build, send: Callable[[], None]) -> bool:
-    """Keep the guest still until the cell has said whose it is: somebody's, or nobody's.
+    """Keep the guest stopped until the cell answers whether it belongs to this host.
 
-    :returns: False when the daemon is to end before anything was said
+    :returns: False when the daemon is stopping before there is an answer
     """
-    LOG.warning("%s may be elsewhere by now: its guest waits for what the cell says", build)
+    LOG.warning("%s may be on another host: its guest is stopped until the cell answers", build)
     build.still = True
     build.stopped.clear()
-    if not build.wanted or build.host.stopping.is_set():  # said before, and must be heard
+    if not build.wanted or build.host.stopping.is_set():  # set before clear(): set it again
         build.stopped.set()
     _switch(build, build.host.virt.power_off)
     while True:
@@ -429,15 +429,15 @@ def _wait_for_verdict(build: Build, send: Callable[[], None]) -> bool:
 
 
 def _switch(build: Build, switch: Callable[[str], None]) -> None:
-    """Stop or start the guest; one that does not obey is no reason to destroy it."""
+    """Stop or start the guest; a failure is no reason to destroy it."""
     try:
         switch(build.uuid)
     except Exception:
-        LOG.exception("%s: its guest did not obey", build)
+        LOG.exception("%s: its guest could not be stopped or started", build)
 
 
 def _active(build: Build) -> dict[str, Any]:
-    """Return what the row is to say; of a config drive, too, that only image or host demanded."""
+    """Return the changes of the row, with a config drive that only image or host required."""
     has_drive = build.host.drives.wanted(build.instance)
     return {
         **({"config_drive": True} if has_drive else {}),
@@ -450,7 +450,7 @@ def _active(build: Build) -> dict[str, Any]:
 
 
 def _send_active(build: Build, changes: dict[str, Any]) -> None:
-    """Send the update once; one that had arrived before counts as done."""
+    """Send the update once; one that was applied before counts as done."""
     try:
         _update(build, changes, expected={"task_state": states.SPAWNING})
     except exception.Conflict:
@@ -460,7 +460,7 @@ def _send_active(build: Build, changes: dict[str, Any]) -> None:
 
 
 def _check_active(build: Build) -> None:
-    """Ask, by a change of nothing, whether this attempt has become somebody's server."""
+    """Check, by an empty update, whether this attempt has become ACTIVE."""
     try:
         _update(build, {}, expected={"vm_state": BUILT})
     except (exception.Conflict, exception.NotFound) as error:
@@ -468,10 +468,10 @@ def _check_active(build: Build) -> None:
 
 
 def _update(build: Build, changes: dict[str, Any], *, expected: dict[str, Any]) -> None:
-    """Change the row if this attempt still owns it; an empty change only asks.
+    """Update the row if this attempt still owns it; an empty update only checks that.
 
-    :raises roost.exception.Unavailable: also for an accident at the other end, whose outcome
-        nobody knows
+    :raises roost.exception.Unavailable: also when the cell-conductor fails unexpectedly, because
+        the outcome is unknown
     """
     owner = {"host": build.host.name, "attempt": build.instance.attempt}
     try:

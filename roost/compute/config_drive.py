@@ -1,10 +1,10 @@
-"""Config drives: what a guest is told of itself, on a CD that it finds when it boots.
+"""Config drives: the metadata of a guest on a CD image that is attached when it boots.
 
-For guests that have no network yet, or no metadata service. It tells what the service tells and the
-administrator's password besides, so nobody but this daemon may read it.
+For guests without a network or metadata service. The drive has what the service serves and the
+administrator's password, so only this daemon may read the file.
 
-The CD is ISO 9660, which has eight capital letters for a name. So names are numbers there, and what
-guests see are those of Rock Ridge (Linux) and Joliet (Windows).
+ISO 9660 allows eight capital letters for a name. So the names there are numbers, and guests see the
+names of Rock Ridge (Linux) and Joliet (Windows).
 """
 
 import contextlib
@@ -30,7 +30,7 @@ _JOLIET: Final = 3
 
 
 def image(files: Tree, *, label: str) -> bytes:
-    """Return a CD with these files."""
+    """Return an ISO 9660 image with these files."""
     disc = pycdlib.PyCdlib()
     disc.new(interchange_level=3, joliet=_JOLIET, rock_ridge=_ROCK_RIDGE, vol_ident=label)
     try:
@@ -56,7 +56,7 @@ def _fill(disc: pycdlib.PyCdlib, files: Tree) -> None:
 
 
 def _folders(files: Tree) -> Iterator[str]:
-    """Yield each folder once, after the one that it is in."""
+    """Yield each folder once, after its parent."""
     seen = set()
     for path in files:
         parts = path.split("/")[:-1]
@@ -68,23 +68,23 @@ def _folders(files: Tree) -> Iterator[str]:
 
 
 def tree(about: About) -> Tree_:
-    """Return OpenStack's documents, and EC2's; but no place for passwords: nobody writes there."""
+    """Return OpenStack's and EC2's documents, without the password file, which guests write."""
     files = openstack.tree(about) | ec2.drive(about)
     return {path: data for path, data in files.items() if not path.endswith("/password")}
 
 
-LABEL: Final = "config-2"  # by which guests look for it
+LABEL: Final = "config-2"  # the volume label that guests look for
 _IMAGE_SAYS: Final = "img_config_drive"
 _MANDATORY: Final = "mandatory"
 
 
 class ConfigDrives:
-    """Makes drives in ``folder``, from where the hypervisor takes them.
+    """Writes config drives to ``folder``, where the hypervisor reads them.
 
-    :param folder: this host's own, made when first needed
-    :param operator: what the guests are told by the operator
-    :param vendors: the services that have something to say to each
-    :param force: every guest gets one
+    :param folder: this host's own, created when first needed
+    :param operator: the operator's settings for guest metadata
+    :param vendors: the vendor data services to query for each guest
+    :param force: every guest gets a drive
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class ConfigDrives:
         *,
         folder: pathlib.Path,
         operator: Operator,
-        vendors: Vendors = vendor_data.nobody,
+        vendors: Vendors = vendor_data.no_services,
         force: bool = False,
     ) -> None:
         self._folder = folder
@@ -101,7 +101,7 @@ class ConfigDrives:
         self._force = force
 
     def wanted(self, instance: Instance) -> bool:
-        """Tell whether the user, the image or the operator wants one."""
+        """Return whether the user, the image or the operator requires a drive."""
         properties = instance.image.properties if instance.image else {}
         return bool(
             instance.config_drive or self._force or properties.get(_IMAGE_SAYS) == _MANDATORY
@@ -109,9 +109,9 @@ class ConfigDrives:
 
     @contextlib.contextmanager
     def made(self, instance: Instance, network_info: NetworkInfo) -> Iterator[pathlib.Path | None]:
-        """Have the drive of an instance there for the hypervisor to take; None: it gets none.
+        """Yield the path of an instance's drive and remove the file afterwards; None: no drive.
 
-        :raises roost.exception.Unavailable: when vendors must say something, and do not
+        :raises roost.exception.Unavailable: when required vendor data cannot be fetched
         """
         if not self.wanted(instance):
             yield None
@@ -126,7 +126,7 @@ class ConfigDrives:
             path.unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Remove what a daemon left that was killed; no build may be under way."""
+        """Remove drives of a daemon that was killed; no build may be under way."""
         for left in self._folder.glob("*"):
             left.unlink(missing_ok=True)
 

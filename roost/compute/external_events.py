@@ -1,11 +1,11 @@
-"""What the services around Roost report of instances on this host, and what they failed to report.
+"""External events of instances on this host, and healing of port changes whose event was lost.
 
-Before: ``api/servers/external_events.py`` casts here. Events are hints: whoever waits for one looks
-for itself now and then, so a lost one costs time and nothing else.
+Before: ``api/servers/external_events.py`` casts here. Events are hints: a thread that waits for one
+also polls, so a lost event only costs time.
 
-Neutron reports a change of a port once, and that may be lost while the host or the bus is
-unavailable. So ``NetworkHealer`` compares now and then how the ports of guests are with how they
-were, some guests each time, and lets rows follow.
+Neutron reports a change of a port once, and the event may be lost while the host or the bus is
+unavailable. So ``NetworkHealer`` periodically compares the ports of some guests with their last
+known state, and updates the rows of those that differ.
 """
 
 import bisect
@@ -26,12 +26,12 @@ Handle = Callable[[RequestContext, ExternalEvent], None]
 
 
 class News:
-    """Hands events to those whom they concern.
+    """Dispatches events to their handlers.
 
-    :param locks: held by whoever works on an instance
-    :param is_building: whether a build of an instance is under way or waits
+    :param locks: held while a thread works on an instance
+    :param is_building: whether a build of an instance is under way or queued
     :param look: compares guests with rows
-    :param later: does something for an instance, told apart by a key, while nobody waits for it
+    :param later: queues work on an instance under a key that identifies it; does not wait for it
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class News:
         }
 
     def take(self, context: RequestContext, events: Sequence[ExternalEvent]) -> None:
-        """Let each event have its effect; one that fails is no reason to lose the others."""
+        """Handle each event; one that fails does not stop the others."""
         for event in sorted(events, key=_may_wait):
             LOG.info("%s: %s %s %s", event.instance_uuid, event.name, event.tag, event.status)
             try:
@@ -79,14 +79,14 @@ class News:
             self._host.networks.hear(event)
 
     def _refresh(self, context: RequestContext, event: ExternalEvent) -> None:
-        """Look at the ports; a build under way does that by itself when it ends."""
+        """Refresh the ports in the row; a build under way does that itself when it ends."""
         networks, uuid = self._host.networks, str(event.instance_uuid)
         if isinstance(networks, ReceivesEvents) and not self._is_building(uuid):
             with self._locks.hold(uuid):
                 networks.refresh(context, uuid)
 
     def _lose(self, context: RequestContext, event: ExternalEvent) -> None:
-        """Take the interface of a port that is no more from the guest."""
+        """Detach the interface of a deleted port from the guest."""
         virt, uuid = self._host.virt, str(event.instance_uuid)
         if event.tag is None or self._is_building(uuid):
             return
@@ -97,22 +97,22 @@ class News:
 
 
 def _nothing(_context: RequestContext, event: ExternalEvent) -> None:
-    LOG.debug("%s: nothing here has use for %s", event.instance_uuid, event.name)
+    LOG.debug("%s: no handler for %s", event.instance_uuid, event.name)
 
 
 def _may_wait(event: ExternalEvent) -> bool:
-    """Let those pass first for which a build may be waiting."""
+    """Sort events that a build may wait for before all others."""
     return event.name not in (network.VIF_PLUGGED, network.VIF_UNPLUGGED)
 
 
-AT_ONCE: Final = 100  # guests that one look is about
+AT_ONCE: Final = 100  # guests compared in one run
 
 
 class NetworkHealer:
     """Refreshes the rows of one host's guests whose ports have changed.
 
-    :param locks: held by whoever works on an instance
-    :param is_building: whether a build of an instance is under way or waits
+    :param locks: held while a thread works on an instance
+    :param is_building: whether a build of an instance is under way or queued
     """
 
     def __init__(self, host: Host, *, locks: Locks, is_building: Callable[[str], bool]) -> None:
@@ -123,13 +123,13 @@ class NetworkHealer:
         self._last = ""
 
     def fill(self, instances: Iterable[Instance]) -> None:
-        """Note how the rows of instances say that their ports are."""
+        """Note the ports of instances as their rows have them."""
         self._known |= {str(one.uuid): one.network_info for one in instances}
 
     def run(self) -> None:
-        """Look at the next guests, from the first again after the last.
+        """Compare the ports of the next guests, starting over after the last.
 
-        :raises roost.exception.Unavailable: when nobody says how ports are; they are next again
+        :raises roost.exception.Unavailable: when Neutron does not answer; the next run retries them
         """
         networks = self._host.networks
         if not isinstance(networks, DescribesPorts):
@@ -147,7 +147,7 @@ class NetworkHealer:
         return [*guests[first:], *guests[:first]][:AT_ONCE]
 
     def _refresh(self, networks: DescribesPorts, uuid: str, info: NetworkInfo) -> None:
-        """Let a row follow, unless somebody works on the instance, who may change its ports."""
+        """Update a row, unless another thread works on the instance and may change its ports."""
         if self._locks.is_held(uuid) or self._is_building(uuid):
             return
         with self._locks.hold(uuid):
@@ -156,6 +156,6 @@ class NetworkHealer:
             except exception.Unavailable:
                 raise
             except exception.RoostError as error:
-                LOG.warning("%s: its ports cannot be told: %s", uuid, error.message)
+                LOG.warning("%s: its ports cannot be refreshed: %s", uuid, error.message)
                 return
         self._known[uuid] = info

@@ -1,6 +1,6 @@
-"""The parts of one compute host, as every operation on it needs them.
+"""The parts of one compute host that operations use.
 
-``load_virt`` and ``load_network`` make the drivers that options name.
+``load_virt`` and ``load_network`` load the drivers that the options name.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Host:
-    """A host's name and what works there; ``stopping`` is set when the daemon is to end."""
+    """A host's name and components; ``stopping`` is set when the daemon is shutting down."""
 
     name: str
     conductor: CellConductor
@@ -40,31 +40,31 @@ class Host:
     stopping: threading.Event = dataclasses.field(default_factory=threading.Event)
 
     def plug(self, instance: Instance, info: NetworkInfo) -> NetworkInfo:
-        """Return what a guest's interfaces are plugged into, once they can be; may be repeated."""
+        """Plug a guest's interfaces and return them as plugged; may be repeated."""
         if isinstance(self.networks, PlugsGuests):
             return self.networks.plug(instance, info)
         return info
 
     def unplug(self, instance_uuid: str) -> None:
-        """Leave nothing on the host of what a guest was plugged into; may be repeated."""
+        """Remove everything that a guest was plugged into on the host; may be repeated."""
         if isinstance(self.networks, PlugsGuests):
             self.networks.unplug(instance_uuid)
 
     def destroy(self, instance_uuid: str) -> None:
-        """Leave nothing of a guest on the host; may be repeated."""
+        """Destroy a guest and unplug its interfaces; may be repeated."""
         self.virt.destroy(instance_uuid)
         self.unplug(instance_uuid)
 
     def note_announced(self, instance_uuid: str) -> None:
-        """Remember with a guest that it is somebody's server; reconciling makes good what fails."""
+        """Mark a guest as announced; if that fails, reconciling does it later."""
         try:
             self.virt.note_announced(instance_uuid)
         except Exception:
-            LOG.exception("%s: its guest could not be noted as announced", instance_uuid)
+            LOG.exception("%s: its guest could not be marked as announced", instance_uuid)
 
 
 def load_virt(conf: cfg.ConfigOpts) -> VirtDriver:
-    """Make the driver that ``[compute] virt_driver`` names.
+    """Load the driver that ``[compute] virt_driver`` names.
 
     :raises roost.exception.Invalid: when there is no such driver
     """
@@ -76,7 +76,7 @@ def load_virt(conf: cfg.ConfigOpts) -> VirtDriver:
 
 
 def load_network(conf: cfg.ConfigOpts, conductor: CellConductor) -> NetworkDriver:
-    """Make the driver that ``[network] driver`` names.
+    """Load the driver that ``[network] driver`` names.
 
     :raises roost.exception.Invalid: when there is no such driver
     """

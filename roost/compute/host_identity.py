@@ -1,8 +1,8 @@
-"""Which state path a host has: how its cell knows it from a twin.
+"""The identity of a host's state path, by which its cell detects a second daemon of the same name.
 
-A state path gets an id when it is first used, and keeps it. So a daemon of the same name with
-another or an empty one is told from this one. Two that have the very same cannot be told apart: so
-a daemon holds its state path while it lives. Copies of one are for operators not to run.
+A state path gets an id when it is first used, and keeps it. So the cell can distinguish a daemon of
+the same name with another or an empty state path. It cannot distinguish two on the same state path,
+so a daemon locks its state path while it runs. Operators must not run copies of a state path.
 """
 
 import fcntl
@@ -30,7 +30,7 @@ class HostIdentity:
         self._lock: TextIO | None = None
 
     def hold(self) -> None:
-        """Keep other daemons from this state path until :meth:`close`, or the end of this process.
+        """Lock this state path until :meth:`close` or the end of this process.
 
         :raises roost.exception.Conflict: when another daemon holds it
         """
@@ -52,16 +52,16 @@ class HostIdentity:
         self._lock = lock
 
     def close(self) -> None:
-        """Let another daemon have it."""
+        """Release the lock."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
     @functools.cached_property
     def state_id(self) -> str:
-        """The id of the state path; it is written down before anybody hears of it.
+        """The id of the state path; it is stored before it is sent to any other service.
 
-        :raises roost.exception.Conflict: when what was written down is lost, saying what to do
+        :raises roost.exception.Conflict: when the file is damaged; the message says what to do
         """
         file = self._folder / _FILE
         try:
@@ -72,7 +72,7 @@ class HostIdentity:
             return made
         except (exception.Internal, LookupError, TypeError) as error:
             raise exception.Conflict(
-                f"The file {file} is damaged, which says what state path this is. Bring it back"
-                " from a copy; or remove it, start roost-compute again, and say roost-manage cell"
+                f"The file {file} is damaged, which has the id of this state path. Restore it from"
+                " a copy; or remove it, start roost-compute again, and run roost-manage cell"
                 f" replace-host {self._folder.name}."
             ) from error

@@ -1,7 +1,7 @@
-"""What a host reports of itself to the schedulers, and what its instances take of it.
+"""The report of a host to the schedulers, and the resources that its instances use.
 
-Values and pure functions: ``Share`` is what one instance takes, ``check`` whether that is free,
-``compose`` the report, put together from what the host is, has and holds.
+Values and pure functions: ``Share`` is what one instance uses, ``check`` makes sure that it is
+free, and ``compose`` builds the report from the host's settings, resources and instances.
 """
 
 import collections
@@ -18,16 +18,16 @@ from roost.compute.virt.driver import GuestPlacement, HostResources, Load
 from roost.objects import HostReport, Instance, InstancePlace, PciAllocation, PciPool
 from roost.objects.topology import sizes_of
 
-_WORDS: Final = {
+_LABELS: Final = {
     "vcpus": "CPUs",
     "memory_mb": "MiB of memory",
     "disk_gb": "GiB of disk",
-    "pcpus": "CPUs to give away",
+    "pcpus": "dedicated CPUs",
 }
 
 
 class Amounts(NamedTuple):
-    """Some of each resource. Memory in MiB, disk in GiB; ``pcpus`` go to one instance each."""
+    """An amount of each resource. Memory in MiB, disk in GiB; ``pcpus`` are dedicated CPUs."""
 
     vcpus: float
     memory_mb: float
@@ -37,7 +37,7 @@ class Amounts(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """What one instance takes: how much, and which CPUs, NUMA cells and devices."""
+    """The resources of one instance: amounts, and which CPUs, NUMA cells and devices."""
 
     amounts: Amounts
     placement: GuestPlacement = dataclasses.field(default_factory=GuestPlacement)
@@ -47,7 +47,7 @@ NOTHING: Final = Share(Amounts(0, 0, 0))
 
 
 def share_of(instance: Instance, placement: GuestPlacement) -> Share:
-    """Return what an instance takes."""
+    """Return the resources that an instance uses."""
     vcpus, pcpus, memory_mb, disk_gb = sizes_of(
         instance.flavor, instance.image, placement.numa_topology
     )
@@ -55,7 +55,7 @@ def share_of(instance: Instance, placement: GuestPlacement) -> Share:
 
 
 def total(shares: Iterable[Share]) -> Amounts:
-    """Return how much these take together."""
+    """Return the sum of these shares."""
     columns = zip(NOTHING.amounts, *(share.amounts for share in shares), strict=True)
     return Amounts(*(sum(column) for column in columns))
 
@@ -63,9 +63,9 @@ def total(shares: Iterable[Share]) -> Amounts:
 def most(
     has: HostResources, *, reserved: Amounts, ratios: Amounts, limits: Mapping[str, int]
 ) -> Amounts:
-    """Return how much instances may take of a host altogether.
+    """Return how much all instances of a host together may use.
 
-    :param limits: by name of the resource; those that are not named follow from what it has
+    :param limits: by name of the resource; others are computed from the host's resources
     """
     own = Amounts(
         vcpus=(has.vcpus - reserved.vcpus) * ratios.vcpus,
@@ -79,12 +79,12 @@ def most(
 def check(
     host: str, wanted: Share, *, others: Sequence[Share], has: HostResources, limit: Amounts
 ) -> None:
-    """Make sure that a share is free beside those of others.
+    """Make sure that a share is free beside those of other instances.
 
-    Memory of a single NUMA cell is left to the scheduler, who knows what may be overcommitted.
+    The scheduler checks the memory of NUMA cells, because it knows the overcommit of each.
 
-    :param limit: what may be taken altogether
-    :raises roost.exception.NoCapacity: naming resource, asked and free
+    :param limit: what all instances together may use
+    :raises roost.exception.NoCapacity: with ``resource``, ``asked`` and ``free`` as details
     """
     _check_amounts(host, wanted.amounts, used=total(others), limit=limit)
     _check_pinning(host, wanted.placement, others=others, has=has)
@@ -95,19 +95,19 @@ def _check_amounts(host: str, asked: Amounts, *, used: Amounts, limit: Amounts) 
     for name, wanted, most_of_it, taken in zip(Amounts._fields, asked, limit, used, strict=True):
         free = max(int(most_of_it - taken), 0)
         if wanted > free:
-            raise _refusal(host, _WORDS[name], resource=name, asked=int(wanted), free=free)
+            raise _refusal(host, _LABELS[name], resource=name, asked=int(wanted), free=free)
 
 
 def _check_pinning(
     host: str, placement: GuestPlacement, *, others: Sequence[Share], has: HostResources
 ) -> None:
-    """No CPU that is given to one instance may be given to another."""
+    """Make sure that no CPU is dedicated to two instances."""
     free = {cpu for cell in has.numa_cells for cpu in cell.pcpus}
     free.difference_update(cpu for other in others for cpu in other.placement.pinned_cpus)
     lacking = sorted(set(placement.pinned_cpus) - free)
     if lacking:
         raise exception.NoCapacity(
-            f"{host} cannot give away CPU {', '.join(map(str, lacking))}", resource="pinning"
+            f"{host} cannot dedicate CPU {', '.join(map(str, lacking))}", resource="pinning"
         )
 
 
@@ -124,12 +124,12 @@ def _check_devices(
     for kind, count in asked.items():
         free = max(there[kind] - taken[kind], 0)
         if count > free:
-            words = f"devices {kind.vendor_id}:{kind.product_id}"
-            raise _refusal(host, words, resource="pci", asked=count, free=free)
+            label = f"devices {kind.vendor_id}:{kind.product_id}"
+            raise _refusal(host, label, resource="pci", asked=count, free=free)
 
 
 class _Kind(NamedTuple):
-    """What tells devices of one pool from those of others; ids in small letters."""
+    """The key of a pool of PCI devices; ids in lower case."""
 
     vendor_id: str
     product_id: str
@@ -149,10 +149,10 @@ def _counted(devices: Iterable[PciPool | PciAllocation]) -> collections.Counter[
 
 
 def _refusal(
-    host: str, words: str, *, resource: str, asked: int, free: int
+    host: str, label: str, *, resource: str, asked: int, free: int
 ) -> exception.NoCapacity:
     return exception.NoCapacity(
-        f"{host} has not enough {words}: {asked} asked, {free} free",
+        f"{host} has not enough {label}: {asked} asked, {free} free",
         resource=resource,
         asked=asked,
         free=free,
@@ -166,7 +166,7 @@ _HELD = ("vcpus", "pcpus", "memory_mb", "disk_gb")
 
 @dataclasses.dataclass(frozen=True)
 class HostSettings:
-    """What the operator says of a host; ``reserved`` is never given to instances."""
+    """The operator's settings of a host; instances never get what is ``reserved``."""
 
     host: str
     availability_zone: str
@@ -198,10 +198,10 @@ class HostSettings:
 
 @dataclasses.dataclass(frozen=True)
 class Contents:
-    """What goes on at a host at one moment.
+    """The instances and operations of a host at one moment.
 
-    ``shares`` is what instances take, ``built`` those of them that are neither being built nor
-    ended, ``listed`` all that a report names; ``operations`` counts what is under way.
+    ``shares`` are the resources of instances, ``built`` those that are neither being built nor
+    deleted, ``listed`` all that a report names; ``operations`` counts operations under way.
     """
 
     shares: Mapping[str, Share]
@@ -226,7 +226,7 @@ def compose(
 ) -> HostReport:
     """Return the report of a host that is up.
 
-    :param able: traits for what its driver can do, beside those of the node
+    :param able: traits for the capabilities of its driver, beside those of the node
     """
     used = total(contents.shares.values())
     return HostReport.of(

@@ -1,6 +1,6 @@
-"""The images of a host: fetched once from the store, checked, and kept while builds want them.
+"""The image cache of a host: fetches images from the store, verifies them, and removes unused ones.
 
-An image may name a kernel and a ramdisk that its guests are started by.
+An image may name a kernel and a ramdisk to boot its guests with.
 """
 
 import hashlib
@@ -22,27 +22,27 @@ from roost.image.signatures import Signatures
 from roost.objects import ImageMeta
 
 LOG = logging.getLogger(__name__)
-_PARTS: Final = 4  # of the file system, one of which images have
+_PARTS: Final = 4  # images may have a quarter of the file system
 _CHUNK: Final = 1 << 20  # bytes
-_TRIES: Final = 3  # then another host may have a better way to the store
+_TRIES: Final = 3  # then another host may reach the store better
 _FINAL: Final = (exception.NotFound, exception.Forbidden, exception.Conflict, exception.Invalid)
 
 
 class Damaged(exception.Unavailable):
-    """What came is not the image. The way here may have spoilt it, so the next try may do."""
+    """The data received is not the image; perhaps it was damaged on the way, so it is retried."""
 
 
 class ImageCache:
-    """Keeps images in ``folder``, each under its hash: what has the name is whole and right.
+    """Keeps images in ``folder``, named by hash: a file under such a name is complete and verified.
 
-    An image of which the store has no hash is kept under its id and size.
+    An image of which the store has no hash is named by its id and size.
 
-    :param folder: this host's own, made when first needed
+    :param folder: this host's own, created when first needed
     :param pause: seconds before the second try; twice as long before the third
-    :param signatures: verifies what is asked to be verified; None: that cannot be done
-    :param lifetime: seconds that one which no build has wanted is kept for the next; 0: for ever
-    :param most: bytes that all of them may have; 0: any number; None: what is free, and a quarter
-        of the file system when no build uses them
+    :param signatures: verifies signatures where requested; None: that is not possible
+    :param lifetime: seconds after which an unused image is removed; 0: never
+    :param most: limit in bytes of all images; 0: no limit; None: a quarter of the file system,
+        exceeded only by images that builds use
     """
 
     def __init__(
@@ -71,16 +71,16 @@ class ImageCache:
         trusted: Sequence[str] = (),
         user: object,
     ) -> pathlib.Path:
-        """Return where the image is on this host, fetching it if need be.
+        """Return the path of the image on this host, fetching it if necessary.
 
-        However many builds want it at once, one of them fetches it and the others wait.
+        When several builds need it at once, one of them fetches it and the others wait.
 
         :param stopping: once set, fetching ends before the next chunk
-        :param trusted: certificates that its signature must be good by; none: as is usual here
-        :param user: for whom it stays until :meth:`release`, also when it cannot be had
-        :raises roost.exception.BuildFailed: final when no host can have the image: it is gone, not
-            active, not for the caller, or not signed as it must be. What failed on the way may be
-            tried by another host, and so may what this host has no room for.
+        :param trusted: ids of certificates that must validate its signature; none: the default
+        :param user: protects it from removal until :meth:`release`, even if fetching fails
+        :raises roost.exception.BuildFailed: final when no host can fetch the image: it is deleted,
+            not active, not visible to the caller, or has no valid signature. Failed transfers and
+            a lack of space are reschedulable.
         """
         path = self._folder.file(_key(image))
         self._folder.use(path, user)
@@ -92,22 +92,22 @@ class ImageCache:
         return path
 
     def release(self, user: object) -> None:
-        """Let the images of a user go, once nobody else needs them.
+        """Release the images of a user: those without other users may be removed.
 
-        Guests need them no more: drivers have made of them what they need.
+        Guests do not need them: drivers have made their own copies.
         """
         self._folder.release(user)
 
     def clear(self) -> None:
-        """Remove what a daemon left half-fetched that was killed; nobody may fetch meanwhile."""
+        """Remove incomplete images of a daemon that was killed; no thread may fetch meanwhile."""
         self._folder.clear()
 
     def tidy(self) -> None:
-        """Remove images that no build has wanted for long enough; builds may begin meanwhile."""
+        """Remove images that were unused for ``lifetime``; builds may begin meanwhile."""
         self._folder.tidy(self._lifetime)
 
     def find(self, context: RequestContext, image_id: str) -> ImageMeta:
-        """Return what is known of an image that another one names.
+        """Return the metadata of an image that another image names.
 
         :raises roost.exception.BuildFailed: as of :meth:`ensure`
         """
@@ -122,7 +122,7 @@ class ImageCache:
     def _get(self, context: RequestContext, image_id: str) -> ImageMeta:
         try:
             return self._store.get(context, image_id)
-        except exception.Unauthenticated:  # a token lives shorter than a build
+        except exception.Unauthenticated:  # a token may expire during a build
             return self._store.get(context.without_token(), image_id)
 
     def _verify(self, image: ImageMeta, path: pathlib.Path, trusted: Sequence[str]) -> None:
@@ -147,10 +147,10 @@ class ImageCache:
             except _FINAL as error:
                 raise _failed(image, error, reschedulable=False) from error
             except exception.NoCapacity as error:
-                told = f"The host had no room for the image {image.id}, of {image.size} bytes."
-                raise _failed(image, error, reschedulable=True, told=told) from error
+                text = f"The host had no room for the image {image.id}, of {image.size} bytes."
+                raise _failed(image, error, reschedulable=True, for_user=text) from error
             except (exception.Unavailable, exception.Unauthenticated) as error:
-                if isinstance(error, exception.Unauthenticated):  # a token lives shorter than we
+                if isinstance(error, exception.Unauthenticated):  # a token may expire meanwhile
                     asking = context.without_token()
                 LOG.warning(
                     "image %s, try %d of %d: %s %s",
@@ -186,7 +186,7 @@ def _touch(path: pathlib.Path) -> None:
 
 
 class _Length:
-    """Stands for a hash where there is none: how much has come."""
+    """Replaces a hash where there is none: counts the bytes received."""
 
     def __init__(self) -> None:
         self._length = 0
@@ -211,11 +211,11 @@ def _digest(image: ImageMeta) -> "hashlib._Hash | _Length":
 def _copy(
     source: BinaryIO, target: BinaryIO, *, image: ImageMeta, stopping: threading.Event
 ) -> str:
-    """Copy the data, no more of it than there is room for, and return its digest."""
+    """Copy the data, at most the image's size, and return its digest."""
     digest, left = _digest(image), image.size
     while chunk := source.read(_CHUNK):
         if stopping.is_set():
-            raise exception.Unavailable("nobody waits for it any more")
+            raise exception.Unavailable("the fetch was cancelled")
         left -= len(chunk)
         if left < 0:
             raise Damaged(f"it is damaged: it should be {image.size} bytes, but is more")
@@ -237,12 +237,12 @@ def _failed(
     error: exception.RoostError,
     *,
     reschedulable: bool,
-    told: str | None = None,
+    for_user: str | None = None,
 ) -> exception.BuildFailed:
     return exception.BuildFailed(
-        f"Image {image.id} ({image.name}) cannot be had: {error.message}",
+        f"Image {image.id} ({image.name}) cannot be fetched: {error.message}",
         reschedulable=reschedulable,
-        told=told,
+        told=for_user,
     )
 
 
@@ -260,30 +260,30 @@ def fetch(
 ) -> Kernel | None:
     """Return the kernel that an image names, fetched to this host; None: it names none.
 
-    :param trusted: certificates that it must be signed by, as :meth:`ImageCache.ensure` says
-    :param user: for whom it stays, likewise
-    :raises roost.exception.BuildFailed: final when no host can have it
+    :param trusted: as for :meth:`ImageCache.ensure`
+    :param user: as for :meth:`ImageCache.ensure`
+    :raises roost.exception.BuildFailed: final when no host can fetch it
     """
-    said = {name: image.properties.get(name, "").strip() for name in (KERNEL_ID, RAMDISK_ID)}
-    if said[RAMDISK_ID] and not said[KERNEL_ID]:
+    ids = {name: image.properties.get(name, "").strip() for name in (KERNEL_ID, RAMDISK_ID)}
+    if ids[RAMDISK_ID] and not ids[KERNEL_ID]:
         raise exception.BuildFailed(
             f"Image {image.id} has a {RAMDISK_ID}, which needs a {KERNEL_ID}.", reschedulable=False
         )
-    if not said[KERNEL_ID]:
+    if not ids[KERNEL_ID]:
         return None
 
     def fetched(name: str) -> pathlib.Path:
-        found = images.find(context, said[name])
+        found = images.find(context, ids[name])
         if found.size > KERNEL_BYTES:
             raise exception.BuildFailed(
-                f"{name} of image {image.id} names one of {found.size} bytes, and {KERNEL_BYTES} is"
-                " the most.",
+                f"{name} of image {image.id} names an image of {found.size} bytes; the limit is"
+                f" {KERNEL_BYTES}.",
                 reschedulable=False,
             )
         return images.ensure(context, found, stopping=stopping, trusted=trusted, user=user)
 
     return Kernel(
         fetched(KERNEL_ID),
-        ramdisk=fetched(RAMDISK_ID) if said[RAMDISK_ID] else None,
+        ramdisk=fetched(RAMDISK_ID) if ids[RAMDISK_ID] else None,
         command_line=image.properties.get(_COMMAND_LINE),
     )

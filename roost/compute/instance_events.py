@@ -1,4 +1,4 @@
-"""What a host did for an instance, step by step, as its user will see it."""
+"""Instance action events: the timed steps of an operation on this host, for the API to show."""
 
 import contextlib
 import datetime
@@ -9,7 +9,7 @@ from roost.objects import InstanceActionEvent
 
 
 class InstanceEvents:
-    """Gathers the events of one operation, to be sent in one go with its outcome."""
+    """Collects the events of one operation, to be sent together with its outcome."""
 
     def __init__(self, host: str) -> None:
         self.events: list[InstanceActionEvent] = []

@@ -1,14 +1,14 @@
-"""Leases on what this host does for instances: renewed together, and honoured by stopping in time.
+"""Leases on the work of this host on instances: renewed together, and fenced before they end.
 
-Whoever works on an instance does so under a lease, which its row in the cell's database carries.
-When that ends, the cell-conductors give the work to somebody else (``conductor/cell/sweeper.py``).
-So a host that cannot renew its leases, because the bus, the cell or this very process does not
-answer, stops what it does before they end: that is *fencing*, and why an instance never runs twice.
+A host works on an instance under a lease, which is stored in the instance's row. When a lease ends,
+the cell-conductors reassign the work (``conductor/cell/sweeper.py``). So a host that cannot renew
+its leases, because the bus, the cell or this process does not respond, stops the work before they
+end. This is *fencing*: because of it an instance never runs twice.
 
-A lease begins with the last question that the cell has answered, at the moment *before* it was
-asked. The clock is this host's own, and goes on while the process or the machine is suspended.
+A lease begins when the last request that the cell has answered was sent, not when the answer
+arrived. The clock is this host's own, and runs on while the process or the machine is suspended.
 
-``RetryPolicy`` repeats what a conductor must get, while it or the bus is unavailable.
+``RetryPolicy`` retries requests to a conductor while it or the bus is unavailable.
 """
 
 import dataclasses
@@ -28,12 +28,12 @@ T = TypeVar("T")
 
 
 class RetryPolicy:
-    """Repeats what could not be delivered, with growing pauses, for a bounded time.
+    """Retries a request that could not be delivered, with growing pauses, for a bounded time.
 
-    :param seconds: how long to insist in all
+    :param seconds: how long to retry in all
     :param first: the first pause, in seconds; each next one is twice as long
     :param longest: the longest pause, in seconds
-    :param clock: seconds that never go back
+    :param clock: monotonic seconds
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class RetryPolicy:
         self._clock = clock
 
     def retry(self, what: str, send: Callable[[], T], *, stopping: threading.Event) -> T:
-        """Call ``send``, which must be safe to repeat, until it is answered, whatever the answer.
+        """Call ``send``, which must be safe to repeat, until there is an answer or another error.
 
-        :param what: names it in the log
-        :param stopping: once set, whatever is tried is tried for the last time
+        :param what: names the request in the log
+        :param stopping: once set, the next try is the last
         :raises roost.exception.Unavailable: when time is up
         """
         deadline = self._clock() + self._seconds
@@ -69,29 +69,29 @@ class RetryPolicy:
             pause = min(2 * pause, self._longest)
 
 
-RENEWALS: Final = 3  # tries in one lease: two may fail
-MARGIN: Final = 1 / 6  # of a lease: what is left to stop in, and for clocks of different speed
-UNTOLD_SECONDS: Final = 30.0  # how long a lease is until the cell has told
+RENEWALS: Final = 3  # renewals in one lease: two may fail
+MARGIN: Final = 1 / 6  # of a lease: the time left for stopping and for clock drift
+DEFAULT_SECONDS: Final = 30.0  # length of a lease until the cell has sent its own
 
 
 class LostLease(exception.Conflict):
-    """Others may go on with this work by now: end it, undo it, and say nothing; not a failure."""
+    """Another host may have this work: end it, undo it, and report nothing; not a failure."""
 
 
 def _ignore(*, gone: bool) -> None:
-    """Nobody needs to be told that this lease is lost."""
+    """Do nothing about a lost lease."""
 
 
 @dataclasses.dataclass(eq=False)
 class Lease:
-    """The right of this host to do one thing for one instance, and until when.
+    """The right of this host to do one thing for one instance, and its end.
 
     :param tasks: task states of the instance's row in which the work is this host's
-    :param attempt: the build that this is, which needs a lease from when it has begun; None: not a
-        build, which has one from when it was first renewed
-    :param on_loss: called by other threads, perhaps several times, when the work is to end:
-        ``gone`` says that the cell has answered that it is not this host's any more, otherwise
-        it may be so soon
+    :param attempt: the attempt of a build, whose lease begins with ``begin_build``; None: not a
+        build, and the lease begins with its first renewal
+    :param on_loss: called by other threads, perhaps several times, when the work must end;
+        ``gone``: the cell has answered that the work is no longer this host's, otherwise the lease
+        is about to end
     """
 
     keeper: "LeaseKeeper"
@@ -99,42 +99,42 @@ class Lease:
     tasks: Sequence[str]
     attempt: int | None = None
     on_loss: Callable[..., None] = _ignore
-    until: float | None = None  # None: nothing that needs a lease was begun
+    until: float | None = None  # None: the lease has not begun
     lost: bool = False
 
     def hold(self, *, since: float) -> None:
-        """Note that the cell gave the lease, in the answer to a question asked at ``since``."""
+        """Note that the cell granted the lease, in the answer to a request sent at ``since``."""
         until = since + self.keeper.usable_seconds
         self.until = until if self.until is None else max(self.until, until)
 
     def resume(self) -> None:
-        """Let work begin that has waited: it asks the cell first whether it still is this host's.
+        """Restart the lease for queued work, which first checks whether it still is this host's.
 
-        So an outage while it waited costs it nothing; nobody could have gone on with what was done.
+        So an outage while it was queued does no harm: no host had begun the work.
         """
         if self.is_over():
             self.until, self.lost = None, False
 
     def is_over(self) -> bool:
-        """Tell whether the lease has ended, or is about to; once begun, that is for ever."""
+        """Return whether the lease has ended, or is about to; it stays so until :meth:`resume`."""
         if not self.lost and self.until is not None and self.keeper.clock() >= self.until:
             LOG.warning("%s: the lease on it could not be renewed in time", self.instance_uuid)
             self.lost = True
         return self.lost
 
     def check(self) -> None:
-        """Raise :class:`LostLease` when others may go on with the work: before any step that tells.
+        """Raise :class:`LostLease` when the lease is over: call it before any step with an effect.
 
-        A process may stand still for a minute between two of its lines.
+        A process may be suspended for a minute between two lines.
         """
         if self.is_over():
-            raise LostLease("the lease on it is over: others may go on with it")
+            raise LostLease("its lease has ended: another host may have it")
 
 
 class LeaseKeeper:
-    """Renews the leases on all that is at work on a host, in one call.
+    """Renews the leases of all work on a host, in one call.
 
-    :param clock: seconds that never go back and do not stand still
+    :param clock: monotonic seconds that also advance during suspend
     """
 
     def __init__(
@@ -143,13 +143,13 @@ class LeaseKeeper:
         self.clock = clock
         self._conductor = conductor
         self._host = host
-        self._seconds = UNTOLD_SECONDS
+        self._seconds = DEFAULT_SECONDS
         self._guard = threading.Lock()
         self._leases: list[Lease] = []
 
     @property
     def usable_seconds(self) -> float:
-        """How long a lease may be used: what is left then is for stopping."""
+        """How long a lease may be used; the rest is for stopping."""
         return self._seconds * (1 - MARGIN)
 
     def renewal_pause(self) -> float:
@@ -166,22 +166,22 @@ class LeaseKeeper:
             self._leases.append(lease)
 
     def leave(self, lease: Lease) -> None:
-        """Let this lease run out; one that is let go of already is fine."""
+        """Stop renewing this lease; may be repeated."""
         with self._guard:
             if lease in self._leases:
                 self._leases.remove(lease)
 
     def start(self) -> None:
-        """Tell the cell that nothing is at work here, and learn how long a lease is.
+        """Report to the cell that no work is under way here, and get the length of a lease.
 
-        What the process before this one left undone need not wait for the end of its leases.
+        So unfinished work of the previous process need not wait for the end of its leases.
 
         :raises roost.exception.Unavailable: when the cell does not answer
         """
         self._ask([], nothing_else=True)
 
     def renew(self) -> None:
-        """Renew all leases, and stop what is not this host's any more.
+        """Renew all leases, and stop work that is no longer this host's.
 
         :raises roost.exception.Unavailable: when the cell does not answer
         """
@@ -197,7 +197,7 @@ class LeaseKeeper:
                 lease.hold(since=since)
 
     def fence(self) -> None:
-        """Stop what could not be renewed in time; call it again and again."""
+        """Stop work whose lease was not renewed in time; call it periodically."""
         for lease in self._known():
             if lease.is_over():
                 lease.on_loss(gone=False)
@@ -210,7 +210,7 @@ class LeaseKeeper:
             return list(self._leases)
 
     def _ask(self, leases: Sequence[Lease], *, nothing_else: bool) -> set[int]:
-        """Renew, and return the places of those in the list that the cell did not renew."""
+        """Renew, and return the indices of the leases that the cell did not renew."""
         answer = self._conductor.renew_leases(
             admin_context(),
             host=self._host,
@@ -222,6 +222,6 @@ class LeaseKeeper:
 
     def _end(self, lease: Lease) -> None:
         if not lease.lost:
-            LOG.info("%s: not for this host to work on any more", lease.instance_uuid)
+            LOG.info("%s: the work on it is no longer this host's", lease.instance_uuid)
         lease.lost = True
         lease.on_loss(gone=True)

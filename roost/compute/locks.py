@@ -1,4 +1,4 @@
-"""A lock per key, kept only while somebody holds it or waits for it."""
+"""A lock per key, which exists only while a thread holds it or waits for it."""
 
 import contextlib
 import threading
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 
 class Locks:
-    """Lets one thread at a time work on whatever a key names: an instance, an image."""
+    """Lets one thread at a time work on what a key names, such as an instance or an image."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -15,9 +15,9 @@ class Locks:
 
     @contextlib.contextmanager
     def hold(self, key: str, *, within: float | None = None) -> Iterator[bool]:
-        """Hold it as soon as nobody else does; tell whether it is held.
+        """Acquire the lock of a key; yield whether it was acquired.
 
-        :param within: seconds after which it is not waited for any more; None: never
+        :param within: seconds to wait for it; None: no limit
         """
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())
@@ -37,7 +37,7 @@ class Locks:
                 del self._interested[key], self._locks[key]
 
     def is_held(self, key: str) -> bool:
-        """Tell whether somebody works on what the key names, or waits for it."""
+        """Return whether a thread holds the lock of a key, or waits for it."""
         with self._guard:
             return key in self._locks
 

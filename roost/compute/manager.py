@@ -1,4 +1,4 @@
-"""What a compute host does: the contents of this room, served as :mod:`roost.rpc.compute`."""
+"""The manager of a compute host: serves the RPC interface :mod:`roost.rpc.compute`."""
 
 import contextlib
 import logging
@@ -34,10 +34,10 @@ from roost.servicegroup.driver import ServiceGroup
 
 LOG = logging.getLogger(__name__)
 BINARY: Final = "roost-compute"
-PATIENCE: Final = 45.0  # seconds that a change of interfaces waits for others; callers wait 60
-QUEUE: Final = 64  # of them that wait, each in a thread for messages of its own
+PATIENCE: Final = 45.0  # seconds that a change of interfaces waits for others; RPC timeout: 60
+QUEUE: Final = 64  # changes of interfaces that may wait; each occupies an RPC thread
 _REBUILD: Final = tasks.TaskKind(rebuild.rebuild, states.REBUILD_TASKS, spoils=True)
-# What is done under each of the tasks of :data:`roost.states.LIFE_TASKS`.
+# What to do for each of the tasks of :data:`roost.states.LIFE_TASKS`.
 KINDS: Final[tasks.Kinds] = {
     **dict.fromkeys(states.REBUILD_TASKS, _REBUILD),
     **dict.fromkeys(states.IMAGE_TASKS, tasks.TaskKind(snapshot.snapshot, states.IMAGE_TASKS)),
@@ -48,23 +48,23 @@ KINDS: Final[tasks.Kinds] = {
 
 
 class ReportsHost(Protocol):
-    """What :class:`roost.scheduler.client.Reporter` is to this host."""
+    """The interface of :class:`roost.scheduler.client.Reporter`."""
 
     def tick(self, now: float) -> object:
-        """Report the host to the scheduler, if it is time to."""
+        """Report the host to the scheduler, if a report is due."""
 
 
 class ComputeManager:
     """Serves one host.
 
-    :param group: where this daemon is one of the living ones
-    :param executors: what does the work; their sizes are how much of it at once
-    :param interfaces: changes of interfaces at once; others queue
-    :param flow: the steps of a build; tests hand in one that fails
-    :param door: through which users come to consoles; None: one on loopback
-    :param resumes: whether guests that ran run again after their node was started again
-    :param state: which daemon of this name this is; None: any
-    :param most_lost: servers that are given up in an hour because their guests are gone
+    :param group: the service group in which this daemon reports its liveness
+    :param executors: run the work; their sizes limit the concurrency
+    :param interfaces: concurrent changes of interfaces; others queue
+    :param flow: the steps of a build; tests pass one that fails
+    :param door: the console listener; None: one on loopback
+    :param resumes: whether guests that ran are started again after a reboot of the node
+    :param state: the identity of the state path; None: any
+    :param most_lost: limit of servers per hour set to ERROR because their guests are missing
     """
 
     def __init__(
@@ -121,9 +121,9 @@ class ComputeManager:
         )
 
     def start(self) -> None:
-        """Ask the cell where this host is and what it holds, and put right what is not so.
+        """Get this host's cell and instances from the cell-conductor, and reconcile the guests.
 
-        Once, before it serves.
+        Call it once, before serving.
 
         :raises roost.exception.Unavailable: when the cell does not answer (yet): call it again
         """
@@ -146,14 +146,14 @@ class ComputeManager:
 
     @property
     def hears_of_guests(self) -> bool:
-        """Whether there ever is anything to :meth:`follow`."""
+        """Whether the driver reports guest events, so that :meth:`follow` is needed."""
         return isinstance(self._host.virt, ReportsGuestEvents)
 
     def heartbeat(self) -> None:
-        """Tell the cell that this host is alive; call it again and again.
+        """Report to the cell that this host is alive; call it periodically.
 
         :raises roost.exception.Conflict: when the cell knows another daemon of this name: this one
-            is to end
+            must exit
         """
         answer = self._host.conductor.report_service(
             admin_context(),
@@ -168,59 +168,59 @@ class ComputeManager:
         tracker.set_enabled(not answer["disabled"], version=answer["disabled_version"])
 
     def beat(self) -> None:
-        """Stay among the living daemons of the cell; call it again and again, as soon as started.
+        """Report liveness to the service group of the cell; call it periodically once started.
 
-        Apart from the heartbeat, for which a host must wait while no conductor answers.
+        Separate from the heartbeat, which blocks while no conductor answers.
         """
         if self._cell_uuid is not None:
             self._group.beat(self._cell_uuid)
 
     def tick(self) -> None:
-        """Report to the scheduler what has changed; call it about every second."""
+        """Report changes to the scheduler; call it about every second."""
         self._reporter.tick(time.monotonic())
 
     def renew_leases(self) -> None:
-        """Renew the leases on all that is at work here; call it several times in a lease.
+        """Renew the leases of all work here; call it several times in a lease.
 
         :raises roost.exception.Unavailable: when the cell does not answer
         """
         self._host.leases.renew()
 
     def renewal_pause(self) -> float:
-        """Return the seconds between two renewals, as the cell has told."""
+        """Return the seconds between two renewals, which the cell determines."""
         return self._host.leases.renewal_pause()
 
     def fence(self) -> None:
-        """Stop what could not be renewed in time; call it often, in a thread of its own."""
+        """Stop work whose lease was not renewed in time; call it often, in a thread of its own."""
         self._host.leases.fence()
 
     def fencing_pause(self) -> float:
-        """Return the seconds between two looks for what must stop."""
+        """Return the seconds between two calls of :meth:`fence`."""
         return self._host.leases.fencing_pause()
 
     def settle(self) -> None:
-        """Ask the cell what became of instances that this host heard no more of; now and then."""
+        """Settle instances that wait for a message by reading their rows; call it periodically."""
         waiting = self._host.tracker.unsettled()
         if waiting:
             instances = self._host.conductor.list_instances(admin_context(), host=self._host.name)
             self._host.tracker.settle(waiting, instances)
 
     def reconcile(self) -> None:
-        """Put right what the hypervisor has other than the cell says; now and then.
+        """Correct differences between guests and their rows; call it periodically.
 
         :raises roost.exception.Unavailable: when the cell does not answer
         """
         self._reconciler.run()
 
     def follow(self) -> None:
-        """Look at the guests that have changed by themselves; call it several times a second.
+        """Reconcile guests that have changed by themselves; call it several times a second.
 
         :raises roost.exception.Unavailable: when the cell does not answer
         """
         self._reconciler.follow()
 
     def watch(self) -> None:
-        """Look after guests that a daemon of this host left when it died over their builds.
+        """Reconcile guests whose builds a daemon of this host left unfinished when it died.
 
         Call it every few seconds; without such guests it does nothing.
 
@@ -230,30 +230,30 @@ class ComputeManager:
 
     @property
     def has_ports_elsewhere(self) -> bool:
-        """Whether there ever is anything to :meth:`heal_networks`."""
+        """Whether an external service has the ports, so that :meth:`heal_networks` is needed."""
         return isinstance(self._host.networks, DescribesPorts)
 
     def heal_networks(self) -> None:
-        """Let rows follow changes of ports that no event told of; now and then.
+        """Update rows after changes of ports whose event was lost; call it periodically.
 
-        :raises roost.exception.Unavailable: when nobody says how the ports are
+        :raises roost.exception.Unavailable: when the network service does not answer
         """
         self._healer.run()
 
     def tidy(self) -> None:
-        """Remove what nobody has needed for long; now and then."""
+        """Remove unused cached files; call it periodically."""
         self._host.images.tidy()
         if isinstance(self._host.virt, TidiesUp):
             self._host.virt.tidy()
 
     def close(self) -> None:
-        """Let nobody come to consoles any more."""
+        """Close the console listener."""
         self._door.close()
 
     def drain(self, timeout: float) -> bool:
-        """Finish what is under way, or give it back; tell whether all came to an end.
+        """Finish work under way, or hand it back; return whether all of it ended.
 
-        :param timeout: seconds that it gets to finish
+        :param timeout: seconds for work to finish
         """
         self._host.stopping.set()
         deadline = time.monotonic() + timeout
@@ -261,7 +261,7 @@ class ComputeManager:
         built = self._builds.drain(timeout)
         return self._tasks.wait(max(0.0, deadline - time.monotonic())) and built
 
-    # what follows is served
+    # RPC methods
 
     def build_and_run_instance(
         self,
@@ -280,12 +280,12 @@ class ComputeManager:
             executor=self._executors.ends,
             key="terminate",
             lease=self._lease(instance_uuid, (states.DELETING,)),
-            ahead=True,  # the others would do nothing for a server that is being deleted
+            ahead=True,  # other work would do nothing for a server that is being deleted
         )
 
     def _terminate(self, context: RequestContext, instance_uuid: str) -> None:
         if not delete.is_due(self._host, context=context, instance_uuid=instance_uuid):
-            LOG.warning("instance %s is not to be deleted here: nothing is done", instance_uuid)
+            LOG.warning("instance %s is not being deleted on this host: ignored", instance_uuid)
             return
         self._host.tracker.ending(instance_uuid)
         self._builds.cancel(instance_uuid)
@@ -335,7 +335,7 @@ class ComputeManager:
     ) -> None:
         kind = KINDS.get(task)
         if kind is None:
-            LOG.warning("instance %s: nobody here knows how to do %s", instance_uuid, task)
+            LOG.warning("instance %s: unknown task %s", instance_uuid, task)
             return
         lease = self._lease(instance_uuid, kind.family)
 
@@ -399,9 +399,9 @@ class ComputeManager:
 
     @contextlib.contextmanager
     def _changing_interfaces(self, instance_uuid: str) -> Iterator[None]:
-        """Work on interfaces when their turn comes; one server's come one after the other.
+        """Wait for a free slot to change interfaces; one change of a server at a time.
 
-        :raises roost.exception.Conflict: when the server, or the host, is busy all the time
+        :raises roost.exception.Conflict: when the server, or the host, is busy for too long
         """
         until = time.monotonic() + PATIENCE
         with (
@@ -423,10 +423,10 @@ class ComputeManager:
 
 
 @contextlib.contextmanager
-def _taken(places: threading.BoundedSemaphore, *, within: float) -> Iterator[None]:
-    if not places.acquire(timeout=within):
+def _taken(slots: threading.BoundedSemaphore, *, within: float) -> Iterator[None]:
+    if not slots.acquire(timeout=within):
         raise exception.Conflict("The host of this server is busy; try again later.")
     try:
         yield
     finally:
-        places.release()
+        slots.release()

@@ -1,15 +1,15 @@
-"""What the hypervisor has, compared with what the cell says: at every start, and now and then.
+"""Reconciliation of the hypervisor's guests with the cell's rows, at start and periodically.
 
-A guest that starts or stops by itself is looked at at once, where the hypervisor reports it.
+A guest that starts or stops by itself is checked at once, if the hypervisor reports it.
 
-Guests are looked at first, rows after that. So what began or ended in between may look wrong, and
-everything that looks wrong is judged a second time, while nothing else here can work on it. What is
-at work is left alone: it has its own end, and a lease in case nobody works on it any more.
+Guests are read first, then rows. A change in between may look like a difference, so each difference
+is judged a second time under the instance's lock. Instances with a task are left alone: the task
+ends by itself, and its lease ends when no process works on it any more.
 
-A guest is destroyed only if it is proven to be this host's own leftover: its row says deleted; or a
-later attempt of its build is elsewhere; or its build was given up everywhere. A row that merely
-names another host proves nothing: the same would be seen by a host that was given a new name. Nor
-does any row but a deleted one, of a guest that was announced once: it may be an old copy.
+A guest is destroyed only if it is proven to be this host's own leftover: its row is deleted; or a
+later attempt of its build is on another host; or all hosts gave up its build. A row that merely
+names another host proves nothing: a host that was renamed would see the same. For a guest that was
+announced once, only a deleted row is proof: any other row may be an old copy.
 """
 
 import collections
@@ -36,7 +36,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Correction(enum.Enum):
-    """What is done about a difference: the last word of the notification's event."""
+    """How a difference is handled: the last part of the notification's event type."""
 
     DESTROY = "leftover_destroyed"
     LEAVE = "guest_left"
@@ -48,7 +48,7 @@ class Correction(enum.Enum):
     FIND = "guest_found"
 
 
-# How a guest came to be other than its row says.
+# How a guest came to differ from its row.
 _DID: Final = {
     states.RUNNING: "ran",
     states.SHUTDOWN: "had stopped",
@@ -59,7 +59,7 @@ _DID: Final = {
 
 @dataclasses.dataclass(frozen=True)
 class GuestDecision:
-    """What is to be done, and why, in words for operators."""
+    """The correction to make, and the reason in plain text for operators."""
 
     remedy: Correction
     why: str
@@ -75,12 +75,12 @@ _CUT_OFF: Final = "its guest had ended with its host, which was started again"
 def decide(
     guest: Guest | None, row: InstanceLocation, *, resumes: bool = False
 ) -> GuestDecision | None:
-    """Compare a guest, or that there is none, with its row; None: nothing is to be done.
+    """Compare a guest (None: there is none) with its row; return None when nothing is to be done.
 
-    :param resumes: whether guests that ran run again after their node was started again
+    :param resumes: whether guests that ran are started again after a reboot of the node
     """
     if row.place == HERE:
-        decision = _judge_at_home(guest, row)
+        decision = _judge_here(guest, row)
         if guest is None or not guest.cut_off:
             return decision
         return _judge_cut_off(decision, row, resumes=resumes)
@@ -90,9 +90,9 @@ def decide(
 def _judge_cut_off(
     decision: GuestDecision | None, row: InstanceLocation, *, resumes: bool
 ) -> GuestDecision | None:
-    """Say what to do about a guest that its node took down with it.
+    """Decide about a guest that went down with its node.
 
-    One that was paused stays down: what it would go on with is lost.
+    One that was paused stays down: its memory is lost.
     """
     if decision is None or decision.remedy is not Correction.FOLLOW:
         return decision
@@ -103,7 +103,7 @@ def _judge_cut_off(
 def _judge_stray(guest: Guest, row: InstanceLocation) -> GuestDecision:
     if row.place == DELETED:
         return GuestDecision(Correction.DESTROY, "its instance is deleted")
-    where = _whereabouts(row)
+    where = _location(row)
     if guest.announced:
         return GuestDecision(Correction.LEAVE, f"{where}, and the guest was announced: {_OLD_ROW}")
     if row.place == ELSEWHERE and guest.attempt is not None and guest.attempt < row.attempt:
@@ -113,37 +113,37 @@ def _judge_stray(guest: Guest, row: InstanceLocation) -> GuestDecision:
     if row.place == NOWHERE and row.vm_state == states.ERROR and not row.launched:
         return GuestDecision(Correction.DESTROY, "the build of its instance was given up")
     if row.place == ELSEWHERE:
-        where = f"{where}, and nothing says that the guest is of an earlier"
+        where = f"{where}, and no record shows that the guest is of an earlier attempt"
     return GuestDecision(Correction.LEAVE, where)
 
 
-def _whereabouts(row: InstanceLocation) -> str:
+def _location(row: InstanceLocation) -> str:
     if row.place == ELSEWHERE:
         return f"attempt {row.attempt} of its instance is on {row.host}"
     return "its instance is on no host" if row.place == NOWHERE else _UNKNOWN
 
 
-def _judge_at_home(guest: Guest | None, row: InstanceLocation) -> GuestDecision | None:
+def _judge_here(guest: Guest | None, row: InstanceLocation) -> GuestDecision | None:
     if row.task_state is not None:
         return None
     if row.vm_state == states.SOFT_DELETED:
-        return None if guest is None else _judge_put_away(guest, row)
+        return None if guest is None else _judge_soft_deleted(guest, row)
     if row.vm_state in states.WITH_GUEST:
         return _judge_guest(guest, row)
     return None if guest is None else _judge_found(guest, row)
 
 
 def _judge_found(guest: Guest, row: InstanceLocation) -> GuestDecision | None:
-    """Say what to do about the guest of a server in ERROR that had none when it was looked at."""
+    """Decide about the guest of a server in ERROR whose guest was missing before."""
     known = states.as_found(guest.power_state, rescued=guest.rescued)
     if row.vm_state != states.ERROR or row.power_state != states.NOSTATE:
         return None
-    found = GuestDecision(Correction.FIND, "its guest, which was gone, is there again")
+    found = GuestDecision(Correction.FIND, "its guest, which was missing, is there again")
     return found if guest.announced and known is not None else None
 
 
 def _judge_guest(guest: Guest | None, row: InstanceLocation) -> GuestDecision | None:
-    """Say what to do about a guest that its row is to follow."""
+    """Decide about the guest of a server that must have one; None: it is missing."""
     if guest is None:
         return GuestDecision(Correction.GIVE_UP, "its guest is gone from this host")
     found = states.as_found(guest.power_state, rescued=guest.rescued)
@@ -154,17 +154,17 @@ def _judge_guest(guest: Guest | None, row: InstanceLocation) -> GuestDecision | 
     return None
 
 
-def _judge_put_away(guest: Guest, row: InstanceLocation) -> GuestDecision | None:
-    """Say what to do about the guest of a server that its user has deleted: it is stopped."""
+def _judge_soft_deleted(guest: Guest, row: InstanceLocation) -> GuestDecision | None:
+    """Decide about the guest of a soft-deleted server, which must be stopped."""
     if guest.power_state not in (states.NOSTATE, states.SHUTDOWN):
         return GuestDecision(
-            Correction.STOP, f"its guest {_DID[guest.power_state]}, though it is put away"
+            Correction.STOP, f"its guest {_DID[guest.power_state]}, though it is soft-deleted"
         )
     return None if guest.power_state in (states.NOSTATE, row.power_state) else _FOLLOW_POWER
 
 
 def _judge_other(guest: Guest, row: InstanceLocation) -> GuestDecision:
-    """Say what to do about a guest in another state than its row."""
+    """Decide about a guest in another state than its row."""
     if guest.rescued:
         return GuestDecision(Correction.FOLLOW, "its guest was rescued")
     did = _DID[guest.power_state]
@@ -174,7 +174,7 @@ def _judge_other(guest: Guest, row: InstanceLocation) -> GuestDecision:
 
 
 def _is_unnoted(guest: Guest | None, row: InstanceLocation) -> bool:
-    """Tell whether a guest was announced without a note of it: a server at rest has that one."""
+    """Return whether a guest must be marked as announced: it is that of a server without a task."""
     at_rest = row.task_state is None and row.vm_state in states.WITH_GUEST
     return guest is not None and not guest.announced and row.place == HERE and at_rest
 
@@ -185,11 +185,11 @@ def _is_lost(guest: Guest | None, row: InstanceLocation) -> bool:
 
 
 class Losses:
-    """How many servers may be given up because their guests are gone.
+    """Limits how many servers are set to ERROR because their guests are missing.
 
-    :param most: in an hour
-    :param clock: seconds that never go back
-    :ivar missing: how many guests were gone when all were looked at last
+    :param most: limit per hour
+    :param clock: monotonic seconds
+    :ivar missing: number of missing guests in the last full comparison
     """
 
     def __init__(self, most: int, *, clock: Callable[[], float]) -> None:
@@ -201,19 +201,19 @@ class Losses:
 
     @property
     def may_be(self) -> bool:
-        """Whether a server may be given up now."""
+        """Whether a server may be set to ERROR now."""
         latest = sum(self._clock() - at < _LOSSES_OF for at in self._at)
         return self._all or latest + max(1, self.missing) <= self._most
 
     def note(self) -> None:
-        """Count a server that was given up."""
+        """Count a server that was set to ERROR."""
         self.missing = max(0, self.missing - 1)
         if not self._all:
             self._at.append(self._clock())
 
     @contextlib.contextmanager
     def allowed(self, *, abandon: bool) -> Iterator[None]:
-        """Let any number be given up while the block lasts, if an operator says so."""
+        """Lift the limit during the block, if an operator requests it."""
         self._all = abandon
         try:
             yield
@@ -222,13 +222,13 @@ class Losses:
 
 
 class Reconciler:
-    """Puts right what differs on one host.
+    """Corrects differences between guests and rows on one host.
 
-    :param locks: held by whoever works on an instance
-    :param is_building: whether a build of an instance is under way or waits
-    :param resumes: whether guests that ran run again after their node was started again
-    :param most_lost: servers that are given up in an hour because their guests are gone; where more
-        are gone, the host itself may not be what it was, and all of them wait for an operator
+    :param locks: held while a thread works on an instance
+    :param is_building: whether a build of an instance is under way or queued
+    :param resumes: whether guests that ran are started again after a reboot of the node
+    :param most_lost: limit of servers per hour set to ERROR because their guests are missing; if
+        more are missing, the fault may be the host's, and all of them wait for an operator
     """
 
     def __init__(
@@ -246,47 +246,46 @@ class Reconciler:
         self._resumes = resumes
         self._losses = Losses(most_lost, clock=host.leases.clock)
         self._one_at_a_time = threading.Lock()
-        self._heard: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._reported: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._left: dict[str, str] = {}
         self._unfinished: set[str] = set()  # guests of builds that have not ended
         self.counts: collections.Counter[Correction] = collections.Counter()
 
     def run(self, *, abandon: bool = False) -> None:
-        """Compare everything once; any thread may ask for it.
+        """Compare all guests and rows once; any thread may call it.
 
-        :param abandon: also all servers whose guests are gone, however many these are
-        :raises roost.exception.Unavailable: when the cell does not answer; what was not judged yet
-            is judged next time
+        :param abandon: set all servers without guests to ERROR, however many these are
+        :raises roost.exception.Unavailable: when the cell does not answer; the next run compares
+            the rest
         """
         with self._one_at_a_time, self._losses.allowed(abandon=abandon):
             self._compare(admin_context())
 
     def hear(self, uuid: str | None) -> None:
-        """Note that a guest has changed by itself; None: some guest has. For :meth:`follow`."""
-        self._heard.put(uuid)
+        """Queue a guest that has changed by itself for :meth:`follow`; None: an unknown guest."""
+        self._reported.put(uuid)
 
     def follow(self) -> None:
-        """Put right what differs of the guests that were heard of; call it often.
+        """Reconcile the guests that the hypervisor has reported; call it often.
 
-        :raises roost.exception.Unavailable: when the cell does not answer; :meth:`run` finds it
+        :raises roost.exception.Unavailable: when the cell does not answer; :meth:`run` retries
         """
-        heard = set()
+        reported = set()
         with contextlib.suppress(queue.Empty):
             while True:
-                heard.add(self._heard.get_nowait())
-        if None in heard:
+                reported.add(self._reported.get_nowait())
+        if None in reported:
             self.run()
             return
-        self._look_at({uuid for uuid in heard if uuid})
+        self._look_at({uuid for uuid in reported if uuid})
 
     def watch(self) -> None:
-        """Look again at guests of builds that nobody here works on; call it every few seconds.
+        """Reconcile guests of builds that no thread here works on; call it every few seconds.
 
-        A daemon that died has left them. Their builds begin again here, or go on elsewhere: from
-        then on such a guest is one too many.
+        A daemon that died has left them. When their builds begin again here or on another host,
+        such a guest is a leftover.
 
-        :raises roost.exception.Unavailable: when the cell does not answer; so they are looked at
-            the next time
+        :raises roost.exception.Unavailable: when the cell does not answer; the next call retries
         """
         self._look_at(self._unfinished)
 
@@ -311,16 +310,16 @@ class Reconciler:
                 self._look_again(context, row.instance_uuid)
         done = self.counts - before
         if done:
-            told = ", ".join(f"{many} {remedy.value}" for remedy, many in done.items())
-            LOG.warning("%s was not as its cell says: %s", self._host.name, told)
+            counts = ", ".join(f"{many} {remedy.value}" for remedy, many in done.items())
+            LOG.warning("%s differed from its cell: %s", self._host.name, counts)
 
     def _look_after_networks(self) -> None:
-        """Have what guests are plugged into whole, and nothing for guests that are no more."""
+        """Restore what guests are plugged into, and unplug guests that no longer exist."""
         networks = self._host.networks
         if not isinstance(networks, PlugsGuests):
             return
         networks.restore()
-        plugged = networks.plugged()  # before the guests: who comes in between is looked at alone
+        plugged = networks.plugged()  # before the guests, so that no new guest is unplugged
         for uuid in sorted({*plugged} - {*self._host.virt.list_guests()}):
             if not self._locks.is_held(uuid):
                 with self._locks.hold(uuid):
@@ -329,21 +328,21 @@ class Reconciler:
     def _unplug_leftover(self, uuid: str) -> None:
         if self._is_building(uuid) or self._host.virt.exists(uuid):
             return
-        LOG.warning("%s: its guest is no more, and is plugged into nothing from now on", uuid)
+        LOG.warning("%s: its guest does not exist: unplugging its interfaces", uuid)
         try:
             self._host.unplug(uuid)
         except Exception:
-            LOG.exception("%s: its interfaces are left for the next time", uuid)
+            LOG.exception("%s: its interfaces could not be unplugged; the next run retries", uuid)
 
     def _guests(self) -> Iterable[Guest]:
-        """Yield what the hypervisor has; of one that it cannot describe only that it exists."""
+        """Yield the hypervisor's guests; those that it cannot describe without details."""
         for uuid in self._host.virt.list_guests():
             guest = self._find(uuid)
             if guest is not None:
                 yield guest
 
     def _find(self, uuid: str) -> Guest | None:
-        """Return a guest; of one that the hypervisor cannot describe nothing but that it exists."""
+        """Return a guest; without details when the hypervisor cannot describe it."""
         try:
             return self._host.virt.describe(uuid)
         except exception.NotFound:
@@ -378,7 +377,7 @@ class Reconciler:
         return GuestDecision(Correction.MISS, why)
 
     def _is_news(self, uuid: str, decision: GuestDecision | None) -> bool:
-        """Tell whether a difference is to be acted on: one that is left alone is told of once."""
+        """Return whether to act on a difference; one that is left alone is reported only once."""
         if decision is None:
             self._left.pop(uuid, None)
             return False
@@ -386,7 +385,7 @@ class Reconciler:
         return not waits or self._left.get(uuid) != decision.why
 
     def _look_again(self, context: RequestContext, uuid: str) -> None:
-        """Judge once more, alone with the instance, and act."""
+        """Judge once more under the instance's lock, and act."""
         if self._locks.is_held(uuid):
             return
         with self._locks.hold(uuid):
@@ -414,9 +413,9 @@ class Reconciler:
         except exception.Unavailable:
             raise
         except (exception.Conflict, exception.NotFound) as error:
-            LOG.info("%s is not to be put right any more: %s", uuid, error.message)
+            LOG.info("%s needs no correction any more: %s", uuid, error.message)
         except Exception:
-            LOG.exception("%s cannot be put right: %s", uuid, decision.why)
+            LOG.exception("%s cannot be corrected: %s", uuid, decision.why)
         else:
             self._send_outcome(context, uuid, decision)
 
@@ -445,7 +444,7 @@ class Reconciler:
     def _start(
         self, context: RequestContext, guest: Guest, row: InstanceLocation, why: str
     ) -> None:
-        """Start a guest; one that cannot be is told of as it is, and its user may try again."""
+        """Start a guest; if that fails, report its state, and its user may try again."""
         timeline = InstanceEvents(self._host.name)
         try:
             with timeline.step("compute.start"):
@@ -466,7 +465,7 @@ class Reconciler:
         *,
         events: Sequence[InstanceActionEvent] = (),
     ) -> None:
-        """Let the row say how the guest is, if it says the same as when it was judged."""
+        """Update the row to the guest's state, if the row has not changed since it was judged."""
         self._host.conductor.report_power(
             context,
             instance_uuid=row.instance_uuid,
@@ -479,7 +478,7 @@ class Reconciler:
         )
 
     def _send_outcome(self, context: RequestContext, uuid: str, decision: GuestDecision) -> None:
-        """Count it, log it, and have those told who listen."""
+        """Count and log the correction, and send a notification."""
         self.counts[decision.remedy] += 1
         LOG.warning("%s: %s: %s", uuid, decision.remedy.value, decision.why)
         finding = HostFinding(
@@ -491,4 +490,4 @@ class Reconciler:
         try:
             self._host.conductor.report_finding(context, finding=finding)
         except exception.Unavailable as error:
-            LOG.info("nobody was told of %s: %s", uuid, error.message)
+            LOG.info("no notification was sent about %s: %s", uuid, error.message)

@@ -1,25 +1,25 @@
-"""What a host has, what its instances take of it, and which instances are here.
+"""The resource tracker: a host's resources, their use by instances, and the instances listed.
 
-The scheduler decides by its own claims; this is the host's own view, which has the last word before
-a build begins and which the host reports.
+The scheduler decides by its own claims; this is the host's own view, which the host checks before
+it begins a build, and which it reports.
 
-A report confirms the claims of the instances that it lists, and a confirmed claim of one that is
-not listed any more is dropped. So an instance is listed without a gap
+A report confirms the claims of the instances that it lists; the scheduler drops a confirmed claim
+whose instance is no longer listed. So an instance is listed without a gap
 
-- from the moment that this host is told to build it, though the build waits for its turn, or that
-  its cell says at a start that it belongs here: how far it got is for its row to say;
-- while anything of it is here or under way here;
-- until its guest is gone *and* the conductor knows. For one that is deleted this is when the
-  conductor has answered that it is deleted. For one whose build came to nothing it is when its row
-  is seen to name another host, or none (:meth:`ResourceTracker.settle`): a cast may be lost, and
-  one who is told again must still find its claim.
+- from the moment that this host receives the cast to build it, even if the build is queued, or that
+  its cell lists it here at start; its row has its progress;
+- while any part of it, or any operation on it, is on this host;
+- until its guest is destroyed *and* the conductor knows. For a deleted instance this is when the
+  conductor has answered that it is deleted. For one whose build failed it is when its row names
+  another host, or none (:meth:`ResourceTracker.settle`): a cast may be lost, and a host that
+  receives it again must still find its claim.
 
-Before its cell has said what belongs here, a host reports nothing at all.
+Before its cell has listed the instances of this host, the host reports nothing at all.
 
-How much it takes is another matter: it is free as soon as the guest is gone, because the conductor
-lets go of the claim before the host hears of it, and the next instance may come at once. And what
-the report says that it *holds*, from which a lost claim is restored, is only what is built and not
-being ended: of all else the conductors may be moving or releasing the claim at this moment.
+Resources are free as soon as the guest is destroyed, because the conductor releases the claim
+before it answers the host, and the next instance may arrive at once. The report's *holdings*, from
+which a lost claim is restored, are only instances that are built and not being deleted: the
+conductors may be moving or releasing the claims of all others.
 """
 
 import collections
@@ -64,17 +64,17 @@ class _Entry(NamedTuple):
     share: Share
 
 
-class _Said(NamedTuple):
-    """Whether the operator lets this host take new instances; the higher version counts."""
+class _Enabled(NamedTuple):
+    """Whether the operator has enabled this host; the higher version counts."""
 
     version: int
     enabled: bool
 
 
 class ResourceTracker:
-    """Counts what is claimed on one host; any thread may ask.
+    """Tracks the claims on one host; thread-safe.
 
-    :param on_change: called, without arguments, when the next report would say something new
+    :param on_change: called, without arguments, when the report changes
     """
 
     def __init__(
@@ -88,13 +88,13 @@ class ResourceTracker:
         self._operations: collections.Counter[str] = collections.Counter()
         self._failed_builds = 0
         self._cell_uuid: str | None = None
-        self._enabled = _Said(version=0, enabled=True)
+        self._enabled = _Enabled(version=0, enabled=True)
         self._filled = False
         self._reported_at = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
     @property
     def claims(self) -> dict[str, Share]:
-        """What each instance takes, by uuid; those that take nothing are left out."""
+        """The share of each instance, by uuid; empty shares are left out."""
         with self._lock:
             shares = {uuid: entry.share for uuid, entry in self._entries.items()}
         return {uuid: share for uuid, share in shares.items() if share != NOTHING}
@@ -106,30 +106,30 @@ class ResourceTracker:
             self._on_change()
 
     def set_enabled(self, enabled: bool, *, version: int) -> None:
-        """Note whether this host takes new instances; what was said earlier does not count."""
-        said = _Said(version, enabled)
+        """Note whether this host is enabled; an older version than the last is ignored."""
+        latest = _Enabled(version, enabled)
         with self._lock:
-            is_news = said != self._enabled and version >= self._enabled.version
+            is_news = latest != self._enabled and version >= self._enabled.version
             if is_news:
-                self._enabled = said
+                self._enabled = latest
         if is_news:
             self._on_change()
 
     def fill(self, instances: Iterable[Instance]) -> None:
-        """Begin anew with what belongs here by its row, whether it fits or not."""
+        """Replace all claims by those of these instances, whether they fit or not."""
         with self._lock:
             self._entries = {each.uuid: _entry_of(each) for each in instances}
             self._filled = True
         self._on_change()
 
     def begin_operation(self, instance_uuid: str) -> None:
-        """Something is under way for an instance from now on, which is listed meanwhile."""
+        """Count an operation on an instance, which is listed until the operation ends."""
         with self._lock:
             self._operations[instance_uuid] += 1
         self._on_change()
 
     def end_operation(self, instance_uuid: str) -> None:
-        """It is over: once for each :meth:`begin_operation`."""
+        """End an operation: call it once for each :meth:`begin_operation`."""
         with self._lock:
             self._operations[instance_uuid] -= 1
             if not self._operations[instance_uuid]:
@@ -137,11 +137,11 @@ class ResourceTracker:
         self._on_change()
 
     def claim(self, instance: Instance, selection: Selection | None = None) -> None:
-        """Set aside what the instance needs; one that has a claim keeps it.
+        """Claim the resources of an instance; an existing claim is replaced.
 
-        :param selection: where it goes here and how much there is to give, as the scheduler chose;
-            without it, by its row and by this host's own ratios
-        :raises roost.exception.NoCapacity: naming resource, asked and free
+        :param selection: the scheduler's placement and limits; None: the placement of the row, and
+            this host's own ratios
+        :raises roost.exception.NoCapacity: with ``resource``, ``asked`` and ``free`` as details
         """
         wanted = share_of(instance, GuestPlacement.of(selection or instance))
         has = self._driver.resources()
@@ -158,7 +158,7 @@ class ResourceTracker:
         self._on_change()
 
     def release(self, instance_uuid: str) -> None:
-        """Give back what a build had; safe to repeat."""
+        """Release the claim of a build; may be repeated."""
         with self._lock:
             found = self._entries.pop(instance_uuid, None)
             if found is not None and found.stage is Stage.ENDING:
@@ -167,53 +167,53 @@ class ResourceTracker:
             self._on_change()
 
     def built(self, instance_uuid: str) -> None:
-        """Note that an instance that was claimed for is there now: a build succeeded."""
+        """Note that the build of an instance succeeded."""
         with self._lock:
             self._set(instance_uuid, Stage.BUILT, self._share(instance_uuid))
             self._failed_builds = 0
         self._on_change()
 
     def build_failed(self) -> None:
-        """Count a build that another host might have done better."""
+        """Count a failed build that another host might complete."""
         with self._lock:
             self._failed_builds += 1
         self._on_change()
 
     def expect(self, instance_uuid: str) -> None:
-        """List an instance until its row is read: nothing of it is here, but it may belong here."""
+        """List an instance without resources until its row is read: it may belong here."""
         with self._lock:
             self._entries.setdefault(instance_uuid, _Entry(Stage.EXPECTED, NOTHING))
         self._on_change()
 
     def ending(self, instance_uuid: str) -> None:
-        """Note that an instance is to go, also one that was never here."""
+        """Note that an instance is being deleted, also one that was never here."""
         with self._lock:
             share = self._share(instance_uuid)
             self._entries[instance_uuid] = _Entry(Stage.ENDING, share)
         self._on_change()
 
     def vacate(self, instance_uuid: str) -> None:
-        """Give back what an instance had that is ending: its guest is gone."""
+        """Release the resources of an instance being deleted: its guest is destroyed."""
         with self._lock:
             self._entries[instance_uuid] = _Entry(Stage.ENDING, NOTHING)
         self._on_change()
 
     def forget(self, instance_uuid: str) -> None:
-        """List an instance no more: it is gone, and the conductor knows."""
+        """Stop listing an instance: it is deleted, and the conductor knows."""
         with self._lock:
             found = self._entries.pop(instance_uuid, None)
         if found is not None:
             self._on_change()
 
     def unsettled(self) -> set[str]:
-        """Return the uuids of those that wait for a message, which may never come."""
+        """Return the uuids of instances that wait for a message, which may be lost."""
         with self._lock:
             return self._unsettled()
 
     def settle(self, uuids: Collection[str], instances: Iterable[Instance]) -> None:
-        """Let the rows decide of those that were unsettled before the rows were read.
+        """Apply the rows to instances that were unsettled before the rows were read.
 
-        :param instances: all that belong here by their rows
+        :param instances: all instances whose rows name this host
         """
         belonging = {each.uuid: _entry_of(each) for each in instances}
         with self._lock:
@@ -225,17 +225,17 @@ class ResourceTracker:
             self._on_change()
 
     def report(self) -> HostReport:
-        """Return what the scheduler should know of this host now.
+        """Return the current report for the scheduler.
 
-        :raises roost.exception.Unavailable: before the cell has told where this host is, and what
-            belongs on it
+        :raises roost.exception.Unavailable: before the cell has reported its uuid and the instances
+            of this host
         """
         if self._cell_uuid is None or not self._filled:
             raise exception.Unavailable(
-                f"host {self._settings.host} does not know yet where it is and what it holds"
+                f"host {self._settings.host} does not know its cell and its instances yet"
             )
-        reported_at = self._later()  # what changes after it is in a later report
-        said = self._enabled
+        reported_at = self._later()  # changes after it are in a later report
+        latest = self._enabled
         return compose(
             self._contents(),
             settings=self._settings,
@@ -244,8 +244,8 @@ class ResourceTracker:
             metrics=self._metrics(),
             load=self._load(),
             cell_uuid=self._cell_uuid,
-            enabled=said.enabled,
-            enabled_version=said.version,
+            enabled=latest.enabled,
+            enabled_version=latest.version,
             reported_at=reported_at,
         )
 
@@ -267,24 +267,24 @@ class ResourceTracker:
             )
 
     def _metrics(self) -> dict[str, float]:
-        """Return what the driver measures; a driver that cannot must not silence its host."""
+        """Return the driver's metrics; a failing driver must not prevent the report."""
         if not isinstance(self._driver, MeasuresHost):
             return {}
         try:
             found = self._driver.metrics()
         except Exception:
-            LOG.exception("the metrics of this host cannot be had")
+            LOG.exception("the metrics of this host cannot be read")
             return {}
         return {name: value for name, value in found.items() if math.isfinite(value)}
 
     def _load(self) -> Load | None:
-        """Return how busy the node is; a driver that cannot tell must not silence its host."""
+        """Return the load of the node; a failing driver must not prevent the report."""
         if not isinstance(self._driver, ReportsLoad):
             return None
         try:
             return self._driver.load()
         except Exception:
-            LOG.exception("how busy this host is cannot be had")
+            LOG.exception("the load of this host cannot be read")
             return None
 
     def _unsettled(self) -> set[str]:
@@ -304,7 +304,7 @@ class ResourceTracker:
         return entry.share if entry else NOTHING
 
     def _set(self, instance_uuid: str, stage: Stage, share: Share) -> None:
-        """Note how far an instance is; nothing brings back one that is ending."""
+        """Set the stage of an instance; one that is ending stays so."""
         entry = self._entries.get(instance_uuid)
         if entry is not None and entry.stage is Stage.ENDING:
             stage = Stage.ENDING

@@ -1,8 +1,8 @@
-"""The queues of a host: its builds, and what is done to servers that are there.
+"""The work queues of a host: for builds, and for tasks of existing servers.
 
-Of either so many are carried out at once, and of one server one thing after another; the others
-wait. The threads that take messages hand work in here and take the next message: a guest that
-ignores that it is to stop, or an image that takes an hour, holds up nobody else.
+The concurrency of either is limited, and of one server only one task runs at a time. RPC threads
+queue the work and take the next message: a guest that ignores a shutdown request, or an image
+that takes an hour, does not delay other servers.
 """
 
 import collections
@@ -20,7 +20,7 @@ from roost.compute.leases import Lease
 from roost.compute.locks import Locks
 
 LOG = logging.getLogger(__name__)
-LAST_SECONDS: Final = 10.0  # for builds that were told to end, to undo and give back
+LAST_SECONDS: Final = 10.0  # for stopped builds to undo their steps and be handed back
 STOPPING: Final = "The host is stopping."
 
 
@@ -32,14 +32,14 @@ class _Entry:
 
 
 class BuildQueue:
-    """Runs each attempt at most once at a time, and no two things at once on one instance.
+    """Runs each attempt at most once at a time, and one operation at a time on one instance.
 
-    :param executor: its size is the number of builds at once
+    :param executor: its size limits the number of concurrent builds
     :param locks: held, by instance uuid, while a build runs
     :param run: carries out a build; must not raise
-    :param give_back: called with a build that was not begun, and why
-    :param entered: called with a build when it is taken in
-    :param left: called with it when it has ended, was dropped or is given back
+    :param give_back: called with a build that was not begun, and the reason
+    :param entered: called with a build when it is queued
+    :param left: called with it when it has ended, was dropped or is handed back
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class BuildQueue:
         self._draining = False
 
     def open(self) -> None:
-        """Take builds again, after a drain."""
+        """Accept builds again, after a drain."""
         self._draining = False
 
     def put(self, build: Build) -> None:
-        """Take a build in; one that is here already is left alone."""
+        """Queue a build, unless it is queued or running already."""
         with self._changed:
             if build.key in self._entries:
                 LOG.info("%s is under way already", build)
@@ -82,7 +82,7 @@ class BuildQueue:
             self._executor.submit(self._work, build)
 
     def cancel(self, instance_uuid: str) -> None:
-        """Drop the builds of an instance, and let those under way end before their next step."""
+        """Drop the queued builds of an instance, and end running ones before their next step."""
         with self._changed:
             for entry in self._of(instance_uuid):
                 entry.build.stop(wanted=False)
@@ -90,10 +90,10 @@ class BuildQueue:
                     self._forget(entry.build)
 
     def drain(self, timeout: float) -> bool:
-        """End all builds, and tell whether that worked.
+        """End all builds, and return whether all have ended.
 
-        Those that wait are given back at once. Those under way have ``timeout`` seconds to finish;
-        then they are told to end, too.
+        Queued builds are handed back at once. Running ones have ``timeout`` seconds to finish; then
+        they are stopped.
         """
         for build in self._withdraw():
             self._give_back(build, STOPPING)
@@ -107,7 +107,7 @@ class BuildQueue:
         return self._wait_until_empty(LAST_SECONDS)
 
     def has(self, instance_uuid: str) -> bool:
-        """Tell whether a build of an instance is under way, or waits for its turn."""
+        """Return whether a build of an instance is under way or queued."""
         with self._changed:
             return bool(self._of(instance_uuid))
 
@@ -129,13 +129,13 @@ class BuildQueue:
             try:
                 self._run(build)
             except Exception:
-                LOG.exception("%s ended in an accident", build)
+                LOG.exception("%s failed unexpectedly", build)
             finally:
                 with self._changed:
                     self._forget(build)
 
     def _take_up(self, build: Build) -> bool:
-        """Mark the build as running, unless it was dropped while it waited."""
+        """Mark the build as running, unless it was dropped while it was queued."""
         with self._changed:
             entry = self._entries.get(build.key)
             if entry is None or entry.build is not build or entry.withdrawn:
@@ -161,11 +161,11 @@ class BuildQueue:
 
 @dataclasses.dataclass(frozen=True)
 class Executors:
-    """What works, for each kind of work: what takes long does not hold up what does not.
+    """The executors for each kind of work, so that slow work does not delay fast work.
 
     :param builds: builds of servers
-    :param ends: deletes, and looks at what became of ports
-    :param power: stops, starts and the like, which guests may let wait
+    :param ends: deletes, and refreshes of ports
+    :param power: stops, starts and other power actions, which guests may delay
     :param tasks: images, rebuilds and all other tasks
     """
 
@@ -184,9 +184,9 @@ class _Work:
 
 
 class TaskQueue:
-    """Takes work in, and lets executors do it. The first of a server's waits for its executor only.
+    """Queues work per server for executors. The first of a server only waits for its executor.
 
-    What is taken in is under its lease, so that nobody sends it again, until it is done or dropped.
+    Queued work is under its lease until it is done or dropped, so that the cell does not resend it.
     """
 
     def __init__(self) -> None:
@@ -196,7 +196,7 @@ class TaskQueue:
         self._draining = False
 
     def open(self) -> None:
-        """Take work again, after a drain."""
+        """Accept work again, after a drain."""
         self._draining = False
 
     def put(
@@ -209,20 +209,19 @@ class TaskQueue:
         lease: Lease | None = None,
         ahead: bool = False,
     ) -> None:
-        """Take in what is to be done for an instance.
+        """Queue work for an instance.
 
-        :param key: what tells it from all else for this instance: what waits already is not taken
-            in again
-        :param ahead: before all that waits for this instance, and for other executors
+        :param key: identifies the work among that of this instance: it is not queued twice
+        :param ahead: before all other queued work of this instance
         """
         work = _Work(do, executor, key, lease)
         with self._changed:
             if self._draining:
-                LOG.info("instance %s: the host is stopping, others will ask again", instance_uuid)
+                LOG.info("instance %s: the host is stopping, the cell will resend", instance_uuid)
                 return
             works = self._works.setdefault(instance_uuid, collections.deque())
             if any(each.key == key for each in self._waiting(instance_uuid)):
-                LOG.info("instance %s: that waits for its turn already", instance_uuid)
+                LOG.info("instance %s: this task is queued already", instance_uuid)
                 return
             if ahead:
                 works.insert(1 if instance_uuid in self._running else 0, work)
@@ -235,7 +234,7 @@ class TaskQueue:
             executor.submit(self._run, instance_uuid, work)
 
     def drain(self) -> None:
-        """Drop what is not begun, and take nothing in: rows say what is to be done, as before."""
+        """Drop queued work and accept no more: the rows still have the tasks."""
         with self._changed:
             self._draining = True
             for instance_uuid in list(self._works):
@@ -243,7 +242,7 @@ class TaskQueue:
                     self._forget(instance_uuid, work)
 
     def wait(self, seconds: float) -> bool:
-        """Wait until all is done; tell whether it is."""
+        """Wait until all work is done; return whether it is."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._works, timeout=seconds)
 
@@ -254,7 +253,7 @@ class TaskQueue:
         with self._changed:
             works = self._works.get(instance_uuid)
             if not works or works[0] is not work or instance_uuid in self._running:
-                return  # dropped, or not its turn: the one before hands it in then
+                return  # dropped, or not the first: the work before it submits it
             self._running.add(instance_uuid)
         if work.lease is not None:
             work.lease.resume()
@@ -263,7 +262,7 @@ class TaskQueue:
         except exception.RoostError as error:
             LOG.warning("instance %s: %s: %s", instance_uuid, error.code, error.message)
         except Exception:
-            LOG.exception("instance %s: an accident", instance_uuid)
+            LOG.exception("instance %s: unexpected failure", instance_uuid)
         finally:
             with self._changed:
                 self._running.discard(instance_uuid)

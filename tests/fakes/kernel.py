@@ -75,10 +75,10 @@ class FakeKernel:
     def namespace(self, name):
         return self.namespaces.get(name, {}).get("number")
 
-    def runs(self, pid_file, *, knows, within):
-        return self.processes.get(pid_file) == (knows, self.namespace(within))
+    def runs(self, pid_file, *, argument, within):
+        return self.processes.get(pid_file) == (argument, self.namespace(within))
 
-    def end(self, pid_file, *, knows):
+    def end(self, pid_file, *, argument):
         self.processes.pop(pid_file, None)
 
     def _namespace(self, name):

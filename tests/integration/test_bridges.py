@@ -246,7 +246,7 @@ def test_another_driver_goes_on_where_one_was_killed(host, network, tmp_path):
 def test_what_somebody_removed_is_made_again(host, network, tmp_path):
     (vif,) = host.plug(an_instance(), vif_in(network, 5))
     names = SegmentNames(network)
-    System().end(tmp_path / f"dhcp/{network}.pid", knows=f"{network}.conf")
+    System().end(tmp_path / f"dhcp/{network}.pid", argument=f"{network}.conf")
     ip("netns", "delete", names.namespace)
     subprocess.run(["/usr/sbin/nft", "delete", "table", "bridge", names.table], check=True)
     host.driver.restore()

@@ -111,7 +111,7 @@ def test_an_image_deleted_before_a_host_has_it_is_final(cloud, store, add):
     with cloud.without("super-conductor"):
         (server_id,) = cloud.boot(imageRef=image)
         store.delete(admin_context(), image)
-    assert f"Image {image} (tiny) cannot be had" in failure(cloud, server_id)["message"]
+    assert f"Image {image} (tiny) cannot be fetched" in failure(cloud, server_id)["message"]
     assert attempts(cloud, server_id) == 1
 
 

@@ -1,7 +1,7 @@
-"""Where a guest gets its interfaces from, on the host.
+"""The network drivers of a host, which give guests their interfaces.
 
-``driver.py`` is the seam (entry points ``roost.compute.network``): a core that every driver has,
-and small protocols for what only some can. ``local.py`` gives addresses without connecting
-anything, ``bridge/`` makes Linux bridges, ``neutron.py`` binds ports of Neutron, ``vifs.py`` plugs
-them, on Open vSwitch by os-vif. ``bindings.py`` reads what Neutron has bound a port to.
+``driver.py`` is the plug-in interface (entry points ``roost.compute.network``): a core that every
+driver has, and small protocols for optional features. ``local.py`` assigns addresses and plugs
+nothing, ``bridge/`` creates Linux bridges, ``neutron.py`` binds ports of Neutron, ``vifs.py`` plugs
+them, on Open vSwitch by os-vif. ``bindings.py`` reads the bindings of Neutron's ports.
 """

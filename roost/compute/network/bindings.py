@@ -1,7 +1,7 @@
-"""What Neutron has bound a port to on its host; and the tap's name, on which all must agree.
+"""The binding of a Neutron port on its host, and the name of its tap device.
 
-Read by who plugs a port and by hypervisors. ``write_whole`` is for the files in which network
-drivers remember what they are to keep.
+Network drivers and hypervisors read bindings. ``write_whole`` and ``read_whole`` are for the files
+in which network drivers store their state.
 """
 
 import dataclasses
@@ -17,12 +17,12 @@ _LENGTH: Final = 14  # names of links have 15 characters at most
 
 
 def tap_of(port_id: str) -> str:
-    """Return the name by which Neutron's agents, too, find the port on its host."""
+    """Return the device name by which Neutron's agents find the port on its host."""
     return f"tap{port_id}"[:_LENGTH]
 
 
 def write_whole(path: pathlib.Path, text: str) -> None:
-    """Write a file that is there whole, or as it was, whatever ends us and whenever."""
+    """Write a file atomically: after a crash it has either the new or the old text."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".part")
     with partial.open("w") as file:
@@ -33,9 +33,9 @@ def write_whole(path: pathlib.Path, text: str) -> None:
 
 
 def read_whole(path: pathlib.Path) -> Any:
-    """Return what such a file says, which is JSON.
+    """Return the JSON of such a file.
 
-    :raises FileNotFoundError: when it is not there
+    :raises FileNotFoundError: when it does not exist
     :raises roost.exception.Internal: when it is damaged, naming it
     """
     try:
@@ -47,15 +47,15 @@ def read_whole(path: pathlib.Path) -> Any:
 BRIDGE: Final = "bridge"
 OVS: Final = "ovs"
 TAP: Final = "tap"
-_NORMAL: Final = "normal"  # the vnic_type of what is no device of the host
+_NORMAL: Final = "normal"  # the vnic_type of ports without a device of the host
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Binding:
-    """Where a port's guest is plugged.
+    """What a port's guest is plugged into.
 
-    :ivar kind: what Neutron calls it: :data:`BRIDGE`, :data:`OVS` or :data:`TAP`
-    :ivar bridge: what the guest's link becomes part of; None: nothing, the link is all there is
+    :ivar kind: Neutron's VIF type: :data:`BRIDGE`, :data:`OVS` or :data:`TAP`
+    :ivar bridge: the bridge that the guest's link is added to; None: none
     :ivar switch: the bridge of Open vSwitch that the port is on
     :ivar datapath: its type, as Open vSwitch calls it; None: the kernel's
     """
@@ -70,10 +70,10 @@ class Binding:
 
     @classmethod
     def of(cls, vif: Vif) -> Self | None:
-        """Read a port; None: it is bound to nothing, as those of ``[network] driver = local``.
+        """Read a port; None: it is unbound, as those of ``[network] driver = local``.
 
-        :raises roost.exception.BuildFailed: naming what it is bound as, when nothing here plugs
-            that; another host may
+        :raises roost.exception.BuildFailed: naming the binding, when this host cannot plug it;
+            another host may
         """
         if vif.type is None:
             return None
@@ -95,7 +95,7 @@ class Binding:
 
 
 def _where(vif: Vif, details: dict[str, Any]) -> dict[str, str | None] | None:
-    """Return the rest of a binding; None: nobody can plug this."""
+    """Return the other fields of a binding; None: it cannot be plugged."""
     bridge = details.get("bridge_name")
     if vif.type == TAP:
         return {}

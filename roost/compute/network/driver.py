@@ -1,4 +1,4 @@
-"""What a build asks of the networking: the seam that ``roost.compute.network`` plug-ins fill.
+"""The interface of network drivers, which are plug-ins of ``roost.compute.network``.
 
 A plug-in is a class with ``from_conf(conf, conductor)``, named by an entry point of that group.
 """
@@ -14,106 +14,106 @@ from roost.objects import ExternalEvent, Instance, NetworkInfo, NetworkRequest, 
 class NetworkDriver(Protocol):
     """Gives instances their interfaces.
 
-    ``host_bound`` says that an interface cannot follow its instance to another host (bare metal):
-    a build that fails then frees the networks, and the next host allocates them anew.
+    ``host_bound``: an interface cannot move with its instance to another host (bare metal), so a
+    build that fails frees the networks, and the next host allocates new ones.
     """
 
     @property
     def host_bound(self) -> bool: ...
 
     def allocate(self, context: RequestContext, instance: Instance) -> NetworkInfo:
-        """Give the instance what it asked for, bound to its host; it keeps what it has.
+        """Allocate the requested interfaces, bound to the instance's host; existing ones are kept.
 
         :raises roost.exception.Conflict: when its build is no longer wanted
-        :raises roost.exception.BuildFailed: when it cannot have what it asked for
+        :raises roost.exception.BuildFailed: when they cannot be allocated
         """
 
     def free(self, context: RequestContext, instance: Instance) -> None:
-        """Take its interfaces away; safe to repeat."""
+        """Release the instance's interfaces; may be repeated."""
 
     def attach(
         self, context: RequestContext, instance: Instance, request: NetworkRequest, *, key: str
     ) -> Vif:
-        """Give the instance one more interface and let its row say so; the same key, the same one.
+        """Add an interface to the instance and its row; the same key returns the same interface.
 
-        :raises roost.exception.Conflict: when the instance is in no state for that, or what was
-            asked for belongs to another
-        :raises roost.exception.NotFound: when what was asked for is not there
-        :raises roost.exception.Invalid: when it cannot be had
-        :raises roost.exception.NoCapacity: when there is no room
+        :raises roost.exception.Conflict: when the instance's state does not allow it, or the port
+            or address belongs to another instance
+        :raises roost.exception.NotFound: when the network or port does not exist
+        :raises roost.exception.Invalid: when the request cannot be fulfilled
+        :raises roost.exception.NoCapacity: when there is no free address
         """
 
     def detach(self, context: RequestContext, instance: Instance, port_id: str) -> None:
-        """Take one interface away, and out of its row; one that is not there is fine.
+        """Remove an interface from the instance and its row; may be repeated.
 
-        :raises roost.exception.Conflict: when the instance is in no state for that
+        :raises roost.exception.Conflict: when the instance's state does not allow it
         """
 
 
 @runtime_checkable
 class ReceivesEvents(Protocol):
-    """A driver whose ports live elsewhere, where they may change."""
+    """A driver whose ports belong to an external service, which may change them."""
 
     def hear(self, event: ExternalEvent) -> None:
-        """Take notice of an event of a port; must not wait."""
+        """Receive an event of a port; must not block."""
 
     def refresh(self, context: RequestContext, instance_uuid: str) -> None:
-        """Let the row of an instance say how its ports are by now."""
+        """Update the row of an instance to the current state of its ports."""
 
 
 @runtime_checkable
 class DescribesPorts(ReceivesEvents, Protocol):
-    """One that can be asked how the ports are, in case an event was lost."""
+    """A driver that can read the current state of ports, in case an event was lost."""
 
     def describe(self, instance_uuids: Collection[str]) -> Mapping[str, NetworkInfo]:
-        """Return how the ports of instances are by now; of one that has none, that.
+        """Return the current ports of each instance, also of those without ports.
 
-        :raises roost.exception.Unavailable: when nobody says so
+        :raises roost.exception.Unavailable: when the external service does not answer
         """
 
 
 @runtime_checkable
 class PlugsGuests(Protocol):
-    """A driver that keeps something on the host for each guest; it all may be repeated."""
+    """A driver that creates devices on the host for each guest; all methods may be repeated."""
 
     def plug(self, instance: Instance, info: NetworkInfo) -> NetworkInfo:
-        """Have the host ready for the interfaces of a guest, and say what they are plugged into.
+        """Prepare the host for these interfaces of a guest, and return what they are plugged into.
 
-        ``allocate`` and ``attach`` do it by themselves; what was plugged otherwise is so no more.
+        ``allocate`` and ``attach`` call it themselves; other interfaces of the guest are unplugged.
 
-        :raises roost.exception.BuildFailed: when they cannot be
+        :raises roost.exception.BuildFailed: when they cannot be plugged
         """
 
     def unplug(self, instance_uuid: str) -> None:
-        """Leave nothing of what was kept for a guest, which is no more."""
+        """Remove everything of a guest that no longer exists."""
 
     def plugged(self) -> list[str]:
-        """Return the instances that something is kept for."""
+        """Return the instances that have something plugged."""
 
     def restore(self) -> None:
-        """Put right what is not as it should be, as after a restart; failures are in the log."""
+        """Recreate missing devices, for example after a reboot; failures are logged."""
 
 
 @runtime_checkable
 class FiltersGuests(Protocol):
-    """A driver that lets pass what security groups say, by packet filters of this host."""
+    """A driver that implements security groups by packet filters of this host."""
 
     def refresh_groups(self, context: RequestContext, project_id: str) -> None:
-        """Ask what may pass at the ports of a project's guests, and have it so.
+        """Fetch the security group rules of a project's guests, and apply them.
 
-        :raises roost.exception.Unavailable: when the cell does not answer; all stays as it is
+        :raises roost.exception.Unavailable: when the cell does not answer; nothing changes
         """
 
 
 @runtime_checkable
 class AwaitsPlugging(Protocol):
-    """A driver whose ports work only some time after the guest was plugged into them."""
+    """A driver whose ports become active only some time after the guest was plugged."""
 
     def await_plugged(
         self, instance: Instance, info: NetworkInfo, *, stopped: threading.Event
     ) -> NetworkInfo:
-        """Wait until the interfaces work, and return how they are then.
+        """Wait until the interfaces are active, and return their state then.
 
-        :param stopped: once set, nobody waits any more
-        :raises roost.exception.BuildFailed: when they do not in time
+        :param stopped: once set, the wait ends
+        :raises roost.exception.BuildFailed: when they do not become active in time
         """

@@ -1,4 +1,4 @@
-"""Addresses of the cell's own networks, given out by its cell-conductors."""
+"""The network driver for the cell's own networks, whose addresses the cell-conductors assign."""
 
 from typing import Self
 
@@ -9,7 +9,7 @@ from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo, NetworkRequest, Vif
 from roost.rpc.cell_conductor import CellConductor
 
-# What no other host of the cell would cure: they all share these networks.
+# Errors that would be the same on every host of the cell: they all share these networks.
 _FINAL = (
     exception.AddressInUse,
     exception.NoCapacity,
@@ -19,10 +19,10 @@ _FINAL = (
 
 
 class LocalNetworkDriver:
-    """Asks the cell-conductor; nothing is plugged on the host.
+    """Requests addresses from the cell-conductor; plugs nothing on the host.
 
-    :param host: whose interfaces these are
-    :param host_bound: pretend that interfaces cannot leave their host, as on bare metal
+    :param host: this host's name
+    :param host_bound: behave as if interfaces could not leave their host, as on bare metal
     """
 
     def __init__(self, conductor: CellConductor, *, host: str, host_bound: bool = False) -> None:
@@ -62,7 +62,7 @@ class LocalNetworkDriver:
 
 
 class HostBoundNetworkDriver(LocalNetworkDriver):
-    """The same, whose interfaces cannot leave their host: for rigs and tests."""
+    """A local driver whose interfaces cannot leave their host: for rigs and tests."""
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, conductor: CellConductor) -> Self:

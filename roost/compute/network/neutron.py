@@ -1,4 +1,4 @@
-"""The network driver for ports of Neutron: made or taken, bound to this host, and waited for."""
+"""The network driver for ports of Neutron: creates or adopts them, binds them, and awaits them."""
 
 import dataclasses
 import logging
@@ -18,30 +18,30 @@ from roost.external.neutron_ports import BindingFailed, NeutronPorts, is_active,
 from roost.objects import ExternalEvent, Instance, NetworkInfo, NetworkRequest, Vif, network
 from roost.rpc.cell_conductor import CellConductor
 
-_PLUGGING_LOOK: Final = 0.5  # seconds between two looks whether the waiting is to end
+_PLUGGING_LOOK: Final = 0.5  # seconds between two checks whether to stop waiting
 
 
 class Plugging:
-    """Remembers what was heard of ports, from before they are bound until nobody waits any more."""
+    """Stores received plugging events of ports, from before they are bound until a build ends."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._heard: dict[str, dict[str, bool]] = {}
+        self._received: dict[str, dict[str, bool]] = {}
 
     def expect(self, instance_uuid: str) -> None:
-        """Remember from now on what is heard of an instance's ports, and nothing from before."""
+        """Store events of an instance's ports from now on, and drop earlier ones."""
         with self._changed:
-            self._heard[instance_uuid] = {}
+            self._received[instance_uuid] = {}
 
     def hear(self, instance_uuid: str, port_id: str, *, works: bool) -> None:
         with self._changed:
-            if instance_uuid in self._heard:
-                self._heard[instance_uuid][port_id] = works
+            if instance_uuid in self._received:
+                self._received[instance_uuid][port_id] = works
                 self._changed.notify_all()
 
     def forget(self, instance_uuid: str) -> None:
         with self._changed:
-            self._heard.pop(instance_uuid, None)
+            self._received.pop(instance_uuid, None)
 
     def wait(
         self,
@@ -51,24 +51,24 @@ class Plugging:
         seconds: float,
         stopped: threading.Event,
     ) -> dict[str, bool]:
-        """Return what was heard of these ports: as soon as it is all, one failed, or time is up."""
+        """Return the events of these ports once each has one, one failed, or time is up."""
         deadline = time.monotonic() + seconds
         with self._changed:
             while True:
-                heard = self._of(instance_uuid, port_ids)
+                received = self._of(instance_uuid, port_ids)
                 left = deadline - time.monotonic()
-                done = len(heard) == len(port_ids) or not all(heard.values())
+                done = len(received) == len(port_ids) or not all(received.values())
                 if done or left <= 0 or stopped.is_set():
-                    return heard
+                    return received
                 self._changed.wait(min(left, _PLUGGING_LOOK))
 
     def _of(self, instance_uuid: str, port_ids: Iterable[str]) -> dict[str, bool]:
-        heard = self._heard.get(instance_uuid, {})
-        return {port_id: heard[port_id] for port_id in port_ids if port_id in heard}
+        received = self._received.get(instance_uuid, {})
+        return {port_id: received[port_id] for port_id in port_ids if port_id in received}
 
 
 LOG = logging.getLogger(__name__)
-# What no other host would cure: they all ask the same Neutron for the same.
+# Errors that would be the same on every host: they all use the same Neutron.
 _FINAL: Final = (
     exception.Conflict,
     exception.NoCapacity,
@@ -78,13 +78,13 @@ _FINAL: Final = (
     exception.Forbidden,
 )
 _ATTACHABLE: Final = [states.ACTIVE, states.PAUSED, states.STOPPED]
-_LIBVIRT: Final = "libvirt"  # the hypervisor whose guests are plugged
-_LOOK: Final = 10.0  # seconds between two looks at ports, in case an event was lost
+_LIBVIRT: Final = "libvirt"  # the virt driver whose guests are plugged
+_LOOK: Final = 10.0  # seconds between two reads of ports, in case an event was lost
 
 
 @dataclasses.dataclass(frozen=True)
 class PortWait:
-    """How long a build waits for its ports, and whether it fails if they do not work by then."""
+    """How long a build waits for its ports, and whether it fails if they are not active then."""
 
     seconds: float = 300.0
     is_fatal: bool = True
@@ -92,11 +92,11 @@ class PortWait:
 
 
 class NeutronDriver:
-    """Uses our own right; whether the user may have what is asked for, the API has judged.
+    """Uses Roost's own credentials; the API has checked that the user may use the ports.
 
-    :param host: whose interfaces these are
-    :param zone: what the owner of ports is called by, unless the instance has a zone
-    :param vifs: who plugs; None: guests of this host are plugged into nothing
+    :param host: this host's name
+    :param zone: the zone in the ``device_owner`` of ports, unless the instance has one
+    :param vifs: plugs the ports; None: guests of this host are not plugged
     """
 
     host_bound = False
@@ -132,7 +132,7 @@ class NeutronDriver:
         )
 
     def allocate(self, context: RequestContext, instance: Instance) -> NetworkInfo:
-        """Do as the interface says; then let the instance's row go on to its guest."""
+        """Allocate the ports, and update the instance's row to spawning."""
         self._plugging.expect(instance.uuid)
         with _failures():
             ports = self._ports.ensure(instance, instance.networks, **self._place(instance))
@@ -140,7 +140,7 @@ class NeutronDriver:
         info = self.plug(instance, info)
         try:
             self._go_on(context, instance, info)
-        except exception.NotFound as error:  # it was buried before these ports were there
+        except exception.NotFound as error:  # it was deleted before these ports existed
             self._ports.free(instance.uuid)
             raise exception.Conflict(error.message) from error
         return info
@@ -175,10 +175,10 @@ class NeutronDriver:
     def await_plugged(
         self, instance: Instance, info: NetworkInfo, *, stopped: threading.Event
     ) -> NetworkInfo:
-        """Wait until the ports work: for Neutron to say so, and now and then by looking.
+        """Wait until the ports are active, by Neutron's events and periodic polling.
 
-        :param stopped: once set, nobody waits any more
-        :raises roost.exception.BuildFailed: when they do not in time, and that is fatal
+        :param stopped: once set, the wait ends
+        :raises roost.exception.BuildFailed: when they are not active in time, and that is fatal
         """
         deadline = time.monotonic() + self._waiting.seconds
         try:
@@ -201,12 +201,12 @@ class NeutronDriver:
         seconds: float,
         stopped: threading.Event,
     ) -> NetworkInfo:
-        """Wait for a while, and return how the ports are then."""
+        """Wait for a while, and return the state of the ports then."""
         pause = min(seconds, self._waiting.look)
-        heard = self._plugging.wait(instance.uuid, waiting, seconds=pause, stopped=stopped)
-        if not all(heard.values()):
+        received = self._plugging.wait(instance.uuid, waiting, seconds=pause, stopped=stopped)
+        if not all(received.values()):
             self._abandon(instance, "could not be plugged")
-        works = {port_id for port_id, works in heard.items() if works}
+        works = {port_id for port_id, works in received.items() if works}
         if works != {*waiting}:
             works |= self._active(instance)
         for vif in info.vifs:
@@ -217,7 +217,7 @@ class NeutronDriver:
         try:
             return {port.id for port in self._ports.held(instance.uuid) if is_active(port)}
         except exception.Unavailable as error:
-            LOG.warning("%s: its ports cannot be looked at: %s", instance.uuid, error.message)
+            LOG.warning("%s: its ports cannot be read: %s", instance.uuid, error.message)
             return set()
 
     def _abandon(self, instance: Instance, why: str) -> None:
@@ -241,7 +241,7 @@ class NeutronDriver:
         try:
             self._write(context, instance_uuid, info, {"host": self._host})
         except (exception.Conflict, exception.NotFound) as error:
-            LOG.info("%s: its ports are not its own any more: %s", instance_uuid, error.message)
+            LOG.info("%s: its row is no longer this host's: %s", instance_uuid, error.message)
 
     def free(self, context: RequestContext, instance: Instance) -> None:
         self._ports.free(instance.uuid)
@@ -272,7 +272,7 @@ class NeutronDriver:
         self._write(context, instance.uuid, left, self._at_rest())
 
     def _plug_the_rest(self, instance: Instance) -> NetworkInfo:
-        """Have nothing on the host of ports that the instance has no more."""
+        """Plug the instance's current ports only, so that removed ones are unplugged."""
         return self.plug(instance, self._ports.describe(self._ports.held(instance.uuid)))
 
     def _at_rest(self) -> dict[str, Any]:
@@ -299,7 +299,7 @@ def _missing(info: NetworkInfo) -> list[str]:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Tell apart what another host may cure: that this one cannot be reached, or reaches nobody."""
+    """Raise build failures; binding failures and outages are reschedulable."""
     try:
         yield
     except _FINAL as error:

@@ -1,11 +1,11 @@
-"""What ports of Neutron need on this host beside their guests: there before them, gone after them.
+"""Devices of Neutron ports on this host: plugged before the guest starts, unplugged after its end.
 
-Ports bound as ``ovs`` are on Open vSwitch, plugged by os-vif: the library that Neutron's drivers
-and agents are tested with, which is imported when the first such port is plugged and configured by
-nobody but us. Those bound as ``tap`` are links by themselves, which somebody else steers. Those
-bound as ``bridge`` need nothing: the hypervisor makes a guest's link and puts it on the bridge.
+Ports bound as ``ovs`` are on Open vSwitch, plugged by os-vif, the library that Neutron's drivers
+and agents are tested with; it is imported when the first such port is plugged, and reads no
+configuration files. Ports bound as ``tap`` are tap devices, which an external agent connects.
+Ports bound as ``bridge`` need nothing: the hypervisor creates the link and adds it to the bridge.
 
-What there is is written down first, so it is found again whatever ends us, and whenever.
+The ports are stored on disk before they are plugged, so they are found again after any crash.
 """
 
 import dataclasses
@@ -27,40 +27,40 @@ from roost.objects import NetworkInfo, Vif
 
 _NAME: Final = "ovs"
 _GROUP: Final = "os_vif_ovs"
-_SECONDS: Final = 30  # that OVSDB gets to answer
+_SECONDS: Final = 30  # timeout of OVSDB
 
 
 class OpenVSwitch:
     """The Open vSwitch of this host.
 
-    :param database: where its OVSDB answers, as ``ovs-vsctl --db`` takes it
+    :param database: the address of its OVSDB, as for ``ovs-vsctl --db``
     """
 
     def __init__(self, database: str) -> None:
         self._database = database
 
     def plug(self, binding: Binding, *, instance_uuid: str) -> None:
-        """Have what a port's guest is to be plugged into; may be repeated.
+        """Create what a port's guest is to be plugged into; may be repeated.
 
-        The guest's own link is the hypervisor's to put on the switch. Where the port has a bridge
-        of its own, there is all from that to the switch.
+        The hypervisor adds the guest's own link to the switch. If the port has a bridge of its own,
+        this creates the bridge and its link to the switch.
 
-        :raises roost.exception.Internal: when it cannot be
+        :raises roost.exception.Internal: when that fails
         """
         with _failures(f"port {binding.port_id} cannot be plugged into Open vSwitch"):
             self._plugin.plug(_vif(binding), _owner(instance_uuid))
 
     def unplug(self, binding: Binding, *, instance_uuid: str) -> None:
-        """Leave nothing of a port; may be repeated.
+        """Remove everything of a port; may be repeated.
 
-        :raises roost.exception.Internal: when something stays
+        :raises roost.exception.Internal: when that fails
         """
         with _failures(f"port {binding.port_id} cannot be taken from Open vSwitch"):
             self._plugin.unplug(_vif(binding), _owner(instance_uuid))
 
     @functools.cached_property
     def _plugin(self) -> Any:
-        """Return os-vif's plug-in: it acts in this process, which is root's as libvirt wants it."""
+        """Return os-vif's plug-in, which runs in this process; that needs root, as libvirt does."""
         import os_vif.objects
         from vif_plug_ovs import ovs, privsep
 
@@ -81,7 +81,7 @@ def _owner(instance_uuid: str) -> Any:
 
 
 def _vif(binding: Binding) -> Any:
-    """Return a port in the words of os-vif."""
+    """Return a port as an object of os-vif."""
     from os_vif.objects import network, vif
 
     profile = vif.VIFPortProfileOpenVSwitch(
@@ -101,7 +101,7 @@ def _vif(binding: Binding) -> Any:
 
 @contextmanager
 def _failures(what: str) -> Iterator[None]:
-    """Tell what has failed; os-vif's plug-ins raise whatever came up below them."""
+    """Convert any error to ``Internal``; os-vif's plug-ins raise errors of many libraries."""
     try:
         yield
     except ImportError as error:
@@ -117,7 +117,7 @@ _BRIDGE_NAME: Final = "bridge_name"
 
 
 class Switch(Protocol):
-    """What :class:`roost.compute.network.vifs.OpenVSwitch` does; both may be repeated."""
+    """The interface of :class:`OpenVSwitch`; both methods may be repeated."""
 
     def plug(self, binding: Binding, *, instance_uuid: str) -> None: ...
 
@@ -126,7 +126,7 @@ class Switch(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class VifRecord:
-    """An instance's ports as they are to be, and those of which there may be something left."""
+    """An instance's wanted ports, and former ports that may not be unplugged yet."""
 
     ports: tuple[Binding, ...] = ()
     leaving: tuple[Binding, ...] = ()
@@ -137,10 +137,10 @@ class VifRecord:
 
 
 class Vifs:
-    """Plugs and unplugs, and remembers it.
+    """Plugs and unplugs ports, and stores records of them.
 
-    :param folder: where it is written down, a file for each instance
-    :param switch_name: the bridge of Open vSwitch that ports are on whose binding names none
+    :param folder: has a record file for each instance
+    :param switch_name: the bridge of Open vSwitch for ports whose binding names none
     """
 
     def __init__(
@@ -162,9 +162,9 @@ class Vifs:
         )
 
     def plug(self, instance_uuid: str, info: NetworkInfo) -> NetworkInfo:
-        """Have an instance plugged by these ports and no others; return them as they are plugged.
+        """Plug these ports of an instance and unplug all others; return them as plugged.
 
-        :raises roost.exception.BuildFailed: naming the port that cannot be; another host may do
+        :raises roost.exception.BuildFailed: naming the port that failed; another host may do
         """
         completed = self.completed(info)
         bindings = [one for vif in completed.vifs if (one := Binding.of(vif)) is not None]
@@ -181,16 +181,16 @@ class Vifs:
         return NetworkInfo.of(vifs=[self._complete(vif) for vif in info.vifs])
 
     def unplug(self, instance_uuid: str) -> None:
-        """Leave nothing of an instance's ports; safe to repeat."""
+        """Unplug all ports of an instance; may be repeated."""
         with self._lock:
             self._become(instance_uuid, [])
 
     def plugged(self) -> list[str]:
-        """Return the instances that something is kept for."""
+        """Return the instances that have records."""
         return sorted(path.stem for path in self._folder.glob("*.json"))
 
     def restore(self) -> None:
-        """Put right what is not as it is written down; failures are in the log."""
+        """Plug all ports of the records again; failures are logged."""
         for uuid in self.plugged():
             with self._lock:
                 self._restore(uuid)
@@ -199,10 +199,10 @@ class Vifs:
         try:
             self._become(uuid, self._read(uuid).ports)
         except (exception.Internal, OSError) as error:
-            LOG.error("%s: its ports are not whole: %s", uuid, error)  # noqa: TRY400
+            LOG.error("%s: its ports could not be restored: %s", uuid, error)  # noqa: TRY400
 
     def _complete(self, vif: Vif) -> Vif:
-        """Name the switch of a port that is on the one which the configuration says."""
+        """Add the configured switch to a port whose binding names none."""
         if vif.type != OVS or _BRIDGE_NAME in vif.details:
             return vif
         named: Vif = vif.obj_clone()

@@ -1,6 +1,7 @@
-"""What a host does to a guest that is there: a module per kind of operation.
+"""Operations on existing guests: a module per kind of operation.
 
-``tasks.py`` runs rebuild, rescue, image and password, ``power.py`` power actions; ``rebuild.py``
-and ``snapshot.py`` are the steps of theirs. ``delete.py`` ends guests, ``interfaces.py`` attaches
-and detaches, ``consoles.py`` shows what a guest says and leads people to it.
+``tasks.py`` runs rebuild, rescue, image and password tasks, ``power.py`` power actions;
+``rebuild.py`` and ``snapshot.py`` have the steps of theirs. ``delete.py`` destroys guests,
+``interfaces.py`` attaches and detaches interfaces, ``consoles.py`` serves console logs and remote
+consoles.
 """

@@ -1,9 +1,9 @@
-"""Consoles of guests: what was written there, and the listener that roost-consoleproxy connects to.
+"""Consoles of guests: their logs, and the listener that roost-consoleproxy connects to.
 
-One port leads to all of them: who brings a token is led to the console that it was made for, by a
-socket that the hypervisor hands over just then. So no guest's console listens anywhere, and no
-port that was one guest's becomes another's while somebody holds its URL. What is open is kept in
-memory only: after a restart of the daemon users ask again. Diagnostics are here, too.
+One port serves all consoles: a client that sends a token is connected to the console of that token,
+by a socket that the hypervisor opens at that moment. So no guest's console listens on a port, and a
+URL in use never leads to another guest's console. Tokens are kept in memory only: after a restart
+of the daemon users request new ones. Diagnostics are here, too.
 """
 
 import dataclasses
@@ -19,15 +19,15 @@ from roost.clock import boot_clock
 from roost.compute.virt.driver import GivesConsoles, KeepsConsoles, MeasuresGuests, VirtDriver
 from roost.objects import consoles
 
-LOOK: Final = 0.5  # seconds between two looks whether it is to end
+LOOK: Final = 0.5  # seconds between two checks whether to end
 _CHUNK: Final = 65536  # bytes
-_PIPE_SECONDS: Final = 60.0  # seconds in which a side must take what the other says
+_PIPE_SECONDS: Final = 60.0  # timeout for sending to a side
 
 
 def join(one: socket.socket, other: socket.socket, *, until: Callable[[], bool]) -> None:
-    """Pass on what both say; return when either closes, or it is to end.
+    """Relay data both ways; return when either side closes, or ``until`` returns True.
 
-    :raises OSError: when a side breaks off, or takes nothing any more
+    :raises OSError: when a side breaks off, or receives nothing any more
     """
     for side in (one, other):
         side.settimeout(_PIPE_SECONDS)
@@ -36,16 +36,16 @@ def join(one: socket.socket, other: socket.socket, *, until: Callable[[], bool])
         waiting.register(other, selectors.EVENT_READ, (other, one))
         while not until():
             for found, _ in waiting.select(LOOK):
-                speaker, hearer = found.data
-                said = speaker.recv(_CHUNK)
-                if not said:
+                source, target = found.data
+                data = source.recv(_CHUNK)
+                if not data:
                     return
-                hearer.sendall(said)
+                target.sendall(data)
 
 
 LOG = logging.getLogger(__name__)
-_PATIENCE: Final = 10.0  # seconds that whoever comes has to say which token they bring
-_LONGEST: Final = 256  # bytes of what they say
+_PATIENCE: Final = 10.0  # seconds that a client has to send its token
+_LONGEST: Final = 256  # bytes of the greeting with the token
 _MOST: Final = 200  # consoles that are open at once; each takes a thread
 _BACKLOG: Final = 16
 _PAUSE: Final = 0.1  # seconds after an accept() that failed
@@ -53,7 +53,7 @@ _PAUSE: Final = 0.1  # seconds after an accept() that failed
 
 @dataclasses.dataclass(frozen=True)
 class ConsoleSettings:
-    """Where the door is; ``address`` is what the proxy is told. Port 0: any that is free."""
+    """Where to listen; ``address`` is sent to the proxy. Port 0: any free port."""
 
     listen: str = "127.0.0.1"
     port: int = 0
@@ -68,9 +68,9 @@ class _Grant:
 
 
 class ConsoleListener:
-    """Opens when the first console is asked for, so most hosts have none.
+    """The console listener; it opens with the first token, so most hosts have none.
 
-    :param clock: seconds that only grow
+    :param clock: monotonic seconds
     """
 
     def __init__(
@@ -92,9 +92,9 @@ class ConsoleListener:
     def grant(
         self, instance_uuid: str, *, kind: str, token_digest: str, seconds: float
     ) -> tuple[str, int]:
-        """Let a token open a console for so long; return the address and port of the door.
+        """Let a token open a console for ``seconds``; return the listener's address and port.
 
-        :raises roost.exception.Unavailable: when the door cannot be opened
+        :raises roost.exception.Unavailable: when the listener cannot be opened
         """
         now = self._clock()
         with self._lock:
@@ -104,11 +104,11 @@ class ConsoleListener:
         return self._settings.address or self._settings.listen, port
 
     def close(self) -> None:
-        """Let nobody in any more, and end what goes on."""
+        """Close the listener, and end all open consoles."""
         self._closing.set()
         with self._lock:
             if self._listener is not None:
-                # who waits in accept() is not woken by close() alone
+                # close() alone does not wake a thread in accept()
                 self._listener.shutdown(socket.SHUT_RDWR)
                 self._listener.close()
                 self._listener = None
@@ -125,12 +125,12 @@ class ConsoleListener:
         return port
 
     def _listen(self) -> socket.socket:
-        place = self._settings.listen, self._settings.port
-        family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
+        address, port = self._settings.listen, self._settings.port
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
         try:
-            return socket.create_server(place, family=family, backlog=_BACKLOG)
+            return socket.create_server((address, port), family=family, backlog=_BACKLOG)
         except OSError as error:
-            LOG.error("consoles cannot be reached at port %d of %s: %s", place[1], place[0], error)  # noqa: TRY400 - why is all there is to say
+            LOG.error("cannot listen for consoles on port %d of %s: %s", port, address, error)  # noqa: TRY400 - the error says enough
             raise exception.Unavailable("The consoles of this host cannot be reached.") from error
 
     def _serve(self, listener: socket.socket) -> None:
@@ -140,9 +140,9 @@ class ConsoleListener:
             except OSError:
                 if self._closing.wait(_PAUSE):
                     return
-                continue  # the caller has gone again, or the process has too many files open
+                continue  # the client has disconnected, or the process has too many files open
             if not self._enters():
-                LOG.warning("%d consoles are open at once; another is refused", _MOST)
+                LOG.warning("%d consoles are open, the maximum: another is refused", _MOST)
                 caller.close()
                 continue
             threading.Thread(
@@ -154,7 +154,7 @@ class ConsoleListener:
             with caller:
                 self._lead_on(caller)
         except OSError as error:
-            LOG.debug("a console came to an end: %s", error)
+            LOG.debug("a console connection ended: %s", error)
         except exception.RoostError as error:
             LOG.info("a console could not be opened: %s", error.message)
         except Exception:
@@ -174,7 +174,7 @@ class ConsoleListener:
         granted = self._granted(_token(caller))
         virt = self._virt
         if granted is None or not isinstance(virt, GivesConsoles):
-            LOG.info("somebody came to the consoles with a token that opens none")
+            LOG.info("a console connection was refused: its token is not valid")
             return
         with virt.open_console(granted.instance_uuid, granted.kind) as console:
             caller.sendall(consoles.WELCOME)
@@ -189,16 +189,16 @@ class ConsoleListener:
 
 
 def _token(caller: socket.socket) -> str:
-    """Return the token that is brought; empty: none, or in other words than the proxy's."""
+    """Return the token that a client sends; empty: none, or not in the proxy's format."""
     caller.settimeout(_PATIENCE)
-    said = b""
-    while consoles.END not in said:
-        more = caller.recv(_LONGEST - len(said))
+    data = b""
+    while consoles.END not in data:
+        more = caller.recv(_LONGEST - len(data))
         if not more:
             return ""
-        said += more
+        data += more
     before, _, after = consoles.GREETING.partition("{token}")
-    text = said.decode("ascii", errors="replace")
+    text = data.decode("ascii", errors="replace")
     return text.removeprefix(before).removesuffix(after)
 
 
@@ -206,17 +206,17 @@ MOST: Final = 100 * 1024  # characters
 
 
 def tail(virt: VirtDriver, instance_uuid: str, *, lines: int | None) -> str:
-    """Return the last lines of a guest's console; None: all, as far as one message carries them.
+    """Return the last lines of a guest's console log; None: all, at most :data:`MOST` characters.
 
     :raises roost.exception.NotFound: when there is no such guest
-    :raises roost.exception.Unsupported: when the hypervisor keeps no consoles
+    :raises roost.exception.Unsupported: when the hypervisor keeps no console logs
     """
     if not isinstance(virt, KeepsConsoles):
         raise exception.Unsupported("The requested functionality is not supported.")
-    kept = virt.console_output(instance_uuid).removesuffix("\n").split("\n")
+    found = virt.console_output(instance_uuid).removesuffix("\n").split("\n")
     if lines is not None:
-        kept = kept[-lines:] if lines else []
-    return "\n".join(kept)[-MOST:]
+        found = found[-lines:] if lines else []
+    return "\n".join(found)[-MOST:]
 
 
 def let_in(
@@ -228,12 +228,12 @@ def let_in(
     token_digest: str,
     seconds: int,
 ) -> dict[str, Any]:
-    """Let a token open a console of a guest, and return where.
+    """Let a token open a console of a guest, and return the listener's host and port.
 
     :raises roost.exception.Conflict: when the guest does not run
     :raises roost.exception.Invalid: when this guest has other consoles
     :raises roost.exception.NotFound: when there is no such guest
-    :raises roost.exception.Unsupported: when the hypervisor has none to type at
+    :raises roost.exception.Unsupported: when the hypervisor has no remote consoles
     """
     if not isinstance(virt, GivesConsoles):
         raise exception.Unsupported(f"Unable to get {kind} console, functionality not implemented")
@@ -246,7 +246,7 @@ def let_in(
 
 
 def measure(virt: VirtDriver, instance_uuid: str) -> dict[str, Any]:
-    """Return what is measured, as plain values.
+    """Return the diagnostics of a guest, as plain values.
 
     :raises roost.exception.Conflict: when the guest does not run
     :raises roost.exception.NotFound: when there is no such guest

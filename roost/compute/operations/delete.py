@@ -1,7 +1,7 @@
-"""Ending an instance on this host: its guest, its claim, and then its row.
+"""Deletion of an instance on this host: its guest, its claim, and then its row.
 
-Safe to repeat at any point. What cannot be finished leaves the row in ``deleting``, from where it
-is asked for again.
+Safe to repeat at any point. A delete that fails leaves the row in ``deleting``, and the cell
+requests it again.
 """
 
 import functools
@@ -16,11 +16,11 @@ LOG = logging.getLogger(__name__)
 
 
 def is_due(host: Host, *, context: RequestContext, instance_uuid: str) -> bool:
-    """Tell whether the row says that the instance is on this host and being deleted.
+    """Return whether the row says that the instance is on this host and being deleted.
 
-    A message alone ends nobody's guest: it may be late, or of somebody who may not send it.
+    A message alone does not destroy a guest: it may be late, or from an unauthorized sender.
 
-    :raises roost.exception.Unavailable: when the conductor could not be asked for a long time
+    :raises roost.exception.Unavailable: when the conductor does not answer for a long time
     """
     ask = functools.partial(
         host.conductor.begin_task,
@@ -29,23 +29,23 @@ def is_due(host: Host, *, context: RequestContext, instance_uuid: str) -> bool:
         host=host.name,
         tasks=[states.DELETING],
     )
-    found = host.patience.retry(f"the end of {instance_uuid}", ask, stopping=host.stopping)
+    found = host.patience.retry(f"the delete of {instance_uuid}", ask, stopping=host.stopping)
     return found is not None
 
 
 def terminate(host: Host, *, context: RequestContext, instance_uuid: str) -> None:
-    """Destroy the guest and let the conductor bury the instance; no build of it may be under way.
+    """Destroy the guest and let the conductor delete the row; no build of it may be under way.
 
-    Only what :func:`is_due`.
+    Call it only if :func:`is_due`.
 
-    :raises roost.exception.Unavailable: when the conductor could not be told for a long time
+    :raises roost.exception.Unavailable: when the conductor does not answer for a long time
     """
     timeline = InstanceEvents(host.name)
     try:
         with timeline.step("compute.destroy"):
             host.destroy(instance_uuid)
     except Exception:
-        LOG.exception("the guest of %s could not be destroyed, it stays deleting", instance_uuid)
+        LOG.exception("the guest of %s could not be destroyed, it remains deleting", instance_uuid)
         _report_failure(host, context, instance_uuid=instance_uuid, timeline=timeline)
         return
     host.tracker.vacate(instance_uuid)
@@ -57,18 +57,18 @@ def terminate(host: Host, *, context: RequestContext, instance_uuid: str) -> Non
         events=timeline.events,
     )
     try:
-        host.patience.retry(f"burying {instance_uuid}", finish, stopping=host.stopping)
+        host.patience.retry(f"deleting {instance_uuid}", finish, stopping=host.stopping)
     except exception.NotFound:
-        LOG.info("instance %s had been buried before", instance_uuid)
+        LOG.info("instance %s was deleted before", instance_uuid)
     else:
-        LOG.info("instance %s is gone from %s", instance_uuid, host.name)
+        LOG.info("instance %s is deleted from %s", instance_uuid, host.name)
     host.tracker.forget(instance_uuid)  # not before the conductor knows: see resource_tracker
 
 
 def _report_failure(
     host: Host, context: RequestContext, *, instance_uuid: str, timeline: InstanceEvents
 ) -> None:
-    """Let the user see the failed step; nothing of the instance changes."""
+    """Report the failed step as an event; the row does not change."""
     try:
         host.conductor.instance_update(
             context,
@@ -78,4 +78,4 @@ def _report_failure(
             events=timeline.events,
         )
     except exception.RoostError as error:
-        LOG.info("the failure of %s could not be noted: %s", instance_uuid, error.message)
+        LOG.info("the failure of %s could not be reported: %s", instance_uuid, error.message)

@@ -1,8 +1,8 @@
-"""Interfaces that come and go while their guest lives.
+"""Attaching and detaching interfaces of existing guests.
 
-Before: ``api/servers/interfaces.py`` asks, and waits. After: port, row and guest agree. Both may be
-repeated. A port that the guest does not take is given back; one that cannot be taken from the guest
-is kept.
+Before: ``api/servers/interfaces.py`` calls, and waits. After: port, row and guest agree. Both calls
+may be repeated. If attaching to the guest fails, the port is released; if detaching from the guest
+fails, the port stays.
 """
 
 import logging
@@ -25,7 +25,7 @@ def attach(
     try:
         virt.attach_interface(instance.uuid, vif)
     except Exception:
-        LOG.warning("%s: its guest did not take the port %s", instance.uuid, vif.id)
+        LOG.warning("%s: the port %s could not be attached", instance.uuid, vif.id)
         _give_back(host, context, instance, str(vif.id))
         raise
     LOG.info("%s: attached the port %s", instance.uuid, vif.id)
@@ -33,7 +33,7 @@ def attach(
 
 
 def detach(host: Host, *, context: RequestContext, instance: Instance, port_id: str) -> None:
-    """Take an interface away; the guest first, because it would use what is no longer its own."""
+    """Detach an interface from the guest, then release its port, so the guest cannot use it."""
     _able(host.virt).detach_interface(instance.uuid, port_id)
     host.networks.detach(context, instance, port_id)
     LOG.info("%s: detached the port %s", instance.uuid, port_id)

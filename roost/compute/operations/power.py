@@ -1,10 +1,10 @@
 """Stopping, starting, rebooting, pausing, suspending, soft-deleting and restoring guests.
 
-Before: the API wrote the task into the instance's row and cast here. After: the row says how the
-guest was found, whether that is what was asked for or not.
+Before: the API wrote the task into the instance's row and cast here. After: the row has the guest's
+actual state, whether that is the requested one or not.
 
-Safe to repeat at any point: the row is asked first, so a message of a task that is over does
-nothing. What cannot be finished leaves the row in its task, from where it is asked for again.
+Safe to repeat at any point: the host checks the row first, so a message of a finished task does
+nothing. A task that cannot be finished stays in the row, and the cell requests it again.
 """
 
 import functools
@@ -64,12 +64,12 @@ _STEPS: Final = {
 def change(
     host: Host, *, context: RequestContext, instance_uuid: str, task: str, lease: Lease
 ) -> None:
-    """Do a task of an instance, and tell how the guest is then; nothing else may work on it.
+    """Do a task of an instance, and report the guest's state; nothing else may work on it.
 
     :raises roost.exception.Unavailable: when the conductor does not answer
     """
     if task not in _DO or not _is_under(host, context, instance_uuid, task):
-        LOG.info("instance %s is not %s on %s (any more)", instance_uuid, task, host.name)
+        LOG.info("instance %s is no longer %s on %s", instance_uuid, task, host.name)
         return
     LOG.info("instance %s is %s on %s", instance_uuid, task, host.name)
     timeline = InstanceEvents(host.name)
@@ -84,9 +84,9 @@ def change(
 def _try(
     host: Host, instance_uuid: str, task: str, *, lease: Lease, timeline: InstanceEvents
 ) -> str | None:
-    """Do it, and return why it failed, if it did.
+    """Do the task, and return why it failed, if it did.
 
-    :raises LostLease: when the task is somebody else's by now
+    :raises LostLease: when the task is no longer this host's
     """
     try:
         with timeline.step(_STEPS[task]):
@@ -104,22 +104,22 @@ def _try(
 
 
 def as_found(virt: VirtDriver, instance_uuid: str) -> dict[str, Any]:
-    """Return what to report of a guest: its power state (None: there is none), and if rescued.
+    """Return a guest's power state (None: no guest) and whether it is rescued, for the report.
 
-    NOSTATE: its hypervisor cannot tell.
+    NOSTATE: the hypervisor cannot describe it.
     """
     try:
         guest = virt.describe(instance_uuid)
     except exception.NotFound:
         return {"power_state": None}
     except Exception:
-        LOG.exception("the hypervisor cannot tell how the guest %s is", instance_uuid)
+        LOG.exception("the hypervisor cannot describe the guest %s", instance_uuid)
         return {"power_state": states.NOSTATE}
     return {"power_state": guest.power_state, "rescued": guest.rescued}
 
 
 def _is_under(host: Host, context: RequestContext, instance_uuid: str, task: str) -> bool:
-    """Ask, by a change of nothing, whether the row is under that task."""
+    """Check, by an empty update, whether the row has that task."""
     try:
         host.conductor.instance_update(
             context,
@@ -142,7 +142,7 @@ def _report(
     events: Sequence[InstanceActionEvent],
     why: str | None,
 ) -> None:
-    """Let the row say how the guest is; insist, because nobody else knows it."""
+    """Report the guest's state to the conductor; retry, because only this host knows it."""
     send = functools.partial(
         host.conductor.report_power,
         context,
@@ -156,7 +156,7 @@ def _report(
     try:
         host.patience.retry(f"{task} of {instance_uuid}", send, stopping=host.stopping)
     except (exception.Conflict, exception.NotFound) as error:
-        # told before without hearing the answer, or deleted, or given up by the conductor
+        # reported before and the answer lost, or deleted, or given up by the conductor
         LOG.info("instance %s is no longer %s: %s", instance_uuid, task, error.message)
     else:
         LOG.info("instance %s: %s is done", instance_uuid, task)

@@ -1,12 +1,12 @@
-"""Making a guest anew, from another image or the same: its name, place, claim and networks stay.
+"""Rebuild: replaces a guest, from another image or the same; name, host, claim and networks stay.
 
-The image is fetched before anything is touched. From then on the row names the new image, and the
-old guest goes; a failure leaves the server in ERROR, from where it may be rebuilt once more. A host
-that dies over it begins again: there never are two guests.
+The image is fetched before anything changes. Then the row names the new image, and the old guest is
+destroyed; a failure leaves the server in ERROR, from where it may be rebuilt once more. A host
+that dies during a rebuild begins it again: there never are two guests.
 
-Each rebuild raises the instance's attempt when it is asked for. If an announced guest is of that
-attempt already, an old copy of the row was put back: the guest stays, and the user is told. The
-rebuild may be the one that made it, or have been asked for since.
+Each request for a rebuild raises the instance's attempt. If an announced guest has that attempt
+already, the row was restored from a backup: the guest stays, and the fault says so. The task may be
+the rebuild that created the guest, or one requested later.
 """
 
 import datetime
@@ -24,7 +24,7 @@ LOG = logging.getLogger(__name__)
 
 @step
 def image(task: GuestTask) -> None:
-    """Have the image here, for :func:`spawn` to find, and be sure that a guest may be of it."""
+    """Fetch the image for :func:`spawn`, and check that the host can run a guest from it."""
     following = task.instance.obj_clone()
     following.image = task.image
     if isinstance(task.host.virt, ChecksGuests):
@@ -35,14 +35,14 @@ def image(task: GuestTask) -> None:
 
 @step
 def clear(task: GuestTask) -> None:
-    """Let go of the old guest; from here on there is no way back."""
+    """Destroy the old guest; this cannot be undone."""
     task.go_on(states.REBUILD_BLOCK_DEVICE_MAPPING, image=task.image)
     task.host.virt.destroy(task.uuid)
 
 
 @step
 def spawn(task: GuestTask) -> None:
-    """Make the new guest. One of a stopped server is stopped at once."""
+    """Spawn the new guest. That of a stopped server is stopped at once."""
     now = datetime.datetime.now(datetime.UTC)
     task.go_on(states.REBUILD_SPAWNING, launched_at=now.isoformat())
     task.instance.image = task.image
@@ -64,14 +64,14 @@ def spawn(task: GuestTask) -> None:
 
 
 def _give_password(task: GuestTask) -> None:
-    """Let the config drive tell the new password, as long as anybody knows it."""
+    """Put the new password into the config drive, if the message has it."""
     given = task.instance.provisions or GuestConfig.of()
     given.admin_password = task.password
     task.instance.provisions = given
 
 
 def destroy(task: GuestTask) -> None:
-    """Leave no half of a guest; one that is somebody else's by now is not ours to destroy."""
+    """Destroy an incomplete guest, unless the lease is over: it may be another task's guest."""
     if not task.lease.is_over():
         task.host.destroy(task.uuid)
 
@@ -80,22 +80,22 @@ REBUILD: Flow[GuestTask] = Flow("rebuild", [Step(image), Step(clear), Step(spawn
 
 
 def rebuild(task: GuestTask) -> None:
-    """Run the flow, unless its row turns out to be older than the guest.
+    """Run the flow, unless the row is older than the guest.
 
-    :raises Spared: then
+    :raises Spared: when it is older
     """
     if not _is_rebuilt(task):
         REBUILD(task)
         return
-    LOG.warning("%s: its guest was rebuilt before, and stays: its row is older", task)
+    LOG.warning("%s: its guest was rebuilt before and is kept: its row is older", task)
     raise Spared(
-        "Nothing was rebuilt: the database was put back from a backup, which did not know of the"
-        " last rebuild of this server. Ask again, if this one was asked for since."
+        "Nothing was rebuilt: the database was restored from a backup that is older than the last"
+        " rebuild of this server. If you have requested this rebuild since then, request it again."
     )
 
 
 def _is_rebuilt(task: GuestTask) -> bool:
-    """Tell whether the guest is of this rebuild, or a later one, and somebody's server since."""
+    """Return whether an announced guest is of this rebuild or a later one."""
     try:
         guest = task.host.virt.describe(task.uuid)
     except exception.NotFound:

@@ -1,8 +1,8 @@
-"""Images and backups of servers: what a guest has on its disk goes to the image store.
+"""Images and backups of servers: uploads a guest's disk to the image store.
 
-The API has described the image there, *queued*, and the row names it; here its data is sent, once
-and whole. If that fails the image goes; an image that has its data stays, whatever comes after. A
-backup takes the place of the oldest of its type.
+The API has created the image there, *queued*, and the row names it; this host uploads its data,
+once and whole. If that fails, the image is deleted; an image that has its data stays, even if a
+later step fails. A backup replaces the oldest of its type.
 """
 
 import logging
@@ -18,13 +18,13 @@ from roost.image.driver import ACTIVE
 from roost.objects import ImageMeta
 
 LOG = logging.getLogger(__name__)
-ROTATION: Final = "backup_rotation"  # in the row alone: how many of its type are kept
+ROTATION: Final = "backup_rotation"  # only in the row: how many backups of a type are kept
 _BACKUP_OF: Final = ("image_type", "backup_type", "instance_uuid")
 
 
 @step
 def snapshot(task: GuestTask) -> None:
-    """Send the disk of a guest, and delete the backups that are too many by then."""
+    """Upload the disk of a guest, and delete the oldest backups above the rotation."""
     try:
         _take(task)
     except LostLease:
@@ -39,11 +39,11 @@ def snapshot(task: GuestTask) -> None:
 
 
 def forget(host: Host, *, context: RequestContext, image_id: str) -> None:
-    """Let an image go whose data will not come; one that has its data stays."""
+    """Delete an image whose data was not uploaded; one that has its data stays."""
     try:
         host.store.abandon(context, image_id)
     except exception.RoostError as error:
-        LOG.warning("image %s waits for data that will not come: %s", image_id, error.message)
+        LOG.warning("image %s without data could not be deleted: %s", image_id, error.message)
 
 
 def _take(task: GuestTask) -> None:
@@ -51,7 +51,7 @@ def _take(task: GuestTask) -> None:
     if not isinstance(virt, SnapshotsGuests):
         raise exception.Unsupported("The hypervisor of this server cannot make images of it.")
     if task.host.store.get(task.context, task.image.id).status == ACTIVE:
-        return  # it was sent before, and nobody heard of it
+        return  # it was uploaded before, and the report was lost
     task.go_on(states.IMAGE_SNAPSHOT)
     with virt.snapshot(task.uuid, disk_format=task.image.disk_format) as disk:
         task.go_on(states.IMAGE_PENDING_UPLOAD)
@@ -65,20 +65,20 @@ def _upload(task: GuestTask, disk: BinaryIO) -> None:
 
 
 def _rotate(task: GuestTask) -> None:
-    """Delete the oldest backups of this type; what cannot be deleted now, the next one will."""
+    """Delete the oldest backups of this type; the next backup retries failed deletes."""
     most = int(task.image.properties[ROTATION])
     found = [image for image in task.host.store.list_images(task.context) if _is_alike(task, image)]
     for image in found[: max(0, len(found) - most)]:
         try:
             task.host.store.delete(task.context, image.id)
         except exception.RoostError as error:
-            LOG.warning("%s: the old backup %s stays: %s", task, image.id, error.message)
+            LOG.warning("%s: cannot delete the old backup %s: %s", task, image.id, error.message)
         else:
             LOG.info("%s: the old backup %s is deleted", task, image.id)
 
 
 def _is_alike(task: GuestTask, image: ImageMeta) -> bool:
-    """Tell whether an image is such a backup; others' say of themselves what they like."""
+    """Return whether an image is such a backup; other projects may set any properties."""
     wanted = task.image.properties
     same = all(image.properties.get(name) == wanted.get(name) for name in _BACKUP_OF)
     return same and image.owner == task.instance.project_id and image.status == ACTIVE

@@ -1,9 +1,9 @@
 """Runs tasks of servers: rebuild, rescue, image, password; and what all of them have in common.
 
 Before: the API wrote the task, and the image that it is about, into the instance's row and cast
-here. After: the row says how the guest was found, and why it is not as it was asked for. Safe to
-repeat at any point: the row is asked first, so a message of a task that is over does nothing, and
-what was left half-way is done once more from its beginning.
+here. After: the row has the guest's actual state, and why the task failed, if it did. Safe to
+repeat at any point: the host checks the row first, so a message of a finished task does nothing,
+and an unfinished task is repeated from its beginning.
 """
 
 import dataclasses
@@ -27,15 +27,15 @@ LOG = logging.getLogger(__name__)
 
 
 class Spared(exception.Conflict):
-    """A task did nothing to the guest, and leaves it as fit for use as it was."""
+    """A task did nothing to the guest, which is as usable as before."""
 
 
 @dataclasses.dataclass(eq=False)
 class GuestTask:
-    """One thing to be done to one instance of this host.
+    """One task of one instance of this host.
 
-    :param family: the states of its row in which it is this
-    :param password: of the guest's administrator, if the message said so
+    :param family: the task states of its row during this task
+    :param password: of the guest's administrator, if the message has one
     """
 
     host: Host
@@ -51,11 +51,11 @@ class GuestTask:
         return str(self.instance.uuid)
 
     def fetch_image(self) -> pathlib.Path:
-        """Return where the image that the task is about is on this host, fetching it if need be."""
+        """Return the path of the task's image on this host, fetching it if necessary."""
         return self.host.images.ensure(self.context, self.image, **self._how())
 
     def fetch_kernel(self) -> Kernel | None:
-        """Return what that image is started by, fetched in the same way; None: by itself."""
+        """Return the kernel that the image names, fetched in the same way; None: it names none."""
         return image_cache.fetch(self.host.images, self.context, self.image, **self._how())
 
     def _how(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class GuestTask:
     def image(self) -> ImageMeta:
         """The image that the task is about.
 
-        :raises roost.exception.Internal: when its row does not say
+        :raises roost.exception.Internal: when its row names none
         """
         found: ImageMeta | None = self.instance.task_image
         if found is None:
@@ -74,16 +74,16 @@ class GuestTask:
         return found
 
     def is_wanted(self) -> bool:
-        """Ask whether the row says that this is to be done."""
+        """Return whether the row still has this task on this host."""
         found = self.host.conductor.begin_task(
             self.context, instance_uuid=self.uuid, host=self.host.name, tasks=list(self.family)
         )
         return found is not None
 
     def go_on(self, task: str, **changes: Any) -> None:
-        """Let the row say how far this is.
+        """Report the progress of the task to the row.
 
-        :raises LostLease: when it is somebody else's by now, or over
+        :raises LostLease: when the task is no longer this host's, or over
         """
         send = functools.partial(
             self.host.conductor.instance_update,
@@ -107,9 +107,9 @@ Do = Callable[[GuestTask], None]
 
 @dataclasses.dataclass(frozen=True)
 class TaskKind:
-    """A kind of task: what to do, the states of its row meanwhile, and what failing means.
+    """A kind of task: its function, the task states of its row, and the effect of a failure.
 
-    ``spoils``: a guest that it failed on is not fit for use.
+    ``spoils``: the guest is unusable after a failure.
     """
 
     do: Do
@@ -121,7 +121,7 @@ Kinds = Mapping[str, TaskKind]
 
 
 def step(do: Do) -> Do:
-    """Before a step: is this still ours to do? And each is timed, for the user to see."""
+    """Wrap a step: check first whether the lease is valid, and time the step as an event."""
 
     @functools.wraps(do)
     def timed(task: GuestTask) -> None:
@@ -143,9 +143,9 @@ def carry_out(
     lease: Lease,
     password: str | None,
 ) -> bool:
-    """Do what an instance's row says is to be done; nothing else may work on it.
+    """Do the task of an instance's row; nothing else may work on it.
 
-    :returns: False when there is nothing of this kind to be done (any more)
+    :returns: False when the row has no task of this kind (any more)
 
     :raises roost.exception.Unavailable: when the conductor does not answer
     """
@@ -161,7 +161,7 @@ def carry_out(
     try:
         why, spoilt = _try(task, kind)
     except LostLease as error:
-        LOG.info("%s ends without a word: %s", task, error.message)
+        LOG.info("%s ends without a report: %s", task, error.message)
         return True
     if _report(task, why=why, failed=spoilt) and kind.spoils and why is None:
         host.note_announced(task.uuid)
@@ -169,9 +169,9 @@ def carry_out(
 
 
 def _try(task: GuestTask, kind: TaskKind) -> tuple[str | None, bool]:
-    """Do it, and return why it failed, if it did, and whether that has spoilt the guest.
+    """Do the task, and return why it failed, if it did, and whether the guest is unusable now.
 
-    :raises LostLease: when it is somebody else's by now
+    :raises LostLease: when the task is no longer this host's
     """
     try:
         kind.do(task)
@@ -191,9 +191,9 @@ def _try(task: GuestTask, kind: TaskKind) -> tuple[str | None, bool]:
 
 
 def _report(task: GuestTask, *, why: str | None, failed: bool) -> bool:
-    """Let the row say how the guest is; insist, because nobody else knows it.
+    """Report the guest's state to the conductor; retry, because only this host knows it.
 
-    :returns: whether it says so now
+    :returns: whether the conductor accepted the report
     """
     send = functools.partial(
         task.host.conductor.report_power,
@@ -209,7 +209,7 @@ def _report(task: GuestTask, *, why: str | None, failed: bool) -> bool:
     try:
         task.host.patience.retry(f"the end of {task}", send, stopping=task.host.stopping)
     except (exception.Conflict, exception.NotFound) as error:
-        # told before without hearing the answer, or deleted, or given up by the conductor
+        # reported before and the answer lost, or deleted, or given up by the conductor
         LOG.info("%s is over already: %s", task, error.message)
         return False
     LOG.info("%s is done", task)
@@ -218,7 +218,7 @@ def _report(task: GuestTask, *, why: str | None, failed: bool) -> bool:
 
 @step
 def rescue(task: GuestTask) -> None:
-    """Start the guest from the image that its row names, unless it is."""
+    """Start the guest from the image that its row names, unless it is rescued already."""
     _able(task).rescue(
         task.context,
         task.instance,

@@ -51,7 +51,7 @@ def there(folder):
     return sorted(path.name for path in folder.path.iterdir())
 
 
-def refused(why="10 at most"):
+def refused(why="may have 10"):
     return pytest.raises(exception.NoCapacity, match=why)
 
 
@@ -126,7 +126,7 @@ def test_what_another_process_may_just_have_wanted_makes_no_room(make):
 def test_nothing_is_removed_in_vain(folder):
     put(folder, "a", 2)
     folder.use(put(folder, "b", 6), "a user")
-    with refused("it has 5 bytes, and all files of this host 10 at most, of which 6 are used"):
+    with refused("it has 5 bytes, and all files of this host may have 10, of which 6 are in use"):
         put(folder, "c", 5)
     with refused():
         put(folder, "c", 11)
@@ -136,7 +136,7 @@ def test_nothing_is_removed_in_vain(folder):
 def test_what_is_being_written_counts_once(folder):
     with folder.room(folder.file("a"), 6) as partial:
         partial.write_bytes(b"half")
-        with refused("of which 6 are used or being written"):
+        with refused("of which 6 are in use or being written"):
             put(folder, "b", 5)
         put(folder, "b", 4)
         folder.tidy(60.0)
@@ -229,7 +229,7 @@ def test_what_is_used_may_have_all_that_is_free_and_what_is_not_its_part(small, 
     put(folder, "kept", 10, age=20)
     folder.use(path := put(folder, "used", 29), "a build")
     assert there(folder) == ["used.img"]
-    with refused("it has 31 bytes, and for all files of this host 30 are free"):
+    with refused("it has 31 bytes, and 30 are free for all files of this host"):
         put(folder, "larger", 31)
     folder.tidy(0.0)
     assert path.exists()
@@ -243,7 +243,7 @@ def test_whatever_there_may_be_no_more_is_written_than_is_free(small, make):
     with folder.room(folder.file("a"), 20) as partial:
         partial.write_bytes(b"x" * 5)
         small.free -= 5
-        with refused("for all files of this host 10 are free"):
+        with refused("10 are free for all files of this host"):
             put(folder, "b", 11)
         put(folder, "b", 10)
 

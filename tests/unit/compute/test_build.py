@@ -188,7 +188,7 @@ def test_a_failed_build_that_cannot_be_given_back_is_logged(rig, caplog):
     rig.trouble({"step": "spawn", "kind": "final"})
     rig.conductor.fail("abandon_build", *[exception.Unavailable("no bus")] * 1000)
     carry(rig, rig.instance())
-    assert "could not be given back: no bus" in caplog.text
+    assert "could not be handed back: no bus" in caplog.text
     rig.assert_clean_slate()
 
 

@@ -104,7 +104,7 @@ def test_a_measurement_that_fails_does_not_silence_the_host(driver, caplog):
 
     driver.metrics = fail
     assert report(driver).metrics == {}
-    assert "the metrics of this host cannot be had" in caplog.text
+    assert "the metrics of this host cannot be read" in caplog.text
 
 
 def test_address_and_labels_come_from_the_options():

@@ -67,7 +67,7 @@ def test_pinned_cpus_are_counted_apart_from_those_that_are_shared(rig):
 
 def test_a_cpu_that_is_given_away_is_not_given_away_again(rig):
     first = claim(rig, numa_topology=a_pinned_topology(2, 3))
-    with pytest.raises(exception.NoCapacity, match=r"h1 cannot give away CPU 3$"):
+    with pytest.raises(exception.NoCapacity, match=r"h1 cannot dedicate CPU 3$"):
         claim(rig, numa_topology=a_pinned_topology(3, 4))
     rig.tracker.release(first.uuid)
     claim(rig, numa_topology=a_pinned_topology(3, 4))
@@ -75,7 +75,7 @@ def test_a_cpu_that_is_given_away_is_not_given_away_again(rig):
 
 def test_more_cpus_than_may_be_given_away_are_refused(rig):
     claim(rig, vcpus=4, numa_topology=a_pinned_topology(0, 1, 2, 3))
-    with pytest.raises(exception.NoCapacity, match="CPUs to give away: 2 asked, 1 free"):
+    with pytest.raises(exception.NoCapacity, match="dedicated CPUs: 2 asked, 1 free"):
         claim(rig, numa_topology=a_pinned_topology(4, 5, host_cell=1), limits={"pcpus": 5})
 
 
@@ -143,6 +143,6 @@ def test_a_place_that_is_taken_sends_the_build_elsewhere(rig):
     instance = rig.instance(flavor=a_flavor(vcpus=2))
     place = a_selection("h1", numa_topology=a_pinned_topology(2, 3))
     carry_out(Build(rig.host, a_context(), instance, place), build_flow())
-    why = "h1 cannot give away CPU 2, 3"
+    why = "h1 cannot dedicate CPU 2, 3"
     assert rig.conductor.rescheduled == [(instance.uuid, "h1", 1, why)]
     assert rig.virt.list_guests() == []

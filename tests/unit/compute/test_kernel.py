@@ -58,7 +58,7 @@ def test_a_guest_that_is_made_anew_is_started_by_that_of_its_new_image(rig, boot
     ("properties", "why"),
     [
         ({"ramdisk_id": a_uuid()}, "has a ramdisk_id, which needs a kernel_id"),
-        ({"kernel_id": a_uuid()}, "cannot be had"),
+        ({"kernel_id": a_uuid()}, "cannot be fetched"),
     ],
 )
 def test_a_kernel_that_no_host_can_have_ends_the_build_for_good(rig, properties, why):
@@ -73,7 +73,9 @@ def test_a_kernel_that_no_host_can_have_ends_the_build_for_good(rig, properties,
 def test_a_kernel_that_is_larger_than_hosts_copy_is_not_fetched(rig, add, monkeypatch):
     monkeypatch.setattr(image_cache, "KERNEL_BYTES", 5)
     image = an_image(properties={"kernel_id": add(b"kernel", "aki")})
-    with pytest.raises(exception.BuildFailed, match="one of 6 bytes, and 5 is the most") as failed:
+    with pytest.raises(
+        exception.BuildFailed, match="an image of 6 bytes; the limit is 5"
+    ) as failed:
         image_cache.fetch(
             rig.host.images, a_context(), image, stopping=threading.Event(), user="a build"
         )

@@ -297,7 +297,7 @@ def test_one_guest_that_cannot_be_put_right_does_not_keep_the_others(rig, world,
     world.reconcile()
     assert len(world.virt.list_guests()) == 2
     assert lost.vm_state == states.ERROR
-    assert "cannot be put right" in caplog.text
+    assert "cannot be corrected" in caplog.text
     rig.trouble()
     world.reconcile()
     assert world.virt.list_guests() == []

@@ -103,7 +103,7 @@ def test_a_rebuild_of_an_image_that_is_gone_spares_the_old_guest_and_is_an_error
     assert (instance.vm_state, instance.task_state) == (states.ERROR, None)
     assert guest_of(rig, instance) == before
     assert instance.image.id == rig.image.id
-    assert "cannot be had" in rig.conductor.faults[instance.uuid]
+    assert "cannot be fetched" in rig.conductor.faults[instance.uuid]
 
 
 def test_a_rebuild_to_what_the_hypervisor_will_not_make_spares_the_old_guest(rig, server, other):

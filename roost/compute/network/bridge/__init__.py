@@ -1,8 +1,8 @@
-"""Networks of the local driver for real guests: a Linux bridge each, on hosts of libvirt.
+"""The ``bridge`` network driver: local networks for real guests on libvirt, a Linux bridge each.
 
-What there is on a host follows from the records of what its guests are plugged into (``ports.py``),
-and from nothing else: ``driver.py`` keeps those and has each network be as they say, ``segment.py``
-knows what belongs to one. ``dhcp.py`` gives addresses, ``metadata.py`` leads guests to
-roost-metadata, ``filters.py`` and ``firewall.py`` say what may pass; ``system.py`` runs the
-commands. All of it may be done again at any time.
+The state of a host follows only from the records of its guests' ports (``ports.py``): ``driver.py``
+writes those and applies them to each network, ``segment.py`` has the devices of a network.
+``dhcp.py`` serves addresses, ``metadata.py`` proxies requests of guests to roost-metadata,
+``filters.py`` and ``firewall.py`` apply security groups; ``system.py`` runs the commands. Every
+operation may be repeated at any time.
 """

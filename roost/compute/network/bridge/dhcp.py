@@ -1,8 +1,8 @@
-"""Leases for guests: a dnsmasq per network, in its namespace.
+"""DHCP for guests: a dnsmasq per network, in the network's namespace.
 
-It gives each guest the address that Roost has given it, and others nothing. It keeps no leases: who
-asks again is told the same again. So it is started anew whenever what it is to say has changed, and
-an address that goes to another guest is never held back by the lease of the one before.
+It offers each guest the address that Roost has assigned to it, and others nothing. It stores no
+leases: a guest that requests again gets the same answer. So dnsmasq is restarted whenever its
+configuration changes, and the lease of a former guest never blocks an address.
 """
 
 import contextlib
@@ -15,14 +15,14 @@ from roost.compute.network.bridge.segment import INNER, METADATA, Segment, Segme
 from roost.compute.network.bridge.system import System
 
 _LEASE: Final = 86400  # seconds
-_ON_LINK: Final = "0.0.0.0"  # noqa: S104 - the next hop of what needs none, RFC 3442
+_ON_LINK: Final = "0.0.0.0"  # noqa: S104 - the next hop of on-link routes, RFC 3442
 _HOSTNAME: Final = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?")
 
 
 class Dhcp:
-    """Has a dnsmasq run for each network, as its configuration says by now.
+    """Runs a dnsmasq for each network.
 
-    :param folder: where the configurations are
+    :param folder: has the configuration files
     """
 
     def __init__(self, system: System, folder: pathlib.Path) -> None:
@@ -30,22 +30,22 @@ class Dhcp:
         self._folder = folder
 
     def ensure(self, segment: Segment) -> None:
-        """Have it say what it is to say; one that does already is left alone."""
+        """Start dnsmasq, or restart it if its configuration has changed."""
         names, conf, pid_file = segment.names, *self._files(segment.names)
         wanted = configuration(segment, pid_file)
-        runs = self._system.runs(pid_file, knows=str(conf), within=names.namespace)
+        runs = self._system.runs(pid_file, argument=str(conf), within=names.namespace)
         if runs and _text(conf) == wanted:
             return
-        self._system.end(pid_file, knows=str(conf))
+        self._system.end(pid_file, argument=str(conf))
         conf.parent.mkdir(parents=True, exist_ok=True)
         conf.write_text(wanted)
         inside = ("ip", "netns", "exec", names.namespace)
         self._system.run(*inside, "dnsmasq", f"--conf-file={conf}")
 
     def remove(self, names: SegmentNames) -> None:
-        """End it; safe to repeat."""
+        """Stop dnsmasq; may be repeated."""
         conf, pid_file = self._files(names)
-        self._system.end(pid_file, knows=str(conf))
+        self._system.end(pid_file, argument=str(conf))
         conf.unlink(missing_ok=True)
 
     def _files(self, names: SegmentNames) -> tuple[pathlib.Path, pathlib.Path]:
@@ -60,7 +60,7 @@ def _text(path: pathlib.Path) -> str | None:
 
 
 def configuration(segment: Segment, pid_file: pathlib.Path) -> str:
-    """Return what dnsmasq reads."""
+    """Return dnsmasq's configuration."""
     subnet, gateway = segment.subnet, segment.ports[0].gateway
     lines = [
         "port=0",  # no DNS
@@ -68,13 +68,13 @@ def configuration(segment: Segment, pid_file: pathlib.Path) -> str:
         "bind-interfaces",
         "no-resolv",
         "no-hosts",
-        "no-ping",  # addresses are Roost's to give: to look whether one is free costs seconds
+        "no-ping",  # Roost assigns addresses: dnsmasq's check for free ones costs seconds
         "dhcp-authoritative",
         "leasefile-ro",
         "dhcp-lease-max=65535",
         f"pid-file={pid_file}",
         f"dhcp-range={subnet.network_address},static,{subnet.netmask},{_LEASE}",
-        f"shared-network={INNER},{subnet.network_address}",  # we have no address of the subnet
+        f"shared-network={INNER},{subnet.network_address}",  # the link has no address of the subnet
         _option("router", gateway),
         _option("classless-static-route", *_routes(segment)),
         _option("mtu", str(segment.mtu)),
@@ -86,12 +86,12 @@ def configuration(segment: Segment, pid_file: pathlib.Path) -> str:
 
 
 def _option(name: str, *values: str | None) -> str:
-    """Return a line; an option without values is not sent, where dnsmasq would say itself."""
+    """Return a line; without values the option is not sent, instead of dnsmasq's default."""
     return ",".join([f"dhcp-option=option:{name}", *filter(None, values)])
 
 
 def _routes(segment: Segment) -> list[str]:
-    """Return destinations and next hops: who is told some takes the router from nowhere else."""
+    """Return destinations and next hops; a guest with routes ignores the router option."""
     first = segment.ports[0]
     routes = list(first.routes)
     if segment.has_metadata:

@@ -1,4 +1,4 @@
-"""Local networks whose guests are plugged into bridges of this host."""
+"""The network driver that plugs guests of local networks into bridges of this host."""
 
 import dataclasses
 import json
@@ -25,12 +25,12 @@ from roost.objects import Instance, NetworkInfo, NetworkRequest, Vif
 from roost.rpc.cell_conductor import CellConductor
 
 LOG = logging.getLogger(__name__)
-_ZONES: Final = 0xFFFE  # of connections there may be so many
-BRIDGE: Final = "bridge"  # as Neutron's ports are bound that are plugged so
+_ZONES: Final = 0xFFFE  # the maximum number of conntrack zones
+BRIDGE: Final = "bridge"  # Neutron's VIF type for ports on a Linux bridge
 
 
 class BridgeDriver(LocalNetworkDriver):
-    """Addresses are the cell's to give; all else is on this host.
+    """Requests addresses from the cell; everything else is on this host.
 
     :param system: the host's commands and processes
     """
@@ -54,11 +54,11 @@ class BridgeDriver(LocalNetworkDriver):
         self._metadata = metadata
         self._lock = threading.Lock()
         self._refreshing = threading.Lock()
-        self._asked: set[str] = set()  # projects whose groups somebody waits to ask for
+        self._queued: set[str] = set()  # projects with a thread that waits to refresh their groups
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, conductor: CellConductor) -> Self:
-        """Make one for this host.
+        """Create the driver of this host.
 
         :raises roost.exception.Invalid: when the options, or the host, do not allow it
         """
@@ -82,7 +82,7 @@ class BridgeDriver(LocalNetworkDriver):
                 self._filters.learn(context, [vif.network_id])
                 self._become(instance.uuid, [*others, BridgePort.of(instance, vif)])
         except Exception:
-            with _logged(f"{instance.uuid}: there is no place for the port {vif.id}"):
+            with _logged(f"{instance.uuid}: the port {vif.id} could not be removed"):
                 self._become(instance.uuid, others)
             super().detach(context, instance, str(vif.id))
             raise
@@ -110,27 +110,27 @@ class BridgeDriver(LocalNetworkDriver):
             return self._records.instances()
 
     def refresh_groups(self, context: RequestContext, project_id: str) -> None:
-        """Ask again for a project's networks; whoever waits for that asks for those after, too."""
+        """Fetch the rules of a project's networks; a waiting thread serves later calls, too."""
         with self._lock:
-            if project_id in self._asked:
+            if project_id in self._queued:
                 return
-            self._asked.add(project_id)
+            self._queued.add(project_id)
         with self._refreshing:
             with self._lock:
-                self._asked.discard(project_id)
+                self._queued.discard(project_id)
                 networks = self._records.networks_of(project_id)
             self._refresh(context, project_id, networks)
 
     def _refresh(self, context: RequestContext, project_id: str, networks: Sequence[str]) -> None:
         changed = self._filters.learn(context, networks)
-        with _logged(f"what project {project_id} lets pass is not in force yet"), self._lock:
+        with _logged(f"rules of project {project_id} are not in force yet"), self._lock:
             for network_id in changed:
                 self._settle(network_id)
 
     def restore(self) -> None:
         with self._lock:
             networks = self._records.networks()
-        with _logged("what security groups say stays as it was"):
+        with _logged("the rules of security groups stay unchanged"):
             self._filters.learn(admin_context(), networks)
         self._restore()
         self._forget_others()
@@ -138,13 +138,13 @@ class BridgeDriver(LocalNetworkDriver):
     def _restore(self) -> None:
         with self._lock:
             for network_id in self._records.networks():
-                with _logged(f"network {network_id} is not whole on this host"):
+                with _logged(f"network {network_id} could not be restored"):
                     self._settle(network_id)
                     self._settled(network_id)
 
     @contextmanager
     def _coming(self, network_ids: Sequence[str]) -> Iterator[None]:
-        """Remember what may pass in networks that are about to be here, if they then are."""
+        """Keep the rules of these networks during the block; drop unused ones afterwards."""
         try:
             with self._filters.held(network_ids):
                 yield
@@ -152,7 +152,7 @@ class BridgeDriver(LocalNetworkDriver):
             self._forget_others()
 
     def _forget_others(self) -> None:
-        """Remember what may pass in networks of this host only."""
+        """Drop the rules of networks without ports on this host."""
         with self._lock:
             self._filters.keep(self._records.networks())
 
@@ -161,10 +161,10 @@ class BridgeDriver(LocalNetworkDriver):
             return [port for port in self._records.get(uuid).ports if port.id != port_id]
 
     def _become(self, uuid: str, ports: Sequence[BridgePort]) -> None:
-        """Have an instance plugged by these ports and no others.
+        """Plug these ports of an instance and unplug all others.
 
-        That is written down at first, with the networks that it changes. So whatever comes in
-        between, :meth:`restore` or the next call goes on with it.
+        The record is written first, with the networks that change. So after an interruption
+        :meth:`restore` or the next call completes the change.
         """
         with self._lock:
             before = self._records.get(uuid)
@@ -176,7 +176,7 @@ class BridgeDriver(LocalNetworkDriver):
             self._records.write(uuid, wanted)
 
     def _settled(self, network_id: str) -> None:
-        """Note that a network knows of all that is to be."""
+        """Note that a network matches all records."""
         for uuid in self._records.instances():
             record = self._records.get(uuid)
             left = tuple(other for other in record.unsettled if other != network_id)
@@ -184,7 +184,7 @@ class BridgeDriver(LocalNetworkDriver):
                 self._records.write(uuid, dataclasses.replace(record, unsettled=left))
 
     def _settle(self, network_id: str) -> None:
-        """Have a network here as its ports want it; one without any is not here."""
+        """Apply the records to a network; one without ports is removed."""
         ports = self._records.of_network(network_id)
         if not ports:
             self._remove(SegmentNames(network_id))
@@ -192,7 +192,7 @@ class BridgeDriver(LocalNetworkDriver):
         filtering = self._filters.get(network_id)
         segment = Segment.of(network_id, ports, self._settings, filtering=filtering)
         number = self._links.ensure_bridge(segment)
-        self._firewall.ensure(segment, zone=number % _ZONES + 1)  # before anything is plugged there
+        self._firewall.ensure(segment, zone=number % _ZONES + 1)  # before any port is plugged
         self._links.ensure(segment)
         self._dhcp.ensure(segment)
         self._metadata.ensure(segment)
@@ -204,7 +204,7 @@ class BridgeDriver(LocalNetworkDriver):
         self._firewall.remove(names)
 
     def _bound(self, vif: Vif) -> Vif:
-        """Say what a port is plugged into, as hypervisors read it."""
+        """Return a port with its binding, as hypervisors read it."""
         bound: Vif = vif.obj_clone()
         bound.type = BRIDGE
         bound.details = {"bridge_name": json.dumps(SegmentNames(vif.network_id).bridge)}
@@ -214,18 +214,18 @@ class BridgeDriver(LocalNetworkDriver):
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Let another host try what this one cannot do, unless none can."""
+    """Raise build failures; final for invalid requests, reschedulable for errors of this host."""
     try:
         yield
     except exception.Invalid as error:
         raise exception.BuildFailed(error.message, reschedulable=False) from error
     except (exception.Internal, OSError) as error:
-        raise exception.BuildFailed(f"The host's network could not be made: {error}") from error
+        raise exception.BuildFailed(f"The host's network could not be set up: {error}") from error
 
 
 @contextmanager
 def _logged(what: str) -> Iterator[None]:
-    """Go on after a failure; the network is seen to again."""
+    """Log a failure and continue; a later call repeats the step."""
     try:
         yield
     except (exception.Internal, exception.Unavailable, OSError) as error:

@@ -1,4 +1,4 @@
-"""What may pass at the ports of this host, as its cell has told last: kept over restarts."""
+"""The security group rules for ports of this host, fetched from the cell and stored on disk."""
 
 import collections
 import contextlib
@@ -21,9 +21,9 @@ LOG = logging.getLogger(__name__)
 
 
 class Filters:
-    """Asks the cell, and remembers; what was never told lets nothing pass.
+    """Fetches rules from the cell and stores them; an unknown network lets nothing pass.
 
-    :param path: where it is written down
+    :param path: the file that stores them
     """
 
     def __init__(self, path: pathlib.Path, conductor: CellConductor, *, host: str) -> None:
@@ -36,22 +36,22 @@ class Filters:
         self._held: collections.Counter[str] = collections.Counter()
 
     def get(self, network_id: str) -> Filtering:
-        """Return what may pass in a network as far as is known."""
+        """Return the known rules of a network."""
         return self._read().get(network_id, Filtering())
 
     def learn(self, context: RequestContext, network_ids: Sequence[str]) -> list[str]:
-        """Ask what may pass in networks, and return those where it is not what it was.
+        """Fetch the rules of networks, and return the networks whose rules have changed.
 
-        One question at a time, so that an old answer never follows a new one.
+        One request at a time, so that an old answer never overwrites a newer one.
 
-        :raises roost.exception.Unavailable: when the cell does not answer; all stays as it was
+        :raises roost.exception.Unavailable: when the cell does not answer; nothing changes
         """
         if not network_ids:
             return []
         with self._asking:
-            told = self._ask(context, network_ids)
+            answer = self._ask(context, network_ids)
             return self._note(
-                {network_id: Filtering.read(values) for network_id, values in told.items()}
+                {network_id: Filtering.read(values) for network_id, values in answer.items()}
             )
 
     def _ask(self, context: RequestContext, network_ids: Sequence[str]) -> dict[str, Any]:
@@ -64,29 +64,29 @@ class Filters:
                 f"the cell-conductors do not know security groups yet: {error.message}"
             ) from error
 
-    def _note(self, told: dict[str, Filtering]) -> list[str]:
+    def _note(self, fetched: dict[str, Filtering]) -> list[str]:
         with self._writing:
             known = self._read()
-            changed = [name for name, filtering in told.items() if known.get(name) != filtering]
+            changed = [name for name, filtering in fetched.items() if known.get(name) != filtering]
             if changed:
-                self._write({**known, **told})
+                self._write({**known, **fetched})
             return changed
 
     def have(self, ports: Sequence[BridgePort]) -> None:
-        """Learn what may pass at ports; what is known of them all will do if nobody answers.
+        """Fetch the rules of ports; known rules of all of them suffice if the cell is unavailable.
 
-        :raises roost.exception.Unavailable: when that is not known, either
+        :raises roost.exception.Unavailable: when these are unknown, too
         """
         try:
             self.learn(admin_context(), sorted({port.network_id for port in ports}))
         except exception.Unavailable:
             if any(port.id not in self.get(port.network_id).ports for port in ports):
                 raise
-            LOG.warning("nobody tells what security groups say by now: it is what it was")
+            LOG.warning("the cell does not answer: using the stored rules of security groups")
 
     @contextlib.contextmanager
     def held(self, network_ids: Collection[str]) -> Iterator[None]:
-        """Have nobody forget networks while the block lasts: they are about to be here."""
+        """Protect networks from :meth:`keep` during the block: their ports are being plugged."""
         with self._writing:
             self._held.update(network_ids)
         try:
@@ -96,7 +96,7 @@ class Filters:
                 self._held.subtract(network_ids)
 
     def keep(self, network_ids: Collection[str]) -> None:
-        """Remember nothing of networks but these, which are here, and those that are held."""
+        """Drop the rules of all networks but these and those that are held."""
         with self._writing:
             known, wanted = self._read(), {*network_ids, *+self._held}
             if known.keys() - wanted:
@@ -104,14 +104,14 @@ class Filters:
 
     def _read(self) -> dict[str, Filtering]:
         if self._known is None:
-            said = read_whole(self._path) if self._path.exists() else {}
-            self._known = {name: Filtering.read(values) for name, values in said.items()}
+            stored = read_whole(self._path) if self._path.exists() else {}
+            self._known = {name: Filtering.read(values) for name, values in stored.items()}
         return self._known
 
     def _write(self, known: dict[str, Filtering]) -> None:
         if known:
-            said = {name: dataclasses.asdict(filtering) for name, filtering in known.items()}
-            write_whole(self._path, json.dumps(said))
+            stored = {name: dataclasses.asdict(filtering) for name, filtering in known.items()}
+            write_whole(self._path, json.dumps(stored))
         else:
             self._path.unlink(missing_ok=True)
         self._known = known

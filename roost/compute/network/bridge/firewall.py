@@ -1,21 +1,21 @@
-"""What may pass on a bridge: two tables of nftables for each network.
+"""The packet filter of a bridge: two nftables tables for each network.
 
-Both are written whole and put in place at once, so that a guest is never without. Rules name links,
-which need not be there yet: they are in force before a guest is plugged.
+Both are replaced in one transaction, so that a guest is never without a filter. Rules name links
+that need not exist yet: they are in force before a guest is plugged.
 
-The one of the family ``bridge`` has guests send as themselves, and nobody but us answer DHCP. A
-guest sends nothing but IPv4 and ARP, from its own hardware address and its own IP address; 0.0.0.0
-is for asking for one. Nothing on the bridge reaches the host itself. Beyond the host goes nothing
-of DHCP and of 169.254.169.254: each host serves its own guests. The network's own 169.254.169.254,
-which nobody else can send as, is always let pass.
+The table of the family ``bridge`` prevents spoofing and foreign DHCP servers. A guest sends only
+IPv4 and ARP, from its own hardware address and its own IP address, or 0.0.0.0 for DHCP. Nothing on
+the bridge reaches the host itself. No frames of DHCP or 169.254.169.254 leave or enter the host:
+each host serves its own guests. Packets of the network's own 169.254.169.254, which no guest can
+spoof, always pass.
 
-The one of the family ``ip`` has what security groups let pass. What crosses the bridge comes there
-because the bridge says so of itself (``nf_call_iptables``), and only with that do connections have
-a state: kernels may know none of the family ``bridge``. Each network has a zone of connections of
-its own, so two of one range do not meet. A packet is judged by how its connection began: an answer
-passes as the question did, and a rule that is removed ends what it let pass. What belongs to no one
-connection, broadcasts that is, is judged as it is, in the family ``bridge``, where it is known to
-whom it goes.
+The table of the family ``ip`` has the rules of security groups. Packets that cross the bridge enter
+it because the bridge has ``nf_call_iptables`` set, which connection tracking needs: kernels may
+lack it for the family ``bridge``. Each network has its own conntrack zone, so two networks with the
+same range do not mix. A packet is judged by the first packet of its connection: replies pass if the
+request did, and removing a rule ends the connections that it allowed. Broadcasts have no
+connection, so they are judged one by one, in the family ``bridge``, where the destination port is
+known.
 """
 
 import dataclasses
@@ -40,8 +40,8 @@ _ICMP: Final = 1
 
 
 @dataclasses.dataclass(frozen=True)
-class Words:
-    """By what nft knows the two ends of what is judged."""
+class Expressions:
+    """The nft expressions that match a packet's endpoints and protocol."""
 
     source: str
     destination: str
@@ -50,14 +50,14 @@ class Words:
     icmp: str
 
 
-CONNECTION: Final = Words(
+CONNECTION: Final = Expressions(
     source="ct original ip saddr",
     destination="ct original ip daddr",
     protocol="ct original protocol",
     port="ct original proto-dst",
-    icmp="ct original proto-dst",  # type and code of what began it, a byte each
+    icmp="ct original proto-dst",  # type and code of the first packet, a byte each
 )
-FRAME: Final = Words(
+FRAME: Final = Expressions(
     source="ip saddr",
     destination="ip daddr",
     protocol="ip protocol",
@@ -67,9 +67,9 @@ FRAME: Final = Words(
 
 
 def table(segment: Segment, *, zone: int) -> str:
-    """Return the table of a network's connections, to be read when it is not there.
+    """Return the ``ip`` table of a network, to be loaded when it does not exist.
 
-    :param zone: that no other network of the host has
+    :param zone: a conntrack zone that no other network of the host has
     """
     chains = [
         _chain("zone", _hooked_groups("prerouting", -300), f"{_of(segment)} ct zone set {zone}"),
@@ -83,22 +83,22 @@ def table(segment: Segment, *, zone: int) -> str:
 
 
 def broadcasts(segment: Segment) -> list[str]:
-    """Return sets and chains, for the family ``bridge``, that judge what goes to many."""
+    """Return sets and chains, for the family ``bridge``, that judge broadcasts."""
     judging = [
         _chain(
             f"to_{port.tap}",
             "ether type arp accept",
             "ether type != ip drop",
-            f"ip daddr {port.ip} accept",  # judged with its connection
+            f"ip daddr {port.ip} accept",  # judged in the ip table
             f"ip saddr {METADATA} accept",
             *(f"{line} accept" for line in _lines(segment, port, INGRESS, FRAME)),
             "drop",
         )
         for port in segment.ports
     ]
-    whom = ", ".join(f'"{port.tap}" : goto to_{port.tap}' for port in segment.ports)
+    chains = ", ".join(f'"{port.tap}" : goto to_{port.tap}' for port in segment.ports)
     return [*_sets(segment), *judging, _chain("to_guests", _hooked_groups("forward", -200),
-                                             f"oifname vmap {{ {whom} }}")]  # fmt: skip
+                                             f"oifname vmap {{ {chains} }}")]  # fmt: skip
 
 
 def _judging(segment: Segment, port: BridgePort) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _judging(segment: Segment, port: BridgePort) -> Iterator[str]:
 
 
 def _passing(segment: Segment) -> str:
-    """Send what crosses the bridge to the chains of who began it, and of whom it is meant for."""
+    """Send packets that cross the bridge to the chains of the connection's two guests."""
     began = ", ".join(f"{port.ip} : jump from_{port.tap}" for port in segment.ports)
     meant = ", ".join(f"{port.ip} : goto to_{port.tap}" for port in segment.ports)
     return _chain(
@@ -117,7 +117,7 @@ def _passing(segment: Segment) -> str:
         _hooked_groups("forward", 0),
         f'iifname != "{segment.names.bridge}" accept',
         "ct state invalid drop",
-        "ct state related accept",  # an error of a connection that has passed
+        "ct state related accept",  # an ICMP error of an allowed connection
         f"ct original ip saddr {METADATA} accept",
         f"ct original ip daddr {METADATA} accept",
         f"ct original ip saddr vmap {{ {began} }}",
@@ -138,7 +138,7 @@ def _chain(name: str, *lines: str) -> str:
 
 
 def _sets(segment: Segment) -> Iterator[str]:
-    """Yield a set for the members of each group that rules name."""
+    """Yield a set of member addresses for each group that rules name."""
     for group_id, addresses in sorted(segment.filtering.members.items()):
         held = f" elements = {{ {', '.join(addresses)} }};" if addresses else ""
         yield f"set {_members(group_id)} {{ type ipv4_addr;{held} }}\n"
@@ -148,16 +148,16 @@ def _members(group_id: str) -> str:
     return "members_" + group_id.replace("-", "_")
 
 
-def _lines(segment: Segment, port: BridgePort, direction: str, words: Words) -> list[str]:
-    """Return what may pass in a direction, a line each; none of them twice."""
+def _lines(segment: Segment, port: BridgePort, direction: str, by: Expressions) -> list[str]:
+    """Return the matches of a port's rules in a direction, without duplicates."""
     rules = segment.filtering.of_port(port.id, direction)
     ours = [rule for rule in rules if ETHERTYPES[rule.ethertype] == _IPV4]
-    return list(dict.fromkeys(_line(rule, words) for rule in ours))
+    return list(dict.fromkeys(_line(rule, by) for rule in ours))
 
 
-def _line(rule: SecurityGroupRule, words: Words) -> str:
-    far = words.source if rule.direction == INGRESS else words.destination
-    parts = [*_protocol(rule, words)]
+def _line(rule: SecurityGroupRule, by: Expressions) -> str:
+    far = by.source if rule.direction == INGRESS else by.destination
+    parts = [*_protocol(rule, by)]
     if rule.remote_prefix is not None:
         parts.append(f"{far} {ipaddress.ip_network(rule.remote_prefix, strict=False)}")
     if rule.remote_group_id is not None:
@@ -165,36 +165,36 @@ def _line(rule: SecurityGroupRule, words: Words) -> str:
     return " ".join(parts)
 
 
-def _protocol(rule: SecurityGroupRule, words: Words) -> Sequence[str]:
+def _protocol(rule: SecurityGroupRule, by: Expressions) -> Sequence[str]:
     if rule.protocol is None:
         return []
     number = _NUMBERS.get(rule.protocol) or int(rule.protocol)
-    found = [f"{words.protocol} {number}"]
+    found = [f"{by.protocol} {number}"]
     if rule.port_min is None:
         return found
     if number == _ICMP:
         first, last = _icmp(rule.port_min, rule.port_max)
-        return [*found, f"{words.icmp} {first}-{last}"]
-    return [*found, f"{words.port} {rule.port_min}-{rule.port_max}"]
+        return [*found, f"{by.icmp} {first}-{last}"]
+    return [*found, f"{by.port} {rule.port_min}-{rule.port_max}"]
 
 
 def _icmp(kind: int, code: int | None) -> tuple[int, int]:
-    """Return the first and last number that type and code, a byte each, may make."""
+    """Return the first and last 16-bit number of an ICMP type and code (None: any code)."""
     if code is None:
         return kind << 8, kind << 8 | 0xFF
     return kind << 8 | code, kind << 8 | code
 
 
 class Firewall:
-    """Puts tables in place and takes them away; both may be repeated."""
+    """Loads and deletes the tables of networks; both may be repeated."""
 
     def __init__(self, system: System) -> None:
         self._system = system
 
     def ensure(self, segment: Segment, *, zone: int) -> None:
-        """Have both tables of a network as they are to be, at once.
+        """Replace both tables of a network in one transaction.
 
-        :param zone: of connections, that no other network of the host has
+        :param zone: a conntrack zone that no other network of the host has
         """
         text = rules(segment) + table(segment, zone=zone)
         self._system.run("nft", "-f", "-", text=text)
@@ -204,7 +204,7 @@ class Firewall:
 
 
 def _without(names: SegmentNames) -> str:
-    """Return what removes both tables, whether they are there or not."""
+    """Return the commands that delete both tables, whether they exist or not."""
     return "".join(
         f"table {family} {names.table}\ndelete table {family} {names.table}\n"
         for family in ("bridge", "ip")
@@ -212,7 +212,7 @@ def _without(names: SegmentNames) -> str:
 
 
 def rules(segment: Segment) -> str:
-    """Return the whole table of the family ``bridge``, as nft reads it."""
+    """Return the commands that replace the table of the family ``bridge``."""
     chains = [
         _arriving(segment),
         *(_of_guest(port) for port in segment.ports),
@@ -229,12 +229,12 @@ def _hooked(hook: str) -> str:
 
 
 def _arriving(segment: Segment) -> str:
-    """Send each frame to the chain of the link that it comes by."""
+    """Send each frame to the chain of its ingress link."""
     chains = {port.tap: f"of_{port.tap}" for port in segment.ports}
     if segment.uplink:
         chains[segment.uplink] = "of_outside"
-    whose = ", ".join(f'"{link}" : goto {chain}' for link, chain in chains.items())
-    return _chain("arriving", _hooked("prerouting"), f"iifname vmap {{ {whose} }}")
+    targets = ", ".join(f'"{link}" : goto {chain}' for link, chain in chains.items())
+    return _chain("arriving", _hooked("prerouting"), f"iifname vmap {{ {targets} }}")
 
 
 def _of_guest(port: BridgePort) -> str:

@@ -1,8 +1,8 @@
-"""The way of guests to roost-metadata: who asks is known by network and address, and signed for.
+"""The metadata proxy: identifies guests by network and address, and signs requests for them.
 
-Requests to 169.254.169.254 arrive in the namespace of a network. A socket there belongs to this
-process, which asks roost-metadata outside and hands the answer back. That a guest uses no other's
-address is what ``firewall.py`` is for. Nothing of what a guest says of itself is handed on.
+Requests to 169.254.169.254 arrive in the namespace of a network, where this process listens. It
+sends them to roost-metadata outside the namespace and returns the responses. ``firewall.py``
+prevents guests from using each other's addresses. No headers of guests are forwarded.
 """
 
 import contextlib
@@ -28,10 +28,10 @@ from roost.guestdata import signature
 LOG = logging.getLogger(__name__)
 PORT: Final = 80
 _THREADS: Final = 8  # per network
-_IDLE: Final = 10  # seconds that a guest may say nothing
+_IDLE: Final = 10  # seconds after which an idle connection is closed
 _LONGEST_BODY: Final = 64 * 1024
 _LONGEST_HEADERS: Final = 16 * 1024
-_PATIENCE: Final = (5.0, 30.0)  # seconds to connect, and to be answered
+_PATIENCE: Final = (5.0, 30.0)  # timeouts in seconds for connecting and for the response
 _HANDED_ON: Final = ("Content-Type", "Cache-Control", "Retry-After", "X-OpenStack-Request-ID")
 _HANDED_IN: Final = ("GET", "HEAD", "POST")
 _CLONE_NEWNET: Final = 0x40000000
@@ -40,7 +40,7 @@ StartResponse = Callable[[str, list[tuple[str, str]]], object]
 
 
 class Metadata:
-    """Serves guests of all networks of this host; without a service nobody is served."""
+    """Serves guests of all networks of this host, if a metadata service is configured."""
 
     def __init__(self, system: System, service: MetadataService | None) -> None:
         self._system = system
@@ -50,22 +50,22 @@ class Metadata:
     def ensure(self, segment: Segment) -> None:
         """Serve the ports of a network in its namespace.
 
-        :raises OSError: when that cannot be
+        :raises OSError: when that fails
         """
         if self._service is None:
             return
         names = segment.names
-        place = self._system.namespace(names.namespace)
+        inode = self._system.namespace(names.namespace)
         serving = self._serving.get(names.network_id)
-        if serving is not None and serving.place != place:  # the namespace was made anew
+        if serving is not None and serving.inode != inode:  # the namespace was recreated
             self.remove(names)
             serving = None
         if serving is None:
-            serving = self._serving[names.network_id] = _Serving(names, place, self._service)
+            serving = self._serving[names.network_id] = _Serving(names, inode, self._service)
         serving.app.ports = {port.ip: port for port in segment.ports}
 
     def remove(self, names: SegmentNames) -> None:
-        """Serve a network no more; safe to repeat."""
+        """Stop serving a network; may be repeated."""
         serving = self._serving.pop(names.network_id, None)
         if serving is not None:
             serving.stop()
@@ -74,8 +74,8 @@ class Metadata:
 class _Serving:
     """The server of one network."""
 
-    def __init__(self, names: SegmentNames, place: int | None, service: MetadataService) -> None:
-        self.place = place
+    def __init__(self, names: SegmentNames, inode: int | None, service: MetadataService) -> None:
+        self.inode = inode
         self.app = Proxy(service)
         self._server = _Server((METADATA, PORT), self.app, numthreads=_THREADS, timeout=_IDLE)
         self._server.namespace = names.namespace
@@ -96,7 +96,7 @@ class _Server(wsgi.Server):
 
     namespace = ""
 
-    def bind(self, family: int, type: int, proto: int = 0) -> Any:  # noqa: A002 - cheroot's word
+    def bind(self, family: int, type: int, proto: int = 0) -> Any:  # noqa: A002 - cheroot's name
         with inside(self.namespace):
             return super().bind(family, type, proto)
 
@@ -106,9 +106,9 @@ class _Server(wsgi.Server):
 
 @contextlib.contextmanager
 def inside(namespace: str) -> Iterator[None]:
-    """Have this thread, and no other, in a network namespace meanwhile: its sockets stay there."""
-    home = pathlib.Path("/proc/thread-self/ns/net")
-    with home.open("rb") as back, pathlib.Path("/run/netns", namespace).open("rb") as there:
+    """Move this thread into a network namespace during the block: its sockets stay there."""
+    own = pathlib.Path("/proc/thread-self/ns/net")
+    with own.open("rb") as back, pathlib.Path("/run/netns", namespace).open("rb") as there:
         _enter(there.fileno())
         try:
             yield
@@ -124,7 +124,7 @@ def _enter(descriptor: int) -> None:
 
 
 class Proxy:
-    """The WSGI application of one network: ``ports`` by address are who may ask."""
+    """The WSGI application of one network: serves the guests of ``ports``, which are by address."""
 
     def __init__(self, service: MetadataService) -> None:
         self._service = service
@@ -146,7 +146,7 @@ class Proxy:
 
     def _ask(self, port: BridgePort, environ: dict[str, Any]) -> requests.Response:
         with requests.Session() as session:
-            session.trust_env = False  # no proxy of the host's
+            session.trust_env = False  # ignore the host's proxy settings
             return session.request(
                 environ["REQUEST_METHOD"],
                 f"{self._service.url}{_path(environ)}",
@@ -171,13 +171,13 @@ def _length(body: bytes) -> tuple[str, str]:
 
 
 def _path(environ: dict[str, Any]) -> str:
-    """Return the path as the guest has sent it; WSGI has undone its percent signs."""
+    """Return the path as the guest has sent it; WSGI has decoded its percent signs."""
     path = urllib.parse.quote(environ.get("PATH_INFO", "/").encode("latin-1"))
     return "/" + path.lstrip("/")
 
 
 def _body(environ: dict[str, Any]) -> bytes:
-    """Return what a guest sends; the server has seen to it that it is not too long."""
+    """Return the body of a guest's request; the server has checked its length."""
     found: bytes = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
     return found
 

@@ -1,7 +1,6 @@
-"""What is plugged on this host: a record of each instance's ports, on disk before anything is done.
+"""Records of each instance's ports, which are stored on disk before any device changes.
 
-Records are all that the driver knows. So whatever ends it, and whenever, it finds out again what
-there should be.
+The driver has no other state. So after any crash it can restore all networks from the records.
 """
 
 import dataclasses
@@ -21,9 +20,9 @@ _IPV4: Final = 4
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BridgePort:
-    """An interface of a guest, with what its network tells all guests.
+    """An interface of a guest, with the DHCP values of its network.
 
-    ``routes`` are destination and next hop each.
+    ``routes`` are pairs of destination and next hop.
     """
 
     id: str
@@ -67,13 +66,13 @@ class BridgePort:
 
     @classmethod
     def read(cls, values: dict[str, Any]) -> Self:
-        """Read what :func:`dataclasses.asdict` and JSON made of one."""
+        """Read a port from the JSON of :func:`dataclasses.asdict`."""
         dns, routes = tuple(values["dns"]), tuple((to, via) for to, via in values["routes"])
         return cls(**{**values, "dns": dns, "routes": routes})
 
     @property
     def tap(self) -> str:
-        """The link that its guest is plugged by."""
+        """The name of the guest's tap device."""
         return tap_of(self.id)
 
 
@@ -83,7 +82,7 @@ def _routes(routes: Iterable[dict[str, str | None]]) -> tuple[tuple[str, str], .
 
 @dataclasses.dataclass(frozen=True)
 class BridgeRecord:
-    """An instance's ports as they are to be, and networks that may not know of that yet."""
+    """An instance's wanted ports, and the networks to which they may not be applied yet."""
 
     ports: tuple[BridgePort, ...] = ()
     unsettled: tuple[str, ...] = ()
@@ -107,7 +106,7 @@ class BridgeRecords:
         return sorted(self._known)
 
     def networks(self) -> list[str]:
-        """Return the ids of all networks that are here, or may be."""
+        """Return the ids of all networks that have devices on this host, or may have."""
         return sorted({network for record in self._known.values() for network in record.networks})
 
     def networks_of(self, project_id: str) -> list[str]:
@@ -126,7 +125,7 @@ class BridgeRecords:
         )
 
     def write(self, uuid: str, record: BridgeRecord) -> None:
-        """Remember how the ports of an instance are to be; without any it is forgotten."""
+        """Store the record of an instance; an empty one is deleted."""
         path = self._folder / f"{uuid}.json"
         if record == BridgeRecord():
             path.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""One network on one host: a bridge, and a namespace beside it that serves its guests.
+"""One network on one host: a bridge, and a namespace with the services for its guests.
 
-The host itself has no address on the bridge. The namespace has one that is of no subnet,
-169.254.169.254: guests get their leases from there, and read who they are.
+The host itself has no address on the bridge. The namespace has 169.254.169.254, outside of any
+subnet, where it serves DHCP and metadata.
 """
 
 import dataclasses
@@ -16,12 +16,12 @@ from roost.security_groups import Filtering
 
 METADATA: Final = "169.254.169.254"
 INNER: Final = "guests"  # the end of the link in the namespace
-_DIGITS: Final = 11  # of the network's id: names of links have 15 characters at most
+_DIGITS: Final = 11  # of the network's id: link names have 15 characters at most
 
 
 @dataclasses.dataclass(frozen=True)
 class SegmentNames:
-    """What a network's things on a host are called: all follows from its id."""
+    """The names of a network's devices on a host, derived from its id."""
 
     network_id: str
 
@@ -40,13 +40,13 @@ class SegmentNames:
 
     @property
     def table(self) -> str:
-        """The table of what may pass."""
+        """The name of its nftables tables."""
         return "roost_" + self.network_id.replace("-", "_")
 
 
 @dataclasses.dataclass(frozen=True)
 class Segment:
-    """What a network is to be like here: with these ports, one at least."""
+    """The wanted state of a network on this host; it has at least one port."""
 
     names: SegmentNames
     ports: tuple[BridgePort, ...]
@@ -83,26 +83,26 @@ class Segment:
 
 
 class Links:
-    """Makes and removes the links of networks; every step may be repeated."""
+    """Creates and removes the links of networks; every step may be repeated."""
 
     def __init__(self, system: System) -> None:
         self._system = system
 
     def ensure_bridge(self, segment: Segment) -> int:
-        """Have the bridge, with nothing on it yet; return its number on this host."""
+        """Create the bridge without any links; return its interface index."""
         self._ensure_bridge(segment)
         return self._system.index(segment.names.bridge)
 
     def ensure(self, segment: Segment) -> None:
-        """Have the namespace, and the links from the bridge to it and out of the host."""
+        """Create the namespace and its link to the bridge, and add the uplink to the bridge."""
         self._ensure_namespace(segment)
         if segment.uplink is not None:
             self._set(segment.uplink, "master", segment.names.bridge, "up")
 
     def remove(self, names: SegmentNames) -> None:
-        """Leave nothing of a network; its namespace must be empty.
+        """Remove the devices of a network; its namespace must be empty.
 
-        Its uplink is of the host, and is let go.
+        Its uplink belongs to the host, and stays.
         """
         self._remove(names.outer)
         self._try("ip", "netns", "delete", names.namespace)
@@ -112,15 +112,15 @@ class Links:
         bridge = segment.names.bridge
         if not self._has(bridge):
             self._run("ip", "link", "add", "name", bridge, "type", "bridge")
-        # what crosses it has connections, which security groups judge
+        # connection tracking on the bridge, for security groups
         self._run("ip", "link", "set", "dev", bridge, "type", "bridge", "nf_call_iptables", "1")
-        self._set(bridge, "addrgenmode", "none")  # nothing of it is for the host
+        self._set(bridge, "addrgenmode", "none")  # no address for the host
         self._set(bridge, "mtu", str(segment.mtu), "up")
 
     def _ensure_namespace(self, segment: Segment) -> None:
         names, inside = segment.names, ("ip", "-n", segment.names.namespace)
         if not self._system.succeeds(*inside, "link", "show", "dev", "lo"):
-            self._try("ip", "netns", "delete", names.namespace)  # a name of one that has gone
+            self._try("ip", "netns", "delete", names.namespace)  # a stale name
             self._remove(names.outer)
             self._run("ip", "netns", "add", names.namespace)
         if not self._system.succeeds(*inside, "link", "show", "dev", INNER):
@@ -136,7 +136,7 @@ class Links:
         self._run(*inside, "route", "replace", *route)
 
     def _remove(self, link: str) -> None:
-        """Remove a link; one that goes by itself meanwhile, with its namespace, is fine."""
+        """Remove a link; it may disappear meanwhile, together with its namespace."""
         delete = ("ip", "link", "delete", "dev", link)
         if self._has(link) and not self._system.succeeds(*delete) and self._has(link):
             self._run(*delete)
@@ -147,9 +147,9 @@ class Links:
     def _set(self, link: str, *how: str) -> None:
         self._run("ip", "link", "set", "dev", link, *how)
 
-    def _run(self, *words: str) -> None:
-        self._system.run(*words)
+    def _run(self, *command: str) -> None:
+        self._system.run(*command)
 
-    def _try(self, *words: str) -> None:
-        """Run what may have been done before."""
-        self._system.succeeds(*words)
+    def _try(self, *command: str) -> None:
+        """Run a command that may fail because it was run before."""
+        self._system.succeeds(*command)

@@ -1,4 +1,4 @@
-"""What the operator says of bridges."""
+"""The operator's settings of the ``bridge`` network driver."""
 
 import dataclasses
 import pathlib
@@ -16,7 +16,7 @@ _LINK: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,14}")
 
 @dataclasses.dataclass(frozen=True)
 class MetadataService:
-    """Where roost-metadata answers, and the secret that shows that we may speak for guests."""
+    """The URL of roost-metadata, and the secret with which requests for guests are signed."""
 
     url: str
     secret: str
@@ -24,9 +24,9 @@ class MetadataService:
 
 @dataclasses.dataclass(frozen=True)
 class BridgeSettings:
-    """``folder`` is where this host remembers what is plugged.
+    """``folder`` is where this host stores its records.
 
-    ``uplinks`` are links of the host by which networks, by id, go on beyond it.
+    ``uplinks`` are the host's links, by network id, that connect networks beyond the host.
     """
 
     folder: pathlib.Path
@@ -58,14 +58,14 @@ def _metadata(conf: cfg.ConfigOpts) -> MetadataService | None:
         return None
     if not conf.metadata.shared_secret:
         raise exception.Invalid(
-            "[bridge] metadata_url wants [metadata] shared_secret, the same as roost-metadata has:"
+            "[bridge] metadata_url needs [metadata] shared_secret, the same as roost-metadata has:"
             " requests of guests are signed with it"
         )
     return MetadataService(conf.bridge.metadata_url.rstrip("/"), conf.metadata.shared_secret)
 
 
 def uplinks(entries: Sequence[str], known: Sequence[networks.LocalNetwork]) -> dict[str, str]:
-    """Read which network goes on by which link of the host, as in ``private=eth1``.
+    """Read pairs of network name and uplink, as in ``private=eth1``; return uplinks by network id.
 
     :raises roost.exception.Invalid: naming the entry and what is wrong with it
     """
@@ -80,7 +80,7 @@ def uplinks(entries: Sequence[str], known: Sequence[networks.LocalNetwork]) -> d
         if ids[name] in found:
             raise _bad(entry, f"{name} has an uplink already")
         if link in found.values():
-            raise _bad(entry, f"{link} is another network's, and two would be one")
+            raise _bad(entry, f"{link} is the uplink of another network already")
         found[ids[name]] = link
     return found
 

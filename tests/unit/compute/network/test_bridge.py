@@ -147,7 +147,7 @@ def test_one_network_that_cannot_be_restored_does_not_keep_others_from_it(host, 
     host.kernel.fails = (NAMES.bridge,)
     host.driver.restore()
     assert SegmentNames(CELL2).bridge in host.kernel.links
-    assert f"network {CELL1} is not whole" in caplog.text
+    assert f"network {CELL1} could not be restored" in caplog.text
     host.kernel.fails = ()
     host.driver.restore()
     assert host.kernel.everything() == whole

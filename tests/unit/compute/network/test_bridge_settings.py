@@ -34,7 +34,7 @@ def test_uplinks_are_by_the_ids_of_networks():
         (["private=../eth1"], "it must read network=link"),
         (["privat=eth1"], "has no network 'privat'"),
         (["private=eth1", "private=eth2"], "private has an uplink already"),
-        (["private=eth1", "storage=eth1"], "eth1 is another network's"),
+        (["private=eth1", "storage=eth1"], "eth1 is the uplink of another network"),
     ],
 )
 def test_an_uplink_that_cannot_be_meant_is_named(entries, why):
