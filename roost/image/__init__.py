@@ -1,7 +1,7 @@
-"""Image stores, as the API and the hosts read them.
+"""Image stores, for the API and the hosts.
 
-``driver.py`` is the seam (entry points ``roost.image``); ``glance.py`` with ``glance_client.py``
-is Glance, ``local.py`` a folder that all share; ``signatures.py`` verifies images.
+``driver.py`` is the interface (entry points ``roost.image``); ``glance.py`` with
+``glance_client.py`` is Glance, ``local.py`` a shared folder; ``signatures.py`` verifies images.
 
 May import ``db`` and ``external`` and below.
 """

@@ -1,4 +1,4 @@
-"""What Roost asks of an image store: the seam that ``roost.image`` plug-ins fill.
+"""The interface of image stores, which ``roost.image`` plug-ins implement.
 
 A plug-in is a class with ``from_conf(conf)``, named by an entry point of that group; ``load_store``
 makes the one that ``[image] store`` names.
@@ -19,22 +19,22 @@ DISK_FORMATS: Final = frozenset(
     {"raw", "qcow2", "iso", "vmdk", "vdi", "vhd", "vhdx", "ploop", "aki", "ari", "ami"}
 )
 VISIBILITIES: Final = frozenset({"public", "private", "shared", "community"})
-QUEUED: Final = "queued"  # described, but without data
+QUEUED: Final = "queued"  # created, but without data
 ACTIVE: Final = "active"
 SHARED: Final = "shared"
 PENDING: Final = "pending"
 ACCEPTED: Final = "accepted"
 MEMBER_STATUSES: Final = (PENDING, ACCEPTED, "rejected")
 _FOR_ALL: Final = ("public", "community")
-# Properties by which an image names others that its guests are started by.
+# Properties with the ids of the kernel and ramdisk images of a guest.
 KERNEL_ID: Final = "kernel_id"
 RAMDISK_ID: Final = "ramdisk_id"
-KERNEL_BYTES: Final = 512 << 20  # that each may have: hosts copy them for every guest, uncounted
+KERNEL_BYTES: Final = 512 << 20  # at most for each: hosts copy them per guest, outside all quotas
 
 
 @dataclasses.dataclass(frozen=True)
 class ImageMember:
-    """A project that a shared image is for, too, and what it says to that (``status``)."""
+    """A project that an image is shared with; ``status``: whether it accepted the image."""
 
     project_id: str
     status: str
@@ -47,10 +47,10 @@ EditProperties = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
 class ImageStore(Protocol):
-    """Keeps images whole: what it lists as active can be opened, and is what its hash says.
+    """Stores images: the data of an active image can be opened, and matches its hash.
 
-    The context says who asks. Others' private images are not found. A daemon that asks for itself,
-    without a user's token, asks as the service that it is.
+    The context identifies the caller. Other projects' private images are not found. A daemon
+    without a user's token calls with the service's own credentials.
 
     All methods end within a bounded time.
 
@@ -64,7 +64,7 @@ class ImageStore(Protocol):
         """Return all images that the caller may see, the oldest first."""
 
     def get(self, context: RequestContext, image_id: str) -> ImageMeta:
-        """Return what is known of an image."""
+        """Return an image."""
 
     def open(self, context: RequestContext, image_id: str) -> BinaryIO:
         """Return the image's data from its beginning; the caller closes it.
@@ -88,24 +88,24 @@ class ImageStore(Protocol):
         visibility: str = "public",
         owner: str | None = None,
     ) -> ImageMeta:
-        """Take in an image, whole or not at all; size and hash come from ``data``.
+        """Store an image, completely or not at all; size and hash come from ``data``.
 
         :param min_ram: MiB that a server needs to boot from it
         :param min_disk: GiB that its root disk needs
-        :raises roost.exception.Invalid: for values that mean nothing
+        :raises roost.exception.Invalid: for invalid values
         """
 
     def create(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
-        """Describe an image whose data is still to come, and return it as it waits: *queued*.
+        """Create an image without data, and return it: *queued*.
 
-        :raises roost.exception.Conflict: when there is one of this id, so it may be said twice
-        :raises roost.exception.Invalid: for values that mean nothing
+        :raises roost.exception.Conflict: when its id exists; so retries are safe
+        :raises roost.exception.Invalid: for invalid values
         """
 
     def upload(self, context: RequestContext, image_id: str, data: BinaryIO) -> ImageMeta:
-        """Give a queued image its data, once, whole or not at all, and return it as *active*.
+        """Store the data of a queued image, once, completely or not at all; return it *active*.
 
-        What reading ``data`` raises is raised.
+        Exceptions of reading ``data`` are passed on.
 
         :raises roost.exception.Conflict: when it has data
         """
@@ -113,61 +113,61 @@ class ImageStore(Protocol):
     def change_properties(
         self, context: RequestContext, image_id: str, edit: EditProperties
     ) -> ImageMeta:
-        """Put what ``edit`` makes of an image's properties in their place; return it as it is then.
+        """Replace an image's properties by the result of ``edit``; return the changed image.
 
-        :raises roost.exception.Invalid: for values that mean nothing
+        :raises roost.exception.Invalid: for invalid values
         """
 
     def abandon(self, context: RequestContext, image_id: str) -> None:
-        """Forget an image whose data will not come. May be repeated; active images are left."""
+        """Delete an image that will get no data. May be repeated; active images are left."""
 
     def delete(self, context: RequestContext, image_id: str) -> None:
-        """Forget an image.
+        """Delete an image.
 
-        :raises roost.exception.Forbidden: when it is protected, whoever asks
+        :raises roost.exception.Forbidden: when it is protected, for all callers
         """
 
 
 @runtime_checkable
 class EditableImageStore(ImageStore, Protocol):
-    """A store without an API of its own: the api serves the writing half of Image for it."""
+    """A store without an API of its own: roost-api serves the writing half of Image v2 for it."""
 
     def change(
         self, context: RequestContext, image_id: str, edit: Callable[[ImageMeta], ImageMeta]
     ) -> ImageMeta:
-        """Put what ``edit`` makes of an image in its place; nobody else changes it meanwhile.
+        """Replace an image by the result of ``edit``, under a lock.
 
-        :raises roost.exception.Invalid: for values that mean nothing
+        :raises roost.exception.Invalid: for invalid values
         """
 
     def members(self, context: RequestContext, image_id: str) -> Members:
-        """Return whom a shared image is for beside its owner, in the order that they came."""
+        """Return the members of a shared image, in the order of their creation."""
 
     def change_members(
         self, context: RequestContext, image_id: str, edit: Callable[[Members], Members]
     ) -> None:
-        """Put what ``edit`` makes of the members in their place; nobody else does meanwhile."""
+        """Replace the members by the result of ``edit``, under a lock."""
 
 
 @runtime_checkable
 class OutsideImageStore(ImageStore, Protocol):
-    """A store that is another service, which may hang."""
+    """A store in an external service, which may hang."""
 
     def hasty(self) -> ImageStore:
-        """Return the same one, which rather fails at once than wait while that service hangs."""
+        """Return the same store, failing at once rather than waiting for a service that hangs."""
 
 
 def is_own(context: RequestContext, image: ImageMeta) -> bool:
-    """Return whether the caller may change the image, where the store leaves that to us."""
+    """Return whether the caller may change the image, for stores without policies of their own."""
     return bool(context.is_admin) or (image.owner is not None and image.owner == context.project_id)
 
 
 def may_see(
     context: RequestContext, image: ImageMeta, members: Callable[[], Members] = tuple
 ) -> bool:
-    """Return whether there is such an image for this caller, where the store leaves that to us.
+    """Return whether the caller may see the image, for stores without policies of their own.
 
-    :param members: reads whom it is shared with; asked when that decides
+    :param members: reads its members; called only when they decide
     """
     if image.visibility in _FOR_ALL or is_own(context, image):
         return True
@@ -192,7 +192,7 @@ def load_store(conf: cfg.ConfigOpts) -> ImageStore:
 
 
 def load_hasty_store(conf: cfg.ConfigOpts) -> ImageStore:
-    """Make the same for who has users waiting: see :class:`roost.image.driver.OutsideImageStore`.
+    """Make it ``hasty``, for callers with users waiting: see :class:`OutsideImageStore`.
 
     :raises roost.exception.Invalid: when no entry point has that name
     """

@@ -1,8 +1,8 @@
-"""Images in Glance, by its Images API v2.
+"""The image store in Glance, by its Images API v2.
 
-Who asks decides whose right is used: a user's token is passed on, and Glance says what they may see
-and do. Without a token (a daemon's own work, or an api without Keystone) we ask as the service that
-we are, which may see everything: then what is private is told apart here.
+Requests carry the user's token, and Glance decides what the user may see and do. Without a token (a
+daemon's own work, or an api without Keystone) they carry our own credentials, which may see
+everything: then visibility is checked here.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from roost.image.driver import ACTIVE, QUEUED, EditProperties, ImageMember, Memb
 from roost.image.glance_client import Http, Incoming, Outgoing, ask, json_of
 from roost.objects import ImageMeta
 
-# All that is not a property. Who creates an image may not use these names for one, either.
+# The fields that are not properties, and that may not be used as names of properties.
 _FIELDS: Final = frozenset(
     {
         "checksum",
@@ -65,30 +65,30 @@ _MD5: Final = "md5"
 
 
 def image_of(found: Mapping[str, Any]) -> ImageMeta:
-    """Return the image that an answer describes.
+    """Return the image of an answer.
 
-    :raises roost.exception.Unavailable: when this is no image, so that somebody else has answered
+    :raises roost.exception.Unavailable: when it is no image, so the answer is not from Glance
     """
     try:
         return _image_of(found)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise exception.Unavailable("What Glance answers is no image.", why=repr(error)) from error
+        raise exception.Unavailable("Glance's answer is not an image.", why=repr(error)) from error
 
 
 def member_of(found: Mapping[str, Any]) -> ImageMember:
-    """Return a project that an answer names as one that an image is shared with.
+    """Return the image member of an answer.
 
-    :raises roost.exception.Unavailable: when this is no member, so that somebody else has answered
+    :raises roost.exception.Unavailable: when it is no member, so the answer is not from Glance
     """
     try:
         times = [datetime.datetime.fromisoformat(found[at]) for at in ("created_at", "updated_at")]
         return ImageMember(str(found["member_id"]), str(found["status"]), *times)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise exception.Unavailable("What Glance answers is no member.", why=repr(error)) from error
+        raise exception.Unavailable("Glance's answer is not a member.", why=repr(error)) from error
 
 
 def document_of(image: ImageMeta) -> dict[str, Any]:
-    """Return what creates this image; its data makes the rest known."""
+    """Return the request body that creates this image; the other fields follow from its data."""
     own = {
         "id": image.id,
         "name": image.name,
@@ -104,7 +104,7 @@ def document_of(image: ImageMeta) -> dict[str, Any]:
 def patch_of(before: Mapping[str, str], after: Mapping[str, str]) -> list[dict[str, str]]:
     """Return the JSON patch that changes the properties of an image.
 
-    :raises roost.exception.Invalid: for a name that is that of something else
+    :raises roost.exception.Invalid: for a reserved name
     """
     for name in after.keys() - before.keys():
         if name in _FIELDS or name.startswith(_RESERVED):
@@ -119,7 +119,7 @@ def patch_of(before: Mapping[str, str], after: Mapping[str, str]) -> list[dict[s
 
 
 def _path(name: str) -> str:
-    """Return where a property is, as JSON pointers say it."""
+    """Return the JSON pointer of a property."""
     return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
@@ -146,7 +146,7 @@ def _image_of(found: Mapping[str, Any]) -> ImageMeta:
 
 
 def _hash(found: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Return the best hash that we can check. It names a file, so it must look like one."""
+    """Return the best hash that we can check, well-formed: it becomes a file name."""
     named = (found.get("os_hash_algo"), found.get("os_hash_value"))
     for algorithm, value in (named, (_MD5, found.get("checksum"))):
         if algorithm in hashlib.algorithms_guaranteed and _HASH.fullmatch(value or ""):
@@ -169,12 +169,12 @@ _LIST: Final = f"/images?sort=created_at:asc,id:asc&limit={_PAGE}"
 _DATA: Final = "application/octet-stream"
 _PATCH: Final = "application/openstack-images-v2.1-json-patch"
 _GONE: Final = ("deleted", "pending_delete")
-_BUSY: Final = 2.0  # seconds for which Glance may be busy with data that broke off
+_BUSY: Final = 2.0  # seconds that Glance may take to end an aborted upload
 _UNFILLED: Final = (QUEUED, "saving", "uploading", "importing", "killed")
 
 
 class GlanceImageStore:
-    """An :class:`roost.image.driver.OutsideImageStore`: Glance keeps it.
+    """The :class:`roost.image.driver.OutsideImageStore` in Glance.
 
     :param options: the values of ``[glance]``
     """
@@ -240,7 +240,7 @@ class GlanceImageStore:
             raise
 
     def _give_up_half(self, context: RequestContext, image_id: str) -> None:
-        """Forget an image whose data broke off; Glance may still be busy with what it got."""
+        """Delete an image whose upload was aborted; Glance may still be busy with its data."""
         until = time.monotonic() + _BUSY
         while True:
             try:
@@ -254,7 +254,7 @@ class GlanceImageStore:
     def create(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
         document = document_of(image)
         if image.owner and image.owner != (context.auth_token and context.project_id):
-            document["owner"] = image.owner  # else it is whose the token is
+            document["owner"] = image.owner  # the default is the token's project
         with self._asking(context) as http:
             return image_of(json_of(ask(http, "POST", "/images", json=document)))
 
@@ -272,7 +272,7 @@ class GlanceImageStore:
     def change_properties(
         self, context: RequestContext, image_id: str, edit: EditProperties
     ) -> ImageMeta:
-        """Do as the interface says; who changes other properties meanwhile is not in the way."""
+        """Change only the edited properties, so concurrent changes of others do not conflict."""
         with self._asking(context, image_id) as http:
             image = _own(http, context, image_id)
             patch = patch_of(image.properties, edit(image.properties))
@@ -293,13 +293,13 @@ class GlanceImageStore:
             ask(http, "DELETE", f"/images/{image_id}")
 
     def _waits(self) -> tuple[float, float]:
-        """Return how long to wait for Glance to take data, and for its word that it has all."""
+        """Return the time-outs for sending data, and for Glance's answer after all of it."""
         return self._options.timeout, self._options.transfer_timeout
 
     @contextlib.contextmanager
     def _asking(self, context: RequestContext, image_id: str | None = None) -> Iterator[Http]:
-        """Give a way to ask as the caller; what is refused names the image."""
-        if image_id is not None and not _is_uuid(image_id):  # nor may it lead elsewhere
+        """Yield a client with the caller's credentials; a NotFound names the image."""
+        if image_id is not None and not _is_uuid(image_id):  # it becomes part of the path
             raise _not_found(image_id)
         try:
             yield self._connect(context)
@@ -311,7 +311,7 @@ class GlanceImageStore:
             raise exception.Unavailable("Glance does not know us.", group=GROUP) from error
 
     def _connect(self, context: RequestContext) -> Http:
-        """Return the image API's proxy; that may ask for the versions that there are."""
+        """Return the image API's proxy; this may discover the API versions."""
         try:
             connection = self._identity.connection(
                 self._identity.user_session(context),
@@ -342,7 +342,7 @@ def _get(http: Http, context: RequestContext, image_id: str) -> ImageMeta:
 
 
 def _members(http: Http, image_id: str) -> Members:
-    """Return whom an image is shared with, as Glance tells its owner and services."""
+    """Return the members of an image, as Glance lists them for its owner and for services."""
     found = json_of(ask(http, "GET", f"/images/{image_id}/members")).get("members", ())
     return [member_of(each) for each in found]
 
@@ -368,7 +368,7 @@ def _check_active(image: ImageMeta) -> None:
 
 
 def _send(http: Http, image_id: str, sent: Outgoing, *, waits: tuple[float, float]) -> None:
-    """Send data; when reading it fails, that is what has failed, whatever became of the request."""
+    """Send data; an error of reading it takes precedence over that of the request."""
     headers = {"Content-Type": _DATA}
     try:
         ask(http, "PUT", f"/images/{image_id}/file", data=sent, headers=headers, timeout=waits)

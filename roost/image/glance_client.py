@@ -1,4 +1,4 @@
-"""Requests to Glance: bounded in time, with failures of our kinds, and data as streams."""
+"""Requests to Glance: with time-outs, Roost's exceptions, and data as streams."""
 
 import hashlib
 import io
@@ -30,20 +30,20 @@ _VERSION: Final = "/v2/"
 
 
 class Http(Protocol):
-    """What we need of the SDK's proxy of a service."""
+    """The part of the SDK's service proxy that is used here."""
 
     def request(self, url: str, method: str, **more: Any) -> requests.Response: ...
 
 
-# What an error says is for the log: addresses are not for users, and the message may come to them.
+# The SDK's errors are only for the log: they contain URLs, and users may see the message.
 
 
 def ask(http: Http, method: str, path: str, **more: Any) -> requests.Response:
-    """Ask Glance once, and return an answer that is none of failure.
+    """Send Glance one request, and return a successful answer.
 
-    :raises roost.exception.Unavailable: when it does not answer, not in time, not as Glance does,
-        or says that it cannot now
-    :raises roost.exception.RoostError: of the kind that fits what it refuses
+    :raises roost.exception.Unavailable: when there is no answer in time, the answer is not from
+        Glance, or Glance is unavailable
+    :raises roost.exception.RoostError: by the status of a refusal
     """
     try:
         answer = http.request(path, method, raise_exc=False, **more)
@@ -60,31 +60,31 @@ def ask(http: Http, method: str, path: str, **more: Any) -> requests.Response:
 
 
 def json_of(answer: requests.Response) -> dict[str, Any]:
-    """Return the document of an answer.
+    """Return the JSON object of an answer.
 
-    :raises roost.exception.Unavailable: when it is none, so that somebody else has answered
+    :raises roost.exception.Unavailable: when it is none, so the answer is not from Glance
     """
     try:
         found = answer.json()
     except ValueError as error:
-        raise exception.Unavailable("What Glance answers is no JSON.") from error
+        raise exception.Unavailable("Glance's answer is not JSON.") from error
     if not isinstance(found, dict):
-        raise exception.Unavailable("What Glance answers is no JSON object.")
+        raise exception.Unavailable("Glance's answer is not a JSON object.")
     return found
 
 
 def _failure(answer: requests.Response) -> exception.RoostError:
     status = answer.status_code
-    if _VERSION not in answer.url:  # what the SDK falls back to when Glance tells no versions
-        return exception.Unavailable("Glance does not tell its versions.", tried=answer.url)
+    if _VERSION not in answer.url:  # the SDK's fallback when version discovery fails
+        return exception.Unavailable("Glance does not list its versions.", tried=answer.url)
     kind = _KINDS.get(status, exception.Unavailable)
     return kind(f"Glance answers {status} {answer.reason}.")
 
 
 class Incoming(io.RawIOBase):
-    """An image's data as it comes, which ends in time, one way or the other.
+    """An image's data as it is downloaded, with a time-out.
 
-    :param seconds: how long it may take in all; single waits are bounded by the session
+    :param seconds: the limit in total; the session limits single waits
     """
 
     def __init__(self, answer: requests.Response, *, seconds: float) -> None:
@@ -95,11 +95,13 @@ class Incoming(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        _check_time(self._deadline, "It took too long to come from Glance.")
+        _check_time(self._deadline, "The download from Glance took too long.")
         try:
             data = self._answer.raw.read(len(buffer))
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise exception.Unavailable("It broke off on its way.", why=str(error)) from error
+            raise exception.Unavailable(
+                "The download from Glance broke off.", why=str(error)
+            ) from error
         buffer[: len(data)] = data
         return len(data)
 
@@ -109,12 +111,12 @@ class Incoming(io.RawIOBase):
 
 
 class Outgoing:
-    """An image's data as it goes: read in chunks, counted and hashed.
+    """An image's data as it is uploaded: read in chunks, counted and hashed.
 
-    Its length is told in advance where it is known, since not every server takes data without.
+    Its length is sent in advance where it is known, since not every server accepts chunked data.
     """
 
-    algorithm: Final = "sha512"  # what Glance uses, unless told otherwise
+    algorithm: Final = "sha512"  # Glance's default
 
     def __init__(self, data: BinaryIO, *, seconds: float) -> None:
         self._data = data
@@ -129,7 +131,7 @@ class Outgoing:
 
     @property
     def len(self) -> int | None:
-        """Tell requests the length that it tells the server; None: it sends chunks."""
+        """The Content-Length for requests; None: it sends chunks."""
         return _rest(self._data)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -140,20 +142,20 @@ class Outgoing:
 
     def _read(self) -> bytes:
         try:
-            _check_time(self._deadline, "It took too long to go to Glance.")
+            _check_time(self._deadline, "The upload to Glance took too long.")
             return self._data.read(_CHUNK)
         except Exception as error:
             self.trouble = error
             raise
 
 
-def _check_time(deadline: float, told: str) -> None:
+def _check_time(deadline: float, message: str) -> None:
     if time.monotonic() > deadline:
-        raise exception.Unavailable(told)
+        raise exception.Unavailable(message)
 
 
 def _rest(data: BinaryIO) -> int | None:
-    """Return how many bytes are still to be read, if that can be known."""
+    """Return how many bytes are still to be read; None: unknown."""
     try:
         here = data.tell()
         end = data.seek(0, os.SEEK_END)

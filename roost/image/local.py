@@ -1,12 +1,12 @@
-"""Images in a folder: ``<uuid>.json`` says what ``<uuid>.img`` is.
+"""The image store in a folder: ``<uuid>.json`` describes ``<uuid>.img``.
 
-The data is put in place before the description that calls it active, and the description goes first
-when an image is deleted. So an image is there when its description is, and whoever is interrupted
-leaves at most a file that nobody lists, or an image that still waits for its data. Who changes a
-description holds the folder's lock, so nothing that another wrote meanwhile is lost.
+The data is put in place before the description that calls it active; a deletion removes the
+description first. So an image exists if its description does, and an interrupted operation leaves
+at most an unlisted file, or an image that is still queued. A change of a description holds the
+folder's lock, so no concurrent change is lost.
 
-Whose an image is, is kept too: private images are for their owner's project and for administrators,
-shared ones for their members as well, whom ``<uuid>.members.json`` names.
+Images have owners: private images are for their owner's project and for administrators, shared ones
+for their members as well, which are in ``<uuid>.members.json``.
 """
 
 import contextlib
@@ -46,19 +46,19 @@ _CHUNK: Final = 1 << 20  # bytes
 _ALGORITHM: Final = "sha256"
 _OF_DATA: Final = ("status", "size", "hash_algo", "hash_value", "updated_at")
 _TIMES: Final = ("created_at", "updated_at")
-_LATER: Final = ("tags", "protected")  # are not in descriptions that older releases wrote
+_LATER: Final = ("tags", "protected")  # missing in descriptions of older releases
 _LOCK: Final = ".lock"
 _LONGEST: Final = 64 << 10  # bytes of a description: all are read for every list
 _PARTS: Final = ".*.part"
-_OLD: Final = 24 * 3600.0  # seconds after which nobody is still writing a part
+_OLD: Final = 24 * 3600.0  # seconds after which no daemon is still writing a part
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class LocalImageStore:
-    """An :class:`roost.image.driver.ImageStore` in one folder, made when first added to.
+    """An :class:`roost.image.driver.ImageStore` in one folder, created with the first image.
 
-    Several daemons may share the folder, by a network file system as well. Its projects have no
-    limits: only each image has one, which the API keeps.
+    Several daemons may share the folder, by a network file system as well. Projects have no quota
+    in it; the API limits the size of each image.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -74,7 +74,7 @@ class LocalImageStore:
         for name in self._described():
             try:
                 found.append(self.get(context, name))
-            except exception.NotFound:  # not theirs, or deleted while we looked
+            except exception.NotFound:  # not the caller's, or deleted meanwhile
                 continue
             except exception.Internal as error:
                 LOG.error("left out of the list of images: %s", error.message)  # noqa: TRY400
@@ -143,7 +143,7 @@ class LocalImageStore:
     def upload(self, context: RequestContext, image_id: str, data: BinaryIO) -> ImageMeta:
         waiting = self._waiting(context, image_id)
         with self._received(waiting, data) as (partial, filled), self._locked():
-            now = self._waiting(context, image_id)  # meanwhile others may have been here
+            now = self._waiting(context, image_id)  # it may have changed meanwhile
             whole = _with(now, **{name: getattr(filled, name) for name in _OF_DATA})
             partial.rename(self._file(image_id, "img"))
             self._describe(whole)
@@ -170,15 +170,15 @@ class LocalImageStore:
 
     def abandon(self, context: RequestContext, image_id: str) -> None:
         with contextlib.suppress(exception.NotFound, exception.Conflict):
-            self._waiting(context, image_id)  # unless there is such a thing, no folder is made
+            self._waiting(context, image_id)  # without such an image, no folder is created
             with self._locked():
-                self._waiting(context, image_id)  # who sent its data meanwhile was first
+                self._waiting(context, image_id)  # it may have got its data meanwhile
                 self._remove(image_id)
 
     def delete(self, context: RequestContext, image_id: str) -> None:
         try:
             self._own(context, image_id)
-        except exception.Internal:  # nobody can read whose it is
+        except exception.Internal:  # its owner cannot be read
             if not context.is_admin:
                 raise
         with self._locked():
@@ -199,14 +199,14 @@ class LocalImageStore:
                 file.write(json.dumps(plain, indent=2).encode())
 
     def _described(self) -> list[str]:
-        """Return the ids of all descriptions; a folder that is not there yet has none."""
+        """Return the ids of all descriptions; a missing folder has none."""
         try:
             return [entry.stem for entry in self.path.glob("*.json") if _is_uuid(entry.stem)]
         except OSError as error:
             raise exception.Unavailable(f"images in {self.path} cannot be read: {error}") from error
 
     def _seen(self, context: RequestContext, image_id: str) -> ImageMeta:
-        """Return the description of an image that there is for the caller."""
+        """Return the description of an image that the caller may see."""
         image = self._read(image_id)
         if not may_see(context, image, lambda: self._members(image_id)):
             raise _not_found(image_id)
@@ -222,8 +222,8 @@ class LocalImageStore:
             raise exception.Internal(f"the image file {kept} is damaged: {error}") from error
 
     def _refuse_protected(self, image_id: str) -> None:
-        """Raise :class:`roost.exception.Forbidden` for an image that is said to be kept."""
-        with contextlib.suppress(exception.Internal):  # nobody can read whether it is
+        """Raise :class:`roost.exception.Forbidden` for a protected image."""
+        with contextlib.suppress(exception.Internal):  # its description cannot be read
             if self._read(image_id).protected:
                 raise exception.Forbidden(f"Image {image_id} is protected and cannot be deleted.")
 
@@ -260,9 +260,9 @@ class LocalImageStore:
         return image
 
     def _waiting(self, context: RequestContext, image_id: str) -> ImageMeta:
-        """Return an image that waits for its data.
+        """Return a queued image.
 
-        :raises roost.exception.Conflict: when it has it
+        :raises roost.exception.Conflict: when it has its data
         """
         image = self._own(context, image_id)
         if image.status != QUEUED:
@@ -273,9 +273,9 @@ class LocalImageStore:
     def _received(
         self, image: ImageMeta, data: BinaryIO
     ) -> Iterator[tuple[pathlib.Path, ImageMeta]]:
-        """Copy data beside its place; yield where it is, and the image that it makes whole.
+        """Copy data to a temporary file; yield its path, and the image as *active*.
 
-        What is still there at the end is deleted, and what others left who died.
+        The file is deleted at the end if it still exists, and so are those of daemons that died.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         self._clear()
@@ -296,7 +296,7 @@ class LocalImageStore:
             partial.unlink(missing_ok=True)
 
     def _clear(self) -> None:
-        """Delete what was left half-written by daemons that died."""
+        """Delete partial files of daemons that died."""
         for part in self.path.glob(_PARTS):
             with contextlib.suppress(FileNotFoundError):
                 if time.time() - part.stat().st_mtime > _OLD:
@@ -304,7 +304,7 @@ class LocalImageStore:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the folder against other threads and daemons; whoever dies lets go."""
+        """Lock the folder against other threads and daemons; the lock ends with its process."""
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / _LOCK).open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -316,7 +316,7 @@ class LocalImageStore:
             file.write(_text(image))
 
     def _remove(self, image_id: str) -> None:
-        """Delete what is known of an image, then the rest; the folder is locked."""
+        """Delete the description of an image, then its other files; the folder is locked."""
         try:
             self._file(image_id, "json").unlink()
         except FileNotFoundError as error:
@@ -325,7 +325,7 @@ class LocalImageStore:
             self._file(image_id, kind).unlink(missing_ok=True)
 
     def _file(self, image_id: str, kind: str) -> pathlib.Path:
-        if not _is_uuid(image_id):  # nor may it lead out of the folder
+        if not _is_uuid(image_id):  # a path could lead out of the folder
             raise _not_found(image_id)
         return self.path / f"{image_id}.{kind}"
 
@@ -351,7 +351,7 @@ def _check(image: ImageMeta) -> None:
 
 @contextlib.contextmanager
 def _put_in_place(path: pathlib.Path) -> Iterator[BinaryIO]:
-    """Write a file that is seen complete, and on the disk, or not at all."""
+    """Write a file atomically, and flush it to the disk."""
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         with partial.open("wb") as file:
@@ -373,7 +373,7 @@ def _sync_folder(folder: pathlib.Path) -> None:
 
 
 def _copy(source: BinaryIO, target: BinaryIO) -> tuple[int, str]:
-    """Copy all, and return how many bytes that were and their checksum."""
+    """Copy all, and return the number of bytes and their hash."""
     digest, size = hashlib.new(_ALGORITHM), 0
     while chunk := source.read(_CHUNK):
         size += len(chunk)
@@ -396,7 +396,7 @@ def _plain(image: ImageMeta) -> dict[str, Any]:
 
 
 def _image(values: dict[str, Any]) -> ImageMeta:
-    """Make an image of its description; one of an older release does not have all fields."""
+    """Make an image from its description; one of an older release does not have all fields."""
     later = {name for name in _LATER if name not in values}
     return ImageMeta.of(**{name: values[name] for name in ImageMeta.fields if name not in later})
 

@@ -1,9 +1,9 @@
-"""Signed images: whether what was fetched is what its owner has signed, and whom to trust.
+"""Verification of signed images and of their signers' certificates.
 
 The properties ``img_signature`` (base64), ``img_signature_hash_method``, ``img_signature_key_type``
-and ``img_signature_certificate_uuid`` say how an image was signed, as other clouds have it. The
-certificate comes from a store of certificates that the operator keeps. It is trusted if it is one
-of those that are named, or if one of those has issued it.
+and ``img_signature_certificate_uuid`` describe the signature, as in Nova. The certificate comes
+from the operator's certificate store. It is trusted if it is one of the trusted certificates, or
+if one of them has issued it.
 """
 
 import base64
@@ -48,7 +48,7 @@ def _verify_ecc(key: Any, signature: bytes, digest: bytes, method: hashes.HashAl
     key.verify(signature, digest, ec.ECDSA(utils.Prehashed(method)))
 
 
-# Kinds of keys -> what the key of the certificate must be, its curve, and how it verifies.
+# Key type -> the class of the certificate's key, its curve, and its verification.
 _KEYS: Final[Mapping[str, tuple[type, str | None, _Verify]]] = {
     "RSA-PSS": (rsa.RSAPublicKey, None, _verify_rsa),
     "DSA": (dsa.DSAPublicKey, None, _verify_dsa),
@@ -58,17 +58,17 @@ _KEYS: Final[Mapping[str, tuple[type, str | None, _Verify]]] = {
 
 
 class Certificates(Protocol):
-    """Where certificates are kept: the seam for stores of them."""
+    """The interface of certificate stores."""
 
     def get(self, uuid: str) -> x509.Certificate:
-        """Return one.
+        """Return a certificate.
 
-        :raises roost.exception.NotFound: when there is none, or it is none
+        :raises roost.exception.NotFound: when there is none, or it is invalid
         """
 
 
 class CertificateFolder:
-    """Certificates as files of an operator: ``UUID.pem``, one in each."""
+    """Certificates as files in the operator's folder: ``UUID.pem``, one in each."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = pathlib.Path(folder)
@@ -78,16 +78,16 @@ class CertificateFolder:
             path = self._folder / f"{uuids.UUID(uuid)}.pem"
             return x509.load_pem_x509_certificate(path.read_bytes())
         except (OSError, ValueError) as error:
-            LOG.warning("the certificate %r cannot be had: %s", uuid, error)
+            LOG.warning("the certificate %r cannot be read: %s", uuid, error)
             raise exception.NotFound(f"There is no certificate {uuid}.") from error
 
 
 class Signatures:
     """Verifies images.
 
-    :param certificates: None: nothing can be verified here
-    :param always: also those of servers whose users name no certificates
-    :param trusted: certificates that are trusted where users name none; none: all that there are
+    :param certificates: None: this host cannot verify
+    :param always: also images of servers whose users name no certificates
+    :param trusted: certificates that are trusted where users name none; empty: all in the store
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class Signatures:
         self._trusted = tuple(trusted)
 
     def check(self, image: ImageMeta, path: pathlib.Path, *, trusted: Sequence[str]) -> None:
-        """Make sure that an image which is to be verified has a good signature.
+        """Make sure that an image which is to be verified has a valid signature.
 
-        :param path: where all of it is
-        :param trusted: the certificates that its server trusts; none: whatever is usual here
+        :param path: of its complete data
+        :param trusted: the certificates that its server trusts; empty: the default
         :raises roost.exception.Unavailable: when this host cannot verify; another may
-        :raises roost.exception.Invalid: when it is not signed, badly, or by somebody else
+        :raises roost.exception.Invalid: when the signature is missing, invalid or not trusted
         """
         if not trusted and not self._always:
             return
@@ -176,13 +176,13 @@ def _check_signature(
 
 
 def _check_trust(signer: x509.Certificate, trusted: Sequence[x509.Certificate]) -> None:
-    """Make sure that a certificate is one of some, or was issued by one, and is of today."""
+    """Make sure that a certificate is trusted, or issued by a trusted one, and valid now."""
     _check_time(signer)
     if not trusted or signer in trusted:
         return
     issuers = [one for one in trusted if _has_issued(one, signer)]
     if not issuers:
-        raise exception.Invalid("the certificate of its signer is none that is trusted")
+        raise exception.Invalid("the certificate of its signer is not trusted")
     _check_time(issuers[0])
 
 
@@ -196,7 +196,7 @@ def _check_time(certificate: x509.Certificate) -> None:
 
 
 def _has_issued(issuer: x509.Certificate, signer: x509.Certificate) -> bool:
-    """Tell whether one may issue certificates, and has issued the other."""
+    """Return whether one may issue certificates, and has issued the other."""
     try:
         if not issuer.extensions.get_extension_for_class(x509.BasicConstraints).value.ca:
             return False

@@ -1,9 +1,9 @@
-"""Versioned values that cross the wire: no SQL, no lazy loading, no config.
+"""Versioned objects for RPC messages: no SQL, no lazy loading, no config.
 
-Importing this package registers every object, which is what the serializer needs. ``base.py`` has
-the base class and fields; a module has what goes together: ``instance.py``, ``request.py`` (what
-is asked of the scheduler, and its answer), ``flavor.py`` (images and key pairs, too), ``host.py``,
-``groups.py``, ``network.py``. Fields and versions are pinned by ``tests/unit/objects``.
+Importing this package registers every object for the serializer. ``base.py`` has the base class
+and fields, the other modules one topic each: ``instance.py``, ``request.py`` (requests to the
+scheduler, and its answers), ``flavor.py`` (images and key pairs, too), ``host.py``, ``groups.py``,
+``network.py``. Fields and versions are pinned by ``tests/unit/objects``.
 """
 
 from roost.objects.action import InstanceAction, InstanceActionEvent

@@ -1,4 +1,4 @@
-"""What was asked of an instance, and the steps it took."""
+"""Instance actions (requests on an instance) and their events."""
 
 from oslo_versionedobjects import fields
 
@@ -7,9 +7,9 @@ from roost.objects import base
 
 @base.VersionedObjectRegistry.register
 class InstanceActionEvent(base.RoostObject):
-    """One step of an action: its name, who did it where, when, and how it went.
+    """One step of an action: its name, host, times and result.
 
-    ``result`` is Success or Error; ``details`` says why it failed, in words for the user.
+    ``result`` is Success or Error; ``details`` is the user's message on why it failed.
     """
 
     VERSION = "1.0"

@@ -1,12 +1,11 @@
-"""The base of all objects: oslo.versionedobjects, the same on the wire and several times cheaper.
+"""The base class of all objects: oslo.versionedobjects' wire format, with faster conversion.
 
-Stock conversion scans the list of all fields for every field and coerces parsed values twice, and
-each reading of a field asks first whether it is there. The methods below plan the fields of a class
-once and skip values that already have their exact wire type. That trusts the peer's types, which is
-right between our own daemons and nowhere else: what users send is validated by JSON Schema before
-it becomes an object.
+Stock conversion scans the list of all fields for every field, coerces parsed values twice, and
+checks on each access whether a field is set. The methods below plan the fields of a class once and
+skip values that already have their exact wire type. That trusts the peer's types, which is safe
+only between our own daemons: JSON Schema validates users' input before it becomes an object.
 
-``version_at`` makes versions of times: of two messages about one thing the later one counts.
+``version_at`` derives versions from times: of two messages on one resource the later one counts.
 """
 
 import copy
@@ -29,7 +28,7 @@ __all__ = [
     "VersionedObjectRegistry",
 ]
 
-# As far as clocks may differ. What is said to be later stays the last word for ever.
+# The maximum clock skew. A version in the future would win over all later updates.
 _CLOCKS_DIFFER: Final = datetime.timedelta(hours=1)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -40,19 +39,19 @@ def version_at(time: datetime.datetime) -> int:
 
 
 def check_is_past(version: int, now: datetime.datetime) -> None:
-    """Refuse a version that follows from a time which nobody can have had yet.
+    """Refuse a version derived from a time in the future.
 
     :raises roost.exception.Invalid: when it is more than an hour ahead of ``now``
     """
     if version > version_at(now + _CLOCKS_DIFFER):
         raise exception.Invalid(
-            f"the version {version} is of the future: here it is {version_at(now)}; compare clocks"
+            f"the version {version} is in the future: here it is {version_at(now)}; compare clocks"
         )
 
 
-# Field types for which a value of the exact wire type needs no work at all.
+# Field types for which a value of the exact wire type needs no conversion.
 _IDENTITIES = {fields.String: str, fields.Integer: int, fields.Boolean: bool, fields.UUID: str}
-NOTHING: Final[Any] = None  # as a default: what fields take, though their annotations say otherwise
+NOTHING: Final[Any] = None  # a default of None, which the annotations of fields do not allow
 _NO_DEFAULT: Final = fields.UnspecifiedDefault
 
 
@@ -109,8 +108,8 @@ class DictOfListsOfIntegersField(fields.AutoTypedField[dict[str, list[int]]]):
 class RoostObject(base.VersionedObject):
     """A versioned value. Two are equal when their set fields are.
 
-    A field that has a ``default`` gets it when :meth:`of` or the wire leaves it out: so what an
-    older daemon sent or stored reads as if the field had been there.
+    A field with a ``default`` gets it when :meth:`of` or the wire leaves it out, so messages and
+    rows of older daemons can be read.
     """
 
     OBJ_SERIAL_NAMESPACE = "roost_object"
@@ -152,7 +151,7 @@ class RoostObject(base.VersionedObject):
         return made
 
     def __getattr__(self, name: str) -> Any:
-        """Say what stock does of a field that is not set; properties come here when they fail."""
+        """Raise as stock does for a field that is not set; called after a property failed, too."""
         if name in type(self).fields:
             return self.obj_load_attr(name)
         raise AttributeError(f"{self.obj_name()} object has no attribute '{name}'")
@@ -228,7 +227,7 @@ class RoostObject(base.VersionedObject):
 
 
 def _reset(value: Any) -> None:
-    """Let an object, or each of a list, count as unchanged."""
+    """Mark an object, or each of a list, as unchanged."""
     for held in value if isinstance(value, list) else [value]:
         if held is not None and held.obj_what_changed():
             held.obj_reset_changes(recursive=True)
@@ -240,7 +239,7 @@ def _planned(name: str, field: Any) -> _Plan:
 
 
 def _read_at_once(cls: type[RoostObject], planned: _Plan) -> None:
-    """Let reading a field cost one look: stock asks first whether it is there."""
+    """Make reading a field one lookup: stock checks first whether it is set."""
     stock = getattr(cls, planned.name)
     read = operator.attrgetter(planned.attribute)
     setattr(cls, planned.name, property(read, stock.fset, stock.fdel))

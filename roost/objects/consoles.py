@@ -1,6 +1,6 @@
-"""Consoles that users type at: their kinds, and the tokens that open them.
+"""Remote consoles: their types, and the tokens that open them.
 
-Only who asked for a console knows its token. All others keep its digest, and compare.
+Only the user who requested a console has its token. Roost stores and compares digests.
 """
 
 import hashlib
@@ -14,23 +14,23 @@ SERIAL: Final = "serial"
 KINDS: Final = (VNC, SPICE, SERIAL)
 _BYTES: Final = 32
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
-# What the proxy says to a host's door, and the door answers to who may come in; then the console
-# speaks. It is HTTP's CONNECT, so whatever else comes to a door by mistake understands it, too.
+# The proxy's request to a host's console listener, and the listener's answer to a valid token; the
+# console's data follows. It is HTTP's CONNECT, so stray HTTP clients understand it, too.
 GREETING: Final = "CONNECT /{token} HTTP/1.1\r\n\r\n"
 WELCOME: Final = b"HTTP/1.1 200 OK\r\n\r\n"
 END: Final = b"\r\n\r\n"
 
 
 def new_token() -> str:
-    """Return a token that nobody guesses; it may stand in a URL as it is."""
+    """Return an unguessable, URL-safe token."""
     return secrets.token_urlsafe(_BYTES)
 
 
 def digest(token: str) -> str:
-    """Return what is kept of a token: as random as it is, so a quick hash will do."""
+    """Return the digest of a token for storage; tokens are random, so a fast hash is enough."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def looks_like_token(text: str) -> bool:
-    """Tell whether it is worth while to look for such a token."""
+    """Return whether a text has the form of a token."""
     return _TOKEN.fullmatch(text) is not None

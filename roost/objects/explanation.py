@@ -1,4 +1,4 @@
-"""Why a request would be placed where, or nowhere."""
+"""Explanations of scheduling: why a request would get these hosts, or none."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from roost.objects import base
 
 @base.VersionedObjectRegistry.register
 class NearMiss(base.RoostObject):
-    """The host that came closest to passing a filter, and what it lacks, in words."""
+    """The host that came closest to passing a filter, and a text on what it lacks."""
 
     VERSION = "1.0"
     fields = {
@@ -22,9 +22,9 @@ class NearMiss(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class FilterVerdict(base.RoostObject):
-    """What one filter did: ``asked`` hosts came to it, ``reasons`` counts those it refused.
+    """The result of one filter: it checked ``asked`` hosts; ``reasons`` counts those it refused.
 
-    ``nearest`` is the refused host that came closest to passing, where a filter can tell.
+    ``nearest`` is the refused host that came closest to passing, if the filter can compare.
     """
 
     VERSION = "1.0"
@@ -52,10 +52,10 @@ class RankedHost(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class Explanation(base.RoostObject):
-    """A decision that was only thought through: the filters in order, and the best hosts.
+    """A simulated decision: the filters in order, and the best hosts.
 
-    ``fitting`` of the ``wanted`` instances would find a place; ``sentence`` is what a user would be
-    told if that is not enough.
+    ``fitting`` of the ``wanted`` instances would get a host; ``sentence`` is the user's message if
+    that is not enough.
     """
 
     VERSION = "1.0"
@@ -71,9 +71,11 @@ class Explanation(base.RoostObject):
 
 
 def verdicts_of(details: Mapping[str, Any]) -> list[FilterVerdict]:
-    """Return what the filters said, from the details of a :class:`roost.exception.NoValidHost`."""
+    """Return the filters' verdicts, from the details of a :class:`roost.exception.NoValidHost`."""
     refusals, nearest = details.get("refusals", {}), details.get("nearest", {})
-    asked = details.get("asked") or {name: sum(told.values()) for name, told in refusals.items()}
+    asked = details.get("asked") or {
+        name: sum(counts.values()) for name, counts in refusals.items()
+    }
     return [
         FilterVerdict.of(
             filter=name,
@@ -86,7 +88,7 @@ def verdicts_of(details: Mapping[str, Any]) -> list[FilterVerdict]:
 
 
 def plain(verdict: FilterVerdict) -> dict[str, Any]:
-    """Return a verdict as JSON values, for people and programs that know no objects."""
+    """Return a verdict as JSON values, for output."""
     return {
         "filter": verdict.filter,
         "asked": verdict.asked,
@@ -97,7 +99,7 @@ def plain(verdict: FilterVerdict) -> dict[str, Any]:
 
 
 def nearest_misses(verdicts: Iterable[FilterVerdict]) -> str:
-    """Say in one line who came closest; empty where no filter can tell."""
+    """Return one line on the hosts that came closest; empty where no filter can compare."""
     return ", ".join(
         f"{verdict.filter} on {verdict.nearest.host} ({verdict.nearest.lacks})"
         for verdict in verdicts

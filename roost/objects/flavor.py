@@ -1,4 +1,4 @@
-"""What a server is made of: flavor, image and key pair."""
+"""Flavors, images and key pairs."""
 
 from typing import Final
 
@@ -11,10 +11,10 @@ from roost.objects import base
 class ImageMeta(base.RoostObject):
     """An image as its store describes it. Sizes in bytes, min_ram in MiB, min_disk in GiB.
 
-    ``virtual_size`` is that of the disk which the image becomes; 0: the store does not know it.
+    ``virtual_size`` is that of a disk made from the image; 0: unknown to the store.
 
-    ``hash_algo`` is a name that hashlib knows; both are None where the store has no hash of it. An
-    image whose data is yet to come has the size 0. One that is ``protected`` is not deleted.
+    ``hash_algo`` is a name of hashlib's; it and ``hash_value`` are None where the store has no
+    hash. A queued image has the size 0. A ``protected`` image cannot be deleted.
     """
 
     # 1.1: tags, protected
@@ -48,7 +48,7 @@ _BYTES_PER_GIB: Final = 1024**3
 
 @base.VersionedObjectRegistry.register
 class Flavor(base.RoostObject):
-    """A size. Memory and swap in MiB, disks in GiB."""
+    """A flavor. Memory and swap in MiB, disks in GiB."""
 
     VERSION = "1.0"
     fields = {
@@ -73,7 +73,7 @@ def disk_gb(flavor: Flavor, image: ImageMeta | None) -> int:
 
 
 def root_gb(flavor: Flavor, image: ImageMeta | None) -> int:
-    """Return the GiB of a root disk; where the flavor does not say (0), what its image needs."""
+    """Return the GiB of a root disk; where the flavor has 0, the size that the image needs."""
     if flavor.root_gb or image is None:
         return int(flavor.root_gb)
     largest = max(image.size, image.virtual_size)
@@ -82,10 +82,10 @@ def root_gb(flavor: Flavor, image: ImageMeta | None) -> int:
 
 @base.VersionedObjectRegistry.register
 class Keypair(base.RoostObject):
-    """A key pair of a user, by its public half; the private one is nowhere in the cloud.
+    """A key pair of a user, by its public key; Roost does not store the private key.
 
     ``type`` is ssh, with ``public_key`` as in authorized_keys, or x509, with a certificate in PEM.
-    ``id`` is given by the database. An instance has a copy, which outlives the key pair.
+    The database assigns ``id``. An instance has a copy, which outlives the key pair.
     """
 
     VERSION = "1.0"

@@ -1,4 +1,4 @@
-"""Server groups, aggregates, and what else schedulers get beyond their own hosts and claims."""
+"""Server groups, aggregates, snapshot ranges and liveness, as sent to schedulers."""
 
 from oslo_versionedobjects import fields
 
@@ -7,10 +7,10 @@ from roost.objects import base
 
 @base.VersionedObjectRegistry.register
 class Aggregate(base.RoostObject):
-    """Some hosts, by name, and metadata; ``availability_zone`` there makes them a zone.
+    """Hosts, by name, and metadata; ``availability_zone`` there makes them a zone.
 
-    Of two states of an aggregate the one with the higher ``version`` counts; one that is
-    ``deleted`` exists no more.
+    Of two states of an aggregate the one with the higher ``version`` counts; a ``deleted`` one
+    does not exist any more.
     """
 
     VERSION = "1.0"
@@ -32,8 +32,8 @@ class ServerGroup(base.RoostObject):
     """Instances with one policy: affinity, anti-affinity, soft-affinity or soft-anti-affinity.
 
     ``max_server_per_host`` loosens anti-affinity (None: one). ``members`` are instance uuids; a
-    RequestSpec leaves them out, since the schedulers know. Of two states of a group the one with
-    the higher ``version`` counts; one that is ``deleted`` exists no more.
+    RequestSpec leaves them out, since the schedulers have them. Of two states of a group the one
+    with the higher ``version`` counts; a ``deleted`` one does not exist any more.
     """
 
     VERSION = "1.0"
@@ -52,10 +52,10 @@ class ServerGroup(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class SnapshotRange(base.RoostObject):
-    """Says that a message has everything whose uuid is above ``after`` and up to ``until``.
+    """The range of a snapshot message, which has all uuids above ``after`` and up to ``until``.
 
-    None leaves an end open. Whatever the receiver knows in that range and does not find in the
-    message is gone, unless it is of a later ``version`` than this look.
+    None leaves an end open. The receiver removes its entries in that range that are not in the
+    message, unless they have a later ``version``.
     """
 
     VERSION = "1.0"
@@ -68,7 +68,7 @@ class SnapshotRange(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class CellLiveness(base.RoostObject):
-    """Which hosts of a cell are up and which are down, as its conductors see it.
+    """The hosts of a cell that are up and down, as its conductors see them.
 
     With ``whole``, every host of the cell is in one of the lists; otherwise those that changed. Of
     two messages the one with the higher ``version`` (microseconds since the epoch) counts.

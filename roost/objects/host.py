@@ -1,4 +1,4 @@
-"""What hosts report: to the scheduler of themselves, to their cell of instances; and services."""
+"""Reports of hosts, to the scheduler and to their cell; services; instance locations."""
 
 import uuid
 from typing import Final
@@ -8,35 +8,32 @@ from oslo_versionedobjects import fields
 from roost.objects import base
 from roost.objects.base import version_at
 
-_NODES: Final = uuid.UUID(
-    "d1a6ee11-4a5f-5bd4-9d4b-0f6f0a4f2c6e"
-)  # where the uuids of nodes come from
+_NODES: Final = uuid.UUID("d1a6ee11-4a5f-5bd4-9d4b-0f6f0a4f2c6e")  # the namespace of node uuids
 
 
 @base.VersionedObjectRegistry.register
 class HostReport(base.RoostObject):
     """Inventory and contents of one (host, node).
 
-    Memory in MiB, disk in GiB. What may be given to instances of a resource is
-    ``(total - reserved) * ratio``; ``pcpus``, CPUs that are given to one instance each, know
-    neither. Of two reports the one with the later ``reported_at`` counts.
+    Memory in MiB, disk in GiB. The capacity for instances is ``(total - reserved) * ratio``;
+    ``pcpus``, CPUs that are dedicated to one instance each, have neither reserve nor ratio. Of two
+    reports the one with the later ``reported_at`` counts.
 
-    ``instances`` are the uuids of all instances that the host holds or builds; ``holdings`` says
-    of those that are built what each takes: [vcpus, pcpus, memory_mb, disk_gb], and ``places``
-    where exactly, if that was asked for.
+    ``instances`` are the uuids of all instances that the host has or builds; ``holdings`` has the
+    resources of those that are built: [vcpus, pcpus, memory_mb, disk_gb], and ``places`` their NUMA
+    cells and devices, if they requested any.
 
-    ``enabled_version`` is that of the operator's word that ``enabled`` follows: of a word that is
-    newer the host has not heard yet.
+    ``enabled_version`` is the version of the service's state that ``enabled`` reflects: the host
+    has not received newer states yet.
 
-    ``architectures`` are those that guests may have; ``capabilities`` what extra specs of that
-    scope are compared with; ``labels`` places that locality may ask for; ``io_operations`` the
-    builds, snapshots and the like that go on; ``failed_builds`` those in a row that failed last;
-    ``metrics`` whatever the host measures.
+    ``architectures`` are those of its guests; extra specs of the scope ``capabilities`` are
+    compared with ``capabilities``; ``labels`` are for locality; ``io_operations`` counts running
+    builds, snapshots and the like; ``failed_builds`` counts consecutive failed builds; ``metrics``
+    has the host's measurements.
 
-    ``cpu_info`` is JSON, an object that tells operators of the CPUs; ``booted_at`` is when the node
-    was last started; ``load_average`` how many processes wanted to run in the last minute, 5 and 15
-    minutes (nothing: it does not tell), and ``users`` how many are logged in. ``instances_used``,
-    how many instances hold claims, is told by schedulers.
+    ``cpu_info`` is a JSON object on the CPUs, for operators; ``booted_at`` is the node's last
+    start; ``load_average`` is that of 1, 5 and 15 minutes (empty: unknown), ``users`` the number of
+    logged-in users. Schedulers set ``instances_used``, the number of instances with claims.
     """
 
     # 1.1: load_average, users
@@ -88,13 +85,13 @@ class HostReport(base.RoostObject):
 
     @property
     def node_uuid(self) -> str:
-        """The id of the node. It follows from host and node, so whoever comes back has it again."""
+        """The id of the node, derived from host and node, so a returning node has the same one."""
         return str(uuid.uuid5(_NODES, f"{self.host}\n{self.node}"))
 
 
 @base.VersionedObjectRegistry.register
 class Service(base.RoostObject):
-    """A daemon on a host, as its heartbeats tell.
+    """A daemon on a host, by its heartbeats.
 
     ``disabled_at`` is when it was last disabled or enabled. All times are by its database's clock.
     """
@@ -115,7 +112,7 @@ class Service(base.RoostObject):
 
     @property
     def disabled_version(self) -> int:
-        """Which of two words on whether it is disabled counts: the higher one. 0: none was said."""
+        """The version of ``disabled``; the higher one counts. 0: it was never set."""
         at = self.disabled_at
         return 0 if at is None else version_at(at)
 
@@ -129,11 +126,11 @@ UNKNOWN: Final = "unknown"
 
 @base.VersionedObjectRegistry.register
 class InstanceLocation(base.RoostObject):
-    """Where an instance is, to a host that asks.
+    """The location of an instance, as the cell reports it to a host.
 
-    ``place`` is ``here``, ``elsewhere`` (on ``host``), ``nowhere`` (it lives, and no host has it),
+    ``place`` is ``here``, ``elsewhere`` (on ``host``), ``nowhere`` (it exists, on no host),
     ``deleted``, or ``unknown`` to this cell; then nothing else is set. ``launched``: it has run
-    once.
+    before.
     """
 
     VERSION = "1.0"
@@ -151,11 +148,9 @@ class InstanceLocation(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class HostFinding(base.RoostObject):
-    """Something that a host found to be other than its cell says, and what it did about it.
+    """A difference between a host and its cell's records, and the host's correction.
 
-    ``kind`` says what it did, in one word of :class:`roost.compute.reconcile.Correction`;
-    ``reason``
-    why, in words for operators.
+    ``kind`` is a :class:`roost.compute.reconcile.Correction`; ``reason`` is for operators.
     """
 
     VERSION = "1.0"

@@ -1,4 +1,4 @@
-"""One server, as everything inside calls it; its fault, and what its guest is provided with."""
+"""Instances (servers), their faults, and the provisions of their guests."""
 
 import json
 from collections.abc import Iterable
@@ -13,16 +13,16 @@ from roost.objects.flavor import ImageMeta
 
 @base.VersionedObjectRegistry.register
 class Instance(base.RoostObject):
-    """An instance: what was asked for, where it is, and in which state.
+    """An instance: its request, location and state.
 
-    ``attempt`` counts builds from 1; together with ``uuid`` it names one try on one host, so that a
-    late or doubled message of an earlier try can be told apart. ``keypair`` is that of ``key_name``
-    as it was when the instance was asked for. ``numa_topology`` and ``pci`` are where it is on its
-    node, as its claim there says. ``locked_by`` is "owner" for somebody of its project, "admin" for
-    anybody else. ``fault`` and ``provisions`` are set by readers that ask for them; lists leave
-    ``user_data`` None for whom it is not shown. ``disk_config`` is "AUTO" or "MANUAL".
-    ``soft_deleted_at`` is since when it is put away; until it is reclaimed it can be restored.
-    ``task_image`` is the image that the task under way is about, and goes with it.
+    ``attempt`` counts builds from 1; with ``uuid`` it identifies one try on one host, so that late
+    or duplicate messages of earlier tries are recognized. ``keypair`` is a copy of ``key_name``'s
+    at the time of the request. ``numa_topology`` and ``pci`` are those of its claim on the node.
+    ``locked_by`` is "owner" for a user of its project, "admin" for any other. Only some readers set
+    ``fault`` and ``provisions``; lists leave ``user_data`` None for users who may not see it.
+    ``disk_config`` is "AUTO" or "MANUAL". ``soft_deleted_at`` is the time of its soft delete; until
+    it is reclaimed it can be restored. ``task_image`` is the image of the current task, and is
+    cleared with it.
     """
 
     VERSION = "1.0"
@@ -83,7 +83,7 @@ _COUNTED: Final = "counted"
 class InstanceFault(base.RoostObject):
     """The latest fault of an instance: ``message`` for its user, ``details`` for an admin.
 
-    The details of one that no host could take are JSON: see :func:`placement_details`.
+    If no valid host was found, the details are JSON: see :func:`placement_details`.
     """
 
     VERSION = "1.0"
@@ -98,21 +98,21 @@ class InstanceFault(base.RoostObject):
 
 
 def placement_details(counted: str, verdicts: Iterable[FilterVerdict]) -> str:
-    """Return what a fault remembers of a question to the schedulers that had no answer.
+    """Return the details of a fault for a request that the schedulers could not place.
 
-    :param counted: the fault's message, with numbers
+    :param counted: the fault's message, with the numbers of refused hosts
     """
     table = [plain(verdict) for verdict in verdicts]
     return json.dumps({_COUNTED: counted, "filters": table}, separators=(",", ":"))
 
 
 def counted_message(fault: InstanceFault) -> str | None:
-    """Return the message of a fault with numbers, if it is about hosts that were refused."""
+    """Return the message of a fault with the numbers of refused hosts, if it has one."""
     try:
-        told: Any = json.loads(fault.details or "")
+        details: Any = json.loads(fault.details or "")
     except ValueError:
         return None
-    return told.get(_COUNTED) if isinstance(told, dict) else None
+    return details.get(_COUNTED) if isinstance(details, dict) else None
 
 
 IMAGE: Final = "image"  # the source of a disk that a guest boots from
@@ -124,7 +124,7 @@ FORMATS: Final = (*FILE_SYSTEMS, UNFORMATTED, SWAP)  # of a disk without an imag
 
 @base.VersionedObjectRegistry.register
 class InjectedFile(base.RoostObject):
-    """A file that the guest is to find at ``path``; ``contents`` are base64, as the user sent."""
+    """A file to inject into the guest at ``path``; ``contents`` are the user's base64."""
 
     VERSION = "1.0"
     fields = {
@@ -135,12 +135,12 @@ class InjectedFile(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class BlockDevice(base.RoostObject):
-    """A disk of the guest, which goes with it.
+    """A disk of the guest, which is deleted with it.
 
-    ``source_type`` is "image" for the disk that it boots from, "blank" for all others, of which one
-    with ``guest_format`` "swap" is swap space. ``size_mb`` is MiB; 0 for a root disk means as large
-    as its image. ``boot_index`` is None for what is not booted from. ``device_name``, ``disk_bus``
-    and ``device_type`` are what the user would like; ``tag`` is the user's name for it.
+    ``source_type`` is "image" for the boot disk, "blank" for all others, of which one with
+    ``guest_format`` "swap" is swap space. ``size_mb`` is MiB; 0 for a root disk means as large as
+    its image. ``boot_index`` is None for disks that are not booted from. ``device_name``,
+    ``disk_bus`` and ``device_type`` are the user's preferences; ``tag`` is the user's name for it.
     """
 
     VERSION = "1.0"
@@ -158,12 +158,11 @@ class BlockDevice(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class GuestConfig(base.RoostObject):
-    """What may be large or secret, and only whoever makes the guest needs.
+    """Large or secret values that only the build of the guest needs.
 
-    ``admin_password`` is forgotten as soon as the guest has been built, and with the ``files`` when
-    that failed; ``block_devices`` are all
-    of its disks, those that follow from its flavor, too; ``boot_roles`` are those that its user had
-    who created it.
+    ``admin_password`` is cleared as soon as the guest has been built, and with the ``files`` when
+    the build failed; ``block_devices`` are all of its disks, including those of the flavor;
+    ``boot_roles`` are the roles of the user who created it.
     """
 
     # 1.1: boot_roles
@@ -176,7 +175,7 @@ class GuestConfig(base.RoostObject):
     }
 
     def forget_secrets(self) -> None:
-        """Forget what no guest will get any more: the password and the files."""
+        """Clear the password and the files, which no guest will get any more."""
         self.admin_password, self.files = None, []
         self.obj_reset_changes()
 
@@ -187,13 +186,13 @@ _NAMES: Final = {"ide": "hda", "sata": "sda", "scsi": "sda", "usb": "sda"}
 
 
 def name_of(instance: Instance) -> str:
-    """Return the name of an instance's; one of an earlier release has none written down."""
+    """Return an instance's root device name; instances of earlier releases have none stored."""
     given = instance.provisions.block_devices if instance.provisions else []
     return str(instance.root_device_name or name_by(given, instance.image))
 
 
 def name_by(devices: Iterable[BlockDevice], image: ImageMeta | None) -> str:
-    """Return what it is called by its user, or else by its bus."""
+    """Return the root device name that the user chose, or else the default of its bus."""
     root = next((one for one in devices if one.source_type == IMAGE), None)
     if root is not None and root.device_name:
         return _FOLDER + str(root.device_name).removeprefix(_FOLDER)

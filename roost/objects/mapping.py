@@ -1,4 +1,4 @@
-"""Which cell a thing is in, and how a cell is reached."""
+"""Cell mappings, and the cells of hosts and instances."""
 
 from oslo_versionedobjects import fields
 
@@ -9,7 +9,7 @@ CELL0_UUID = "00000000-0000-0000-0000-000000000000"
 
 @base.VersionedObjectRegistry.register
 class CellMapping(base.RoostObject):
-    """A cell and the way to its bus and database. cell0 has no bus."""
+    """A cell, with the URLs of its bus and database. cell0 has no bus."""
 
     VERSION = "1.0"
     fields = {
@@ -27,7 +27,7 @@ class CellMapping(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class HostMapping(base.RoostObject):
-    """Which cell a host belongs to."""
+    """The cell of a host."""
 
     VERSION = "1.0"
     fields = {"host": fields.StringField(), "cell_uuid": fields.UUIDField()}
@@ -35,10 +35,10 @@ class HostMapping(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class InstanceMapping(base.RoostObject):
-    """Which cell an instance is in (None: not placed yet), and what it counts against quota.
+    """The cell of an instance (None: not scheduled yet), and its quota usage.
 
-    One that its user deleted, and may restore, counts against none since ``put_away_at``; ``turns``
-    says how often it was put away and restored altogether.
+    A soft-deleted instance, which its user may restore, uses no quota since ``put_away_at``;
+    ``turns`` is the generation: the number of its soft deletes and restores.
     """
 
     VERSION = "1.0"

@@ -1,4 +1,4 @@
-"""Networks that were asked for, the interfaces that came of it, and events of neighbours."""
+"""Requested networks, the interfaces of instances, and external events."""
 
 from typing import Final
 
@@ -9,11 +9,11 @@ from roost.objects import base
 
 @base.VersionedObjectRegistry.register
 class NetworkRequest(base.RoostObject):
-    """One interface that a user asks for; no network_id: any network that the project may use.
+    """One interface that a user requests; no network_id: any network that the project may use.
 
-    ``security_groups`` are ids, for drivers that know some. Of a local network that is not in the
-    options of all daemons, name and ``cidr`` come with it; of a local port made beforehand
-    (``port_id``) its address and ``mac``.
+    ``security_groups`` are ids, for drivers with security groups. The request has name and ``cidr``
+    of a local network that is not in the options of all daemons, and the address and ``mac`` of an
+    existing local port (``port_id``).
     """
 
     VERSION = "1.0"
@@ -31,10 +31,10 @@ class NetworkRequest(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class VifAddress(base.RoostObject):
-    """One address of an interface, and what its subnet tells guests.
+    """One address of an interface, and the settings of its subnet for guests.
 
-    ``routes`` are destination and next hop each, in CIDR and plain form. ``floating`` are addresses
-    elsewhere by which this one is reached, too.
+    ``routes`` are destination (CIDR) and next hop (plain address) each. ``floating`` are the
+    floating addresses of this one.
     """
 
     VERSION = "1.1"
@@ -55,9 +55,9 @@ class Vif(base.RoostObject):
     """One interface of one instance: a port, bound to the host that it is plugged on.
 
     ``ip``, ``cidr`` and ``gateway`` are those of the first of its ``addresses``; a port may have
-    none, then they are empty. ``type``, ``details`` and ``profile`` are for the hypervisor, as the
-    network service has bound the port; values of the latter two are JSON. ``active``: what it is
-    plugged into works. ``kept``: the port is its user's, and outlives the server.
+    none, then they are empty. ``type``, ``details`` and ``profile`` are for the hypervisor, from
+    the network service's binding of the port; values of the latter two are JSON. ``active``: the
+    network service has wired the port. ``kept``: the user created the port; it outlives the server.
     """
 
     VERSION = "1.0"
@@ -82,8 +82,8 @@ class Vif(base.RoostObject):
     }
 
     def all_ips(self) -> list[tuple[str, bool]]:
-        """Return all addresses that lead here, with whether each is a floating one."""
-        if not self.addresses:  # some were stored with the first of them only
+        """Return all addresses of the interface, with whether each is a floating one."""
+        if not self.addresses:  # rows of older releases have the first one only
             return [(self.ip, False)] if self.ip else []
         return [
             pair
@@ -94,7 +94,7 @@ class Vif(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class NetworkInfo(base.RoostObject):
-    """All interfaces of one instance, in the order they were asked for."""
+    """All interfaces of one instance, in the order of the request."""
 
     VERSION = "1.0"
     fields = {"vifs": fields.ListOfObjectsField("Vif")}
@@ -116,9 +116,9 @@ IN_PROGRESS: Final = "in-progress"
 
 @base.VersionedObjectRegistry.register
 class ExternalEvent(base.RoostObject):
-    """One thing that happened to an instance elsewhere.
+    """An event on an instance from another service.
 
-    ``name`` is one of the words above; ``tag`` says to which of its parts: a port, a volume.
+    ``name`` is one of the names above; ``tag`` is the id of its port or volume.
     """
 
     VERSION = "1.0"

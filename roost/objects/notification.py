@@ -7,9 +7,9 @@ from roost.objects import base
 
 @base.VersionedObjectRegistry.register
 class DestinationsPayload(base.RoostObject):
-    """A question put to the scheduler, and its answer: a host per instance, or why not.
+    """A request to the scheduler, and its answer: a host per instance, or why there is none.
 
-    ``refusals`` says so filter by filter, in their order.
+    ``refusals`` has the verdict of each filter, in order.
     """
 
     VERSION = "1.0"
@@ -24,7 +24,7 @@ class DestinationsPayload(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class BuildPayload(base.RoostObject):
-    """A build that ended without a server: where it was last, and why."""
+    """A failed build: its last host, and why it failed."""
 
     VERSION = "1.0"
     fields = {

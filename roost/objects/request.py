@@ -1,4 +1,4 @@
-"""RequestSpec, the question put to the scheduler; Selection, its answer; and the build request."""
+"""RequestSpec, a request to the scheduler; Selection, its answer; and the build request."""
 
 from oslo_versionedobjects import fields
 
@@ -7,9 +7,9 @@ from roost.objects import base
 
 @base.VersionedObjectRegistry.register
 class TriedHost(base.RoostObject):
-    """A host that an instance was tried on, and why that failed.
+    """A host where a build of an instance failed, and why.
 
-    ``reason`` is for administrators, ``told`` what users read of it (None: only that it failed).
+    ``reason`` is for administrators, ``told`` is the users' text (None: only that it failed).
     """
 
     # 1.1: told
@@ -24,7 +24,7 @@ class TriedHost(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class Retry(base.RoostObject):
-    """How often an instance was tried, and where."""
+    """The hosts where builds of an instance failed, and the limit of tries."""
 
     VERSION = "1.0"
     fields = {
@@ -35,9 +35,9 @@ class Retry(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class Locality(base.RoostObject):
-    """A label that hosts may carry: one must (``hard``) or should have it.
+    """A label of hosts: the chosen host must (``hard``) or should have it.
 
-    Volumes and ports of a request become such labels at API level.
+    The API derives such labels from the volumes and ports of a request.
     """
 
     VERSION = "1.0"
@@ -49,13 +49,13 @@ class Locality(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class RequestSpec(base.RoostObject):
-    """What the instances of one request need of a host.
+    """The requirements of one request's instances.
 
     ``requested_host`` / ``requested_node`` name a host, which must pass all filters unless the
-    request is ``forced``: then only those count that guard its resources. ``requested_cell`` (by
-    uuid) and ``requested_aggregate`` (by uuid) keep to some hosts; ``ignore_hosts``,
-    ``ignore_cells`` and ``ignore_aggregates`` rule some out. ``hints`` are the user's, each a list.
-    ``group`` comes without members.
+    request is ``forced``: then it must pass only those on resources. ``requested_cell`` (by uuid)
+    and ``requested_aggregate`` (by uuid) limit the hosts; ``ignore_hosts``, ``ignore_cells`` and
+    ``ignore_aggregates`` exclude hosts. ``hints`` are the user's, each a list. ``group`` has no
+    members.
     """
 
     VERSION = "1.0"
@@ -88,9 +88,9 @@ class RequestSpec(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class BuildRequest(base.RoostObject):
-    """One wished-for instance. Those of one POST share ``request_uuid`` and its RequestSpec.
+    """One requested instance. Those of one POST share ``request_uuid`` and its RequestSpec.
 
-    ``cell_uuid`` is where somebody began to create it: that cell may have it already.
+    ``cell_uuid`` is the target cell once its creation there has begun: it may exist there already.
     """
 
     VERSION = "1.0"
@@ -113,8 +113,8 @@ class Selection(base.RoostObject):
     The first of an instance's list is the chosen one and holds a claim; the others are alternates
     in the same cell, which hold none.
 
-    ``limits`` is how much of each resource instances may have there altogether, which the host
-    checks again instead of its own ratios. ``numa_topology`` and ``pci`` are what the claim holds.
+    ``limits`` is the total of each resource for instances there, which the host checks again
+    instead of its own ratios. ``numa_topology`` and ``pci`` are those of the claim.
     """
 
     VERSION = "1.0"

@@ -1,4 +1,4 @@
-"""CPUs, memory and devices with a place: what hosts have, and what instances ask and get of it."""
+"""NUMA cells and PCI devices: of hosts, and as instances request and get them."""
 
 from oslo_versionedobjects import fields
 
@@ -10,9 +10,9 @@ from roost.objects.flavor import Flavor, ImageMeta, disk_gb
 class NUMACell(base.RoostObject):
     """A NUMA cell of a host. Memory in MiB.
 
-    ``cpus`` are shared by all instances without pinning, ``pcpus`` are given to one instance each;
-    ``siblings`` are the threads of each core that has several; ``page_counts`` says how many huge
-    pages there are, by size in KiB. Cells of one ``socket`` are near each other (None: not said).
+    ``cpus`` are shared by all instances without pinning, ``pcpus`` are dedicated to one instance
+    each; ``siblings`` are the threads of each core that has several; ``page_counts`` is the number
+    of huge pages by size in KiB. Cells of one ``socket`` are near each other (None: unknown).
     """
 
     VERSION = "1.0"
@@ -29,9 +29,9 @@ class NUMACell(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class PciPool(base.RoostObject):
-    """Devices of one kind on one NUMA cell of a host (None: not said), used or not.
+    """Devices of one kind on one NUMA cell of a host (None: unknown), used or not.
 
-    ``dev_type`` is type-PCI, type-PF or type-VF; ``tags`` are what the operator says of them.
+    ``dev_type`` is type-PCI, type-PF or type-VF; ``tags`` are the operator's.
     """
 
     VERSION = "1.0"
@@ -47,10 +47,10 @@ class PciPool(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class InstanceNUMACell(base.RoostObject):
-    """A NUMA cell of an instance: asked for, and once it is placed, where. Memory in MiB.
+    """A NUMA cell of an instance: the request, and once it is placed, the host cell. Memory in MiB.
 
     ``cpus`` are the instance's CPUs that float over the host cell's shared ones, ``pcpus`` those
-    that are pinned. ``page_size`` is asked: small, large, any or KiB as digits; None: whatever.
+    that are pinned. The requested ``page_size`` is small, large, any or KiB as digits; None: any.
 
     Set by the scheduler: ``host_cell`` (id), ``pinning`` (host CPU of each of ``pcpus``, in their
     order) and ``page_kb`` (None: ordinary pages).
@@ -86,7 +86,7 @@ class InstanceNUMATopology(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class PciRequest(base.RoostObject):
-    """So many devices that meet one of ``specs`` (each: values by name that must all be met).
+    """A request for ``count`` devices that meet one of ``specs`` (each: values by name).
 
     ``numa_policy`` is required, preferred, socket or legacy.
     """
@@ -102,7 +102,7 @@ class PciRequest(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class PciAllocation(base.RoostObject):
-    """So many devices of one pool of a host, for one instance. The host picks the addresses."""
+    """``count`` devices of one pool of a host, for one instance. The host picks the addresses."""
 
     VERSION = "1.0"
     fields = {
@@ -133,9 +133,9 @@ class InstancePlace(base.RoostObject):
 def sizes_of(
     flavor: Flavor, image: ImageMeta | None, numa: InstanceNUMATopology | None
 ) -> tuple[int, int, int, int]:
-    """Return what an instance takes of its host: vcpus, pcpus, memory_mb, disk_gb.
+    """Return the resources of an instance on its host: vcpus, pcpus, memory_mb, disk_gb.
 
-    Of its CPUs those that are pinned are given away, and count apart.
+    Pinned CPUs are pcpus, not vcpus.
     """
     pinned = pcpus_of(numa)
     return (flavor.vcpus - pinned, pinned, flavor.memory_mb, disk_gb(flavor, image))

@@ -1,7 +1,7 @@
-"""Servers that their cells have deleted, and that the API database has not forgotten yet.
+"""Servers that are deleted in their cells, but still have rows in the API database.
 
-What they had is free for the next one as soon as they are not found any more: sweeps of the
-super-conductors forget them some seconds later, and whoever wants something of theirs does so now.
+Their networks, ports and groups are free once those rows are deleted: sweeps of the
+super-conductors do so some seconds later, and a request that needs such a resource does so at once.
 """
 
 from collections.abc import Collection
@@ -14,14 +14,14 @@ from roost.db.engine import Database, retried
 
 
 class DepartedServers:
-    """Forgets them as a sweep would; those of cells that are away are left to it."""
+    """Deletes their rows as a sweep would; those of unavailable cells are left to the sweep."""
 
     def __init__(self, database: Database, cells: Cells) -> None:
         self._database = database
         self._cells = cells
 
     def forget(self, uuids: Collection[str]) -> bool:
-        """Forget those of these servers that are gone; tell whether there were any."""
+        """Delete the rows of those of these servers that are deleted; return whether any were."""
         gone: set[str] = set()
         if uuids:
             with self._database.read() as session:
@@ -34,7 +34,7 @@ class DepartedServers:
         return bool(gone)
 
     def _gone_of_cell(self, cell_uuid: str, uuids: Collection[str]) -> set[str]:
-        """Return those of these servers that a cell has buried; none, while it is away."""
+        """Return those of these servers that a cell has deleted; none while it is unavailable."""
         try:
             with self._cells.get(cell_uuid).database.read() as session:
                 known = instances.list_known(session, uuids)

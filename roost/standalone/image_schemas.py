@@ -1,4 +1,4 @@
-"""Policies, schemas and views of the image API's stand-in, in the shapes of Image v2."""
+"""Policies, schemas and views of the standalone image API, in the format of Image v2."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -27,12 +27,12 @@ _MEMBER = f"{_MEMBERS}/{{member_id}}"
 
 RULES = [
     rule(DOWNLOAD_POLICY, READER, "Read an image's data.", "GET /image/v2/images/{image_id}/file"),
-    rule(CREATE_POLICY, MEMBER, "Describe a new image.", "POST /image/v2/images"),
-    rule(UPLOAD_POLICY, MEMBER, "Give an image its data.", "PUT /image/v2/images/{image_id}/file"),
+    rule(CREATE_POLICY, MEMBER, "Create an image.", "POST /image/v2/images"),
+    rule(UPLOAD_POLICY, MEMBER, "Upload image data.", "PUT /image/v2/images/{image_id}/file"),
     rule(
         PUBLICIZE_POLICY,
         ADMIN,
-        "Let everybody see an image, in lists as well.",
+        "Make an image public.",
         "POST /image/v2/images",
         "PATCH /image/v2/images/{image_id}",
     ),
@@ -43,17 +43,17 @@ RULES = [
         "POST /image/v2/images",
         "PATCH /image/v2/images/{image_id}",
     ),
-    rule(MEMBERS_LIST_POLICY, READER, "List whom an image is shared with.", f"GET {_MEMBERS}"),
-    rule(MEMBERS_SHOW_POLICY, READER, "Show what a project says to an image.", f"GET {_MEMBER}"),
+    rule(MEMBERS_LIST_POLICY, READER, "List the members of an image.", f"GET {_MEMBERS}"),
+    rule(MEMBERS_SHOW_POLICY, READER, "Show a member of an image.", f"GET {_MEMBER}"),
     rule(MEMBERS_CREATE_POLICY, MEMBER, "Share an image with another project.", f"POST {_MEMBERS}"),
-    rule(MEMBERS_UPDATE_POLICY, MEMBER, "Accept an image, or reject it.", f"PUT {_MEMBER}"),
-    rule(MEMBERS_DELETE_POLICY, MEMBER, "Share an image no more.", f"DELETE {_MEMBER}"),
+    rule(MEMBERS_UPDATE_POLICY, MEMBER, "Accept or reject a shared image.", f"PUT {_MEMBER}"),
+    rule(MEMBERS_DELETE_POLICY, MEMBER, "Remove a member of an image.", f"DELETE {_MEMBER}"),
 ]
 
 
 VISIBILITIES: Final = ("public", "private", "shared", "community")
 CONTAINER_FORMATS: Final = ("bare", "ovf", "ova", "aki", "ari", "ami", "docker", "compressed")
-# What an image has beside its properties, and no user can set.
+# The fields of an image that users cannot set.
 READ_ONLY: Final = frozenset(
     {
         *("status", "size", "virtual_size", "checksum", "os_hash_algo", "os_hash_value"),
@@ -86,7 +86,7 @@ _LIST: dict[str, Any] = {
 }
 LIST_QUERY: Final = always(query(_LIST))
 
-# What a user may set; all else that a body has are properties.
+# The fields that users may set; all other members of a body are properties.
 FIELDS: Final[dict[str, Any]] = {
     "id": UUID,
     "name": {"type": ["string", "null"], "maxLength": 255},
@@ -120,7 +120,7 @@ MEMBER_UPDATE: Final = always(
     }
 )
 CREATE: Final = always(DOCUMENT)
-WHOLE: Final = always(DOCUMENT)  # what a patch may make of it
+WHOLE: Final = always(DOCUMENT)  # the image after a patch
 PATCH: Final = always(
     {
         "type": "array",
@@ -139,7 +139,7 @@ PATCH: Final = always(
 
 
 def full(image: ImageMeta) -> dict[str, Any]:
-    """Return an image; its properties stand beside its own fields."""
+    """Return an image; its properties are at the same level as its fields."""
     return {
         **image.properties,
         "id": image.id,
@@ -180,7 +180,7 @@ def full_list(call: Call, page: Sequence[ImageMeta], *, more: bool) -> dict[str,
 
 
 def member(image_id: str, one: ImageMember) -> dict[str, Any]:
-    """Return a project that an image is shared with."""
+    """Return a member of an image."""
     return {
         "image_id": image_id,
         "member_id": one.project_id,

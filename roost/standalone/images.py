@@ -1,6 +1,6 @@
-"""The image API's stand-in: images that users describe first and then give their data; members.
+"""The standalone image API: users create images, upload their data, and share them with members.
 
-Which images lists have is said once, in ``roost/api/images.py``.
+``roost/api/images.py`` decides which images a list has.
 """
 
 import dataclasses
@@ -32,9 +32,9 @@ from roost.standalone import image_schemas
 from roost.standalone.image_schemas import MOST_MEMBERS
 
 _FILTERS = ("name", "id", "status", "owner", "disk_format", "container_format")
-# What Image itself understands of a query, whether or not it makes a difference here: any other
-# name is of a property.
-_WORDS = frozenset(
+# The query parameters of Image v2, whether or not they have an effect here: any other name is that
+# of a property.
+_QUERY_NAMES = frozenset(
     (
         *_FILTERS,
         "visibility",
@@ -69,7 +69,7 @@ class Images:
         return Answer(image_schemas.full(self._store.get(call.context, call.params["image_id"])))
 
     def tasks(self, call: Call) -> Answer:
-        """Return that nothing is under way with an image: what is done here is done at once."""
+        """Return no tasks: this store has no asynchronous operations."""
         self._store.get(call.context, call.params["image_id"])
         return Answer({"tasks": []})
 
@@ -101,26 +101,26 @@ def _is_protected_as_asked(call: Call, image: ImageMeta) -> bool:
 
 
 def _has_properties_asked_for(call: Call, image: ImageMeta) -> bool:
-    asked = call.query.values.keys() - _WORDS
+    asked = call.query.values.keys() - _QUERY_NAMES
     return all(image.properties.get(name) in call.query.all(name) for name in asked)
 
 
 def _values(asked: str) -> list[str]:
-    """Read a filter of Image v2: a value, ``eq:value`` or ``in:one,two``."""
+    """Parse a filter of Image v2: a value, ``eq:value`` or ``in:one,two``."""
     if asked.startswith("in:"):
         return [value.strip('"') for value in asked[3:].split(",")]
     return [asked.removeprefix("eq:")]
 
 
-_OF_PATCH: Final = 1  # the schemas of images know no microversions
+_OF_PATCH: Final = 1  # the schemas of images have no microversions
 _KEPT: Final = frozenset({"name", "visibility", "owner", "disk_format", "container_format"})
 _USUALLY: Final = {"min_ram": 0, "min_disk": 0, "protected": False, "tags": []}
 _UNCHANGEABLE: Final = image_schemas.READ_ONLY | {"id"}
-_WITH_DATA: Final = frozenset({"disk_format", "container_format"})  # tell what the data is
+_WITH_DATA: Final = frozenset({"disk_format", "container_format"})  # describe the data
 
 
 class ImageEdits:
-    """The writing half of ``/image/v2/images``, for stores that can be written by users."""
+    """The writing half of ``/image/v2/images``, for stores that users may write to."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._images = dependencies.images
@@ -177,12 +177,12 @@ class ImageEdits:
 
 
 def editable(store: ImageStore) -> EditableImageStore:
-    """Return the store that users write.
+    """Return the store, if users may write to it here.
 
-    :raises roost.exception.Unsupported: when they write it elsewhere
+    :raises roost.exception.Unsupported: when it has an API of its own
     """
     if not isinstance(store, EditableImageStore):
-        raise exception.Unsupported("The image store of this cloud is not written here.")
+        raise exception.Unsupported("The image store of this cloud cannot be changed here.")
     return store
 
 
@@ -211,7 +211,7 @@ def _described(call: Call, *, now: datetime.datetime) -> ImageMeta:
 
 
 def _new_values(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an image that a document sets; what is no field is a property."""
+    """Return the fields of an image from a document; other members are properties."""
     kept = {name: document[name] for name in _KEPT}
     more = {name: document.get(name, usual) for name, usual in _USUALLY.items()}
     more["tags"] = sorted(set(more["tags"]))
@@ -226,7 +226,7 @@ def _check_visibility(call: Call, image: ImageMeta) -> None:
 
 
 def _editor(call: Call) -> Callable[[ImageMeta], ImageMeta]:
-    """Return what makes the image that a patch asks for, of the one that is there then."""
+    """Return a function that applies the request's patch to an image."""
 
     def edit(image: ImageMeta) -> ImageMeta:
         document = _document(image)
@@ -267,7 +267,9 @@ def _checked(call: Call, old: ImageMeta, new: ImageMeta) -> ImageMeta:
         call.require(image_schemas.OTHER_OWNER_POLICY)
     changed = {name for name in _WITH_DATA if getattr(new, name) != getattr(old, name)}
     if changed and old.status != QUEUED:
-        raise exception.Forbidden(f"Attribute '{min(changed)}' is of data that is there.")
+        raise exception.Forbidden(
+            f"Attribute '{min(changed)}' cannot change once the image has data."
+        )
     return new
 
 
@@ -307,17 +309,17 @@ class ImageMembers:
         return Answer(image_schemas.member(image.id, new))
 
     def update(self, call: Call) -> Answer:
-        """Let a member say what it thinks of the image; nobody does that for it."""
+        """Set a member's status; only the member itself may do so."""
         image = self._store.get(call.context, call.params["image_id"])
         _find(call, self._known(call, image))
         call.require_for(call.params["member_id"])
         said = {"status": call.body["status"], "updated_at": self._now()}
 
-        def with_word(members: Members) -> Members:
-            told = _find(call, members)
-            return [dataclasses.replace(one, **said) if one == told else one for one in members]
+        def with_status(members: Members) -> Members:
+            found = _find(call, members)
+            return [dataclasses.replace(one, **said) if one == found else one for one in members]
 
-        self._store.change_members(call.context, image.id, with_word)
+        self._store.change_members(call.context, image.id, with_status)
         return Answer(image_schemas.member(image.id, _find(call, self._known(call, image))))
 
     def delete(self, call: Call) -> Answer:
@@ -331,7 +333,7 @@ class ImageMembers:
         return Answer()
 
     def _known(self, call: Call, image: ImageMeta) -> Members:
-        """Return the members that the caller may know of: who owns the image all, others itself."""
+        """Return the members that the caller may see: all for the owner, itself for a member."""
         members = self._store.members(call.context, image.id)
         if call.allows(call.rule, project_id=image.owner or ""):
             return members
@@ -352,7 +354,7 @@ def _find(call: Call, members: Members) -> ImageMember:
         if one.project_id == call.params["member_id"]:
             return one
     raise exception.NotFound(
-        f"{call.params['member_id']} is no member of image {call.params['image_id']}."
+        f"{call.params['member_id']} is not a member of image {call.params['image_id']}."
     )
 
 

@@ -1,4 +1,4 @@
-"""The networks that a caller may use: those of the options, and those that users made."""
+"""The networks and ports that a caller may use: those of the options and those of users."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from roost.standalone.departed_servers import DepartedServers
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """What a request for servers may name: networks, the default one first, and ports."""
+    """The networks (the default one first) and ports that a request for servers may name."""
 
     networks: Sequence[LocalNetwork]
     ports: Mapping[str, MadePort] = dataclasses.field(default_factory=dict)
@@ -49,14 +49,14 @@ class LocalNetworks:
         return cls(dependencies.networks, database, DepartedServers(database, dependencies.cells))
 
     def made(self, call: Call) -> list[Network]:
-        """Return the networks that users made, as far as the caller sees them."""
+        """Return the networks that users created and the caller may see."""
         with self._database.read() as session:
             return networks.list_seen(session, call.visible_project)
 
     def find(self, call: Call, network_id: str) -> LocalNetwork | Network:
         """Return one network.
 
-        :raises roost.exception.NotFound: when there is none that the caller sees
+        :raises roost.exception.NotFound: when there is none that the caller may see
         """
         for network in self.configured:
             if network.id == network_id:
@@ -74,9 +74,9 @@ class LocalNetworks:
         *,
         missing: type[exception.RoostError] = exception.Invalid,
     ) -> Known:
-        """Return what the interfaces ``asked`` for name, and what there is without a name.
+        """Return the networks and ports of the requested interfaces, and the configured networks.
 
-        :param missing: what is raised for a network or a port that the caller does not see
+        :param missing: the exception for a network or a port that the caller may not see
         :raises roost.exception.Invalid: for a network without addresses
         """
         nics = asked if isinstance(asked, list) else []
@@ -90,13 +90,13 @@ class LocalNetworks:
         )
 
     def forget_departed(self, network_id: str) -> None:
-        """Let the servers of a network that are gone stand on none."""
+        """Remove deleted servers from a network."""
         with self._database.read() as session:
             uuids = networks.users(session, network_id)
         self._departed.forget(uuids)
 
     def free_port(self, port: MadePort) -> MadePort:
-        """Return a port as it is now, if the server that has it may be gone."""
+        """Return a port, without its server if that is deleted."""
         if port.instance_uuid is None or not self._departed.forget([port.instance_uuid]):
             return port
         return dataclasses.replace(port, instance_uuid=None)
@@ -121,9 +121,9 @@ class LocalNetworks:
 
 
 def usable(network: Network) -> LocalNetwork:
-    """Return a network as those see it who give out its addresses.
+    """Return a user's network in the form of a configured one.
 
-    :raises roost.exception.Invalid: when it has none
+    :raises roost.exception.Invalid: when it has no subnet
     """
     if network.cidr is None:
         raise exception.Invalid(
@@ -138,10 +138,10 @@ def usable(network: Network) -> LocalNetwork:
 
 
 def require_choice(call: Call, rule: str, network: LocalNetwork) -> None:
-    """Raise unless the caller may choose what ports of a network are given otherwise.
+    """Make sure that the caller may choose addresses of ports in a network.
 
-    :param rule: for this choice; judged with the project that owns the network
-    :raises roost.exception.Forbidden: when it does not let the caller
+    :param rule: for this choice; checked with the project that owns the network
+    :raises roost.exception.Forbidden: when the policy does not allow it
     """
     if not call.allows(rule, project_id=network.project_id or ""):
         raise exception.Forbidden(

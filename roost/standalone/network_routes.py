@@ -1,4 +1,4 @@
-"""The routes of the network API's stand-in, and tags: the same paths below each noun."""
+"""The routes of the standalone network API, and tags: the same paths below each resource."""
 
 from typing import Any, Final, Protocol
 
@@ -15,13 +15,13 @@ from roost.standalone.ports import Ports
 
 
 class _Noun(Protocol):
-    """What has tags: handlers of networks, subnets or ports."""
+    """A handler of tagged resources: networks, subnets or ports."""
 
     def tags(self, call: Call) -> list[str]:
-        """Return the tags of what the path names, if the caller may see it."""
+        """Return the tags of the path's resource, if the caller may see it."""
 
     def tagged(self, call: Call) -> str:
-        """Return the id of the row that they are in, if the caller may change them."""
+        """Return the id of the row with the tags, if the caller may change them."""
 
 
 _COLUMNS: Final = {
@@ -186,7 +186,7 @@ NETWORKS_ROUTES: Final[tuple[Route, ...]] = (
 )
 
 
-# Nouns, and the rules of who sees one and who changes it.
+# Resource -> the policies to see and to change it.
 _NOUNS: Final = {
     "network": (network_schemas.SHOW_POLICY, network_schemas.UPDATE_POLICY),
     "subnet": (network_schemas.SHOW_SUBNET_POLICY, network_schemas.UPDATE_SUBNET_POLICY),

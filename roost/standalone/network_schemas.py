@@ -1,4 +1,4 @@
-"""Policies, schemas and views of the network API's stand-in, in the shapes of Network v2.0."""
+"""Policies, schemas and views of the standalone network API, in the format of Network v2.0."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ SHOW_PORT_POLICY = "roost:ports:show"
 CREATE_PORT_POLICY = "roost:ports:create"
 UPDATE_PORT_POLICY = "roost:ports:update"
 DELETE_PORT_POLICY = "roost:ports:delete"
-# Named as in Neutron; judged with the project that owns the network, of whomever the port is.
+# Named as in Neutron; checked with the project that owns the network, not the port.
 CHOOSE_MAC_POLICY = "create_port:mac_address"
 CHOOSE_ADDRESS_POLICY = "create_port:fixed_ips:ip_address"
 
@@ -47,11 +47,11 @@ def _tagging(thing: str) -> tuple[str, ...]:
 RULES = [
     rule(LIST_POLICY, READER, "List networks.", "GET /network/v2.0/networks"),
     rule(SHOW_POLICY, READER, "Show a network.", f"GET {_NETWORK}", *_seeing(_NETWORK)),
-    rule(CREATE_POLICY, MEMBER, "Make a network.", "POST /network/v2.0/networks"),
+    rule(CREATE_POLICY, MEMBER, "Create a network.", "POST /network/v2.0/networks"),
     rule(
         SHARE_POLICY,
         ADMIN,
-        "Make a network that all projects share.",
+        "Create a network that all projects share.",
         "POST /network/v2.0/networks",
     ),
     rule(
@@ -61,11 +61,18 @@ RULES = [
         f"PUT {_NETWORK}",
         *_tagging(_NETWORK),
     ),
-    rule(DELETE_POLICY, MEMBER, "Delete a network that nobody uses.", f"DELETE {_NETWORK}"),
+    rule(
+        DELETE_POLICY, MEMBER, "Delete a network that no server or port uses.", f"DELETE {_NETWORK}"
+    ),
     rule(EXTENSIONS_POLICY, READER, "List extensions.", "GET /network/v2.0/extensions"),
     rule(LIST_SUBNETS_POLICY, READER, "List subnets.", "GET /network/v2.0/subnets"),
     rule(SHOW_SUBNET_POLICY, READER, "Show a subnet.", f"GET {_SUBNET}", *_seeing(_SUBNET)),
-    rule(CREATE_SUBNET_POLICY, MEMBER, "Give a network its subnet.", "POST /network/v2.0/subnets"),
+    rule(
+        CREATE_SUBNET_POLICY,
+        MEMBER,
+        "Create the subnet of a network.",
+        "POST /network/v2.0/subnets",
+    ),
     rule(
         UPDATE_SUBNET_POLICY,
         MEMBER,
@@ -73,10 +80,15 @@ RULES = [
         f"PUT {_SUBNET}",
         *_tagging(_SUBNET),
     ),
-    rule(DELETE_SUBNET_POLICY, MEMBER, "Delete a subnet that nobody uses.", f"DELETE {_SUBNET}"),
+    rule(
+        DELETE_SUBNET_POLICY,
+        MEMBER,
+        "Delete a subnet that no server or port uses.",
+        f"DELETE {_SUBNET}",
+    ),
     rule(LIST_PORTS_POLICY, READER, "List ports.", "GET /network/v2.0/ports"),
     rule(SHOW_PORT_POLICY, READER, "Show a port.", f"GET {_PORT}", *_seeing(_PORT)),
-    rule(CREATE_PORT_POLICY, MEMBER, "Make a port beforehand.", "POST /network/v2.0/ports"),
+    rule(CREATE_PORT_POLICY, MEMBER, "Create a port.", "POST /network/v2.0/ports"),
     rule(
         CHOOSE_MAC_POLICY,
         MEMBER,
@@ -94,7 +106,7 @@ RULES = [
     rule(
         UPDATE_PORT_POLICY,
         MEMBER,
-        "Change name, description, state and tags of a port made beforehand.",
+        "Change name, description, state and tags of a port that a user created.",
         f"PUT {_PORT}",
         *_tagging(_PORT),
     ),
@@ -144,12 +156,12 @@ CREATE: Final = always(
         ),
     )
 )
-# Of what is there, users change words and the state; what else a body may name must be as it is.
-_WORDS: Final = {"name": TEXT, "description": TEXT}
-UPDATE: Final = always(wrapped("network", of({**_WORDS, "admin_state_up": _FLAG})))
+# Users may change texts and the state; other fields in a body must have their fixed values.
+_TEXTS: Final = {"name": TEXT, "description": TEXT}
+UPDATE: Final = always(wrapped("network", of({**_TEXTS, "admin_state_up": _FLAG})))
 UPDATE_SUBNET: Final = always(wrapped("subnet", of({"name": TEXT, "enable_dhcp": _YES})))
 UPDATE_PORT: Final = always(
-    wrapped("port", of({**_WORDS, "admin_state_up": _FLAG, "security_groups": _NOTHING}))
+    wrapped("port", of({**_TEXTS, "admin_state_up": _FLAG, "security_groups": _NOTHING}))
 )
 SUBNETS_QUERY: Final = always(
     query(
@@ -218,8 +230,8 @@ CREATE_PORT: Final = always(
 
 
 def _extension(alias: str, name: str, description: str, updated: str) -> dict[str, Any]:
-    told = {"alias": alias, "name": name, "description": description}
-    return {**told, "updated": f"{updated}T00:00:00-00:00", "links": []}
+    shown = {"alias": alias, "name": name, "description": description}
+    return {**shown, "updated": f"{updated}T00:00:00-00:00", "links": []}
 
 
 SHOWN_EXTENSIONS: Final = (
@@ -235,7 +247,7 @@ SHOWN_EXTENSIONS: Final = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ShownPort:
-    """A port as the API level and the cells together know it; no host for who may not see it."""
+    """A port, merged from the API level and its cell; no host for callers who may not see it."""
 
     id: str
     project_id: str
@@ -252,7 +264,7 @@ class ShownPort:
 
 
 def full(network: LocalNetwork | Network) -> dict[str, Any]:
-    """Return a network; those of the options are everybody's."""
+    """Return a network; configured ones are shared by all projects."""
     made = network if isinstance(network, Network) else None
     project = made.project_id if made else ""
     return {

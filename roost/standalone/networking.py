@@ -1,4 +1,4 @@
-"""The networking driver of deployments without Neutron: networks of options, and users' own."""
+"""The networking driver without Neutron: networks of the options, and those of users."""
 
 import copy
 import datetime
@@ -25,9 +25,9 @@ from roost.standalone.networking_proxies import LocalProxies
 
 
 class LocalNetworking:
-    """Knows them by the option that names them, and by the API database once it has been given one.
+    """Networks of the options and, with a database, those that users created.
 
-    :param filters: whether hosts let pass what security groups say, and nothing else
+    :param filters: whether hosts filter traffic by security groups
     """
 
     external = False
@@ -53,14 +53,14 @@ class LocalNetworking:
         now: Callable[[], datetime.datetime],
         super_conductor: SuperConductor,
     ) -> Self:
-        """Return the same, which also knows what users made, in the API database.
+        """Return the same, with the networks, ports and groups of users in the API database.
 
-        :param super_conductor: hears of changes of security groups, if hosts filter by them
+        :param super_conductor: gets changes of security groups, if hosts filter by them
         """
         made = copy.copy(self)
-        told = super_conductor if self.filters else None
+        notified = super_conductor if self.filters else None
         departed = DepartedServers(database, cells)
-        groups = LocalGroups(database, departed, now=now, super_conductor=told)
+        groups = LocalGroups(database, departed, now=now, super_conductor=notified)
         made._local = LocalNetworks(self._known, database, departed)  # noqa: SLF001 - our own copy
         made._groups = groups  # noqa: SLF001
         return made

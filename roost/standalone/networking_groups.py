@@ -1,4 +1,4 @@
-"""The security groups of the local driver, which the API database keeps."""
+"""The security groups of the local driver, in the API database."""
 
 import dataclasses
 import datetime
@@ -27,9 +27,9 @@ LOG = logging.getLogger(__name__)
 
 
 class LocalGroups:
-    """Keeps them.
+    """Reads and changes security groups.
 
-    :param super_conductor: lets cells and hosts know of changes; None: no host filters
+    :param super_conductor: spreads changes to cells and hosts; None: no host filters
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class LocalGroups:
         self.tell(call, self.get(call, rule.group_id).project_id)
 
     def tell(self, call: Call, project_id: str) -> None:
-        """Let those that filter know of a project's groups, and of who is in them."""
+        """Send a project's groups and their members to the hosts that filter."""
         if self._super_conductor is None:
             return
         try:
@@ -142,9 +142,9 @@ class LocalGroups:
         self._leave(instance, group)
 
     def take(self, session: Session, groups: Sequence[Group], uuids: Sequence[str]) -> None:
-        """Let new servers be in groups.
+        """Put new servers into groups.
 
-        :raises roost.exception.Invalid: for one that is gone
+        :raises roost.exception.Invalid: for a deleted group
         """
         try:
             rows.join(session, [group.id for group in groups], uuids)
@@ -152,13 +152,13 @@ class LocalGroups:
             raise exception.Invalid(error.message) from error
 
     def _forget_departed(self, group: Group) -> None:
-        """Let no server be in a group that is gone."""
+        """Remove deleted servers from a group."""
         with self._database.read() as session:
             uuids = rows.members(session, group)
         self._departed.forget(uuids)
 
     def _default(self, call: Call, group_id: str) -> Group:
-        """Return the caller's default group, if it is the one that is meant."""
+        """Return the caller's default group, if it has this id."""
         default = default_group(call.project_id)
         if group_id != default.id:
             raise exception.NotFound(f"Security group {group_id} not found.")
@@ -167,7 +167,7 @@ class LocalGroups:
             return rows.find(session, default.id) or default
 
     def _ensure_default(self, project_id: str) -> None:
-        """Let a project have its default group; most have, and then nothing is written."""
+        """Create a project's default group; most have it, and then nothing is written."""
         with self._database.read() as session:
             there = rows.find(session, default_group(project_id).id)
         if there is None:
@@ -218,6 +218,6 @@ class LocalGroups:
 
 
 def _groups_of(session: Session, instance: Instance) -> set[str]:
-    """Return the ids of the groups that a server is in, the default one if it needs no row."""
+    """Return the ids of a server's groups; without rows, that of the default group."""
     found = rows.groups_of(session, instance.uuid)
     return {default_group(instance.project_id).id} if found is None else found

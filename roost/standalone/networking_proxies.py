@@ -1,4 +1,4 @@
-"""Networks of the local driver as Compute told of them: no address floats, nor comes by itself."""
+"""Compute's deprecated network proxy APIs for the local driver: networks, no floating IPs."""
 
 from collections.abc import Sequence
 from typing import NoReturn
@@ -11,7 +11,7 @@ from roost.objects import Instance
 
 
 class LocalProxies:
-    """Tells those of the option, which all projects share; all else has its documented refusal."""
+    """Shows the networks of the options, which all projects share; refuses all other requests."""
 
     def __init__(self, known: Sequence[LocalNetwork]) -> None:
         self._known = known

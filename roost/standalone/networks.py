@@ -1,4 +1,4 @@
-"""Networks and their subnets: those of the options, which nobody changes here, and users' own."""
+"""Networks and their subnets: those of the options, which are read-only, and those of users."""
 
 import uuid
 from collections.abc import Collection
@@ -16,7 +16,7 @@ from roost.standalone.known_networks import LocalNetworks
 
 
 def passes(call: Call, tags: Collection[str]) -> bool:
-    """Tell whether a thing with these tags is in a list, as far as the query is about tags."""
+    """Return whether these tags match the tag filters of the query."""
     has = set(tags)
     return (
         has.issuperset(_asked(call, "tags"))
@@ -54,7 +54,7 @@ class Networks:
         return Answer({"network": network_schemas.full(found)})
 
     def extensions(self, _call: Call) -> Answer:
-        """Return what there is beyond the first version: clients look before they use it."""
+        """Return the extensions, which clients check before they use them."""
         return Answer({"extensions": list(network_schemas.SHOWN_EXTENSIONS)})
 
     def create(self, call: Call) -> Answer:
@@ -67,7 +67,11 @@ class Networks:
     def update(self, call: Call) -> Answer:
         network = own(call, self._networks, call.params["network_id"])
         return Answer(
-            {"network": network_schemas.full(self._change(network, words(call.body["network"])))}
+            {
+                "network": network_schemas.full(
+                    self._change(network, changes_of(call.body["network"]))
+                )
+            }
         )
 
     def delete(self, call: Call) -> Answer:
@@ -77,7 +81,7 @@ class Networks:
         return Answer()
 
     def tags(self, call: Call) -> list[str]:
-        """Return the tags of a network; those of the options have none."""
+        """Return the tags of a network; configured networks have none."""
         return list(
             network_schemas.full(self._networks.find(call, call.params["network_id"]))["tags"]
         )
@@ -117,7 +121,7 @@ class Networks:
 
 
 class Subnets:
-    """Handlers of ``/network/v2.0/subnets``: a network has one, whose id follows from its own."""
+    """Handlers of ``/network/v2.0/subnets``: a network has one, with an id derived from its own."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._networks = LocalNetworks.of(dependencies)
@@ -154,7 +158,7 @@ class Subnets:
         return Answer()
 
     def tags(self, call: Call) -> list[str]:
-        """Return the tags of a subnet; those of the options have none."""
+        """Return the tags of a subnet; those of configured networks have none."""
         return list(network_schemas.subnet(self._find(call))["tags"])
 
     def tagged(self, call: Call) -> str:
@@ -186,24 +190,24 @@ class Subnets:
 def own(call: Call, networks: LocalNetworks, network_id: str) -> Network:
     """Return a network that the caller may change.
 
-    :raises roost.exception.NotFound: when the caller sees none
-    :raises roost.exception.Forbidden: when it is shared by another project
-    :raises roost.exception.Conflict: when the configuration has it
+    :raises roost.exception.NotFound: when there is none that the caller may see
+    :raises roost.exception.Forbidden: when another project shares it
+    :raises roost.exception.Conflict: when it is a configured network
     """
     found = networks.find(call, network_id)
     if isinstance(found, LocalNetwork):
-        raise exception.Conflict(f"Network {found.name} is of the configuration of this cloud.")
+        raise exception.Conflict(f"Network {found.name} is configured by the operator.")
     call.require_for(found.project_id)
     return found
 
 
-def words(asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the words and the state that a body gives to what is there already."""
+def changes_of(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the changeable fields of an update's body."""
     return {name: asked[name] for name in _CHANGED if name in asked}
 
 
 def owner(call: Call, asked: dict[str, Any]) -> str:
-    """Return whose a new thing is to be; only administrators make things for others."""
+    """Return the project of a new resource; only administrators may name another one."""
     project = str(asked.get("project_id") or asked.get("tenant_id") or call.project_id)
     call.require_for(project)
     return project
@@ -228,15 +232,15 @@ def _passes(call: Call, shown: dict[str, Any], filters: tuple[str, ...]) -> bool
 
 
 def _cidr(asked: dict[str, Any]) -> str:
-    """Return the range of a new subnet.
+    """Return the CIDR of a new subnet.
 
-    :raises roost.exception.Invalid: when it cannot be one, or is to be what no subnet here is
+    :raises roost.exception.Invalid: when it is invalid, or the body has unsupported values
     """
     cidr = check_cidr(asked["cidr"])
     network = LocalNetwork(name="", cidr=cidr)
     version = asked.get("ip_version", network.subnet.version)
     if version != network.subnet.version:
-        raise exception.Invalid(f"{cidr} is no range of version {version}.")
+        raise exception.Invalid(f"{cidr} is not a range of IP version {version}.")
     if asked.get("gateway_ip") not in (None, network.gateway):
         raise exception.Invalid(f"The gateway of {cidr} is its first address, {network.gateway}.")
     return cidr

@@ -1,4 +1,4 @@
-"""Ports: those that servers have in their cells, and those that users made beforehand."""
+"""Ports: those of servers, in the cells, and those that users created, in the API database."""
 
 import dataclasses
 import datetime
@@ -25,7 +25,7 @@ from roost.networks import LocalNetwork, cells_share, fixed_ip, may_be_given, ra
 from roost.standalone import network_schemas
 from roost.standalone import networks as standalone_networks
 from roost.standalone.known_networks import LocalNetworks, require_choice, usable
-from roost.standalone.networks import owner, words
+from roost.standalone.networks import changes_of, owner
 
 _COLUMNS: Final = {
     "id": "id",
@@ -41,7 +41,7 @@ _TRIES: Final = 64  # addresses tried for one port; others can take so many at t
 class Ports:
     """Handlers of ``/network/v2.0/ports``.
 
-    A list leaves out what is in cells that are away.
+    A list leaves out the ports in unavailable cells.
     """
 
     def __init__(self, dependencies: Dependencies) -> None:
@@ -71,7 +71,7 @@ class Ports:
         return Answer({"port": network_schemas.port(_made(made))})
 
     def update(self, call: Call) -> Answer:
-        port, changes = self._one(call), words(call.body["port"])
+        port, changes = self._one(call), changes_of(call.body["port"])
         call.require_for(port.project_id)
         self._change(port, changes)
         return Answer({"port": network_schemas.port(dataclasses.replace(port, **changes))})
@@ -83,20 +83,20 @@ class Ports:
             made = ports.find(session, port.id)
         if made is None:
             raise exception.Conflict(
-                f"Port {port.id} is of server {port.instance_uuid}, and goes with it."
+                f"Port {port.id} is of server {port.instance_uuid}, and is deleted with it."
             )
         self._networks.free_port(made)
         self._delete(port.id)
         return Answer()
 
     def tags(self, call: Call) -> list[str]:
-        """Return the tags of a port; those made with servers have none."""
+        """Return the tags of a port; ports created with servers have none."""
         return list(self._one(call).tags)
 
     def tagged(self, call: Call) -> str:
         """Return the id of the port whose tags the caller may change.
 
-        :raises roost.exception.Conflict: when it was made with its server
+        :raises roost.exception.Conflict: when it was created with its server
         """
         port = self._one(call)
         call.require_for(port.project_id)
@@ -106,7 +106,7 @@ class Ports:
     def _one(self, call: Call) -> network_schemas.ShownPort:
         """Return the port that the path names.
 
-        :raises roost.exception.NotFound: when the caller sees none
+        :raises roost.exception.NotFound: when there is none that the caller may see
         """
         port_id = call.params["port_id"]
         for port in self._find(call, {"id": [port_id]}, "", 1):
@@ -116,7 +116,7 @@ class Ports:
     def _find(
         self, call: Call, wanted: dict[str, list[str]], after: str, limit: int
     ) -> list[network_schemas.ShownPort]:
-        """Return ports in order of their ids; one made beforehand is in a cell, too, once used."""
+        """Return ports in order of their ids; a user's port is in a cell, too, once used."""
         asked: dict[str, Any] = {"project_id": call.visible_project, "wanted": wanted}
         asked |= {"after": after, "limit": limit}
         with self._dependencies.api_database.read() as session:
@@ -136,7 +136,7 @@ class Ports:
         return usable(found) if isinstance(found, Network) else found
 
     def _draft(self, call: Call, asked: dict[str, Any], network: LocalNetwork) -> MadePort:
-        """Return the port that is asked for; an address that its user did not choose is ""."""
+        """Return the requested port; an address that its user did not choose is ""."""
         mac = asked.get("mac_address")
         return MadePort(
             id=str(uuid.uuid4()),
@@ -152,7 +152,7 @@ class Ports:
         )
 
     def _made_of(self, draft: MadePort, network: LocalNetwork) -> MadePort:
-        """Make a port, with addresses where the draft has none, and return it.
+        """Create a port, with addresses where the draft has none, and return it.
 
         :raises roost.exception.AddressInUse: when another port has an address that was chosen
         :raises roost.exception.NoCapacity: when the network has no address left
@@ -177,7 +177,7 @@ class Ports:
         return self._dependencies.now()
 
     def _free(self, network: LocalNetwork, draft: MadePort) -> Iterator[str]:
-        """Yield addresses to try: the one asked for, or a few at random, then every free one."""
+        """Yield addresses to try: the requested one, or a few at random, then every free one."""
         if draft.ip:
             if not self._is_in_a_cell(network_id=[network.id], ip=[draft.ip]):
                 yield draft.ip
@@ -196,7 +196,7 @@ class Ports:
                 yield str(address)
 
     def _is_in_a_cell(self, **wanted: list[str]) -> bool:
-        """Tell whether a server has a port with these values, as far as the cells can be asked."""
+        """Return whether a server has a port with these values, in the available cells."""
 
         def in_cell(cell: Cell) -> list[PortRow]:
             with cell.database.read() as session:
@@ -215,7 +215,9 @@ class Ports:
     def _change(self, port: network_schemas.ShownPort, changes: dict[str, Any]) -> None:
         with self._dependencies.api_database.begin() as session:
             if not ports.change(session, port.id, changes):
-                raise exception.Conflict(f"Port {port.id} was made with its server, and not here.")
+                raise exception.Conflict(
+                    f"Port {port.id} was created with its server: it cannot be changed."
+                )
 
     @retried
     def _delete(self, port_id: str) -> None:
@@ -236,7 +238,7 @@ def _in_use(mac: str) -> exception.AddressInUse:
 
 
 def _hold(session: Session, network: LocalNetwork) -> None:
-    """Let nobody delete the network meanwhile; those of the options stay."""
+    """Lock the network against deletion; configured networks need no lock."""
     if network.given_id is not None:
         networks.hold(session, network.id)
 
@@ -260,9 +262,9 @@ def _passes(call: Call, shown: dict[str, Any]) -> bool:
 
 
 def _address(asked: dict[str, Any], network: LocalNetwork) -> str:
-    """Return the address asked for, "" for none."""
-    wished = [one["ip_address"] for one in asked.get("fixed_ips", []) if "ip_address" in one]
-    return fixed_ip(str(ipaddress.ip_address(wished[0])), network) if wished else ""
+    """Return the requested address, "" for none."""
+    chosen = [one["ip_address"] for one in asked.get("fixed_ips", []) if "ip_address" in one]
+    return fixed_ip(str(ipaddress.ip_address(chosen[0])), network) if chosen else ""
 
 
 def _made(port: MadePort) -> network_schemas.ShownPort:

@@ -1,4 +1,4 @@
-"""The networks of a new server: resolved to what hosts understand, taken, and their locality."""
+"""The networks of a new server: resolved to network requests, taken, and their locality."""
 
 import ipaddress
 from collections.abc import Iterable, Sequence
@@ -16,14 +16,14 @@ from roost.standalone.known_networks import Known
 def networks_of(
     asked: dict[str, Any], known: Known, *, alone: bool, instance_uuid: str | None = None
 ) -> list[NetworkRequest]:
-    """Return the interfaces that a create asks for; none for ``"none"``.
+    """Return the interfaces that a create request names; none for ``"none"``.
 
-    Left out, empty or ``"auto"`` means one interface on whichever network there is.
+    Left out, empty or ``"auto"`` means one interface on any network.
 
-    :param alone: whether it is about one server, which may then have an address of its choice
-    :param instance_uuid: the server, if it is there: a port that is taken for it is its own
-    :raises roost.exception.Invalid: for unknown networks, and addresses that cannot be had
-    :raises roost.exception.Conflict: for a port that a server has
+    :param alone: whether the request is for one server, which may then choose its address
+    :param instance_uuid: the server, if it exists: it may name a port that it has already
+    :raises roost.exception.Invalid: for unknown networks and invalid addresses
+    :raises roost.exception.Conflict: for a port that another server has
     """
     wanted: Any = asked.get("networks") or "auto"
     if wanted == "none":
@@ -34,11 +34,11 @@ def networks_of(
 
 
 def take(session: Session, requests: Iterable[NetworkRequest], uuids: Sequence[str]) -> None:
-    """Let servers have what their requests name, in the transaction that makes them.
+    """Assign networks and ports to new servers, in the transaction that creates them.
 
-    Networks and ports of another driver are not ours to give: their requests say less.
+    Only requests for local networks and ports have ``cidr`` and ``mac``; others are left out.
 
-    :raises roost.exception.Invalid: for a network that is gone, or an address of another's port
+    :raises roost.exception.Invalid: for a deleted network, or an address of another port
     :raises roost.exception.Conflict: for a port that another server has
     """
     for request in requests:
@@ -91,7 +91,7 @@ def _of_port(
 
 
 def _named(network: LocalNetwork) -> dict[str, Any]:
-    """Name a network; what users made, cells do not know of themselves."""
+    """Return the fields that identify a network; cells do not know those that users created."""
     if network.given_id is None:
         return {"network_id": network.id}
     return {"network_id": network.id, "network_name": network.name, "cidr": network.cidr}
@@ -109,10 +109,10 @@ def _check_address(address: str, network: LocalNetwork, *, alone: bool) -> None:
 def locality_of(
     requests: Iterable[NetworkRequest], known: Sequence[LocalNetwork]
 ) -> list[Locality]:
-    """Return the labels of the hosts that reach all networks of a server, in order of need.
+    """Return the labels of hosts that reach all networks of a server, the hard ones first.
 
-    A request that names no network gets the first one; networks of users need nothing. What one
-    network needs and another only prefers is needed.
+    A request without a network gets the first one; networks of users have no labels. A label that
+    one network requires and another prefers is hard.
     """
     by_id = {network.id: network for network in known}
     asked = [request.network_id or known[0].id for request in requests if known]

@@ -1,4 +1,4 @@
-"""The security groups of the network API, which stands in for Neutron's."""
+"""The security groups of the standalone network API."""
 
 import uuid
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import NAME, PAGE, TEXT, UUID, always, of, query, wrapped
 from roost.security_groups import EGRESS, ETHERTYPES, INGRESS, Group, SecurityGroupRule, checked
-from roost.standalone.networks import owner, words
+from roost.standalone.networks import changes_of, owner
 
 LIST_POLICY = "roost:security_groups:list"
 SHOW_POLICY = "roost:security_groups:show"
@@ -31,15 +31,15 @@ _RULE = f"{_RULES}/{{security_group_rule_id}}"
 RULES = [
     rule(LIST_POLICY, READER, "List security groups.", f"GET {_GROUPS}"),
     rule(SHOW_POLICY, READER, "Show a security group.", f"GET {_GROUP}"),
-    rule(CREATE_POLICY, MEMBER, "Make a security group.", f"POST {_GROUPS}"),
+    rule(CREATE_POLICY, MEMBER, "Create a security group.", f"POST {_GROUPS}"),
     rule(UPDATE_POLICY, MEMBER, "Change a security group's name and description.", f"PUT {_GROUP}"),
     rule(
         DELETE_POLICY, MEMBER, "Delete a security group that no server is in.", f"DELETE {_GROUP}"
     ),
     rule(LIST_RULES_POLICY, READER, "List the rules of security groups.", f"GET {_RULES}"),
     rule(SHOW_RULE_POLICY, READER, "Show a rule of a security group.", f"GET {_RULE}"),
-    rule(CREATE_RULE_POLICY, MEMBER, "Let a security group have a rule.", f"POST {_RULES}"),
-    rule(DELETE_RULE_POLICY, MEMBER, "Take a rule from a security group.", f"DELETE {_RULE}"),
+    rule(CREATE_RULE_POLICY, MEMBER, "Add a rule to a security group.", f"POST {_RULES}"),
+    rule(DELETE_RULE_POLICY, MEMBER, "Delete a rule of a security group.", f"DELETE {_RULE}"),
 ]
 
 
@@ -47,13 +47,13 @@ _FIELDS: Final = {"fields": TEXT, "sort_key": TEXT, "sort_dir": TEXT}
 _PROJECT: Final = {"project_id": TEXT, "tenant_id": TEXT}
 _YES: Final = {"type": "boolean", "enum": [True]}
 _NUMBER: Final = {"type": ["integer", "null"], "minimum": 0, "maximum": 65535}
-_WORDS: Final[dict[str, Any]] = {"name": NAME, "description": TEXT, "stateful": _YES}
+_TEXTS: Final[dict[str, Any]] = {"name": NAME, "description": TEXT, "stateful": _YES}
 
 LIST_QUERY: Final = always(
     query({**PAGE, **_FIELDS, **_PROJECT, **dict.fromkeys(("id", "name", "description"), TEXT)})
 )
-CREATE: Final = always(wrapped("security_group", of({**_WORDS, **_PROJECT}, required=["name"])))
-UPDATE: Final = always(wrapped("security_group", of(_WORDS)))
+CREATE: Final = always(wrapped("security_group", of({**_TEXTS, **_PROJECT}, required=["name"])))
+UPDATE: Final = always(wrapped("security_group", of(_TEXTS)))
 RULES_QUERY: Final = always(
     query(
         {
@@ -163,7 +163,7 @@ class SecurityGroups:
         return Answer({"security_group": full(made)})
 
     def update(self, call: Call) -> Answer:
-        changes = words(call.body["security_group"])
+        changes = changes_of(call.body["security_group"])
         changed = self._groups.change(call, call.params["security_group_id"], changes)
         return Answer({"security_group": full(changed)})
 
@@ -203,7 +203,7 @@ class SecurityGroupRules:
 def _page(
     call: Call, name: str, shown: list[dict[str, Any]], filters: tuple[str, ...], *, most: int
 ) -> Answer:
-    """Answer with those that the query asks for, in order of their ids as pages are."""
+    """Return a page of the resources that match the query, in order of their ids."""
     found = sorted((one for one in shown if _passes(call, one, filters)), key=lambda one: one["id"])
     limit, marker = pagination.limit(call, most=most), call.query.one("marker") or ""
     page = [one for one in found if one["id"] > marker][:limit]

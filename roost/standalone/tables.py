@@ -1,4 +1,4 @@
-"""The whole tables of roost-api: Compute's routes and policies, and those of the stand-ins."""
+"""All routes and policies of roost-api: Compute's, and those of the standalone APIs."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    """Return all policies, from which the sample of the policy file is generated, too."""
+    """Return all policies; the sample of the policy file is generated from them, too."""
     return [
         *policies.list_rules(),
         *image_schemas.RULES,
