@@ -1,9 +1,9 @@
 """The conductors: ``super/`` above the cells, ``cell/`` within one.
 
-A flow is a file: ``super/boot.py`` places build requests and hands them to hosts,
-``cell/reschedule.py`` sends a build that failed to another host, ``cell/delete.py`` ends what was
-deleted, and each side's ``sweeper.py`` takes up what its worker left. ``placement_query.py`` asks
-the scheduler for either of them, ``failures.py`` says why a server has no host.
+Each workflow is a file: ``super/boot.py`` places build requests and sends them to hosts,
+``cell/reschedule.py`` sends a failed build to another host, ``cell/delete.py`` finishes deletes,
+and each ``sweeper.py`` takes up abandoned tasks. ``placement_query.py`` queries the scheduler for
+both conductors, ``failures.py`` records why an instance has no host.
 
 May import ``cells`` (only ``super/``), ``servicegroup``, ``rpc``, ``db`` and below, and the
 scheduler's client.

@@ -1,4 +1,4 @@
-"""Why an instance got no host, for its user, operators and the log; and as event of its history."""
+"""Reasons why an instance got no host: for its user, operators, the log and its history."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -13,11 +13,10 @@ from roost.objects.instance import placement_details
 
 @dataclasses.dataclass(frozen=True)
 class PlacementFailure:
-    """Why a build ends without a server.
+    """The reason why a build failed.
 
-    ``message`` is for the user; ``counted`` the same for operators, with the numbers of hosts and
-    with what failed on which; ``verdicts`` are there when the schedulers were asked, and say why
-    they had no answer.
+    ``message`` is for the user; ``counted`` is for operators, with numbers of hosts and the failure
+    on each; ``verdicts`` are those of the schedulers' filters, if the schedulers were asked.
     """
 
     message: str
@@ -33,26 +32,26 @@ class PlacementFailure:
         and_so: str = "",
         inside: str | None = None,
     ) -> Self:
-        """Make the reason of a question that had no answer.
+        """Return the reason when the scheduler found no host.
 
-        :param first: the reasons that users read first, behind the words that clients match
-        :param and_so: what else is to be said
-        :param inside: what operators are told in its place
+        :param first: reasons for the user, inserted after the prefix that clients match
+        :param and_so: text appended for the user
+        :param inside: text appended for operators; None: ``and_so``
         """
         counted = error.message + (and_so if inside is None else inside)
-        told = error.uncounted
+        text = error.uncounted
         if first:
-            told = exception.NO_VALID_HOST + first + told.removeprefix(exception.NO_VALID_HOST)
-        return cls(told + and_so, counted, verdicts_of(error.details))
+            text = exception.NO_VALID_HOST + first + text.removeprefix(exception.NO_VALID_HOST)
+        return cls(text + and_so, counted, verdicts_of(error.details))
 
     @property
     def line(self) -> str:
-        """All that matters, for the log."""
+        """The reason in one line, for the log."""
         nearest = nearest_misses(self.verdicts)
         return f"{self.counted}; nearest: {nearest}" if nearest else self.counted
 
     def fault(self, instance_uuid: str, *, host: str | None) -> InstanceFault:
-        """Return the fault that the instance keeps."""
+        """Return the instance's fault."""
         return InstanceFault(
             instance_uuid=instance_uuid,
             code=500,
@@ -71,7 +70,7 @@ class PlacementFailure:
 def instant_event(name: str, *, host: str, result: str, details: str) -> InstanceActionEvent:
     """Return an event that begins and ends now.
 
-    :param host: of the conductor that it happens on
+    :param host: the conductor's host
     :param result: ``Success`` or ``Error``
     """
     now = utcnow()

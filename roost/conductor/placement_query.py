@@ -1,4 +1,4 @@
-"""The question where to put instances, as both conductors ask it: told to those who listen."""
+"""Scheduler queries of both conductors, with notifications."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from roost.scheduler.client import CellSchedulerClient, SchedulerClient
 
 @dataclasses.dataclass(frozen=True)
 class PlacementQuery:
-    """Asks the scheduler, and sends the notifications that schedulers of old used to send."""
+    """Queries the scheduler, and sends the notifications that Nova's scheduler used to send."""
 
     scheduler: SchedulerClient | CellSchedulerClient
     notifier: Notifier
@@ -31,18 +31,18 @@ class PlacementQuery:
         :raises roost.exception.NoValidHost: when not all can be placed
         """
         uuids = list(instance_uuids)
-        told = DestinationsPayload.of(
+        payload = DestinationsPayload.of(
             request_spec=request_spec, instance_uuids=uuids, selections=[], reason=None
         )
-        self.notifier.info(context, "scheduler.select_destinations.start", told)
+        self.notifier.info(context, "scheduler.select_destinations.start", payload)
         try:
             chosen = self.scheduler.select_destinations(
                 context, request_spec=request_spec, instance_uuids=uuids, alternates=alternates
             )
         except exception.NoValidHost as error:
-            told.reason, told.refusals = error.message, verdicts_of(error.details)
-            self.notifier.error(context, "scheduler.select_destinations.error", told)
+            payload.reason, payload.refusals = error.message, verdicts_of(error.details)
+            self.notifier.error(context, "scheduler.select_destinations.error", payload)
             raise
-        told.selections = [selections[0] for selections in chosen]
-        self.notifier.info(context, "scheduler.select_destinations.end", told)
+        payload.selections = [selections[0] for selections in chosen]
+        self.notifier.info(context, "scheduler.select_destinations.end", payload)
         return chosen

@@ -269,7 +269,7 @@ IN_SUITE = (
 # The scenario that goes through a flow.
 BY_FLOW = {
     **dict.fromkeys(("place", "adopt", "build"), BOOT),
-    "bury": SCENARIOS[1],
+    "record": SCENARIOS[1],
     "rebuild": Scenario("rebuild somehow", rebuild_somehow),
 }
 

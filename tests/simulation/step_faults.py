@@ -20,7 +20,7 @@ MISHAPS = (
 )
 FLOWS: dict[str, Flow[Any]] = {
     "place": boot.PLACE,
-    "bury": boot.BURY,
+    "record": boot.RECORD,
     "adopt": boot.ADOPT,
     "build": build.build_flow(),
     "rebuild": rebuild.REBUILD,

@@ -1,9 +1,9 @@
-"""What the conductors of a cell do. They read and write its database and no other.
+"""The cell-conductor. It reads and writes the database of its cell and no other.
 
-``manager.py`` is the table of contents of what hosts may ask; ``builds.py`` begins and ends
-builds, ``reschedule.py`` takes the next alternate, ``task_outcomes.py`` takes in how actions
-ended, ``delete.py`` ends deletes, ``liveness.py`` reports to schedulers which hosts are up,
-``sweeper.py`` takes up whatever lost its worker.
+``manager.py`` serves the RPC interface for hosts; ``builds.py`` begins and ends builds,
+``reschedule.py`` takes the next alternate, ``task_outcomes.py`` records the outcomes of actions,
+``delete.py`` finishes deletes, ``liveness.py`` reports to schedulers which hosts are up,
+``sweeper.py`` takes up tasks whose lease has expired.
 
 Never imports ``roost.db.api`` or ``roost.cells``: import-linter keeps that.
 """

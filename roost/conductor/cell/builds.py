@@ -1,7 +1,7 @@
-"""Builds: what hosts say of them, each a compare-and-swap in one transaction; and their claims.
+"""Build progress as hosts report it, each step a compare-and-swap; and the claims of builds.
 
-A claim is reserved when a host is chosen, and runs out unless that host confirms it by listing the
-instance in its reports. So whoever casts a build makes sure first that the claim is there.
+A claim is reserved when a host is chosen, and expires unless that host confirms it by listing the
+instance in its reports. So before the conductor casts a build it makes sure that the claim exists.
 """
 
 import dataclasses
@@ -44,10 +44,10 @@ EXPECTABLE = ("host", "attempt", "vm_state", "task_state")
 
 @dataclasses.dataclass(frozen=True)
 class BuildProgress:
-    """Keeps the rows of this cell's instances true.
+    """Records the progress of builds in the rows of this cell's instances.
 
     :param host: the name of this conductor's host, for the instances' history
-    :param stale_seconds: tasks that nobody has seen to for so long wait for an operator; 0: none do
+    :param stale_seconds: tasks not renewed for so long wait for an operator; 0: none do
     """
 
     host: str
@@ -58,7 +58,7 @@ class BuildProgress:
     def begin_build(
         self, instance_uuid: str, host: str, attempt: int, *, selection: Selection | None = None
     ) -> bool:
-        """Let a host begin, once; False when the instance is not, or no longer, meant for it."""
+        """Begin a build on a host, once; False when the instance does not belong to that host."""
         return self._begin(
             instance_uuid, host, attempt, selection=selection, begun=self.database.now()
         )
@@ -95,7 +95,7 @@ class BuildProgress:
 
     @retried
     def allocate_networks(self, instance_uuid: str, host: str, attempt: int) -> NetworkInfo:
-        """Give an instance its ports and let it go on to its guest."""
+        """Create an instance's ports and set the task state to spawning."""
         with self.database.begin() as session:
             instance = instances.get(session, instance_uuid)
             info = ports.allocate(
@@ -126,7 +126,7 @@ class BuildProgress:
         seconds: float,
         nothing_else: bool,
     ) -> list[int]:
-        """Renew what a host works on; return the places of what is not its own any more."""
+        """Renew a host's leases; return the indexes of those that it no longer owns."""
         with self.database.begin() as session:
             lost = leases.renew(session, held, host=host, seconds=seconds)
             if nothing_else:
@@ -135,7 +135,7 @@ class BuildProgress:
 
     @retried
     def free_networks(self, instance_uuid: str, host: str) -> None:
-        """Take the ports of an instance away that is on a host, or on none any more."""
+        """Delete the ports of an instance that is on this host, or on no host."""
         with self.database.begin() as session:
             instance = instances.find(session, instance_uuid)
             if instance is not None and instance.host not in (host, None):
@@ -143,7 +143,7 @@ class BuildProgress:
             ports.free(session, instance_uuid)
 
     def begin_task(self, instance_uuid: str, host: str, tasks: Sequence[str]) -> Instance | None:
-        """Return an instance that this host is to do something to."""
+        """Return an instance of this host with one of these task states, else None."""
         with self.database.read() as session:
             found = instances.find(session, instance_uuid)
             if found is None or found.host != host or found.task_state not in tasks:
@@ -157,9 +157,9 @@ class BuildProgress:
         expected: Mapping[str, Any],
         events: Sequence[InstanceActionEvent],
     ) -> None:
-        """Change an instance if it is as expected; one that comes to rest ends its build.
+        """Change an instance if it is as expected; a change to no task ends its build.
 
-        :raises roost.exception.Invalid: for a field that is not a host's to change
+        :raises roost.exception.Invalid: for a field that hosts may not change
         """
         _refuse_others("changes", changes, CHANGEABLE)
         _refuse_others("expected", expected, EXPECTABLE)
@@ -209,14 +209,14 @@ def _changes_nothing(
     changes: Mapping[str, Any],
     events: Sequence[InstanceActionEvent],
 ) -> bool:
-    """Tell whether a host has only looked at ports, and found them as the row says already."""
+    """Return whether the change only repeats the network_info that the row has already."""
     if events or changes.keys() != {"network_info"}:
         return False
     return bool(instances.network_info(session, instance_uuid) == changes["network_info"])
 
 
 def _root_name(session: Session, instance_uuid: str, image: ImageMeta | None) -> str:
-    """Return what the disk is called that an instance will boot from, of another image."""
+    """Return the device name of the root disk, for another image."""
     given = guest_config.find(session, instance_uuid)
     return instance.name_by(given.block_devices if given else (), image)
 
@@ -232,9 +232,9 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class BuildClaims:
-    """Asks the schedulers on behalf of this cell's builds.
+    """Makes, moves and releases the claims of this cell's builds.
 
-    :param max_attempts: hosts that an instance is tried on
+    :param max_attempts: number of hosts that an instance is tried on
     """
 
     database: Database
@@ -243,9 +243,9 @@ class BuildClaims:
     max_attempts: int
 
     def keep(self, context: RequestContext, build: BuildRow) -> Selection:
-        """Make sure that the build has its claim on its host; return the place that it has there.
+        """Make sure that the build has a claim on its host; return the claimed selection.
 
-        :raises roost.exception.NoCapacity: when the claim ran out and somebody else has the place
+        :raises roost.exception.NoCapacity: when the claim expired and the host has no room left
         """
         return self.scheduler.move_claim(
             context,
@@ -259,8 +259,8 @@ class BuildClaims:
     ) -> tuple[Selection, Sequence[Selection]]:
         """Claim the next alternate with room; without one, ask the scheduler for this cell.
 
-        :returns: the place, and the alternates that are left
-        :raises roost.exception.NoValidHost: when no host of this cell can have it
+        :returns: the claimed selection, and the alternates that are left
+        :raises roost.exception.NoValidHost: when no host of this cell can take it
         """
         for at, alternate in enumerate(build.alternates):
             try:
@@ -277,14 +277,14 @@ class BuildClaims:
         return self._ask_scheduler(context, build)
 
     def release(self, context: RequestContext, instance_uuid: str) -> None:
-        """Let go of whatever the instance has claimed.
+        """Release the instance's claim.
 
-        A scheduler that is away learns it in the end: no host lists the instance any more.
+        If the schedulers are unavailable, the claim expires: no host lists the instance any more.
         """
         try:
             self.scheduler.release_claims(context, instance_uuids=[instance_uuid])
         except exception.Unavailable as error:
-            LOG.warning("%s: its claim is left to run out: %s", instance_uuid, error.message)
+            LOG.warning("%s: its claim is left to expire: %s", instance_uuid, error.message)
 
     def _ask_scheduler(
         self, context: RequestContext, build: BuildRow
@@ -298,7 +298,7 @@ class BuildClaims:
         return chosen, alternates
 
     def _narrowed(self, build: BuildRow) -> RequestSpec:
-        """The same question for this cell only, without the hosts already tried."""
+        """Return the request spec limited to this cell, without the hosts already tried."""
         spec: RequestSpec = build.spec.obj_clone()
         spec.num_instances = 1
         spec.requested_cell = self._own_cell()

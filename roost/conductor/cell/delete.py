@@ -1,7 +1,7 @@
-"""The end of an instance whose guest is gone from its host, or whose host is.
+"""Finishes the delete of an instance: releases claim and ports, and deletes the row.
 
 Before: ``compute/operations/delete.py`` destroyed the guest and called here; or the sweeper saw
-that the host is down. Ports that are no rows of the cell are released, whichever way it ends.
+that the host is down. Both release the ports of an external network service, too.
 """
 
 import dataclasses
@@ -20,17 +20,17 @@ from roost.scheduler.client import CellSchedulerClient
 
 
 class ExternalPorts(Protocol):
-    """What a network service keeps for instances."""
+    """The ports that a network service has for instances."""
 
     def free(self, instance_uuid: str) -> int:
-        """Let all ports of an instance go; safe to repeat. Return how many there were.
+        """Release all ports of an instance; repeatable. Return how many there were.
 
-        :raises roost.exception.Unavailable: when that cannot be done now
+        :raises roost.exception.Unavailable: when the service cannot do it now
         """
 
 
 class NoExternalPorts:
-    """All ports are rows."""
+    """For cells without a network service: all ports are rows."""
 
     def free(self, instance_uuid: str) -> int:
         return 0
@@ -44,7 +44,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Deletion:
-    """Buries instances of this cell. All it needs arrives here.
+    """Deletes instances of this cell.
 
     :param host: the name of this conductor's host, for the instances' history
     """
@@ -62,11 +62,11 @@ class Deletion:
         host: str,
         events: Sequence[InstanceActionEvent],
     ) -> None:
-        """Release claim and ports, then bury the row; or tell the host that has it by now.
+        """Release claim and ports, then delete the row; or notify the instance's new host.
 
-        They go first: a row that is still there will bring us here again, so nothing leaks.
+        The row is deleted last: while it exists, the delete is repeated, so nothing leaks.
 
-        :raises roost.exception.Conflict: when the row does not say that it is being deleted
+        :raises roost.exception.Conflict: when the instance is not in task state deleting
         """
         with self.database.read() as session:
             instance = instances.find(session, instance_uuid)
@@ -76,16 +76,16 @@ class Deletion:
             self._notify_host(context, instance_uuid, str(instance.host))
             return
         self._release(context, instance_uuid)
-        if self._bury(instance_uuid, events):
+        if self._delete_row(instance_uuid, events):
             LOG.info("%s: deleted from %s", instance_uuid, host)
 
     def finish_alone(self, context: RequestContext, instance_uuid: str, *, why: str) -> None:
-        """End an instance without its host.
+        """Delete an instance without its host.
 
-        :param why: nobody asks the host
+        :param why: reason why the host is not asked
         """
         self._release(context, instance_uuid)
-        if self._bury(instance_uuid, [self._alone(why)]):
+        if self._delete_row(instance_uuid, [self._alone(why)]):
             LOG.warning("%s: deleted without its host: %s", instance_uuid, why)
 
     def _release(self, context: RequestContext, instance_uuid: str) -> None:
@@ -97,13 +97,13 @@ class Deletion:
         return instant_event(name, host=self.host, result="Success", details=why)
 
     @retried
-    def _bury(self, instance_uuid: str, events: Sequence[InstanceActionEvent]) -> bool:
+    def _delete_row(self, instance_uuid: str, events: Sequence[InstanceActionEvent]) -> bool:
         with self.database.begin() as session:
             return purge.delete_with_record(session, instance_uuid, events)
 
     def _notify_host(self, context: RequestContext, instance_uuid: str, host: str) -> None:
-        """Cast a hint to the host that has it now; the sweeper sends a lost one again."""
+        """Cast to the instance's new host; the sweeper sends a lost message again."""
         try:
             self.compute.on(host).terminate_instance(context, instance_uuid=instance_uuid)
         except exception.Unavailable as error:
-            LOG.warning("%s: %s does not know yet that it ends: %s", instance_uuid, host, error)
+            LOG.warning("%s: %s did not get the delete request: %s", instance_uuid, host, error)

@@ -1,7 +1,7 @@
-"""Ports of the local driver that come and go while their instances live.
+"""Attaches and detaches ports of the local network driver.
 
-Before: ``compute/operations/interfaces.py`` asks, alone with the instance. After: the port is there
-or gone, and the instance's row says so, both in one transaction.
+Before: ``compute/operations/interfaces.py`` calls, with no other task on the instance. After: the
+port and the network_info in the instance's row are changed in one transaction.
 """
 
 import dataclasses
@@ -19,15 +19,15 @@ _STATES: Final = (states.ACTIVE, states.PAUSED, states.STOPPED)
 
 @dataclasses.dataclass(frozen=True)
 class Interfaces:
-    """Gives and takes single ports."""
+    """Adds and removes single ports."""
 
     database: Database
     networks: Sequence[LocalNetwork]
 
     def attach(self, instance_uuid: str, host: str, request: NetworkRequest, *, key: str) -> Vif:
-        """Give an instance a port, unless it has it; and return it.
+        """Add a port to an instance, unless it exists; and return it.
 
-        :param key: its id, unless the request names a port
+        :param key: the port's id, unless the request names a port
         """
         key = str(request.port_id or key)
 
@@ -47,7 +47,7 @@ class Interfaces:
         return found[key]
 
     def detach(self, instance_uuid: str, host: str, port_id: str) -> None:
-        """Take a port away from an instance, if it has it."""
+        """Remove a port from an instance, if it has it."""
 
         def remove(session: Session) -> None:
             ports.remove(session, instance_uuid=instance_uuid, port_id=port_id)

@@ -1,11 +1,11 @@
-"""Which hosts of a cell are up, reported to the schedulers: what changes at once, all now and then.
+"""Reports to the schedulers which hosts of a cell are up: changes at once, all periodically.
 
-Any number of cell-conductors do this side by side. Of what they report, the later look counts, by
-the clock of the cell's database.
+Any number of cell-conductors do this concurrently. Of their reports, the one with the later time by
+the clock of the cell's database counts.
 
-A conductor's own heartbeats go over the bus like those of hosts. So as long as any is written down,
-those of hosts arrive, whichever conductor takes them in; when none is, or this process did not look
-for a while, then that heartbeats of hosts are missing says nothing about them.
+A conductor's own heartbeats go over the bus like those of hosts. So while any heartbeat is stored,
+those of hosts arrive at some conductor. When none is, or this process did not check for a while,
+missing heartbeats say nothing about the hosts.
 """
 
 import dataclasses
@@ -26,21 +26,21 @@ from roost.servicegroup.driver import ListeningTime, ServiceGroup
 
 LOG = logging.getLogger(__name__)
 COMPUTE: Final = "roost-compute"
-_LEAST_GAP: Final = 3.0  # seconds: a machine that is busy for a moment is not deaf
+_LEAST_GAP: Final = 3.0  # seconds: a machine that is busy for a moment is not disconnected
 
 
 class Schedulers(Protocol):
-    """What a lookout needs of :class:`roost.scheduler.client.CellSchedulerClient`."""
+    """The methods of :class:`roost.scheduler.client.CellSchedulerClient` that are used."""
 
     def update_liveness(self, context: RequestContext, *, liveness: CellLiveness) -> Any: ...
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HostTimeouts:
-    """How long hosts may be silent.
+    """How long hosts may send no heartbeats.
 
-    :param silence: seconds that we must have listened, without a break, before a host is down
-    :param gap: seconds in which somebody is heard of as long as we hear; much less than the other
+    :param silence: seconds that we must have received heartbeats, unbroken, before a host is down
+    :param gap: seconds without any heartbeat that count as a break; much less than ``silence``
     """
 
     silence: float
@@ -48,31 +48,31 @@ class HostTimeouts:
 
     @classmethod
     def of(cls, *, down_time: float) -> Self:
-        """Derive it from the option: so that gaps which nobody notices do no harm."""
+        """Derive both from the option, so that unnoticed gaps do no harm."""
         return cls(silence=down_time, gap=max(down_time / 5, _LEAST_GAP))
 
     @property
     def own_interval(self) -> float:
-        """Seconds between two heartbeats of a conductor: one that is lost does not deafen us."""
+        """Seconds between two heartbeats of a conductor: a single lost one makes no gap."""
         return self.gap / 3
 
 
 @dataclasses.dataclass(frozen=True)
 class _Sight:
-    """What one look saw: whether each host is up, and of which hosts nobody can tell yet.
+    """The result of one check: for each host whether it is up, or that this is unknown.
 
-    :ivar deaf: whether no host could be heard, were it up
-    :ivar sure: whether every host has had the time to be heard
+    :ivar disconnected: whether heartbeats could not arrive, even if hosts are up
+    :ivar sure: whether every host has had the time to send a heartbeat
     """
 
     cell_uuid: str
     version: int
     hosts: dict[str, bool]
     unsure: set[str]
-    deaf: bool
+    disconnected: bool
     sure: bool
 
-    def tell(self, hosts: dict[str, bool], *, whole: bool) -> CellLiveness:
+    def report(self, hosts: dict[str, bool], *, whole: bool) -> CellLiveness:
         return CellLiveness.of(
             cell_uuid=self.cell_uuid,
             version=self.version,
@@ -83,13 +83,13 @@ class _Sight:
 
 
 class LivenessReporter:
-    """Looks at one cell, and tells what it sees; one look at a time.
+    """Checks one cell and reports its hosts to the schedulers; one check at a time.
 
-    While it cannot hear it tells nothing, and after that nothing bad until hosts had the time to be
-    heard again: they stay what they were told to be.
+    While disconnected it reports nothing. After that it reports no host down until all had the time
+    to send a heartbeat again: until then they keep their last reported state.
 
-    :param interval: seconds after which everything is told again
-    :param clock: seconds that never go back
+    :param interval: seconds after which everything is reported again
+    :param clock: monotonic seconds
     """
 
     def __init__(
@@ -112,11 +112,11 @@ class LivenessReporter:
         self._looked_at = -math.inf
         self._rolled_at: datetime.datetime | None = None  # by the clock of the database
         self._sight: _Sight | None = None
-        self._told: dict[str, bool] | None = None  # None: who knows what the schedulers know?
-        self._told_all_at = 0.0
+        self._reported: dict[str, bool] | None = None  # None: the schedulers' state is unknown
+        self._reported_all_at = 0.0
 
     def beat(self) -> None:
-        """Stay among the living daemons of the cell.
+        """Report this daemon as alive to the cell's service group.
 
         :raises roost.exception.Unavailable: when the database or the group cannot be reached
         """
@@ -125,11 +125,11 @@ class LivenessReporter:
         self._group.beat(cell_uuid)
 
     def surely_down(self, among: Collection[str]) -> frozenset[str]:
-        """Return which of these hosts are down for sure by the latest look; any thread may ask.
+        """Return which of these hosts are certainly down by the latest check; thread-safe.
 
-        One that we could not have heard is not among them, unless an operator has forced it down.
+        A host whose heartbeats could not arrive is not included, unless an operator forced it down.
         One whose service was deleted is: it would have reported itself again. There are none when
-        the latest look is too long ago.
+        the latest check is too old.
         """
         sight = self._sight
         if sight is None or self._clock() - self._looked_at > self._patience.gap:
@@ -138,37 +138,37 @@ class LivenessReporter:
         return frozenset(gone | {host for host in among if sight.hosts.get(host) is False})
 
     def look(self) -> None:
-        """Look once, and tell what is new or, when it is time to, everything.
+        """Check once, and report changes or, after the interval, everything.
 
         :raises roost.exception.Unavailable: when the cell's database cannot be reached
         """
         sight = self._see()
         now = self._looked_at = self._clock()
         self._sight = sight
-        if sight.deaf:
-            return  # and so is the cell: when that lasts, its silence tells it
-        if self._told is None or now - self._told_all_at >= self._interval:
-            if self._report(sight.tell(sight.hosts, whole=not sight.unsure)):
+        if sight.disconnected:
+            return  # without reports the schedulers take the whole cell for down after a while
+        if self._reported is None or now - self._reported_all_at >= self._interval:
+            if self._report(sight.report(sight.hosts, whole=not sight.unsure)):
                 self._remember(sight)
-                self._told_all_at = now
+                self._reported_all_at = now
             return
-        changed = dict(sight.hosts.items() - self._told.items())
+        changed = dict(sight.hosts.items() - self._reported.items())
         if changed:
             LOG.info("hosts that went up (True) or down (False): %s", changed)
-            if self._report(sight.tell(changed, whole=False)):
+            if self._report(sight.report(changed, whole=False)):
                 self._remember(sight)
 
     def _remember(self, sight: _Sight) -> None:
-        """Note what the schedulers know now; of hosts left out, what they were told before."""
-        before = self._told or {}
+        """Note the states that the schedulers have now; unsure hosts keep the earlier state."""
+        before = self._reported or {}
         left_out = {host: before[host] for host in sight.unsure if host in before}
-        self._told = {**left_out, **sight.hosts}
+        self._reported = {**left_out, **sight.hosts}
 
     def _see(self) -> _Sight:
         with self._database.read() as session:
             cell_uuid, _name = identity.get(session)
             roll = services.call_roll(session)
-        deaf = not self._listen(roll)
+        disconnected = not self._listen(roll)
         sure = self._listening.seconds(self._clock()) >= self._patience.silence
         computes = [service for service in roll.services if service.binary == COMPUTE]
         up = self._group.find_up(computes, cell_uuid=cell_uuid, now=roll.now)
@@ -179,24 +179,24 @@ class LivenessReporter:
                 hosts[service.host] = service.uuid in up
             else:
                 unsure.add(service.host)
-        return _Sight(cell_uuid, version_at(roll.now), hosts, unsure, deaf, sure)
+        return _Sight(cell_uuid, version_at(roll.now), hosts, unsure, disconnected, sure)
 
     def _listen(self, roll: services.RollCall) -> bool:
-        """Note, and return, whether anybody is heard of, and was since the look before."""
+        """Note, and return, whether heartbeats arrive, without a break since the last check."""
         gap = datetime.timedelta(seconds=self._patience.gap)
         slept = self._rolled_at is not None and roll.now - self._rolled_at > gap
-        hears = any(roll.now - service.last_seen_up <= gap for service in roll.services)
+        connected = any(roll.now - service.last_seen_up <= gap for service in roll.services)
         self._rolled_at = roll.now
-        self._listening.note(self._clock(), hears=hears and not slept)
-        return hears and not slept
+        self._listening.note(self._clock(), hears=connected and not slept)
+        return connected and not slept
 
     def _report(self, liveness: CellLiveness) -> bool:
-        """Tell the schedulers; what does not get through is told, with all the rest, next time."""
+        """Send a report to the schedulers; after a failure, the next one has all hosts."""
         try:
             self._schedulers.update_liveness(admin_context(), liveness=liveness)
         except exception.Unavailable as error:
-            if self._told is not None:
-                LOG.warning("the schedulers do not know which hosts are up: %s", error.message)
-            self._told = None
+            if self._reported is not None:
+                LOG.warning("could not report to schedulers which hosts are up: %s", error.message)
+            self._reported = None
             return False
         return True

@@ -1,4 +1,4 @@
-"""What a cell-conductor serves: table of contents."""
+"""The RPC server of the cell-conductor: each method calls the module that implements it."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ from roost.rpc.serializer import backported
 class CellConductorManager:
     """Served as :class:`roost.rpc.cell_conductor.CellConductor`.
 
-    :param lease_seconds: how long a host may work on a task without saying so again
+    :param lease_seconds: how long a host may work on a task without renewing its lease
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class CellConductorManager:
         events: list[InstanceActionEvent],
         told: str | None = None,
     ) -> None:
-        failure = FailedAttempt(instance_uuid, host, attempt, reason, events, told=told)
+        failure = FailedAttempt(instance_uuid, host, attempt, reason, events, user_reason=told)
         self._rescheduling.build_elsewhere(context, failure)
 
     def abandon_build(
@@ -213,7 +213,7 @@ class CellConductorManager:
         instance_uuids: list[str],
         and_others_here: bool = False,
     ) -> list[InstanceLocation]:
-        return self._power.whereabouts(host, instance_uuids, and_others_here=and_others_here)
+        return self._power.locate(host, instance_uuids, and_others_here=and_others_here)
 
     def begin_task(
         self, context: RequestContext, *, instance_uuid: str, host: str, tasks: list[str]

@@ -1,12 +1,12 @@
-"""A build that failed on one host: the next host, or the end.
+"""Reschedules a build that failed on one host to the next host, or ends it in ERROR.
 
-Before: ``compute/build.py`` gave up on its host and cast here, or the sweeper saw that nobody works
-on it. After: ``compute/build.py`` on the next host (or on the same one, told again), by cast; or
-ERROR, with a fault that says what its user can mend, or how many hosts were tried; its details name
-every host and why it failed, for administrators.
+Before: ``compute/build.py`` gave up on its host and cast here, or the sweeper found an expired
+lease. After: ``compute/build.py`` on the next host (or again on the same one), by cast; or ERROR,
+with a fault that says what its user can change, or how many hosts were tried; its details name
+every host and its failure, for administrators.
 
-What the scheduler is asked comes before what the row is made to say: who dies in between leaves a
-row that brings the sweeper here again, and the same claim is moved or released once more.
+Calls to the scheduler come before changes of the row: if the conductor dies in between, the sweeper
+finds the unchanged row, comes here again, and moves or releases the same claim once more.
 """
 
 import dataclasses
@@ -43,11 +43,11 @@ _NOWHERE: Final[dict[str, Any]] = {
 
 @dataclasses.dataclass(frozen=True)
 class FailedAttempt:
-    """One attempt that failed: where, why, and the steps it got to.
+    """One attempt that failed: its host, the reason, and its events.
 
-    :param reason: when another host is to be tried, in words for administrators; else for the user
-    :param found: what else the instance must be like for this to be news
-    :param told: what the user reads if there is no other host
+    :param reason: for administrators if another host is to be tried, else for the user
+    :param found: further expected values of the instance's row; otherwise the failure is ignored
+    :param user_reason: the reason for the user if there is no other host
     """
 
     instance_uuid: str
@@ -58,21 +58,21 @@ class FailedAttempt:
     found: Mapping[str, object] = dataclasses.field(
         default_factory=lambda: {"task_state": states.BUILD_TASKS}
     )
-    told: str | None = None
+    user_reason: str | None = None
 
     @property
     def expected(self) -> dict[str, object]:
-        """What the instance must be like for this failure to be news."""
+        """The expected values of the instance's row; otherwise the failure is ignored."""
         known = {"host": self.host, "attempt": self.attempt, "vm_state": states.BUILDING}
         return {**known, **self.found}
 
 
 @dataclasses.dataclass(frozen=True)
 class Rescheduling:
-    """Finds failed builds another host in this cell. All it needs arrives here.
+    """Finds another host in this cell for failed builds.
 
     :param host: the name of this conductor's host, for the instance's history
-    :param max_attempts: hosts that an instance is tried on before it ends in ERROR
+    :param max_attempts: number of hosts that an instance is tried on before it ends in ERROR
     """
 
     host: str
@@ -84,11 +84,11 @@ class Rescheduling:
     outside_ports: ExternalPorts = NONE
 
     @property
-    def places(self) -> BuildClaims:
+    def claims(self) -> BuildClaims:
         return BuildClaims(self.database, self.scheduler, self.notifier, self.max_attempts)
 
     def build_elsewhere(self, context: RequestContext, failure: FailedAttempt) -> None:
-        """Move a build to its next host; nothing happens when the failure is old news."""
+        """Move a build to its next host, unless the failure is outdated."""
         build = self._note(failure)
         if build is None:
             LOG.info("%s: failed on %s, no longer wanted", failure.instance_uuid, failure.host)
@@ -100,54 +100,54 @@ class Rescheduling:
         self.go_on(context, build)
 
     def go_on(self, context: RequestContext, build: builds.BuildRow) -> None:
-        """Find the next host for a build whose failure is written down; may be repeated."""
+        """Find the next host for a build whose failure is recorded; repeatable."""
         if len(build.tried) >= self.max_attempts:
             self._abandon(context, build, _attempts_used_up(build))
             return
         try:
-            chosen, alternates = self.places.take_next(context, build)
+            chosen, alternates = self.claims.take_next(context, build)
         except exception.NoValidHost as error:
             inside = f". Hosts tried: {_summary(build)}"
             before = f". {_count(build)} before."
             reason = PlacementFailure.refused(
-                error, first=_told(build), and_so=before, inside=inside
+                error, first=_user_reasons(build), and_so=before, inside=inside
             )
             self._abandon(context, build, reason)
             return
         self._hand_to(context, build, chosen, alternates)
 
     def resend(self, context: RequestContext, build: builds.BuildRow) -> None:
-        """Tell a host once more that it is to build an instance, now that its claim surely holds.
+        """Send a build to its host again, after renewing its claim.
 
-        When the claim ran out and somebody else has the place, the build goes on to the next host.
+        When the claim expired and the host has no room left, the build goes on to the next host.
         """
         try:
-            place = self.places.keep(context, build)
+            selection = self.claims.keep(context, build)
         except exception.NoCapacity as error:
-            self._lose_place(context, build, error.message, found=_UNBEGUN)
+            self._lose_claim(context, build, error.message, found=_UNBEGUN)
             return
-        instance = self._put(build, place)
+        instance = self._put(build, selection)
         if instance is None:
             self._follow(context, build.instance_uuid)
         else:
-            LOG.info("%s: telling %s again to build it", build.instance_uuid, build.host)
-            self._notify_host(context, instance, dataclasses.replace(build, selection=place))
+            LOG.info("%s: sending the build to %s again", build.instance_uuid, build.host)
+            self._notify_host(context, instance, dataclasses.replace(build, selection=selection))
 
     def begin_again(
         self, context: RequestContext, build: builds.BuildRow, *, found: Mapping[str, object]
     ) -> None:
-        """Let a host that is there begin once more with a build that it left lying.
+        """Restart a build on its host, which is up but let the lease expire.
 
-        It is another attempt: what may be left of the one before is void from here on.
+        It counts as another attempt: messages of the previous attempt are invalid from now on.
 
-        :param found: what the instance must be like still
+        :param found: expected values of the instance's row
         """
         try:
-            place = self.places.keep(context, build)
+            selection = self.claims.keep(context, build)
         except exception.NoCapacity as error:
-            self._lose_place(context, build, error.message, found=found)
+            self._lose_claim(context, build, error.message, found=found)
             return
-        again = dataclasses.replace(build, attempt=build.attempt + 1, selection=place)
+        again = dataclasses.replace(build, attempt=build.attempt + 1, selection=selection)
         instance = self._move(build, again, found=found)
         if instance is None:
             self._follow(context, build.instance_uuid)
@@ -163,15 +163,15 @@ class Rescheduling:
         why: str,
         found: Mapping[str, object],
     ) -> None:
-        """Let a build go on elsewhere that its host is not to go on with.
+        """Take a build from its host, and move it to the next one.
 
-        :param found: what the instance must be like still
+        :param found: expected values of the instance's row
         """
         event = self._event("cell-conductor.sweep", result="Error", details=why)
         self.build_elsewhere(context, _failure(build, why, event, found))
 
     def abandon(self, context: RequestContext, failure: FailedAttempt) -> None:
-        """End a build that no host would cure."""
+        """End a build in ERROR, whose failure applies on every host."""
         build = self._note(failure)
         if build is not None:
             inside = f"Build failed: {_summary(build)}"
@@ -180,7 +180,7 @@ class Rescheduling:
 
     @retried
     def _note(self, failure: FailedAttempt) -> builds.BuildRow | None:
-        """Write down what failed; None when the instance is deleted or elsewhere by now."""
+        """Record a failure; return None when the instance was deleted or moved meanwhile."""
         with self.database.begin() as session:
             build = builds.find(session, failure.instance_uuid)
             if build is None or build.attempt != failure.attempt:
@@ -222,15 +222,15 @@ class Rescheduling:
             self._notify_host(context, instance, following)
 
     def _follow(self, context: RequestContext, instance_uuid: str) -> None:
-        """Somebody was faster: let the claim be where that one put the instance, if anywhere."""
+        """After another worker changed the instance: move its claim to its host, or release it."""
         with self.database.read() as session:
             instance = instances.find(session, instance_uuid)
             build = builds.find(session, instance_uuid)
         if instance is None or instance.host is None or instance.task_state == states.DELETING:
-            self.places.release(context, instance_uuid)
+            self.claims.release(context, instance_uuid)
         elif build is not None:
             try:
-                self.places.keep(context, build)
+                self.claims.keep(context, build)
             except exception.NoCapacity as error:
                 LOG.warning("%s: has no claim on %s: %s", instance_uuid, build.host, error)
 
@@ -244,7 +244,7 @@ class Rescheduling:
     def _move(
         self, build: builds.BuildRow, following: builds.BuildRow, *, found: Mapping[str, object]
     ) -> Instance | None:
-        """Point instance and build to the next attempt, unless somebody was faster."""
+        """Set instance and build to the next attempt, unless another worker was faster."""
         return self._move_once(build, following, found, at=self.database.now())
 
     @retried
@@ -256,13 +256,13 @@ class Rescheduling:
         *,
         at: datetime.datetime,
     ) -> Instance | None:
-        place = {**_placed(following.selection), **_UNBEGUN, "attempt": following.attempt}
+        changes = {**_placed(following.selection), **_UNBEGUN, "attempt": following.attempt}
         with self.database.begin() as session:
             try:
                 done = instances.update(
                     session,
                     build.instance_uuid,
-                    place,
+                    changes,
                     expected={"attempt": build.attempt, **found},
                     at=at,
                 )
@@ -276,10 +276,10 @@ class Rescheduling:
             return guest_config.get_instance(session, build.instance_uuid)
 
     @retried
-    def _put(self, build: builds.BuildRow, place: Selection) -> Instance | None:
-        """Note the place that an instance has on its host, unless the host has begun meanwhile.
+    def _put(self, build: builds.BuildRow, selection: Selection) -> Instance | None:
+        """Record the new selection of an instance, unless its host has begun meanwhile.
 
-        A message that names another place is void from here on: see ``begin_build``.
+        A message with another selection is invalid from now on: see ``begin_build``.
         """
         waiting = {
             "host": build.host,
@@ -288,14 +288,14 @@ class Rescheduling:
         }
         with self.database.begin() as session:
             try:
-                instances.update(session, build.instance_uuid, _placed(place), expected=waiting)
+                instances.update(session, build.instance_uuid, _placed(selection), expected=waiting)
             except (exception.Conflict, exception.NotFound):
                 return None
-            if place != build.selection:
-                builds.put(session, build.instance_uuid, place)
+            if selection != build.selection:
+                builds.put(session, build.instance_uuid, selection)
             return guest_config.get_instance(session, build.instance_uuid)
 
-    def _lose_place(
+    def _lose_claim(
         self,
         context: RequestContext,
         build: builds.BuildRow,
@@ -303,14 +303,14 @@ class Rescheduling:
         *,
         found: Mapping[str, object],
     ) -> None:
-        reason = f"The claim ran out before the host began. {why}"
+        reason = f"The claim expired before the host began. {why}"
         event = self._event("cell-conductor.keep_claim", result="Error", details=reason)
         self.build_elsewhere(context, _failure(build, reason, event, found))
 
     def _moved(self, build: builds.BuildRow, host: str) -> InstanceActionEvent:
         details = f"from {build.host} to {host}"
         if host == build.host:
-            details = f"again on {host}, where nobody was at work on it any more"
+            details = f"again on {host}, whose lease of it expired"
         return self._event("cell-conductor.reschedule", result="Success", details=details)
 
     def _event(self, name: str, *, result: str, details: str) -> InstanceActionEvent:
@@ -319,10 +319,10 @@ class Rescheduling:
     def _abandon(
         self, context: RequestContext, build: builds.BuildRow, why: PlacementFailure
     ) -> None:
-        """Nothing is left of the build but its row in ERROR, and why.
+        """Release claim and ports of a build, and set its row to ERROR, with a fault.
 
-        :raises roost.exception.Unavailable: when its claim cannot be released now, or its ports
-            cannot be freed: then it waits
+        :raises roost.exception.Unavailable: when its claim or its ports cannot be released now:
+            then the sweeper tries again later
         """
         self.scheduler.release_claims(context, instance_uuids=[build.instance_uuid])
         self.outside_ports.free(build.instance_uuid)
@@ -356,26 +356,26 @@ class Rescheduling:
         return True
 
 
-def _placed(place: Selection) -> dict[str, Any]:
-    """Return what an instance's row says of its place."""
+def _placed(selection: Selection) -> dict[str, Any]:
+    """Return the columns of an instance's row that a selection sets."""
     return {
-        "host": place.host,
-        "node": place.node,
-        "availability_zone": place.availability_zone,
-        "numa_topology": place.numa_topology,
-        "pci": list(place.pci),
+        "host": selection.host,
+        "node": selection.node,
+        "availability_zone": selection.availability_zone,
+        "numa_topology": selection.numa_topology,
+        "pci": list(selection.pci),
     }
 
 
 def _attempts_used_up(build: builds.BuildRow) -> PlacementFailure:
     start, end = exception.NO_VALID_HOST, "Exceeded maximum number of attempts: "
     return PlacementFailure(
-        f"{start}{_told(build)}{end}{_count(build)}.", f"{start}{end}{_summary(build)}"
+        f"{start}{_user_reasons(build)}{end}{_count(build)}.", f"{start}{end}{_summary(build)}"
     )
 
 
-def _told(build: builds.BuildRow) -> str:
-    """Return what the user reads first: why the hosts that were tried could not have it."""
+def _user_reasons(build: builds.BuildRow) -> str:
+    """Return the reasons of the tried hosts for the user, each once."""
     reasons = dict.fromkeys(tried.told for tried in build.tried if tried.told)
     return "".join(f"{reason} " for reason in reasons)
 
@@ -396,7 +396,7 @@ def _failure(
 
 
 def _tried(failure: FailedAttempt) -> TriedHost:
-    return TriedHost(host=failure.host, node=None, reason=failure.reason, told=failure.told)
+    return TriedHost(host=failure.host, node=None, reason=failure.reason, told=failure.user_reason)
 
 
 def _payload(build: builds.BuildRow, message: str) -> BuildPayload:

@@ -1,4 +1,4 @@
-"""What hosts of a cell let pass for security groups: told when they ask, and that they should."""
+"""Filtering by security groups for the hosts of a cell: answers hosts, and notifies them."""
 
 import dataclasses
 import logging
@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class HostSecurityGroups:
-    """Answers hosts.
+    """Answers and notifies hosts.
 
     :param filters: whether hosts of this cell filter at all
     """
@@ -28,7 +28,7 @@ class HostSecurityGroups:
     filters: bool
 
     def describe(self, host: str, network_ids: Sequence[str]) -> dict[str, Any]:
-        """Return what may pass at the ports on a host, by network, as JSON can have it."""
+        """Return the traffic allowed at the ports on a host, by network, as values for JSON."""
         with self.database.read() as session:
             members = security_groups.members(session, host=host, network_ids=network_ids)
             projects = {member.project_id for found in members.values() for member in found}
@@ -42,16 +42,16 @@ class HostSecurityGroups:
     def changing(
         self, context: RequestContext, instance_uuid: str, *, host: str | None = None
     ) -> Iterator[None]:
-        """Tell hosts once the addresses of an instance have changed, as groups may let them in.
+        """Notify hosts after a change of an instance's addresses, which their groups may allow.
 
-        :param host: who asks for that, and then for what may pass
+        :param host: the host that made the change; it requests its filtering by itself
         """
         yield
         if self.filters:
             try:
                 self._notify_host(context, instance_uuid, but_not=host)
             except exception.RoostError as error:
-                LOG.warning("%s: hosts do not know its addresses yet: %s", instance_uuid, error)
+                LOG.warning("%s: could not send hosts its addresses: %s", instance_uuid, error)
 
     def _notify_host(
         self, context: RequestContext, instance_uuid: str, *, but_not: str | None

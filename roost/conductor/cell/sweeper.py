@@ -1,9 +1,9 @@
-"""The cell-conductor's sweep: takes up tasks whose lease ran out.
+"""The cell-conductor's sweeper: takes up tasks whose lease has expired.
 
-Every task state has an entry in the table of :func:`remedies`. While the host is up, it gets the
-cast again. When it is down, the task ends without it: a build goes elsewhere, a delete is finished
-here, a soft delete likewise, anything else is given up. In no case does an instance stay under a
-task whose worker is gone. The super-conductor's half is ``conductor/super/sweeper.py``.
+Every task state has an entry in the table of :func:`remedies`. While the host is up, the sweeper
+casts to it again. When it is down, the task ends without it: a build goes to another host, a delete
+or soft delete is finished here, any other task is abandoned. So no instance stays in the task of a
+dead worker. The super-conductor's sweeper is ``conductor/super/sweeper.py``.
 """
 
 import dataclasses
@@ -27,13 +27,13 @@ LOG = logging.getLogger(__name__)
 
 
 class RecoveryPolicy(Protocol):
-    """Sees to the tasks of one kind. Every change expects the task to be as it was found."""
+    """Recovers the tasks of one kind. Every change expects the row to be as it was found."""
 
     def host_is_up(self, task: ExpiredLease) -> None:
-        """The host is alive, but has not worked on this: tell it again."""
+        """Send the task to its host again: the host is up, but its lease has expired."""
 
     def host_is_down(self, task: ExpiredLease) -> None:
-        """Nobody can work on this there."""
+        """End the task, or move it: its host is down."""
 
 
 Remedies = Mapping[str, RecoveryPolicy]
@@ -41,13 +41,13 @@ Remedies = Mapping[str, RecoveryPolicy]
 
 @dataclasses.dataclass(frozen=True)
 class Builds:
-    """A host that is up builds again what it left lying; from one that is down builds move on.
+    """Restarts an abandoned build on a host that is up; moves it from one that is down.
 
-    That a host lets a build lie, because it was restarted or cut off, is not held against it. But a
-    build may be what kills its hosts: so one is begun again ``patience`` times in all, and each
-    further time it counts as failed on its host.
+    A host that was restarted or disconnected may abandon a build, which is no failure. But a build
+    may also kill its hosts: so one is restarted ``patience`` times in all, and each further time
+    counts as a failure on its host.
 
-    :param patience: how often a build is begun again where it was
+    :param patience: how often a build is restarted on its host
     """
 
     database: Database
@@ -65,7 +65,7 @@ class Builds:
         elif build.times_begun_again < self.patience:
             self.rescheduling.begin_again(_context(task), build, found=task.expected)
         else:
-            self._leave(task, build, "It was begun here, and nobody was at work on it any more.")
+            self._leave(task, build, "The build was begun here, and its lease expired.")
 
     def host_is_down(self, task: ExpiredLease) -> None:
         build = self._find(task)
@@ -87,9 +87,9 @@ class Builds:
 
 @dataclasses.dataclass(frozen=True)
 class Deletes:
-    """A host that is up is told again; without it an instance is buried here.
+    """Sends a delete again to a host that is up; without the host, deletes the row here.
 
-    What is left of it on its host, that host destroys when it comes back.
+    The host destroys the rest of the guest when it is up again.
     """
 
     deletion: Deletion
@@ -100,14 +100,14 @@ class Deletes:
         if task.host is None:
             self._finish_alone(task, why="it is on no host")
             return
-        LOG.info("%s: telling %s again to end it", task.instance_uuid, task.host)
+        LOG.info("%s: sending the delete request to %s again", task.instance_uuid, task.host)
         self.compute.on(task.host).terminate_instance(
             _context(task), instance_uuid=task.instance_uuid
         )
 
     def host_is_down(self, task: ExpiredLease) -> None:
         self._finish_alone(
-            task, why=f"{task.host} is down: what is left there goes when it is back"
+            task, why=f"{task.host} is down: it destroys the guest when it is up again"
         )
 
     def _finish_alone(self, task: ExpiredLease, *, why: str) -> None:
@@ -118,7 +118,7 @@ class Deletes:
 
 @dataclasses.dataclass(frozen=True)
 class PowerTasks:
-    """A host that is up is told again; on one that is down the task ends."""
+    """Sends a task again to a host that is up; ends the task of one that is down."""
 
     power: TaskOutcomes
 
@@ -131,7 +131,7 @@ class PowerTasks:
 
 @dataclasses.dataclass(frozen=True)
 class Passwords:
-    """Only the message that was lost knew the password, so nobody can be told again."""
+    """Abandons the task: the password was only in the lost message, so it cannot be sent again."""
 
     power: TaskOutcomes
 
@@ -149,7 +149,7 @@ def remedies(
     power: RecoveryPolicy,
     passwords: RecoveryPolicy,
 ) -> Remedies:
-    """Return what to do about each task state."""
+    """Return the recovery policy of each task state."""
     return {
         **dict.fromkeys(states.BUILD_TASKS, builds),
         **dict.fromkeys((*states.POWER_TASKS, *states.LIFE_TASKS, *states.PUT_AWAY_TASKS), power),
@@ -159,7 +159,7 @@ def remedies(
 
 
 def _context(task: ExpiredLease) -> RequestContext:
-    """Return in whose name the sweeper goes on: of the project that the server belongs to."""
+    """Return a context of the server's project, in whose name the sweeper continues."""
     return project_context(task.project_id)
 
 
@@ -168,13 +168,13 @@ _LEAVE_GUESTS: Final = (*states.BUILD_TASKS, states.DELETING)
 
 @dataclasses.dataclass
 class CellSweeper:
-    """Takes up the tasks of a cell whose lease has ended. Any number do this side by side.
+    """Takes up the tasks of a cell whose lease has expired. Any number of sweepers may run.
 
-    :param remedies: what to do, by task state
-    :param surely_down: tells which of some hosts are down beyond doubt
-    :param lease_seconds: how long a host may be silent about what it works on. Half of it is for a
-        message to be heard, and for a sweep: a host that has heard renews its lease within a third.
-    :param stale_seconds: what nobody has seen to for so long waits for an operator; 0: nothing does
+    :param remedies: recovery policy by task state
+    :param surely_down: returns which of some hosts are certainly down
+    :param lease_seconds: length of a lease. Half of it is for the delivery of a message, and for a
+        sweep: a host that received the message renews its lease within a third.
+    :param stale_seconds: tasks not renewed for so long wait for an operator; 0: none do
     """
 
     database: Database
@@ -185,12 +185,12 @@ class CellSweeper:
     _waiting: int = dataclasses.field(default=0, init=False)
 
     def sweep(self) -> None:
-        self._tell_of_stale()
+        self._report_stale()
         tasks = self._take()
         if not tasks:
             return
         down = self.surely_down({task.host for task in tasks if task.host is not None})
-        random.shuffle(tasks)  # so that what is given up on for now is not always the same
+        random.shuffle(tasks)  # so that not always the same tasks are postponed
         for kind in {id(remedy): remedy for remedy in self.remedies.values()}.values():
             self._take_up([task for task in tasks if self.remedies[task.task_state] is kind], down)
 
@@ -204,8 +204,8 @@ class CellSweeper:
                 stale_seconds=self.stale_seconds,
             )
 
-    def _tell_of_stale(self) -> None:
-        """Say when more tasks wait for an operator than at the last sweep."""
+    def _report_stale(self) -> None:
+        """Log when more tasks wait for an operator than at the last sweep."""
         if not self.stale_seconds:
             return
         with self.database.read() as session:
@@ -213,25 +213,25 @@ class CellSweeper:
         if waiting > self._waiting:
             LOG.warning(
                 "%d tasks wait for an operator: no cell-conductor was up for long, or a backup was"
-                " put back; see roost-manage cell held-tasks, and cell after-restore before it",
+                " restored; see roost-manage cell held-tasks, and cell after-restore before it",
                 waiting,
             )
         self._waiting = waiting
 
     def _take_up(self, tasks: Collection[ExpiredLease], down: Collection[str]) -> None:
-        """See to tasks of one kind; whoever they all need may be away, and let each wait long."""
+        """Recover tasks of one kind; a timeout postpones the rest, which would time out, too."""
         for task in tasks:
             try:
-                self._see_to(task, down)
+                self._recover(task, down)
             except exception.Timeout as error:
-                LOG.warning("%s and its like: not now: %s", task.instance_uuid, error.message)
+                LOG.warning("%s and the rest: postponed: %s", task.instance_uuid, error.message)
                 return
             except exception.RoostError as error:
-                LOG.warning("%s: not now: %s", task.instance_uuid, error.message)
+                LOG.warning("%s: postponed: %s", task.instance_uuid, error.message)
             except Exception:
-                LOG.exception("%s: not now", task.instance_uuid)
+                LOG.exception("%s: postponed", task.instance_uuid)
 
-    def _see_to(self, task: ExpiredLease, down: Collection[str]) -> None:
+    def _recover(self, task: ExpiredLease, down: Collection[str]) -> None:
         remedy = self.remedies[task.task_state]
         if task.host in down:
             if task.task_state in _LEAVE_GUESTS:
@@ -242,6 +242,6 @@ class CellSweeper:
 
     @retried
     def _note_left_behind(self, task: ExpiredLease) -> None:
-        """Note that the host may have a guest of what goes on, or ends, without it."""
+        """Note that the host may have a guest of an instance that is moved or deleted now."""
         with self.database.begin() as session:
             left_behind.note(session, task.instance_uuid, str(task.host))

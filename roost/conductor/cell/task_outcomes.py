@@ -1,11 +1,11 @@
-"""Outcomes of tasks: what the rows of instances say after power actions and the like.
+"""Outcomes of tasks: records the states of instances after power actions and the like.
 
 Before: ``api/servers/actions.py`` wrote a task into the row and cast to the host; or
-``compute/reconcile.py`` saw that a guest is not as its row says. After: the instance rests as its
-host found the guest.
+``compute/reconcile.py`` saw that a guest differs from its row. After: the instance has no task, and
+the state of its guest.
 
-Images whose hosts did not make them (``db/cell/images.py``) are given up in the store; one whose
-data had come is left.
+Images that no host will upload any more (``db/cell/images.py``) are abandoned in the store, unless
+their data has arrived.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ from roost.rpc.compute import Compute
 from roost.rpc.notifications import Notifier
 
 LOG = logging.getLogger(__name__)
-# What the history calls it when a guest did that by itself.
+# Names in the history for changes that a guest made by itself.
 _BY_ITSELF: Final = {
     states.STOPPED: "stop",
     states.PAUSED: "pause",
@@ -49,8 +49,8 @@ _BY_ITSELF: Final = {
     states.RESCUED: "rescue",
 }
 _EXPECTABLE: Final = ("vm_state", "task_state")
-# Where a server rests whose host went down over its task; others rest where they did before. How a
-# guest is that was to come back, nobody knows: its row follows it.
+# States of servers whose host went down during these tasks; in others the state stays. The state of
+# a guest that was being restored is unknown: its row follows it later.
 _WITHOUT_HOST: Final = {
     **dict.fromkeys(states.REBUILD_TASKS, states.ERROR),
     states.SOFT_DELETING: states.SOFT_DELETED,
@@ -60,10 +60,10 @@ _WITHOUT_HOST: Final = {
 
 @dataclasses.dataclass(frozen=True)
 class ObservedGuest:
-    """How a host found a guest: its power state, None: there is none; and what it did before.
+    """A guest as its host found it: its power state, None: there is none; and the host's events.
 
-    ``rescued``: it runs, or would run, from another image. ``failed``: it is not fit for use. And
-    ``reason``: why it is not as it was asked for, in words for the user.
+    ``rescued``: it has booted, or would boot, from another image. ``failed``: it is unusable.
+    ``reason``: why the task failed, for the user.
     """
 
     host: str
@@ -76,7 +76,7 @@ class ObservedGuest:
 
 @dataclasses.dataclass(frozen=True)
 class TaskOutcomes:
-    """Keeps what rows say of guests true. All it needs arrives here.
+    """Updates the rows of instances by the states of their guests.
 
     :param host: the name of this conductor's host, for the instances' history
     """
@@ -86,7 +86,7 @@ class TaskOutcomes:
     compute: Compute
     notifier: Notifier
 
-    def whereabouts(
+    def locate(
         self, host: str, instance_uuids: Sequence[str], *, and_others_here: bool
     ) -> list[InstanceLocation]:
         with self.database.read() as session:
@@ -112,17 +112,17 @@ class TaskOutcomes:
         found: ObservedGuest,
         expected: Mapping[str, Any],
     ) -> None:
-        """Let an instance rest as its guest was found, if its row is as expected.
+        """Set the state of an instance by its guest, and end its task, if its row is as expected.
 
-        A guest that is gone means ERROR; of one whose power is unknown only the task ends. What
-        could not be put away stays under its task: its host is told again, as of a delete.
+        Without a guest the state is ERROR; with an unknown power state only the task ends. After a
+        failed soft delete the task stays: the sweeper sends it again, like a delete.
 
-        What a request asked for ends once: a late copy of its report finds the request over, and
-        does not end another task of the same kind that the instance may be under by then.
+        A request ends once: a late copy of its report finds the request over, and does not end
+        another task of the same kind that the instance may have by then.
 
         :raises roost.exception.Conflict: when the row is not as expected, or the request is over
-        :raises roost.exception.NotFound: when the instance is gone
-        :raises roost.exception.Invalid: when something else than states is expected
+        :raises roost.exception.NotFound: when the instance does not exist
+        :raises roost.exception.Invalid: when ``expected`` names other columns than states
         """
         if not set(expected) <= set(_EXPECTABLE):
             raise exception.Invalid(f"expected may name only {', '.join(_EXPECTABLE)}")
@@ -140,32 +140,30 @@ class TaskOutcomes:
                 over = "task_state" in changes
                 why = found.reason if over else None
                 actions.add_events(session, instance_uuid, found.events, finish=over, message=why)
-            elif (word := _BY_ITSELF.get(changes.get("vm_state", ""))) is not None:
-                actions.start(session, _by_itself(context, instance_uuid, word, found))
+            elif (action := _BY_ITSELF.get(changes.get("vm_state", ""))) is not None:
+                actions.start(session, _by_itself(context, instance_uuid, action, found))
             if changes.get("vm_state") == states.ERROR:
                 guest_config.forget_secrets(session, instance_uuid)
                 faults.add(session, _fault(instance_uuid, found))
 
     def resend(self, task: ExpiredLease) -> None:
-        """Tell a host once more what it is to do; of a task that is over this has no effect."""
+        """Send a task to its host again; the host ignores a task that is over."""
         with self.database.read() as session:
-            asked = actions.request_under_way(session, task.instance_uuid)
-        context = project_context(task.project_id, request_id=asked)
-        LOG.info(
-            "%s: telling %s again that it is %s", task.instance_uuid, task.host, task.task_state
-        )
+            request_id = actions.request_under_way(session, task.instance_uuid)
+        context = project_context(task.project_id, request_id=request_id)
+        LOG.info("%s: sending %s the task %s again", task.instance_uuid, task.host, task.task_state)
         host = self.compute.on(str(task.host))
-        tell = host.do_task if task.task_state in states.LIFE_TASKS else host.change_power
-        tell(context, instance_uuid=task.instance_uuid, task=task.task_state)
+        send = host.do_task if task.task_state in states.LIFE_TASKS else host.change_power
+        send(context, instance_uuid=task.instance_uuid, task=task.task_state)
 
     def abandon(self, task: ExpiredLease, *, why: str | None = None) -> None:
-        """End a task whose host is down, unless it has renewed its lease meanwhile.
+        """End a task whose host is down, unless the host has renewed its lease meanwhile.
 
-        How the guest is by then, the host will see when it is back. A server that was being rebuilt
-        is in ERROR: nobody knows whether it has a guest at all. An image that was being made is
-        forsaken.
+        The host will report the guest's state when it is up again. A server that was being rebuilt
+        goes to ERROR: whether it has a guest is unknown. An image that was being created is
+        abandoned.
 
-        :param why: in words for the user; None: the host is down
+        :param why: the reason for the user; None: the host is down
         """
         reason = why or f"The host of the server went down while it was {task.task_state}."
         if self._end(task, reason):
@@ -193,7 +191,7 @@ class TaskOutcomes:
         return True
 
     def notify(self, context: RequestContext, finding: HostFinding) -> None:
-        """Tell those who listen what a host found amiss."""
+        """Send a notification of a host's finding."""
         self.notifier.info(context, f"compute.reconcile.{finding.kind}", finding)
 
     def _gave_up(self, reason: str) -> InstanceActionEvent:
@@ -202,15 +200,15 @@ class TaskOutcomes:
 
 
 def _check_not_over(session: Session, instance_uuid: str, request_id: str) -> None:
-    """Look, once the row is locked, that no report of the same request came before."""
+    """Check, while the row is locked, that the request has not been reported before."""
     if actions.is_over(session, instance_uuid, request_id):
         raise exception.Conflict(f"Instance {instance_uuid}: {request_id} is over already.")
 
 
 def _changes(found: ObservedGuest, expected: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what to write: for one at rest that is as it was, only the power state."""
+    """Return the changes of the row: without a task or a new state, only the power state."""
     if expected.get("task_state") == states.SOFT_DELETING:
-        return _put_away(found)
+        return _soft_deleted(found)
     if found.power_state is None or found.failed:
         power_state = found.power_state or states.NOSTATE
         return {"vm_state": states.ERROR, "task_state": None, "power_state": power_state}
@@ -224,8 +222,8 @@ def _changes(found: ObservedGuest, expected: Mapping[str, Any]) -> dict[str, Any
     return changes
 
 
-def _put_away(found: ObservedGuest) -> dict[str, Any]:
-    """Return what to write of one that was to be put away; nothing: its guest still is there."""
+def _soft_deleted(found: ObservedGuest) -> dict[str, Any]:
+    """Return the changes of the row after a soft delete; none if it failed."""
     if found.power_state is not None and found.reason is not None:
         return {}
     power_state = found.power_state or states.NOSTATE
@@ -233,7 +231,7 @@ def _put_away(found: ObservedGuest) -> dict[str, Any]:
 
 
 def _rests(found: ObservedGuest, expected: Mapping[str, Any]) -> str | None:
-    """Return the state that an instance is in by its guest; None: the one that it was in."""
+    """Return the vm_state of an instance by its guest; None: unchanged."""
     if expected.get("vm_state") == states.SOFT_DELETED:
         return None
     vm_state = states.as_found(found.power_state or states.NOSTATE, rescued=found.rescued)
@@ -243,12 +241,12 @@ def _rests(found: ObservedGuest, expected: Mapping[str, Any]) -> str | None:
 
 
 def _by_itself(
-    context: RequestContext, instance_uuid: str, word: str, found: ObservedGuest
+    context: RequestContext, instance_uuid: str, action: str, found: ObservedGuest
 ) -> InstanceAction:
     now = utcnow()
     return InstanceAction(
         instance_uuid=instance_uuid,
-        action=word,
+        action=action,
         request_id=context.request_id,
         user_id=None,
         project_id=None,
@@ -276,16 +274,16 @@ _AT_ONCE: Final = 100
 
 @dataclasses.dataclass(frozen=True)
 class AbandonedImages:
-    """Lets the images of a cell go. Any number do this side by side."""
+    """Abandons images of a cell that get no data any more. Any number of processes may do so."""
 
     database: Database
     store: ImageStore
 
     def sweep(self) -> None:
-        """Ask the store to give up each; what it refuses is left to operators, with a word.
+        """Abandon each image in the store; log those that the store refuses.
 
-        :raises roost.exception.Unavailable: when the store does not answer; then all that are left
-            wait for the next sweep
+        :raises roost.exception.Unavailable: when the store does not answer; then the remaining
+            images wait for the next sweep
         """
         with self.database.read() as session:
             found = images.list_forsaken(session, limit=_AT_ONCE)
@@ -301,7 +299,7 @@ class AbandonedImages:
         except exception.RoostError as error:
             LOG.warning("%s: its image %s stays without data: %s", of, image_id, error.message)
         else:
-            LOG.info("%s: image %s waits no more for its data", of, image_id)
+            LOG.info("%s: image %s was abandoned in the store", of, image_id)
 
     @retried
     def _forget(self, image_id: str) -> None:

@@ -1,21 +1,21 @@
-"""From an accepted request to instances that their hosts have been sent.
+"""Boots servers: places the instances of an accepted request and sends them to their hosts.
 
-Before: ``api/servers/create.py`` stored BuildRequests and cast a hint here. After:
-``compute/build.py`` on each host, by cast; or cell0, for what no host can take.
+Before: ``api/servers/create.py`` stored BuildRequests and cast here. After: ``compute/build.py`` on
+each host, by cast; or cell0, for instances that no host can take.
 
 The scheduler is asked once for all instances of a request; then each is placed by the steps of
-``PLACE``. A build request whose placing fails stays one: its lease runs out, and the sweeper brings
-it here again. A worker may outlive its lease, or not hear that it succeeded; so only who holds the
-lease fulfils a build request, and nobody takes back what another goes on with.
+``PLACE``. When that fails, the build request stays: its lease expires, and the sweeper brings it
+here again. A worker may outlive its lease, or not learn that its commit succeeded; so only the
+owner of the lease fulfils a build request, and no worker undoes what another continues.
 
-A cell that is unavailable gets no boots. One that turns out to be, before anything can have been
-created there, gives its build requests back: they are placed elsewhere at once. Those that fit
-nowhere else wait for such cells for a while, before they end in ERROR.
+An unavailable cell gets no boots. When a cell becomes unavailable before anything can have been
+created there, its build requests are placed elsewhere at once. Those that fit nowhere else wait for
+such cells for a while, before they end in ERROR.
 
-The scheduler gives an instance the same host again only while its claim lasts. So the cell is
-written into the build request before anything is created there, and whoever takes that up again
-asks the cell first: what it has is its own (``ADOPT``), and while it does not answer the build
-request waits.
+The scheduler gives an instance the same host again only while its claim lasts. So the target cell
+is written into the build request before anything is created there, and a worker that takes it up
+again asks that cell first: an instance found there is adopted (``ADOPT``), and while the cell does
+not answer the build request waits.
 """
 
 import dataclasses
@@ -53,19 +53,20 @@ LOG = logging.getLogger(__name__)
 
 
 class LeaseTaken(exception.Conflict):
-    """The user deleted the server while it was being placed, or another worker has taken it up."""
+    """The lease is lost: the user deleted the server, or another worker has taken it up."""
 
 
 @dataclasses.dataclass(frozen=True)
 class BootService:
-    """Builds what was asked for. All it needs arrives here.
+    """Places build requests.
 
-    :param alternates: how many further hosts of the same cell a reschedule may turn to
-    :param lease_seconds: how long a wish is ours before another may take it up
-    :param groups: brings security groups to the cells that servers go to; None: nobody filters
-    :param boot_patience: seconds that a wish which fits nowhere else waits for cells away
-    :param stale_seconds: a wish that is older may be one of an old copy of the database, so all
-        cells must say that they do not have it; 0: none is
+    :param alternates: number of further hosts of the same cell for reschedules
+    :param lease_seconds: time until another worker may take up a leased build request
+    :param groups: copies security groups to the cells of new servers; None: no host filters
+    :param boot_patience: seconds that a build request which fits nowhere else waits for
+        unavailable cells
+    :param stale_seconds: an older build request may be from an old copy of the database, so all
+        cells are asked whether they have it; 0: none is
     """
 
     host: str
@@ -87,13 +88,13 @@ class BootService:
         *,
         again: bool = False,
     ) -> None:
-        """Place those wishes of a request that nobody else is at work on.
+        """Place those build requests of a request that no other worker has leased.
 
-        :param again: they have waited, or came back with an old copy: any cell may have them
+        :param again: they have waited, or are from an old copy: any cell may have them
         """
         begun, until = utcnow(), boot_clock() + self.lease_seconds
         owner = f"{self.host}:{uuids.uuid4().hex[:12]}"[-64:]
-        wishes, spec = self._lease(request_uuid, instance_uuids, owner=owner)
+        leased, spec = self._lease(request_uuid, instance_uuids, owner=owner)
         if spec is None:
             return
         away = {cell.uuid for cell in self.cells.away() if not cell.mapping.disabled}
@@ -101,7 +102,7 @@ class BootService:
         try:
             fresh = [
                 build_request
-                for build_request in wishes
+                for build_request in leased
                 if not self._was_begun(work, build_request)
             ]
             while fresh:
@@ -115,10 +116,10 @@ class BootService:
         self, request_uuid: str, instance_uuids: Sequence[str], *, owner: str
     ) -> tuple[list[BuildRequest], RequestSpec | None]:
         with self.database.begin() as session:
-            wishes = build_requests.lease(
+            leased = build_requests.lease(
                 session, owner=owner, seconds=self.lease_seconds, instance_uuids=instance_uuids
             )
-            return wishes, build_requests.get_spec(session, request_uuid) if wishes else None
+            return leased, build_requests.get_spec(session, request_uuid) if leased else None
 
     @retried
     def _hand_back(self, owner: str) -> None:
@@ -126,14 +127,14 @@ class BootService:
             build_requests.hand_back(session, owner)
 
     def _place_all(
-        self, work: "LeasedRequest", wishes: Sequence[BuildRequest], begun: datetime.datetime
+        self, work: "LeasedRequest", pending: Sequence[BuildRequest], begun: datetime.datetime
     ) -> list[BuildRequest]:
-        """Place wishes; return those that are to be placed anew, as their cell is away."""
+        """Place build requests; return those to be placed again, as their cell is unavailable."""
         closed = {cell.uuid for cell in self.cells.closed()}
         work.spec.ignore_cells = sorted(closed | work.away)
         leased = self.event("super-conductor.lease", begun)
         asked = utcnow()
-        uuids: list[str] = [build_request.instance_uuid for build_request in wishes]
+        uuids: list[str] = [build_request.instance_uuid for build_request in pending]
         try:
             chosen = PlacementQuery(self.scheduler, self.notifier).select(
                 work.context,
@@ -143,8 +144,8 @@ class BootService:
             )
         except exception.NoValidHost as error:
             events = [leased, self.event("scheduler.select_destinations", asked, error.message)]
-            if not self._wait_for_cells(work, wishes):
-                self._bury_all(work, wishes, events, PlacementFailure.refused(error))
+            if not self._wait_for_cells(work, pending):
+                self._record_failures(work, pending, events, PlacementFailure.refused(error))
             return []
         events = [leased, self.event("scheduler.select_destinations", asked)]
         aimed = self._set_target_cells(
@@ -158,57 +159,57 @@ class BootService:
                 aimed=build_request.instance_uuid in aimed,
                 selections=selections,
             )
-            for build_request, selections in zip(wishes, chosen, strict=True)
+            for build_request, selections in zip(pending, chosen, strict=True)
         ]
-        turned = [task for task in tasks if self._is_turned_away(task)]
-        work.away.update(task.chosen.cell_uuid for task in turned)
-        self._set_target_cells(work, {task.uuid: None for task in turned})
-        return [task.build_request for task in turned]
+        refused = [task for task in tasks if self._is_refused(task)]
+        work.away.update(task.chosen.cell_uuid for task in refused)
+        self._set_target_cells(work, {task.uuid: None for task in refused})
+        return [task.build_request for task in refused]
 
     @staticmethod
-    def _is_turned_away(task: "PlacedInstance") -> bool:
-        """Place one wish; tell whether its cell is away, nothing is there and it may go elsewhere.
+    def _is_refused(task: "PlacedInstance") -> bool:
+        """Place one build request; return whether its cell was unavailable and has nothing of it.
 
-        One whose claim there could not be released is sent there again: it waits for its lease.
+        One that the scheduler sent to such a cell again, by its old claim, waits for its lease.
         """
         failure = _carry_out(PLACE, task)
         again = task.chosen.cell_uuid in task.work.away
         return isinstance(failure, exception.Unavailable) and not task.created and not again
 
-    def _bury_all(
+    def _record_failures(
         self,
         work: "LeasedRequest",
-        wishes: Sequence[BuildRequest],
+        failed: Sequence[BuildRequest],
         events: Sequence[InstanceActionEvent],
         why: PlacementFailure,
     ) -> None:
         aimed = self._set_target_cells(
-            work, {build_request.instance_uuid: CELL0_UUID for build_request in wishes}
+            work, {build_request.instance_uuid: CELL0_UUID for build_request in failed}
         )
-        for build_request in wishes:
+        for build_request in failed:
             ours = build_request.instance_uuid in aimed
-            _carry_out(BURY, Cell0Record(work, build_request, list(events), aimed=ours, why=why))
+            _carry_out(RECORD, Cell0Record(work, build_request, list(events), aimed=ours, why=why))
 
-    def _wait_for_cells(self, work: "LeasedRequest", wishes: Sequence[BuildRequest]) -> bool:
-        """Leave wishes to the sweeper if a cell that is away may have room for them, in time."""
-        age = self.database.now() - min(build_request.created_at for build_request in wishes)
+    def _wait_for_cells(self, work: "LeasedRequest", pending: Sequence[BuildRequest]) -> bool:
+        """Leave build requests to the sweeper while an unavailable cell may have room for them."""
+        age = self.database.now() - min(build_request.created_at for build_request in pending)
         if not work.away or age.total_seconds() > self.boot_patience:
             return False
-        LOG.info("request %s: waits for cells that are away", work.spec.request_uuid)
+        LOG.info("request %s: waits for unavailable cells", work.spec.request_uuid)
         self._hand_back(work.owner)
         return True
 
     @retried
     def _set_target_cells(self, work: "LeasedRequest", cells: Mapping[str, str | None]) -> set[str]:
-        """Write down where each wish is about to be created; return those that are still ours.
+        """Record the target cell of each build request; return those whose lease is still ours.
 
-        None: nowhere any more, and no cell can have it.
+        :param cells: cell uuids by instance; None: no target cell, and no cell can have it
         """
         with self.database.begin() as session:
             return build_requests.target_cell(session, cells, owner=work.owner)
 
     def _was_begun(self, work: "LeasedRequest", build_request: BuildRequest) -> bool:
-        """Tell whether a cell has a wish by an earlier try, or may have it; then it is settled."""
+        """Return whether a cell has, or may have, the instance by an earlier try; adopt it then."""
         cells = {build_request.cell_uuid} if build_request.cell_uuid else set()
         if work.again:
             old = self._is_old(build_request)
@@ -218,7 +219,7 @@ class BootService:
         )
 
     def _is_old(self, build_request: BuildRequest) -> bool:
-        """Tell whether a wish may have come back with an old copy: any cell may have it."""
+        """Return whether a build request may be from an old copy of the database."""
         age = self.database.now() - build_request.created_at
         return 0 < self.stale_seconds < age.total_seconds()
 
@@ -230,7 +231,7 @@ class BootService:
             task.cell = self.cells.get(cell_uuid)
             with task.cell.database.read() as session:
                 found = instances.find(session, task.uuid, deleted=True)
-        except exception.NotFound:  # that cell is no more
+        except exception.NotFound:  # that cell was deleted
             return False
         except exception.RoostError as error:
             LOG.warning("%s: waits for the cell that may have it: %s", task.uuid, error.message)
@@ -242,7 +243,7 @@ class BootService:
     def event(
         self, name: str, begun: datetime.datetime, failure: str | None = None
     ) -> InstanceActionEvent:
-        """Return a step that ends now, for the instance's history."""
+        """Return an event that ends now, for the instance's history."""
         return InstanceActionEvent(
             event=name,
             host=self.host,
@@ -255,9 +256,9 @@ class BootService:
 
 @dataclasses.dataclass(frozen=True)
 class LeasedRequest:
-    """One request in the hands of one worker; ``owner`` names its lease.
+    """One request that one worker has leased; ``owner`` names its lease.
 
-    ``until``: when the lease ends, by ``boot_clock``. ``away``: the cells that are.
+    ``until``: when the lease ends, by ``boot_clock``. ``away``: the unavailable cells.
     """
 
     boots: BootService
@@ -270,7 +271,7 @@ class LeasedRequest:
     brought: set[tuple[str, str]] = dataclasses.field(default_factory=set)
 
     def bring_groups(self, cell: Cell, project_id: str) -> None:
-        """Let a cell know the security groups of a project, once for the whole request."""
+        """Copy the security groups of a project to a cell, once for the whole request."""
         if self.boots.groups is not None and (cell.uuid, project_id) not in self.brought:
             self.boots.groups.bring(cell, project_id)
             self.brought.add((cell.uuid, project_id))
@@ -278,11 +279,11 @@ class LeasedRequest:
 
 @dataclasses.dataclass
 class BootTask:
-    """One wish on its way to a cell: what the steps below work on.
+    """One build request that is being placed: the argument of the steps below.
 
-    ``aimed``: it was ours when the cell was written into it. ``created``: the cell may have the
-    instance, which then must keep its claim. ``pointed``: the mapping points there, unless the
-    database that was told so did not commit it.
+    ``aimed``: the lease was ours when its target cell was recorded. ``created``: the cell may have
+    the instance, which then must keep its claim. ``pointed``: the mapping points to the cell,
+    unless the database did not commit that.
     """
 
     work: LeasedRequest
@@ -303,14 +304,14 @@ class BootTask:
 
     @retried
     def is_ours(self) -> bool:
-        """Tell whether what was done may be taken back: nobody has gone on with it."""
+        """Return whether the steps may be undone: no other worker has continued them."""
         with self.boots.database.begin() as session:
             return self.may_take_back(session)
 
     def may_take_back(self, session: Session) -> bool:
-        """Tell the same, for as long as a transaction of the API database lasts.
+        """Return the same, valid until the transaction of the API database ends.
 
-        A wish that was withdrawn while it was ours has nobody else to go on with it.
+        No other worker continues a build request that its user deleted during our lease.
         """
         if build_requests.holds(session, self.uuid, owner=self.work.owner):
             return True
@@ -321,7 +322,7 @@ class BootTask:
 
 @dataclasses.dataclass
 class PlacedInstance(BootTask):
-    """A wish with a host."""
+    """A build request with a host."""
 
     selections: Sequence[Selection] = dataclasses.field(kw_only=True)
 
@@ -335,7 +336,7 @@ class PlacedInstance(BootTask):
 
     @property
     def instance(self) -> Instance:
-        """The wish, given a place: what is created in the cell and sent to the host."""
+        """The instance with its host, as it is created in the cell and sent to the host."""
         instance: Instance = self.build_request.instance
         instance.host, instance.node = self.chosen.host, self.chosen.node
         instance.numa_topology, instance.pci = self.chosen.numa_topology, list(self.chosen.pci)
@@ -347,16 +348,13 @@ class PlacedInstance(BootTask):
 
 @dataclasses.dataclass
 class Cell0Record(BootTask):
-    """A wish that no host can take, and why."""
+    """A build request that no host can take, and the reason."""
 
     why: PlacementFailure = dataclasses.field(kw_only=True)
 
 
 def find_cell(task: PlacedInstance) -> None:
-    """The chosen host belongs to a cell; a host seen for the first time is mapped now.
-
-    From here on the cell knows what its hosts are to let pass.
-    """
+    """Find the cell of the chosen host, and map a new host; copy the security groups there."""
     _check_ours(task)
     cells = task.boots.cells
     try:
@@ -367,13 +365,13 @@ def find_cell(task: PlacedInstance) -> None:
 
 
 def release_claim(task: PlacedInstance) -> None:
-    """Let go of the host, unless the cell may have the instance there: then it is tried again."""
+    """Release the claim, unless the cell may have the instance: then it is tried again."""
     if not task.created and task.is_ours():
         task.boots.scheduler.release_claims(task.work.context, instance_uuids=[task.uuid])
 
 
 def create_in_cell(task: PlacedInstance) -> None:
-    """The instance, its build and its history so far, in one transaction."""
+    """Create the instance, its build and its history so far, in one transaction."""
     build = builds.BuildRow(
         instance_uuid=task.uuid,
         attempt=1,
@@ -389,16 +387,16 @@ def create_in_cell(task: PlacedInstance) -> None:
 @retried
 def _create(task: PlacedInstance, build: builds.BuildRow, *, begun: datetime.datetime) -> None:
     with task.cell.database.begin() as session:
-        if instances.create(session, task.instance):  # else an earlier try came as far as this
+        if instances.create(session, task.instance):  # else an earlier try has created it
             builds.create(session, build)
             created = task.boots.event("super-conductor.create_in_cell", begun)
             actions.start(session, _create_action(task.build_request, [*task.events, created]))
-        task.created = True  # from here on it may be committed, whatever we hear of it
+        task.created = True  # from here on it may be committed, even if the commit seems to fail
 
 
 @retried
 def remove_from_cell(task: BootTask) -> None:
-    """Take the instance out of its cell, while nobody can take the wish up and find it there."""
+    """Remove the instance from its cell, under a lock that keeps other workers from adopting it."""
     if not task.created:
         return
     with task.boots.database.begin() as held:
@@ -411,7 +409,7 @@ def remove_from_cell(task: BootTask) -> None:
 
 @retried
 def point_mapping_to_cell(task: BootTask) -> None:
-    """The wish is fulfilled: mapping and BuildRequest change together, so it is either or."""
+    """Set the mapping's cell and delete the BuildRequest, in one transaction."""
     with task.boots.database.begin() as session:
         if build_requests.forget(session, task.uuid, owner=task.work.owner):
             instance_mappings.place(session, task.uuid, task.cell.uuid)
@@ -421,7 +419,7 @@ def point_mapping_to_cell(task: BootTask) -> None:
 
 
 def hand_to_compute(task: PlacedInstance) -> None:
-    """From here on the host owns it. The cast is a hint: the build's row says it, too."""
+    """Cast to the host, which owns the build from here on; a lost cast is sent again."""
     LOG.info("%s: placed on %s in cell %s", task.uuid, task.host, task.cell.name)
     try:
         task.cell.compute.on(task.host).build_and_run_instance(
@@ -431,7 +429,7 @@ def hand_to_compute(task: PlacedInstance) -> None:
             selection=task.chosen,
         )
     except exception.RoostError as error:
-        LOG.warning("%s: %s not told yet: %s", task.uuid, task.host, error.message)
+        LOG.warning("%s: not sent to %s yet: %s", task.uuid, task.host, error.message)
 
 
 def find_cell0(task: Cell0Record) -> None:
@@ -441,7 +439,7 @@ def find_cell0(task: Cell0Record) -> None:
 
 @retried
 def record_in_cell0(task: Cell0Record) -> None:
-    """The instance in ERROR, with the reason for its user."""
+    """Create the instance in ERROR, with the reason for its user."""
     build_request = task.build_request
     build_request.instance.vm_state, build_request.instance.task_state = states.ERROR, None
     if build_request.instance.provisions is not None:
@@ -469,23 +467,23 @@ PLACE: Flow[PlacedInstance] = Flow(
         Step(hand_to_compute),  # never fails
     ],
 )
-BURY: Flow[Cell0Record] = Flow(
-    "bury",
+RECORD: Flow[Cell0Record] = Flow(
+    "record",
     [
         Step(find_cell0),
         Step(record_in_cell0, undo=remove_from_cell),
         Step(point_mapping_to_cell),
     ],
 )
-# The cell's own sweeper tells the host, after it has made sure of the claim.
+# The cell's own sweeper sends the build to the host, after it has renewed the claim.
 ADOPT: Flow[BootTask] = Flow("adopt", [Step(point_mapping_to_cell)])
 T = TypeVar("T", bound=BootTask)
 
 
 def _carry_out(flow: Flow[T], task: T) -> exception.RoostError | None:
-    """Do what is to be done for one wish; whatever happens, the others have their turn.
+    """Run a flow for one build request; no error keeps the others from being placed.
 
-    :returns: why it was not done, if it was not
+    :returns: the error that the flow failed with, if any
     """
     try:
         flow(task)

@@ -1,4 +1,4 @@
-"""What a super-conductor serves: table of contents."""
+"""The RPC server of the super-conductor: each method calls the module that implements it."""
 
 from roost.cells.security_groups import GroupCopies
 from roost.conductor.super.boot import BootService
@@ -8,7 +8,7 @@ from roost.context import RequestContext
 class SuperConductorManager:
     """Served as :class:`roost.rpc.super_conductor.SuperConductor`.
 
-    :param groups: brings security groups to cells; None: no host filters
+    :param groups: copies security groups to cells; None: no host filters
     """
 
     def __init__(self, boots: BootService, groups: GroupCopies | None) -> None:

@@ -1,8 +1,8 @@
-"""Removes for good what was deleted long ago: from the cells, then from the API's database.
+"""Purges servers that were deleted long ago: from the cells, then from the API database.
 
-Any number may do this side by side, by hand or by a super-conductor. Each batch is a transaction
-of its own. A cell that is unavailable keeps what it has until the next time, and the API's database
-what leads there, so that pages of deleted servers go on after each of them.
+Any number of processes may do this concurrently, by hand or in a super-conductor. Each batch is a
+transaction of its own. The rows of an unavailable cell stay until the next time, and so do their
+mappings in the API database, so that lists of deleted servers still find their markers.
 """
 
 import dataclasses
@@ -27,9 +27,9 @@ BATCH: Final = 100  # instances in a transaction
 
 @dataclasses.dataclass(frozen=True)
 class Archive:
-    """A folder that gets all rows before they are removed: JSON lines, a file per cell and day.
+    """A folder for copies of all rows before they are removed: JSON lines, a file per cell and day.
 
-    A batch that several want to remove, or that has to be removed again, is there several times.
+    A batch that several processes remove, or that is removed again, is in it several times.
     """
 
     folder: pathlib.Path
@@ -54,11 +54,11 @@ class Archive:
 
 @dataclasses.dataclass(frozen=True)
 class Purge:
-    """Removes servers that were deleted some time ago.
+    """Purges servers that were deleted some time ago.
 
-    :param age: how long ago at least
-    :param archive: what keeps their rows; None: nothing does
-    :param batch: how many of them one transaction removes
+    :param age: minimal time since their delete
+    :param archive: stores their rows; None: the rows are lost
+    :param batch: number of servers that one transaction removes
     :param dry_run: count them, and remove nothing
     """
 
@@ -70,7 +70,7 @@ class Purge:
     dry_run: bool = False
 
     def run(self) -> Iterator[tuple[Cell, int | exception.Unavailable]]:
-        """Yield each cell and how many servers were removed there, or why it could not be done."""
+        """Purge each cell; yield it with the number of removed servers, or with the error."""
         for cell in self.cells.all():
             try:
                 yield cell, self._purge(cell)
@@ -81,9 +81,9 @@ class Purge:
                 yield cell, exception.Unavailable(f"{type(error).__name__}: see the log")
 
     def run_all(self) -> None:
-        """Purge all cells that can be reached.
+        """Purge all reachable cells.
 
-        :raises roost.exception.Unavailable: when one could not be purged; all others were
+        :raises roost.exception.Unavailable: when a cell could not be purged; all others were
         """
         failed = [error for _, error in self.run() if isinstance(error, exception.Unavailable)]
         if failed:
@@ -115,7 +115,7 @@ class Purge:
         return len(taken)
 
     def _forget_mappings(self, cell: Cell) -> None:
-        """Forget where servers were that their cell does not have any more."""
+        """Delete the mappings of servers that their cell does not have any more."""
         kept = 0
         while page := self._list_mappings(cell, skip=kept):
             with cell.database.read() as session:

@@ -1,14 +1,13 @@
-"""Tells the schedulers again all that the API level has told them of, so that nothing stays lost.
+"""Sends all aggregates and server groups to the schedulers again, periodically.
 
-Whoever changes something tells the schedulers at once; such a message may be lost, and is then made
-good here, from time to time.
+The API sends each change to the schedulers at once; this replaces messages that were lost.
 
-Each kind of things has its numbers (``db/api/revisions.py``), and a change holds its kind's number
-until it is committed. A snapshot takes a number too, before it reads its first page. So when it
-has got one, whatever has a lower number is committed and will be read; and whatever happens while
-the pages are read has a higher number, by which the schedulers know not to undo it: an aggregate
-that was created meanwhile is not missing, one that was changed or deleted meanwhile is not taken
-from a page that was read before. Changes wait for that moment only, not for the pages.
+Each kind of objects has revision numbers (``db/api/revisions.py``), and a change holds its kind's
+number until it is committed. A snapshot takes a number too, before it reads its first page. So all
+changes with a lower number are committed and will be read; and changes made while the pages are
+read have a higher number, by which the schedulers know not to undo them: they keep an aggregate
+that was created meanwhile, and ignore pages that are older than a change or delete. Changes wait
+only while the snapshot takes its number, not for the pages.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,16 +19,16 @@ from roost.db.engine import Database, retried
 from roost.objects import Aggregate, ServerGroup, SnapshotRange
 from roost.scheduler.client import SchedulerClient
 
-PAGE: Final = 100  # things in a message; each may name thousands of hosts or servers
+PAGE: Final = 100  # objects in a message; each may name thousands of hosts or servers
 _FIRST_PAUSE: Final = 1.0  # seconds
 _LONGEST_PAUSE: Final = 60.0
 T = TypeVar("T", bound=Aggregate | ServerGroup)
 
 
 class Snapshots:
-    """Sends all there is, in pages. It may be sent by several at once, late or twice.
+    """Sends all objects, in pages. Several processes may send them at once, late or twice.
 
-    :param page: how many things a message has
+    :param page: number of objects in a message
     """
 
     def __init__(self, database: Database, scheduler: SchedulerClient, *, page: int = PAGE) -> None:
@@ -46,10 +45,10 @@ class Snapshots:
         return self._pause
 
     def send(self) -> None:
-        """Tell the schedulers of everything.
+        """Send all objects to the schedulers.
 
-        :raises roost.exception.Unavailable: when database or bus cannot be reached; what was not
-            told is told the next time
+        :raises roost.exception.Unavailable: when database or bus cannot be reached; the rest is
+            sent the next time
         """
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         self._send(revisions.AGGREGATES, aggregates.list_page, self._send_aggregates)
@@ -67,15 +66,15 @@ class Snapshots:
         self,
         kind: str,
         read: Callable[..., Sequence[T]],
-        tell: Callable[[Sequence[T], SnapshotRange], None],
+        send: Callable[[Sequence[T], SnapshotRange], None],
     ) -> None:
-        """Send one kind of things: ``read`` takes a session, ``after`` (a uuid) and ``limit``."""
+        """Send one kind of objects: ``read`` takes a session, ``after`` (a uuid) and ``limit``."""
         version, after = self._take_number(kind), None
         while True:
             with self._database.read() as session:
                 found = read(session, after=after, limit=self._page)
             until = str(found[-1].uuid) if len(found) == self._page else None
-            tell(found, SnapshotRange.of(version=version, after=after, until=until))
+            send(found, SnapshotRange.of(version=version, after=after, until=until))
             if until is None:
                 return
             after = until

@@ -1,8 +1,8 @@
-"""Servers that their users have deleted are reclaimed in time, and cells are sent what they missed.
+"""Reclaims soft-deleted servers after a time, and sends cells the soft deletes that they missed.
 
-Called by ``sweeper.py``. What is wanted of a server is a row of the API database, and each step
-here names the generation that it is about (column ``turns``): whoever restores one meanwhile has
-come first, and however many super-conductors do this side by side, each server is reclaimed once.
+Called by ``sweeper.py``. The wanted state of a server is in the API database, and each step here
+names its generation (column ``turns``): so a restore that comes first wins, and however many
+super-conductors do this concurrently, each server is reclaimed once.
 """
 
 import dataclasses
@@ -26,11 +26,10 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class SoftDeletes:
-    """Sees to the servers that are put away.
+    """Handles soft-deleted servers.
 
-    :param retained_for: seconds for which they can be restored; 0: until somebody deletes them for
-        good
-    :param doubted: those whose cells have heard more than their mappings know, which are old copies
+    :param retained_for: seconds for which they can be restored; 0: until a user deletes them
+    :param doubted: servers whose mappings are old copies: their cells have a later generation
     """
 
     database: Database
@@ -39,7 +38,7 @@ class SoftDeletes:
     doubted: set[str] = dataclasses.field(default_factory=set)
 
     def reclaim(self) -> None:
-        """Queue for delete what has been put away for so long; the rest is as of any delete."""
+        """Queue servers for delete that were soft-deleted so long ago."""
         if not self.retained_for:
             return
         retained_for = datetime.timedelta(seconds=self.retained_for)
@@ -51,18 +50,18 @@ class SoftDeletes:
                 break
 
     def _is_due(self, mapping: InstanceMapping) -> bool:
-        """Tell whether its cell has heard of nothing later, such as that it was restored.
+        """Return whether its cell has no later generation, such as a restore.
 
-        While the cell is away it is asked later.
+        While the cell is unavailable, no: it is checked again later.
         """
         uuid = str(mapping.instance_uuid)
         try:
             with self.cells.get(_cell_of(mapping)).database.read() as session:
-                heard = rows.find(session, uuid)
+                in_cell = rows.find(session, uuid)
         except exception.RoostError as error:
             LOG.info("%s: not reclaimed now: %s", uuid, error.message)
             return False
-        if heard is None or heard.turn <= mapping.turns:
+        if in_cell is None or in_cell.turn <= mapping.turns:
             return True
         if uuid not in self.doubted:
             self.doubted.add(uuid)
@@ -71,9 +70,9 @@ class SoftDeletes:
         return False
 
     def sync_cells(self, *, but_not: Collection[str]) -> None:
-        """Tell cells what they may not have heard of.
+        """Send unsynced soft deletes and restores to their cells.
 
-        :param but_not: cells that are away: they hear of it later
+        :param but_not: unavailable cells, which get them later
         """
         marker = 0
         while True:
@@ -87,12 +86,12 @@ class SoftDeletes:
                 self._sync(list(some))
 
     def _sync(self, some: Collection[InstanceMapping]) -> None:
-        """Tell one cell; while it is away, what follows waits, too."""
+        """Sync one cell; after an error the rest waits, too."""
         for mapping in some:
             try:
                 self._sync_one(mapping)
             except exception.RoostError as error:
-                LOG.warning("%s: its cell cannot be told: %s", mapping.instance_uuid, error.message)
+                LOG.warning("%s: unsynced: %s", mapping.instance_uuid, error.message)
                 return
 
     def _sync_one(self, mapping: InstanceMapping) -> None:
@@ -103,20 +102,20 @@ class SoftDeletes:
         else:
             done = cells_cell.soft_delete(cell, context, uuid, turn=turn) or self._queue(mapping)
         if done:
-            self._note_heard(uuid, turn)
+            self._note_synced(uuid, turn)
 
     @retried
     def _queue(self, mapping: InstanceMapping) -> bool:
-        """Let an instance be deleted for good, if nothing has happened to it since."""
+        """Queue an instance for delete, if its generation has not changed since."""
         uuid = str(mapping.instance_uuid)
         with self.database.begin() as session:
             queued = instance_mappings.queue_for_delete(session, uuid, turn=int(mapping.turns))
         if queued is not None:
-            LOG.info("%s: put away since %s, now deleted for good", uuid, mapping.put_away_at)
+            LOG.info("%s: soft-deleted at %s, deleted now", uuid, mapping.put_away_at)
         return queued is not None
 
     @retried
-    def _note_heard(self, uuid: str, turn: int) -> None:
+    def _note_synced(self, uuid: str, turn: int) -> None:
         with self.database.begin() as session:
             mappings.note_heard(session, uuid, turn=turn)
 

@@ -1,6 +1,7 @@
-"""The super-conductor's sweep: takes up build requests and deletes that nobody works on any more.
+"""The super-conductor's sweeper: takes up abandoned build requests and deletes.
 
-Rows are the truth, messages only hints. The cell-conductor's half is ``conductor/cell/sweeper.py``.
+It goes by the rows, since messages may be lost. The cell-conductor's sweeper is
+``conductor/cell/sweeper.py``.
 """
 
 import collections
@@ -24,16 +25,16 @@ from roost.db.engine import Database, retried
 from roost.objects import BuildRequest, InstanceMapping
 
 LOG = logging.getLogger(__name__)
-_TOKENS: Final = 1000  # of consoles that are forgotten in one sweep
+_TOKENS: Final = 1000  # console tokens that one sweep deletes at most
 
 
 @dataclasses.dataclass(frozen=True)
 class SuperSweeper:
-    """Takes up wishes whose hint was lost or whose worker died, and deletes that did not arrive.
+    """Takes up build requests whose message or worker was lost, and deletes that did not arrive.
 
-    :param patience: seconds that a new wish is left to the message that announces it
-    :param soft_deletes: sees to what users have deleted for now
-    :param missed: since when deletes wait for instances that their cells do not know
+    :param patience: seconds that a new build request waits for its message
+    :param soft_deletes: handles soft-deleted servers
+    :param missed: times since which deletes wait for instances that their cells do not have
     """
 
     database: Database
@@ -44,14 +45,14 @@ class SuperSweeper:
     missed: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def sweep(self) -> None:
-        self.take_up_wishes()
+        self.take_up_requests()
         self.soft_deletes.sync_cells(but_not=self._unreadable())
         self.soft_deletes.reclaim()
         self.forget_tokens()
         self.finish_deletes()
 
     def forget_tokens(self) -> None:
-        """Delete tokens of consoles that have expired, so many at a time that nobody waits."""
+        """Delete expired console tokens, a limited number at a time."""
         with self.database.read() as session:
             now = clock.now(session)
             digests = console_tokens.expired(session, now=now, limit=_TOKENS)
@@ -63,8 +64,8 @@ class SuperSweeper:
         with self.database.begin() as session:
             console_tokens.forget(session, digests)
 
-    def take_up_wishes(self) -> None:
-        """Have wishes built that wait; those that a cell may have which is away wait for it."""
+    def take_up_requests(self) -> None:
+        """Build waiting requests, except those that an unavailable cell may have already."""
         away = self._unreadable()
         with self.database.read() as session:
             waiting = build_requests.list_waiting(
@@ -72,29 +73,29 @@ class SuperSweeper:
                 older_than=datetime.timedelta(seconds=self.patience),
                 but_not_for=away,
             )
-        for request_uuid, wishes in itertools.groupby(
+        for request_uuid, found in itertools.groupby(
             waiting, lambda build_request: build_request.request_uuid
         ):
-            self._take_up(request_uuid, list(wishes))
+            self._take_up(request_uuid, list(found))
 
-    def _take_up(self, request_uuid: str, wishes: Sequence[BuildRequest]) -> None:
-        LOG.info("request %s: %d instances wait for a worker", request_uuid, len(wishes))
+    def _take_up(self, request_uuid: str, found: Sequence[BuildRequest]) -> None:
+        LOG.info("request %s: %d instances wait for a worker", request_uuid, len(found))
         try:
             self.boots.build(
-                _context_of(wishes[0]),
+                _context_of(found[0]),
                 request_uuid,
-                [build_request.instance_uuid for build_request in wishes],
+                [build_request.instance_uuid for build_request in found],
                 again=True,
             )
         except exception.RoostError as error:
-            LOG.warning("request %s: not now: %s", request_uuid, error.message)
+            LOG.warning("request %s: postponed: %s", request_uuid, error.message)
         except Exception:
-            LOG.exception("request %s: not now", request_uuid)
+            LOG.exception("request %s: postponed", request_uuid)
 
     def finish_deletes(self) -> None:
-        """Forget the mappings of buried instances; remind the cells of those that still live.
+        """Delete the mappings of deleted instances; send deletes of the others to cells again.
 
-        Cells that are away are not asked: what is to be deleted there stays queued.
+        Deletes for unavailable cells stay queued.
         """
         away, marker, queued = self._unreadable(), 0, set()
         while True:
@@ -113,7 +114,7 @@ class SuperSweeper:
         return [cell.uuid for cell in self.cells.all() if not cell.is_readable]
 
     def _finish_in_cell(self, cell_uuid: str, projects: Mapping[str, str]) -> None:
-        """End in one cell the instances that are queued for it, each in the name of its project."""
+        """Delete a cell's queued instances, each in the name of its project."""
         try:
             cell = self.cells.get(cell_uuid)
             with cell.database.read() as session:
@@ -129,10 +130,10 @@ class SuperSweeper:
             LOG.warning("cell %s: deletes wait: %s", cell_uuid, error.message)
 
     def _never_comes(self, instance_uuid: str) -> bool:
-        """Tell whether nobody is about to create an instance that its cell does not know.
+        """Return whether no worker can still create an instance that its cell does not have.
 
-        It was a wish when its user deleted it, and may have been in a worker's hands: no longer
-        than their lease, and as long again for a commit that was on its way.
+        It was a build request when its user deleted it, and a worker may have been placing it: for
+        at most the time of a lease, and as long again for a commit under way.
         """
         since = self.missed.setdefault(instance_uuid, time.monotonic())
         return time.monotonic() - since > 2 * self.boots.lease_seconds

@@ -134,7 +134,7 @@ def test_a_build_that_every_host_leaves_lying_does_not_go_round_for_ever(cell):
         end_leases(cell)
         cell.sweep()
     assert get(cell, made.uuid).vm_state == states.ERROR
-    assert "nobody was at work on it" in details(cell, made.uuid)
+    assert "its lease expired" in details(cell, made.uuid)
     assert cell.scheduler.claims == {}
     assert [host for host, _method in told(cell)] == ["h1", "h1", "h1", "h2", "h3"]
 

@@ -107,9 +107,9 @@ def test_a_host_that_was_away_finds_that_its_guests_are_over_however_late_it_is_
         left_behind.note(session, old, "h1")
     for _ in range(2):  # it is back, and has not destroyed it yet
         assert _purge(world, dry_run=True)[CELL1] == _purge(world)[CELL1] == 0
-        (found,) = power.whereabouts("h1", [old], and_others_here=True)
+        (found,) = power.locate("h1", [old], and_others_here=True)
         assert found.place == DELETED
-    power.whereabouts("h1", [], and_others_here=True)
+    power.locate("h1", [], and_others_here=True)
     assert _purge(world)[CELL1] == 1
 
 

@@ -50,7 +50,7 @@ def leaving(cell, **values):
 
 
 def fail(cell, uuid, host="h1", attempt=1, reason="disk on fire", told=None):
-    failure = FailedAttempt(uuid, host, attempt, reason, [an_event(result="Error")], told=told)
+    failure = FailedAttempt(uuid, host, attempt, reason, [an_event(result="Error")], user_reason=told)
     cell.rescheduling.build_elsewhere(cell.context, failure)
 
 

@@ -74,7 +74,7 @@ def test_a_place_that_somebody_else_has_by_now_sends_the_build_to_the_next_host(
     with cell.database.read() as session:
         (event, _moved) = actions.get(session, made.uuid, "req-1").events
     assert (event.event, event.result) == ("cell-conductor.keep_claim", "Error")
-    assert event.details == "The claim ran out before the host began. no room on h1"
+    assert event.details == "The claim expired before the host began. no room on h1"
 
 
 @pytest.mark.parametrize("has_room", [True, False])

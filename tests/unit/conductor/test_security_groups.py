@@ -195,7 +195,7 @@ def test_no_host_builds_a_server_whose_groups_its_cell_does_not_know(world, copi
     assert bus.sent == []
     world.sweeper = dataclasses.replace(world.sweeper, boots=world.boots)
     end_leases(world)
-    world.sweeper.take_up_wishes()
+    world.sweeper.take_up_requests()
     assert brought(world.cell1) == {"project": {"web": 2}}
     assert bus.methods() == ["build_and_run_instance"] * 2
 
