@@ -235,7 +235,7 @@ def _with_rotation(image: ImageMeta, rotation: int | None) -> ImageMeta:
 
 
 def _answer(call: Call, image: ImageMeta, order: _ImageRequest, *, root: str) -> Answer:
-    """Return the image's id; before 2.45 not if a backup is deleted at once (rotation 0)."""
+    """Return the image's id; before 2.45 its URL, unless it is a backup with rotation 0."""
     if call.version >= _ID_SINCE:
         return Answer({"image_id": image.id})
     if order.rotation == 0:

@@ -37,7 +37,7 @@ _ONE = f"{_ALL}/{{port_id}}"
 
 RULES = [
     rule(LIST_POLICY, READER, "List the interfaces of a server.", f"GET {_ALL}", formerly=_ROOT),
-    rule(SHOW_POLICY, READER, "Show one of them.", f"GET {_ONE}", formerly=_ROOT),
+    rule(SHOW_POLICY, READER, "Show an interface.", f"GET {_ONE}", formerly=_ROOT),
     rule(CREATE_POLICY, MEMBER, "Attach an interface to a server.", f"POST {_ALL}", formerly=_ROOT),
     rule(
         DELETE_POLICY,

@@ -233,7 +233,7 @@ def _tags(call: Call, name: str) -> list[str]:
         return []
     found = {tag: None for value in call.query.all(name) for tag in value.split(",") if tag}
     if len(found) > MOST:
-        raise exception.Invalid(f"{name}: {len(found)} tags are more than a server has, {MOST}.")
+        raise exception.Invalid(f"{name}: {len(found)} tags, but a server has {MOST} at most.")
     return list(found)
 
 

@@ -26,7 +26,7 @@ RULES = [
         f"GET {_PATH}",
         formerly=_FORMER,
     ),
-    rule(CLEAR_POLICY, MEMBER, "Clear it.", f"DELETE {_PATH}", formerly=_FORMER),
+    rule(CLEAR_POLICY, MEMBER, "Clear that password.", f"DELETE {_PATH}", formerly=_FORMER),
 ]
 
 

@@ -70,7 +70,7 @@ _ALL = "/servers/{server_id}/ips"
 
 IPS_RULES = [
     rule(IPS_LIST_POLICY, READER, "List the addresses of a server.", f"GET {_ALL}"),
-    rule(IPS_SHOW_POLICY, READER, "List those of one network.", f"GET {_ALL}/{{network_label}}"),
+    rule(IPS_SHOW_POLICY, READER, "List addresses of a network.", f"GET {_ALL}/{{network_label}}"),
 ]
 
 
@@ -102,7 +102,7 @@ _PATH = "GET /servers/{server_id}/topology"
 
 TOPOLOGY_RULES = [
     rule(TOPOLOGY_SHOW_POLICY, READER, "See the NUMA cells of a server.", _PATH),
-    rule(TOPOLOGY_HOST_POLICY, ADMIN, "See which cells and CPUs of its host they are on.", _PATH),
+    rule(TOPOLOGY_HOST_POLICY, ADMIN, "See the host's cells and CPUs of a server.", _PATH),
 ]
 
 

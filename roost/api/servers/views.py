@@ -183,7 +183,7 @@ def created(
     password: str | None,
     base_url: str,
 ) -> dict[str, Any]:
-    """Return the response to an accepted create, the only one with the password.
+    """Return the response to an accepted create, the only one with its password.
 
     :param groups: the security groups as in the request, by name or id
     """

@@ -22,7 +22,7 @@ _ONE = f"{_ALL}/{{volume_id}}"
 
 RULES = [
     rule(LIST_POLICY, READER, "List the volumes of a server.", f"GET {_ALL}"),
-    rule(SHOW_POLICY, READER, "Show one of them.", f"GET {_ONE}"),
+    rule(SHOW_POLICY, READER, "Show a volume of a server.", f"GET {_ONE}"),
     rule(CREATE_POLICY, MEMBER, "Attach a volume to a server.", f"POST {_ALL}"),
     rule(UPDATE_POLICY, MEMBER, "Change a volume attachment.", f"PUT {_ONE}"),
     rule(DELETE_POLICY, MEMBER, "Detach a volume from a server.", f"DELETE {_ONE}"),
