@@ -58,7 +58,7 @@ class Build:
     context: RequestContext
     instance: Instance
     selection: Selection | None = None
-    asked: float | None = None  # by the clock of leases: when begin_build was first called
+    requested_at: float | None = None  # by the clock of leases: the first call of begin_build
     begun: bool = False
     wanted: bool = True
     still: bool = False
@@ -162,7 +162,7 @@ def carry_out(build: Build, flow: Flow[Build]) -> None:
 
 
 def hand_back(build: Build, why: str, *, reschedulable: bool, for_user: str | None = None) -> None:
-    """Request the conductor to build the instance on another host, or else to abandon it.
+    """Cast to the conductor to build the instance on another host, or to abandon it.
 
     :param for_user: the fault message if there is no other host; None: that the build failed
     """
@@ -256,7 +256,7 @@ def adopt(build: Build) -> None:
 def _begin(build: Build) -> None:
     """Call begin_build once; after a lost answer, this very build may have begun already."""
     now = build.host.leases.clock()
-    unanswered, build.asked = build.asked is not None, build.asked or now
+    unanswered, build.requested_at = build.requested_at is not None, build.requested_at or now
     build.begun = build.host.conductor.begin_build(
         build.context,
         instance_uuid=build.uuid,
@@ -266,7 +266,7 @@ def _begin(build: Build) -> None:
     )
     since = now
     if not build.begun and unanswered:
-        build.begun, since = _is_begun(build), build.asked
+        build.begun, since = _is_begun(build), build.requested_at
     if build.begun:
         build.lease.tasks = BEGUN
         build.lease.hold(since=since)

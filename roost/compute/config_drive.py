@@ -68,7 +68,7 @@ def _folders(files: Tree) -> Iterator[str]:
 
 
 def tree(about: About) -> Tree_:
-    """Return OpenStack's and EC2's documents, without the password file, which guests write."""
+    """Return OpenStack's and EC2's documents, without the password file: drives are read-only."""
     files = openstack.tree(about) | ec2.drive(about)
     return {path: data for path, data in files.items() if not path.endswith("/password")}
 

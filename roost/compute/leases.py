@@ -110,7 +110,7 @@ class Lease:
     def resume(self) -> None:
         """Restart the lease for queued work, which first checks whether it still is this host's.
 
-        So an outage while it was queued does no harm: no host had begun the work.
+        So an outage while it was queued does no harm: the work had not begun.
         """
         if self.is_over():
             self.until, self.lost = None, False

@@ -174,7 +174,7 @@ def _judge_other(guest: Guest, row: InstanceLocation) -> GuestDecision:
 
 
 def _is_unnoted(guest: Guest | None, row: InstanceLocation) -> bool:
-    """Return whether a guest must be marked as announced: it is that of a server without a task."""
+    """Return whether a guest lacks its mark as announced, though its server is built and idle."""
     at_rest = row.task_state is None and row.vm_state in states.WITH_GUEST
     return guest is not None and not guest.announced and row.place == HERE and at_rest
 

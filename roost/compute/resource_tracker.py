@@ -51,7 +51,7 @@ _A_MOMENT = datetime.timedelta(microseconds=1)
 
 
 class Stage(enum.Enum):
-    """How far an instance is on this host."""
+    """The stage of an instance on this host."""
 
     EXPECTED = "its row names this host, which has no build of it"
     BUILDING = "it is being built"

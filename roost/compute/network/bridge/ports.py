@@ -1,6 +1,6 @@
 """Records of each instance's ports, which are stored on disk before any device changes.
 
-The driver has no other state. So after any crash it can restore all networks from the records.
+The driver keeps no other record of devices. So after any crash it restores all networks from these.
 """
 
 import dataclasses
