@@ -1,4 +1,4 @@
-"""Sphinx: pages, and what they take from the code (options, steps, states)."""
+"""Sphinx configuration; parts of the pages come from the code (options, steps, states)."""
 
 import pathlib
 import sys

@@ -1,4 +1,4 @@
-"""``.. callers::`` lists who may call which method on the buses, as the interfaces declare it."""
+"""``.. callers::`` lists the allowed callers of each RPC method, as the interfaces declare them."""
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -45,12 +45,12 @@ def _row(interface: type[Interface], name: str) -> nodes.row:
 
 
 def _compared(own_host: str | None, own_cell: str | None) -> str:
-    told = [
+    compared = [
         _COMPARED.get(path, f"{path}: the caller's {what}")
         for path, what in ((own_host, "name"), (own_cell, "cell"))
         if path is not None
     ]
-    return "; ".join(told)
+    return "; ".join(compared)
 
 
 def _line(cells: list[nodes.Node]) -> nodes.row:

@@ -1,6 +1,6 @@
 """``.. microversions::`` lists what each microversion changes, as its history says.
 
-What is not served says what it would need.
+For those not served it shows what they need.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """``.. operations::`` lists what the REST API serves; ``openapi.json`` is written beside the pages.
 
-Both are the document that roost-api itself serves, so neither can say anything else.
+Both come from the document that roost-api itself serves.
 """
 
 import json
@@ -70,8 +70,8 @@ def _line(cells: list[nodes.Node]) -> nodes.row:
 
 def _write(app: Sphinx, failed: Exception | None) -> None:
     if failed is None:
-        told = json.dumps(openapi.document(tables.ROUTES, tables.list_rules()), indent=1)
-        (pathlib.Path(app.outdir) / "openapi.json").write_text(told)
+        document = json.dumps(openapi.document(tables.ROUTES, tables.list_rules()), indent=1)
+        (pathlib.Path(app.outdir) / "openapi.json").write_text(document)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,4 +1,4 @@
-"""``.. states::`` draws the states of an instance, and what may follow what, from roost.states."""
+"""``.. states::`` draws the states of an instance and their transitions, from roost.states."""
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -23,7 +23,7 @@ ROWS = [
     *(states.BUILDING, states.ACTIVE, states.PAUSED, states.SUSPENDED),
     *(states.RESCUED, states.STOPPED, states.ERROR),
 ]
-# where the states of rest stand, in columns right of all tasks: in nobody's way
+# columns of the states without a task, right of all tasks
 REST = {
     states.ACTIVE: 0,
     states.PAUSED: 1,
@@ -43,7 +43,7 @@ class States(Directive):
 
 
 def draw() -> str:
-    """Draw all but the end, to which there is a way from everywhere."""
+    """Draw all but the final states, which every state can reach."""
     places = _places()
     width = MARGIN * 2 + max(x for x, _ in places.values()) + WIDTH
     drawing = Drawing(width, MARGIN * 2 + ROW * len(ROWS))
@@ -76,7 +76,7 @@ def _draw_end(drawing: Drawing, y: int) -> None:
 
 
 def table() -> nodes.Node:
-    """Return the moves as a definition list: a state, and what may follow it."""
+    """Return the transitions as a definition list: a state, and its followers."""
     entries = nodes.definition_list()
     for before, followers in states.MOVES.items():
         after = ", ".join(sorted(_name(state) for state in followers)) or "nothing"
@@ -89,7 +89,7 @@ def table() -> nodes.Node:
 
 
 def _places() -> dict[State, tuple[int, int]]:
-    """Rows by the state that an instance rests in, columns in the order of the table."""
+    """Return positions: rows by the VM state, columns in the order of the table."""
     places = {}
     tasks = {vm: [s for s in states.MOVES if s.vm == vm and s.task not in _NOT] for vm in ROWS}
     most = max(map(len, tasks.values()))

@@ -1,7 +1,7 @@
-"""The flows of the code, as pictures and lists that fail to build when they are no longer true.
+"""Diagrams and lists of the code's flows; the build fails if they no longer match the code.
 
-``.. sequence::`` draws who tells whom what. A line ``a -> b: method`` is checked against the
-interface that ``b`` declares in ``roost.rpc``: calls are drawn whole, casts dashed. A line
+``.. sequence::`` draws messages between daemons. A line ``a -> b: method`` is checked against the
+interface that ``b`` declares in ``roost.rpc``: calls are drawn solid, casts dashed. A line
 ``a: text`` is a note on what ``a`` does itself.
 
 ``.. flow:: module:name`` lists the steps of a :class:`roost.flow.Flow`, with their undos.
@@ -24,7 +24,7 @@ from roost.rpc.super_conductor import SuperConductor
 
 
 class Schedulers:
-    """One daemon, which serves both."""
+    """One daemon, which serves both interfaces."""
 
     methods = Scheduler.methods | CellScheduler.methods
 
