@@ -247,10 +247,10 @@ class ConsoleProxy:
         """
         now, current = boot_clock(), self._open()
         lasting = {each.target.digest for each in current if each.target.until - now > _SOON}
-        gone = self._tokens.gone(lasting)
+        missing = self._tokens.missing(lasting)
         for session in current:
             expired = self._settings.ends_with_token and session.target.until <= now
-            if expired or session.target.digest in gone:
+            if expired or session.target.digest in missing:
                 LOG.info("instance %s: its console is closed", session.target.instance_uuid)
                 session.end()
 

@@ -53,7 +53,7 @@ class Tokens:
             until=self._clock() + (found.expires_at - now).total_seconds(),
         )
 
-    def gone(self, digests: Collection[str]) -> set[str]:
+    def missing(self, digests: Collection[str]) -> set[str]:
         """Return the digests whose tokens do not exist any more.
 
         :raises roost.exception.Unavailable: when the database is unavailable

@@ -85,10 +85,10 @@ class VendorServices:
         ) as error:
             if self._fatal:
                 raise exception.Unavailable(
-                    f"The vendor data {name!r} cannot be had.", why=str(error)
+                    f"The vendor data {name!r} is unavailable.", why=str(error)
                 ) from error
-            who = question.get("instance-id")
-            LOG.warning("vendor data %r for instance %s cannot be had: %s", name, who, error)
+            uuid = question.get("instance-id")
+            LOG.warning("vendor data %r for instance %s is unavailable: %s", name, uuid, error)
             return {}
 
     def _post(self, url: str, question: Mapping[str, Any]) -> Any:

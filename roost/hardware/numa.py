@@ -132,7 +132,7 @@ def _cpus(name: str, text: str, vcpus: int) -> set[int]:
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
         if match is None:
-            raise exception.Invalid(f"{name} is no set of CPUs such as 0-3,^2: '{text}'")
+            raise exception.Invalid(f"{name} is not a set of CPUs such as 0-3,^2: '{text}'")
         first, last = int(match[2]), int(match[3] or match[2])
         if last >= vcpus:
             raise exception.Invalid(f"CPU number {last} is larger than max {vcpus - 1}")
@@ -202,7 +202,7 @@ def _said_shares(
 
 def _megabytes(node: int, text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise exception.Invalid(f"hw:numa_mem.{node} is no number of MB: '{text}'")
+        raise exception.Invalid(f"hw:numa_mem.{node} is not a number of MB: '{text}'")
     return int(text)
 
 
@@ -246,6 +246,6 @@ def _check_pages(cells: Sequence[InstanceNUMACell]) -> None:
         size = cell.page_size
         if size and size.isdigit() and cell.memory_mb * 1024 % int(size):
             raise exception.Invalid(
-                f"{cell.memory_mb} MB of memory in NUMA node {cell.id} cannot be had in pages of"
-                f" {size} KiB"
+                f"{cell.memory_mb} MB of memory in NUMA node {cell.id} is not a multiple of"
+                f" the page size, {size} KiB"
             )

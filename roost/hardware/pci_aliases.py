@@ -63,7 +63,7 @@ def _parse_one(entry: str, said: Mapping[str, str]) -> tuple[str, PciAlias]:
     if "device_type" in said:
         spec["dev_type"] = _one_of(entry, said, "device_type", DEVICE_TYPES, default="")
     if not spec:
-        raise _bad(entry, "it says nothing of the devices")
+        raise _bad(entry, "it has no field that selects devices")
     return name, PciAlias(specs=(_with_small_ids(spec),), numa_policy=policy)
 
 

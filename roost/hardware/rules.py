@@ -48,7 +48,7 @@ def shape_of(properties: HardwareProperties) -> tuple[int, int, int] | None:
     fitting = [shape for shape in _shapes(properties.vcpus) if _is_within(shape, most)]
     if not fitting:
         limits = ", ".join(f"hw:cpu_max_{name}={limit}" for name, limit in most.items())
-        raise exception.Invalid(f"{properties.vcpus} CPUs cannot be had with {limits}.")
+        raise exception.Invalid(f"{properties.vcpus} CPUs are not possible with {limits}.")
     return max(fitting, key=lambda shape: _nearness(shape, preferred))
 
 
@@ -175,12 +175,12 @@ def secure_boot(properties: HardwareProperties) -> bool:
     flavor, image = chosen(properties, "os:secure_boot"), chosen(properties, "os_secure_boot")
     if flavor and image and flavor != image:
         raise exception.Invalid(
-            f"Image property 'os_secure_boot' is '{image}', but the flavor says '{flavor}' by"
+            f"Image property 'os_secure_boot' is '{image}', but the flavor has '{flavor}' in"
             " 'os:secure_boot'."
         )
     is_required = (flavor or image) == "required"
     if is_required and chosen(properties, "hw_firmware_type") != UEFI:
-        raise exception.Invalid("os_secure_boot needs an image that says hw_firmware_type=uefi.")
+        raise exception.Invalid("os_secure_boot needs an image with hw_firmware_type=uefi.")
     return is_required
 
 

@@ -236,10 +236,10 @@ class GlanceImageStore:
         try:
             return self.upload(context, image.id, data)
         except BaseException:
-            self._give_up_half(context, image.id)
+            self._abandon_partial(context, image.id)
             raise
 
-    def _give_up_half(self, context: RequestContext, image_id: str) -> None:
+    def _abandon_partial(self, context: RequestContext, image_id: str) -> None:
         """Delete an image whose upload was aborted; Glance may still be busy with its data."""
         until = time.monotonic() + _BUSY
         while True:

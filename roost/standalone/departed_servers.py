@@ -22,18 +22,18 @@ class DepartedServers:
 
     def forget(self, uuids: Collection[str]) -> bool:
         """Delete the rows of those of these servers that are deleted; return whether any were."""
-        gone: set[str] = set()
+        deleted: set[str] = set()
         if uuids:
             with self._database.read() as session:
                 leaving = instance_mappings.leaving(session, uuids)
             for cell_uuid in {*leaving.values()}:
                 there = [uuid for uuid in leaving if leaving[uuid] == cell_uuid]
-                gone |= self._gone_of_cell(cell_uuid, there)
-        for one in gone:
+                deleted |= self._deleted_in_cell(cell_uuid, there)
+        for one in deleted:
             self._forget(one)
-        return bool(gone)
+        return bool(deleted)
 
-    def _gone_of_cell(self, cell_uuid: str, uuids: Collection[str]) -> set[str]:
+    def _deleted_in_cell(self, cell_uuid: str, uuids: Collection[str]) -> set[str]:
         """Return those of these servers that a cell has deleted; none while it is unavailable."""
         try:
             with self._cells.get(cell_uuid).database.read() as session:

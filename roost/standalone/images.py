@@ -86,8 +86,8 @@ def _passes(call: Call, image: ImageMeta) -> bool:
         if asked is not None and getattr(image, name) not in _values(asked):
             return False
     tagged = set(call.query.all("tag")).issubset(image.tags)
-    alike = tagged and _has_properties_asked_for(call, image)
-    return alike and _is_of_visibility(call, image) and _is_protected_as_asked(call, image)
+    alike = tagged and _has_requested_properties(call, image)
+    return alike and _is_of_visibility(call, image) and _is_protected_as_requested(call, image)
 
 
 def _is_of_visibility(call: Call, image: ImageMeta) -> bool:
@@ -95,12 +95,12 @@ def _is_of_visibility(call: Call, image: ImageMeta) -> bool:
     return asked in (None, ALL) or image.visibility in _values(str(asked))
 
 
-def _is_protected_as_asked(call: Call, image: ImageMeta) -> bool:
+def _is_protected_as_requested(call: Call, image: ImageMeta) -> bool:
     asked = call.query.one("protected")
     return asked is None or truth(asked, name="protected") == image.protected
 
 
-def _has_properties_asked_for(call: Call, image: ImageMeta) -> bool:
+def _has_requested_properties(call: Call, image: ImageMeta) -> bool:
     asked = call.query.values.keys() - _QUERY_NAMES
     return all(image.properties.get(name) in call.query.all(name) for name in asked)
 
@@ -326,8 +326,8 @@ class ImageMembers:
         image = own(call, self._store)
 
         def without(members: Members) -> Members:
-            gone = _find(call, members)
-            return [one for one in members if one.project_id != gone.project_id]
+            removed = _find(call, members)
+            return [one for one in members if one.project_id != removed.project_id]
 
         self._store.change_members(call.context, image.id, without)
         return Answer()

@@ -114,7 +114,7 @@ class Vendors:
     def __call__(self, question):
         self.asked.append(question)
         if self.says is None:
-            raise exception.Unavailable("The vendor data 'join' cannot be had.")
+            raise exception.Unavailable("The vendor data 'join' is unavailable.")
         return self.says
 
 

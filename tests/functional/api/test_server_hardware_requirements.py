@@ -84,7 +84,7 @@ def test_who_may_have_a_disk_that_only_the_image_sizes(world, token, status):
         ({}, {"hw_disk_bus": "floppy"}, "hw_disk_bus is 'floppy', but must be one of ide, sata"),
         ({"pci_passthrough:alias": "fpga:1"}, {}, "PCI alias fpga is not defined"),
         ({"hw:mem_encryption": "yes"}, {}, "cannot be encrypted. Choose another flavor, or have"),
-        ({}, {"os_secure_boot": "required"}, "needs an image that says hw_firmware_type=uefi"),
+        ({}, {"os_secure_boot": "required"}, "needs an image with hw_firmware_type=uefi"),
     ],
 )
 def test_what_cannot_be_is_told_and_nothing_is_kept(world, specs, properties, said):

@@ -145,7 +145,7 @@ def test_it_tells_what_vendors_say_to_the_guest(make_drives):
 
 def test_where_vendors_must_answer_there_is_no_drive_without(make_drives, tmp_path):
     def vendors(_question):
-        raise exception.Unavailable("The vendor data 'join' cannot be had.")
+        raise exception.Unavailable("The vendor data 'join' is unavailable.")
 
     with (
         pytest.raises(exception.Unavailable),

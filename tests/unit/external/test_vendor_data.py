@@ -98,14 +98,14 @@ def test_a_service_that_does_not_answer_says_nothing(make, rules, server, rule, 
     services = make(f"join@{server.url}/join", f"site@{server.url}/site", read_timeout=0.5)
     with caplog.at_level(logging.WARNING):
         assert services.ask(QUESTION) == {"join": {}, "site": {"zone": "east"}}
-    assert "vendor data 'join' for instance i cannot be had" in caplog.text
+    assert "vendor data 'join' for instance i is unavailable" in caplog.text
     assert "secret" not in caplog.text
 
 
 @pytest.mark.parametrize("rule", _BAD.values(), ids=_BAD)
 def test_where_it_must_answer_a_guest_is_told_nothing_without(make, rules, rule):
     rules["POST /join"] = rule
-    with pytest.raises(exception.Unavailable, match="'join' cannot be had"):
+    with pytest.raises(exception.Unavailable, match="'join' is unavailable"):
         make(failure_fatal=True, read_timeout=0.5).ask(QUESTION)
 
 

@@ -96,7 +96,7 @@ def test_other_keys_are_tags():
         ([json.dumps(GPU | {"device_type": "PF"})], "device_type must be one of type-PCI"),
         ([json.dumps(GPU | {"numa_policy": "near"})], "numa_policy must be one of required"),
         ([json.dumps(GPU | {"capability_type": "usb"})], "capability_type must be one of pci"),
-        ([json.dumps({"name": "gpu"})], "says nothing of the devices"),
+        ([json.dumps({"name": "gpu"})], "no field that selects devices"),
         ([json.dumps(GPU), json.dumps(GPU | {"numa_policy": "socket"})], "another numa_policy"),
         ([json.dumps(GPU), json.dumps(GPU | {"device_type": "type-PF"})], "another device_type"),
     ],
